@@ -100,7 +100,7 @@ pub use crate::actor::Actor;
 pub use crate::clock::{Clock, SystemClock, Timestamp};
 #[cfg(feature = "store-alone")]
 #[doc(hidden)]
-pub use crate::engine::alone::BareStore;
+pub use crate::engine::bare_store::BareStore;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub use crate::engine::fuzz;

@@ -2,9 +2,9 @@
 
 use bytes::BytesMut;
 
+use crate::amqp::decode_error::DecodeError;
 use crate::amqp::fields::FieldList;
 use crate::amqp::list;
-use crate::amqp::malformed::DecodeError;
 use crate::amqp::terminus::Source;
 use crate::amqp::terminus::Target;
 use crate::amqp::text::Text;

@@ -2,10 +2,10 @@
 
 use bytes::BytesMut;
 
+use crate::amqp::decode_error::DecodeError;
 use crate::amqp::error::AmqpError;
 use crate::amqp::fields::FieldList;
 use crate::amqp::list;
-use crate::amqp::malformed::DecodeError;
 use crate::amqp::writer;
 
 pub(crate) const CLOSE: u64 = 0x18;

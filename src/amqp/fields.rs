@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::amqp::malformed::DecodeError;
+use crate::amqp::decode_error::DecodeError;
 use crate::amqp::reader::Reader;
 use crate::amqp::text::Text;
 use crate::amqp::value::Map;

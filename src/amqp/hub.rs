@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use crate::amqp::error::AmqpError;
 use crate::amqp::event::AmqpEvent;
+use crate::amqp::frame_queue::FrameQueue;
 use crate::amqp::options::ConnectionOptions;
-use crate::amqp::outbox::FrameQueue;
 
 /// What every session is given when something happens to it.
 #[derive(Debug)]

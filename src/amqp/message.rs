@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use bytes::BytesMut;
 
+use crate::amqp::decode_error::DecodeError;
 use crate::amqp::fields::FieldList;
 use crate::amqp::fields::descriptor;
 use crate::amqp::list;
-use crate::amqp::malformed::DecodeError;
 use crate::amqp::properties::MessageProperties;
 use crate::amqp::reader::Reader;
 use crate::amqp::value::Map;

@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use bytes::BytesMut;
 
+use crate::amqp::decode_error::DecodeError;
 use crate::amqp::error::AmqpError;
 use crate::amqp::fields::FieldList;
 use crate::amqp::fields::descriptor;
 use crate::amqp::list;
-use crate::amqp::malformed::DecodeError;
 use crate::amqp::reader::Reader;
 use crate::amqp::value::Map;
 use crate::amqp::writer;

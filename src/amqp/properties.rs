@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use bytes::BytesMut;
 
+use crate::amqp::decode_error::DecodeError;
 use crate::amqp::fields::FieldList;
 use crate::amqp::list;
-use crate::amqp::malformed::DecodeError;
 use crate::amqp::text::Text;
 use crate::amqp::value::Value;
 

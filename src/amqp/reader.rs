@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::amqp::malformed::DecodeError;
+use crate::amqp::decode_error::DecodeError;
 use crate::amqp::text::Text;
 use crate::amqp::value::Map;
 use crate::amqp::value::Value;

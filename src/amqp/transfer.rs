@@ -4,9 +4,9 @@ use bytes::Bytes;
 use bytes::BytesMut;
 
 use crate::amqp::attach::Role;
+use crate::amqp::decode_error::DecodeError;
 use crate::amqp::fields::FieldList;
 use crate::amqp::list;
-use crate::amqp::malformed::DecodeError;
 use crate::amqp::outcome::DeliveryOutcome;
 use crate::amqp::outcome::DeliveryState;
 use crate::amqp::writer;

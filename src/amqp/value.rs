@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::malformed::DecodeError;
+use crate::amqp::decode_error::DecodeError;
 use crate::amqp::reader::Reader;
 use crate::amqp::text::Text;
 use crate::amqp::writer;

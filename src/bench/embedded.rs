@@ -117,14 +117,14 @@ impl Contender for EmbeddedEngine {
     }
 
     async fn process(self, plan: BenchPlan, handler: Arc<BenchHandler>) -> Result<(), BenchError> {
-        let (tell, mut broken) = mpsc::unbounded_channel();
+        let (sender, mut broken) = mpsc::unbounded_channel();
         let handling = handler.clone();
         let handle = move |_: Context, Raw(body): Raw| {
-            let (handler, tell) = (handling.clone(), tell.clone());
+            let (handler, sender) = (handling.clone(), sender.clone());
             async move {
                 let verdict = handler.handle(&[body]).await.map(|verdicts| verdicts[0]);
                 verdict.map(|verdict| outcome(&handler, verdict)).inspect_err(|error| {
-                    let _ = tell.send(error.to_string());
+                    let _ = sender.send(error.to_string());
                 })
             }
         };

@@ -10,6 +10,8 @@ pub(crate) mod contender;
 mod drain;
 mod embedded;
 pub(crate) mod error;
+#[cfg(test)]
+mod faulty_queue;
 mod feed;
 pub(crate) mod folder;
 mod handler;
@@ -19,8 +21,6 @@ mod meter;
 mod outcome;
 mod pace;
 mod plan;
-#[cfg(test)]
-mod planted;
 pub(crate) mod progress;
 mod purge;
 pub(crate) mod raw;

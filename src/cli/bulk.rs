@@ -91,20 +91,21 @@ impl<'a> Bulk<'a> {
             );
             confirm(self.act.operator, &question)?;
         }
-        let tally = self.all_pages(dry_run, &out).await?;
-        out.json(&tally)?;
-        out.say(tally.describe(self.act.verb.done))?;
-        match &tally.after {
+        let summary = self.all_pages(dry_run, &out).await?;
+        out.json(&summary)?;
+        out.say(summary.describe(self.act.verb.done))?;
+        match &summary.after {
             Some(after) => {
                 Err(CliFailure::Refused(format!("go on: interrupted; go on with --after '{after}'")))
             }
-            None => Ok(tally.refused == 0),
+            None => Ok(summary.refused == 0),
         }
     }
 
     async fn all_pages(&self, dry_run: bool, out: &Stdout) -> Result<BulkSummary, CliFailure> {
         let progress = Progress::new("workflows");
-        let mut tally = BulkSummary { verb: self.act.verb.verb.as_str(), dry_run, ..BulkSummary::default() };
+        let mut summary =
+            BulkSummary { verb: self.act.verb.verb.as_str(), dry_run, ..BulkSummary::default() };
         let mut after = self.after.clone();
         let interrupt = Interrupt::listen();
         loop {
@@ -113,28 +114,28 @@ impl<'a> Bulk<'a> {
                 remark(format!(
                     "{} were done, and perhaps some after '{after}': look at those before you go on with --after \
                      '{after}'",
-                    tally.done
+                    summary.done
                 ));
             })?;
-            tally.add(&page);
+            summary.add(&page);
             // What would be refused is only told to who asked for it.
             let refused = page.refused.iter().filter(|refused| !is_idle(refused));
             for refused in refused.filter(|_| !dry_run || self.act.operator.dry_run) {
                 self.refuse(refused, out)?;
             }
-            progress.show(tally.matched);
+            progress.show(summary.matched);
             // A page that ends where it began would never end.
             if page.after.is_none() || page.after == after {
                 break;
             }
             after = page.after;
             if interrupt.came() {
-                tally.after = after;
+                summary.after = after;
                 break;
             }
         }
         progress.end();
-        Ok(tally)
+        Ok(summary)
     }
 
     async fn page(&self, dry_run: bool, after: Option<String>) -> Result<BulkResponse, CliFailure> {

@@ -65,28 +65,28 @@ impl LineFeed {
     ) -> Result<bool, CliFailure> {
         let mut lines = InputLines::read(input)?;
         let progress = Progress::new("lines");
-        let mut tally = FeedSummary::default();
+        let mut summary = FeedSummary::default();
         let interrupt = Interrupt::listen();
         loop {
             let chunk = tokio::select! {
                 chunk = lines.next() => chunk,
                 () = interrupt.wait() => {
                     progress.end();
-                    return Err(self.stopped(&tally));
+                    return Err(self.stopped(&summary));
                 }
             };
             let Some(chunk) = chunk else { break };
             let mut batch = SendBatch::default();
             for line in chunk? {
-                self.add(&mut batch, line, read, &mut tally)?;
+                self.add(&mut batch, line, read, &mut summary)?;
             }
-            self.send(&batch, &interrupt, &mut tally).await?;
-            progress.show(tally.lines);
+            self.send(&batch, &interrupt, &mut summary).await?;
+            progress.show(summary.lines);
         }
         progress.end();
-        self.out.json(&tally)?;
-        self.out.say(tally.describe())?;
-        Ok(tally.refused == 0)
+        self.out.json(&summary)?;
+        self.out.say(summary.describe())?;
+        Ok(summary.refused == 0)
     }
 
     fn add(
@@ -94,9 +94,9 @@ impl LineFeed {
         batch: &mut SendBatch,
         line: InputLine,
         read: &ReadLine<'_>,
-        tally: &mut FeedSummary,
+        summary: &mut FeedSummary,
     ) -> Result<(), CliFailure> {
-        tally.lines += 1;
+        summary.lines += 1;
         if line.number < self.from_line || line.bytes.trim_ascii().is_empty() {
             return Ok(());
         }
@@ -105,8 +105,8 @@ impl LineFeed {
                 batch.numbers.push(line.number);
                 batch.messages.push(message);
             }
-            Ok(None) => tally.left_out += 1,
-            Err(detail) => self.refuse(line.number, &Problem::new("malformed", detail), tally)?,
+            Ok(None) => summary.left_out += 1,
+            Err(detail) => self.refuse(line.number, &Problem::new("malformed", detail), summary)?,
         }
         Ok(())
     }
@@ -115,7 +115,7 @@ impl LineFeed {
         &self,
         batch: &SendBatch,
         interrupt: &Interrupt,
-        tally: &mut FeedSummary,
+        summary: &mut FeedSummary,
     ) -> Result<(), CliFailure> {
         let (Some(first), Some(last)) = (batch.numbers.first(), batch.numbers.last()) else { return Ok(()) };
         let answers = self.send_with_retries(batch, interrupt).await.map_err(|error| match error.problem() {
@@ -130,11 +130,11 @@ impl LineFeed {
         })?;
         for (number, answer) in batch.numbers.iter().zip(answers) {
             match answer.map(|receipt| receipt.status) {
-                Ok(ReceiptStatus::Accepted) => tally.accepted += 1,
-                Ok(ReceiptStatus::Duplicate) => tally.duplicate += 1,
-                Ok(ReceiptStatus::AlreadySettled) => tally.already_settled += 1,
-                Ok(ReceiptStatus::DeadLettered) => tally.dead_lettered += 1,
-                Err(problem) => self.refuse(*number, &problem, tally)?,
+                Ok(ReceiptStatus::Accepted) => summary.accepted += 1,
+                Ok(ReceiptStatus::Duplicate) => summary.duplicate += 1,
+                Ok(ReceiptStatus::AlreadySettled) => summary.already_settled += 1,
+                Ok(ReceiptStatus::DeadLettered) => summary.dead_lettered += 1,
+                Err(problem) => self.refuse(*number, &problem, summary)?,
             }
         }
         Ok(())
@@ -181,18 +181,18 @@ impl LineFeed {
         }
     }
 
-    fn refuse(&self, number: u64, problem: &Problem, tally: &mut FeedSummary) -> Result<(), CliFailure> {
-        tally.refused += 1;
+    fn refuse(&self, number: u64, problem: &Problem, summary: &mut FeedSummary) -> Result<(), CliFailure> {
+        summary.refused += 1;
         remark(format!("line {number}: {} ({})", without_place(&problem.detail), problem.code));
         self.out.json(&json!({ "line": number, "error": problem }))?;
         Ok(())
     }
 
-    fn stopped(&self, tally: &FeedSummary) -> CliFailure {
+    fn stopped(&self, summary: &FeedSummary) -> CliFailure {
         CliFailure::Refused(format!(
             "go on: stopped after line {}; all that were not refused are on disk; go on with --from-line {}",
-            tally.lines,
-            tally.lines + 1
+            summary.lines,
+            summary.lines + 1
         ))
     }
 }
@@ -229,7 +229,8 @@ mod tests {
 
     #[test]
     fn a_summary_names_what_there_was() {
-        let tally = FeedSummary { lines: 5, accepted: 3, duplicate: 1, refused: 1, ..FeedSummary::default() };
-        assert_eq!(tally.describe(), "5 lines: 3 accepted, 1 sent before, 1 REFUSED");
+        let summary =
+            FeedSummary { lines: 5, accepted: 3, duplicate: 1, refused: 1, ..FeedSummary::default() };
+        assert_eq!(summary.describe(), "5 lines: 3 accepted, 1 sent before, 1 REFUSED");
     }
 }

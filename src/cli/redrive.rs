@@ -118,12 +118,12 @@ async fn many(remote: &Remote, out: &Stdout, arguments: &RedriveArguments) -> Re
             &format!("redrive {} of {}?", counted(would.done, "dead letter"), arguments.target),
         )?;
     }
-    let tally = over_all(remote, out, arguments, false).await?;
-    out.json(&tally)?;
-    out.say(format!("{} redriven, {} refused", tally.done, tally.refused))?;
-    match &tally.after {
+    let summary = over_all(remote, out, arguments, false).await?;
+    out.json(&summary)?;
+    out.say(format!("{} redriven, {} refused", summary.done, summary.refused))?;
+    match &summary.after {
         Some(after) => Err(CliFailure::Refused(format!("go on: interrupted; go on with --after '{after}'"))),
-        None => Ok(tally.refused == 0),
+        None => Ok(summary.refused == 0),
     }
 }
 
@@ -135,7 +135,7 @@ async fn over_all(
 ) -> Result<RedriveSummary, CliFailure> {
     let queue = arguments.target.queue();
     let progress = Progress::new("dead letters");
-    let mut tally = RedriveSummary { verb: "redrive", dry_run, ..RedriveSummary::default() };
+    let mut summary = RedriveSummary { verb: "redrive", dry_run, ..RedriveSummary::default() };
     let mut dead_letters = DeadLetters::new(remote, queue, arguments.many.dead_letter_reason.as_deref());
     dead_letters.after.clone_from(&arguments.many.after);
     let interrupt = Interrupt::listen();
@@ -147,9 +147,9 @@ async fn over_all(
             .iter()
             .filter(|dead_letter| dead_letter.dead_letter.at <= started && is_meant(dead_letter, arguments))
         {
-            tally.matched += 1;
+            summary.matched += 1;
             match remote.redrive(queue, dead_letter.sequence_number, &redrive).await {
-                Ok(_) => tally.done += 1,
+                Ok(_) => summary.done += 1,
                 Err(error) => {
                     let Some(problem) = error.problem() else {
                         return Err(CliFailure::to(format!(
@@ -157,7 +157,7 @@ async fn over_all(
                             dead_letter.sequence_number
                         ))(error));
                     };
-                    tally.refused += 1;
+                    summary.refused += 1;
                     // What would be refused is only told to who asked for it.
                     if !dry_run || arguments.operator.dry_run {
                         let number = dead_letter.sequence_number;
@@ -166,15 +166,15 @@ async fn over_all(
                     }
                 }
             }
-            progress.show(tally.matched);
+            progress.show(summary.matched);
         }
         if interrupt.came() {
-            tally.after.clone_from(&dead_letters.after);
+            summary.after.clone_from(&dead_letters.after);
             break;
         }
     }
     progress.end();
-    Ok(tally)
+    Ok(summary)
 }
 
 /// What the daemon's clock says now, or ours if it does not say; up to a second later, as it is said in seconds.

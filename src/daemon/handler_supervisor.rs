@@ -110,7 +110,7 @@ impl HandlerSupervisor {
                     queue: queue.to_string(),
                     problem: error.to_string(),
                 };
-                post.work = self.man(&post.definition).map_err(refused)?;
+                post.work = self.start_handlers(&post.definition).map_err(refused)?;
             }
         }
         Ok(())
@@ -154,7 +154,7 @@ impl HandlerSupervisor {
         let Some(post) = handler_factory.get_mut(queue) else { return Ok(()) };
         match self.is_paused(queue) {
             true => self.dismiss_all(post.work.take()),
-            false if post.work.is_none() => post.work = self.man(&post.definition)?,
+            false if post.work.is_none() => post.work = self.start_handlers(&post.definition)?,
             false => {}
         }
         Ok(())
@@ -194,7 +194,7 @@ impl HandlerSupervisor {
     }
 
     /// Starts the processor of a definition; none when clients receive themselves.
-    fn man(&self, definition: &Arc<Definition>) -> Result<Option<Work>, Error> {
+    fn start_handlers(&self, definition: &Arc<Definition>) -> Result<Option<Work>, Error> {
         if definition.handlers.is_empty() || self.dismissed.is_cancelled() {
             return Ok(None);
         }

@@ -163,18 +163,19 @@ impl Host for DaemonHost {
 
     fn too_large(&self, queue: &QueueName) -> Vec<OversizeMessage> {
         let known = self.daemon_state.amqp_meters.too_large.of(queue, self.daemon_state.clock.now());
-        let show = |(sequence_number, message): (SequenceNumber, service_bus::TooLarge)| OversizeMessage {
-            sequence_number,
-            bytes: message.bytes,
-            bytes_max: message.bytes_max,
-            since: message.since,
-        };
+        let show =
+            |(sequence_number, message): (SequenceNumber, service_bus::OversizeEntry)| OversizeMessage {
+                sequence_number,
+                bytes: message.bytes,
+                bytes_max: message.bytes_max,
+                since: message.since,
+            };
         known.into_iter().map(show).collect()
     }
 
     fn full_window(&self, queue: &QueueName) -> Option<WindowStall> {
         let known = self.daemon_state.amqp_meters.full_windows.of(queue);
-        known.map(|service_bus::FullWindow { messages, since }| WindowStall { messages, since })
+        known.map(|service_bus::WindowWait { messages, since }| WindowStall { messages, since })
     }
 
     fn schedules(&self) -> BoxFuture<'_, Result<Vec<ScheduleView>, Problem>> {

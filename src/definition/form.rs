@@ -7,14 +7,14 @@ use serde::Deserialize;
 
 use crate::api::WireRate;
 use crate::api::options::OrderWord;
+use crate::definition::file_value::DurationText;
+use crate::definition::file_value::FileValue;
+use crate::definition::file_value::TextOr;
 use crate::definition::form_handler::HandlerForm;
 use crate::definition::form_handler::NotifyForm;
 use crate::definition::form_handler::ScheduleForm;
 use crate::definition::form_outbox::OutboxForm;
 use crate::definition::form_subscription::SubscriptionForm;
-use crate::definition::given::DurationText;
-use crate::definition::given::FileValue;
-use crate::definition::given::TextOr;
 use crate::limits;
 use crate::queue::ExhaustedPolicy;
 use crate::queue::ExpiryPolicy;

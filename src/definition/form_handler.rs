@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::api::WireRate;
-use crate::definition::given::DurationText;
-use crate::definition::given::FileValue;
+use crate::definition::file_value::DurationText;
+use crate::definition::file_value::FileValue;
 use crate::limits;
 
 /// What handles messages: one of exec, persistent, http and forward.

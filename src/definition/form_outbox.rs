@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::definition::given::DurationText;
-use crate::definition::given::FileValue;
+use crate::definition::file_value::DurationText;
+use crate::definition::file_value::FileValue;
 
 /// A table of a PostgreSQL database into which programs insert their messages: each row is copied into the queue once, in the
 /// order of its number.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::definition::given::FileValue;
+use crate::definition::file_value::FileValue;
 use crate::limits;
 
 /// Makes the queue a subscription of a topic: it gets what is sent to the topic and matches one of its rules. Its name is then

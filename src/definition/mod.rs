@@ -5,11 +5,11 @@ mod credential;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod definition;
 mod diagnostic;
+mod file_value;
 mod form;
 mod form_handler;
 mod form_outbox;
 mod form_subscription;
-mod given;
 mod grammar;
 mod handler;
 mod notice;

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use crate::api::options::OrderWord;
 use crate::definition::diagnostic::Mistakes;
+use crate::definition::file_value::FileValue;
+use crate::definition::file_value::value;
 use crate::definition::form_outbox::ColumnsForm;
 use crate::definition::form_outbox::CopiedRowsWord;
 use crate::definition::form_outbox::OutboxForm;
-use crate::definition::given::FileValue;
-use crate::definition::given::value;
 use crate::definition::handler::SecretSource;
 use crate::definition::outbox::OutboxColumns;
 use crate::definition::outbox::OutboxDefinition;

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use crate::api::options::OrderWord;
 use crate::definition::diagnostic::Mistakes;
+use crate::definition::file_value::FileValue;
+use crate::definition::file_value::TextOr;
+use crate::definition::file_value::span;
 use crate::definition::form::HeaderWord;
 use crate::definition::form::PositionForm;
 use crate::definition::form::QueueForm;
 use crate::definition::form::SourceForm;
-use crate::definition::given::FileValue;
-use crate::definition::given::TextOr;
-use crate::definition::given::span;
 use crate::definition::read_options::order_word;
 use crate::intake::FieldSource;
 use crate::intake::HeaderName;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::definition::diagnostic::Mistakes;
+use crate::definition::file_value::FileValue;
 use crate::definition::form_subscription::CorrelationForm;
 use crate::definition::form_subscription::RuleForm;
 use crate::definition::form_subscription::SubscriptionForm;
-use crate::definition::given::FileValue;
 use crate::header::PropertyValue;
 use crate::id::QueueName;
 use crate::id::SubscriptionName;

@@ -4,6 +4,7 @@ use maud::html;
 
 use crate::api::AuditPage;
 use crate::limits;
+use crate::page::answer::PageResult;
 use crate::page::fields::FormFields;
 use crate::page::labels;
 use crate::page::layout::Screen;
@@ -11,7 +12,6 @@ use crate::page::layout::Tab;
 use crate::page::layout::heading;
 use crate::page::layout::more;
 use crate::page::layout::scrolling_table;
-use crate::page::seen::PageResult;
 use crate::page::text::brief;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;

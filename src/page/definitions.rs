@@ -3,6 +3,7 @@
 use maud::html;
 
 use crate::api::DefinitionPage;
+use crate::page::answer::PageResult;
 use crate::page::fields::FormFields;
 use crate::page::labels;
 use crate::page::layout::Screen;
@@ -10,7 +11,6 @@ use crate::page::layout::Tab;
 use crate::page::layout::heading;
 use crate::page::plan::ActionPlan;
 use crate::page::plan::PageAction;
-use crate::page::seen::PageResult;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::remote::RequestPath;

@@ -2,8 +2,8 @@
 
 use http::Method;
 
+use crate::page::answer::PageResult;
 use crate::page::fields::FormFields;
-use crate::page::seen::PageResult;
 use crate::page::visitor::Visit;
 use crate::remote::RequestPath;
 

@@ -3,11 +3,11 @@
 use maud::html;
 
 use crate::api::QueuePage;
+use crate::page::answer::PageResult;
 use crate::page::fields::FormFields;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
-use crate::page::seen::PageResult;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::remote::RequestPath;

@@ -191,7 +191,7 @@ async fn answered_within<T>(
 ) -> Result<T, String> {
     match timeout(most, asking).await {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => Err(crate::postgres::error::told(&error)),
+        Ok(Err(error)) => Err(crate::postgres::error::describe(&error)),
         Err(_) => Err(late("a statement")),
     }
 }

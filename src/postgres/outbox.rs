@@ -14,8 +14,8 @@ use crate::postgres::connection::ConnectOptions;
 use crate::postgres::connection::ServerConnection;
 use crate::postgres::connection::answered;
 use crate::postgres::error::SourceError;
+use crate::postgres::error::describe;
 use crate::postgres::error::late;
-use crate::postgres::error::told;
 use crate::postgres::row::OutboxRow;
 use crate::postgres::row::message;
 use crate::postgres::sql;
@@ -213,7 +213,7 @@ impl OutboxConnection {
             Ok(ReadStop::Not)
         };
         let cut = match timeout(limits::SOURCE_STATEMENT_MAX, reading).await {
-            Ok(read) => read.map_err(|error| failed(told(&error)))?,
+            Ok(read) => read.map_err(|error| failed(describe(&error)))?,
             Err(_) => return Err(failed(late("a statement"))),
         };
         look.is_more = cut == ReadStop::Full || look.rows.len() == self.rows_at_once;

@@ -23,7 +23,7 @@ use crate::processor::failure::Failure;
 use crate::processor::handler::Body;
 use crate::processor::invocation::Keeping;
 use crate::processor::invocation::invoke;
-use crate::processor::locks::KeptLock;
+use crate::processor::lock_renewals::KeptLock;
 use crate::processor::pool::Consumer;
 use crate::processor::pool::RunnerPool;
 use crate::processor::single::DeliveryEnd;

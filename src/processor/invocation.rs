@@ -15,8 +15,8 @@ use crate::engine::Client;
 use crate::error::Unavailable;
 use crate::limits;
 use crate::processor::failure::Failure;
-use crate::processor::locks::KeptLock;
-use crate::processor::locks::LockRenewals;
+use crate::processor::lock_renewals::KeptLock;
+use crate::processor::lock_renewals::LockRenewals;
 use crate::processor::signal::signalled;
 
 /// What handlers run under.

@@ -9,7 +9,7 @@ mod gate;
 mod handler;
 mod invocation;
 mod line;
-mod locks;
+mod lock_renewals;
 mod pace;
 mod pool;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]

@@ -20,7 +20,7 @@ use crate::processor::gate::Gate;
 use crate::processor::handler::Body;
 use crate::processor::handler::Handler;
 use crate::processor::invocation::Keeping;
-use crate::processor::locks::LockRenewals;
+use crate::processor::lock_renewals::LockRenewals;
 use crate::processor::pool::Running;
 use crate::processor::pool::Terms;
 use crate::processor::pool::run_pool;

@@ -27,7 +27,7 @@ use crate::processor::handler::Handler;
 use crate::processor::invocation::Keeping;
 use crate::processor::invocation::guarded;
 use crate::processor::invocation::invoke;
-use crate::processor::locks::KeptLock;
+use crate::processor::lock_renewals::KeptLock;
 use crate::processor::pool::Consumer;
 use crate::processor::pool::RunnerPool;
 use crate::processor::settling::JobSlot;

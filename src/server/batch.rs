@@ -21,10 +21,10 @@ use crate::inbound::inflow::Inflow;
 use crate::limits;
 use crate::message::Message;
 use crate::server::answer::HttpRefusal;
+use crate::server::answer_writer::AnswerWriter;
+use crate::server::answer_writer::BatchStop;
+use crate::server::answer_writer::write_problem;
 use crate::server::extract::read_json;
-use crate::server::outbox::AnswerWriter;
-use crate::server::outbox::BatchStop;
-use crate::server::outbox::write_problem;
 use crate::server::shared::SharedServer;
 
 /// A batch that is being read and sent.

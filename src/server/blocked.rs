@@ -22,7 +22,6 @@ use crate::limits;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::sas::Right;
-use crate::server::alone::UnorderedSummary;
 use crate::server::answer::HttpRefusal;
 use crate::server::answer::HttpResult;
 use crate::server::answer::json;
@@ -31,6 +30,7 @@ use crate::server::page::page_limit;
 use crate::server::principal::Principal;
 use crate::server::shared::ServerState;
 use crate::server::shared::SharedServer;
+use crate::server::unordered_summary::UnorderedSummary;
 use crate::server::walk::WorkflowWalk;
 
 pub(crate) async fn list(

@@ -2,8 +2,8 @@
 
 #![allow(dead_code, unused_imports, reason = "the daemon calls what nothing here does")]
 
-mod alone;
 mod answer;
+mod answer_writer;
 mod audit;
 mod authorize;
 mod batch;
@@ -20,7 +20,6 @@ mod host;
 mod impersonation;
 mod openapi;
 mod operate;
-mod outbox;
 mod page;
 mod peek;
 mod principal;
@@ -28,6 +27,7 @@ mod queues;
 mod receive;
 mod route;
 mod routes;
+mod unordered_summary;
 
 mod search;
 mod send;

@@ -23,6 +23,7 @@ use crate::server::answer::HttpRefusal;
 use crate::server::answer::HttpResult;
 use crate::server::answer::bytes_as;
 use crate::server::answer::json_as;
+use crate::server::answer_writer::outbox;
 use crate::server::batch::Batch;
 use crate::server::batch::BatchLines;
 use crate::server::batch::read_line;
@@ -33,7 +34,6 @@ use crate::server::extract::media_type;
 use crate::server::headers::message_of;
 use crate::server::impersonation::acting_as;
 use crate::server::impersonation::send_once;
-use crate::server::outbox::outbox;
 use crate::server::principal::Principal;
 use crate::server::shared::SharedServer;
 

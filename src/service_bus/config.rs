@@ -65,7 +65,7 @@ impl Configuration {
     }
 
     fn parse(path: &Path, text: &[u8]) -> Result<Configuration, ConfigurationError> {
-        let form: Form = serde_json::from_slice(&plain_json(text))
+        let form: ConfigForm = serde_json::from_slice(&plain_json(text))
             .map_err(|error| ConfigurationError::Form(path.to_owned(), error))?;
         let (mut read, mut mistakes) = (Configuration::default(), Vec::new());
         let text: Arc<str> = String::from_utf8_lossy(text).into();
@@ -104,7 +104,7 @@ fn place_of(text: &str, name: &str) -> Range<usize> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Form {
+struct ConfigForm {
     user_config: UserForm,
 }
 
@@ -119,14 +119,14 @@ struct UserForm {
 #[serde(rename_all = "PascalCase")]
 struct NamespaceForm {
     #[serde(default)]
-    queues: Vec<QueueForm>,
+    queues: Vec<ConfigQueueForm>,
     #[serde(default)]
     topics: Vec<TopicForm>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct QueueForm {
+struct ConfigQueueForm {
     name: String,
     #[serde(default)]
     properties: PropertiesForm,
@@ -146,7 +146,7 @@ pub(crate) struct PropertiesForm {
     requires_session: bool,
 }
 
-impl QueueForm {
+impl ConfigQueueForm {
     fn configured(self) -> Result<ConfiguredQueue, Misuse> {
         let properties = &self.properties;
         properties.check()?;

@@ -23,8 +23,8 @@ use crate::engine::Queue;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
-use crate::service_bus::holds::Token;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::holds::LockUuid;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 
 /// The dead letters of all queues that somebody has out or has set aside.
@@ -39,7 +39,7 @@ pub(crate) struct DeadLetterQueues {
 /// What is known of the dead letters of one queue, beyond that they are stored.
 #[derive(Default)]
 struct DeadLetterQueue {
-    out: HashMap<SequenceNumber, Out>,
+    out: HashMap<SequenceNumber, HeldDeadLetter>,
     /// How often a letter failed since it became one.
     failures: HashMap<SequenceNumber, u32>,
     /// How often a letter's lock ran out since it became one.
@@ -48,8 +48,8 @@ struct DeadLetterQueue {
 }
 
 /// A letter that somebody has.
-struct Out {
-    token: Token,
+struct HeldDeadLetter {
+    token: LockUuid,
     until: Timestamp,
     was_deferred: bool,
 }
@@ -57,7 +57,7 @@ struct Out {
 /// A letter as it is handed out.
 pub(crate) struct LockedDeadLetter {
     pub(crate) view: MessageView,
-    pub(crate) token: Token,
+    pub(crate) token: LockUuid,
     pub(crate) locked_until: Timestamp,
     /// How often it failed since it became a dead letter.
     pub(crate) failures: u32,
@@ -92,7 +92,7 @@ impl DeadLetterQueues {
         max: usize,
         wait: Duration,
         hurry: &CancellationToken,
-    ) -> Result<Vec<LockedDeadLetter>, Refusal> {
+    ) -> Result<Vec<LockedDeadLetter>, AmqpRefusal> {
         let mut events = self.client.events();
         let waited = after(wait);
         tokio::pin!(waited);
@@ -120,9 +120,9 @@ impl DeadLetterQueues {
         queue: &Queue,
         lock: Duration,
         numbers: &[SequenceNumber],
-    ) -> Result<Vec<LockedDeadLetter>, Refusal> {
+    ) -> Result<Vec<LockedDeadLetter>, AmqpRefusal> {
         let not_found = |number: &SequenceNumber| {
-            Refusal::new(condition::MESSAGE_NOT_FOUND, format!("dead letter {number} is not deferred"))
+            AmqpRefusal::new(condition::MESSAGE_NOT_FOUND, format!("dead letter {number} is not deferred"))
         };
         {
             let mut dead_letter_queues = self.dead_letter_queues();
@@ -154,7 +154,7 @@ impl DeadLetterQueues {
         queue: &Queue,
         lock: Duration,
         max: usize,
-    ) -> Result<Vec<LockedDeadLetter>, Refusal> {
+    ) -> Result<Vec<LockedDeadLetter>, AmqpRefusal> {
         let (mut taken, mut after) = (Vec::new(), None);
         while taken.len() < max {
             let page = queue.dead_letters(after.as_ref(), limits::HTTP_PAGE).await?;
@@ -183,9 +183,9 @@ impl DeadLetterQueues {
         lock: Duration,
         number: SequenceNumber,
         deferred: bool,
-    ) -> Result<Option<LockedDeadLetter>, Refusal> {
+    ) -> Result<Option<LockedDeadLetter>, AmqpRefusal> {
         let (token, locked_at, now) =
-            (Token::of(self.client.token()?, number), self.client.elapsed(), self.clock.now());
+            (LockUuid::of(self.client.token()?, number), self.client.elapsed(), self.clock.now());
         let locked_until = now + lock;
         let (failures, times_lost) = {
             let mut dead_letter_queues = self.dead_letter_queues();
@@ -197,10 +197,12 @@ impl DeadLetterQueues {
                 return Ok(None);
             }
             if dead_letter_queue.out.len() >= limits::LOCKS_MAX {
-                return Err(Refusal::new(condition::SERVER_BUSY, "too many dead letters are handed out"));
+                return Err(AmqpRefusal::new(condition::SERVER_BUSY, "too many dead letters are handed out"));
             }
             dead_letter_queue.deferred.remove(&number);
-            dead_letter_queue.out.insert(number, Out { token, until: locked_until, was_deferred: deferred });
+            dead_letter_queue
+                .out
+                .insert(number, HeldDeadLetter { token, until: locked_until, was_deferred: deferred });
             let failures = dead_letter_queue.failures.get(&number).copied().unwrap_or_default();
             (failures, dead_letter_queue.losses.get(&number).copied().unwrap_or_default())
         };
@@ -224,12 +226,12 @@ impl DeadLetterQueues {
         &self,
         queue: &Queue,
         number: SequenceNumber,
-        token: Token,
-    ) -> Result<(), Refusal> {
+        token: LockUuid,
+    ) -> Result<(), AmqpRefusal> {
         self.check(queue.name(), number, token)?;
         let was_there = queue.purge_dead_letter(number).await?;
         self.forget(queue.name(), number);
-        if was_there { Ok(()) } else { Err(Refusal::lock_lost()) }
+        if was_there { Ok(()) } else { Err(AmqpRefusal::lock_lost()) }
     }
 
     /// Gives a letter back.
@@ -237,9 +239,9 @@ impl DeadLetterQueues {
         &self,
         queue: &QueueName,
         number: SequenceNumber,
-        token: Token,
+        token: LockUuid,
         how: Return,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AmqpRefusal> {
         self.check(queue, number, token)?;
         if let Some(dead_letter_queue) = self.dead_letter_queues().get_mut(queue) {
             dead_letter_queue.put_back(number, how);
@@ -257,9 +259,9 @@ impl DeadLetterQueues {
         &self,
         queue: &QueueName,
         number: SequenceNumber,
-        token: Token,
+        token: LockUuid,
         lock: Duration,
-    ) -> Result<Timestamp, Refusal> {
+    ) -> Result<Timestamp, AmqpRefusal> {
         self.check(queue, number, token)?;
         let until = self.clock.now() + lock;
         if let Some(out) = self
@@ -298,14 +300,14 @@ impl DeadLetterQueues {
         &self,
         queue: &QueueName,
         number: SequenceNumber,
-        token: Token,
-    ) -> Result<(), Refusal> {
+        token: LockUuid,
+    ) -> Result<(), AmqpRefusal> {
         let now = self.clock.now();
         let mut dead_letter_queues = self.dead_letter_queues();
-        let dead_letter_queue = dead_letter_queues.get_mut(queue).ok_or_else(Refusal::lock_lost)?;
+        let dead_letter_queue = dead_letter_queues.get_mut(queue).ok_or_else(AmqpRefusal::lock_lost)?;
         dead_letter_queue.free(now);
         let is_held = dead_letter_queue.out.get(&number).is_some_and(|out| out.token == token);
-        if is_held { Ok(()) } else { Err(Refusal::lock_lost()) }
+        if is_held { Ok(()) } else { Err(AmqpRefusal::lock_lost()) }
     }
 
     /// Waits until the first lock of a queue's letters runs out.

@@ -23,12 +23,12 @@ use crate::service_bus::address::EntityPath;
 use crate::service_bus::dead_letter_queue::LockedDeadLetter;
 use crate::service_bus::dead_letter_queue::Return;
 use crate::service_bus::description::Description;
-use crate::service_bus::description::Status;
+use crate::service_bus::description::EntityStatus;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::published::published;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::shared::EndpointState;
 
 /// Why a message that went on too often is a dead letter, in the words of Service Bus.
 const TOO_OFTEN: &str = "MaxTransferHopCountExceeded";
@@ -38,26 +38,26 @@ const REFUSED: &str = "ForwardingRefused";
 
 /// What of an entity goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Source {
+enum ForwardingSource {
     Messages,
     DeadLetters,
 }
 
 /// Who goes where.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Route {
+struct ForwardingRoute {
     queue: QueueName,
-    source: Source,
+    source: ForwardingSource,
     target: String,
 }
 
 /// Forwards for every entity that asks for it, until it is told to stop.
-pub(crate) async fn forward(shared: Arc<Shared>, stopping: CancellationToken) {
+pub(crate) async fn forward(shared: Arc<EndpointState>, stopping: CancellationToken) {
     let (mut changes, tracker) = (shared.descriptions.changes(), TaskTracker::new());
-    let mut running: HashMap<Route, DropGuard> = HashMap::new();
+    let mut running: HashMap<ForwardingRoute, DropGuard> = HashMap::new();
     loop {
         changes.mark_unchanged();
-        let wanted: Vec<Route> = routes(&shared);
+        let wanted: Vec<ForwardingRoute> = routes(&shared);
         running.retain(|route, _| wanted.contains(route));
         for route in wanted {
             let (shared, stop) = (shared.clone(), stopping.child_token());
@@ -77,13 +77,13 @@ pub(crate) async fn forward(shared: Arc<Shared>, stopping: CancellationToken) {
     tracker.wait().await;
 }
 
-fn routes(shared: &Shared) -> Vec<Route> {
-    let of = |(queue, said): (QueueName, Arc<Description>)| {
+fn routes(shared: &EndpointState) -> Vec<ForwardingRoute> {
+    let of = |(queue, description): (QueueName, Arc<Description>)| {
         let route = |source, target: &Option<String>| {
-            Some(Route { queue: queue.clone(), source, target: target.clone()? })
+            Some(ForwardingRoute { queue: queue.clone(), source, target: target.clone()? })
         };
-        let messages = route(Source::Messages, &said.forward_to);
-        [messages, route(Source::DeadLetters, &said.forward_dead_letters_to)]
+        let messages = route(ForwardingSource::Messages, &description.forward_to);
+        [messages, route(ForwardingSource::DeadLetters, &description.forward_dead_letters_to)]
     };
     shared.descriptions.forwarding().into_iter().flat_map(of).flatten().collect()
 }
@@ -91,13 +91,13 @@ fn routes(shared: &Shared) -> Vec<Route> {
 /// Why something did not go on.
 enum Stay {
     /// It may go later: the target is full, disabled, or not there.
-    Later(Refusal),
+    Later(AmqpRefusal),
     /// It never will.
-    Never(&'static str, Refusal),
+    Never(&'static str, AmqpRefusal),
 }
 
 impl Stay {
-    fn of(refusal: Refusal) -> Stay {
+    fn of(refusal: AmqpRefusal) -> Stay {
         match refusal.condition {
             condition::NOT_FOUND
             | condition::RESOURCE_LIMIT
@@ -112,8 +112,8 @@ impl Stay {
 
 /// Lets what is in one entity go on.
 struct Forwarder {
-    shared: Arc<Shared>,
-    route: Route,
+    shared: Arc<EndpointState>,
+    route: ForwardingRoute,
     stop: CancellationToken,
 }
 
@@ -122,15 +122,15 @@ impl Forwarder {
         let mut is_told = false;
         while !self.stop.is_cancelled() {
             let forwarded = match self.route.source {
-                Source::Messages => self.forward_messages().await,
-                Source::DeadLetters => self.forward_dead_letters().await,
+                ForwardingSource::Messages => self.forward_messages().await,
+                ForwardingSource::DeadLetters => self.forward_dead_letters().await,
             };
             let Err(refusal) = forwarded else {
                 is_told = false;
                 continue;
             };
             if !is_told {
-                let Route { queue, target, .. } = &self.route;
+                let ForwardingRoute { queue, target, .. } = &self.route;
                 tracing::warn!(%refusal, "{queue} cannot forward to {target} now; it is tried again");
             }
             is_told = true;
@@ -146,24 +146,24 @@ impl Forwarder {
     }
 
     /// The queue, if it is the one that was said to forward.
-    async fn source(&self) -> Result<Queue, Refusal> {
+    async fn source(&self) -> Result<Queue, AmqpRefusal> {
         let queue = self.shared.client.queue(&self.route.queue)?;
-        let said = self.shared.descriptions.of(queue.name(), queue.view().await?.created_at);
+        let description = self.shared.descriptions.of(queue.name(), queue.view().await?.created_at);
         let target = match self.route.source {
-            Source::Messages => &said.forward_to,
-            Source::DeadLetters => &said.forward_dead_letters_to,
+            ForwardingSource::Messages => &description.forward_to,
+            ForwardingSource::DeadLetters => &description.forward_dead_letters_to,
         };
         match target.as_deref() == Some(&self.route.target) {
             true => Ok(queue),
-            false => Err(Refusal::not_found(self.route.queue.as_str())),
+            false => Err(AmqpRefusal::not_found(self.route.queue.as_str())),
         }
     }
 
-    async fn target(&self) -> Result<Entity, Refusal> {
+    async fn target(&self) -> Result<Entity, AmqpRefusal> {
         let queue = self.route.target.clone();
         let target =
             self.shared.entity(&EntityPath { queue, is_dead_letters: false, is_transfer: false }).await?;
-        self.shared.descriptions.check_status((target.name(), target.created_at), Status::may_send)?;
+        self.shared.descriptions.check_status((target.name(), target.created_at), EntityStatus::may_send)?;
         Ok(target)
     }
 
@@ -176,14 +176,14 @@ impl Forwarder {
         };
         if times >= limits::SERVICE_BUS_FORWARDS_MAX {
             let refusal = format!("it was forwarded {times} times already");
-            return Err(Stay::Never(TOO_OFTEN, Refusal::new(condition::NOT_ALLOWED, refusal)));
+            return Err(Stay::Never(TOO_OFTEN, AmqpRefusal::new(condition::NOT_ALLOWED, refusal)));
         }
         properties.insert(FORWARDED.to_owned(), PropertyValue::Integer(times + 1));
         let placed = self.shared.intake.place(target.name(), message);
         let message = placed.map_err(|misuse| Stay::Never(REFUSED, misuse.into()))?;
         if target.requires_session() && message.workflow_id.is_none() {
             let refusal = format!("{} requires sessions, and it has none", target.name());
-            return Err(Stay::Never(REFUSED, Refusal::new(condition::NOT_ALLOWED, refusal)));
+            return Err(Stay::Never(REFUSED, AmqpRefusal::new(condition::NOT_ALLOWED, refusal)));
         }
         Ok(message)
     }
@@ -197,7 +197,7 @@ impl Forwarder {
         added.map_err(|misuse| Stay::Never(REFUSED, misuse.into()))
     }
 
-    async fn forward_messages(&self) -> Result<(), Refusal> {
+    async fn forward_messages(&self) -> Result<(), AmqpRefusal> {
         let queue = self.source().await?;
         let received = queue.receive_until(
             limits::SERVICE_BUS_FORWARD_BATCH,
@@ -255,26 +255,26 @@ impl Forwarder {
         transaction.commit().await.map_err(|error| Stay::of(error.into()))
     }
 
-    async fn forward_dead_letters(&self) -> Result<(), Refusal> {
+    async fn forward_dead_letters(&self) -> Result<(), AmqpRefusal> {
         let queue = self.source().await?;
-        let (letters, most) = (&self.shared.dead_letter_queues, limits::SERVICE_BUS_FORWARD_BATCH);
+        let (dead_letter_queues, most) = (&self.shared.dead_letter_queues, limits::SERVICE_BUS_FORWARD_BATCH);
         let lock = limits::SERVICE_BUS_LOCK;
-        let taken = letters.receive(&queue, lock, most, limits::RECEIVE_WAIT, &self.stop).await?;
+        let taken = dead_letter_queues.receive(&queue, lock, most, limits::RECEIVE_WAIT, &self.stop).await?;
         let mut later = None;
-        for letter in taken {
+        for dead_letter in taken {
             if later.is_some() {
-                letters.put_back(queue.name(), &letter, Return::Released);
+                dead_letter_queues.put_back(queue.name(), &dead_letter, Return::Released);
                 continue;
             }
-            match self.send_dead_letter(&queue, &letter).await {
-                Ok(()) => letters.forget(queue.name(), letter.view.sequence_number),
+            match self.send_dead_letter(&queue, &dead_letter).await {
+                Ok(()) => dead_letter_queues.forget(queue.name(), dead_letter.view.sequence_number),
                 Err(Stay::Later(refusal)) => {
-                    letters.put_back(queue.name(), &letter, Return::Released);
+                    dead_letter_queues.put_back(queue.name(), &dead_letter, Return::Released);
                     later = Some(refusal);
                 }
                 // It stays where it is. Its lock is left to run out, so that others are not kept back by it.
                 Err(Stay::Never(reason, refusal)) => {
-                    let number = letter.view.sequence_number;
+                    let number = dead_letter.view.sequence_number;
                     tracing::warn!(%refusal, reason, "dead letter {number} of {} is not forwarded", queue.name());
                 }
             }
@@ -282,18 +282,18 @@ impl Forwarder {
         later.map_or(Ok(()), Err)
     }
 
-    async fn send_dead_letter(&self, queue: &Queue, letter: &LockedDeadLetter) -> Result<(), Stay> {
+    async fn send_dead_letter(&self, queue: &Queue, dead_letter: &LockedDeadLetter) -> Result<(), Stay> {
         let target = self.target().await.map_err(Stay::of)?;
         let mut transaction = Transaction::new(self.shared.client.clone());
-        self.add(&mut transaction, &target, of_dead_letter(letter))?;
-        transaction.purge_dead_letter(queue.name(), letter.view.sequence_number);
+        self.add(&mut transaction, &target, of_dead_letter(dead_letter))?;
+        transaction.purge_dead_letter(queue.name(), dead_letter.view.sequence_number);
         transaction.commit().await.map_err(|error| Stay::of(error.into()))
     }
 }
 
 /// A dead letter says why it is one, and has all the time that its next entity gives.
-fn of_dead_letter(letter: &LockedDeadLetter) -> Message {
-    let view = &letter.view;
+fn of_dead_letter(dead_letter: &LockedDeadLetter) -> Message {
+    let view = &dead_letter.view;
     let mut message = Message::new(view.body.clone());
     message.headers = view.headers.clone();
     message.workflow_id = view.workflow_id.as_ref().map(ToString::to_string);

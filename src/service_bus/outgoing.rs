@@ -26,11 +26,11 @@ use crate::id::MessageId;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::service_bus::holds::Expiry;
-use crate::service_bus::holds::Token;
+use crate::service_bus::holds::LockUuid;
 use crate::service_bus::incoming::SCHEDULED;
 use crate::service_bus::incoming::standard_properties;
 use crate::service_bus::property;
-use crate::service_bus::raw_sections::Form;
+use crate::service_bus::raw_sections::BodyForm;
 use crate::service_bus::raw_sections::KEPT;
 use crate::service_bus::raw_sections::RawSections;
 
@@ -42,14 +42,14 @@ const EXPIRY_TOLERANCE_MS: u64 = 1_000;
 
 /// What a client sees of where a message is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum MessageStateWord {
     Active = 0,
     Deferred = 1,
     Scheduled = 2,
 }
 
 /// A message on its way out.
-pub(crate) struct Outgoing<'a> {
+pub(crate) struct EncodedMessage<'a> {
     number: SequenceNumber,
     workflow_id: Option<&'a WorkflowId>,
     message_id: Option<&'a MessageId>,
@@ -62,16 +62,16 @@ pub(crate) struct Outgoing<'a> {
     headers: &'a Headers,
     body: &'a Bytes,
     dead_letter: Option<&'a DeadLetter>,
-    pub(crate) state: State,
+    pub(crate) state: MessageStateWord,
     pub(crate) locked_until: Option<Timestamp>,
     /// What it is settled by, if it is locked.
-    pub(crate) lock_token: Option<Token>,
+    pub(crate) lock_token: Option<LockUuid>,
 }
 
-impl<'a> Outgoing<'a> {
+impl<'a> EncodedMessage<'a> {
     /// A message that was handed out. Its count includes this time, that of Service Bus does not.
-    pub(crate) fn handed(message: &'a ReceivedMessage) -> Outgoing<'a> {
-        Outgoing {
+    pub(crate) fn handed(message: &'a ReceivedMessage) -> EncodedMessage<'a> {
+        EncodedMessage {
             number: message.sequence_number,
             workflow_id: message.workflow_id.as_ref(),
             message_id: message.message_id.as_ref(),
@@ -83,22 +83,24 @@ impl<'a> Outgoing<'a> {
             headers: &message.headers,
             body: &message.body,
             dead_letter: None,
-            state: State::Active,
+            state: MessageStateWord::Active,
             locked_until: None,
             lock_token: None,
         }
     }
 
     /// A message that is looked at, or a dead letter that failed so often since it became one.
-    pub(crate) fn seen(view: &'a MessageView, failures: u32) -> Outgoing<'a> {
+    pub(crate) fn seen(view: &'a MessageView, failures: u32) -> EncodedMessage<'a> {
         let (state, scheduled_at, dead_letter) = match &view.status {
-            MessageStatus::Deferred { why: Deferral::ByConsumer, .. } => (State::Deferred, None, None),
-            MessageStatus::Scheduled { until } => (State::Scheduled, Some(*until), None),
-            MessageStatus::DeadLettered(dead_letter) => (State::Active, None, Some(dead_letter)),
-            _ => (State::Active, None, None),
+            MessageStatus::Deferred { why: Deferral::ByConsumer, .. } => {
+                (MessageStateWord::Deferred, None, None)
+            }
+            MessageStatus::Scheduled { until } => (MessageStateWord::Scheduled, Some(*until), None),
+            MessageStatus::DeadLettered(dead_letter) => (MessageStateWord::Active, None, Some(dead_letter)),
+            _ => (MessageStateWord::Active, None, None),
         };
         let was_out = matches!(view.status, MessageStatus::Locked { .. } | MessageStatus::DeadLettered(_));
-        Outgoing {
+        EncodedMessage {
             number: view.sequence_number,
             workflow_id: view.workflow_id.as_ref(),
             message_id: view.message_id.as_ref(),
@@ -240,7 +242,7 @@ impl<'a> Outgoing<'a> {
         if !application.is_empty() {
             encode_application_properties(out, &application);
         }
-        Form::Data.encode(out, self.body);
+        BodyForm::Data.encode(out, self.body);
     }
 
     /// Clients need an ID: a message that has none is called by its number.

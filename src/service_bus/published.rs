@@ -27,8 +27,8 @@ pub(crate) fn published(message: Message) -> Result<TopicMessage, Misuse> {
     let kept = published.message.headers.properties.get(KEPT).and_then(RawSections::of_property);
     let Some(given) = kept.and_then(|kept| kept.sections.properties().ok()) else { return Ok(published) };
     let fields = [("to", given.to), ("replytosessionid", given.reply_to_group_id)];
-    let said = fields.into_iter().filter_map(|(name, text)| Some((name, text?.to_string())));
-    published.extra = said.collect::<BTreeMap<_, _>>();
+    let fields_set = fields.into_iter().filter_map(|(name, text)| Some((name, text?.to_string())));
+    published.extra = fields_set.collect::<BTreeMap<_, _>>();
     Ok(published)
 }
 

@@ -10,18 +10,18 @@ use crate::service_bus::dead_letter_queue::LockedDeadLetter;
 use crate::service_bus::dead_letter_queue::Return;
 use crate::service_bus::elapsed::millis;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::holds::Held;
-use crate::service_bus::holds::Hold;
-use crate::service_bus::holds::Token;
+use crate::service_bus::holds::ClientHold;
+use crate::service_bus::holds::HoldSubject;
+use crate::service_bus::holds::LockUuid;
 use crate::service_bus::link_window::LinkWindow;
 use crate::service_bus::link_window::WindowPlace;
-use crate::service_bus::links::HeldBack;
 use crate::service_bus::links::PackedMessage;
+use crate::service_bus::links::PendingMessage;
 use crate::service_bus::outgoing;
-use crate::service_bus::outgoing::State;
+use crate::service_bus::outgoing::MessageStateWord;
 use crate::service_bus::property::set_by_settling;
-use crate::service_bus::refusal::Refusal;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::refusal::AmqpRefusal;
+use crate::service_bus::shared::EndpointState;
 
 /// How deliveries are handed to a client.
 pub(crate) struct Handing {
@@ -30,25 +30,25 @@ pub(crate) struct Handing {
     /// Whether they are gone once they are sent.
     pub(crate) deletes: bool,
     /// Whether they had been set aside.
-    pub(crate) state: State,
+    pub(crate) state: MessageStateWord,
     /// The window of the link, if it has one.
     pub(crate) window: Option<Arc<LinkWindow>>,
 }
 
 /// What can be sent, and the message at which that ends because it does not fit into the link's window.
-pub(crate) struct Packed {
+pub(crate) struct MessageBatch {
     pub(crate) packed_messages: Vec<PackedMessage>,
-    pub(crate) held_back: Option<HeldBack>,
+    pub(crate) held_back: Option<PendingMessage>,
 }
 
-impl Shared {
+impl EndpointState {
     /// Makes batches of deliveries, whose locks are kept.
     pub(crate) fn pack(
         &self,
         queue: &Queue,
         deliveries: Vec<Delivery>,
         Handing { is_of_session, deletes, state, window }: Handing,
-    ) -> Packed {
+    ) -> MessageBatch {
         let mut packed_messages = Vec::with_capacity(deliveries.len());
         let mut deliveries = deliveries.into_iter();
         let mut held_back = None;
@@ -67,20 +67,20 @@ impl Shared {
                 }
             };
             let until = delivery.locked_until();
-            let token = Token::of(delivery.lock_token(), delivery.sequence_number());
-            let mut message = outgoing::Outgoing::handed(delivery.message());
+            let token = LockUuid::of(delivery.lock_token(), delivery.sequence_number());
+            let mut message = outgoing::EncodedMessage::handed(delivery.message());
             message.state = state;
             message.locked_until = (!deletes).then_some(until);
             message.lock_token = (!deletes).then_some(token);
             let (payload, expiry) = (message.encode(), message.expiry());
             let set_before = set_by_settling(&delivery.message().headers.properties).cloned();
-            let held = Held::Message(delivery.keep());
+            let held = HoldSubject::Message(delivery.keep());
             let queue = queue.name().clone();
-            let hold = Hold { queue, token, held, is_of_session, until, expiry, in_window, set_before };
+            let hold = ClientHold { queue, token, held, is_of_session, until, expiry, in_window, set_before };
             packed_messages.push(PackedMessage { hold, payload });
         }
         self.note_holds(&packed_messages, deletes);
-        Packed { packed_messages, held_back }
+        MessageBatch { packed_messages, held_back }
     }
 
     /// Makes batches of dead letters.
@@ -90,7 +90,7 @@ impl Shared {
         dead_letters: Vec<LockedDeadLetter>,
         deletes: bool,
         window: Option<Arc<LinkWindow>>,
-    ) -> Packed {
+    ) -> MessageBatch {
         let queue = &entity.queue;
         let mut packed_messages = Vec::with_capacity(dead_letters.len());
         let mut dead_letters = dead_letters.into_iter();
@@ -109,14 +109,14 @@ impl Shared {
                     break;
                 }
             };
-            let mut message = outgoing::Outgoing::seen(&dead_letter.view, dead_letter.failures);
+            let mut message = outgoing::EncodedMessage::seen(&dead_letter.view, dead_letter.failures);
             message.locked_until = (!deletes).then_some(dead_letter.locked_until);
             message.lock_token = (!deletes).then_some(dead_letter.token);
             let payload = message.encode();
-            let hold = Hold {
+            let hold = ClientHold {
                 queue: queue.name().clone(),
                 token: dead_letter.token,
-                held: Held::DeadLetter(number),
+                held: HoldSubject::DeadLetter(number),
                 is_of_session: false,
                 until: dead_letter.locked_until,
                 expiry: None,
@@ -126,7 +126,7 @@ impl Shared {
             packed_messages.push(PackedMessage { hold, payload });
         }
         self.note_holds(&packed_messages, deletes);
-        Packed { packed_messages, held_back }
+        MessageBatch { packed_messages, held_back }
     }
 
     /// What is deleted is held by nobody outside.
@@ -140,18 +140,18 @@ impl Shared {
     }
 
     /// Gives a message back as if it had not been handed out. Whatever is asked of the engine later finds it so.
-    pub(crate) fn give_back(&self, hold: &Hold) {
+    pub(crate) fn give_back(&self, hold: &ClientHold) {
         self.holds.forget(hold.token);
         if let Some(place) = &hold.in_window {
             place.take_back();
         }
         match hold.held {
-            Held::Message(id) => {
+            HoldSubject::Message(id) => {
                 if let Ok(kept) = self.settler(&hold.queue) {
                     kept.give_back(id);
                 }
             }
-            Held::DeadLetter(number) => {
+            HoldSubject::DeadLetter(number) => {
                 // A lock that was lost has given it back already.
                 let _ = self.dead_letter_queues.give_back(&hold.queue, number, hold.token, Return::Released);
             }
@@ -159,21 +159,21 @@ impl Shared {
     }
 
     /// Fails a message whose client has left without a word.
-    pub(crate) fn break_off(&self, hold: &Hold) {
+    pub(crate) fn break_off(&self, hold: &ClientHold) {
         self.holds.forget(hold.token);
-        if let (Held::Message(id), Ok(kept)) = (hold.held, self.settler(&hold.queue)) {
+        if let (HoldSubject::Message(id), Ok(kept)) = (hold.held, self.settler(&hold.queue)) {
             kept.break_off(id, "the connection broke off before it was settled");
         }
     }
 
     /// Deletes what is on its way to a client that settles nothing.
-    pub(crate) async fn delete(&self, holds: &[Hold]) -> Result<(), Refusal> {
+    pub(crate) async fn delete(&self, holds: &[ClientHold]) -> Result<(), AmqpRefusal> {
         let Some(queue) = holds.first().map(|hold| &hold.queue) else { return Ok(()) };
         let mut messages = Vec::new();
         for hold in holds {
             match hold.held {
-                Held::Message(id) => messages.push(id),
-                Held::DeadLetter(number) => {
+                HoldSubject::Message(id) => messages.push(id),
+                HoldSubject::DeadLetter(number) => {
                     self.dead_letter_queues
                         .complete(&self.client.queue(queue.as_str())?, number, hold.token)
                         .await?;
@@ -195,8 +195,8 @@ fn enter(
     message: SequenceNumber,
     times_lost: usize,
     until_ms: u64,
-) -> Result<Option<WindowPlace>, HeldBack> {
+) -> Result<Option<WindowPlace>, PendingMessage> {
     let Some(window) = window else { return Ok(None) };
     let place = window.enter(message, times_lost, until_ms);
-    place.map(Some).ok_or(HeldBack { message, times_lost })
+    place.map(Some).ok_or(PendingMessage { message, times_lost })
 }

@@ -74,7 +74,7 @@ fn property(value: &Value) -> Operand<'_> {
         value => match (value.as_i64(), value.as_u64(), value.as_str()) {
             (Some(number), ..) => Operand::Integer(number),
             (_, Some(number), _) => Operand::Float(number as f64),
-            (.., Some(said)) => text(said),
+            (.., Some(found)) => text(found),
             _ => Operand::Null,
         },
     }

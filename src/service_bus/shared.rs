@@ -19,7 +19,7 @@ use crate::service_bus::description::Descriptions;
 #[cfg(test)]
 use crate::service_bus::description::RECORDS_QUEUE;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::holds::Holds;
+use crate::service_bus::holds::ClientHolds;
 use crate::service_bus::link_window::LastWindows;
 use crate::service_bus::link_window::LinkWindow;
 use crate::service_bus::meters::Meters;
@@ -43,12 +43,12 @@ impl Owners {
 }
 
 /// What all connections of an endpoint share.
-pub(crate) struct Shared {
+pub(crate) struct EndpointState {
     pub(crate) client: Client,
     pub(crate) intake: Intake,
     pub(crate) is_open: IsOpen,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) holds: Holds,
+    pub(crate) holds: ClientHolds,
     pub(crate) dead_letter_queues: DeadLetterQueues,
     pub(crate) meters: Meters,
     last_windows: Arc<LastWindows>,
@@ -67,7 +67,7 @@ pub(crate) struct Shared {
     pub(crate) administering: Mutex<()>,
 }
 
-impl Shared {
+impl EndpointState {
     pub(crate) fn new(
         intake: Intake,
         Owners { is_open, defined }: Owners,
@@ -75,9 +75,9 @@ impl Shared {
         meters: Meters,
         signatures: Option<Signatures>,
         is_for_others: bool,
-    ) -> Shared {
+    ) -> EndpointState {
         let client = intake.client().clone();
-        Shared {
+        EndpointState {
             dead_letter_queues: DeadLetterQueues::new(client.clone(), clock.clone()),
             descriptions: Descriptions::new(client.clone()),
             defined,
@@ -87,7 +87,7 @@ impl Shared {
             intake,
             is_open,
             clock,
-            holds: Holds::default(),
+            holds: ClientHolds::default(),
             last_windows: Arc::default(),
             meters,
             signatures,

@@ -9,7 +9,7 @@ use crate::sas::SignatureScope;
 use crate::sas::StorageRights;
 use crate::sas::StorageSignature;
 use crate::storage_queue::policies;
-use crate::storage_queue::refused::StorageRefusal;
+use crate::storage_queue::refusal::StorageRefusal;
 use crate::storage_queue::request::QueueRequest;
 use crate::storage_queue::shared::StorageState;
 

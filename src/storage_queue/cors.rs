@@ -11,8 +11,8 @@ use crate::storage_queue::answer::empty;
 use crate::storage_queue::answer::headed;
 use crate::storage_queue::properties::CorsRule;
 use crate::storage_queue::properties::cors_rules;
-use crate::storage_queue::refused::StorageRefusal;
-use crate::storage_queue::refused::StorageResult;
+use crate::storage_queue::refusal::StorageRefusal;
+use crate::storage_queue::refusal::StorageResult;
 use crate::storage_queue::shared::SharedStorage;
 
 /// Answers a browser that asks before it sends what a page of another origin wants; it asks without a signature.

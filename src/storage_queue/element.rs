@@ -3,7 +3,7 @@
 use roxmltree::Document;
 use roxmltree::Node;
 
-use crate::storage_queue::refused::StorageRefusal;
+use crate::storage_queue::refusal::StorageRefusal;
 
 /// An element of a document.
 #[derive(Clone, Copy, Debug)]

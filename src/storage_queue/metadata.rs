@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::engine::Client;
 use crate::limits;
 use crate::storage_queue::records::RECORDS;
-use crate::storage_queue::refused::StorageRefusal;
+use crate::storage_queue::refusal::StorageRefusal;
 
 /// What the headers of metadata begin with.
 const PREFIX: &str = "x-ms-meta-";

@@ -14,7 +14,7 @@ mod policies;
 mod properties;
 mod queues;
 mod records;
-mod refused;
+mod refusal;
 mod request;
 mod request_id;
 mod route;

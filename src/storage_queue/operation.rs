@@ -4,7 +4,7 @@ use http::Method;
 
 use crate::sas::Right;
 use crate::sas::SignatureScope;
-use crate::storage_queue::refused::StorageRefusal;
+use crate::storage_queue::refusal::StorageRefusal;
 use crate::storage_queue::request::QueueRequest;
 
 /// What a request asks for.

@@ -12,8 +12,8 @@ use crate::storage_queue::access::StorageAccess;
 use crate::storage_queue::answer;
 use crate::storage_queue::metadata::Metadata;
 use crate::storage_queue::policies;
-use crate::storage_queue::refused::StorageRefusal;
-use crate::storage_queue::refused::StorageResult;
+use crate::storage_queue::refusal::StorageRefusal;
+use crate::storage_queue::refusal::StorageResult;
 use crate::storage_queue::request::QueueRequest;
 use crate::storage_queue::shared::SharedStorage;
 

@@ -12,7 +12,7 @@ use crate::inbound::inflow::Inflow;
 use crate::limits;
 use crate::sas::StorageRequest;
 use crate::storage_queue::metadata::Metadata;
-use crate::storage_queue::refused::StorageRefusal;
+use crate::storage_queue::refusal::StorageRefusal;
 use crate::storage_queue::shared::SharedStorage;
 
 /// A request, taken apart; its body goes its own way.

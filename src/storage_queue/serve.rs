@@ -30,7 +30,7 @@ use crate::sas::Signatures;
 use crate::storage_queue::answer::headed;
 use crate::storage_queue::meters::StorageMeters;
 use crate::storage_queue::records::RECORDS;
-use crate::storage_queue::refused::StorageRefusal;
+use crate::storage_queue::refusal::StorageRefusal;
 use crate::storage_queue::request_id::request_id;
 use crate::storage_queue::route::router;
 use crate::storage_queue::shared::SharedStorage;

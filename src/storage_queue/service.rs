@@ -3,7 +3,7 @@
 use http::StatusCode;
 
 use crate::storage_queue::answer;
-use crate::storage_queue::refused::StorageResult;
+use crate::storage_queue::refusal::StorageResult;
 use crate::storage_queue::shared::StorageState;
 use crate::storage_queue::times::date;
 use crate::xml::Xml;

@@ -14,7 +14,7 @@ use crate::sas::Signatures;
 use crate::storage_queue::meters::StorageMeters;
 use crate::storage_queue::names::QUEUE_NAME_LENGTHS;
 use crate::storage_queue::names::is_queue_name;
-use crate::storage_queue::refused::StorageRefusal;
+use crate::storage_queue::refusal::StorageRefusal;
 
 /// What every request shares.
 pub(crate) type SharedStorage = Arc<StorageState>;

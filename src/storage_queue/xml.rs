@@ -2,7 +2,7 @@
 
 use roxmltree::Document;
 
-use crate::storage_queue::refused::StorageRefusal;
+use crate::storage_queue::refusal::StorageRefusal;
 
 /// The text of a message in the body of a request; `None` for a body without anything.
 pub(crate) fn read_message(body: &[u8]) -> Result<Option<String>, StorageRefusal> {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use bytes::BytesMut;
 use proptest::prelude::*;
 
-use crate::amqp::malformed::DecodeError;
+use crate::amqp::decode_error::DecodeError;
 use crate::amqp::performative::Performative;
 use crate::amqp::value::Value;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
 use crate::engine::client::outcome::Outcome;
-use crate::engine::client::received::ReceivedMessage;
+use crate::engine::client::received_message::ReceivedMessage;
 use crate::engine::client::settler::DeliveryId;
 use crate::engine::client::settling::Abandon;
 use crate::engine::client::settling::Completion;

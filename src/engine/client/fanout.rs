@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 
-use crate::engine::client::published::TopicMessage;
+use crate::engine::client::topic_message::TopicMessage;
 use crate::engine::rules::topics::Fanout;
 use crate::engine::rules::topics::TopicRecord;
 use crate::error::Misuse;

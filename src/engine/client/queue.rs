@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use crate::engine::client::accepted_workflow::AcceptedWorkflow;
 use crate::engine::client::client::Client;
 use crate::engine::client::delivery::Delivery;
 use crate::engine::client::run::Run;
 use crate::engine::client::settler::Settler;
-use crate::engine::client::taken::AcceptedWorkflow;
 use crate::engine::client::workflow::Workflow;
 use crate::engine::query::Query;
 use crate::engine::query::QueryAnswer;

@@ -8,7 +8,7 @@ use crate::engine::client::delivery::DROPPED;
 use crate::engine::client::delivery::Renewal;
 use crate::engine::client::delivery::settled;
 use crate::engine::client::outcome::Outcome;
-use crate::engine::client::received::ReceivedMessage;
+use crate::engine::client::received_message::ReceivedMessage;
 use crate::engine::client::settling::Abandon;
 use crate::engine::client::settling::Completion;
 use crate::engine::client::settling::postponed;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
-use crate::engine::client::published::TopicMessage;
 use crate::engine::client::queue::Queue;
 use crate::engine::client::queue::check_batch;
+use crate::engine::client::topic_message::TopicMessage;
 use crate::engine::query::Query;
 use crate::engine::query::QueryAnswer;
 use crate::engine::rules::command::Command;

@@ -2,10 +2,10 @@
 
 use crate::engine::client::client::Client;
 use crate::engine::client::outcome::Outcome;
-use crate::engine::client::published::TopicMessage;
 use crate::engine::client::settler::DeliveryId;
 use crate::engine::client::settling::Completion;
 use crate::engine::client::topic::Topic;
+use crate::engine::client::topic_message::TopicMessage;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;

@@ -5,14 +5,14 @@ use crate::engine::store::base::Base;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::memtable::Memtable;
 use crate::engine::store::memtable::PrefixGroup;
+use crate::engine::store::row_write::RowState;
+use crate::engine::store::row_write::Rows;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::slot::SlotStamp;
 use crate::engine::store::slot::WindowSlot;
 use crate::engine::store::table::PrefixedKey;
 use crate::engine::store::table::Table;
 use crate::engine::store::table::weight_of;
-use crate::engine::store::written::RowState;
-use crate::engine::store::written::Rows;
 use crate::error::Fault;
 
 /// What one turn has changed of a table.

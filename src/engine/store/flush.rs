@@ -12,14 +12,14 @@ use crate::engine::store::content::RowsByKey;
 use crate::engine::store::journal::RowReader;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::memtable::Memtable;
+use crate::engine::store::row_write::RowState;
+use crate::engine::store::row_write::RowWrite;
+use crate::engine::store::row_write::Rows;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::table::PrefixedKey;
 use crate::engine::store::table::Table;
 use crate::engine::store::table::weight_of;
 use crate::engine::store::window::Budget;
-use crate::engine::store::written::RowState;
-use crate::engine::store::written::RowWrite;
-use crate::engine::store::written::Rows;
 use crate::error::Fault;
 
 /// Looking whether a row is still as its generation left it costs one unit of work; writing it costs this many.

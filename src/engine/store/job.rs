@@ -24,11 +24,11 @@ use crate::engine::store::meta::CommitCounters;
 use crate::engine::store::meta::QueueChange;
 use crate::engine::store::options::StoreOptions;
 use crate::engine::store::room::DiskRoom;
+use crate::engine::store::row_write::RowWrite;
 use crate::engine::store::snapshot::Snapshot;
 use crate::engine::store::stamp::WallRecord;
 use crate::engine::store::transaction::begin;
 use crate::engine::store::watch::Watch;
-use crate::engine::store::written::RowWrite;
 use crate::error::Fault;
 
 /// One commit, ready to be encoded and written.

@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use crate::engine::store::base::Base;
 use crate::engine::store::change::TableChanges;
 use crate::engine::store::flush::ChangedKeys;
-use crate::engine::store::flushed::FlushedRows;
+use crate::engine::store::flushed_rows::FlushedRows;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::prefix_of;
 use crate::engine::store::rows::RowMap;

@@ -47,7 +47,7 @@ pub(crate) struct Outlay {
 /// What the disk has room for. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct DiskRoom {
-    shared: Arc<DiskRoomShared>,
+    shared: Arc<DiskRoomLimits>,
 }
 
 impl fmt::Debug for DiskRoom {
@@ -56,7 +56,7 @@ impl fmt::Debug for DiskRoom {
     }
 }
 
-struct DiskRoomShared {
+struct DiskRoomLimits {
     space: Box<dyn Space>,
     /// How much is kept free for what has to go on.
     head_room_bytes: u64,
@@ -106,7 +106,7 @@ impl DiskRoom {
         let free_bytes = space.free()?;
         let state = DiskRoomState { free_bytes, written_then: 0, promised_bytes: 0, ballast, is_full: false };
         let shared =
-            DiskRoomShared { space: Box::new(space), head_room_bytes, written, state: Mutex::new(state) };
+            DiskRoomLimits { space: Box::new(space), head_room_bytes, written, state: Mutex::new(state) };
         let room = DiskRoom { shared: Arc::new(shared) };
         room.make_way(0);
         room.judge(&mut room.state());

@@ -5,7 +5,7 @@ use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
-use crate::engine::store::merged::MergedTables;
+use crate::engine::store::merged_tables::MergedTables;
 use crate::engine::store::schema::Links;
 use crate::engine::store::schema::Roots;
 use crate::engine::store::schema::Trails;

@@ -15,7 +15,7 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::store::key::ReminderKey;
-use crate::engine::store::merged::MergedTables;
+use crate::engine::store::merged_tables::MergedTables;
 use crate::engine::store::schema;
 use crate::engine::verify::findings::Findings;
 use crate::engine::verify::ledger::Ledger;

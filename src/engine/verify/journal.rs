@@ -14,7 +14,7 @@ use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::journal;
 use crate::engine::store::journal::JournalHeader;
 use crate::engine::store::journal::RowReader;
-use crate::engine::store::merged::Overlay;
+use crate::engine::store::merged_tables::Overlay;
 use crate::engine::store::table::MEMTABLES;
 use crate::engine::verify::bytes::problem;
 use crate::engine::verify::findings::Findings;

@@ -3,8 +3,8 @@
 use std::iter::Peekable;
 
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::store::merged::MergedEntry;
-use crate::engine::store::merged::MergedRows;
+use crate::engine::store::merged_tables::MergedEntry;
+use crate::engine::store::merged_tables::MergedRows;
 use crate::engine::store::table::Table;
 use crate::engine::verify::findings::Findings;
 use crate::error::Fault;

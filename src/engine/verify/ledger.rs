@@ -16,7 +16,7 @@ use crate::engine::store::definition;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::key::name_key;
 use crate::engine::store::key::parts_of;
-use crate::engine::store::merged::Overlay;
+use crate::engine::store::merged_tables::Overlay;
 use crate::engine::store::meta::BATCH_ROW;
 use crate::engine::store::meta::BatchRecord;
 use crate::engine::store::meta::EPOCH_ROW;

@@ -10,7 +10,7 @@ use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
-use crate::engine::store::merged::MergedRows;
+use crate::engine::store::merged_tables::MergedRows;
 use crate::engine::store::schema::Aside;
 use crate::engine::store::schema::Contents;
 use crate::engine::store::schema::DeadByReason;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::engine::store::caught::guarded;
 use crate::engine::store::inspect::Inspection;
-use crate::engine::store::merged::MergedTables;
+use crate::engine::store::merged_tables::MergedTables;
 use crate::engine::store::schema::visit_each;
 use crate::engine::verify::bytes;
 use crate::engine::verify::bytes::VerifyRows;

@@ -9,7 +9,7 @@ use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
-use crate::engine::store::merged::MergedTables;
+use crate::engine::store::merged_tables::MergedTables;
 use crate::engine::store::schema::Aside;
 use crate::engine::store::schema::Cursors;
 use crate::engine::store::schema::DeadByWorkflow;

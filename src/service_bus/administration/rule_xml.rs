@@ -8,7 +8,7 @@ use crate::header::PropertyValue;
 use crate::service_bus::administration::atom::SCHEMA;
 use crate::service_bus::administration::atom::instant;
 use crate::service_bus::administration::document;
-use crate::service_bus::administration::refused::Refused;
+use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::topic::Correlation;
 use crate::topic::DEFAULT_RULE;
 use crate::topic::Filter;
@@ -19,7 +19,7 @@ use crate::xml::Xml;
 const COMPATIBILITY: &str = "20";
 
 /// Reads what describes a rule.
-pub(crate) fn read(element: Node<'_, '_>) -> Result<Rule, Refused> {
+pub(crate) fn read(element: Node<'_, '_>) -> Result<Rule, AdminRefusal> {
     let name = document::child(element, "Name").map(document::text).filter(|name| !name.is_empty());
     let filter = document::child(element, "Filter").map_or(Ok(Filter::True), read_filter)?;
     let mut rule = Rule::new(name.unwrap_or_else(|| DEFAULT_RULE.to_owned()), filter);
@@ -29,7 +29,9 @@ pub(crate) fn read(element: Node<'_, '_>) -> Result<Rule, Refused> {
             if document::child(action, "Parameters")
                 .is_some_and(|given| document::elements(given).next().is_some())
             {
-                return Err(Refused::bad("parameters of an action are not possible here: write the values"));
+                return Err(AdminRefusal::bad(
+                    "parameters of an action are not possible here: write the values",
+                ));
             }
             rule = rule.action(expression);
         }
@@ -42,7 +44,7 @@ fn text_of(element: Node<'_, '_>, name: &str) -> Option<String> {
     document::child(element, name).map(document::text)
 }
 
-fn read_filter(filter: Node<'_, '_>) -> Result<Filter, Refused> {
+fn read_filter(filter: Node<'_, '_>) -> Result<Filter, AdminRefusal> {
     match document::kind(filter) {
         "TrueFilter" => Ok(Filter::True),
         "FalseFilter" => Ok(Filter::False),
@@ -70,34 +72,34 @@ fn read_filter(filter: Node<'_, '_>) -> Result<Filter, Refused> {
                 _ => Filter::Sql { expression, parameters },
             })
         }
-        other => Err(Refused::bad(format!("a Filter of type {other:?} is not known"))),
+        other => Err(AdminRefusal::bad(format!("a Filter of type {other:?} is not known"))),
     }
 }
 
 /// Names and values, each with the type that it says.
-fn values(element: Option<Node<'_, '_>>) -> Result<Properties, Refused> {
+fn values(element: Option<Node<'_, '_>>) -> Result<Properties, AdminRefusal> {
     let Some(element) = element else { return Ok(Properties::new()) };
     document::elements(element)
         .map(|pair| {
-            let name = text_of(pair, "Key").ok_or_else(|| Refused::bad("a value has no <Key>"))?;
+            let name = text_of(pair, "Key").ok_or_else(|| AdminRefusal::bad("a value has no <Key>"))?;
             let value = document::child(pair, "Value")
-                .ok_or_else(|| Refused::bad(format!("{name} has no <Value>")))?;
-            let said = document::text(value);
-            let wrong = || Refused::bad(format!("the value {said:?} of {name} is not of its type"));
+                .ok_or_else(|| AdminRefusal::bad(format!("{name} has no <Value>")))?;
+            let settings = document::text(value);
+            let wrong = || AdminRefusal::bad(format!("the value {settings:?} of {name} is not of its type"));
             let value = match document::kind(value) {
                 "int" | "long" | "short" | "byte" | "unsignedByte" | "unsignedShort" | "unsignedInt"
                 | "unsignedLong" | "integer" => {
-                    PropertyValue::Integer(said.trim().parse().map_err(|_| wrong())?)
+                    PropertyValue::Integer(settings.trim().parse().map_err(|_| wrong())?)
                 }
                 "double" | "float" | "decimal" => {
-                    PropertyValue::Float(said.trim().parse().map_err(|_| wrong())?)
+                    PropertyValue::Float(settings.trim().parse().map_err(|_| wrong())?)
                 }
-                "boolean" => PropertyValue::Boolean(match said.trim() {
+                "boolean" => PropertyValue::Boolean(match settings.trim() {
                     "true" | "1" => true,
                     "false" | "0" => false,
                     _ => return Err(wrong()),
                 }),
-                _ => PropertyValue::Text(said),
+                _ => PropertyValue::Text(settings),
             };
             Ok((name, value))
         })

@@ -12,18 +12,22 @@ use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::management::answer::Answer;
-use crate::service_bus::management::request::Request;
-use crate::service_bus::outgoing::Outgoing;
-use crate::service_bus::outgoing::State;
-use crate::service_bus::refusal::Refusal;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::management::answer::ManagementAnswer;
+use crate::service_bus::management::request::ManagementRequest;
+use crate::service_bus::outgoing::EncodedMessage;
+use crate::service_bus::outgoing::MessageStateWord;
+use crate::service_bus::refusal::AmqpRefusal;
+use crate::service_bus::shared::EndpointState;
 
 /// What one look shows: messages in order of number, each with its number.
-pub(crate) type Look = Vec<(SequenceNumber, Bytes)>;
+pub(crate) type MessageLook = Vec<(SequenceNumber, Bytes)>;
 
 /// Shows messages from a number on.
-pub(crate) async fn peek(shared: &Shared, entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+pub(crate) async fn peek(
+    shared: &EndpointState,
+    entity: &Entity,
+    request: &ManagementRequest,
+) -> Result<ManagementAnswer, AmqpRefusal> {
     let from = SequenceNumber::new(request.number("from-sequence-number", 0)?);
     let max = usize::try_from(request.number("message-count", 1)?).unwrap_or(usize::MAX);
     let seen = look(shared, entity, request.session_id.as_deref(), from, max).await?;
@@ -32,21 +36,21 @@ pub(crate) async fn peek(shared: &Shared, entity: &Entity, request: &Request) ->
         .map(|(_, payload)| Value::Map(vec![(Value::string("message"), Value::Binary(payload))]))
         .collect();
     match shown.is_empty() {
-        true => Ok(Answer::nothing()),
-        false => Ok(Answer::done(vec![(Value::string("messages"), Value::List(shown))])),
+        true => Ok(ManagementAnswer::nothing()),
+        false => Ok(ManagementAnswer::done(vec![(Value::string("messages"), Value::List(shown))])),
     }
 }
 
 /// Looks at messages from a number on, those of one session if one is named: as many as one look may show.
 pub(crate) async fn look(
-    shared: &Shared,
+    shared: &EndpointState,
     entity: &Entity,
     session: Option<&str>,
     from: SequenceNumber,
     max: usize,
-) -> Result<Look, Refusal> {
+) -> Result<MessageLook, AmqpRefusal> {
     if entity.is_transfer {
-        return Ok(Look::new());
+        return Ok(MessageLook::new());
     }
     let max = max.clamp(1, limits::SERVICE_BUS_PEEK_MAX);
     let views = match entity.is_dead_letters {
@@ -54,13 +58,13 @@ pub(crate) async fn look(
         false => messages(entity, from, max, session).await?,
     };
     let mut bytes = 0;
-    let mut seen = Look::with_capacity(views.len());
+    let mut seen = MessageLook::with_capacity(views.len());
     for view in &views {
-        let mut message = Outgoing::seen(view, 0);
+        let mut message = EncodedMessage::seen(view, 0);
         if entity.is_dead_letters
             && shared.dead_letter_queues.is_deferred(entity.name(), view.sequence_number)
         {
-            message.state = State::Deferred;
+            message.state = MessageStateWord::Deferred;
         }
         let payload = message.encode();
         bytes += payload.len();
@@ -81,7 +85,7 @@ async fn messages(
     from: SequenceNumber,
     max: usize,
     session: Option<&str>,
-) -> Result<Vec<MessageView>, Refusal> {
+) -> Result<Vec<MessageView>, AmqpRefusal> {
     let is_wanted = |view: &MessageView| {
         is_of_session(view.workflow_id.as_ref(), session)
             && !matches!(view.status, MessageStatus::DeadLettered(_))
@@ -104,7 +108,7 @@ async fn dead_letters(
     from: SequenceNumber,
     max: usize,
     session: Option<&str>,
-) -> Result<Vec<MessageView>, Refusal> {
+) -> Result<Vec<MessageView>, AmqpRefusal> {
     let is_wanted = |dead_letter: &&DeadLetterView| {
         dead_letter.sequence_number >= from && is_of_session(dead_letter.workflow_id.as_ref(), session)
     };
@@ -137,7 +141,10 @@ const ANY_TIME_MS: i64 = 253_402_300_800_000;
 
 /// Lists sessions in order of ID. Nobody knows when a state was set, so whoever asks for those since an instant is shown all
 /// that have one.
-pub(crate) async fn sessions(entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+pub(crate) async fn sessions(
+    entity: &Entity,
+    request: &ManagementRequest,
+) -> Result<ManagementAnswer, AmqpRefusal> {
     let skip = usize::try_from(request.number("skip", 0)?).unwrap_or(usize::MAX);
     let top = usize::try_from(request.number("top", 100)?).unwrap_or(usize::MAX).min(limits::PAGE_MAX);
     let since = request.timestamp("last-updated-time")?;
@@ -157,8 +164,11 @@ pub(crate) async fn sessions(entity: &Entity, request: &Request) -> Result<Answe
         }
     }
     if ids.is_empty() {
-        return Ok(Answer::nothing());
+        return Ok(ManagementAnswer::nothing());
     }
     let next = Value::Int(i32::try_from(skip.saturating_add(ids.len())).unwrap_or(i32::MAX));
-    Ok(Answer::done(vec![(Value::string("skip"), next), (Value::string("sessions-ids"), Value::Array(ids))]))
+    Ok(ManagementAnswer::done(vec![
+        (Value::string("skip"), next),
+        (Value::string("sessions-ids"), Value::Array(ids)),
+    ]))
 }

@@ -13,7 +13,7 @@ use crate::engine::Queue;
 use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
-use crate::service_bus::holds::Token;
+use crate::service_bus::holds::LockUuid;
 use crate::service_bus::tests::bare::Bare;
 use crate::service_bus::tests::bare::Fixture;
 use crate::service_bus::tests::bare::copying;
@@ -91,7 +91,7 @@ impl Buffering {
         for frames in frames {
             if let Some(message) = sections(frames) {
                 if let Performative::Transfer(Transfer { delivery_tag: Some(tag), .. }, _) = frames {
-                    self.last_token = Value::Uuid(Token(tag[..].try_into().unwrap()).tag());
+                    self.last_token = Value::Uuid(LockUuid(tag[..].try_into().unwrap()).tag());
                 }
                 self.buffer.push_back(self.received);
                 self.received += 1;

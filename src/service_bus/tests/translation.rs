@@ -25,7 +25,7 @@ use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::incoming;
-use crate::service_bus::outgoing::Outgoing;
+use crate::service_bus::outgoing::EncodedMessage;
 use crate::service_bus::raw_sections::KEPT;
 use crate::service_bus::refusal::condition;
 
@@ -53,7 +53,7 @@ async fn passed(message: Message) -> Bytes {
     queue.send(message).await.unwrap();
     let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
     let received: &ReceivedMessage = delivery.message();
-    let encoded = Outgoing::handed(received).encode();
+    let encoded = EncodedMessage::handed(received).encode();
     delivery.complete().await.unwrap();
     encoded
 }

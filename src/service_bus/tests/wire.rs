@@ -26,7 +26,7 @@ use crate::queue::QueueOptions;
 use crate::service_bus::endpoint::Endpoint;
 use crate::service_bus::endpoint::EndpointOptions;
 use crate::service_bus::meters::Meters;
-use crate::service_bus::piped::Pipe;
+use crate::service_bus::piped_stream::Pipe;
 use crate::service_bus::shared::Owners;
 use crate::testing::ManualClock;
 
