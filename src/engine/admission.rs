@@ -7,7 +7,7 @@ use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
 use crate::engine::rules::records::Records;
-use crate::engine::rules::topics::TopicChange;
+use crate::engine::rules::topic_record::TopicChange;
 use crate::engine::store::DiskRoom;
 use crate::error::Fault;
 use crate::error::OperateRefusal;

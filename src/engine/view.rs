@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::shown;
 use crate::engine::rules::holds::Hold;
-use crate::engine::rules::rate::RateBuckets;
+use crate::engine::rules::rate_buckets::RateBuckets;
 use crate::engine::rules::record::Attempt;
 use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::DeadLetter;

@@ -50,6 +50,11 @@ impl FilterComparison {
 }
 
 impl<'a> FilterValue<'a> {
+    /// Text, or nothing where there is none.
+    pub(crate) fn of_text(text: Option<&'a str>) -> FilterValue<'a> {
+        text.map_or(FilterValue::Null, |text| FilterValue::Text(Cow::Borrowed(text)))
+    }
+
     /// Whether a comparison holds; unknown with what is not there, and between values of different kinds. Text is compared
     /// character by character, whatever the language.
     pub(crate) fn compare(&self, comparison: FilterComparison, other: &FilterValue<'_>) -> Option<bool> {

@@ -139,7 +139,7 @@ impl Delivery {
         DeliveryId { token, sequence_number: sequence, delivery_count }
     }
 
-    /// Ends it well.
+    /// Completes the message.
     ///
     /// # Errors
     /// [`SettleRefusal::LockLost`](crate::error::SettleRefusal::LockLost) when it is not held any more;
@@ -150,7 +150,7 @@ impl Delivery {
         Ok(())
     }
 
-    /// Ends it well; messages to send and the new workflow state are one transaction with it.
+    /// Completes the message; messages to send and the new workflow state are one transaction with it.
     ///
     /// # Errors
     /// As [`Delivery::complete`]; [`SettleRefusal::Send`](crate::error::SettleRefusal::Send) when one of the messages was
@@ -233,7 +233,8 @@ impl Delivery {
         self.end(Outcome::Release).await
     }
 
-    /// Ends it in any way.
+    /// Ends it in any way. The receipts of what a completion sends are not returned: [`Delivery::complete_with`] returns
+    /// them.
     ///
     /// # Errors
     /// As [`Delivery::complete_with`].

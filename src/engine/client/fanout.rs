@@ -1,12 +1,11 @@
 //! Which subscriptions of a topic want a message: its rules, read once and kept beside the client.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 
 use crate::engine::client::topic_message::TopicMessage;
-use crate::engine::rules::topics::Fanout;
-use crate::engine::rules::topics::TopicRecord;
+use crate::engine::rules::topic_record::Fanout;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::error::Misuse;
 use crate::filter::Action;
 use crate::filter::FilterInput;
@@ -242,18 +241,13 @@ impl FilterInput for FilterMessage<'_> {
     }
 }
 
-/// Text as a value.
-pub(crate) fn text(text: Option<&str>) -> FilterValue<'_> {
-    text.map_or(FilterValue::Null, |text| FilterValue::Text(Cow::Borrowed(text)))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
     use crate::clock::Timestamp;
-    use crate::engine::rules::topics::SubscriptionRecord;
+    use crate::engine::rules::topic_record::SubscriptionRecord;
     use crate::header::PropertyValue;
     use crate::id::SubscriptionName;
     use crate::message::Message;

@@ -121,7 +121,7 @@ impl Settler {
         Settler { client, queue }
     }
 
-    /// Ends a delivery well; messages to send and the new workflow state are one transaction with it.
+    /// Completes a delivery; messages to send and the new workflow state are one transaction with it.
     ///
     /// # Errors
     /// As [`Delivery::complete_with`](crate::Delivery::complete_with).
@@ -133,7 +133,8 @@ impl Settler {
         Ok(self.settle(id, Settlement::Complete(completion.check()?)).await?.receipts)
     }
 
-    /// Ends a delivery in any way.
+    /// Ends a delivery in any way. The receipts of what a completion sends are not returned: [`Settler::complete`] returns
+    /// them.
     ///
     /// # Errors
     /// As [`Delivery::complete_with`](crate::Delivery::complete_with).

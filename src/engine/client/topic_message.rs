@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::client::fanout::text;
 use crate::error::Misuse;
 use crate::filter::Action;
 use crate::filter::ActionTarget;
@@ -53,14 +52,14 @@ impl TopicMessage {
             return known.map_or(FilterValue::Null, FilterValue::from);
         }
         match name.text.as_str() {
-            "contenttype" => text(headers.content_type.as_deref()),
-            "correlationid" => text(headers.correlation_id.as_deref()),
-            "label" | "subject" => text(headers.subject.as_deref()),
-            "replyto" => text(headers.reply_to.as_deref()),
-            "messageid" => text(message.message_id.as_ref().map(AsRef::as_ref)),
-            "sessionid" => text(message.workflow_id.as_ref().map(AsRef::as_ref)),
+            "contenttype" => FilterValue::of_text(headers.content_type.as_deref()),
+            "correlationid" => FilterValue::of_text(headers.correlation_id.as_deref()),
+            "label" | "subject" => FilterValue::of_text(headers.subject.as_deref()),
+            "replyto" => FilterValue::of_text(headers.reply_to.as_deref()),
+            "messageid" => FilterValue::of_text(message.message_id.as_ref().map(AsRef::as_ref)),
+            "sessionid" => FilterValue::of_text(message.workflow_id.as_ref().map(AsRef::as_ref)),
             "deliverycount" => FilterValue::Integer(0),
-            other => text(self.extra.get(other).map(String::as_str)),
+            other => FilterValue::of_text(self.extra.get(other).map(String::as_str)),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::engine::client::topic::Topic;
 use crate::engine::client::topic::TopicView;
 use crate::engine::query::Query;
 use crate::engine::query::QueryAnswer;
-use crate::engine::rules::topics::TopicChange;
+use crate::engine::rules::topic_record::TopicChange;
 use crate::error::Misuse;
 use crate::error::OperationError;
 use crate::error::TopicError;

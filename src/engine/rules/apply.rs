@@ -10,7 +10,7 @@ use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::lock::LockTable;
-use crate::engine::rules::rate::RateBuckets;
+use crate::engine::rules::rate_buckets::RateBuckets;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::records::Records;
 use crate::engine::rules::settlements::Settlements;

@@ -27,7 +27,7 @@ use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
-use crate::engine::rules::topics::TopicRecord;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;

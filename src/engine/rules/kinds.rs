@@ -4,7 +4,7 @@ use crate::engine::rules::command::Command;
 use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::command::Settlement;
-use crate::engine::rules::topics::TopicChange;
+use crate::engine::rules::topic_record::TopicChange;
 use crate::message::NewMessage;
 use crate::topic::Rule;
 

@@ -18,7 +18,7 @@ use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::redriven::Edit;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::topics::TopicChange;
+use crate::engine::rules::topic_record::TopicChange;
 use crate::engine::rules::workflow::OpenWorkflow;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;

@@ -11,7 +11,7 @@ use crate::engine::rules::effect::Effect;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::lock::LockTable;
-use crate::engine::rules::rate::RateBuckets;
+use crate::engine::rules::rate_buckets::RateBuckets;
 use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;

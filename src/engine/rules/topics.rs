@@ -2,10 +2,6 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde::Serialize;
-
-use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::receipt::Receipt;
@@ -14,6 +10,10 @@ use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::refuse;
+use crate::engine::rules::topic_record::Fanout;
+use crate::engine::rules::topic_record::SubscriptionRecord;
+use crate::engine::rules::topic_record::TopicChange;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::error::QueueRefusal;
 use crate::error::SendRefusal;
 use crate::error::TopicRefusal;
@@ -25,62 +25,6 @@ use crate::message::Place;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::topic::Rule;
-
-/// A topic. Its subscriptions are queues beside it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct TopicRecord {
-    pub(crate) name: QueueName,
-    /// Another with each change; never given twice.
-    pub(crate) revision: u64,
-    pub(crate) created_at: Timestamp,
-    /// In order of name.
-    pub(crate) subscriptions: Vec<SubscriptionRecord>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SubscriptionRecord {
-    pub(crate) name: SubscriptionName,
-    /// In the order in which they were added.
-    pub(crate) rules: Vec<Rule>,
-}
-
-/// What is asked of one topic.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum TopicChange {
-    Create,
-    /// With its subscriptions and everything in them.
-    Delete,
-    Subscribe {
-        name: SubscriptionName,
-        options: Box<QueueOptions>,
-        rules: Vec<Rule>,
-    },
-    /// Gives a subscription other rules, if nobody has changed the topic since this revision.
-    SetRules {
-        name: SubscriptionName,
-        revision: u64,
-        rules: Vec<Rule>,
-    },
-}
-
-/// Copies for queues, chosen by the rules of a topic at one of its revisions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Fanout {
-    pub(crate) revision: u64,
-    pub(crate) copies: Vec<(QueueName, Vec<NewMessage>)>,
-}
-
-impl TopicRecord {
-    pub(crate) fn subscription(&self, name: &SubscriptionName) -> Option<&SubscriptionRecord> {
-        let at = self.subscriptions.binary_search_by(|subscription| subscription.name.cmp(name));
-        at.ok().map(|at| &self.subscriptions[at])
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        let rules = self.subscriptions.iter().flat_map(|subscription| &subscription.rules);
-        rules.map(Rule::len).sum::<usize>() + self.subscriptions.len() * limits::SUBSCRIPTION_NAME_BYTES_MAX
-    }
-}
 
 impl Step<'_> {
     pub(crate) fn change_topic(

@@ -60,7 +60,7 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
-use crate::engine::rules::topics::TopicRecord;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::store::base::Base;
 use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::definition::META;

@@ -18,7 +18,7 @@ use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
-use crate::engine::rules::topics::TopicRecord;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::id::SequenceNumber;
 
 /// A record, as far as its size matters.

@@ -46,7 +46,7 @@ use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
-use crate::engine::rules::topics::TopicRecord;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::store::base::rows_read;

@@ -178,12 +178,9 @@ async fn another_queue_of_a_name_has_nothing_of_what_was_said_of_the_first() {
         host.engine.client().delete_queue("q").await.unwrap();
         host.clock.advance(Duration::from_millis(1));
         host.queue("q", QueueOptions::default()).await;
-        let answer = get(&host, "/q").await;
-        assert_eq!(
-            (answer.one("RequiresSession").as_str(), answer.one("Status").as_str()),
-            ("false", "Active")
-        );
-        assert!(answer.all("UserMetadata").is_empty());
+        let read = get(&host, "/q").await;
+        assert_eq!((read.one("RequiresSession").as_str(), read.one("Status").as_str()), ("false", "Active"));
+        assert!(read.all("UserMetadata").is_empty());
         assert_eq!(sends(&host, "q").await, ACCEPTED);
         host.engine.client().delete_queue("q").await.unwrap();
     }
@@ -456,13 +453,13 @@ async fn a_rule_survives_the_way_out_and_back() {
         let path = format!("/t/Subscriptions/s/Rules/{name}");
         assert_eq!(put(&host, &path, &rule(&inside)).await.status, 201, "{name}");
         let kept = async || host.engine.client().topic("t").unwrap().rules("s").await.unwrap();
-        let (answer, rules) = (get(&host, &path).await, kept().await);
+        let (read, rules) = (get(&host, &path).await, kept().await);
         // What was told is a document that means the same.
-        let again = change(&host, &path, &answer.text).await;
+        let again = change(&host, &path, &read.text).await;
         assert_eq!(again.status, 200, "{again:?}");
         assert_eq!(kept().await, rules, "{name}");
-        assert_eq!(get(&host, &path).await.text, answer.text);
-        assert_eq!(put(&host, &path, &answer.text).await.status, 409);
+        assert_eq!(get(&host, &path).await.text, read.text);
+        assert_eq!(put(&host, &path, &read.text).await.status, 409);
     }
     assert_eq!(delete(&host, "/t/Subscriptions/s/Rules/SQL").await.status, 200);
     assert_eq!(

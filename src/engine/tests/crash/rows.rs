@@ -35,7 +35,7 @@ use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
-use crate::engine::rules::topics::TopicRecord;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::error::Fault;
 use crate::id::MessageId;
 use crate::id::QueueName;
