@@ -7,13 +7,13 @@ use std::time::Duration;
 use seriatim::Message;
 use seriatim::Queue;
 use seriatim::QueueOptions;
+use seriatim::queue::GapAction;
 use seriatim::queue::GapPolicy;
-use seriatim::queue::GapThen;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), seriatim::Error> {
     let (engine, clock) = seriatim::testing::engine().await?;
-    let gap = GapPolicy { wait: Duration::from_secs(600), then: GapThen::Skip };
+    let gap = GapPolicy { wait: Duration::from_secs(600), then: GapAction::Skip };
     let options = QueueOptions::by_position().gap(gap);
     let events = engine.client().create_queue("events", options).await?;
 

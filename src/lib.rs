@@ -102,13 +102,13 @@ pub use crate::actor::Actor;
 pub use crate::clock::{Clock, SystemClock, Timestamp};
 #[cfg(feature = "store-alone")]
 #[doc(hidden)]
-pub use crate::engine::alone::StoreAlone;
+pub use crate::engine::bare_store::BareStore;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub use crate::engine::fuzz;
 pub use crate::engine::{
-    Abandon, Client, Completion, Delivery, Engine, EngineBuilder, Event, Outcome, Queue, Receipt, Received,
-    Run, TakenWorkflow, Topic, Workflow,
+    Abandon, AcceptedWorkflow, Client, Completion, Delivery, Engine, EngineBuilder, Event, Outcome, Queue,
+    Receipt, ReceivedMessage, Run, Topic, Workflow,
 };
 pub use crate::error::{Error, Fault, Misuse, Unavailable};
 pub use crate::id::{MessageId, Position, QueueName, SequenceNumber, WorkflowId};
@@ -126,7 +126,7 @@ pub mod delivery {
 
 /// What happens in an engine, to be listened to.
 pub mod event {
-    pub use crate::engine::{Event, EventKind, Events, Missed};
+    pub use crate::engine::{Event, EventKind, Events, EventsLag};
 }
 
 /// The file of an engine: how durable a commit is, how much room there is, and whether what is stored is sound.

@@ -40,7 +40,7 @@ impl Order {
 #[cfg_attr(feature = "daemon", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Exhausted {
+pub enum ExhaustedPolicy {
     /// The message stays at the head, and its workflow is held until someone resumes it. For a message that is a
     /// workflow of its own, the same as to skip: nobody could name its workflow.
     Hold,
@@ -56,7 +56,7 @@ pub enum Exhausted {
 #[cfg_attr(feature = "daemon", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum GapThen {
+pub enum GapAction {
     /// The workflow is held until someone resumes it or declares the gap void.
     Hold,
     /// The workflow goes on with the lowest waiting message; what was skipped is recorded. In after-order, the message
@@ -72,7 +72,7 @@ pub struct GapPolicy {
     /// Time from the first message that waits behind the gap.
     pub wait: Duration,
     /// What happens then.
-    pub then: GapThen,
+    pub then: GapAction,
 }
 
 /// What happens to a message whose position is already completed.
@@ -80,7 +80,7 @@ pub struct GapPolicy {
 #[cfg_attr(feature = "daemon", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Late {
+pub enum LatePolicy {
     /// The sender is told so, and nothing is stored: a resend does no harm.
     #[default]
     Ignore,
@@ -95,7 +95,7 @@ pub enum Late {
 #[cfg_attr(feature = "daemon", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Expired {
+pub enum ExpiryPolicy {
     /// It is dead-lettered with the reason `TTLExpiredException`.
     #[default]
     DeadLetter,
@@ -152,19 +152,19 @@ pub struct QueueOptions {
     /// After how many hand-outs a failing message is exhausted.
     pub delivery_count_max: u32,
     /// What happens then; `None` means `Hold` for ordered queues and `Skip` for `Order::None`.
-    pub exhausted: Option<Exhausted>,
+    pub exhausted: Option<ExhaustedPolicy>,
     /// Delays between attempts when the consumer names none.
     pub backoff: Backoff,
     /// How long a missing message is waited for, and what then.
     pub gap: GapPolicy,
     /// What happens to a message whose position is already completed.
-    pub late: Late,
+    pub late: LatePolicy,
     /// How long message IDs are remembered to detect duplicates; `None` detects none.
     pub duplicate_window: Option<Duration>,
     /// Time to live of messages; a message may ask for less, not for more.
     pub time_to_live: Option<Duration>,
     /// What happens to an expired message.
-    pub expired: Expired,
+    pub expired: ExpiryPolicy,
     /// Whether a workflow waits for a message its consumer deferred, instead of going on without it.
     pub hold_on_defer: bool,
     /// How long an idle workflow with nothing stored is remembered, so that late duplicates are recognised; in order of
@@ -213,11 +213,11 @@ impl Default for QueueOptions {
             delivery_count_max: limits::DELIVERY_COUNT_MAX,
             exhausted: None,
             backoff: Backoff::default(),
-            gap: GapPolicy { wait: limits::GAP_WAIT_DEFAULT, then: GapThen::Hold },
-            late: Late::Ignore,
+            gap: GapPolicy { wait: limits::GAP_WAIT_DEFAULT, then: GapAction::Hold },
+            late: LatePolicy::Ignore,
             duplicate_window: None,
             time_to_live: None,
-            expired: Expired::DeadLetter,
+            expired: ExpiryPolicy::DeadLetter,
             hold_on_defer: false,
             forget_after: limits::FORGET_AFTER_DEFAULT,
             delete_when_idle: None,
@@ -267,8 +267,8 @@ setters! {
     delivery_count_max: u32,
     backoff: Backoff,
     gap: GapPolicy,
-    late: Late,
-    expired: Expired,
+    late: LatePolicy,
+    expired: ExpiryPolicy,
     hold_on_defer: bool,
     forget_after: Duration,
     delete_with_messages: bool,
@@ -282,7 +282,7 @@ setters! {
     remember_cursor: Duration,
     cursors_max: u64,
     ;
-    exhausted: Exhausted,
+    exhausted: ExhaustedPolicy,
     duplicate_window: Duration,
     time_to_live: Duration,
     delete_when_idle: Duration,
@@ -297,8 +297,8 @@ impl QueueOptions {
     }
 
     /// What happens to an exhausted message, with the default for the order filled in.
-    pub fn exhausted_policy(&self) -> Exhausted {
-        let default = if self.order == Order::None { Exhausted::Skip } else { Exhausted::Hold };
+    pub fn exhausted_policy(&self) -> ExhaustedPolicy {
+        let default = if self.order == Order::None { ExhaustedPolicy::Skip } else { ExhaustedPolicy::Hold };
         self.exhausted.unwrap_or(default)
     }
 

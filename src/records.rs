@@ -17,7 +17,7 @@ use crate::queue::QueueOptions;
 
 /// The queue in which an endpoint keeps its records.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Records {
+pub(crate) struct EndpointRecords {
     queue: &'static str,
 }
 
@@ -38,10 +38,10 @@ pub(crate) enum RecordError {
     Refused(#[source] OperateError),
 }
 
-impl Records {
+impl EndpointRecords {
     /// Records in the queue of this name, which nobody else may use.
-    pub(crate) const fn new(queue: &'static str) -> Records {
-        Records { queue }
+    pub(crate) const fn new(queue: &'static str) -> EndpointRecords {
+        EndpointRecords { queue }
     }
 
     /// Makes the queue.

@@ -16,7 +16,7 @@ use crate::engine::Queue;
 use crate::error::OpenError;
 use crate::error::ReceiveError;
 use crate::processor::Body;
-use crate::processor::Handled;
+use crate::processor::DeliveryEnd;
 use crate::processor::Handler;
 use crate::processor::Processor;
 
@@ -26,11 +26,11 @@ use crate::processor::Processor;
 /// the clock and then asks sees everything that was due.
 #[derive(Clone, Default)]
 pub struct ManualClock {
-    shared: Arc<Mutex<Shown>>,
+    shared: Arc<Mutex<ManualTime>>,
 }
 
 #[derive(Default)]
-struct Shown {
+struct ManualTime {
     now: Timestamp,
     elapsed: Duration,
     wakers: Vec<Box<dyn Fn() + Send + Sync>>,
@@ -69,7 +69,7 @@ impl ManualClock {
         shown.wakers.iter().for_each(|wake| wake());
     }
 
-    fn shown(&self) -> MutexGuard<'_, Shown> {
+    fn shown(&self) -> MutexGuard<'_, ManualTime> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -105,7 +105,7 @@ pub async fn engine() -> Result<(Engine, ManualClock), OpenError> {
 /// What a drain did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Drained {
+pub struct DrainSummary {
     /// Messages completed.
     pub completed: usize,
     /// Attempts that failed.
@@ -149,18 +149,18 @@ pub async fn drain<T: Body>(
     clock: &ManualClock,
     handler: impl Handler<T>,
     horizon: Duration,
-) -> Result<Drained, ReceiveError> {
+) -> Result<DrainSummary, ReceiveError> {
     let until = clock.now() + horizon;
     let (_give_up, given_up) = watch::channel(false);
     let single = Processor::new(queue.clone()).single(handler, given_up);
-    let mut drained = Drained::default();
+    let mut drained = DrainSummary::default();
     loop {
         while let Some(delivery) = queue.receive(Duration::ZERO).await? {
             match single.handle_one(delivery).await? {
-                Handled::Completed => drained.completed += 1,
-                Handled::Failed | Handled::Lost => drained.failed += 1,
-                Handled::SetAside => drained.set_aside += 1,
-                Handled::DeadLettered => drained.dead_lettered += 1,
+                DeliveryEnd::Completed => drained.completed += 1,
+                DeliveryEnd::Failed | DeliveryEnd::Lost => drained.failed += 1,
+                DeliveryEnd::SetAside => drained.set_aside += 1,
+                DeliveryEnd::DeadLettered => drained.dead_lettered += 1,
             }
         }
         match queue.client().next_due().await? {

@@ -4,10 +4,14 @@
 //! who may name whom are one table, in `tidy/rooms.rs`. A check is a pure function from sources to violations,
 //! and beside each check a test plants a violation, because a check that cannot fail protects nothing.
 
+#[path = "tidy/circles.rs"]
+mod circles;
 #[path = "tidy/documents.rs"]
 mod documents;
 #[path = "tidy/functions.rs"]
 mod functions;
+#[path = "tidy/names.rs"]
+mod names;
 #[path = "tidy/paths.rs"]
 mod paths;
 #[path = "tidy/rooms.rs"]
@@ -47,6 +51,21 @@ fn no_path_climbs_two_modules() {
 #[test]
 fn every_file_is_named_by_what_it_holds() {
     expect_none(shape::empty_names(&Source::all(RUST, "rs")));
+}
+
+#[test]
+fn every_type_has_a_name_of_its_own() {
+    expect_none(names::reused(&Source::all(&["src"], "rs")));
+}
+
+#[test]
+fn no_type_is_named_by_what_happened_to_it() {
+    expect_none(names::no_nouns(&Source::all(&["src"], "rs")));
+}
+
+#[test]
+fn files_import_each_other_only_where_they_are_one_thing() {
+    expect_none(circles::unknown_circles(&Source::all(&["src"], "rs"), circles::CIRCLES));
 }
 
 #[test]

@@ -13,9 +13,9 @@ use seriatim::Timestamp;
 use crate::baseline::tables;
 use crate::baseline::tables::Stored;
 use crate::baseline::tables::Tables;
-use crate::bench::contender::Outgoing;
+use crate::bench::contender::BenchMessage;
+use crate::bench::contender::MessageEnd;
 use crate::bench::contender::Take;
-use crate::bench::contender::Verdict;
 
 /// How long a lock lasts; as long as the engine's in the same workloads.
 const LOCK: Duration = Duration::from_secs(60 * 60);
@@ -92,7 +92,7 @@ impl<'a> Lanes<'a> {
         self.lanes.len() - 1
     }
 
-    pub(crate) fn send(&mut self, messages: Vec<Outgoing>) -> Result<()> {
+    pub(crate) fn send(&mut self, messages: Vec<BenchMessage>) -> Result<()> {
         self.has_written = true;
         for message in messages {
             let at = match self.by_name.get(&message.workflow) {
@@ -140,21 +140,21 @@ impl<'a> Lanes<'a> {
     }
 
     /// Settles a batch; false when a lock was lost.
-    pub(crate) fn settle(&mut self, batch: &[Held], verdicts: &[Verdict], now: Timestamp) -> Result<bool> {
+    pub(crate) fn settle(&mut self, batch: &[Held], verdicts: &[MessageEnd], now: Timestamp) -> Result<bool> {
         let mut verdicts = verdicts.iter();
         for held in batch {
-            let verdicts: Vec<&Verdict> = verdicts.by_ref().take(held.messages.len()).collect();
+            let verdicts: Vec<&MessageEnd> = verdicts.by_ref().take(held.messages.len()).collect();
             if self.lanes[held.lane].token != held.token {
                 return Ok(false);
             }
             for (message, verdict) in held.messages.iter().zip(verdicts) {
                 let lane = &mut self.lanes[held.lane];
                 match verdict {
-                    Verdict::Complete => {
+                    MessageEnd::Complete => {
                         lane.cursor += 1;
                         self.tables.delete(message.number)?;
                     }
-                    Verdict::Retry(delay) => {
+                    MessageEnd::Retry(delay) => {
                         lane.due = Some(now + *delay);
                         self.retries.push(Reverse((now + *delay, held.lane)));
                         self.tables.count(held.lane as i64, message.rank, 1)?;

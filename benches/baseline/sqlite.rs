@@ -14,11 +14,11 @@ use tokio::sync::oneshot;
 use crate::baseline::lanes::Held;
 use crate::baseline::writer::Request;
 use crate::baseline::writer::write;
+use crate::bench::contender::BenchMessage;
 use crate::bench::contender::Contender;
+use crate::bench::contender::MessageEnd;
 use crate::bench::contender::Options;
-use crate::bench::contender::Outgoing;
 use crate::bench::contender::Take;
-use crate::bench::contender::Verdict;
 use crate::bench::error::BenchError;
 
 /// An ordered queue on SQLite.
@@ -61,7 +61,7 @@ impl Contender for Sqlite {
         Ok(Sqlite { requests, failure })
     }
 
-    async fn send(&self, messages: Vec<Outgoing>) -> Result<(), BenchError> {
+    async fn send(&self, messages: Vec<BenchMessage>) -> Result<(), BenchError> {
         self.ask(|reply| Request::Send { messages, reply }).await
     }
 
@@ -74,7 +74,7 @@ impl Contender for Sqlite {
         batch.iter().flat_map(|held| held.messages.iter().map(|message| message.body.clone())).collect()
     }
 
-    async fn settle(&self, batch: Vec<Held>, verdicts: Vec<Verdict>) -> Result<(), BenchError> {
+    async fn settle(&self, batch: Vec<Held>, verdicts: Vec<MessageEnd>) -> Result<(), BenchError> {
         let all_held = self.ask(|reply| Request::Settle { batch, verdicts, reply }).await?;
         if all_held { Ok(()) } else { Err(BenchError::system("settle")("a lock was lost")) }
     }

@@ -16,10 +16,10 @@ use tokio::sync::oneshot;
 use crate::baseline::lanes::Held;
 use crate::baseline::lanes::Lanes;
 use crate::baseline::tables::prepare_file;
+use crate::bench::contender::BenchMessage;
+use crate::bench::contender::MessageEnd;
 use crate::bench::contender::Options;
-use crate::bench::contender::Outgoing;
 use crate::bench::contender::Take;
-use crate::bench::contender::Verdict;
 use crate::bench::raw::wait;
 
 /// Requests in one transaction, as many as the engine takes.
@@ -30,9 +30,9 @@ const IDLE: Duration = Duration::from_secs(60);
 
 /// What is asked of the thread.
 pub(crate) enum Request {
-    Send { messages: Vec<Outgoing>, reply: oneshot::Sender<()> },
+    Send { messages: Vec<BenchMessage>, reply: oneshot::Sender<()> },
     Receive { take: Take, until: Timestamp, reply: oneshot::Sender<Vec<Held>> },
-    Settle { batch: Vec<Held>, verdicts: Vec<Verdict>, reply: oneshot::Sender<bool> },
+    Settle { batch: Vec<Held>, verdicts: Vec<MessageEnd>, reply: oneshot::Sender<bool> },
     Close { reply: oneshot::Sender<()> },
 }
 

@@ -4,14 +4,14 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::Side;
-use crate::bench::Outcome;
+use crate::bench::BenchOutcome;
 use crate::bench::Workload;
 
 /// The outcomes of a workload, side by side.
 pub(crate) struct Comparison {
     pub(crate) workload: Workload,
     sync_delay_ms: u64,
-    outcomes: Vec<(Side, Vec<Outcome>)>,
+    outcomes: Vec<(Side, Vec<BenchOutcome>)>,
 }
 
 impl Comparison {
@@ -26,13 +26,13 @@ impl Comparison {
     }
 
     /// Adds the outcome of a turn.
-    pub(crate) fn add(&mut self, side: Side, outcome: Outcome) {
+    pub(crate) fn add(&mut self, side: Side, outcome: BenchOutcome) {
         let outcomes = self.outcomes.iter_mut().find(|(of, _)| *of == side);
         outcomes.expect("only who takes turns has outcomes").1.push(outcome);
     }
 
     /// A median over the turns of a side, of something each turn has measured.
-    pub(crate) fn median(&self, side: Side, measured: impl Fn(&Outcome) -> Option<f64>) -> Option<f64> {
+    pub(crate) fn median(&self, side: Side, measured: impl Fn(&BenchOutcome) -> Option<f64>) -> Option<f64> {
         median(self.of(side)?.iter().filter_map(measured).collect())
     }
 
@@ -83,7 +83,7 @@ impl Comparison {
         line.to_string()
     }
 
-    fn of(&self, side: Side) -> Option<&Vec<Outcome>> {
+    fn of(&self, side: Side) -> Option<&Vec<BenchOutcome>> {
         self.outcomes.iter().find(|(of, _)| *of == side).map(|(_, outcomes)| outcomes)
     }
 }

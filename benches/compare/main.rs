@@ -23,8 +23,8 @@ use clap::ValueEnum;
 
 use crate::baseline::Sqlite;
 use crate::bench::BenchError;
-use crate::bench::Embedded;
-use crate::bench::Plan;
+use crate::bench::BenchPlan;
+use crate::bench::EmbeddedEngine;
 use crate::bench::Workload;
 use crate::bench::run_apart;
 use crate::bench::run_here;
@@ -114,9 +114,9 @@ fn take_turn(side: Side, arguments: &Arguments) -> Result<bool, BenchError> {
     let workload = arguments.workloads.first().copied();
     let workload = workload.ok_or_else(|| BenchError::system("take a turn")("no workload is named"))?;
     let sync_delay = Duration::from_millis(arguments.sync_delay_ms);
-    let plan = Plan { sync_delay, ..Plan::new(workload, arguments.messages) };
+    let plan = BenchPlan { sync_delay, ..BenchPlan::new(workload, arguments.messages) };
     match side {
-        Side::Seriatim => run_here::<Embedded>(&plan, arguments.dir.as_deref()),
+        Side::Seriatim => run_here::<EmbeddedEngine>(&plan, arguments.dir.as_deref()),
         Side::Sqlite => run_here::<Sqlite>(&plan, arguments.dir.as_deref()),
     }
 }
@@ -164,7 +164,7 @@ fn alternate(
     let sides = Side::ALL.into_iter();
     let mut comparison = Comparison::new(workload, delay_ms, sides.collect());
     let messages = match arguments.quick {
-        true => u32::try_from(Plan::new(workload, None).messages() / QUICK).ok(),
+        true => u32::try_from(BenchPlan::new(workload, None).messages() / QUICK).ok(),
         false => arguments.messages,
     };
     for round in 1..=arguments.rounds {

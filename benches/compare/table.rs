@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::Side;
-use crate::bench::Outcome;
+use crate::bench::BenchOutcome;
 use crate::comparison::Comparison;
 
 const HEADING: &str = "\
@@ -12,7 +12,7 @@ const HEADING: &str = "\
 ";
 
 /// Something that a turn may have measured.
-type Measured = fn(&Outcome) -> Option<f64>;
+type Measured = fn(&BenchOutcome) -> Option<f64>;
 
 /// The table of some comparisons.
 pub(crate) fn table(comparisons: &[Comparison], sync_delay_ms: u64) -> String {
@@ -75,7 +75,7 @@ fn remarks(comparison: &Comparison) -> String {
 }
 
 /// The engine's number and SQLite's.
-fn both(comparison: &Comparison, digits: usize, measured: impl Fn(&Outcome) -> Option<f64>) -> String {
+fn both(comparison: &Comparison, digits: usize, measured: impl Fn(&BenchOutcome) -> Option<f64>) -> String {
     let of =
         |side| comparison.median(side, &measured).map_or_else(dash, |number| format!("{number:.digits$}"));
     format!("{} / {}", of(Side::Seriatim), of(Side::Sqlite))

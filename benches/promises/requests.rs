@@ -13,15 +13,15 @@ use tokio::runtime::Runtime;
 
 use crate::baseline::Sqlite;
 use crate::bench::BenchError;
-use crate::bench::Embedded;
+use crate::bench::EmbeddedEngine;
 use crate::bench::body::BODY_LEN;
-use crate::bench::body::Stamp;
+use crate::bench::body::BodyStamp;
+use crate::bench::contender::BenchMessage;
+use crate::bench::contender::BenchOrder;
 use crate::bench::contender::Contender;
+use crate::bench::contender::MessageEnd;
 use crate::bench::contender::Options;
-use crate::bench::contender::Order;
-use crate::bench::contender::Outgoing;
 use crate::bench::contender::Take;
-use crate::bench::contender::Verdict;
 use crate::bench::folder::Folder;
 use crate::bench::raw::RawAppend;
 
@@ -37,7 +37,8 @@ const RAW_BYTES: usize = 16 << 20;
 /// How long one message may be on its way.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-const OPTIONS: Options = Options { order: Order::Arrival, sync_delay: Duration::ZERO, has_history: false };
+const OPTIONS: Options =
+    Options { order: BenchOrder::Arrival, sync_delay: Duration::ZERO, has_history: false };
 
 /// Sends of several lengths by one sender that waits for each acknowledgement.
 pub(crate) fn send_is_on_disk(criterion: &mut Criterion) {
@@ -45,7 +46,7 @@ pub(crate) fn send_is_on_disk(criterion: &mut Criterion) {
     group.sample_size(10).measurement_time(Duration::from_secs(2));
     for len in BATCH_LENS {
         group.throughput(Throughput::Elements(u64::from(len)));
-        send::<Embedded>(&mut group, len);
+        send::<EmbeddedEngine>(&mut group, len);
         send::<Sqlite>(&mut group, len);
         let folder = Folder::make(None).expect("a temporary folder");
         let mut raw = RawAppend::preallocate(folder.path(), RAW_BYTES, Duration::ZERO).expect("room for it");
@@ -75,11 +76,11 @@ fn send<C: Contender>(group: &mut BenchmarkGroup<'_, WallTime>, len: u32) {
     });
 }
 
-fn messages(len: u32) -> Vec<Outgoing> {
-    let outgoing = |index| Outgoing {
+fn messages(len: u32) -> Vec<BenchMessage> {
+    let outgoing = |index| BenchMessage {
         workflow: format!("workflow-{}", index % WORKFLOWS),
         position: None,
-        body: Stamp::new(index % WORKFLOWS, index, Duration::ZERO).write(),
+        body: BodyStamp::new(index % WORKFLOWS, index, Duration::ZERO).write(),
     };
     (0..len).map(outgoing).collect()
 }
@@ -88,7 +89,7 @@ fn messages(len: u32) -> Vec<Outgoing> {
 pub(crate) fn lone_round_trip(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("lone_round_trip");
     group.sample_size(10).measurement_time(Duration::from_secs(2));
-    round_trip::<Embedded>(&mut group);
+    round_trip::<EmbeddedEngine>(&mut group);
     round_trip::<Sqlite>(&mut group);
 }
 
@@ -100,7 +101,7 @@ fn round_trip<C: Contender>(group: &mut BenchmarkGroup<'_, WallTime>) {
         queue.send(messages(1)).await?;
         let batch = queue.receive(Take::Next(1), TIMEOUT).await?;
         assert_eq!(C::bodies(&batch).len(), 1, "the message is there");
-        queue.settle(batch, vec![Verdict::Complete]).await
+        queue.settle(batch, vec![MessageEnd::Complete]).await
     };
     group.bench_function(C::NAME, |bencher| {
         bencher.iter(|| runtime.block_on(once()).expect("the round trip succeeds"));

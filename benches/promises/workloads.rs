@@ -11,13 +11,13 @@ use tokio::runtime::Runtime;
 
 use crate::baseline::Sqlite;
 use crate::bench::BenchError;
-use crate::bench::Embedded;
-use crate::bench::Plan;
+use crate::bench::BenchPlan;
+use crate::bench::EmbeddedEngine;
 use crate::bench::Workload;
 use crate::bench::contender::Contender;
 use crate::bench::folder::Folder;
 use crate::bench::measure::measure;
-use crate::bench::progress::Progress;
+use crate::bench::progress::BenchProgress;
 use crate::bench::raw::append_all;
 
 /// What is promised, the workload that shows it, and with how many messages.
@@ -33,13 +33,13 @@ const PROMISES: [(&str, Workload, u32); 6] = [
 /// All of them.
 pub(crate) fn all(criterion: &mut Criterion) {
     for (promise, workload, messages) in PROMISES {
-        let plan = Plan::new(workload, Some(messages));
+        let plan = BenchPlan::new(workload, Some(messages));
         let mut group = criterion.benchmark_group(promise);
         group
             .sample_size(10)
             .sampling_mode(SamplingMode::Flat)
             .throughput(Throughput::Elements(plan.messages()));
-        run::<Embedded>(&mut group, &plan);
+        run::<EmbeddedEngine>(&mut group, &plan);
         run::<Sqlite>(&mut group, &plan);
         group.bench_function("raw", |bencher| {
             bencher.iter_custom(|count| sum(count, || raw(&plan)).expect("the disk takes it"));
@@ -48,11 +48,11 @@ pub(crate) fn all(criterion: &mut Criterion) {
 }
 
 /// Runs a workload; what is timed is the part that its plan says.
-fn run<C: Contender>(group: &mut BenchmarkGroup<'_, WallTime>, plan: &Plan) {
+fn run<C: Contender>(group: &mut BenchmarkGroup<'_, WallTime>, plan: &BenchPlan) {
     let runtime = Runtime::new().expect("a runtime");
     let once = || {
         let folder = Folder::make(None)?;
-        let outcome = runtime.block_on(measure::<C>(plan, folder.path(), &Progress::new()))?;
+        let outcome = runtime.block_on(measure::<C>(plan, folder.path(), &BenchProgress::new()))?;
         Ok(Duration::from_secs_f64(outcome.seconds))
     };
     group.bench_function(C::NAME, |bencher| {
@@ -60,7 +60,7 @@ fn run<C: Contender>(group: &mut BenchmarkGroup<'_, WallTime>, plan: &Plan) {
     });
 }
 
-fn raw(plan: &Plan) -> Result<Duration, BenchError> {
+fn raw(plan: &BenchPlan) -> Result<Duration, BenchError> {
     let folder = Folder::make(None)?;
     Ok(append_all(folder.path(), plan.messages(), plan.raw_len(), plan.sync_delay)?.iter().sum())
 }

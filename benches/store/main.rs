@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Parser;
+use seriatim::BareStore;
 use seriatim::Clock;
-use seriatim::StoreAlone;
 use seriatim::SystemClock;
 use seriatim::WorkflowId;
 
@@ -148,7 +148,7 @@ fn take_turns(arguments: &Arguments, batch: usize, messages: usize) -> Result<Ro
     let appended = append_all(folder.path(), messages as u64, batch, Duration::ZERO)?;
     let raw = messages as f64 / appended.iter().sum::<Duration>().as_secs_f64();
 
-    let mut store = StoreAlone::open(&folder.path().join("store.redb"))
+    let mut store = BareStore::open(&folder.path().join("store.redb"))
         .map_err(|error| BenchError::system("open the store")(error))?;
     let store = rate(batch, messages, |batch| {
         store.append(batch).map_err(|error| BenchError::system("append to the store")(error))

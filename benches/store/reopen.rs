@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 use std::process::Stdio;
 
+use seriatim::BareStore;
 use seriatim::Clock;
-use seriatim::StoreAlone;
 use seriatim::SystemClock;
 
 use crate::bench::BenchError;
@@ -46,6 +46,6 @@ pub(crate) fn reopen(dir: Option<&Path>, messages: usize) -> Result<Reopened, Be
     Ok(Reopened { bytes, seconds: (clock.elapsed() - started).as_secs_f64() })
 }
 
-fn open(path: &Path) -> Result<StoreAlone, BenchError> {
-    StoreAlone::open(path).map_err(|error| BenchError::system("open the store")(error))
+fn open(path: &Path) -> Result<BareStore, BenchError> {
+    BareStore::open(path).map_err(|error| BenchError::system("open the store")(error))
 }

@@ -2,9 +2,9 @@
 
 use bytes::BytesMut;
 
-use crate::amqp::fields::Fields;
+use crate::amqp::decode_error::DecodeError;
+use crate::amqp::fields::FieldList;
 use crate::amqp::list;
-use crate::amqp::malformed::Malformed;
 use crate::amqp::terminus::Source;
 use crate::amqp::terminus::Target;
 use crate::amqp::text::Text;
@@ -30,8 +30,8 @@ impl Role {
         if self.is_receiver() { Role::Sender } else { Role::Receiver }
     }
 
-    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Role, Malformed> {
-        let is_receiver = fields.boolean()?.ok_or(Malformed::Missing("role"))?;
+    pub(crate) fn read(fields: &mut FieldList<'_>) -> Result<Role, DecodeError> {
+        let is_receiver = fields.boolean()?.ok_or(DecodeError::Missing("role"))?;
         Ok(if is_receiver { Role::Receiver } else { Role::Sender })
     }
 }
@@ -88,20 +88,20 @@ pub struct Attach {
 }
 
 impl Attach {
-    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Attach, Malformed> {
-        let name = fields.text()?.ok_or(Malformed::Missing("name"))?;
-        let handle = fields.uint()?.ok_or(Malformed::Missing("handle"))?;
+    pub(crate) fn read(fields: &mut FieldList<'_>) -> Result<Attach, DecodeError> {
+        let name = fields.text()?.ok_or(DecodeError::Missing("name"))?;
+        let handle = fields.uint()?.ok_or(DecodeError::Missing("handle"))?;
         let role = Role::read(fields)?;
         let sender_settles = match fields.ubyte()? {
             Some(0) => SenderSettles::Unsettled,
             Some(1) => SenderSettles::Settled,
             Some(2) | None => SenderSettles::Mixed,
-            Some(_) => return Err(Malformed::Expected("a settle mode of senders")),
+            Some(_) => return Err(DecodeError::Expected("a settle mode of senders")),
         };
         let receiver_settles = match fields.ubyte()? {
             Some(0) | None => ReceiverSettles::First,
             Some(1) => ReceiverSettles::Second,
-            Some(_) => return Err(Malformed::Expected("a settle mode of receivers")),
+            Some(_) => return Err(DecodeError::Expected("a settle mode of receivers")),
         };
         let source = fields.described(Source::read)?;
         let target = fields.described(Target::read)?;

@@ -6,7 +6,7 @@ use crate::amqp::attach::SenderSettles;
 use crate::amqp::closing::Detach;
 use crate::amqp::error::AmqpError;
 use crate::amqp::error::condition;
-use crate::amqp::event::Event;
+use crate::amqp::event::AmqpEvent;
 use crate::amqp::event::LinkAnswer;
 use crate::amqp::event::LinkId;
 use crate::amqp::hub::Breach;
@@ -70,7 +70,7 @@ impl Session {
             unsent: Vec::new(),
         };
         self.links.insert(handle, link);
-        hub.events.push_back(Event::Attached { link: id, attach });
+        hub.events.push_back(AmqpEvent::Attached { link: id, attach });
         Ok(())
     }
 
@@ -118,7 +118,7 @@ impl Session {
         if is_sending {
             if std::mem::take(&mut link.is_credit_unsent) {
                 let (link, credit, drain) = (id, link.credit, link.drain);
-                hub.events.push_back(Event::Credit { link, credit, drain });
+                hub.events.push_back(AmqpEvent::Credit { link, credit, drain });
             }
         } else {
             link.message_bytes_max = limit.saturating_add(answer.message_bytes_beyond).min(most);
@@ -162,7 +162,7 @@ impl Session {
         };
         let link = link.id;
         self.detach(hub, handle, Some(error.clone()));
-        hub.events.push_back(Event::Detached { link, error: Some(error), closed: true });
+        hub.events.push_back(AmqpEvent::Detached { link, error: Some(error), closed: true });
     }
 
     /// The peer ends a link, or answers that we did.
@@ -193,7 +193,7 @@ impl Session {
         if let Some(partial) = link.partial.take() {
             hub.partial_bytes -= partial.bytes.len();
         }
-        hub.events.push_back(Event::Detached { link: link.id, error, closed });
+        hub.events.push_back(AmqpEvent::Detached { link: link.id, error, closed });
     }
 
     /// Takes back what waits for the peer's window, and forgets what the peer has said nothing of. Says of which

@@ -2,10 +2,10 @@
 
 use bytes::BytesMut;
 
+use crate::amqp::decode_error::DecodeError;
 use crate::amqp::error::AmqpError;
-use crate::amqp::fields::Fields;
+use crate::amqp::fields::FieldList;
 use crate::amqp::list;
-use crate::amqp::malformed::Malformed;
 use crate::amqp::writer;
 
 pub(crate) const CLOSE: u64 = 0x18;
@@ -21,9 +21,9 @@ pub(crate) struct Detach {
 }
 
 impl Detach {
-    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Detach, Malformed> {
+    pub(crate) fn read(fields: &mut FieldList<'_>) -> Result<Detach, DecodeError> {
         Ok(Detach {
-            handle: fields.uint()?.ok_or(Malformed::Missing("handle"))?,
+            handle: fields.uint()?.ok_or(DecodeError::Missing("handle"))?,
             closed: fields.boolean()?.unwrap_or(false),
             error: fields.described(AmqpError::read)?,
         })
@@ -41,13 +41,13 @@ impl Detach {
 
 /// The end of a session.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct End {
+pub(crate) struct SessionEnd {
     pub(crate) error: Option<AmqpError>,
 }
 
-impl End {
-    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<End, Malformed> {
-        Ok(End { error: fields.described(AmqpError::read)? })
+impl SessionEnd {
+    pub(crate) fn read(fields: &mut FieldList<'_>) -> Result<SessionEnd, DecodeError> {
+        Ok(SessionEnd { error: fields.described(AmqpError::read)? })
     }
 
     pub(crate) fn write(&self, out: &mut BytesMut) {
@@ -63,7 +63,7 @@ pub(crate) struct Close {
 }
 
 impl Close {
-    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Close, Malformed> {
+    pub(crate) fn read(fields: &mut FieldList<'_>) -> Result<Close, DecodeError> {
         Ok(Close { error: fields.described(AmqpError::read)? })
     }
 

@@ -5,22 +5,22 @@ use std::collections::BTreeMap;
 use bytes::BytesMut;
 
 use crate::amqp::closing::Close;
-use crate::amqp::closing::End;
+use crate::amqp::closing::SessionEnd;
 use crate::amqp::error::AmqpError;
 use crate::amqp::error::condition;
+use crate::amqp::event::AmqpEvent;
 use crate::amqp::event::DeliveryNumber;
-use crate::amqp::event::Event;
 use crate::amqp::event::LinkAnswer;
 use crate::amqp::event::LinkId;
-use crate::amqp::event::Outgoing;
+use crate::amqp::event::OutgoingMessage;
 use crate::amqp::event::Unsent;
 use crate::amqp::hub::Hub;
 use crate::amqp::link::LinkState;
 use crate::amqp::options::ConnectionOptions;
-use crate::amqp::outcome::Outcome;
+use crate::amqp::outcome::DeliveryOutcome;
 use crate::amqp::performative::Performative;
-use crate::amqp::pulse::Due;
 use crate::amqp::pulse::Pulse;
+use crate::amqp::pulse::PulseAction;
 use crate::amqp::session::Session;
 use crate::amqp::settling::Endings;
 use crate::limits::AMQP_FRAME_BYTES_MIN;
@@ -31,7 +31,7 @@ use crate::limits::AMQP_FRAME_BYTES_MIN;
 pub struct Connection {
     pub(crate) hub: Hub,
     pub(crate) input: BytesMut,
-    pub(crate) phase: Phase,
+    pub(crate) phase: ConnectionPhase,
     pub(crate) sessions: BTreeMap<u16, Session>,
     /// Whether the peer will send nothing more than what waits in the input.
     pub(crate) has_all_input: bool,
@@ -44,7 +44,7 @@ pub struct Connection {
 
 /// Where a connection is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum ConnectionPhase {
     /// A protocol header is to come.
     Header,
     /// The mechanisms are offered, the peer is to choose.
@@ -78,7 +78,7 @@ impl Connection {
         Connection {
             hub: Hub::new(options),
             input: BytesMut::new(),
-            phase: Phase::Header,
+            phase: ConnectionPhase::Header,
             sessions: BTreeMap::new(),
             has_all_input: false,
             held: None,
@@ -91,7 +91,7 @@ impl Connection {
     pub fn receive(&mut self, bytes: &[u8], now_ms: u64) {
         self.pulse.pass(now_ms);
         self.pulse.note_received();
-        if self.phase == Phase::Finished {
+        if self.phase == ConnectionPhase::Finished {
             return;
         }
         self.input.extend_from_slice(bytes);
@@ -111,7 +111,7 @@ impl Connection {
     }
 
     /// The next event. None, if the rest of the input is incomplete, or too much output waits to be written.
-    pub fn next_event(&mut self) -> Option<Event> {
+    pub fn next_event(&mut self) -> Option<AmqpEvent> {
         loop {
             if let Some(event) = self.hub.events.pop_front() {
                 return Some(event);
@@ -131,7 +131,8 @@ impl Connection {
     /// first, because nothing would be done with it. Do not ask `has_room` for it: what waits for the peer's window goes
     /// only when the peer is heard.
     pub fn may_read(&self) -> bool {
-        let is_done = matches!(self.phase, Phase::Finished | Phase::Left { .. }) || self.has_all_input;
+        let is_done = matches!(self.phase, ConnectionPhase::Finished | ConnectionPhase::Left { .. })
+            || self.has_all_input;
         !is_done && self.held.is_none() && !self.is_output_full()
     }
 
@@ -146,12 +147,12 @@ impl Connection {
 
     /// Whether nothing more is to be read. Write the rest of the output, and drop it.
     pub fn is_finished(&self) -> bool {
-        self.phase == Phase::Finished && self.hub.events.is_empty()
+        self.phase == ConnectionPhase::Finished && self.hub.events.is_empty()
     }
 
     /// When [`tick`](Connection::tick) is due next. It changes with everything that is received or written.
     pub fn deadline_ms(&self) -> Option<u64> {
-        if self.phase == Phase::Finished { None } else { self.pulse.deadline_ms() }
+        if self.phase == ConnectionPhase::Finished { None } else { self.pulse.deadline_ms() }
     }
 
     /// Does what is due: heartbeats, and the end of a peer that was silent too long.
@@ -161,17 +162,21 @@ impl Connection {
         }
         self.pulse.pass(now_ms);
         match self.pulse.due() {
-            Due::Nothing => {}
-            _ if self.phase == Phase::Finished => {}
-            _ if self.phase == Phase::Closing => self.finish(),
+            PulseAction::Nothing => {}
+            _ if self.phase == ConnectionPhase::Finished => {}
+            _ if self.phase == ConnectionPhase::Closing => self.finish(),
             // Nobody listens.
-            Due::Heartbeat if self.phase == (Phase::Left { wants_close: false }) => self.pulse.spoke(),
-            Due::Heartbeat => self.beat(),
-            _ if matches!(self.phase, Phase::Left { .. }) => self.finish(),
-            Due::StageOver => {
+            PulseAction::Heartbeat if self.phase == (ConnectionPhase::Left { wants_close: false }) => {
+                self.pulse.spoke()
+            }
+            PulseAction::Heartbeat => self.beat(),
+            _ if matches!(self.phase, ConnectionPhase::Left { .. }) => self.finish(),
+            PulseAction::StageOver => {
                 self.fail(AmqpError::new(condition::CONNECTION_FORCED, "opening took too long"))
             }
-            Due::Silence => self.fail(AmqpError::new(condition::CONNECTION_FORCED, "the peer was silent")),
+            PulseAction::Silence => {
+                self.fail(AmqpError::new(condition::CONNECTION_FORCED, "the peer was silent"))
+            }
         }
     }
 
@@ -199,13 +204,13 @@ impl Connection {
     ///
     /// # Errors
     /// It was not sent, and nothing has changed.
-    pub fn send(&mut self, link: LinkId, message: Outgoing) -> Result<DeliveryNumber, Unsent> {
+    pub fn send(&mut self, link: LinkId, message: OutgoingMessage) -> Result<DeliveryNumber, Unsent> {
         let session = self.sessions.get_mut(&link.channel).ok_or(Unsent::NoLink)?;
         session.send(&mut self.hub, link, message)
     }
 
     /// Settles a delivery of either direction with an outcome. Nothing happens if it is settled, or its link is over.
-    pub fn settle(&mut self, link: LinkId, delivery: DeliveryNumber, outcome: Outcome) {
+    pub fn settle(&mut self, link: LinkId, delivery: DeliveryNumber, outcome: DeliveryOutcome) {
         self.on_link(link, |session, hub| session.settle(hub, link, delivery, outcome));
     }
 
@@ -243,7 +248,7 @@ impl Connection {
     pub fn end(&mut self, channel: u16) {
         if let Some(session) = self.sessions.get_mut(&channel).filter(|session| session.is_left) {
             session.forget(&mut self.hub, None);
-            self.hub.outbox.frame(channel, |out| End::default().write(out));
+            self.hub.outbox.frame(channel, |out| SessionEnd::default().write(out));
             self.sessions.remove(&channel);
         }
     }
@@ -260,7 +265,7 @@ impl Connection {
         if self.is_over() {
             return;
         }
-        if let Phase::Left { wants_close } = self.phase {
+        if let ConnectionPhase::Left { wants_close } = self.phase {
             if wants_close {
                 self.hub.outbox.with_error(0, error, |out, error| Close { error }.write(out));
             }
@@ -269,19 +274,19 @@ impl Connection {
         self.sessions.clear();
         self.endings = None;
         self.held = None;
-        if self.phase == Phase::Open {
+        if self.phase == ConnectionPhase::Open {
             self.hub.outbox.with_error(0, error.clone(), |out, error| Close { error }.write(out));
-            self.phase = Phase::Closing;
+            self.phase = ConnectionPhase::Closing;
             self.pulse.begin_stage(self.hub.options.open_ms_max);
         } else {
             self.finish();
         }
-        self.hub.events.push_back(Event::Closed { error });
+        self.hub.events.push_back(AmqpEvent::Closed { error });
     }
 
     /// Whether the peer has said that it closes, and did not just leave, fall silent or break a rule.
     pub fn was_closed_by_peer(&self) -> bool {
-        self.phase == Phase::Left { wants_close: true }
+        self.phase == ConnectionPhase::Left { wants_close: true }
     }
 
     /// Ends the connection because of what the peer did or did not do.
@@ -290,7 +295,7 @@ impl Connection {
     }
 
     pub(crate) fn finish(&mut self) {
-        self.phase = Phase::Finished;
+        self.phase = ConnectionPhase::Finished;
         self.input = BytesMut::new();
         self.sessions.clear();
         self.endings = None;
@@ -299,7 +304,7 @@ impl Connection {
 
     /// Whether it was said that the connection is closed.
     fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Closing | Phase::Finished)
+        matches!(self.phase, ConnectionPhase::Closing | ConnectionPhase::Finished)
     }
 
     /// Does something with a link, if it is still there.

@@ -4,10 +4,10 @@ use std::fmt;
 
 use bytes::BytesMut;
 
-use crate::amqp::fields::Fields;
+use crate::amqp::decode_error::DecodeError;
+use crate::amqp::fields::FieldList;
 use crate::amqp::fields::descriptor;
 use crate::amqp::list;
-use crate::amqp::malformed::Malformed;
 use crate::amqp::reader::Reader;
 use crate::amqp::text::Text;
 use crate::amqp::value::Map;
@@ -51,13 +51,13 @@ impl AmqpError {
         AmqpError { condition: self.condition.clone(), description, info: Map::new() }
     }
 
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<AmqpError, Malformed> {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<AmqpError, DecodeError> {
         if descriptor(reader, &[("amqp:error:list", ERROR)])? != ERROR {
-            return Err(Malformed::Expected("an error"));
+            return Err(DecodeError::Expected("an error"));
         }
-        let mut fields = Fields::begin(reader)?;
+        let mut fields = FieldList::begin(reader)?;
         Ok(AmqpError {
-            condition: fields.text()?.ok_or(Malformed::Missing("condition"))?,
+            condition: fields.text()?.ok_or(DecodeError::Missing("condition"))?,
             description: fields.text()?,
             info: fields.map()?,
         })

@@ -9,7 +9,7 @@ use crate::amqp::attach::ReceiverSettles;
 use crate::amqp::attach::SenderSettles;
 use crate::amqp::error::AmqpError;
 use crate::amqp::opening::Open;
-use crate::amqp::outcome::Outcome;
+use crate::amqp::outcome::DeliveryOutcome;
 use crate::amqp::terminus::Source;
 use crate::amqp::terminus::Target;
 use crate::amqp::text::Text;
@@ -49,7 +49,7 @@ impl fmt::Display for DeliveryNumber {
 
 /// What has happened on a connection, in the order of the wire.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum AmqpEvent {
     /// The peer says who it is. Nothing more is read before `Connection::answer_sasl`.
     Sasl {
         /// The mechanism it has chosen, one of those offered.
@@ -99,7 +99,7 @@ pub enum Event {
         /// The delivery.
         delivery: DeliveryNumber,
         /// How it has ended; the link's default, if the peer does not say.
-        outcome: Option<Outcome>,
+        outcome: Option<DeliveryOutcome>,
         /// Whether it is settled. If not, the peer waits for `Connection::settle`.
         settled: bool,
         /// The transaction with which it ends so, or not at all.
@@ -189,7 +189,7 @@ impl LinkAnswer {
 
 /// A message to send.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Outgoing {
+pub struct OutgoingMessage {
     /// The delivery's name, at most 32 bytes; it is to be unique among the link's unsettled ones.
     pub tag: Bytes,
     /// The sections of the message.

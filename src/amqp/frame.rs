@@ -9,7 +9,7 @@ pub(crate) const HEADER_BYTES: usize = 8;
 
 /// What a frame belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FrameKind {
     Amqp,
     Sasl,
 }
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
 /// One frame without its header; an empty one is a heartbeat.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Frame {
-    pub(crate) kind: Kind,
+    pub(crate) kind: FrameKind,
     pub(crate) channel: u16,
     pub(crate) body: Bytes,
 }
@@ -42,8 +42,8 @@ pub(crate) fn take(input: &mut BytesMut, bytes_max: usize) -> Result<Option<Fram
     let mut frame = input.split_to(size).freeze();
     let body_at = usize::from(frame[4]) * 4;
     let kind = match frame[5] {
-        0 => Kind::Amqp,
-        1 => Kind::Sasl,
+        0 => FrameKind::Amqp,
+        1 => FrameKind::Sasl,
         _ => return Err("a frame is of an unknown type"),
     };
     if body_at < HEADER_BYTES || body_at > size {

@@ -4,10 +4,10 @@ use bytes::Buf;
 use bytes::Bytes;
 
 use crate::amqp::connection::Connection;
-use crate::amqp::connection::Phase;
+use crate::amqp::connection::ConnectionPhase;
 use crate::amqp::error::AmqpError;
 use crate::amqp::error::condition;
-use crate::amqp::event::Event;
+use crate::amqp::event::AmqpEvent;
 use crate::amqp::opening::Open;
 use crate::amqp::sasl;
 use crate::limits::AMQP_FRAME_BYTES_MIN;
@@ -24,15 +24,17 @@ impl Connection {
         };
         self.input.advance(header.len());
         match (header, self.phase) {
-            (SASL_HEADER, Phase::Header) => {
+            (SASL_HEADER, ConnectionPhase::Header) => {
                 self.hub.outbox.protocol_header(SASL_HEADER);
                 let mechanisms = &self.hub.options.mechanisms;
                 self.hub.outbox.sasl(|out| sasl::write_mechanisms(out, mechanisms));
-                self.phase = Phase::Mechanism;
+                self.phase = ConnectionPhase::Mechanism;
             }
-            (AMQP_HEADER, phase) if phase == Phase::SecondHeader || self.hub.options.may_skip_sasl => {
+            (AMQP_HEADER, phase)
+                if phase == ConnectionPhase::SecondHeader || self.hub.options.may_skip_sasl =>
+            {
                 self.hub.outbox.protocol_header(AMQP_HEADER);
-                self.phase = Phase::Opening;
+                self.phase = ConnectionPhase::Opening;
             }
             _ => self.refuse_header(),
         }
@@ -58,26 +60,26 @@ impl Connection {
     pub(crate) fn take_mechanism(&mut self, body: &Bytes) {
         match sasl::Init::read(body) {
             Ok(init) if self.hub.options.mechanisms.iter().any(|known| init.mechanism == *known) => {
-                self.phase = Phase::Verdict;
+                self.phase = ConnectionPhase::Verdict;
                 let sasl::Init { mechanism, response } = init;
-                self.hub.events.push_back(Event::Sasl { mechanism, response });
+                self.hub.events.push_back(AmqpEvent::Sasl { mechanism, response });
             }
             Ok(_) => {
-                self.phase = Phase::Verdict;
+                self.phase = ConnectionPhase::Verdict;
                 self.answer_sasl(false);
             }
             Err(malformed) => self.fail(AmqpError::new(condition::DECODE_ERROR, malformed.to_string())),
         }
     }
 
-    /// Answers [`Event::Sasl`]. A peer that is not welcome is told so, and the connection is over.
+    /// Answers [`AmqpEvent::Sasl`]. A peer that is not welcome is told so, and the connection is over.
     pub fn answer_sasl(&mut self, is_welcome: bool) {
-        if self.phase != Phase::Verdict {
+        if self.phase != ConnectionPhase::Verdict {
             return;
         }
         self.hub.outbox.sasl(|out| sasl::write_outcome(out, is_welcome));
         if is_welcome {
-            self.phase = Phase::SecondHeader;
+            self.phase = ConnectionPhase::SecondHeader;
         } else {
             self.fail(AmqpError::new(condition::UNAUTHORIZED_ACCESS, "who the peer says it is was refused"));
         }
@@ -97,7 +99,7 @@ impl Connection {
             properties: options.properties.clone(),
         };
         self.hub.outbox.frame(0, |out| answer.write(out));
-        self.phase = Phase::Open;
+        self.phase = ConnectionPhase::Open;
         self.pulse.stage_ends_ms = None;
         if let Some(idle_ms) = open.idle_time_out.filter(|idle_ms| *idle_ms > 0) {
             if idle_ms < AMQP_PEER_IDLE_MS_MIN {
@@ -110,6 +112,6 @@ impl Connection {
             return self.fail(AmqpError::new(condition::INVALID_FIELD, "a frame must hold 512 bytes"));
         }
         self.hub.outbox.frame_bytes_max = self.hub.options.frame_bytes_max.min(frame_bytes_max) as usize;
-        self.hub.events.push_back(Event::Opened(open));
+        self.hub.events.push_back(AmqpEvent::Opened(open));
     }
 }

@@ -3,16 +3,16 @@
 use std::collections::VecDeque;
 
 use crate::amqp::error::AmqpError;
-use crate::amqp::event::Event;
+use crate::amqp::event::AmqpEvent;
+use crate::amqp::frame_queue::FrameQueue;
 use crate::amqp::options::ConnectionOptions;
-use crate::amqp::outbox::Outbox;
 
 /// What every session is given when something happens to it.
 #[derive(Debug)]
 pub(crate) struct Hub {
     pub(crate) options: ConnectionOptions,
-    pub(crate) outbox: Outbox,
-    pub(crate) events: VecDeque<Event>,
+    pub(crate) outbox: FrameQueue,
+    pub(crate) events: VecDeque<AmqpEvent>,
     /// How many links there ever were.
     pub(crate) links_ever: u64,
     /// How many links there are.
@@ -27,7 +27,7 @@ pub(crate) struct Hub {
 
 impl Hub {
     pub(crate) fn new(options: ConnectionOptions) -> Hub {
-        let outbox = Outbox::new(options.frame_bytes_max as usize);
+        let outbox = FrameQueue::new(options.frame_bytes_max as usize);
         Hub {
             options,
             outbox,

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use bytes::BytesMut;
 
 use crate::amqp::error::condition;
+use crate::amqp::event::AmqpEvent;
 use crate::amqp::event::DeliveryNumber;
-use crate::amqp::event::Event;
 use crate::amqp::event::LinkId;
 use crate::amqp::hub::Breach;
 use crate::amqp::hub::Hub;
@@ -95,10 +95,10 @@ impl Session {
         let Partial { delivery, tag, format, settled, bytes, is_too_large, transaction } = message;
         let (link, delivery) = (link.id, DeliveryNumber(delivery));
         hub.events.push_back(if is_too_large {
-            Event::TooLarge { link, delivery, settled }
+            AmqpEvent::TooLarge { link, delivery, settled }
         } else {
             let payload = whole(bytes, last);
-            Event::Message { link, delivery, format, tag, payload, settled, transaction }
+            AmqpEvent::Message { link, delivery, format, tag, payload, settled, transaction }
         });
         Ok(())
     }

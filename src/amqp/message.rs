@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::fields::Fields;
+use crate::amqp::decode_error::DecodeError;
+use crate::amqp::fields::FieldList;
 use crate::amqp::fields::descriptor;
 use crate::amqp::list;
-use crate::amqp::malformed::Malformed;
-use crate::amqp::properties::Properties;
+use crate::amqp::properties::MessageProperties;
 use crate::amqp::reader::Reader;
 use crate::amqp::value::Map;
 use crate::amqp::value::Value;
@@ -63,7 +63,7 @@ impl Sections {
     ///
     /// # Errors
     /// It is no message: a section is unknown, cut off, out of order, or twice there.
-    pub fn parse(payload: &Bytes) -> Result<Sections, Malformed> {
+    pub fn parse(payload: &Bytes) -> Result<Sections, DecodeError> {
         let mut sections = Sections::default();
         let mut reader = Reader::new(payload);
         let (mut last, mut bare, mut body) = (0, None, None);
@@ -81,7 +81,7 @@ impl Sections {
             }
             let is_repeatable = number == DATA || number == SEQUENCE;
             if number < last || (number == last && !is_repeatable) || (last >= DATA && number == VALUE) {
-                return Err(Malformed::Order);
+                return Err(DecodeError::Order);
             }
             last = number;
             match number {
@@ -92,7 +92,7 @@ impl Sections {
                 APPLICATION_PROPERTIES => sections.application_properties = section,
                 DATA | SEQUENCE | VALUE => body = body.or(Some(from)),
                 FOOTER => sections.footer = section,
-                _ => return Err(Malformed::Expected("a section of a message")),
+                _ => return Err(DecodeError::Expected("a section of a message")),
             }
             if (PROPERTIES..=VALUE).contains(&number) {
                 bare = bare.or(Some(from));
@@ -108,15 +108,15 @@ impl Sections {
     ///
     /// # Errors
     /// It is malformed.
-    pub fn header(&self) -> Result<Header, Malformed> {
-        if self.header.is_empty() { Ok(Header::default()) } else { Header::read(&self.header) }
+    pub fn header(&self) -> Result<MessageHeader, DecodeError> {
+        if self.header.is_empty() { Ok(MessageHeader::default()) } else { MessageHeader::read(&self.header) }
     }
 
     /// The annotations of the message.
     ///
     /// # Errors
     /// They are malformed.
-    pub fn message_annotations(&self) -> Result<Map, Malformed> {
+    pub fn message_annotations(&self) -> Result<Map, DecodeError> {
         map(&self.message_annotations)
     }
 
@@ -124,7 +124,7 @@ impl Sections {
     ///
     /// # Errors
     /// They are malformed.
-    pub fn delivery_annotations(&self) -> Result<Map, Malformed> {
+    pub fn delivery_annotations(&self) -> Result<Map, DecodeError> {
         map(&self.delivery_annotations)
     }
 
@@ -132,20 +132,20 @@ impl Sections {
     ///
     /// # Errors
     /// They are malformed.
-    pub fn properties(&self) -> Result<Properties, Malformed> {
+    pub fn properties(&self) -> Result<MessageProperties, DecodeError> {
         if self.properties.is_empty() {
-            return Ok(Properties::default());
+            return Ok(MessageProperties::default());
         }
         let mut reader = Reader::new(&self.properties);
         descriptor(&mut reader, NAMES)?;
-        Properties::read(&mut Fields::begin(&mut reader)?)
+        MessageProperties::read(&mut FieldList::begin(&mut reader)?)
     }
 
     /// The application's properties.
     ///
     /// # Errors
     /// They are malformed.
-    pub fn application_properties(&self) -> Result<Map, Malformed> {
+    pub fn application_properties(&self) -> Result<Map, DecodeError> {
         map(&self.application_properties)
     }
 
@@ -153,7 +153,7 @@ impl Sections {
     ///
     /// # Errors
     /// It is malformed, or has more than [`AMQP_DATA_SECTIONS_MAX`] sections.
-    pub fn body(&self) -> Result<Body, Malformed> {
+    pub fn body(&self) -> Result<MessageBody, DecodeError> {
         let mut reader = Reader::new(&self.body);
         let mut data = Vec::new();
         let mut lists = Vec::new();
@@ -162,25 +162,25 @@ impl Sections {
             match (number, reader.value()?) {
                 (DATA, Value::Binary(bytes)) => data.push(bytes),
                 (SEQUENCE, Value::List(values)) => lists.push(values),
-                (VALUE, value) => return Ok(Body::Value(value)),
-                _ => return Err(Malformed::Expected("a body")),
+                (VALUE, value) => return Ok(MessageBody::Value(value)),
+                _ => return Err(DecodeError::Expected("a body")),
             }
             if data.len() + lists.len() > AMQP_DATA_SECTIONS_MAX {
-                return Err(Malformed::Count);
+                return Err(DecodeError::Count);
             }
         }
         match (data.is_empty(), lists.is_empty()) {
-            (true, true) => Ok(Body::Empty),
-            (false, true) => Ok(Body::Data(data)),
-            (true, false) => Ok(Body::Sequence(lists)),
-            (false, false) => Err(Malformed::Order),
+            (true, true) => Ok(MessageBody::Empty),
+            (false, true) => Ok(MessageBody::Data(data)),
+            (true, false) => Ok(MessageBody::Sequence(lists)),
+            (false, false) => Err(DecodeError::Order),
         }
     }
 }
 
 /// The body of a message.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Body {
+pub enum MessageBody {
     /// There is none.
     Empty,
     /// Sections of bytes. Most messages have one; in a batch, each is a message.
@@ -193,7 +193,7 @@ pub enum Body {
 
 /// What a hop needs to know of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Header {
+pub struct MessageHeader {
     /// Whether it must survive.
     pub durable: Option<bool>,
     /// The higher, the sooner.
@@ -206,12 +206,12 @@ pub struct Header {
     pub delivery_count: Option<u32>,
 }
 
-impl Header {
-    fn read(section: &Bytes) -> Result<Header, Malformed> {
+impl MessageHeader {
+    fn read(section: &Bytes) -> Result<MessageHeader, DecodeError> {
         let mut reader = Reader::new(section);
         descriptor(&mut reader, NAMES)?;
-        let mut fields = Fields::begin(&mut reader)?;
-        Ok(Header {
+        let mut fields = FieldList::begin(&mut reader)?;
+        Ok(MessageHeader {
             durable: fields.boolean()?,
             priority: fields.ubyte()?,
             ttl_ms: fields.uint()?,
@@ -246,7 +246,7 @@ pub fn encode_message_annotations(out: &mut BytesMut, annotations: &[(Value, Val
 }
 
 /// Appends a section of standard properties.
-pub fn encode_properties(out: &mut BytesMut, properties: &Properties) {
+pub fn encode_properties(out: &mut BytesMut, properties: &MessageProperties) {
     writer::descriptor(out, PROPERTIES);
     properties.write(out);
 }
@@ -269,7 +269,7 @@ pub fn encode_value(out: &mut BytesMut, value: &Value) {
     writer::value(out, value);
 }
 
-fn map(section: &Bytes) -> Result<Map, Malformed> {
+fn map(section: &Bytes) -> Result<Map, DecodeError> {
     if section.is_empty() {
         return Ok(Map::new());
     }
@@ -278,6 +278,6 @@ fn map(section: &Bytes) -> Result<Map, Malformed> {
     match reader.value()? {
         Value::Map(entries) => Ok(entries),
         Value::Null => Ok(Map::new()),
-        _ => Err(Malformed::Expected("a map")),
+        _ => Err(DecodeError::Expected("a map")),
     }
 }

@@ -1,6 +1,6 @@
 //! AMQP 1.0, server side, without I/O: bytes in, events out; commands in, bytes out.
 //!
-//! A [`Connection`] is one peer. Give it what was read, ask for the [`Event`]s, answer them with commands, write its
+//! A [`Connection`] is one peer. Give it what was read, ask for the [`AmqpEvent`]s, answer them with commands, write its
 //! output. It reads no socket, asks for no time and knows no queue, so every conversation can be played again.
 //!
 //! # The loop around it
@@ -82,23 +82,23 @@
 //!
 //! # What an application must know
 //!
-//! - **Every [`Event::Sasl`] and [`Event::Attached`] wants an answer**, now or much later. Nothing more is read before
+//! - **Every [`AmqpEvent::Sasl`] and [`AmqpEvent::Attached`] wants an answer**, now or much later. Nothing more is read before
 //!   the first is answered; a link that is not answered holds up only itself. Commands for what is over do nothing, also
 //!   after the peer has reused the handle.
-//! - **Every [`Event::Detached`], [`Event::Ended`] and [`Event::Closed`] wants an answer** too ([`Connection::detach`],
+//! - **Every [`AmqpEvent::Detached`], [`AmqpEvent::Ended`] and [`AmqpEvent::Closed`] wants an answer** too ([`Connection::detach`],
 //!   [`Connection::end`], [`Connection::close`]): when everything that was said before it is done, because the peer takes
 //!   the answer for that. Until then deliveries can be settled, and what the peer said of them answered. A peer that uses
 //!   the handle or the channel again is not read before.
 //! - **Sending**: [`Connection::credit`] says how many messages a receiver still takes. [`Connection::send`] takes a
 //!   message only while [`Connection::has_room`]; what it has taken it writes, as the peer's window opens. Among
 //!   several links, take turns by asking `has_room` between messages.
-//! - **Settling**: a receiver that settles second says its outcome ([`Event::Settled`] with `settled: false`, once for
+//! - **Settling**: a receiver that settles second says its outcome ([`AmqpEvent::Settled`] with `settled: false`, once for
 //!   each delivery) and waits for [`Connection::settle`] to say the same, or `Rejected` with an error. One that
 //!   settles itself needs no answer. Successive deliveries that are settled alike share a frame until the output is
 //!   taken.
 //! - **Receiving**: a sender has no credit until [`LinkAnswer::credit`] or [`Connection::grant`] gives some, which
 //!   raises it to a number; grant again as messages are done with. Windows of sessions are kept open by themselves.
-//! - **Draining**: a receiver's [`Event::Credit`] with `drain: true` wants [`Connection::drained`] after whatever can
+//! - **Draining**: a receiver's [`AmqpEvent::Credit`] with `drain: true` wants [`Connection::drained`] after whatever can
 //!   be sent at once.
 //! - **Refusing** a link, or detaching it, takes an error of three fields, which is always written with all three.
 //! - **A dynamic source** ([`Source::dynamic`]) asks for a node: accept it with an address of your own making.
@@ -112,21 +112,21 @@ mod attach;
 mod attaching;
 mod closing;
 mod connection;
+mod decode_error;
 mod error;
 mod event;
 mod fields;
 mod frame;
+mod frame_queue;
 mod handshake;
 mod hub;
 mod incoming;
 mod link;
 mod list;
-mod malformed;
 pub mod message;
 mod opened;
 mod opening;
 mod options;
-mod outbox;
 mod outcome;
 mod outgoing;
 mod performative;
@@ -150,19 +150,19 @@ pub use crate::amqp::attach::ReceiverSettles;
 pub use crate::amqp::attach::Role;
 pub use crate::amqp::attach::SenderSettles;
 pub use crate::amqp::connection::Connection;
+pub use crate::amqp::decode_error::DecodeError;
 pub use crate::amqp::error::AmqpError;
 pub use crate::amqp::error::condition;
+pub use crate::amqp::event::AmqpEvent;
 pub use crate::amqp::event::DeliveryNumber;
-pub use crate::amqp::event::Event;
 pub use crate::amqp::event::LinkAnswer;
 pub use crate::amqp::event::LinkId;
-pub use crate::amqp::event::Outgoing;
+pub use crate::amqp::event::OutgoingMessage;
 pub use crate::amqp::event::Unsent;
-pub use crate::amqp::malformed::Malformed;
 pub use crate::amqp::opening::Open;
 pub use crate::amqp::options::ConnectionOptions;
-pub use crate::amqp::outcome::Outcome;
-pub use crate::amqp::properties::Properties;
+pub use crate::amqp::outcome::DeliveryOutcome;
+pub use crate::amqp::properties::MessageProperties;
 pub use crate::amqp::terminus::Source;
 pub use crate::amqp::terminus::Target;
 pub use crate::amqp::text::Text;

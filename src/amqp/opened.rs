@@ -2,13 +2,13 @@
 
 use crate::amqp::closing::Close;
 use crate::amqp::connection::Connection;
-use crate::amqp::connection::Phase;
+use crate::amqp::connection::ConnectionPhase;
 use crate::amqp::error::AmqpError;
 use crate::amqp::error::condition;
-use crate::amqp::event::Event;
+use crate::amqp::event::AmqpEvent;
 use crate::amqp::frame;
 use crate::amqp::frame::Frame;
-use crate::amqp::frame::Kind;
+use crate::amqp::frame::FrameKind;
 use crate::amqp::hub::Breach;
 use crate::amqp::link::LinkState;
 use crate::amqp::opening::Begin;
@@ -23,9 +23,14 @@ impl Connection {
         }
         let has_done = match self.phase {
             _ if self.held.is_some() => return false,
-            Phase::Verdict | Phase::Left { .. } | Phase::Finished => return false,
-            Phase::Header | Phase::SecondHeader => self.take_header(),
-            Phase::Mechanism | Phase::Opening | Phase::Open | Phase::Closing => self.take_frame(),
+            ConnectionPhase::Verdict | ConnectionPhase::Left { .. } | ConnectionPhase::Finished => {
+                return false;
+            }
+            ConnectionPhase::Header | ConnectionPhase::SecondHeader => self.take_header(),
+            ConnectionPhase::Mechanism
+            | ConnectionPhase::Opening
+            | ConnectionPhase::Open
+            | ConnectionPhase::Closing => self.take_frame(),
         };
         has_done || self.take_end()
     }
@@ -37,12 +42,12 @@ impl Connection {
         }
         match self.phase {
             // Nobody answers any more.
-            Phase::Closing => self.finish(),
+            ConnectionPhase::Closing => self.finish(),
             _ => {
                 let what = "the peer has left without closing";
                 let error = Some(AmqpError::new(condition::CONNECTION_FORCED, what));
-                self.hub.events.push_back(Event::Closed { error });
-                self.phase = Phase::Left { wants_close: false };
+                self.hub.events.push_back(AmqpEvent::Closed { error });
+                self.phase = ConnectionPhase::Left { wants_close: false };
             }
         }
         true
@@ -95,7 +100,7 @@ impl Connection {
             }
             Err(what) => {
                 self.input.clear();
-                let was_closing = self.phase == Phase::Closing;
+                let was_closing = self.phase == ConnectionPhase::Closing;
                 self.fail(AmqpError::new(condition::FRAMING_ERROR, what));
                 if was_closing {
                     self.finish();
@@ -107,12 +112,12 @@ impl Connection {
 
     fn on_frame(&mut self, frame: &Frame) {
         match (self.phase, frame.kind) {
-            (Phase::Mechanism, Kind::Sasl) => self.take_mechanism(&frame.body),
-            (Phase::Mechanism, Kind::Amqp) | (_, Kind::Sasl) => {
+            (ConnectionPhase::Mechanism, FrameKind::Sasl) => self.take_mechanism(&frame.body),
+            (ConnectionPhase::Mechanism, FrameKind::Amqp) | (_, FrameKind::Sasl) => {
                 self.fail(AmqpError::new(condition::FRAMING_ERROR, "a frame of this type is not expected"));
             }
-            (_, Kind::Amqp) if frame.body.is_empty() => {}
-            (_, Kind::Amqp) => match Performative::read(&frame.body) {
+            (_, FrameKind::Amqp) if frame.body.is_empty() => {}
+            (_, FrameKind::Amqp) => match Performative::read(&frame.body) {
                 Ok(performative) => self.on_performative(frame.channel, performative),
                 Err(malformed) => {
                     self.fail(AmqpError::new(condition::DECODE_ERROR, malformed.to_string()));
@@ -123,26 +128,28 @@ impl Connection {
 
     fn on_performative(&mut self, channel: u16, performative: Performative) {
         match (self.phase, performative) {
-            (Phase::Opening, Performative::Open(open)) => self.open(open),
-            (Phase::Open | Phase::Closing, Performative::Close(close)) => self.closed(close),
-            (Phase::Open, performative) if self.must_wait(channel, &performative) => {
+            (ConnectionPhase::Opening, Performative::Open(open)) => self.open(open),
+            (ConnectionPhase::Open | ConnectionPhase::Closing, Performative::Close(close)) => {
+                self.closed(close)
+            }
+            (ConnectionPhase::Open, performative) if self.must_wait(channel, &performative) => {
                 self.held = Some((channel, performative));
             }
-            (Phase::Open, performative) => {
+            (ConnectionPhase::Open, performative) => {
                 if let Err(breach) = self.in_session(channel, performative) {
                     self.punish(channel, breach);
                 }
             }
-            (Phase::Closing, _) => {}
+            (ConnectionPhase::Closing, _) => {}
             _ => self.fail(AmqpError::new(condition::NOT_ALLOWED, "the connection is not open")),
         }
     }
 
     /// The peer closes, or answers that we did.
     fn closed(&mut self, close: Close) {
-        if self.phase == Phase::Open {
-            self.hub.events.push_back(Event::Closed { error: close.error });
-            self.phase = Phase::Left { wants_close: true };
+        if self.phase == ConnectionPhase::Open {
+            self.hub.events.push_back(AmqpEvent::Closed { error: close.error });
+            self.phase = ConnectionPhase::Left { wants_close: true };
         } else {
             self.finish();
         }

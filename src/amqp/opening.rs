@@ -2,9 +2,9 @@
 
 use bytes::BytesMut;
 
-use crate::amqp::fields::Fields;
+use crate::amqp::decode_error::DecodeError;
+use crate::amqp::fields::FieldList;
 use crate::amqp::list;
-use crate::amqp::malformed::Malformed;
 use crate::amqp::text::Text;
 use crate::amqp::value::Map;
 use crate::amqp::writer;
@@ -33,8 +33,8 @@ pub struct Open {
 }
 
 impl Open {
-    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Open, Malformed> {
-        let container_id = fields.text()?.ok_or(Malformed::Missing("container-id"))?;
+    pub(crate) fn read(fields: &mut FieldList<'_>) -> Result<Open, DecodeError> {
+        let container_id = fields.text()?.ok_or(DecodeError::Missing("container-id"))?;
         let hostname = fields.text()?;
         let max_frame_size = fields.uint()?;
         let channel_max = fields.ushort()?;
@@ -83,12 +83,12 @@ pub(crate) struct Begin {
 }
 
 impl Begin {
-    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Begin, Malformed> {
+    pub(crate) fn read(fields: &mut FieldList<'_>) -> Result<Begin, DecodeError> {
         Ok(Begin {
             remote_channel: fields.ushort()?,
-            next_outgoing_id: fields.uint()?.ok_or(Malformed::Missing("next-outgoing-id"))?,
-            incoming_window: fields.uint()?.ok_or(Malformed::Missing("incoming-window"))?,
-            outgoing_window: fields.uint()?.ok_or(Malformed::Missing("outgoing-window"))?,
+            next_outgoing_id: fields.uint()?.ok_or(DecodeError::Missing("next-outgoing-id"))?,
+            incoming_window: fields.uint()?.ok_or(DecodeError::Missing("incoming-window"))?,
+            outgoing_window: fields.uint()?.ok_or(DecodeError::Missing("outgoing-window"))?,
             handle_max: fields.uint()?,
         })
     }

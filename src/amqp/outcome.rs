@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use bytes::BytesMut;
 
+use crate::amqp::decode_error::DecodeError;
 use crate::amqp::error::AmqpError;
-use crate::amqp::fields::Fields;
+use crate::amqp::fields::FieldList;
 use crate::amqp::fields::descriptor;
 use crate::amqp::list;
-use crate::amqp::malformed::Malformed;
 use crate::amqp::reader::Reader;
 use crate::amqp::value::Map;
 use crate::amqp::writer;
@@ -33,24 +33,27 @@ const NAMES: &[(&str, u64)] = &[
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct DeliveryState {
     /// How it ends, if that is said.
-    pub(crate) outcome: Option<Outcome>,
+    pub(crate) outcome: Option<DeliveryOutcome>,
     /// The transaction with which it ends so, or not at all.
     pub(crate) transaction: Option<Bytes>,
 }
 
 impl DeliveryState {
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<DeliveryState, Malformed> {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<DeliveryState, DecodeError> {
         let number = descriptor(reader, NAMES)?;
-        let mut fields = Fields::begin(reader)?;
+        let mut fields = FieldList::begin(reader)?;
         if number != IN_TRANSACTION {
-            return Ok(DeliveryState { outcome: Outcome::read(number, &mut fields)?, transaction: None });
+            return Ok(DeliveryState {
+                outcome: DeliveryOutcome::read(number, &mut fields)?,
+                transaction: None,
+            });
         }
-        let transaction = fields.binary()?.ok_or(Malformed::Missing("txn-id"))?;
+        let transaction = fields.binary()?.ok_or(DecodeError::Missing("txn-id"))?;
         let outcome = fields.described(|reader| {
             let number = descriptor(reader, NAMES)?;
             match number {
-                IN_TRANSACTION => Err(Malformed::Expected("an outcome")),
-                _ => Outcome::read(number, &mut Fields::begin(reader)?),
+                IN_TRANSACTION => Err(DecodeError::Expected("an outcome")),
+                _ => DeliveryOutcome::read(number, &mut FieldList::begin(reader)?),
             }
         })?;
         Ok(DeliveryState { outcome: outcome.flatten(), transaction: Some(transaction) })
@@ -59,7 +62,7 @@ impl DeliveryState {
 
 /// A terminal state of a delivery.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum DeliveryOutcome {
     /// It was taken.
     Accepted,
     /// It cannot be taken, for a reason; without one, the list of the state is empty.
@@ -78,16 +81,16 @@ pub enum Outcome {
     /// A transaction was declared, and has this ID.
     Declared(Bytes),
     /// It ends so with the transaction of this ID.
-    InTransaction(Bytes, Box<Outcome>),
+    InTransaction(Bytes, Box<DeliveryOutcome>),
 }
 
-impl Outcome {
-    fn read(number: u64, fields: &mut Fields<'_>) -> Result<Option<Outcome>, Malformed> {
+impl DeliveryOutcome {
+    fn read(number: u64, fields: &mut FieldList<'_>) -> Result<Option<DeliveryOutcome>, DecodeError> {
         Ok(match number {
-            ACCEPTED => Some(Outcome::Accepted),
-            REJECTED => Some(Outcome::Rejected(fields.described(AmqpError::read)?)),
-            RELEASED => Some(Outcome::Released),
-            MODIFIED => Some(Outcome::Modified {
+            ACCEPTED => Some(DeliveryOutcome::Accepted),
+            REJECTED => Some(DeliveryOutcome::Rejected(fields.described(AmqpError::read)?)),
+            RELEASED => Some(DeliveryOutcome::Released),
+            MODIFIED => Some(DeliveryOutcome::Modified {
                 delivery_failed: fields.boolean()?.unwrap_or(false),
                 undeliverable_here: fields.boolean()?.unwrap_or(false),
                 annotations: fields.map()?,
@@ -99,24 +102,24 @@ impl Outcome {
     /// Whether it is more than a word: then every delivery gets a copy of what may be long.
     pub(crate) fn carries_more(&self) -> bool {
         match self {
-            Outcome::Accepted | Outcome::Released | Outcome::Rejected(None) => false,
-            Outcome::Rejected(Some(_)) => true,
-            Outcome::Modified { annotations, .. } => !annotations.is_empty(),
-            Outcome::Declared(_) => true,
-            Outcome::InTransaction(_, outcome) => outcome.carries_more(),
+            DeliveryOutcome::Accepted | DeliveryOutcome::Released | DeliveryOutcome::Rejected(None) => false,
+            DeliveryOutcome::Rejected(Some(_)) => true,
+            DeliveryOutcome::Modified { annotations, .. } => !annotations.is_empty(),
+            DeliveryOutcome::Declared(_) => true,
+            DeliveryOutcome::InTransaction(_, outcome) => outcome.carries_more(),
         }
     }
 
     pub(crate) fn write(&self, out: &mut BytesMut) {
         match self {
-            Outcome::Accepted => empty(out, ACCEPTED),
-            Outcome::Released => empty(out, RELEASED),
-            Outcome::Rejected(None) => empty(out, REJECTED),
-            Outcome::Rejected(Some(error)) => {
+            DeliveryOutcome::Accepted => empty(out, ACCEPTED),
+            DeliveryOutcome::Released => empty(out, RELEASED),
+            DeliveryOutcome::Rejected(None) => empty(out, REJECTED),
+            DeliveryOutcome::Rejected(Some(error)) => {
                 writer::descriptor(out, REJECTED);
                 list::write(out, |fields| fields.field(|out| error.write(out)));
             }
-            Outcome::Modified { delivery_failed, undeliverable_here, annotations } => {
+            DeliveryOutcome::Modified { delivery_failed, undeliverable_here, annotations } => {
                 writer::descriptor(out, MODIFIED);
                 list::write(out, |fields| {
                     fields.boolean(*delivery_failed);
@@ -124,11 +127,11 @@ impl Outcome {
                     fields.map(annotations);
                 });
             }
-            Outcome::Declared(transaction) => {
+            DeliveryOutcome::Declared(transaction) => {
                 writer::descriptor(out, DECLARED);
                 list::write(out, |fields| fields.binary(Some(&transaction[..])));
             }
-            Outcome::InTransaction(transaction, outcome) => {
+            DeliveryOutcome::InTransaction(transaction, outcome) => {
                 writer::descriptor(out, IN_TRANSACTION);
                 list::write(out, |fields| {
                     fields.binary(Some(&transaction[..]));

@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use crate::amqp::event::DeliveryNumber;
 use crate::amqp::event::LinkId;
-use crate::amqp::event::Outgoing;
+use crate::amqp::event::OutgoingMessage;
 use crate::amqp::event::Unsent;
 use crate::amqp::hub::Hub;
 use crate::amqp::link::Link;
@@ -19,8 +19,8 @@ const TRANSFER_BYTES_MAX: usize = 96;
 
 /// What waits for the peer's window.
 #[derive(Debug)]
-pub(crate) enum Queued {
-    Delivery(Delivery),
+pub(crate) enum PendingTransfer {
+    Delivery(OutgoingDelivery),
     /// The news that a link's credit is used up; it may not overtake the deliveries that used it.
     Drained {
         handle: u32,
@@ -29,7 +29,7 @@ pub(crate) enum Queued {
 
 /// A delivery, or what is left of one.
 #[derive(Debug)]
-pub(crate) struct Delivery {
+pub(crate) struct OutgoingDelivery {
     handle: u32,
     number: u32,
     tag: Bytes,
@@ -40,27 +40,27 @@ pub(crate) struct Delivery {
     payload: Bytes,
 }
 
-impl Queued {
+impl PendingTransfer {
     pub(crate) fn handle(&self) -> u32 {
         match self {
-            Queued::Delivery(delivery) => delivery.handle,
-            Queued::Drained { handle } => *handle,
+            PendingTransfer::Delivery(delivery) => delivery.handle,
+            PendingTransfer::Drained { handle } => *handle,
         }
     }
 
     /// The delivery that waits.
     pub(crate) fn number(&self) -> Option<u32> {
         match self {
-            Queued::Delivery(delivery) => Some(delivery.number),
-            Queued::Drained { .. } => None,
+            PendingTransfer::Delivery(delivery) => Some(delivery.number),
+            PendingTransfer::Drained { .. } => None,
         }
     }
 
     /// What it takes of the room for what waits.
     pub(crate) fn cost(&self) -> usize {
         match self {
-            Queued::Delivery(delivery) => TRANSFER_BYTES_MAX + delivery.payload.len(),
-            Queued::Drained { .. } => TRANSFER_BYTES_MAX,
+            PendingTransfer::Delivery(delivery) => TRANSFER_BYTES_MAX + delivery.payload.len(),
+            PendingTransfer::Drained { .. } => TRANSFER_BYTES_MAX,
         }
     }
 }
@@ -71,7 +71,7 @@ impl Session {
         &mut self,
         hub: &mut Hub,
         id: LinkId,
-        message: Outgoing,
+        message: OutgoingMessage,
     ) -> Result<DeliveryNumber, Unsent> {
         let number = self.next_delivery;
         let is_number_free = !self.outgoing.contains_key(&number) && !self.described.contains_key(&number);
@@ -91,16 +91,16 @@ impl Session {
             self.outgoing.insert(number, id.handle);
         }
         self.next_delivery = number.wrapping_add(1);
-        let Outgoing { tag, payload, format, settled } = message;
+        let OutgoingMessage { tag, payload, format, settled } = message;
         let mut delivery =
-            Delivery { handle: id.handle, number, tag, format, settled, has_begun: false, payload };
+            OutgoingDelivery { handle: id.handle, number, tag, format, settled, has_begun: false, payload };
         if !self.queue.is_empty() || !self.write(hub, &mut delivery) {
-            self.enqueue(hub, Queued::Delivery(delivery));
+            self.enqueue(hub, PendingTransfer::Delivery(delivery));
         }
         Ok(DeliveryNumber(number))
     }
 
-    fn enqueue(&mut self, hub: &mut Hub, queued: Queued) {
+    fn enqueue(&mut self, hub: &mut Hub, queued: PendingTransfer) {
         hub.queued_bytes += queued.cost();
         if let Some(link) = self.links.get_mut(&queued.handle()) {
             link.queued += 1;
@@ -113,8 +113,8 @@ impl Session {
         while let Some(mut queued) = self.queue.pop_front() {
             hub.queued_bytes -= queued.cost();
             let is_done = match &mut queued {
-                Queued::Delivery(delivery) => self.write(hub, delivery),
-                Queued::Drained { handle } => {
+                PendingTransfer::Delivery(delivery) => self.write(hub, delivery),
+                PendingTransfer::Drained { handle } => {
                     self.send_credit(hub, *handle, true);
                     true
                 }
@@ -131,7 +131,7 @@ impl Session {
     }
 
     /// Writes the frames of a delivery while the window is open. Says whether all are written.
-    fn write(&mut self, hub: &mut Hub, delivery: &mut Delivery) -> bool {
+    fn write(&mut self, hub: &mut Hub, delivery: &mut OutgoingDelivery) -> bool {
         loop {
             if self.outgoing_window == 0 {
                 return false;
@@ -171,7 +171,7 @@ impl Session {
         if link.queued == 0 {
             self.send_credit(hub, id.handle, true);
         } else {
-            self.enqueue(hub, Queued::Drained { handle: id.handle });
+            self.enqueue(hub, PendingTransfer::Drained { handle: id.handle });
         }
     }
 
@@ -179,14 +179,14 @@ impl Session {
     pub(crate) fn unsent(&self, id: LinkId) -> Vec<DeliveryNumber> {
         let Some(link) = self.link(id) else { return Vec::new() };
         let of_link = self.queue.iter().filter(|queued| link.queued > 0 && queued.handle() == id.handle);
-        let queued = of_link.filter_map(Queued::number);
+        let queued = of_link.filter_map(PendingTransfer::number);
         link.unsent.iter().copied().chain(queued).map(DeliveryNumber).collect()
     }
 
     /// Settles a delivery that still waits: it will go out settled. Says whether it does.
     pub(crate) fn settle_queued(&mut self, number: u32) -> bool {
         let waiting = self.queue.iter_mut().find_map(|queued| match queued {
-            Queued::Delivery(delivery) if delivery.number == number => Some(delivery),
+            PendingTransfer::Delivery(delivery) if delivery.number == number => Some(delivery),
             _ => None,
         });
         waiting.map(|delivery| delivery.settled = true).is_some()
@@ -194,7 +194,7 @@ impl Session {
 }
 
 /// Whether the link takes the message.
-fn judge(link: &Link, message: &Outgoing) -> Result<(), Unsent> {
+fn judge(link: &Link, message: &OutgoingMessage) -> Result<(), Unsent> {
     if !link.peer.is_receiver() || link.state != LinkState::Attached {
         return Err(Unsent::NoLink);
     }

@@ -9,10 +9,10 @@ use crate::amqp::closing::Close;
 use crate::amqp::closing::DETACH;
 use crate::amqp::closing::Detach;
 use crate::amqp::closing::END;
-use crate::amqp::closing::End;
-use crate::amqp::fields::Fields;
+use crate::amqp::closing::SessionEnd;
+use crate::amqp::decode_error::DecodeError;
+use crate::amqp::fields::FieldList;
 use crate::amqp::fields::descriptor;
-use crate::amqp::malformed::Malformed;
 use crate::amqp::opening::BEGIN;
 use crate::amqp::opening::Begin;
 use crate::amqp::opening::OPEN;
@@ -47,15 +47,15 @@ pub(crate) enum Performative {
     Transfer(Transfer, Bytes),
     Disposition(Disposition),
     Detach(Detach),
-    End(End),
+    End(SessionEnd),
     Close(Close),
 }
 
 impl Performative {
-    pub(crate) fn read(body: &Bytes) -> Result<Performative, Malformed> {
+    pub(crate) fn read(body: &Bytes) -> Result<Performative, DecodeError> {
         let mut reader = Reader::new(body);
         let number = descriptor(&mut reader, NAMES)?;
-        let mut fields = Fields::begin(&mut reader)?;
+        let mut fields = FieldList::begin(&mut reader)?;
         let performative = match number {
             OPEN => Performative::Open(Box::new(Open::read(&mut fields)?)),
             BEGIN => Performative::Begin(Begin::read(&mut fields)?),
@@ -64,10 +64,10 @@ impl Performative {
             TRANSFER => return Ok(Performative::Transfer(Transfer::read(&mut fields)?, reader.rest())),
             DISPOSITION => Performative::Disposition(Disposition::read(&mut fields)?),
             DETACH => Performative::Detach(Detach::read(&mut fields)?),
-            END => Performative::End(End::read(&mut fields)?),
+            END => Performative::End(SessionEnd::read(&mut fields)?),
             CLOSE => Performative::Close(Close::read(&mut fields)?),
-            _ => return Err(Malformed::Expected("a performative")),
+            _ => return Err(DecodeError::Expected("a performative")),
         };
-        if reader.is_empty() { Ok(performative) } else { Err(Malformed::Trailing) }
+        if reader.is_empty() { Ok(performative) } else { Err(DecodeError::Trailing) }
     }
 }

@@ -3,15 +3,15 @@
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::fields::Fields;
+use crate::amqp::decode_error::DecodeError;
+use crate::amqp::fields::FieldList;
 use crate::amqp::list;
-use crate::amqp::malformed::Malformed;
 use crate::amqp::text::Text;
 use crate::amqp::value::Value;
 
 /// What every application may say of a message. Identifiers keep their type, which an answer must repeat.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Properties {
+pub struct MessageProperties {
     /// The message's name: a ulong, UUID, binary or string.
     pub message_id: Value,
     /// Who sends it.
@@ -40,9 +40,9 @@ pub struct Properties {
     pub reply_to_group_id: Option<Text>,
 }
 
-impl Properties {
-    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Properties, Malformed> {
-        Ok(Properties {
+impl MessageProperties {
+    pub(crate) fn read(fields: &mut FieldList<'_>) -> Result<MessageProperties, DecodeError> {
+        Ok(MessageProperties {
             message_id: fields.value()?,
             user_id: fields.binary()?,
             to: fields.text()?,

@@ -16,7 +16,7 @@ pub(crate) struct Pulse {
 
 /// What is due.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Due {
+pub(crate) enum PulseAction {
     Nothing,
     Heartbeat,
     /// The peer takes too long to open or to close.
@@ -67,16 +67,16 @@ impl Pulse {
         [silence, beat, self.stage_ends_ms].into_iter().flatten().min()
     }
 
-    pub(crate) fn due(&self) -> Due {
+    pub(crate) fn due(&self) -> PulseAction {
         let is_past = |from_ms: u64, ms: u64| self.now_ms >= from_ms.saturating_add(ms);
         if self.stage_ends_ms.is_some_and(|end_ms| self.now_ms >= end_ms) {
-            Due::StageOver
+            PulseAction::StageOver
         } else if self.idle_timeout_ms.is_some_and(|ms| is_past(self.received_at_ms, ms)) {
-            Due::Silence
+            PulseAction::Silence
         } else if self.beat_ms.is_some_and(|ms| is_past(self.spoke_at_ms, ms)) {
-            Due::Heartbeat
+            PulseAction::Heartbeat
         } else {
-            Due::Nothing
+            PulseAction::Nothing
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::amqp::malformed::Malformed;
+use crate::amqp::decode_error::DecodeError;
 use crate::amqp::text::Text;
 use crate::amqp::value::Map;
 use crate::amqp::value::Value;
@@ -46,28 +46,28 @@ impl<'a> Reader<'a> {
         !self.is_empty() && self.bytes[self.at] == 0x40
     }
 
-    pub(crate) fn byte(&mut self) -> Result<u8, Malformed> {
+    pub(crate) fn byte(&mut self) -> Result<u8, DecodeError> {
         let [byte] = self.fixed()?;
         Ok(byte)
     }
 
-    pub(crate) fn fixed<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        self.take(N)?.first_chunk().copied().ok_or(Malformed::Truncated)
+    pub(crate) fn fixed<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        self.take(N)?.first_chunk().copied().ok_or(DecodeError::Truncated)
     }
 
-    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], Malformed> {
+    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
         let bytes = self.bytes;
         self.advance(len).map(|from| &bytes[from..from + len])
     }
 
-    pub(crate) fn share(&mut self, len: usize) -> Result<Bytes, Malformed> {
+    pub(crate) fn share(&mut self, len: usize) -> Result<Bytes, DecodeError> {
         let bytes = self.bytes;
         self.advance(len).map(|from| bytes.slice(from..from + len))
     }
 
-    fn advance(&mut self, len: usize) -> Result<usize, Malformed> {
+    fn advance(&mut self, len: usize) -> Result<usize, DecodeError> {
         if len > self.end - self.at {
-            return Err(Malformed::Truncated);
+            return Err(DecodeError::Truncated);
         }
         let from = self.at;
         self.at += len;
@@ -75,12 +75,12 @@ impl<'a> Reader<'a> {
     }
 
     /// The length before a variable or compound value.
-    pub(crate) fn length(&mut self, is_wide: bool) -> Result<usize, Malformed> {
+    pub(crate) fn length(&mut self, is_wide: bool) -> Result<usize, DecodeError> {
         if is_wide { Ok(u32::from_be_bytes(self.fixed()?) as usize) } else { Ok(self.byte()?.into()) }
     }
 
     /// A reader of the body of a compound, and how many values the body claims; this reader goes on after it.
-    pub(crate) fn compound(&mut self, is_wide: bool) -> Result<(Reader<'a>, usize), Malformed> {
+    pub(crate) fn compound(&mut self, is_wide: bool) -> Result<(Reader<'a>, usize), DecodeError> {
         let size = self.length(is_wide)?;
         let from = self.advance(size)?;
         let mut body = Reader {
@@ -90,12 +90,12 @@ impl<'a> Reader<'a> {
             depth: self.depth,
             values_left: self.values_left,
         };
-        let count = body.length(is_wide).map_err(|_| Malformed::Size)?;
+        let count = body.length(is_wide).map_err(|_| DecodeError::Size)?;
         Ok((body, count))
     }
 
     /// Goes past one value without looking inside.
-    pub(crate) fn skip(&mut self) -> Result<(), Malformed> {
+    pub(crate) fn skip(&mut self) -> Result<(), DecodeError> {
         let code = self.byte()?;
         let width = match code {
             0x00 => return self.skip_described(),
@@ -107,12 +107,12 @@ impl<'a> Reader<'a> {
             0x90..=0x9f => 16,
             0xa0..=0xaf | 0xc0..=0xcf | 0xe0..=0xef => self.length(false)?,
             0xb0..=0xbf | 0xd0..=0xdf | 0xf0..=0xff => self.length(true)?,
-            _ => return Err(Malformed::Constructor(code)),
+            _ => return Err(DecodeError::Constructor(code)),
         };
         self.advance(width).map(drop)
     }
 
-    fn skip_described(&mut self) -> Result<(), Malformed> {
+    fn skip_described(&mut self) -> Result<(), DecodeError> {
         self.descend()?;
         self.skip()?;
         self.skip()?;
@@ -120,20 +120,20 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn descend(&mut self) -> Result<(), Malformed> {
+    fn descend(&mut self) -> Result<(), DecodeError> {
         self.depth += 1;
-        if self.depth > AMQP_DEPTH_MAX { Err(Malformed::Depth) } else { Ok(()) }
+        if self.depth > AMQP_DEPTH_MAX { Err(DecodeError::Depth) } else { Ok(()) }
     }
 
     /// One value of any type.
-    pub(crate) fn value(&mut self) -> Result<Value, Malformed> {
+    pub(crate) fn value(&mut self) -> Result<Value, DecodeError> {
         let code = self.byte()?;
         self.value_of(code)
     }
 
     /// The value after its constructor.
-    pub(crate) fn value_of(&mut self, code: u8) -> Result<Value, Malformed> {
-        self.values_left = self.values_left.checked_sub(1).ok_or(Malformed::Count)?;
+    pub(crate) fn value_of(&mut self, code: u8) -> Result<Value, DecodeError> {
+        self.values_left = self.values_left.checked_sub(1).ok_or(DecodeError::Count)?;
         Ok(match code {
             0x00 => return self.described(),
             0x40 => Value::Null,
@@ -154,7 +154,9 @@ impl<'a> Reader<'a> {
             0x70 => Value::Uint(u32::from_be_bytes(self.fixed()?)),
             0x71 => Value::Int(i32::from_be_bytes(self.fixed()?)),
             0x72 => Value::Float(f32::from_be_bytes(self.fixed()?)),
-            0x73 => Value::Char(char::from_u32(u32::from_be_bytes(self.fixed()?)).ok_or(Malformed::Unicode)?),
+            0x73 => {
+                Value::Char(char::from_u32(u32::from_be_bytes(self.fixed()?)).ok_or(DecodeError::Unicode)?)
+            }
             0x74 => Value::Decimal(self.share(4)?),
             0x80 => Value::Ulong(u64::from_be_bytes(self.fixed()?)),
             0x81 => Value::Long(i64::from_be_bytes(self.fixed()?)),
@@ -169,39 +171,39 @@ impl<'a> Reader<'a> {
             0xc0 | 0xd0 => Value::List(self.list(code == 0xd0)?),
             0xc1 | 0xd1 => Value::Map(self.map(code == 0xd1)?),
             0xe0 | 0xf0 => Value::Array(self.array(code == 0xf0)?),
-            _ => return Err(Malformed::Constructor(code)),
+            _ => return Err(DecodeError::Constructor(code)),
         })
     }
 
-    pub(crate) fn boolean(&mut self) -> Result<bool, Malformed> {
+    pub(crate) fn boolean(&mut self) -> Result<bool, DecodeError> {
         match self.byte()? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => Err(Malformed::Expected("a boolean")),
+            _ => Err(DecodeError::Expected("a boolean")),
         }
     }
 
     /// The bytes of a variable value, whose constructor tells how wide its length is.
-    pub(crate) fn sized(&mut self, code: u8) -> Result<Bytes, Malformed> {
+    pub(crate) fn sized(&mut self, code: u8) -> Result<Bytes, DecodeError> {
         let len = self.length(code >= 0xb0)?;
         self.share(len)
     }
 
     /// The text of a string or a symbol.
-    pub(crate) fn text(&mut self, code: u8) -> Result<Text, Malformed> {
+    pub(crate) fn text(&mut self, code: u8) -> Result<Text, DecodeError> {
         let len = self.length(code >= 0xb0)?;
-        let text = str::from_utf8(self.take(len)?).map_err(|_| Malformed::Unicode)?;
+        let text = str::from_utf8(self.take(len)?).map_err(|_| DecodeError::Unicode)?;
         Ok(text.into())
     }
 
-    fn described(&mut self) -> Result<Value, Malformed> {
+    fn described(&mut self) -> Result<Value, DecodeError> {
         self.descend()?;
         let described = Value::described(self.value()?, self.value()?);
         self.depth -= 1;
         Ok(described)
     }
 
-    fn list(&mut self, is_wide: bool) -> Result<Vec<Value>, Malformed> {
+    fn list(&mut self, is_wide: bool) -> Result<Vec<Value>, DecodeError> {
         self.body(is_wide, |body, count| {
             let mut values = Vec::with_capacity(count.min(CLAIM_MAX));
             for _ in 0..count {
@@ -211,10 +213,10 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn map(&mut self, is_wide: bool) -> Result<Map, Malformed> {
+    fn map(&mut self, is_wide: bool) -> Result<Map, DecodeError> {
         self.body(is_wide, |body, count| {
             if count % 2 == 1 {
-                return Err(Malformed::Size);
+                return Err(DecodeError::Size);
             }
             let mut entries = Map::with_capacity(count.min(CLAIM_MAX) / 2);
             for _ in 0..count / 2 {
@@ -224,7 +226,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn array(&mut self, is_wide: bool) -> Result<Vec<Value>, Malformed> {
+    fn array(&mut self, is_wide: bool) -> Result<Vec<Value>, DecodeError> {
         self.body(is_wide, |body, count| {
             let code = body.byte()?;
             let descriptor = if code == 0 { Some((body.value()?, body.byte()?)) } else { None };
@@ -240,14 +242,14 @@ impl<'a> Reader<'a> {
     }
 
     /// An element of an array that gives all its elements one descriptor.
-    fn element_of(&mut self, descriptor: &Value, code: u8) -> Result<Value, Malformed> {
+    fn element_of(&mut self, descriptor: &Value, code: u8) -> Result<Value, DecodeError> {
         // Every element gets a copy, so a long descriptor is as dear as its bytes are values.
         let cost = match descriptor {
             Value::Ulong(_) => 0,
             Value::Symbol(name) => name.len(),
-            _ => return Err(Malformed::Expected("a symbol or a number as descriptor")),
+            _ => return Err(DecodeError::Expected("a symbol or a number as descriptor")),
         };
-        self.values_left = self.values_left.checked_sub(cost).ok_or(Malformed::Count)?;
+        self.values_left = self.values_left.checked_sub(cost).ok_or(DecodeError::Count)?;
         self.descend()?;
         let element = Value::described(descriptor.clone(), self.value_of(code)?);
         self.depth -= 1;
@@ -258,15 +260,15 @@ impl<'a> Reader<'a> {
     fn body<T>(
         &mut self,
         is_wide: bool,
-        read: impl FnOnce(&mut Reader<'a>, usize) -> Result<T, Malformed>,
-    ) -> Result<T, Malformed> {
+        read: impl FnOnce(&mut Reader<'a>, usize) -> Result<T, DecodeError>,
+    ) -> Result<T, DecodeError> {
         let (mut body, count) = self.compound(is_wide)?;
         body.descend()?;
         if count > body.values_left {
-            return Err(Malformed::Count);
+            return Err(DecodeError::Count);
         }
         let read = read(&mut body, count)?;
         self.values_left = body.values_left;
-        if body.is_empty() { Ok(read) } else { Err(Malformed::Size) }
+        if body.is_empty() { Ok(read) } else { Err(DecodeError::Size) }
     }
 }

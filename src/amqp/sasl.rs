@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::fields::Fields;
+use crate::amqp::decode_error::DecodeError;
+use crate::amqp::fields::FieldList;
 use crate::amqp::fields::descriptor;
 use crate::amqp::list;
-use crate::amqp::malformed::Malformed;
 use crate::amqp::reader::Reader;
 use crate::amqp::text::Text;
 use crate::amqp::writer;
@@ -23,13 +23,13 @@ pub(crate) struct Init {
 }
 
 impl Init {
-    pub(crate) fn read(body: &Bytes) -> Result<Init, Malformed> {
+    pub(crate) fn read(body: &Bytes) -> Result<Init, DecodeError> {
         let mut reader = Reader::new(body);
         if descriptor(&mut reader, &[("amqp:sasl-init:list", INIT)])? != INIT {
-            return Err(Malformed::Expected("a SASL init"));
+            return Err(DecodeError::Expected("a SASL init"));
         }
-        let mut fields = Fields::begin(&mut reader)?;
-        let mechanism = fields.text()?.ok_or(Malformed::Missing("mechanism"))?;
+        let mut fields = FieldList::begin(&mut reader)?;
+        let mechanism = fields.text()?.ok_or(DecodeError::Missing("mechanism"))?;
         Ok(Init { mechanism, response: fields.binary()?.unwrap_or_default() })
     }
 }

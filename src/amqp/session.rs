@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 
-use crate::amqp::closing::End;
+use crate::amqp::closing::SessionEnd;
 use crate::amqp::error::AmqpError;
 use crate::amqp::error::condition;
-use crate::amqp::event::Event;
+use crate::amqp::event::AmqpEvent;
 use crate::amqp::hub::Breach;
 use crate::amqp::hub::Hub;
 use crate::amqp::link::Link;
 use crate::amqp::link::LinkState;
 use crate::amqp::opening::Begin;
-use crate::amqp::outgoing::Queued;
+use crate::amqp::outgoing::PendingTransfer;
 use crate::amqp::serial::ahead;
 use crate::amqp::transfer::Flow;
 
@@ -43,7 +43,7 @@ pub(crate) struct Session {
     /// for a long range has us look at none of them.
     pub(crate) described: BTreeMap<u32, u32>,
     /// What waits for the peer's window, in its order.
-    pub(crate) queue: VecDeque<Queued>,
+    pub(crate) queue: VecDeque<PendingTransfer>,
 }
 
 impl Session {
@@ -105,7 +105,7 @@ impl Session {
                 LinkState::Attaching => link.is_credit_unsent = true,
                 _ if has_changed => {
                     let (link, credit, drain) = (link.id, link.credit, link.drain);
-                    hub.events.push_back(Event::Credit { link, credit, drain });
+                    hub.events.push_back(AmqpEvent::Credit { link, credit, drain });
                 }
                 _ => {}
             }
@@ -172,7 +172,7 @@ impl Session {
                 self.leave(hub, handle, true, of_links.clone());
             }
         }
-        hub.events.push_back(Event::Ended { channel: self.channel, error });
+        hub.events.push_back(AmqpEvent::Ended { channel: self.channel, error });
     }
 
     /// Ends the session from our side; what the peer still sends is ignored until it ends it too.
@@ -181,9 +181,9 @@ impl Session {
             return;
         }
         self.is_ending = true;
-        hub.outbox.with_error(self.channel, error.clone(), |out, error| End { error }.write(out));
+        hub.outbox.with_error(self.channel, error.clone(), |out, error| SessionEnd { error }.write(out));
         self.forget(hub, error.as_ref());
-        hub.events.push_back(Event::Ended { channel: self.channel, error });
+        hub.events.push_back(AmqpEvent::Ended { channel: self.channel, error });
     }
 
     /// Forgets everything in the session, and tells of each link that it is over. There may be many, so the error that
@@ -202,7 +202,7 @@ impl Session {
             hub.partial_bytes -= link.partial.as_ref().map_or(0, |partial| partial.bytes.len());
             if !link.state.is_ending() {
                 let (link, error) = (link.id, error.clone());
-                hub.events.push_back(Event::Detached { link, error, closed: true });
+                hub.events.push_back(AmqpEvent::Detached { link, error, closed: true });
             }
         }
     }

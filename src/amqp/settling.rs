@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::amqp::attach::Role;
 use crate::amqp::error::condition;
+use crate::amqp::event::AmqpEvent;
 use crate::amqp::event::DeliveryNumber;
-use crate::amqp::event::Event;
 use crate::amqp::event::LinkId;
 use crate::amqp::hub::Breach;
 use crate::amqp::hub::Hub;
-use crate::amqp::outcome::Outcome;
+use crate::amqp::outcome::DeliveryOutcome;
 use crate::amqp::serial::ahead;
 use crate::amqp::session::Session;
 use crate::amqp::transfer::Disposition;
@@ -26,7 +26,13 @@ pub(crate) struct Endings {
 
 impl Session {
     /// Settles a delivery of either direction, once.
-    pub(crate) fn settle(&mut self, hub: &mut Hub, id: LinkId, number: DeliveryNumber, outcome: Outcome) {
+    pub(crate) fn settle(
+        &mut self,
+        hub: &mut Hub,
+        id: LinkId,
+        number: DeliveryNumber,
+        outcome: DeliveryOutcome,
+    ) {
         let DeliveryNumber(number) = number;
         let Some(link) = self.link(id) else {
             return;
@@ -80,7 +86,7 @@ impl Session {
             Role::Sender if disposition.settled => within(&self.incoming, first, last, &mut numbers),
             _ => {}
         }
-        let carries_more = disposition.state.as_ref().is_some_and(Outcome::carries_more);
+        let carries_more = disposition.state.as_ref().is_some_and(DeliveryOutcome::carries_more);
         if carries_more && numbers.len() > AMQP_RANGE_WITH_MORE_MAX {
             let what = "an outcome with annotations or an error is for fewer deliveries at once";
             return Err(Breach::session(condition::RESOURCE_LIMIT_EXCEEDED, what));
@@ -116,7 +122,7 @@ impl Session {
 
     fn report_ended(&self, hub: &mut Hub, handle: u32, number: u32, disposition: &Disposition) {
         if let Some(link) = self.links.get(&handle) {
-            hub.events.push_back(Event::Settled {
+            hub.events.push_back(AmqpEvent::Settled {
                 link: link.id,
                 delivery: DeliveryNumber(number),
                 outcome: disposition.state.clone(),

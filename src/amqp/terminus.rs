@@ -2,10 +2,10 @@
 
 use bytes::BytesMut;
 
-use crate::amqp::fields::Fields;
+use crate::amqp::decode_error::DecodeError;
+use crate::amqp::fields::FieldList;
 use crate::amqp::fields::descriptor;
 use crate::amqp::list;
-use crate::amqp::malformed::Malformed;
 use crate::amqp::reader::Reader;
 use crate::amqp::text::Text;
 use crate::amqp::value::Map;
@@ -44,11 +44,11 @@ pub struct Source {
 }
 
 impl Source {
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Source, Malformed> {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Source, DecodeError> {
         if descriptor(reader, &[("amqp:source:list", SOURCE)])? != SOURCE {
-            return Err(Malformed::Expected("a source"));
+            return Err(DecodeError::Expected("a source"));
         }
-        let mut fields = Fields::begin(reader)?;
+        let mut fields = FieldList::begin(reader)?;
         Ok(Source {
             address: fields.text()?,
             durable: fields.uint()?,
@@ -104,10 +104,10 @@ pub struct Target {
 }
 
 impl Target {
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Target, Malformed> {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Target, DecodeError> {
         let names = [("amqp:target:list", TARGET), ("amqp:coordinator:list", COORDINATOR)];
         let number = descriptor(reader, &names)?;
-        let mut fields = Fields::begin(reader)?;
+        let mut fields = FieldList::begin(reader)?;
         match number {
             TARGET => Ok(Target {
                 coordinator: false,
@@ -122,7 +122,7 @@ impl Target {
             COORDINATOR => {
                 Ok(Target { coordinator: true, capabilities: fields.symbols()?, ..Target::default() })
             }
-            _ => Err(Malformed::Expected("a target")),
+            _ => Err(DecodeError::Expected("a target")),
         }
     }
 

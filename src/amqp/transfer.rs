@@ -4,11 +4,11 @@ use bytes::Bytes;
 use bytes::BytesMut;
 
 use crate::amqp::attach::Role;
-use crate::amqp::fields::Fields;
+use crate::amqp::decode_error::DecodeError;
+use crate::amqp::fields::FieldList;
 use crate::amqp::list;
-use crate::amqp::malformed::Malformed;
+use crate::amqp::outcome::DeliveryOutcome;
 use crate::amqp::outcome::DeliveryState;
-use crate::amqp::outcome::Outcome;
 use crate::amqp::writer;
 
 pub(crate) const DISPOSITION: u64 = 0x15;
@@ -30,12 +30,12 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Flow, Malformed> {
+    pub(crate) fn read(fields: &mut FieldList<'_>) -> Result<Flow, DecodeError> {
         Ok(Flow {
             next_incoming_id: fields.uint()?,
-            incoming_window: fields.uint()?.ok_or(Malformed::Missing("incoming-window"))?,
-            next_outgoing_id: fields.uint()?.ok_or(Malformed::Missing("next-outgoing-id"))?,
-            outgoing_window: fields.uint()?.ok_or(Malformed::Missing("outgoing-window"))?,
+            incoming_window: fields.uint()?.ok_or(DecodeError::Missing("incoming-window"))?,
+            next_outgoing_id: fields.uint()?.ok_or(DecodeError::Missing("next-outgoing-id"))?,
+            outgoing_window: fields.uint()?.ok_or(DecodeError::Missing("outgoing-window"))?,
             handle: fields.uint()?,
             delivery_count: fields.uint()?,
             link_credit: fields.uint()?,
@@ -78,8 +78,8 @@ pub(crate) struct Transfer {
 }
 
 impl Transfer {
-    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Transfer, Malformed> {
-        let handle = fields.uint()?.ok_or(Malformed::Missing("handle"))?;
+    pub(crate) fn read(fields: &mut FieldList<'_>) -> Result<Transfer, DecodeError> {
+        let handle = fields.uint()?.ok_or(DecodeError::Missing("handle"))?;
         let delivery_id = fields.uint()?;
         let delivery_tag = fields.binary()?;
         let message_format = fields.uint()?;
@@ -129,15 +129,15 @@ pub(crate) struct Disposition {
     pub(crate) first: u32,
     pub(crate) last: Option<u32>,
     pub(crate) settled: bool,
-    pub(crate) state: Option<Outcome>,
+    pub(crate) state: Option<DeliveryOutcome>,
     /// The transaction with which they end so, or not at all.
     pub(crate) transaction: Option<Bytes>,
 }
 
 impl Disposition {
-    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Disposition, Malformed> {
+    pub(crate) fn read(fields: &mut FieldList<'_>) -> Result<Disposition, DecodeError> {
         let role = Role::read(fields)?;
-        let first = fields.uint()?.ok_or(Malformed::Missing("first"))?;
+        let first = fields.uint()?.ok_or(DecodeError::Missing("first"))?;
         let last = fields.uint()?;
         let settled = fields.boolean()?.unwrap_or(false);
         let state = fields.described(DeliveryState::read)?.unwrap_or_default();

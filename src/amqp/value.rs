@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::malformed::Malformed;
+use crate::amqp::decode_error::DecodeError;
 use crate::amqp::reader::Reader;
 use crate::amqp::text::Text;
 use crate::amqp::writer;
@@ -72,10 +72,10 @@ impl Value {
     ///
     /// [`AMQP_DEPTH_MAX`]: crate::limits::AMQP_DEPTH_MAX
     /// [`AMQP_VALUES_MAX`]: crate::limits::AMQP_VALUES_MAX
-    pub fn decode(bytes: &Bytes) -> Result<Value, Malformed> {
+    pub fn decode(bytes: &Bytes) -> Result<Value, DecodeError> {
         let mut reader = Reader::new(bytes);
         let value = reader.value()?;
-        if reader.is_empty() { Ok(value) } else { Err(Malformed::Trailing) }
+        if reader.is_empty() { Ok(value) } else { Err(DecodeError::Trailing) }
     }
 
     /// Appends the value in its smallest form.

@@ -17,7 +17,7 @@ use crate::api::time::WireDuration;
 use crate::api::time::WireTime;
 use crate::api::views::DeadLetterReason;
 use crate::engine::Attempt;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::id::QueueName;
 
 /// A message as it is handed out.
@@ -95,7 +95,7 @@ pub struct DeliveryEnvelope {
 
 impl DeliveryEnvelope {
     /// Shows a message that was handed out; `by_position` says whether the queue is ordered by position.
-    pub fn show(queue: &QueueName, message: &Received, by_position: bool) -> DeliveryEnvelope {
+    pub fn show(queue: &QueueName, message: &ReceivedMessage, by_position: bool) -> DeliveryEnvelope {
         let headers = &message.headers;
         let shown = BodyFields::show(&message.body, headers.content_type.as_deref());
         DeliveryEnvelope {

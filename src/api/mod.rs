@@ -81,7 +81,7 @@ pub use crate::api::outcome::OutcomeEnvelope;
 pub use crate::api::outcome::OutcomeWord;
 pub use crate::api::plain::plain;
 pub(crate) use crate::api::plain::plain_text;
-pub use crate::api::problem::Coded;
+pub use crate::api::problem::HasCode;
 pub use crate::api::problem::PROBLEM_KINDS;
 pub use crate::api::problem::Problem;
 pub use crate::api::queues::PageQuery;

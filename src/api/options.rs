@@ -9,11 +9,11 @@ use crate::api::time::WireDuration;
 use crate::error::Misuse;
 use crate::id::Position;
 use crate::queue::Backoff;
-use crate::queue::Exhausted;
-use crate::queue::Expired;
+use crate::queue::ExhaustedPolicy;
+use crate::queue::ExpiryPolicy;
+use crate::queue::GapAction;
 use crate::queue::GapPolicy;
-use crate::queue::GapThen;
-use crate::queue::Late;
+use crate::queue::LatePolicy;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::rate::Rate;
@@ -109,7 +109,7 @@ pub struct RetryFields {
     pub backoff: Option<BackoffFields>,
     /// What happens to a message that is exhausted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub then: Option<Exhausted>,
+    pub then: Option<ExhaustedPolicy>,
 }
 
 /// Exponential delays with full jitter.
@@ -138,7 +138,7 @@ pub struct GapFields {
     pub wait: Option<WireDuration>,
     /// What happens then.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub then: Option<GapThen>,
+    pub then: Option<GapAction>,
 }
 
 /// What happens to messages that get old.
@@ -150,7 +150,7 @@ pub struct ExpiryFields {
     pub time_to_live: Option<WireDuration>,
     /// What happens to an expired message.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub then: Option<Expired>,
+    pub then: Option<ExpiryPolicy>,
     /// Whether a message that its consumer defers has no time to live from then on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_deferred: Option<bool>,
@@ -165,7 +165,7 @@ pub struct DuplicatesFields {
     pub window: Option<WireDuration>,
     /// What happens to a message whose position is completed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub late: Option<Late>,
+    pub late: Option<LatePolicy>,
 }
 
 /// How much the queue takes.
@@ -338,9 +338,9 @@ mod tests {
     fn options_survive_the_way_out_and_back() {
         let options = QueueOptions {
             order: Order::Position { first: Position::new(7).unwrap() },
-            exhausted: Some(Exhausted::Quarantine),
+            exhausted: Some(ExhaustedPolicy::Quarantine),
             duplicate_window: Some(Duration::from_secs(600)),
-            late: Late::DeadLetter,
+            late: LatePolicy::DeadLetter,
             delete_when_idle: Some(Duration::from_secs(86_400)),
             history: Some(Duration::from_secs(7 * 86_400)),
             history_max: 9,

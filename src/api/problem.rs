@@ -161,7 +161,7 @@ impl From<Unavailable> for Problem {
     }
 }
 
-impl<R: std::error::Error + Coded + 'static> From<OperationError<R>> for Problem {
+impl<R: std::error::Error + HasCode + 'static> From<OperationError<R>> for Problem {
     fn from(error: OperationError<R>) -> Problem {
         match error {
             OperationError::Refused(refusal) => Problem::refused(&refusal),
@@ -173,18 +173,18 @@ impl<R: std::error::Error + Coded + 'static> From<OperationError<R>> for Problem
 
 impl Problem {
     /// A refusal.
-    pub fn refused(refusal: &(impl std::error::Error + Coded)) -> Problem {
+    pub fn refused(refusal: &(impl std::error::Error + HasCode)) -> Problem {
         Problem::new(refusal.code(), refusal.to_string())
     }
 }
 
 /// A refusal that has a code.
-pub trait Coded {
+pub trait HasCode {
     /// The code: the refusal's name in snake_case.
     fn code(&self) -> &'static str;
 }
 
-impl Coded for SendRefusal {
+impl HasCode for SendRefusal {
     fn code(&self) -> &'static str {
         match self {
             SendRefusal::QueueNotFound(_) => "queue_not_found",
@@ -205,7 +205,7 @@ impl Coded for SendRefusal {
     }
 }
 
-impl Coded for ReceiveRefusal {
+impl HasCode for ReceiveRefusal {
     fn code(&self) -> &'static str {
         match self {
             ReceiveRefusal::QueueNotFound(_) => "queue_not_found",
@@ -220,7 +220,7 @@ impl Coded for ReceiveRefusal {
     }
 }
 
-impl Coded for SettleRefusal {
+impl HasCode for SettleRefusal {
     fn code(&self) -> &'static str {
         match self {
             SettleRefusal::LockLost => "lock_lost",
@@ -235,7 +235,7 @@ impl Coded for SettleRefusal {
     }
 }
 
-impl Coded for TopicRefusal {
+impl HasCode for TopicRefusal {
     fn code(&self) -> &'static str {
         match self {
             TopicRefusal::TopicNotFound(_) => "topic_not_found",
@@ -255,7 +255,7 @@ impl Coded for TopicRefusal {
     }
 }
 
-impl Coded for QueueRefusal {
+impl HasCode for QueueRefusal {
     fn code(&self) -> &'static str {
         match self {
             QueueRefusal::QueueExists(_) => "queue_exists",
@@ -269,7 +269,7 @@ impl Coded for QueueRefusal {
     }
 }
 
-impl Coded for OperateRefusal {
+impl HasCode for OperateRefusal {
     fn code(&self) -> &'static str {
         match self {
             OperateRefusal::QueueNotFound(_) => "queue_not_found",

@@ -8,15 +8,15 @@ use crate::bench::contender::Contender;
 use crate::bench::error::BenchError;
 use crate::bench::folder::Folder;
 use crate::bench::measure::measure;
-use crate::bench::outcome::Outcome;
-use crate::bench::plan::Plan;
-use crate::bench::progress::Progress;
+use crate::bench::outcome::BenchOutcome;
+use crate::bench::plan::BenchPlan;
+use crate::bench::progress::BenchProgress;
 
 /// Exit code of a run whose contender broke a promise.
 const BROKEN: i32 = 1;
 
 /// Starts this program again with `arguments`, for one run; `None` when that broke a promise, and has said so.
-pub(crate) fn run_apart(set_up: impl FnOnce(&mut Command)) -> Result<Option<Outcome>, BenchError> {
+pub(crate) fn run_apart(set_up: impl FnOnce(&mut Command)) -> Result<Option<BenchOutcome>, BenchError> {
     let program = std::env::current_exe().map_err(BenchError::system("find this program"))?;
     let mut command = Command::new(program);
     set_up(&mut command);
@@ -33,10 +33,10 @@ pub(crate) fn run_apart(set_up: impl FnOnce(&mut Command)) -> Result<Option<Outc
 }
 
 /// The run itself, in the process that was started for it: says what it came to; false when a promise was broken.
-pub(crate) fn run_here<C: Contender>(plan: &Plan, dir: Option<&Path>) -> Result<bool, BenchError> {
+pub(crate) fn run_here<C: Contender>(plan: &BenchPlan, dir: Option<&Path>) -> Result<bool, BenchError> {
     let folder = Folder::make(dir)?;
     let runtime = tokio::runtime::Runtime::new().map_err(BenchError::system("start the runtime"))?;
-    match runtime.block_on(measure::<C>(plan, folder.path(), &Progress::new())) {
+    match runtime.block_on(measure::<C>(plan, folder.path(), &BenchProgress::new())) {
         Ok(outcome) => {
             println!("{}", outcome.to_json());
             Ok(true)

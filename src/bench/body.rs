@@ -11,7 +11,7 @@ pub(crate) const BODY_LEN: usize = 256;
 
 /// What a body says of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct BodyStamp {
     /// Which workflow it belongs to.
     pub(crate) workflow: u32,
     /// Its place there, from 0.
@@ -20,9 +20,9 @@ pub(crate) struct Stamp {
     pub(crate) sent_us: u64,
 }
 
-impl Stamp {
-    pub(crate) fn new(workflow: u32, index: u32, sent: Duration) -> Stamp {
-        Stamp { workflow, index, sent_us: u64::try_from(sent.as_micros()).unwrap_or(u64::MAX) }
+impl BodyStamp {
+    pub(crate) fn new(workflow: u32, index: u32, sent: Duration) -> BodyStamp {
+        BodyStamp { workflow, index, sent_us: u64::try_from(sent.as_micros()).unwrap_or(u64::MAX) }
     }
 
     /// When its sender called send.
@@ -43,13 +43,13 @@ impl Stamp {
     }
 
     /// Reads a body, and finds one that was changed.
-    pub(crate) fn read(body: &[u8]) -> Result<Stamp, BenchError> {
+    pub(crate) fn read(body: &[u8]) -> Result<BodyStamp, BenchError> {
         let word =
             |at: usize| body.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
         let (Some(place), Some(sent_us), true) = (word(0), word(8), body.len() == BODY_LEN) else {
             return Err(BenchError::Broken(format!("a body came back with {} bytes", body.len())));
         };
-        let stamp = Stamp { workflow: place as u32, index: (place >> 32) as u32, sent_us };
+        let stamp = BodyStamp { workflow: place as u32, index: (place >> 32) as u32, sent_us };
         if word(16) != Some(Noise(stamp.seed()).next()) {
             return Err(BenchError::Broken(format!("the body of {stamp:?} came back changed")));
         }
@@ -85,17 +85,17 @@ mod tests {
 
     #[test]
     fn a_body_says_which_message_it_is() {
-        let stamp = Stamp::new(7, 300, Duration::from_micros(12_345));
+        let stamp = BodyStamp::new(7, 300, Duration::from_micros(12_345));
         let body = stamp.write();
         assert_eq!(body.len(), BODY_LEN);
-        assert_eq!(Stamp::read(&body).unwrap(), stamp);
+        assert_eq!(BodyStamp::read(&body).unwrap(), stamp);
     }
 
     #[test]
     fn a_changed_body_is_found() {
-        let mut body = Stamp::new(7, 300, Duration::ZERO).write().to_vec();
+        let mut body = BodyStamp::new(7, 300, Duration::ZERO).write().to_vec();
         body[3] ^= 1;
-        assert!(Stamp::read(&body).is_err());
-        assert!(Stamp::read(&body[..100]).is_err());
+        assert!(BodyStamp::read(&body).is_err());
+        assert!(BodyStamp::read(&body[..100]).is_err());
     }
 }

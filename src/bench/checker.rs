@@ -12,14 +12,14 @@ const ROUNDING: Duration = Duration::from_millis(1);
 
 /// What is known of every workflow of a run.
 pub(crate) struct Checker {
-    lanes: Vec<Mutex<Lane>>,
+    lanes: Vec<Mutex<WorkflowCheck>>,
     first_workflow: u32,
     each: u32,
 }
 
 /// What is known of one workflow.
 #[derive(Default)]
-struct Lane {
+struct WorkflowCheck {
     /// Whether a handler has something of it.
     is_held: bool,
     /// The index that is to come next.
@@ -32,7 +32,7 @@ struct Lane {
 
 /// What a message that begins is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Begun {
+pub(crate) struct MessageStart {
     /// How often it has failed before.
     pub(crate) failures: u32,
     /// How long after the asked delay it came back, if it did.
@@ -56,7 +56,7 @@ impl Checker {
     }
 
     /// A message begins: it must be the next of its workflow.
-    pub(crate) fn begin(&self, workflow: u32, index: u32, now: Duration) -> Result<Begun, BenchError> {
+    pub(crate) fn begin(&self, workflow: u32, index: u32, now: Duration) -> Result<MessageStart, BenchError> {
         let mut lane = self.lane(workflow)?;
         if index != lane.next {
             let text = format!("workflow {workflow} went on with message {index}, {} was next", lane.next);
@@ -69,7 +69,7 @@ impl Checker {
             }
             due => due.map(|due| now.saturating_sub(due)),
         };
-        Ok(Begun { failures: lane.failures, late })
+        Ok(MessageStart { failures: lane.failures, late })
     }
 
     /// It is about to be completed.
@@ -104,7 +104,7 @@ impl Checker {
         Ok(())
     }
 
-    fn lane(&self, workflow: u32) -> Result<MutexGuard<'_, Lane>, BenchError> {
+    fn lane(&self, workflow: u32) -> Result<MutexGuard<'_, WorkflowCheck>, BenchError> {
         let lane = workflow.checked_sub(self.first_workflow).and_then(|at| self.lanes.get(at as usize));
         match lane {
             Some(lane) => Ok(lane.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -124,7 +124,7 @@ mod tests {
         let checker = Checker::new(5, 1, 2);
         for index in 0..2 {
             checker.take(5).unwrap();
-            assert_eq!(checker.begin(5, index, NOW).unwrap(), Begun { failures: 0, late: None });
+            assert_eq!(checker.begin(5, index, NOW).unwrap(), MessageStart { failures: 0, late: None });
             assert!(checker.check_end().is_err());
             checker.completed(5).unwrap();
             checker.leave(5).unwrap();
@@ -155,7 +155,7 @@ mod tests {
         assert!(checker.begin(0, 0, NOW - Duration::from_millis(2)).is_err());
         checker.failed(0, NOW).unwrap();
         let begun = checker.begin(0, 0, NOW + Duration::from_millis(3)).unwrap();
-        assert_eq!(begun, Begun { failures: 2, late: Some(Duration::from_millis(3)) });
+        assert_eq!(begun, MessageStart { failures: 2, late: Some(Duration::from_millis(3)) });
     }
 
     #[test]

@@ -9,8 +9,8 @@ use bytes::Bytes;
 
 use crate::bench::drain::drain_in_tasks;
 use crate::bench::error::BenchError;
-use crate::bench::handler::Handler;
-use crate::bench::plan::Plan;
+use crate::bench::handler::BenchHandler;
+use crate::bench::plan::BenchPlan;
 
 /// A queue that keeps the messages of a workflow in order, hands them out one at a time, and acknowledges what is on
 /// disk. A clone is another handle of the same queue.
@@ -25,7 +25,7 @@ pub(crate) trait Contender: Clone + Send + Sync + Sized + 'static {
     fn open(folder: &Path, options: Options) -> impl Future<Output = Result<Self, BenchError>> + Send;
 
     /// Sends messages in one transaction. When it returns, they are on disk.
-    fn send(&self, messages: Vec<Outgoing>) -> impl Future<Output = Result<(), BenchError>> + Send;
+    fn send(&self, messages: Vec<BenchMessage>) -> impl Future<Output = Result<(), BenchError>> + Send;
 
     /// Receives what is ready, waiting up to `wait` for the first. That it was handed out is on disk.
     fn receive(
@@ -41,15 +41,15 @@ pub(crate) trait Contender: Clone + Send + Sync + Sized + 'static {
     fn settle(
         &self,
         batch: Self::Batch,
-        verdicts: Vec<Verdict>,
+        verdicts: Vec<MessageEnd>,
     ) -> impl Future<Output = Result<(), BenchError>> + Send;
 
     /// Handles all messages of a run, each by a call of its own: as its user would who writes the handler and nothing
     /// else, or, where there is no such thing, by receiving and settling in several tasks.
     fn process(
         self,
-        plan: Plan,
-        handler: Arc<Handler>,
+        plan: BenchPlan,
+        handler: Arc<BenchHandler>,
     ) -> impl Future<Output = Result<(), BenchError>> + Send {
         drain_in_tasks(self, plan, handler)
     }
@@ -67,7 +67,7 @@ pub(crate) trait Contender: Clone + Send + Sync + Sized + 'static {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
     /// In which order the messages of a workflow are handed out.
-    pub(crate) order: Order,
+    pub(crate) order: BenchOrder,
     /// What every fsync takes longer than it does, to see what a slower disk would change.
     pub(crate) sync_delay: Duration,
     /// Whether it remembers how its messages ended, if it can.
@@ -76,14 +76,14 @@ pub(crate) struct Options {
 
 /// In which order the messages of a workflow are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum BenchOrder {
     Arrival,
     Position,
 }
 
 /// A message to send.
 #[derive(Clone, Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct BenchMessage {
     pub(crate) workflow: String,
     /// Its place in its workflow, from 1; given when the order is by position.
     pub(crate) position: Option<u64>,
@@ -101,7 +101,7 @@ pub(crate) enum Take {
 
 /// How a message ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum MessageEnd {
     Complete,
     /// It failed, and is tried again after this long, before everything behind it.
     Retry(Duration),

@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use crate::bench::contender::Contender;
-use crate::bench::contender::Verdict;
+use crate::bench::contender::MessageEnd;
 use crate::bench::error::BenchError;
-use crate::bench::handler::Handler;
-use crate::bench::plan::Plan;
+use crate::bench::handler::BenchHandler;
+use crate::bench::plan::BenchPlan;
 
 /// How long nothing at all may be settled before a run is given up.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -17,8 +17,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Receives and settles in as many tasks as the plan says.
 pub(crate) async fn drain_in_tasks<C: Contender>(
     contender: C,
-    plan: Plan,
-    handler: Arc<Handler>,
+    plan: BenchPlan,
+    handler: Arc<BenchHandler>,
 ) -> Result<(), BenchError> {
     let mut tasks = JoinSet::new();
     for _ in 0..plan.receivers {
@@ -40,7 +40,7 @@ pub(crate) async fn all_ended(mut tasks: JoinSet<Result<(), BenchError>>) -> Res
     clippy::disallowed_methods,
     reason = "what hangs for a minute is to end, and there is no receive that could say so"
 )]
-pub(crate) async fn until_all_settled(handler: &Handler) -> Result<(), BenchError> {
+pub(crate) async fn until_all_settled(handler: &BenchHandler) -> Result<(), BenchError> {
     loop {
         let before = handler.settled_count();
         tokio::select! {
@@ -56,12 +56,16 @@ pub(crate) async fn until_all_settled(handler: &Handler) -> Result<(), BenchErro
 
 /// Receives and settles until all messages of the run are settled. Before a batch is settled, the next is asked for
 /// already: what the settling frees is handed out in the same commit.
-async fn drain<C: Contender>(contender: C, plan: Plan, handler: Arc<Handler>) -> Result<(), BenchError> {
+async fn drain<C: Contender>(
+    contender: C,
+    plan: BenchPlan,
+    handler: Arc<BenchHandler>,
+) -> Result<(), BenchError> {
     let mut next = receive(&contender, &plan, &handler).await?;
     while let Some(batch) = next {
         let bodies = C::bodies(&batch);
         let verdicts = handler.handle(&bodies).await?;
-        let completed = verdicts.iter().filter(|verdict| **verdict == Verdict::Complete).count();
+        let completed = verdicts.iter().filter(|verdict| **verdict == MessageEnd::Complete).count();
         let settling = async {
             contender.settle(batch, verdicts).await?;
             handler.settled(completed as u64);
@@ -76,8 +80,8 @@ async fn drain<C: Contender>(contender: C, plan: Plan, handler: Arc<Handler>) ->
 /// The next batch; `None` when all is settled.
 async fn receive<C: Contender>(
     contender: &C,
-    plan: &Plan,
-    handler: &Handler,
+    plan: &BenchPlan,
+    handler: &BenchHandler,
 ) -> Result<Option<C::Batch>, BenchError> {
     loop {
         let before = handler.settled_count();

@@ -18,22 +18,22 @@ use seriatim::QueueOptions;
 use seriatim::Raw;
 use seriatim::Run;
 use seriatim::error::SettleError;
+use seriatim::queue::GapAction;
 use seriatim::queue::GapPolicy;
-use seriatim::queue::GapThen;
 use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use crate::bench::contender::BenchMessage;
+use crate::bench::contender::BenchOrder;
 use crate::bench::contender::Contender;
+use crate::bench::contender::MessageEnd;
 use crate::bench::contender::Options;
-use crate::bench::contender::Order;
-use crate::bench::contender::Outgoing;
 use crate::bench::contender::Take;
-use crate::bench::contender::Verdict;
 use crate::bench::drain::until_all_settled;
 use crate::bench::error::BenchError;
-use crate::bench::handler::Handler;
-use crate::bench::plan::Plan;
+use crate::bench::handler::BenchHandler;
+use crate::bench::plan::BenchPlan;
 
 /// The engine's file in its folder.
 const FILE_NAME: &str = "seriatim.redb";
@@ -46,28 +46,28 @@ const LONG: Duration = Duration::from_secs(60 * 60);
 
 /// An engine with one queue.
 #[derive(Clone)]
-pub(crate) struct Embedded {
+pub(crate) struct EmbeddedEngine {
     engine: Arc<Engine>,
     queue: Queue,
 }
 
 /// What a receive brought.
-pub(crate) enum Batch {
+pub(crate) enum ReceivedBatch {
     Deliveries(Vec<Delivery>),
     Run(Option<Run>),
 }
 
-impl Contender for Embedded {
+impl Contender for EmbeddedEngine {
     const NAME: &'static str = "seriatim";
 
-    type Batch = Batch;
+    type Batch = ReceivedBatch;
 
-    async fn open(folder: &Path, options: Options) -> Result<Embedded, BenchError> {
+    async fn open(folder: &Path, options: Options) -> Result<EmbeddedEngine, BenchError> {
         let order = match options.order {
-            Order::Arrival => QueueOrder::Arrival,
-            Order::Position => QueueOrder::POSITION,
+            BenchOrder::Arrival => QueueOrder::Arrival,
+            BenchOrder::Position => QueueOrder::POSITION,
         };
-        let gap = GapPolicy { wait: LONG, then: GapThen::Hold };
+        let gap = GapPolicy { wait: LONG, then: GapAction::Hold };
         let (sync_delay, history) = (options.sync_delay, options.has_history.then_some(HISTORY));
         let options = QueueOptions::default().order(order).lock(LONG).gap(gap).history(history);
         let engine = Engine::builder(folder.join(FILE_NAME))
@@ -77,50 +77,54 @@ impl Contender for Embedded {
             .map_err(BenchError::system("open the engine"))?;
         let queue = engine.client().create_queue("bench", options).await;
         let queue = queue.map_err(BenchError::system("create the queue"))?;
-        Ok(Embedded { engine: Arc::new(engine), queue })
+        Ok(EmbeddedEngine { engine: Arc::new(engine), queue })
     }
 
-    async fn send(&self, messages: Vec<Outgoing>) -> Result<(), BenchError> {
+    async fn send(&self, messages: Vec<BenchMessage>) -> Result<(), BenchError> {
         let sent = self.queue.send_batch(messages.into_iter().map(message)).await;
         sent.map(drop).map_err(BenchError::system("send"))
     }
 
-    async fn receive(&self, take: Take, wait: Duration) -> Result<Batch, BenchError> {
+    async fn receive(&self, take: Take, wait: Duration) -> Result<ReceivedBatch, BenchError> {
         let received = match take {
-            Take::Next(count) => self.queue.receive_many(count, wait).await.map(Batch::Deliveries),
-            Take::Run(len) => self.queue.receive_run(len, wait).await.map(Batch::Run),
+            Take::Next(count) => self.queue.receive_many(count, wait).await.map(ReceivedBatch::Deliveries),
+            Take::Run(len) => self.queue.receive_run(len, wait).await.map(ReceivedBatch::Run),
         };
         received.map_err(BenchError::system("receive"))
     }
 
-    fn bodies(batch: &Batch) -> Vec<Bytes> {
+    fn bodies(batch: &ReceivedBatch) -> Vec<Bytes> {
         match batch {
-            Batch::Deliveries(deliveries) => {
+            ReceivedBatch::Deliveries(deliveries) => {
                 deliveries.iter().map(|delivery| delivery.message().body.clone()).collect()
             }
-            Batch::Run(Some(run)) => run.messages().iter().map(|message| message.body.clone()).collect(),
-            Batch::Run(None) => Vec::new(),
+            ReceivedBatch::Run(Some(run)) => {
+                run.messages().iter().map(|message| message.body.clone()).collect()
+            }
+            ReceivedBatch::Run(None) => Vec::new(),
         }
     }
 
-    async fn settle(&self, batch: Batch, verdicts: Vec<Verdict>) -> Result<(), BenchError> {
+    async fn settle(&self, batch: ReceivedBatch, verdicts: Vec<MessageEnd>) -> Result<(), BenchError> {
         let settled = match batch {
-            Batch::Deliveries(deliveries) => settle_deliveries(&self.queue, deliveries, verdicts).await,
-            Batch::Run(Some(run)) => settle_run(run, &verdicts).await,
-            Batch::Run(None) => Ok(()),
+            ReceivedBatch::Deliveries(deliveries) => {
+                settle_deliveries(&self.queue, deliveries, verdicts).await
+            }
+            ReceivedBatch::Run(Some(run)) => settle_run(run, &verdicts).await,
+            ReceivedBatch::Run(None) => Ok(()),
         };
         settled.map_err(BenchError::system("settle"))
     }
 
-    async fn process(self, plan: Plan, handler: Arc<Handler>) -> Result<(), BenchError> {
-        let (tell, mut broken) = mpsc::unbounded_channel();
+    async fn process(self, plan: BenchPlan, handler: Arc<BenchHandler>) -> Result<(), BenchError> {
+        let (sender, mut broken) = mpsc::unbounded_channel();
         let handling = handler.clone();
         let handle = move |_: Context, Raw(body): Raw| {
-            let (handler, tell) = (handling.clone(), tell.clone());
+            let (handler, sender) = (handling.clone(), sender.clone());
             async move {
                 let verdict = handler.handle(&[body]).await.map(|verdicts| verdicts[0]);
                 verdict.map(|verdict| outcome(&handler, verdict)).inspect_err(|error| {
-                    let _ = tell.send(error.to_string());
+                    let _ = sender.send(error.to_string());
                 })
             }
         };
@@ -151,7 +155,7 @@ impl Contender for Embedded {
     }
 
     async fn close(self) -> Result<(), BenchError> {
-        let Embedded { engine, queue } = self;
+        let EmbeddedEngine { engine, queue } = self;
         drop(queue);
         let engine = Arc::try_unwrap(engine).map_err(|_| "somebody still uses it");
         engine.map_err(BenchError::system("close the engine"))?.close().await;
@@ -160,17 +164,17 @@ impl Contender for Embedded {
 }
 
 /// How a message ends whose handler has judged it.
-fn outcome(handler: &Handler, verdict: Verdict) -> Outcome {
+fn outcome(handler: &BenchHandler, verdict: MessageEnd) -> Outcome {
     match verdict {
-        Verdict::Complete => {
+        MessageEnd::Complete => {
             handler.settled(1);
             Outcome::Complete
         }
-        Verdict::Retry(delay) => Outcome::Abandon(Abandon::after(delay)),
+        MessageEnd::Retry(delay) => Outcome::Abandon(Abandon::after(delay)),
     }
 }
 
-fn message(outgoing: Outgoing) -> Message {
+fn message(outgoing: BenchMessage) -> Message {
     let message = Message::new(outgoing.body).workflow(outgoing.workflow);
     match outgoing.position {
         Some(position) => message.position(position),
@@ -182,13 +186,13 @@ fn message(outgoing: Outgoing) -> Message {
 async fn settle_deliveries(
     queue: &Queue,
     deliveries: Vec<Delivery>,
-    verdicts: Vec<Verdict>,
+    verdicts: Vec<MessageEnd>,
 ) -> Result<(), SettleError> {
     let (mut done, mut failing) = (Vec::with_capacity(deliveries.len()), JoinSet::new());
     for (mut delivery, verdict) in deliveries.into_iter().zip(verdicts) {
         match verdict {
-            Verdict::Complete => done.push(delivery),
-            Verdict::Retry(delay) => {
+            MessageEnd::Complete => done.push(delivery),
+            MessageEnd::Retry(delay) => {
                 failing.spawn(async move { delivery.abandon_with(failed(delay)).await });
             }
         }
@@ -200,9 +204,9 @@ async fn settle_deliveries(
 }
 
 /// Settles a run up to its first failure; what is behind that goes back.
-async fn settle_run(mut run: Run, verdicts: &[Verdict]) -> Result<(), SettleError> {
+async fn settle_run(mut run: Run, verdicts: &[MessageEnd]) -> Result<(), SettleError> {
     for (done, verdict) in verdicts.iter().enumerate() {
-        if let Verdict::Retry(delay) = verdict {
+        if let MessageEnd::Retry(delay) = verdict {
             return run.complete_first_then(done, Outcome::Abandon(failed(*delay))).await;
         }
     }

@@ -6,14 +6,14 @@ use seriatim::Clock;
 use seriatim::SystemClock;
 use tokio::task::JoinSet;
 
-use crate::bench::body::Stamp;
+use crate::bench::body::BodyStamp;
+use crate::bench::contender::BenchMessage;
+use crate::bench::contender::BenchOrder;
 use crate::bench::contender::Contender;
-use crate::bench::contender::Order;
-use crate::bench::contender::Outgoing;
 use crate::bench::error::BenchError;
 use crate::bench::pace::send_paced;
-use crate::bench::plan::Plan;
-use crate::bench::progress::Progress;
+use crate::bench::plan::BenchPlan;
+use crate::bench::progress::BenchProgress;
 
 /// Where the workflows begin that are only stored: far behind all that are handled.
 const STORED_FROM: u32 = 1 << 30;
@@ -23,7 +23,7 @@ const STORED_LEN: usize = 1_024;
 /// Starts the senders of a run: each has workflows of its own, so that their order is its order.
 pub(crate) fn feed<C: Contender>(
     contender: &C,
-    plan: &Plan,
+    plan: &BenchPlan,
     clock: SystemClock,
     tasks: &mut JoinSet<Result<(), BenchError>>,
 ) {
@@ -38,7 +38,7 @@ pub(crate) fn feed<C: Contender>(
 /// Sends what one sender has to, step by step through its workflows.
 async fn send<C: Contender>(
     contender: C,
-    plan: Plan,
+    plan: BenchPlan,
     clock: SystemClock,
     sender: u32,
 ) -> Result<(), BenchError> {
@@ -46,7 +46,7 @@ async fn send<C: Contender>(
     for step in 0..plan.each {
         for workflow in (sender..plan.workflows).step_by(plan.senders as usize) {
             let workflow = plan.first_workflow + workflow;
-            let stamp = Stamp::new(workflow, plan.arrives(workflow, step), clock.elapsed());
+            let stamp = BodyStamp::new(workflow, plan.arrives(workflow, step), clock.elapsed());
             batch.push(outgoing(&stamp, plan.order));
             if batch.len() == plan.send_len {
                 contender.send(std::mem::take(&mut batch)).await?;
@@ -59,14 +59,14 @@ async fn send<C: Contender>(
 /// Stores messages that nobody can receive, because the first of each workflow is missing.
 pub(crate) async fn store<C: Contender>(
     contender: &C,
-    plan: &Plan,
-    progress: &Progress,
+    plan: &BenchPlan,
+    progress: &BenchProgress,
 ) -> Result<(), BenchError> {
     let (workflows, each) = plan.stored;
     let mut batch = Vec::with_capacity(STORED_LEN);
     for index in 1..=each {
         for workflow in 0..workflows {
-            batch.push(outgoing(&Stamp::new(STORED_FROM + workflow, index, Duration::ZERO), plan.order));
+            batch.push(outgoing(&BodyStamp::new(STORED_FROM + workflow, index, Duration::ZERO), plan.order));
             if batch.len() == STORED_LEN {
                 contender.send(std::mem::take(&mut batch)).await?;
                 progress.go_on(STORED_LEN as u64);
@@ -86,10 +86,10 @@ fn workflow_name(workflow: u32) -> String {
 }
 
 /// A message to send, by what its body says.
-pub(crate) fn outgoing(stamp: &Stamp, order: Order) -> Outgoing {
-    Outgoing {
+pub(crate) fn outgoing(stamp: &BodyStamp, order: BenchOrder) -> BenchMessage {
+    BenchMessage {
         workflow: workflow_name(stamp.workflow),
-        position: (order == Order::Position).then_some(u64::from(stamp.index) + 1),
+        position: (order == BenchOrder::Position).then_some(u64::from(stamp.index) + 1),
         body: stamp.write(),
     }
 }

@@ -11,17 +11,17 @@ use seriatim::Clock;
 use seriatim::SystemClock;
 use tokio::sync::watch;
 
-use crate::bench::body::Stamp;
+use crate::bench::body::BodyStamp;
 use crate::bench::checker::Checker;
-use crate::bench::contender::Verdict;
+use crate::bench::contender::MessageEnd;
 use crate::bench::error::BenchError;
-use crate::bench::plan::Plan;
-use crate::bench::progress::Progress;
+use crate::bench::plan::BenchPlan;
+use crate::bench::progress::BenchProgress;
 use crate::bench::workload::Workload;
 
 /// The handler of one run, shared by the tasks that receive.
-pub(crate) struct Handler {
-    plan: Plan,
+pub(crate) struct BenchHandler {
+    plan: BenchPlan,
     checker: Checker,
     /// The run's clock; senders stamp by the same.
     pub(crate) clock: SystemClock,
@@ -30,12 +30,12 @@ pub(crate) struct Handler {
     delays: Mutex<Vec<Duration>>,
     /// When each tenth of the messages was settled.
     tenths: Mutex<Vec<Duration>>,
-    progress: Progress,
+    progress: BenchProgress,
 }
 
-impl Handler {
-    pub(crate) fn new(plan: &Plan, clock: SystemClock, progress: &Progress) -> Handler {
-        Handler {
+impl BenchHandler {
+    pub(crate) fn new(plan: &BenchPlan, clock: SystemClock, progress: &BenchProgress) -> BenchHandler {
+        BenchHandler {
             plan: *plan,
             checker: Checker::new(plan.first_workflow, plan.workflows, plan.each),
             clock,
@@ -48,8 +48,9 @@ impl Handler {
     }
 
     /// Handles what one receive brought, and says how each message ends.
-    pub(crate) async fn handle(&self, bodies: &[Bytes]) -> Result<Vec<Verdict>, BenchError> {
-        let stamps: Vec<Stamp> = bodies.iter().map(|body| Stamp::read(body)).collect::<Result<_, _>>()?;
+    pub(crate) async fn handle(&self, bodies: &[Bytes]) -> Result<Vec<MessageEnd>, BenchError> {
+        let stamps: Vec<BodyStamp> =
+            bodies.iter().map(|body| BodyStamp::read(body)).collect::<Result<_, _>>()?;
         for holding in stamps.chunk_by(|one, next| one.workflow == next.workflow) {
             self.checker.take(holding[0].workflow)?;
         }
@@ -65,7 +66,7 @@ impl Handler {
         Ok(verdicts)
     }
 
-    fn handle_one(&self, stamp: Stamp) -> Result<Verdict, BenchError> {
+    fn handle_one(&self, stamp: BodyStamp) -> Result<MessageEnd, BenchError> {
         let now = self.clock.elapsed();
         let begun = self.checker.begin(stamp.workflow, stamp.index, now)?;
         let delay = match self.plan.workload {
@@ -78,11 +79,11 @@ impl Handler {
         match self.plan.retry(stamp.workflow, stamp.index, begun.failures) {
             Some(delay) => {
                 self.checker.failed(stamp.workflow, self.clock.elapsed() + delay)?;
-                Ok(Verdict::Retry(delay))
+                Ok(MessageEnd::Retry(delay))
             }
             None => {
                 self.checker.completed(stamp.workflow)?;
-                Ok(Verdict::Complete)
+                Ok(MessageEnd::Complete)
             }
         }
     }

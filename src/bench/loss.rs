@@ -8,11 +8,11 @@ use crate::bench::contender::Options;
 use crate::bench::error::BenchError;
 use crate::bench::feed::store;
 use crate::bench::measure::options;
-use crate::bench::meter::Meter;
-use crate::bench::outcome::Outcome;
+use crate::bench::meter::RunMeter;
+use crate::bench::outcome::BenchOutcome;
 use crate::bench::outcome::Particulars;
-use crate::bench::plan::Plan;
-use crate::bench::progress::Progress;
+use crate::bench::plan::BenchPlan;
+use crate::bench::progress::BenchProgress;
 use crate::bench::round::Round;
 use crate::bench::workload::Workload;
 
@@ -39,10 +39,10 @@ const WITH_HISTORY: Turns = Turns { before: 2, measured: 5 };
 
 /// Measures rounds beside stored messages, each next to one without them.
 pub(crate) async fn beside_stored<C: Contender>(
-    plan: &Plan,
+    plan: &BenchPlan,
     folder: &Path,
-    progress: &Progress,
-) -> Result<Outcome, BenchError> {
+    progress: &BenchProgress,
+) -> Result<BenchOutcome, BenchError> {
     let without: C = open(options(plan), &folder.join("without")).await?;
     let with: C = open(options(plan), &folder.join("with")).await?;
     progress.begin(format!("{} storing", C::NAME), plan.stored_messages());
@@ -61,17 +61,17 @@ pub(crate) async fn beside_stored<C: Contender>(
 
 /// Asks nothing for a minute; a small run, which stores less, rests less.
 #[expect(clippy::disallowed_methods, reason = "a store that is left alone is what is measured")]
-async fn rest(plan: &Plan) {
-    let usual = Plan::new(plan.workload, None).stored_messages();
+async fn rest(plan: &BenchPlan) {
+    let usual = BenchPlan::new(plan.workload, None).stored_messages();
     tokio::time::sleep(REST.mul_f64(plan.stored_messages() as f64 / usual as f64)).await;
 }
 
 /// Measures rounds of a queue that remembers how its messages ended, each next to one of a queue that does not.
 pub(crate) async fn with_history<C: Contender>(
-    plan: &Plan,
+    plan: &BenchPlan,
     folder: &Path,
-    progress: &Progress,
-) -> Result<Outcome, BenchError> {
+    progress: &BenchProgress,
+) -> Result<BenchOutcome, BenchError> {
     let without: C = open(options(plan), &folder.join("without")).await?;
     let with: C = open(Options { has_history: true, ..options(plan) }, &folder.join("with")).await?;
     compare(plan, WITH_HISTORY, (without, with), progress).await
@@ -79,20 +79,20 @@ pub(crate) async fn with_history<C: Contender>(
 
 /// Lets a queue without and one with the burden take turns.
 async fn compare<C: Contender>(
-    plan: &Plan,
+    plan: &BenchPlan,
     turns: Turns,
     (without, with): (C, C),
-    progress: &Progress,
-) -> Result<Outcome, BenchError> {
-    let (mut free, mut burdened) = (Meter::new(), Meter::new());
+    progress: &BenchProgress,
+) -> Result<BenchOutcome, BenchError> {
+    let (mut free, mut burdened) = (RunMeter::new(), RunMeter::new());
     let mut losses = Vec::new();
     for round in 0..turns.before {
-        let plan = Plan { first_workflow: round * plan.workflows, ..*plan };
+        let plan = BenchPlan { first_workflow: round * plan.workflows, ..*plan };
         Round::new(&without, &plan, progress).send_and_handle().await?;
         Round::new(&with, &plan, progress).send_and_handle().await?;
     }
     for round in turns.before..turns.before + turns.measured {
-        let plan = Plan { first_workflow: round * plan.workflows, ..*plan };
+        let plan = BenchPlan { first_workflow: round * plan.workflows, ..*plan };
         let alone = measured(&without, &plan, &mut free, progress).await?;
         let beside = measured(&with, &plan, &mut burdened, progress).await?;
         losses.push(1.0 - alone.as_secs_f64() / beside.as_secs_f64());
@@ -106,7 +106,7 @@ async fn compare<C: Contender>(
         loss_percent: Some(100.0 * losses[losses.len() / 2]),
         ..Particulars::default()
     };
-    Ok(Outcome::new(plan, C::NAME, messages, &burdened.used(), particulars))
+    Ok(BenchOutcome::new(plan, C::NAME, messages, &burdened.used(), particulars))
 }
 
 async fn open<C: Contender>(options: Options, folder: &Path) -> Result<C, BenchError> {
@@ -117,9 +117,9 @@ async fn open<C: Contender>(options: Options, folder: &Path) -> Result<C, BenchE
 
 async fn measured<C: Contender>(
     contender: &C,
-    plan: &Plan,
-    meter: &mut Meter,
-    progress: &Progress,
+    plan: &BenchPlan,
+    meter: &mut RunMeter,
+    progress: &BenchProgress,
 ) -> Result<Duration, BenchError> {
     let round = Round::new(contender, plan, progress);
     meter.start();

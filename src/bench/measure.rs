@@ -8,11 +8,11 @@ use crate::bench::contender::Options;
 use crate::bench::error::BenchError;
 use crate::bench::loss::beside_stored;
 use crate::bench::loss::with_history;
-use crate::bench::meter::Meter;
-use crate::bench::outcome::Outcome;
+use crate::bench::meter::RunMeter;
+use crate::bench::outcome::BenchOutcome;
 use crate::bench::outcome::Particulars;
-use crate::bench::plan::Plan;
-use crate::bench::progress::Progress;
+use crate::bench::plan::BenchPlan;
+use crate::bench::progress::BenchProgress;
 use crate::bench::purge::beside_purge;
 use crate::bench::raw::append_all;
 use crate::bench::round::Round;
@@ -21,10 +21,10 @@ use crate::bench::workload::Workload;
 
 /// Runs a workload on a contender in an empty folder, then appends the same bytes raw in the same folder.
 pub(crate) async fn measure<C: Contender>(
-    plan: &Plan,
+    plan: &BenchPlan,
     folder: &Path,
-    progress: &Progress,
-) -> Result<Outcome, BenchError> {
+    progress: &BenchProgress,
+) -> Result<BenchOutcome, BenchError> {
     let outcome = match plan.workload {
         Workload::Stuck | Workload::Stored | Workload::Idle => {
             beside_stored::<C>(plan, folder, progress).await?
@@ -38,14 +38,18 @@ pub(crate) async fn measure<C: Contender>(
 }
 
 /// How a plan asks for its queue.
-pub(crate) fn options(plan: &Plan) -> Options {
+pub(crate) fn options(plan: &BenchPlan) -> Options {
     Options { order: plan.order, sync_delay: plan.sync_delay, has_history: false }
 }
 
 /// Measures one round in a queue of its own.
-async fn alone<C: Contender>(plan: &Plan, folder: &Path, progress: &Progress) -> Result<Outcome, BenchError> {
+async fn alone<C: Contender>(
+    plan: &BenchPlan,
+    folder: &Path,
+    progress: &BenchProgress,
+) -> Result<BenchOutcome, BenchError> {
     let contender = C::open(folder, options(plan)).await?;
-    let mut meter = Meter::new();
+    let mut meter = RunMeter::new();
     let round = Round::new(&contender, plan, progress);
     let particulars = match plan.workload {
         Workload::Backlog | Workload::Growth => sent_then_drained(round, plan, &mut meter).await?,
@@ -66,14 +70,14 @@ async fn alone<C: Contender>(plan: &Plan, folder: &Path, progress: &Progress) ->
     };
     meter.stop();
     contender.close().await?;
-    Ok(Outcome::new(plan, C::NAME, plan.messages(), &meter.used(), particulars))
+    Ok(BenchOutcome::new(plan, C::NAME, plan.messages(), &meter.used(), particulars))
 }
 
 /// Sends everything, then drains it, and measures both; the meter is left running.
 async fn sent_then_drained<C: Contender>(
     round: Round<'_, C>,
-    plan: &Plan,
-    meter: &mut Meter,
+    plan: &BenchPlan,
+    meter: &mut RunMeter,
 ) -> Result<Particulars, BenchError> {
     let per_second = |time: Duration| Some(plan.messages() as f64 / time.as_secs_f64());
     meter.start();
@@ -92,7 +96,7 @@ async fn sent_then_drained<C: Contender>(
 }
 
 /// Adds what a raw append of the same bytes takes.
-fn with_raw(mut outcome: Outcome, plan: &Plan, folder: &Path) -> Result<Outcome, BenchError> {
+fn with_raw(mut outcome: BenchOutcome, plan: &BenchPlan, folder: &Path) -> Result<BenchOutcome, BenchError> {
     let appends = append_all(folder, plan.messages(), plan.raw_len(), plan.sync_delay)?;
     let time: Duration = appends.iter().sum();
     outcome.raw_messages_per_second = plan.messages() as f64 / time.as_secs_f64();

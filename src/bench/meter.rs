@@ -10,9 +10,9 @@ use seriatim::SystemClock;
 const TICK: Duration = Duration::from_millis(10);
 
 /// Counts from its start to its end, several times if asked to, and adds up.
-pub(crate) struct Meter {
+pub(crate) struct RunMeter {
     clock: SystemClock,
-    started: Counters,
+    started: MeterCounters,
     used: Usage,
 }
 
@@ -29,15 +29,15 @@ pub(crate) struct Usage {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Counters {
+struct MeterCounters {
     time: Duration,
     cpu: Option<Duration>,
     written_bytes: Option<u64>,
 }
 
-impl Meter {
-    pub(crate) fn new() -> Meter {
-        Meter { clock: SystemClock::default(), started: Counters::default(), used: Usage::default() }
+impl RunMeter {
+    pub(crate) fn new() -> RunMeter {
+        RunMeter { clock: SystemClock::default(), started: MeterCounters::default(), used: Usage::default() }
     }
 
     /// Starts counting.
@@ -74,8 +74,8 @@ impl Meter {
         self.used
     }
 
-    fn counters(&self) -> Counters {
-        Counters { time: self.clock.elapsed(), cpu: cpu_time(), written_bytes: written_bytes() }
+    fn counters(&self) -> MeterCounters {
+        MeterCounters { time: self.clock.elapsed(), cpu: cpu_time(), written_bytes: written_bytes() }
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn what_is_used_is_counted() {
-        let mut meter = Meter::new();
+        let mut meter = RunMeter::new();
         meter.start();
         meter.stop();
         let used = meter.used();

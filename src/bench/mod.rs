@@ -10,6 +10,8 @@ pub(crate) mod contender;
 mod drain;
 mod embedded;
 pub(crate) mod error;
+#[cfg(test)]
+mod faulty_queue;
 mod feed;
 pub(crate) mod folder;
 mod handler;
@@ -19,8 +21,6 @@ mod meter;
 mod outcome;
 mod pace;
 mod plan;
-#[cfg(test)]
-mod planted;
 pub(crate) mod progress;
 mod purge;
 pub(crate) mod raw;
@@ -30,8 +30,8 @@ mod workload;
 
 pub(crate) use crate::bench::apart::run_apart;
 pub(crate) use crate::bench::apart::run_here;
-pub(crate) use crate::bench::embedded::Embedded;
+pub(crate) use crate::bench::embedded::EmbeddedEngine;
 pub(crate) use crate::bench::error::BenchError;
-pub(crate) use crate::bench::outcome::Outcome;
-pub(crate) use crate::bench::plan::Plan;
+pub(crate) use crate::bench::outcome::BenchOutcome;
+pub(crate) use crate::bench::plan::BenchPlan;
 pub(crate) use crate::bench::workload::Workload;

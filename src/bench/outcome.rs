@@ -5,13 +5,13 @@ use serde::Serialize;
 
 use crate::bench::body::BODY_LEN;
 use crate::bench::meter::Usage;
-use crate::bench::plan::Plan;
+use crate::bench::plan::BenchPlan;
 use crate::bench::spread::Spread;
 use crate::bench::workload::Workload;
 
 /// What a run came to. What a workload or a machine cannot measure is left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Outcome {
+pub(crate) struct BenchOutcome {
     pub(crate) workload: Workload,
     pub(crate) contender: String,
     pub(crate) workflows: u32,
@@ -71,16 +71,16 @@ pub(crate) struct Particulars {
     pub(crate) loss_percent: Option<f64>,
 }
 
-impl Outcome {
+impl BenchOutcome {
     pub(crate) fn new(
-        plan: &Plan,
+        plan: &BenchPlan,
         contender: &str,
         messages: u64,
         usage: &Usage,
         particulars: Particulars,
-    ) -> Outcome {
+    ) -> BenchOutcome {
         let bodies_bytes = messages as f64 * BODY_LEN as f64;
-        Outcome {
+        BenchOutcome {
             workload: plan.workload,
             contender: contender.to_owned(),
             workflows: plan.workflows,

@@ -5,16 +5,16 @@ use std::time::Duration;
 use seriatim::Clock;
 use seriatim::SystemClock;
 
-use crate::bench::body::Stamp;
+use crate::bench::body::BodyStamp;
 use crate::bench::contender::Contender;
 use crate::bench::error::BenchError;
 use crate::bench::feed::outgoing;
-use crate::bench::plan::Plan;
+use crate::bench::plan::BenchPlan;
 
 /// Sends the messages of one workflow, each when it is due.
 pub(crate) async fn send_paced<C: Contender>(
     contender: C,
-    plan: Plan,
+    plan: BenchPlan,
     clock: SystemClock,
     workflow: u32,
 ) -> Result<(), BenchError> {
@@ -24,7 +24,7 @@ pub(crate) async fn send_paced<C: Contender>(
         sleep_until(&clock, due).await;
         // A send that waited for the one before it was called when it was due, or slow queues would look fast.
         let called = if is_held_up { due } else { clock.elapsed() };
-        let stamp = Stamp::new(plan.first_workflow + workflow, step, called);
+        let stamp = BodyStamp::new(plan.first_workflow + workflow, step, called);
         contender.send(vec![outgoing(&stamp, plan.order)]).await?;
     }
     Ok(())

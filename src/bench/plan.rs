@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::bench::body::Noise;
-use crate::bench::contender::Order;
+use crate::bench::contender::BenchOrder;
 use crate::bench::contender::Take;
 use crate::bench::workload::Workload;
 
@@ -28,9 +28,9 @@ const PACE_PER_SECOND: u32 = 500;
 
 /// A workload with its numbers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct BenchPlan {
     pub(crate) workload: Workload,
-    pub(crate) order: Order,
+    pub(crate) order: BenchOrder,
     /// The number of its first workflow, so that several rounds in one queue do not meet.
     pub(crate) first_workflow: u32,
     pub(crate) workflows: u32,
@@ -46,9 +46,9 @@ pub(crate) struct Plan {
     pub(crate) sync_delay: Duration,
 }
 
-impl Plan {
+impl BenchPlan {
     /// The plan of a workload, for so many messages or the usual number.
-    pub(crate) fn new(workload: Workload, messages: Option<u32>) -> Plan {
+    pub(crate) fn new(workload: Workload, messages: Option<u32>) -> BenchPlan {
         let (workflows, usual) = match workload {
             Workload::Live
             | Workload::Backlog
@@ -72,9 +72,9 @@ impl Plan {
             let each = u64::from(each) * u64::from(asked.min(usual)) / u64::from(usual);
             (workflows, u32::try_from(each.max(1)).unwrap_or(u32::MAX))
         };
-        let plan = Plan {
+        let plan = BenchPlan {
             workload,
-            order: Order::Arrival,
+            order: BenchOrder::Arrival,
             first_workflow: 0,
             workflows,
             each: asked / workflows,
@@ -92,14 +92,18 @@ impl Plan {
             | Workload::History
             | Workload::Processor => plan,
             Workload::Growth | Workload::Hot => {
-                Plan { send_len: LONGEST, receivers: 1, take: Take::Run(LONGEST), ..plan }
+                BenchPlan { send_len: LONGEST, receivers: 1, take: Take::Run(LONGEST), ..plan }
             }
-            Workload::Strict => Plan { send_len: LONGEST, receivers: 1, take: Take::Next(1), ..plan },
-            Workload::Latency => {
-                Plan { senders: workflows, send_len: 1, receivers: ATTENTIVE, take: Take::Next(16), ..plan }
-            }
-            Workload::Purge => Plan {
-                order: Order::Position,
+            Workload::Strict => BenchPlan { send_len: LONGEST, receivers: 1, take: Take::Next(1), ..plan },
+            Workload::Latency => BenchPlan {
+                senders: workflows,
+                send_len: 1,
+                receivers: ATTENTIVE,
+                take: Take::Next(16),
+                ..plan
+            },
+            Workload::Purge => BenchPlan {
+                order: BenchOrder::Position,
                 senders: workflows,
                 send_len: 1,
                 receivers: ATTENTIVE,
@@ -107,10 +111,10 @@ impl Plan {
                 stored: stored(1, 1_000_000),
                 ..plan
             },
-            Workload::Wide | Workload::Shuffled => Plan { order: Order::Position, ..plan },
-            Workload::Stuck => Plan { order: Order::Position, stored: stored(1, 100_000), ..plan },
+            Workload::Wide | Workload::Shuffled => BenchPlan { order: BenchOrder::Position, ..plan },
+            Workload::Stuck => BenchPlan { order: BenchOrder::Position, stored: stored(1, 100_000), ..plan },
             Workload::Stored | Workload::Idle => {
-                Plan { order: Order::Position, stored: stored(10_000, 100), ..plan }
+                BenchPlan { order: BenchOrder::Position, stored: stored(10_000, 100), ..plan }
             }
         }
     }
@@ -171,20 +175,20 @@ mod tests {
     fn a_small_run_keeps_its_shape() {
         for workload in Workload::all() {
             for messages in [1, 7, 2_000] {
-                let plan = Plan::new(*workload, Some(messages));
+                let plan = BenchPlan::new(*workload, Some(messages));
                 assert!(plan.each > 0 && plan.workflows > 0, "{plan:?}");
                 assert!(plan.messages() <= u64::from(messages), "{plan:?}");
             }
         }
-        assert_eq!(Plan::new(Workload::Stuck, None).stored_messages(), 100_000);
-        assert_eq!(Plan::new(Workload::Stored, None).stored_messages(), 1_000_000);
-        assert_eq!(Plan::new(Workload::Idle, None).stored_messages(), 1_000_000);
-        assert_eq!(Plan::new(Workload::Purge, None).stored_messages(), 1_000_000);
+        assert_eq!(BenchPlan::new(Workload::Stuck, None).stored_messages(), 100_000);
+        assert_eq!(BenchPlan::new(Workload::Stored, None).stored_messages(), 1_000_000);
+        assert_eq!(BenchPlan::new(Workload::Idle, None).stored_messages(), 1_000_000);
+        assert_eq!(BenchPlan::new(Workload::Purge, None).stored_messages(), 1_000_000);
     }
 
     #[test]
     fn shuffled_arrivals_are_complete_and_stay_in_their_window() {
-        let plan = Plan::new(Workload::Shuffled, Some(21_000));
+        let plan = BenchPlan::new(Workload::Shuffled, Some(21_000));
         for workflow in [0, 999] {
             let arrivals: Vec<u32> = (0..plan.each).map(|step| plan.arrives(workflow, step)).collect();
             assert_eq!(arrivals.iter().collect::<BTreeSet<_>>().len(), 21);
@@ -195,7 +199,7 @@ mod tests {
 
     #[test]
     fn every_fiftieth_message_fails_twice() {
-        let plan = Plan::new(Workload::Retry, None);
+        let plan = BenchPlan::new(Workload::Retry, None);
         let failing = (0..1_000).filter(|workflow| plan.retry(*workflow, 3, 0).is_some()).count();
         assert_eq!(failing, 20);
         assert!(plan.retry(49, 0, 1).is_some());

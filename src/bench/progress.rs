@@ -8,13 +8,13 @@ use indicatif::ProgressStyle;
 
 /// A bar that runs while messages are settled. A clone moves the same bar.
 #[derive(Clone)]
-pub(crate) struct Progress {
+pub(crate) struct BenchProgress {
     bar: ProgressBar,
 }
 
-impl Progress {
+impl BenchProgress {
     /// A bar for a terminal; elsewhere nothing is shown.
-    pub(crate) fn new() -> Progress {
+    pub(crate) fn new() -> BenchProgress {
         let target = match std::io::stderr().is_terminal() {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),
@@ -22,7 +22,7 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(None, target);
         let style = ProgressStyle::with_template("{prefix} {bar:40} {pos}/{len}, {per_sec}, {eta} left");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Progress { bar }
+        BenchProgress { bar }
     }
 
     /// Begins a part of the work.

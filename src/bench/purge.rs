@@ -10,25 +10,25 @@ use crate::bench::error::BenchError;
 use crate::bench::feed::store;
 use crate::bench::feed::stored_workflow;
 use crate::bench::measure::options;
-use crate::bench::meter::Meter;
-use crate::bench::outcome::Outcome;
+use crate::bench::meter::RunMeter;
+use crate::bench::outcome::BenchOutcome;
 use crate::bench::outcome::Particulars;
-use crate::bench::plan::Plan;
-use crate::bench::progress::Progress;
+use crate::bench::plan::BenchPlan;
+use crate::bench::progress::BenchProgress;
 use crate::bench::round::Round;
 use crate::bench::spread::Spread;
 
 /// Measures the latency of a round while what is stored beside is purged.
 pub(crate) async fn beside_purge<C: Contender>(
-    plan: &Plan,
+    plan: &BenchPlan,
     folder: &Path,
-    progress: &Progress,
-) -> Result<Outcome, BenchError> {
+    progress: &BenchProgress,
+) -> Result<BenchOutcome, BenchError> {
     let contender = C::open(folder, options(plan)).await?;
     progress.begin(format!("{} storing", C::NAME), plan.stored_messages());
     store(&contender, plan, progress).await?;
     let clock = SystemClock::default();
-    let mut meter = Meter::new();
+    let mut meter = RunMeter::new();
     meter.start();
     let round = Round::new(&contender, plan, progress);
     let purging = async {
@@ -47,5 +47,5 @@ pub(crate) async fn beside_purge<C: Contender>(
         purged_per_second: Some(purged as f64 / time.as_secs_f64()),
         ..Particulars::default()
     };
-    Ok(Outcome::new(plan, C::NAME, plan.messages(), &meter.used(), particulars))
+    Ok(BenchOutcome::new(plan, C::NAME, plan.messages(), &meter.used(), particulars))
 }

@@ -10,7 +10,7 @@ use seriatim::Clock;
 use seriatim::SystemClock;
 
 use crate::bench::body::BODY_LEN;
-use crate::bench::body::Stamp;
+use crate::bench::body::BodyStamp;
 use crate::bench::error::BenchError;
 
 /// A file whose blocks are there already, so that an append changes nothing but their content.
@@ -79,7 +79,7 @@ pub(crate) fn append_all(
     let messages = usize::try_from(messages).unwrap_or(usize::MAX);
     let mut raw = RawAppend::preallocate(folder, messages * BODY_LEN, sync_delay)?;
     let batch: Vec<u8> =
-        (0..batch_len as u32).flat_map(|index| Stamp::new(0, index, Duration::ZERO).write()).collect();
+        (0..batch_len as u32).flat_map(|index| BodyStamp::new(0, index, Duration::ZERO).write()).collect();
     let clock = SystemClock::default();
     let mut ends = vec![clock.elapsed()];
     let mut left = messages;

@@ -11,9 +11,9 @@ use crate::bench::drain::all_ended;
 use crate::bench::drain::drain_in_tasks;
 use crate::bench::error::BenchError;
 use crate::bench::feed::feed;
-use crate::bench::handler::Handler;
-use crate::bench::plan::Plan;
-use crate::bench::progress::Progress;
+use crate::bench::handler::BenchHandler;
+use crate::bench::plan::BenchPlan;
+use crate::bench::progress::BenchProgress;
 use crate::bench::workload::Workload;
 
 /// Tasks under way; dropped, they end.
@@ -22,16 +22,16 @@ type Tasks = JoinSet<Result<(), BenchError>>;
 /// A round of a plan on a contender.
 pub(crate) struct Round<'a, C> {
     contender: &'a C,
-    plan: &'a Plan,
+    plan: &'a BenchPlan,
     clock: SystemClock,
-    handler: Arc<Handler>,
+    handler: Arc<BenchHandler>,
 }
 
 impl<'a, C: Contender> Round<'a, C> {
-    pub(crate) fn new(contender: &'a C, plan: &'a Plan, progress: &Progress) -> Round<'a, C> {
+    pub(crate) fn new(contender: &'a C, plan: &'a BenchPlan, progress: &BenchProgress) -> Round<'a, C> {
         progress.begin(format!("{} {}", C::NAME, plan.workload.name()), plan.messages());
         let clock = SystemClock::default();
-        Round { contender, plan, clock, handler: Arc::new(Handler::new(plan, clock, progress)) }
+        Round { contender, plan, clock, handler: Arc::new(BenchHandler::new(plan, clock, progress)) }
     }
 
     /// Sends everything, while nobody receives.
@@ -42,7 +42,7 @@ impl<'a, C: Contender> Round<'a, C> {
     }
 
     /// What handles its messages.
-    pub(crate) fn handler(&self) -> Arc<Handler> {
+    pub(crate) fn handler(&self) -> Arc<BenchHandler> {
         self.handler.clone()
     }
 

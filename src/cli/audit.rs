@@ -4,22 +4,22 @@ use seriatim::api::views::AuditView;
 
 use crate::cli::arguments::look::AuditArguments;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::limits;
-use crate::cli::moment::Present;
-use crate::cli::out::Out;
-use crate::cli::table::Table;
+use crate::cli::moment::LocalTime;
+use crate::cli::out::Stdout;
+use crate::cli::table::TextTable;
 use crate::cli::word::word;
 
 /// Prints what operators did, oldest first.
-pub(crate) async fn run(arguments: AuditArguments) -> Result<bool, Failure> {
+pub(crate) async fn run(arguments: AuditArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Out::new(arguments.daemon.json);
+    let out = Stdout::new(arguments.daemon.json);
     let (mut actions, mut after): (Vec<AuditView>, Option<String>) = (Vec::new(), arguments.after);
     while actions.len() < arguments.limit {
         let limit = limits::PAGE.min(arguments.limit - actions.len());
         let page = remote.audit(after.as_deref(), limit).await;
-        let page = page.map_err(Failure::to("list what operators did"))?;
+        let page = page.map_err(CliFailure::to("list what operators did"))?;
         actions.extend(page.actions);
         // A page that ends where it began would never end.
         after = page.after.filter(|next| after.as_ref() != Some(next));
@@ -27,8 +27,8 @@ pub(crate) async fn run(arguments: AuditArguments) -> Result<bool, Failure> {
             break;
         }
     }
-    let present = Present::here();
-    let mut table = Table::new(&["when", "who", "what", "on", "reason", "outcome"]);
+    let present = LocalTime::here();
+    let mut table = TextTable::new(&["when", "who", "what", "on", "reason", "outcome"]);
     for action in &actions {
         out.json(action)?;
         table.row(row(action, &present));
@@ -44,7 +44,7 @@ pub(crate) async fn run(arguments: AuditArguments) -> Result<bool, Failure> {
 }
 
 /// When, who, what, on what and why; then what came of it.
-fn row(action: &AuditView, present: &Present) -> [String; 6] {
+fn row(action: &AuditView, present: &LocalTime) -> [String; 6] {
     let queue = &action.queue;
     let subject = match (&action.workflow_id, action.sequence_number) {
         (Some(id), Some(number)) => format!("{queue}/{id} #{number}"),
@@ -79,7 +79,7 @@ mod tests {
             "number": 1, "at": 0, "actor": "anna", "verb": "declare_void", "queue": "orders", "workflow_id": "4711",
             "positions": [3, 4], "reason": "lost", "count": 1,
         });
-        let row = row(&serde_json::from_value(action).unwrap(), &Present::at(5_000));
+        let row = row(&serde_json::from_value(action).unwrap(), &LocalTime::at(5_000));
         let when = "1970-01-01T00:00:00+00:00 (5s ago)";
         assert_eq!(row, [when, "anna", "declare void", "orders/4711 3..4", "lost", "1 changed"]);
     }

@@ -5,15 +5,15 @@ use seriatim::SystemClock;
 
 use crate::cli::arguments::keep::BackupArguments;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
-use crate::cli::out::Out;
+use crate::cli::failure::CliFailure;
+use crate::cli::out::Stdout;
 
 /// Has the daemon write a copy of its file.
-pub(crate) async fn run(arguments: BackupArguments) -> Result<bool, Failure> {
+pub(crate) async fn run(arguments: BackupArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Out::new(arguments.daemon.json);
+    let out = Stdout::new(arguments.daemon.json);
     let name = arguments.name.unwrap_or_else(|| name_of(SystemClock::default().now().as_millis()));
-    let written = remote.backup(&name).await.map_err(Failure::to(format!("write the backup {name}")))?;
+    let written = remote.backup(&name).await.map_err(CliFailure::to(format!("write the backup {name}")))?;
     out.json(&written)?;
     out.say(format!("{} records in {}, on the daemon's machine", written.records, written.path))?;
     out.say(format!("check it there with: seriatim verify {}", written.path))?;

@@ -1,8 +1,8 @@
 //! `seriatim bench`.
 
 use crate::bench::BenchError;
-use crate::bench::Embedded;
-use crate::bench::Plan;
+use crate::bench::BenchPlan;
+use crate::bench::EmbeddedEngine;
 use crate::bench::Workload;
 use crate::bench::run_apart;
 use crate::bench::run_here;
@@ -37,5 +37,8 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<bool, BenchError> {
 
 /// The process of one workload.
 pub(crate) fn run_one(arguments: &BenchRunArguments) -> Result<bool, BenchError> {
-    run_here::<Embedded>(&Plan::new(arguments.workload, arguments.messages), arguments.dir.as_deref())
+    run_here::<EmbeddedEngine>(
+        &BenchPlan::new(arguments.workload, arguments.messages),
+        arguments.dir.as_deref(),
+    )
 }

@@ -1,6 +1,6 @@
 //! The table of `seriatim bench`, for a person.
 
-use crate::bench::Outcome;
+use crate::bench::BenchOutcome;
 
 /// The line above the rows.
 pub(crate) fn heading() -> String {
@@ -8,7 +8,7 @@ pub(crate) fn heading() -> String {
 }
 
 /// The row of a workload.
-pub(crate) fn row(outcome: &Outcome) -> String {
+pub(crate) fn row(outcome: &BenchOutcome) -> String {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let costs = &outcome.costs;
     let cells = [
@@ -29,7 +29,7 @@ fn line(cells: [&str; 6], remarks: &str) -> String {
 }
 
 /// What only this workload measures.
-fn remarks(outcome: &Outcome) -> Vec<String> {
+fn remarks(outcome: &BenchOutcome) -> Vec<String> {
     let particulars = &outcome.particulars;
     let mut remarks = Vec::new();
     if let (Some(sent), Some(drained)) = (particulars.sent_per_second, particulars.drained_per_second) {

@@ -7,24 +7,24 @@ use seriatim::api::views::NextAction;
 
 use crate::cli::arguments::look::BlockedArguments;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::limits;
-use crate::cli::moment::Present;
-use crate::cli::out::Out;
+use crate::cli::moment::LocalTime;
+use crate::cli::out::Stdout;
 use crate::cli::out::shortened;
-use crate::cli::table::Table;
+use crate::cli::table::TextTable;
 use crate::cli::word::word;
 
 /// Prints every workflow that is blocked, held or has a gap.
-pub(crate) async fn run(arguments: BlockedArguments) -> Result<bool, Failure> {
+pub(crate) async fn run(arguments: BlockedArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Out::new(arguments.daemon.json);
+    let out = Stdout::new(arguments.daemon.json);
     let (mut rows, mut after): (Vec<BlockedView>, Option<String>) = (Vec::new(), None);
     loop {
         let limit = limits::PAGE.min(arguments.limit - rows.len());
         let (queue, cause) = (arguments.queue.as_deref(), arguments.cause);
         let page = remote.blocked(queue, cause, after.as_deref(), limit).await;
-        let page = page.map_err(Failure::to("list what is blocked"))?;
+        let page = page.map_err(CliFailure::to("list what is blocked"))?;
         rows.extend(page.blocked);
         // A page that ends where it began would never end.
         after = page.after.filter(|next| after.as_ref() != Some(next));
@@ -39,7 +39,7 @@ pub(crate) async fn run(arguments: BlockedArguments) -> Result<bool, Failure> {
         out.say("nothing is blocked")?;
         return Ok(true);
     }
-    out.say(table(&rows, &Present::here()).to_string())?;
+    out.say(table(&rows, &LocalTime::here()).to_string())?;
     if after.is_some() {
         out.say(format!("... and more: --limit {} prints more", arguments.limit * 10))?;
     }
@@ -47,8 +47,8 @@ pub(crate) async fn run(arguments: BlockedArguments) -> Result<bool, Failure> {
 }
 
 /// One row for each workflow.
-pub(crate) fn table(rows: &[BlockedView], present: &Present) -> Table {
-    let mut table = Table::new(&["workflow", "cause", "since", ">waiting", "last error", "next"]);
+pub(crate) fn table(rows: &[BlockedView], present: &LocalTime) -> TextTable {
+    let mut table = TextTable::new(&["workflow", "cause", "since", ">waiting", "last error", "next"]);
     for row in rows {
         table.row([
             place(row),
@@ -102,7 +102,7 @@ pub(crate) fn cause(row: &BlockedView) -> String {
 }
 
 /// What happens by itself, and when.
-pub(crate) fn next(row: &BlockedView, present: &Present) -> String {
+pub(crate) fn next(row: &BlockedView, present: &LocalTime) -> String {
     match (row.next_action, row.next_at) {
         (NextAction::Nothing, _) => "nothing: somebody has to act".to_owned(),
         (action, Some(at)) => format!("{} {}", word(&action), present.age(at)),
@@ -141,6 +141,6 @@ orders/4712  gap: 19-22 are missing                          10s ago           2
 mail/a       held: exhausted (10x)                                             1                    nothing: somebody has to act
 mail/b       held: operator, gap                                               1                    nothing: somebody has to act
 mail#17      too large: 2000 bytes, its receiver takes 1000  10s ago           3                    nothing: somebody has to act";
-        assert_eq!(table(&rows, &Present::at(1_000_000)).to_string(), expected);
+        assert_eq!(table(&rows, &LocalTime::at(1_000_000)).to_string(), expected);
     }
 }

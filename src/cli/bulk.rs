@@ -10,11 +10,11 @@ use seriatim::remote::Remote;
 
 use crate::cli::arguments::operate::BulkArguments;
 use crate::cli::confirm::confirm;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::limits;
-use crate::cli::operate::Act;
-use crate::cli::out::Out;
+use crate::cli::operate::OperatorCall;
+use crate::cli::out::Stdout;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;
 use crate::cli::word::counted;
@@ -26,14 +26,14 @@ const NOTHING_TO_DO: [&str; 5] = ["nothing_waits", "no_head", "not_held", "not_l
 pub(crate) struct Bulk<'a> {
     remote: Remote,
     queue: String,
-    act: Act<'a>,
+    act: OperatorCall<'a>,
     filter: WorkflowFilter,
     after: Option<String>,
 }
 
 /// What became of it, over all pages.
 #[derive(Default, Serialize)]
-struct Tally {
+struct BulkSummary {
     verb: &'static str,
     dry_run: bool,
     matched: u64,
@@ -53,7 +53,12 @@ struct Tally {
 }
 
 impl<'a> Bulk<'a> {
-    pub(crate) fn new(remote: Remote, queue: String, act: Act<'a>, arguments: BulkArguments) -> Bulk<'a> {
+    pub(crate) fn new(
+        remote: Remote,
+        queue: String,
+        act: OperatorCall<'a>,
+        arguments: BulkArguments,
+    ) -> Bulk<'a> {
         let BulkArguments { all: _, status, prefix, cause, hold_cause, error, after } = arguments;
         let says_which = !status.is_empty() || !cause.is_empty() || !hold_cause.is_empty();
         let status = if says_which { status } else { act.verb.of_many.to_vec() };
@@ -63,13 +68,13 @@ impl<'a> Bulk<'a> {
     }
 
     /// Counts, asks, and does it; true when none was refused.
-    pub(crate) async fn run(self) -> Result<bool, Failure> {
-        let out = Out::new(self.act.daemon.json);
+    pub(crate) async fn run(self) -> Result<bool, CliFailure> {
+        let out = Stdout::new(self.act.daemon.json);
         let dry_run = self.act.operator.dry_run;
         if !dry_run && !self.act.operator.yes {
             let would = self.all_pages(true, &out).await?;
             if would.after.is_some() {
-                return Err(Failure::Refused(
+                return Err(CliFailure::Refused(
                     "go on: interrupted while counting; nothing was changed".to_owned(),
                 ));
             }
@@ -86,18 +91,21 @@ impl<'a> Bulk<'a> {
             );
             confirm(self.act.operator, &question)?;
         }
-        let tally = self.all_pages(dry_run, &out).await?;
-        out.json(&tally)?;
-        out.say(tally.describe(self.act.verb.done))?;
-        match &tally.after {
-            Some(after) => Err(Failure::Refused(format!("go on: interrupted; go on with --after '{after}'"))),
-            None => Ok(tally.refused == 0),
+        let summary = self.all_pages(dry_run, &out).await?;
+        out.json(&summary)?;
+        out.say(summary.describe(self.act.verb.done))?;
+        match &summary.after {
+            Some(after) => {
+                Err(CliFailure::Refused(format!("go on: interrupted; go on with --after '{after}'")))
+            }
+            None => Ok(summary.refused == 0),
         }
     }
 
-    async fn all_pages(&self, dry_run: bool, out: &Out) -> Result<Tally, Failure> {
+    async fn all_pages(&self, dry_run: bool, out: &Stdout) -> Result<BulkSummary, CliFailure> {
         let progress = Progress::new("workflows");
-        let mut tally = Tally { verb: self.act.verb.verb.as_str(), dry_run, ..Tally::default() };
+        let mut summary =
+            BulkSummary { verb: self.act.verb.verb.as_str(), dry_run, ..BulkSummary::default() };
         let mut after = self.after.clone();
         let interrupt = Interrupt::listen();
         loop {
@@ -106,39 +114,39 @@ impl<'a> Bulk<'a> {
                 remark(format!(
                     "{} were done, and perhaps some after '{after}': look at those before you go on with --after \
                      '{after}'",
-                    tally.done
+                    summary.done
                 ));
             })?;
-            tally.add(&page);
+            summary.add(&page);
             // What would be refused is only told to who asked for it.
             let refused = page.refused.iter().filter(|refused| !is_idle(refused));
             for refused in refused.filter(|_| !dry_run || self.act.operator.dry_run) {
                 self.refuse(refused, out)?;
             }
-            progress.show(tally.matched);
+            progress.show(summary.matched);
             // A page that ends where it began would never end.
             if page.after.is_none() || page.after == after {
                 break;
             }
             after = page.after;
             if interrupt.came() {
-                tally.after = after;
+                summary.after = after;
                 break;
             }
         }
         progress.end();
-        Ok(tally)
+        Ok(summary)
     }
 
-    async fn page(&self, dry_run: bool, after: Option<String>) -> Result<BulkResponse, Failure> {
+    async fn page(&self, dry_run: bool, after: Option<String>) -> Result<BulkResponse, CliFailure> {
         let OperateRequest { reason, redrive, cause, .. } = self.act.operation.clone();
         let (verb, filter, limit) = (self.act.verb.verb, self.filter.clone(), Some(limits::BULK_PAGE));
         let bulk = BulkRequest { verb, filter, reason, redrive, cause, dry_run, after, limit };
         let done = self.remote.operate_on_all(&self.queue, &bulk).await;
-        done.map_err(Failure::to(format!("{} workflows of {}", self.act.verb.verb.as_str(), self.queue)))
+        done.map_err(CliFailure::to(format!("{} workflows of {}", self.act.verb.verb.as_str(), self.queue)))
     }
 
-    fn refuse(&self, refused: &RefusedWorkflow, out: &Out) -> Result<(), Failure> {
+    fn refuse(&self, refused: &RefusedWorkflow, out: &Stdout) -> Result<(), CliFailure> {
         let id = &refused.workflow_id;
         remark(format!("{}/{id}: {} ({})", self.queue, refused.error.detail, refused.error.code));
         out.json(refused)?;
@@ -151,7 +159,7 @@ fn is_idle(refused: &RefusedWorkflow) -> bool {
     NOTHING_TO_DO.contains(&refused.error.code.as_str())
 }
 
-impl Tally {
+impl BulkSummary {
     fn add(&mut self, page: &BulkResponse) {
         self.matched += page.matched;
         self.done += page.done;
@@ -168,7 +176,7 @@ impl Tally {
 
     fn describe(&self, done: &str) -> String {
         if self.dry_run {
-            let Tally { matched, done, refused, .. } = self;
+            let BulkSummary { matched, done, refused, .. } = self;
             let matched = if *matched == 1 { "1 matches".to_owned() } else { format!("{matched} match") };
             return format!(
                 "{matched}, {done} would be done{}, {refused} refused (a dry run: nothing was changed)",

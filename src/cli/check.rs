@@ -16,9 +16,9 @@ use seriatim::definition::LoadError;
 use seriatim::definition::ScheduleDefinition;
 
 use crate::cli::arguments::define::CheckArguments;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::failure::unless_cut_off;
-use crate::cli::out::Out;
+use crate::cli::out::Stdout;
 use crate::cli::out::printable;
 use crate::cli::out::write_line;
 
@@ -26,8 +26,8 @@ use crate::cli::out::write_line;
 const TICKS_SHOWN: usize = 5;
 
 /// Checks a folder; true when there is no mistake.
-pub(crate) fn run(arguments: &CheckArguments) -> Result<bool, Failure> {
-    let out = Out::new(arguments.json);
+pub(crate) fn run(arguments: &CheckArguments) -> Result<bool, CliFailure> {
+    let out = Stdout::new(arguments.json);
     match Definitions::load(&arguments.folder) {
         Ok(definitions) => {
             unless_cut_off(show(&out, &definitions))?;
@@ -42,12 +42,12 @@ pub(crate) fn run(arguments: &CheckArguments) -> Result<bool, Failure> {
 }
 
 /// Prints the JSON schema of a definition.
-pub(crate) fn schema() -> Result<bool, Failure> {
+pub(crate) fn schema() -> Result<bool, CliFailure> {
     write_line(Definition::schema().trim_ascii_end().as_bytes())?;
     Ok(true)
 }
 
-fn report(out: &Out, mistakes: &[Diagnostic]) -> Result<(), Failure> {
+fn report(out: &Stdout, mistakes: &[Diagnostic]) -> Result<(), CliFailure> {
     let colours = std::io::stdout().is_terminal();
     for mistake in mistakes {
         out.json(mistake)?;
@@ -59,7 +59,7 @@ fn report(out: &Out, mistakes: &[Diagnostic]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn show(out: &Out, definitions: &Definitions) -> Result<(), Failure> {
+fn show(out: &Stdout, definitions: &Definitions) -> Result<(), CliFailure> {
     let now = SystemClock::default().now();
     for definition in definitions.iter() {
         out.json(&as_json(definition, now))?;

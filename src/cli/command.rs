@@ -6,7 +6,7 @@ use clap::Parser;
 
 use crate::cli::arguments::demo::Demo;
 use crate::cli::arguments::verb::Arguments;
-use crate::cli::arguments::verb::Verb;
+use crate::cli::arguments::verb::CliCommand;
 use crate::cli::audit;
 use crate::cli::backup;
 use crate::cli::bench;
@@ -22,7 +22,7 @@ use crate::cli::dlq;
 use crate::cli::doctor;
 use crate::cli::export;
 use crate::cli::failure::BROKEN;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::gap;
 use crate::cli::operate;
 use crate::cli::out::remark;
@@ -56,46 +56,46 @@ pub(crate) fn run() -> ExitCode {
 }
 
 /// True when every promise was kept.
-fn run_verb(verb: Verb) -> Result<bool, Failure> {
+fn run_verb(verb: CliCommand) -> Result<bool, CliFailure> {
     match verb {
-        Verb::Run(arguments) => serve::run(&arguments),
-        Verb::Dev(arguments) => serve::dev(&arguments),
-        Verb::Send(arguments) => connect::run(send::run(arguments)),
-        Verb::Cancel(arguments) => connect::run(schedule::cancel(arguments)),
-        Verb::Reschedule(arguments) => connect::run(schedule::reschedule(arguments)),
-        Verb::Receive(arguments) => connect::run(receive::run(arguments)),
-        Verb::Settle(arguments) => connect::run(settle::run(arguments)),
-        Verb::Queues(arguments) => connect::run(queues::run(arguments)),
-        Verb::Topics(arguments) => connect::run(topics::run(arguments)),
-        Verb::Blocked(arguments) => connect::run(blocked::run(arguments)),
-        Verb::Show(arguments) => connect::run(show::run(arguments)),
-        Verb::Top(arguments) => connect::run(top::run(arguments)),
-        Verb::Tail(arguments) => connect::run(tail::run(arguments)),
-        Verb::Retry(arguments) => connect::run(operate::retry(arguments)),
-        Verb::Skip(arguments) => connect::run(operate::skip(arguments)),
-        Verb::Hold(arguments) => connect::run(operate::hold(arguments)),
-        Verb::Resume(arguments) => connect::run(operate::resume(arguments)),
-        Verb::Unlock(arguments) => connect::run(operate::unlock(arguments)),
-        Verb::Purge(arguments) => connect::run(operate::purge(arguments)),
-        Verb::Redrive(arguments) => connect::run(redrive::run(arguments)),
-        Verb::Dlq(arguments) => connect::run(dlq::run(arguments)),
-        Verb::Gap(arguments) => connect::run(gap::run(arguments)),
-        Verb::Cron(arguments) => connect::run(cron::run(arguments)),
-        Verb::Definitions(arguments) => connect::run(definitions::run(arguments)),
-        Verb::Audit(arguments) => connect::run(audit::run(arguments)),
-        Verb::Backup(arguments) => connect::run(backup::run(arguments)),
-        Verb::Export(arguments) => connect::run(export::export(arguments)),
-        Verb::Import(arguments) => connect::run(export::import(arguments)),
-        Verb::Doctor(arguments) => connect::run(doctor::run(arguments)),
-        Verb::Restore(arguments) => restore::run(&arguments),
-        Verb::Check(arguments) => check::run(&arguments),
-        Verb::Schema => check::schema(),
-        Verb::Completions(arguments) => completions::run(&arguments),
-        Verb::Demo(Demo::Git(arguments)) => Ok(demo_git::run(arguments)?),
-        Verb::Demo(Demo::GitEngine(arguments)) => Ok(demo_git::run_engine(&arguments)?),
-        Verb::Verify(arguments) => Ok(verify::run(&arguments)?),
-        Verb::Compact(arguments) => compact::run(&arguments),
-        Verb::Bench(arguments) => Ok(bench::run(&arguments)?),
-        Verb::BenchRun(arguments) => Ok(bench::run_one(&arguments)?),
+        CliCommand::Run(arguments) => serve::run(&arguments),
+        CliCommand::Dev(arguments) => serve::dev(&arguments),
+        CliCommand::Send(arguments) => connect::run(send::run(arguments)),
+        CliCommand::Cancel(arguments) => connect::run(schedule::cancel(arguments)),
+        CliCommand::Reschedule(arguments) => connect::run(schedule::reschedule(arguments)),
+        CliCommand::Receive(arguments) => connect::run(receive::run(arguments)),
+        CliCommand::Settle(arguments) => connect::run(settle::run(arguments)),
+        CliCommand::Queues(arguments) => connect::run(queues::run(arguments)),
+        CliCommand::Topics(arguments) => connect::run(topics::run(arguments)),
+        CliCommand::Blocked(arguments) => connect::run(blocked::run(arguments)),
+        CliCommand::Show(arguments) => connect::run(show::run(arguments)),
+        CliCommand::Top(arguments) => connect::run(top::run(arguments)),
+        CliCommand::Tail(arguments) => connect::run(tail::run(arguments)),
+        CliCommand::Retry(arguments) => connect::run(operate::retry(arguments)),
+        CliCommand::Skip(arguments) => connect::run(operate::skip(arguments)),
+        CliCommand::Hold(arguments) => connect::run(operate::hold(arguments)),
+        CliCommand::Resume(arguments) => connect::run(operate::resume(arguments)),
+        CliCommand::Unlock(arguments) => connect::run(operate::unlock(arguments)),
+        CliCommand::Purge(arguments) => connect::run(operate::purge(arguments)),
+        CliCommand::Redrive(arguments) => connect::run(redrive::run(arguments)),
+        CliCommand::Dlq(arguments) => connect::run(dlq::run(arguments)),
+        CliCommand::Gap(arguments) => connect::run(gap::run(arguments)),
+        CliCommand::Cron(arguments) => connect::run(cron::run(arguments)),
+        CliCommand::Definitions(arguments) => connect::run(definitions::run(arguments)),
+        CliCommand::Audit(arguments) => connect::run(audit::run(arguments)),
+        CliCommand::Backup(arguments) => connect::run(backup::run(arguments)),
+        CliCommand::Export(arguments) => connect::run(export::export(arguments)),
+        CliCommand::Import(arguments) => connect::run(export::import(arguments)),
+        CliCommand::Doctor(arguments) => connect::run(doctor::run(arguments)),
+        CliCommand::Restore(arguments) => restore::run(&arguments),
+        CliCommand::Check(arguments) => check::run(&arguments),
+        CliCommand::Schema => check::schema(),
+        CliCommand::Completions(arguments) => completions::run(&arguments),
+        CliCommand::Demo(Demo::Git(arguments)) => Ok(demo_git::run(arguments)?),
+        CliCommand::Demo(Demo::GitEngine(arguments)) => Ok(demo_git::run_engine(&arguments)?),
+        CliCommand::Verify(arguments) => Ok(verify::run(&arguments)?),
+        CliCommand::Compact(arguments) => compact::run(&arguments),
+        CliCommand::Bench(arguments) => Ok(bench::run(&arguments)?),
+        CliCommand::BenchRun(arguments) => Ok(bench::run_one(&arguments)?),
     }
 }

@@ -1,12 +1,12 @@
 //! `seriatim compact`: a closed file becomes as small as what it holds.
 
 use crate::cli::arguments::keep::CompactArguments;
-use crate::cli::failure::Failure;
-use crate::cli::out::Out;
+use crate::cli::failure::CliFailure;
+use crate::cli::out::Stdout;
 
 /// Compacts a file.
-pub(crate) fn run(arguments: &CompactArguments) -> Result<bool, Failure> {
-    let out = Out::new(arguments.json);
+pub(crate) fn run(arguments: &CompactArguments) -> Result<bool, CliFailure> {
+    let out = Stdout::new(arguments.json);
     let found = seriatim::store::compact(&arguments.file)?;
     out.json(&found)?;
     let (before, after) = (kib(found.bytes_before), kib(found.bytes_after));

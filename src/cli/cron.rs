@@ -2,18 +2,18 @@
 
 use crate::cli::arguments::look::CronArguments;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
-use crate::cli::moment::Present;
-use crate::cli::out::Out;
-use crate::cli::table::Table;
+use crate::cli::failure::CliFailure;
+use crate::cli::moment::LocalTime;
+use crate::cli::out::Stdout;
+use crate::cli::table::TextTable;
 
 /// Prints every schedule with its next ticks.
-pub(crate) async fn run(arguments: CronArguments) -> Result<bool, Failure> {
+pub(crate) async fn run(arguments: CronArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Out::new(arguments.daemon.json);
-    let schedules = remote.schedules().await.map_err(Failure::to("list the schedules"))?;
-    let present = Present::here();
-    let mut table = Table::new(&["queue", "schedule", "cron", "zone", "last", "next", "after that"]);
+    let out = Stdout::new(arguments.daemon.json);
+    let schedules = remote.schedules().await.map_err(CliFailure::to("list the schedules"))?;
+    let present = LocalTime::here();
+    let mut table = TextTable::new(&["queue", "schedule", "cron", "zone", "last", "next", "after that"]);
     let is_meant = |queue: &str| arguments.queue.as_deref().is_none_or(|meant| meant == queue);
     for schedule in schedules.into_iter().filter(|schedule| is_meant(&schedule.queue)) {
         out.json(&schedule)?;

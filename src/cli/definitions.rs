@@ -7,19 +7,19 @@ use seriatim::api::views::SourceView;
 use crate::cli::arguments::look::DefinitionsArguments;
 use crate::cli::arguments::look::DefinitionsVerb;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
-use crate::cli::moment::Present;
-use crate::cli::out::Out;
-use crate::cli::table::Table;
+use crate::cli::failure::CliFailure;
+use crate::cli::moment::LocalTime;
+use crate::cli::out::Stdout;
+use crate::cli::table::TextTable;
 use crate::cli::word::word;
 
 /// Lists definitions, loads them again, pauses or resumes the handlers of a queue; false when a file is wrong.
-pub(crate) async fn run(arguments: DefinitionsArguments) -> Result<bool, Failure> {
+pub(crate) async fn run(arguments: DefinitionsArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Out::new(arguments.daemon.json);
+    let out = Stdout::new(arguments.daemon.json);
     match arguments.what.unwrap_or(DefinitionsVerb::List) {
         DefinitionsVerb::List => {
-            let page = remote.definitions().await.map_err(Failure::to("list the definitions"))?;
+            let page = remote.definitions().await.map_err(CliFailure::to("list the definitions"))?;
             let is_good = print(&page.definitions, &out)?;
             let Some(problem) = &page.problem else { return Ok(is_good) };
             out.json(&json!({ "problem": problem }))?;
@@ -27,18 +27,18 @@ pub(crate) async fn run(arguments: DefinitionsArguments) -> Result<bool, Failure
             Ok(false)
         }
         DefinitionsVerb::Reload => {
-            let definitions = remote.reload().await.map_err(Failure::to("load the definitions again"))?;
+            let definitions = remote.reload().await.map_err(CliFailure::to("load the definitions again"))?;
             out.say("the definitions are loaded again")?;
             print(&definitions, &out)
         }
         DefinitionsVerb::Pause { queue } => {
-            remote.pause(&queue).await.map_err(Failure::to(format!("pause {queue}")))?;
+            remote.pause(&queue).await.map_err(CliFailure::to(format!("pause {queue}")))?;
             out.json(&json!({ "queue": queue, "paused": true }))?;
             out.say(format!("{queue}: its handlers take no further messages"))?;
             Ok(true)
         }
         DefinitionsVerb::Resume { queue } => {
-            remote.unpause(&queue).await.map_err(Failure::to(format!("resume {queue}")))?;
+            remote.unpause(&queue).await.map_err(CliFailure::to(format!("resume {queue}")))?;
             out.json(&json!({ "queue": queue, "paused": false }))?;
             out.say(format!("{queue}: its handlers go on"))?;
             Ok(true)
@@ -46,9 +46,9 @@ pub(crate) async fn run(arguments: DefinitionsArguments) -> Result<bool, Failure
     }
 }
 
-fn print(definitions: &[DefinitionView], out: &Out) -> Result<bool, Failure> {
-    let present = Present::here();
-    let mut table = Table::new(&["queue", "file", "handlers", ">schedules", "loaded", "", "problem"]);
+fn print(definitions: &[DefinitionView], out: &Stdout) -> Result<bool, CliFailure> {
+    let present = LocalTime::here();
+    let mut table = TextTable::new(&["queue", "file", "handlers", ">schedules", "loaded", "", "problem"]);
     for definition in definitions {
         out.json(definition)?;
         table.row([

@@ -5,8 +5,8 @@ use crate::cli::arguments::demo::GitEngineArguments;
 use crate::cli::arguments::demo::Mode;
 use crate::demo::replay::EnginePlan;
 use crate::demo::replay::Handling;
-use crate::demo::replay::Plan;
 use crate::demo::replay::ReplayError;
+use crate::demo::replay::ReplayPlan;
 use crate::demo::replay::replay;
 use crate::demo::replay::run_engine_process;
 
@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: GitArguments) -> Result<bool, ReplayError> {
         (_, true) => Mode::RetryAtBack,
         _ => Mode::Ordered,
     };
-    replay(&Plan {
+    replay(&ReplayPlan {
         repository: arguments.repository,
         failures: arguments.failures,
         crashes: arguments.crashes,

@@ -12,17 +12,17 @@ use crate::cli::arguments::operate::DlqArguments;
 use crate::cli::arguments::operate::DlqListArguments;
 use crate::cli::arguments::operate::DlqVerb;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::limits;
-use crate::cli::moment::Present;
-use crate::cli::out::Out;
+use crate::cli::moment::LocalTime;
+use crate::cli::out::Stdout;
 use crate::cli::out::shortened;
 use crate::cli::purge;
 use crate::cli::queues;
-use crate::cli::table::Table;
+use crate::cli::table::TextTable;
 
 /// Lists or purges dead letters.
-pub(crate) async fn run(arguments: DlqArguments) -> Result<bool, Failure> {
+pub(crate) async fn run(arguments: DlqArguments) -> Result<bool, CliFailure> {
     match arguments.what {
         None => list(arguments.list, &arguments.daemon).await,
         Some(DlqVerb::Purge { queue, reason, operator }) => {
@@ -31,9 +31,9 @@ pub(crate) async fn run(arguments: DlqArguments) -> Result<bool, Failure> {
     }
 }
 
-async fn list(list: DlqListArguments, daemon: &DaemonArguments) -> Result<bool, Failure> {
+async fn list(list: DlqListArguments, daemon: &DaemonArguments) -> Result<bool, CliFailure> {
     let remote = connect(daemon)?;
-    let out = Out::new(daemon.json);
+    let out = Stdout::new(daemon.json);
     let queues = match list.queue {
         Some(queue) => vec![queue],
         None => {
@@ -43,8 +43,8 @@ async fn list(list: DlqListArguments, daemon: &DaemonArguments) -> Result<bool, 
         }
     };
     let mut listing =
-        if list.each { Listing::Each(Table::new(EACH)) } else { Listing::Reasons(BTreeMap::new()) };
-    let present = Present::here();
+        if list.each { Listing::Each(TextTable::new(EACH)) } else { Listing::Reasons(BTreeMap::new()) };
+    let present = LocalTime::here();
     for queue in &queues {
         let mut dead_letters = DeadLetters::new(&remote, queue, None);
         while let Some(page) = dead_letters.next().await? {
@@ -70,13 +70,13 @@ const EACH: &[&str] = &["message", "workflow", "reason", ">handed out", "dead-le
 
 /// What is printed of dead letters.
 enum Listing {
-    Each(Table),
-    Reasons(BTreeMap<(String, String), Reason>),
+    Each(TextTable),
+    Reasons(BTreeMap<(String, String), ReasonGroup>),
 }
 
 /// Dead letters of a queue with one reason.
 #[derive(Serialize)]
-struct Reason {
+struct ReasonGroup {
     queue: String,
     reason: String,
     count: u64,
@@ -90,9 +90,9 @@ impl Listing {
         &mut self,
         queue: &str,
         dead_letter: &DeadLetterEntry,
-        present: &Present,
-        out: &Out,
-    ) -> Result<(), Failure> {
+        present: &LocalTime,
+        out: &Stdout,
+    ) -> Result<(), CliFailure> {
         match self {
             Listing::Each(table) => {
                 out.json(dead_letter)?;
@@ -108,7 +108,7 @@ impl Listing {
             Listing::Reasons(reasons) => {
                 let reason = reasons
                     .entry((queue.to_owned(), dead_letter.dead_letter.reason.clone()))
-                    .or_insert(Reason {
+                    .or_insert(ReasonGroup {
                         queue: queue.to_owned(),
                         reason: dead_letter.dead_letter.reason.clone(),
                         count: 0,
@@ -122,11 +122,11 @@ impl Listing {
         Ok(())
     }
 
-    fn print(self, present: &Present, out: &Out) -> Result<(), Failure> {
+    fn print(self, present: &LocalTime, out: &Stdout) -> Result<(), CliFailure> {
         let table = match self {
             Listing::Each(table) => table,
             Listing::Reasons(reasons) => {
-                let mut table = Table::new(&["queue", "reason", ">count", ">first", "newest"]);
+                let mut table = TextTable::new(&["queue", "reason", ">count", ">first", "newest"]);
                 for reason in reasons.into_values() {
                     out.json(&reason)?;
                     let newest = present.age(reason.newest_at);
@@ -159,13 +159,13 @@ impl<'a> DeadLetters<'a> {
     }
 
     /// The next page; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<Vec<DeadLetterEntry>>, Failure> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<DeadLetterEntry>>, CliFailure> {
         if self.is_over {
             return Ok(None);
         }
         let page =
             self.remote.dead_letters(self.queue, self.reason, self.after.as_deref(), limits::PAGE).await;
-        let page = page.map_err(Failure::to(format!("list the dead letters of {}", self.queue)))?;
+        let page = page.map_err(CliFailure::to(format!("list the dead letters of {}", self.queue)))?;
         // A page that ends where it began would never end.
         self.is_over = page.after.is_none() || page.after == self.after;
         self.after = page.after;

@@ -9,19 +9,19 @@ use seriatim::remote::RemoteError;
 
 use crate::cli::arguments::look::DoctorArguments;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::failure::unless_cut_off;
 use crate::cli::limits;
-use crate::cli::moment::Present;
+use crate::cli::moment::LocalTime;
 use crate::cli::moment::span;
-use crate::cli::out::Out;
+use crate::cli::out::Stdout;
 use crate::cli::out::printable;
 use crate::cli::queues;
 
 /// How a check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Verdict {
+enum CheckResult {
     Ok,
     Warn,
     Fail,
@@ -31,7 +31,7 @@ enum Verdict {
 #[derive(Debug, Serialize)]
 struct Finding {
     check: &'static str,
-    verdict: Verdict,
+    verdict: CheckResult,
     found: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
@@ -39,22 +39,22 @@ struct Finding {
 
 impl Finding {
     fn ok(check: &'static str, found: impl Into<String>) -> Finding {
-        Finding { check, verdict: Verdict::Ok, found: found.into(), remedy: None }
+        Finding { check, verdict: CheckResult::Ok, found: found.into(), remedy: None }
     }
 
     fn warn(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Finding {
-        Finding { check, verdict: Verdict::Warn, found: found.into(), remedy: Some(remedy.into()) }
+        Finding { check, verdict: CheckResult::Warn, found: found.into(), remedy: Some(remedy.into()) }
     }
 
     fn fail(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Finding {
-        Finding { verdict: Verdict::Fail, ..Finding::warn(check, found, remedy) }
+        Finding { verdict: CheckResult::Fail, ..Finding::warn(check, found, remedy) }
     }
 
     fn describe(&self) -> String {
         let verdict = match self.verdict {
-            Verdict::Ok => "ok  ",
-            Verdict::Warn => "WARN",
-            Verdict::Fail => "FAIL",
+            CheckResult::Ok => "ok  ",
+            CheckResult::Warn => "WARN",
+            CheckResult::Fail => "FAIL",
         };
         let remedy = self.remedy.as_deref().map(|remedy| format!(" -> {remedy}")).unwrap_or_default();
         printable(&format!("{verdict} {}: {}{remedy}", self.check, self.found))
@@ -62,19 +62,19 @@ impl Finding {
 }
 
 /// Checks a daemon; true when nothing has failed.
-pub(crate) async fn run(arguments: DoctorArguments) -> Result<bool, Failure> {
+pub(crate) async fn run(arguments: DoctorArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Out::new(arguments.daemon.json);
+    let out = Stdout::new(arguments.daemon.json);
     let status = remote.status().await;
     if let Err(error @ (RemoteError::Unreachable { .. } | RemoteError::Malformed { .. })) = status {
         say(&out, &Finding::fail("reachable", error.to_string(), "start it, or say where it is with --url"))?;
-        return Err(Failure::to("check the daemon")(error));
+        return Err(CliFailure::to("check the daemon")(error));
     }
     let mut findings = match &status {
-        Ok(status) => of_status(&remote, status, &Present::here()),
+        Ok(status) => of_status(&remote, status, &LocalTime::here()),
         Err(error) => vec![
             Finding::ok("reachable", remote.url()),
-            Finding { verdict: Verdict::Fail, ..unknown("status", error) },
+            Finding { verdict: CheckResult::Fail, ..unknown("status", error) },
         ],
     };
     findings.push(ready(&remote).await);
@@ -83,7 +83,7 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<bool, Failure> {
     findings.push(blocked(&remote).await);
     findings.push(dead_letters(&remote).await);
     unless_cut_off(findings.iter().try_for_each(|finding| say(&out, finding)))?;
-    Ok(findings.iter().all(|finding| finding.verdict != Verdict::Fail))
+    Ok(findings.iter().all(|finding| finding.verdict != CheckResult::Fail))
 }
 
 /// A check that the daemon did not answer, and what helps: only a refusal of the key is mended by another key.
@@ -100,12 +100,12 @@ fn unknown(check: &'static str, error: &RemoteError) -> Finding {
     }
 }
 
-fn say(out: &Out, finding: &Finding) -> Result<(), Failure> {
+fn say(out: &Stdout, finding: &Finding) -> Result<(), CliFailure> {
     out.json(finding)?;
     Ok(out.say(finding.describe())?)
 }
 
-fn of_status(remote: &Remote, status: &StatusView, present: &Present) -> Vec<Finding> {
+fn of_status(remote: &Remote, status: &StatusView, present: &LocalTime) -> Vec<Finding> {
     let own = env!("CARGO_PKG_VERSION");
     let version = match status.version == own {
         true => Finding::ok("version", own),
@@ -135,7 +135,7 @@ fn of_status(remote: &Remote, status: &StatusView, present: &Present) -> Vec<Fin
     findings
 }
 
-fn clock_step(step: &ClockStepView, present: &Present) -> Finding {
+fn clock_step(step: &ClockStepView, present: &LocalTime) -> Finding {
     let (expected, shown) = (step.expected.0, step.shown.0);
     let (direction, size) = match shown > expected {
         true => ("forward", shown.since(expected)),
@@ -157,7 +157,7 @@ fn clock_step(step: &ClockStepView, present: &Present) -> Finding {
 
 async fn clock(remote: &Remote) -> Option<Finding> {
     let now = remote.clock().await.ok()??;
-    Some(match Present::here().apart(now) {
+    Some(match LocalTime::here().apart(now) {
         apart if apart <= limits::CLOCKS_APART => Finding::ok("clock", "as ours, to a few seconds"),
         apart => Finding::warn(
             "clock",
@@ -186,7 +186,7 @@ async fn dead_letters(remote: &Remote) -> Finding {
             0 => Finding::ok("dead letters", "none"),
             dead_letters => Finding::warn("dead letters", dead_letters.to_string(), "seriatim dlq"),
         },
-        Err(Failure::Remote { error, .. }) => unknown("dead letters", &error),
+        Err(CliFailure::Remote { error, .. }) => unknown("dead letters", &error),
         Err(failure) => Finding::warn("dead letters", failure.to_string(), "see the daemon's log"),
     }
 }

@@ -18,19 +18,19 @@ use seriatim::api::views::MessageWord;
 use crate::cli::arguments::keep::ExportArguments;
 use crate::cli::arguments::keep::ImportArguments;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
-use crate::cli::feed::Feed;
+use crate::cli::failure::CliFailure;
+use crate::cli::feed::LineFeed;
 use crate::cli::feed::why_unread;
 use crate::cli::import_source::import_source;
 use crate::cli::limits;
-use crate::cli::out::Out;
+use crate::cli::out::Stdout;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;
 use crate::cli::word::counted;
 
 /// Writes every stored message of a queue, in order of number. Nothing is taken: messages that come or go meanwhile may
 /// or may not be among them.
-pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, Failure> {
+pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
     let mut output: Box<dyn Write> = match &arguments.output {
         None => Box::new(BufWriter::new(io::stdout())),
@@ -45,7 +45,7 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, Failure> 
     let (mut from, mut count) = (arguments.from, 0);
     loop {
         let page = remote.messages(&arguments.queue, from, limits::EXPORT_PAGE).await;
-        let page = page.map_err(Failure::to(format!("export {}", arguments.queue)));
+        let page = page.map_err(CliFailure::to(format!("export {}", arguments.queue)));
         let page = page.inspect_err(|_| remark(format!("go on with --from {from}")))?;
         for message in &page.messages {
             if arguments.no_dead_letters && message.status == MessageWord::DeadLettered {
@@ -64,42 +64,42 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, Failure> 
     output.flush()?;
     progress.end();
     if arguments.output.is_some() {
-        Out::new(arguments.daemon.json).say(format!("{} exported", counted(count, "message")))?;
+        Stdout::new(arguments.daemon.json).say(format!("{} exported", counted(count, "message")))?;
     }
     Ok(true)
 }
 
 /// Sends the messages of an export.
-pub(crate) async fn import(arguments: ImportArguments) -> Result<bool, Failure> {
+pub(crate) async fn import(arguments: ImportArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Out::new(arguments.daemon.json);
+    let out = Stdout::new(arguments.daemon.json);
     if let Some(folder) = &arguments.source {
         let (queue, from_line) = (arguments.queue, arguments.feed.from_line);
-        return import_source(folder, Feed { remote, queue, from_line, out }).await;
+        return import_source(folder, LineFeed { remote, queue, from_line, out }).await;
     }
     let input: Box<dyn Read + Send> = match &arguments.file {
         None => Box::new(io::stdin()),
         Some(path) => {
             let file = File::open(path);
             let file =
-                file.map_err(|error| Failure::Argument(format!("open {}: {error}", path.display())))?;
+                file.map_err(|error| CliFailure::Argument(format!("open {}: {error}", path.display())))?;
             Box::new(file)
         }
     };
     // Who may only send may not ask; the order then has to say itself that a message is the first.
     let order = remote.queue(&arguments.queue).await.ok().and_then(|queue| queue.options.order);
-    let reading = Reading {
+    let reading = ExportReader {
         revives: arguments.revive_dead_letters,
         in_after_order: order == Some(OrderWord::After),
         now: SystemClock::default().now(),
     };
-    let feed = Feed { remote, queue: arguments.queue, from_line: arguments.feed.from_line, out };
+    let feed = LineFeed { remote, queue: arguments.queue, from_line: arguments.feed.from_line, out };
     feed.run(input, &|line| read(line, reading)).await
 }
 
 /// How lines of an export are read.
 #[derive(Clone, Copy, Default)]
-struct Reading {
+struct ExportReader {
     /// Dead letters are sent like the others.
     revives: bool,
     /// A message of a workflow that names no predecessor is the first.
@@ -111,7 +111,7 @@ struct Reading {
 /// A line of an export as a message to send: in its workflow and position, under its message ID. A scheduled message
 /// stays scheduled, and one that expires does so at its instant; one that has expired is left out. Locks, counts and
 /// attempts stay behind.
-fn read(line: &[u8], reading: Reading) -> Result<Option<SendEnvelope>, String> {
+fn read(line: &[u8], reading: ExportReader) -> Result<Option<SendEnvelope>, String> {
     let message: MessageEnvelope = serde_json::from_slice(line).map_err(|error| why_unread(&error))?;
     if message.status == MessageWord::DeadLettered && !reading.revives {
         return Ok(None);
@@ -158,14 +158,14 @@ mod tests {
 
     #[test]
     fn an_exported_message_goes_back_to_its_workflow_and_position() {
-        let revives = Reading { revives: true, ..Reading::default() };
+        let revives = ExportReader { revives: true, ..ExportReader::default() };
         let message = read(LINE, revives).unwrap().unwrap();
         assert_eq!((message.workflow_id.as_deref(), message.position), (Some("order-17"), Some(3)));
         assert_eq!((message.message_id.as_deref(), message.properties.len()), (Some("m"), 1));
         assert_eq!(message.body.unwrap().get(), r#"{"a":1.10}"#);
         assert!(!message.first);
-        assert!(read(LINE, Reading { in_after_order: true, ..revives }).unwrap().unwrap().first);
-        assert!(read(LINE, Reading::default()).unwrap().is_none(), "a dead letter stays one");
+        assert!(read(LINE, ExportReader { in_after_order: true, ..revives }).unwrap().unwrap().first);
+        assert!(read(LINE, ExportReader::default()).unwrap().is_none(), "a dead letter stays one");
     }
 
     #[test]
@@ -173,7 +173,7 @@ mod tests {
         let line =
             br#"{"queue":"orders","sequence_number":7,"accepted_at":1,"status":"ready","delivery_count":0,
             "attempts":[],"expires_at":5000,"body":1}"#;
-        let at = |millis| Reading { now: Timestamp::from_millis(millis), ..Reading::default() };
+        let at = |millis| ExportReader { now: Timestamp::from_millis(millis), ..ExportReader::default() };
         let message = read(line, at(2_000)).unwrap().unwrap();
         assert_eq!(message.time_to_live, Some(WireDuration(Duration::from_secs(3))));
         assert!(read(line, at(5_000)).unwrap().is_none(), "it has expired meanwhile");
@@ -181,6 +181,6 @@ mod tests {
 
     #[test]
     fn what_is_no_message_says_why() {
-        assert!(read(b"{", Reading::default()).unwrap_err().contains("it ends too early"));
+        assert!(read(b"{", ExportReader::default()).unwrap_err().contains("it ends too early"));
     }
 }

@@ -23,7 +23,7 @@ const TROUBLE_STATUS: u16 = 500;
 
 /// Why a verb failed.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum CliFailure {
     /// An argument is wrong in a way that only shows when it is used.
     Argument(String),
     /// Something was not done, and why.
@@ -36,37 +36,37 @@ pub(crate) enum Failure {
     Other(Box<dyn Error>),
 }
 
-impl Failure {
+impl CliFailure {
     /// Makes a failure of a call, with what it was about.
-    pub(crate) fn to(what: impl Into<String>) -> impl FnOnce(RemoteError) -> Failure {
+    pub(crate) fn to(what: impl Into<String>) -> impl FnOnce(RemoteError) -> CliFailure {
         let what = what.into();
-        |error| Failure::Remote { what, error }
+        |error| CliFailure::Remote { what, error }
     }
 
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Failure::Argument(_) => MISUSED,
-            Failure::Refused(_) => BROKEN,
-            Failure::Fault(_) => FAILED,
-            Failure::Remote { error: RemoteError::Misuse(_), .. } => MISUSED,
-            Failure::Remote { error, .. } => match error.problem() {
+            CliFailure::Argument(_) => MISUSED,
+            CliFailure::Refused(_) => BROKEN,
+            CliFailure::Fault(_) => FAILED,
+            CliFailure::Remote { error: RemoteError::Misuse(_), .. } => MISUSED,
+            CliFailure::Remote { error, .. } => match error.problem() {
                 Some(problem) if problem.status < TROUBLE_STATUS => BROKEN,
                 _ => CANNOT_RUN,
             },
-            Failure::Other(error) if error.is::<Misuse>() => MISUSED,
-            Failure::Other(_) => CANNOT_RUN,
+            CliFailure::Other(error) if error.is::<Misuse>() => MISUSED,
+            CliFailure::Other(_) => CANNOT_RUN,
         }
     }
 
     /// Whether whoever reads our output has stopped reading: nothing to complain about.
     pub(crate) fn is_broken_pipe(&self) -> bool {
-        let Failure::Other(error) = self else { return false };
+        let CliFailure::Other(error) = self else { return false };
         error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 
 /// Forgives that whoever reads our output has stopped reading: what was found is said by the exit code all the same.
-pub(crate) fn unless_cut_off(printed: Result<(), Failure>) -> Result<(), Failure> {
+pub(crate) fn unless_cut_off(printed: Result<(), CliFailure>) -> Result<(), CliFailure> {
     printed.or_else(|failure| if failure.is_broken_pipe() { Ok(()) } else { Err(failure) })
 }
 
@@ -79,28 +79,30 @@ fn without_verb<'a>(what: &str, why: &'a str) -> &'a str {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CliFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Argument(what) | Failure::Refused(what) => write!(f, "cannot {what}"),
-            Failure::Remote { what, error } => match error.problem() {
+            CliFailure::Argument(what) | CliFailure::Refused(what) => write!(f, "cannot {what}"),
+            CliFailure::Remote { what, error } => match error.problem() {
                 Some(problem) => {
                     let why = without_verb(what, without_place(&problem.detail));
                     write!(f, "cannot {what}: {why} ({})", problem.code)
                 }
                 None => error.fmt(f),
             },
-            Failure::Fault(fault) => write!(f, "the engine has stopped: {fault}"),
-            Failure::Other(error) if error.is::<Misuse>() => write!(f, "cannot use the arguments: {error}"),
-            Failure::Other(error) if error.is::<io::Error>() => write!(f, "cannot use a file: {error}"),
-            Failure::Other(error) => error.fmt(f),
+            CliFailure::Fault(fault) => write!(f, "the engine has stopped: {fault}"),
+            CliFailure::Other(error) if error.is::<Misuse>() => {
+                write!(f, "cannot use the arguments: {error}")
+            }
+            CliFailure::Other(error) if error.is::<io::Error>() => write!(f, "cannot use a file: {error}"),
+            CliFailure::Other(error) => error.fmt(f),
         }
     }
 }
 
-impl<E: Error + 'static> From<E> for Failure {
-    fn from(error: E) -> Failure {
-        Failure::Other(Box::new(error))
+impl<E: Error + 'static> From<E> for CliFailure {
+    fn from(error: E) -> CliFailure {
+        CliFailure::Other(Box::new(error))
     }
 }
 
@@ -119,28 +121,28 @@ mod tests {
 
     use super::*;
 
-    fn refused(code: &str) -> Failure {
+    fn refused(code: &str) -> CliFailure {
         let problem = Problem::new(code, "cannot skip: the workflow has no message at its head");
-        Failure::to("skip orders/4711")(RemoteError::Problem(Box::new(problem)))
+        CliFailure::to("skip orders/4711")(RemoteError::Problem(Box::new(problem)))
     }
 
     #[test]
     fn a_refusal_has_another_exit_code_than_trouble() {
         assert_eq!(refused("no_head").exit_code(), BROKEN);
         assert_eq!(refused("stopped").exit_code(), CANNOT_RUN);
-        assert_eq!(Failure::from(Misuse::new("url", "is none")).exit_code(), MISUSED);
+        assert_eq!(CliFailure::from(Misuse::new("url", "is none")).exit_code(), MISUSED);
         let error = RemoteError::Unreachable { url: "http://a".to_owned(), detail: "refused".to_owned() };
-        assert_eq!(Failure::to("a")(error).exit_code(), CANNOT_RUN);
+        assert_eq!(CliFailure::to("a")(error).exit_code(), CANNOT_RUN);
     }
 
     #[test]
     fn what_failed_is_a_sentence_of_its_own() {
-        let misuse = Failure::from(Misuse::new("url", "is none"));
+        let misuse = CliFailure::from(Misuse::new("url", "is none"));
         assert_eq!(misuse.to_string(), "cannot use the arguments: url is none");
-        let missing = Failure::from(io::Error::other("there is none"));
+        let missing = CliFailure::from(io::Error::other("there is none"));
         assert_eq!(missing.to_string(), "cannot use a file: there is none");
         let daemon = DaemonError::from(seriatim::Error::from(Misuse::new("secret", "is not set")));
-        assert_eq!(Failure::from(daemon).to_string(), "cannot run the daemon: secret is not set");
+        assert_eq!(CliFailure::from(daemon).to_string(), "cannot run the daemon: secret is not set");
     }
 
     #[test]

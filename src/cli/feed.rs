@@ -14,13 +14,13 @@ use seriatim::remote::Remote;
 use seriatim::remote::RemoteError;
 use tokio::time::timeout;
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::failure::without_place;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::limits;
 use crate::cli::lines::InputLine;
 use crate::cli::lines::InputLines;
-use crate::cli::out::Out;
+use crate::cli::out::Stdout;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;
 use crate::cli::word::counted;
@@ -29,17 +29,17 @@ use crate::cli::word::counted;
 pub(crate) type ReadLine<'r> = dyn Fn(&[u8]) -> Result<Option<SendEnvelope>, String> + 'r;
 
 /// Where lines are sent.
-pub(crate) struct Feed {
+pub(crate) struct LineFeed {
     pub(crate) remote: Remote,
     pub(crate) queue: String,
     /// Lines before it were sent by an earlier run.
     pub(crate) from_line: u64,
-    pub(crate) out: Out,
+    pub(crate) out: Stdout,
 }
 
 /// What became of the lines.
 #[derive(Default, Serialize)]
-struct Tally {
+struct FeedSummary {
     lines: u64,
     accepted: u64,
     duplicate: u64,
@@ -51,52 +51,52 @@ struct Tally {
 
 /// Messages that are sent in one request, with the numbers of their lines.
 #[derive(Default)]
-struct Batch {
+struct SendBatch {
     numbers: Vec<u64>,
     messages: Vec<SendEnvelope>,
 }
 
-impl Feed {
+impl LineFeed {
     /// Sends every line; true when none was refused.
     pub(crate) async fn run(
         &self,
         input: Box<dyn Read + Send>,
         read: &ReadLine<'_>,
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, CliFailure> {
         let mut lines = InputLines::read(input)?;
         let progress = Progress::new("lines");
-        let mut tally = Tally::default();
+        let mut summary = FeedSummary::default();
         let interrupt = Interrupt::listen();
         loop {
             let chunk = tokio::select! {
                 chunk = lines.next() => chunk,
                 () = interrupt.wait() => {
                     progress.end();
-                    return Err(self.stopped(&tally));
+                    return Err(self.stopped(&summary));
                 }
             };
             let Some(chunk) = chunk else { break };
-            let mut batch = Batch::default();
+            let mut batch = SendBatch::default();
             for line in chunk? {
-                self.add(&mut batch, line, read, &mut tally)?;
+                self.add(&mut batch, line, read, &mut summary)?;
             }
-            self.send(&batch, &interrupt, &mut tally).await?;
-            progress.show(tally.lines);
+            self.send(&batch, &interrupt, &mut summary).await?;
+            progress.show(summary.lines);
         }
         progress.end();
-        self.out.json(&tally)?;
-        self.out.say(tally.describe())?;
-        Ok(tally.refused == 0)
+        self.out.json(&summary)?;
+        self.out.say(summary.describe())?;
+        Ok(summary.refused == 0)
     }
 
     fn add(
         &self,
-        batch: &mut Batch,
+        batch: &mut SendBatch,
         line: InputLine,
         read: &ReadLine<'_>,
-        tally: &mut Tally,
-    ) -> Result<(), Failure> {
-        tally.lines += 1;
+        summary: &mut FeedSummary,
+    ) -> Result<(), CliFailure> {
+        summary.lines += 1;
         if line.number < self.from_line || line.bytes.trim_ascii().is_empty() {
             return Ok(());
         }
@@ -105,31 +105,36 @@ impl Feed {
                 batch.numbers.push(line.number);
                 batch.messages.push(message);
             }
-            Ok(None) => tally.left_out += 1,
-            Err(detail) => self.refuse(line.number, &Problem::new("malformed", detail), tally)?,
+            Ok(None) => summary.left_out += 1,
+            Err(detail) => self.refuse(line.number, &Problem::new("malformed", detail), summary)?,
         }
         Ok(())
     }
 
-    async fn send(&self, batch: &Batch, interrupt: &Interrupt, tally: &mut Tally) -> Result<(), Failure> {
+    async fn send(
+        &self,
+        batch: &SendBatch,
+        interrupt: &Interrupt,
+        summary: &mut FeedSummary,
+    ) -> Result<(), CliFailure> {
         let (Some(first), Some(last)) = (batch.numbers.first(), batch.numbers.last()) else { return Ok(()) };
         let answers = self.send_with_retries(batch, interrupt).await.map_err(|error| match error.problem() {
-            Some(_) => Failure::to(format!("send lines {first} to {last}"))(error),
+            Some(_) => CliFailure::to(format!("send lines {first} to {last}"))(error),
             None => {
                 remark(format!(
                     "whether lines {first} to {last} were taken is not known; go on with --from-line {first}: messages \
                      with an ID or a position are not stored twice"
                 ));
-                Failure::to("send")(error)
+                CliFailure::to("send")(error)
             }
         })?;
         for (number, answer) in batch.numbers.iter().zip(answers) {
             match answer.map(|receipt| receipt.status) {
-                Ok(ReceiptStatus::Accepted) => tally.accepted += 1,
-                Ok(ReceiptStatus::Duplicate) => tally.duplicate += 1,
-                Ok(ReceiptStatus::AlreadySettled) => tally.already_settled += 1,
-                Ok(ReceiptStatus::DeadLettered) => tally.dead_lettered += 1,
-                Err(problem) => self.refuse(*number, &problem, tally)?,
+                Ok(ReceiptStatus::Accepted) => summary.accepted += 1,
+                Ok(ReceiptStatus::Duplicate) => summary.duplicate += 1,
+                Ok(ReceiptStatus::AlreadySettled) => summary.already_settled += 1,
+                Ok(ReceiptStatus::DeadLettered) => summary.dead_lettered += 1,
+                Err(problem) => self.refuse(*number, &problem, summary)?,
             }
         }
         Ok(())
@@ -138,7 +143,7 @@ impl Feed {
     /// Sends a batch; what the daemon has no room for is sent again, in its order, when it says so.
     async fn send_with_retries(
         &self,
-        batch: &Batch,
+        batch: &SendBatch,
         interrupt: &Interrupt,
     ) -> Result<BatchAnswers, RemoteError> {
         let mut answers = self.send_once(batch.messages.clone()).await?;
@@ -176,18 +181,18 @@ impl Feed {
         }
     }
 
-    fn refuse(&self, number: u64, problem: &Problem, tally: &mut Tally) -> Result<(), Failure> {
-        tally.refused += 1;
+    fn refuse(&self, number: u64, problem: &Problem, summary: &mut FeedSummary) -> Result<(), CliFailure> {
+        summary.refused += 1;
         remark(format!("line {number}: {} ({})", without_place(&problem.detail), problem.code));
         self.out.json(&json!({ "line": number, "error": problem }))?;
         Ok(())
     }
 
-    fn stopped(&self, tally: &Tally) -> Failure {
-        Failure::Refused(format!(
+    fn stopped(&self, summary: &FeedSummary) -> CliFailure {
+        CliFailure::Refused(format!(
             "go on: stopped after line {}; all that were not refused are on disk; go on with --from-line {}",
-            tally.lines,
-            tally.lines + 1
+            summary.lines,
+            summary.lines + 1
         ))
     }
 }
@@ -201,9 +206,10 @@ fn is_final(problem: &Problem) -> bool {
     problem.code == "queue_not_found"
 }
 
-impl Tally {
+impl FeedSummary {
     fn describe(&self) -> String {
-        let Tally { lines, accepted, duplicate, already_settled, dead_lettered, refused, left_out } = self;
+        let FeedSummary { lines, accepted, duplicate, already_settled, dead_lettered, refused, left_out } =
+            self;
         let others = [
             (duplicate, "sent before"),
             (already_settled, "settled before"),
@@ -223,7 +229,8 @@ mod tests {
 
     #[test]
     fn a_summary_names_what_there_was() {
-        let tally = Tally { lines: 5, accepted: 3, duplicate: 1, refused: 1, ..Tally::default() };
-        assert_eq!(tally.describe(), "5 lines: 3 accepted, 1 sent before, 1 REFUSED");
+        let summary =
+            FeedSummary { lines: 5, accepted: 3, duplicate: 1, refused: 1, ..FeedSummary::default() };
+        assert_eq!(summary.describe(), "5 lines: 3 accepted, 1 sent before, 1 REFUSED");
     }
 }

@@ -8,46 +8,46 @@ use crate::cli::arguments::operate::GapArguments;
 use crate::cli::arguments::operate::GapVerb;
 use crate::cli::arguments::target::WorkflowTarget;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
-use crate::cli::moment::Present;
+use crate::cli::failure::CliFailure;
+use crate::cli::moment::LocalTime;
 use crate::cli::next::gap_text;
-use crate::cli::operate::Act;
+use crate::cli::operate::OperatorCall;
 use crate::cli::operate::SKIP_GAP;
 use crate::cli::operate::VOID;
-use crate::cli::out::Out;
+use crate::cli::out::Stdout;
 use crate::cli::word::counted;
 
 /// Shows a gap, declares it void, or skips it.
-pub(crate) async fn run(arguments: GapArguments) -> Result<bool, Failure> {
+pub(crate) async fn run(arguments: GapArguments) -> Result<bool, CliFailure> {
     let daemon = &arguments.daemon;
     match arguments.what {
         GapVerb::Show { target } => show(&target, daemon).await,
         GapVerb::Void { target, positions, reason, operator } => {
             let (from, to) = (Some(positions.from), Some(positions.to));
             let operation = OperateRequest { reason: Some(reason), from, to, ..OperateRequest::default() };
-            Act { verb: &VOID, operation, operator: &operator, daemon }.on_one(&target).await
+            OperatorCall { verb: &VOID, operation, operator: &operator, daemon }.on_one(&target).await
         }
         GapVerb::Skip { target, reason, operator } => {
             let operation = OperateRequest { reason: Some(reason), ..OperateRequest::default() };
-            Act { verb: &SKIP_GAP, operation, operator: &operator, daemon }.on_one(&target).await
+            OperatorCall { verb: &SKIP_GAP, operation, operator: &operator, daemon }.on_one(&target).await
         }
     }
 }
 
-async fn show(target: &WorkflowTarget, daemon: &DaemonArguments) -> Result<bool, Failure> {
-    let out = Out::new(daemon.json);
+async fn show(target: &WorkflowTarget, daemon: &DaemonArguments) -> Result<bool, CliFailure> {
+    let out = Stdout::new(daemon.json);
     let remote = connect(daemon)?;
     let workflow = remote.workflow(&target.queue, &target.workflow_id).await;
-    let workflow = workflow.map_err(Failure::to(format!("show the gap of {target}")))?;
+    let workflow = workflow.map_err(CliFailure::to(format!("show the gap of {target}")))?;
     let Some(workflow) = workflow else {
-        return Err(Failure::Refused(format!("show the gap of {target}: nothing is known of it")));
+        return Err(CliFailure::Refused(format!("show the gap of {target}: nothing is known of it")));
     };
     out.json(&json!({ "queue": target.queue, "workflow_id": target.workflow_id, "gap": workflow.gap }))?;
     let Some(gap) = &workflow.gap else {
         out.say(format!("{target} has no gap"))?;
         return Ok(true);
     };
-    let present = Present::here();
+    let present = LocalTime::here();
     let (waiting, since) = (counted(workflow.early, "message"), present.full(gap.since));
     out.say(format!("{target} has a gap; behind it: {waiting}, since {since}"))?;
     out.say(format!("next: {}", gap_text(Some(gap), &present)))?;

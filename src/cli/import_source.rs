@@ -9,25 +9,25 @@ use seriatim::daemon::OutboxRows;
 use seriatim::definition::Definitions;
 use tokio::sync::mpsc;
 
-use crate::cli::failure::Failure;
-use crate::cli::feed::Feed;
+use crate::cli::failure::CliFailure;
+use crate::cli::feed::LineFeed;
 use crate::cli::feed::why_unread;
 
 /// Sends every row of the table that the queue's definition names, as lines are sent: in order, in batches, counted.
-pub(crate) async fn import_source(folder: &Path, feed: Feed) -> Result<bool, Failure> {
-    let definitions = Definitions::load(folder).map_err(|error| Failure::Argument(error.to_string()))?;
+pub(crate) async fn import_source(folder: &Path, feed: LineFeed) -> Result<bool, CliFailure> {
+    let definitions = Definitions::load(folder).map_err(|error| CliFailure::Argument(error.to_string()))?;
     let definition = definitions.get(&feed.queue);
     let Some(outbox) = definition.and_then(|definition| definition.outbox.as_ref()) else {
         let (folder, queue) = (folder.display(), &feed.queue);
-        return Err(Failure::Argument(format!(
+        return Err(CliFailure::Argument(format!(
             "no definition in {folder} names a [source] for queue {queue}"
         )));
     };
-    let rows = OutboxRows::new(outbox).map_err(|misuse| Failure::Argument(misuse.to_string()))?;
+    let rows = OutboxRows::new(outbox).map_err(|misuse| CliFailure::Argument(misuse.to_string()))?;
     let (sender, receiver) = mpsc::channel(1);
     // Ends when the table does, or when nobody reads any more.
     tokio::spawn(write_lines(rows, sender));
-    let input = Box::new(Lines { receiver, piece: Vec::new(), at: 0 });
+    let input = Box::new(SourceLines { receiver, piece: Vec::new(), at: 0 });
     feed.run(input, &|line| serde_json::from_slice(line).map(Some).map_err(|error| why_unread(&error))).await
 }
 
@@ -51,13 +51,13 @@ async fn write_lines(mut rows: OutboxRows, sender: mpsc::Sender<io::Result<Vec<u
 }
 
 /// Lines that another task writes.
-struct Lines {
+struct SourceLines {
     receiver: mpsc::Receiver<io::Result<Vec<u8>>>,
     piece: Vec<u8>,
     at: usize,
 }
 
-impl Read for Lines {
+impl Read for SourceLines {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.at == self.piece.len() {
             let Some(piece) = self.receiver.blocking_recv() else { return Ok(0) };

@@ -18,11 +18,11 @@ pub(crate) struct InputLine {
 }
 
 /// Lines that came together: as many as are there, so that slow input does not wait and fast input goes in large pieces.
-pub(crate) type Chunk = Vec<InputLine>;
+pub(crate) type LineChunk = Vec<InputLine>;
 
 /// Lines as they come.
 pub(crate) struct InputLines {
-    receiver: mpsc::Receiver<io::Result<Chunk>>,
+    receiver: mpsc::Receiver<io::Result<LineChunk>>,
 }
 
 impl InputLines {
@@ -36,12 +36,12 @@ impl InputLines {
     }
 
     /// Waits for the next lines; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Option<io::Result<Chunk>> {
+    pub(crate) async fn next(&mut self) -> Option<io::Result<LineChunk>> {
         self.receiver.recv().await
     }
 }
 
-fn read_all(mut input: BufReader<Box<dyn Read + Send>>, sender: &mpsc::Sender<io::Result<Chunk>>) {
+fn read_all(mut input: BufReader<Box<dyn Read + Send>>, sender: &mpsc::Sender<io::Result<LineChunk>>) {
     let mut number = 0;
     loop {
         let chunk = read_chunk(&mut input, &mut number);
@@ -53,7 +53,7 @@ fn read_all(mut input: BufReader<Box<dyn Read + Send>>, sender: &mpsc::Sender<io
 }
 
 /// Waits for a line, and takes those that have come with it.
-fn read_chunk<R: Read>(input: &mut BufReader<R>, number: &mut u64) -> io::Result<Chunk> {
+fn read_chunk<R: Read>(input: &mut BufReader<R>, number: &mut u64) -> io::Result<LineChunk> {
     let (mut chunk, mut bytes) = (Vec::new(), 0);
     while let Some(line) = read_line(input, *number + 1)? {
         *number += 1;

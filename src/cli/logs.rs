@@ -8,7 +8,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 #[cfg(feature = "otlp")]
 use crate::cli::spans;
 #[cfg(feature = "otlp")]
@@ -21,7 +21,7 @@ pub(crate) struct Logs {
 }
 
 /// Lets the log begin. `SERIATIM_LOG` chooses what is in it, as `info` or `seriatim=debug`.
-pub(crate) fn start(json: bool) -> Result<Logs, Failure> {
+pub(crate) fn start(json: bool) -> Result<Logs, CliFailure> {
     let filter = EnvFilter::try_from_env("SERIATIM_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     // Colours are for a terminal, and for one that wants them.
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();

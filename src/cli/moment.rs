@@ -9,21 +9,21 @@ use seriatim::Timestamp;
 use seriatim::api::WireTime;
 
 /// The present, and where we are.
-pub(crate) struct Present {
+pub(crate) struct LocalTime {
     now: Timestamp,
     zone: TimeZone,
 }
 
-impl Present {
+impl LocalTime {
     /// Now, here.
-    pub(crate) fn here() -> Present {
-        Present { now: SystemClock::default().now(), zone: TimeZone::system() }
+    pub(crate) fn here() -> LocalTime {
+        LocalTime { now: SystemClock::default().now(), zone: TimeZone::system() }
     }
 
     /// An instant in UTC.
     #[cfg(test)]
-    pub(crate) fn at(millis: u64) -> Present {
-        Present { now: Timestamp::from_millis(millis), zone: TimeZone::UTC }
+    pub(crate) fn at(millis: u64) -> LocalTime {
+        LocalTime { now: Timestamp::from_millis(millis), zone: TimeZone::UTC }
     }
 
     /// `3m 12s ago`, `in 4m`, `now`.
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn an_age_has_its_two_largest_units() {
-        let present = Present::at(1_000_000_000);
+        let present = LocalTime::at(1_000_000_000);
         let at = |seconds: i64| {
             WireTime(Timestamp::from_millis(1_000_000_000_u64.saturating_add_signed(seconds * 1_000)))
         };

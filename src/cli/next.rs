@@ -6,13 +6,13 @@ use seriatim::api::views::WorkflowEnvelope;
 use seriatim::api::views::WorkflowWord;
 
 use crate::cli::arguments::target::WorkflowTarget;
-use crate::cli::moment::Present;
+use crate::cli::moment::LocalTime;
 
 /// One line that says what happens by itself, and one for each command that would help.
 pub(crate) fn describe(
     target: &WorkflowTarget,
     workflow: &WorkflowEnvelope,
-    present: &Present,
+    present: &LocalTime,
 ) -> Vec<String> {
     let named = quoted(&target.to_string());
     let mut lines = vec![format!("next: {}", by_itself(workflow, present))];
@@ -24,7 +24,7 @@ pub(crate) fn describe(
     lines
 }
 
-fn by_itself(workflow: &WorkflowEnvelope, present: &Present) -> String {
+fn by_itself(workflow: &WorkflowEnvelope, present: &LocalTime) -> String {
     let until = workflow.until.map(|until| present.full(until));
     if let Some(until) = workflow.rate_limited_until {
         return format!(
@@ -52,7 +52,7 @@ fn by_itself(workflow: &WorkflowEnvelope, present: &Present) -> String {
 }
 
 /// What is missing, and when the queue's gap policy acts.
-pub(crate) fn gap_text(gap: Option<&GapView>, present: &Present) -> String {
+pub(crate) fn gap_text(gap: Option<&GapView>, present: &LocalTime) -> String {
     let Some(gap) = gap else { return "the missing message comes".to_owned() };
     let missing = match (gap.first_missing, gap.first_waiting) {
         (Some(from), Some(waiting)) if waiting > from + 1 => {
@@ -141,7 +141,7 @@ mod tests {
             "gap": { "first_missing": 19, "first_waiting": 23, "since": 0 },
         }));
         let target: WorkflowTarget = "orders/order 17".parse().unwrap();
-        let described = describe(&target, &workflow.unwrap(), &Present::at(0));
+        let described = describe(&target, &workflow.unwrap(), &LocalTime::at(0));
         let expected = [
             "next: nothing, until somebody acts",
             "      seriatim gap void 'orders/order 17' 19..22 --reason ..   nobody will send these positions",
@@ -160,7 +160,7 @@ mod tests {
                 "has_state": false, "gap": { "missing_predecessor": "m-7", "since": 0 },
             }));
             let described =
-                describe(&"orders/a".parse().unwrap(), &workflow.unwrap(), &Present::at(0)).join("\n");
+                describe(&"orders/a".parse().unwrap(), &workflow.unwrap(), &LocalTime::at(0)).join("\n");
             assert!(
                 described.contains("seriatim gap skip orders/a --reason ..   dead-letters the message"),
                 "{described}"
@@ -180,7 +180,7 @@ mod tests {
             "rate_limited_until": "1970-01-01T00:00:19Z",
         }));
         assert_eq!(
-            describe(&"orders/a".parse().unwrap(), &workflow.unwrap(), &Present::at(0)),
+            describe(&"orders/a".parse().unwrap(), &workflow.unwrap(), &LocalTime::at(0)),
             [
                 "next: its first message goes to the next receiver, when the rate allows it: 1970-01-01T00:00:19+00:00 (in 19s)"
             ]

@@ -15,13 +15,13 @@ use crate::cli::arguments::operate::ResumeArguments;
 use crate::cli::arguments::operate::RetryArguments;
 use crate::cli::arguments::operate::SkipArguments;
 use crate::cli::arguments::operate::UnlockArguments;
-use crate::cli::arguments::target::Target;
+use crate::cli::arguments::target::TargetArgument;
 use crate::cli::arguments::target::WorkflowTarget;
 use crate::cli::bulk::Bulk;
 use crate::cli::confirm::confirm;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
-use crate::cli::out::Out;
+use crate::cli::failure::CliFailure;
+use crate::cli::out::Stdout;
 use crate::cli::purge;
 use crate::cli::word::counted;
 
@@ -79,68 +79,68 @@ pub(crate) const SKIP_GAP: OperatorVerb = OperatorVerb {
     of_many: &[],
 };
 
-pub(crate) async fn retry(arguments: RetryArguments) -> Result<bool, Failure> {
+pub(crate) async fn retry(arguments: RetryArguments) -> Result<bool, CliFailure> {
     let RetryArguments { target, reason, bulk, operator, daemon } = arguments;
     let operation = OperateRequest { reason, ..OperateRequest::default() };
-    Act { verb: &RETRY, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
+    OperatorCall { verb: &RETRY, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
 }
 
-pub(crate) async fn skip(arguments: SkipArguments) -> Result<bool, Failure> {
+pub(crate) async fn skip(arguments: SkipArguments) -> Result<bool, CliFailure> {
     let SkipArguments { target, reason, bulk, operator, daemon } = arguments;
     let operation = OperateRequest { reason: Some(reason), ..OperateRequest::default() };
-    Act { verb: &SKIP, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
+    OperatorCall { verb: &SKIP, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
 }
 
-pub(crate) async fn hold(arguments: HoldArguments) -> Result<bool, Failure> {
+pub(crate) async fn hold(arguments: HoldArguments) -> Result<bool, CliFailure> {
     let HoldArguments { target, reason, bulk, operator, daemon } = arguments;
     let operation = OperateRequest { reason, ..OperateRequest::default() };
-    Act { verb: &HOLD, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
+    OperatorCall { verb: &HOLD, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
 }
 
-pub(crate) async fn resume(arguments: ResumeArguments) -> Result<bool, Failure> {
+pub(crate) async fn resume(arguments: ResumeArguments) -> Result<bool, CliFailure> {
     let ResumeArguments { target, redrive, cause, reason, many, operator, daemon } = arguments;
     let operation = OperateRequest { reason, redrive, cause, ..OperateRequest::default() };
     let bulk = many.with_cause(cause);
-    Act { verb: &RESUME, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
+    OperatorCall { verb: &RESUME, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
 }
 
-pub(crate) async fn purge(arguments: PurgeArguments) -> Result<bool, Failure> {
+pub(crate) async fn purge(arguments: PurgeArguments) -> Result<bool, CliFailure> {
     let PurgeArguments { target, reason, bulk, operator, daemon } = arguments;
-    if let (Target::Queue(queue), true) = (&target, bulk.is_everything()) {
+    if let (TargetArgument::Queue(queue), true) = (&target, bulk.is_everything()) {
         return purge::queue(queue, reason, &operator, &daemon).await;
     }
     let operation = OperateRequest { reason: Some(reason), ..OperateRequest::default() };
-    Act { verb: &PURGE, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
+    OperatorCall { verb: &PURGE, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
 }
 
-pub(crate) async fn unlock(arguments: UnlockArguments) -> Result<bool, Failure> {
+pub(crate) async fn unlock(arguments: UnlockArguments) -> Result<bool, CliFailure> {
     let UnlockArguments { target, reason, operator, daemon } = arguments;
     let operation = OperateRequest { reason, ..OperateRequest::default() };
-    Act { verb: &UNLOCK, operation, operator: &operator, daemon: &daemon }.on_one(&target).await
+    OperatorCall { verb: &UNLOCK, operation, operator: &operator, daemon: &daemon }.on_one(&target).await
 }
 
 /// What an operator does.
-pub(crate) struct Act<'a> {
+pub(crate) struct OperatorCall<'a> {
     pub(crate) verb: &'a OperatorVerb,
     pub(crate) operation: OperateRequest,
     pub(crate) operator: &'a OperatorArguments,
     pub(crate) daemon: &'a DaemonArguments,
 }
 
-impl Act<'_> {
+impl OperatorCall<'_> {
     /// Does it to the workflow that is named, or to all that match.
-    async fn on(self, target: &Target, bulk: BulkArguments) -> Result<bool, Failure> {
+    async fn on(self, target: &TargetArgument, bulk: BulkArguments) -> Result<bool, CliFailure> {
         match (target, bulk.all) {
-            (Target::Workflow(workflow), false) => self.on_one(workflow).await,
-            (Target::Queue(queue), true) => {
+            (TargetArgument::Workflow(workflow), false) => self.on_one(workflow).await,
+            (TargetArgument::Queue(queue), true) => {
                 let remote = connect(self.daemon)?;
                 Bulk::new(remote, queue.clone(), self, bulk).run().await
             }
-            (Target::Queue(queue), false) => Err(Failure::Argument(format!(
+            (TargetArgument::Queue(queue), false) => Err(CliFailure::Argument(format!(
                 "{} {queue}: name a workflow as {queue}/WORKFLOW, or add --all",
                 self.verb.command
             ))),
-            (_, _) => Err(Failure::Argument(format!(
+            (_, _) => Err(CliFailure::Argument(format!(
                 "{} {target}: it takes QUEUE/WORKFLOW, or QUEUE with --all",
                 self.verb.command
             ))),
@@ -148,9 +148,9 @@ impl Act<'_> {
     }
 
     /// Does it to one workflow.
-    pub(crate) async fn on_one(mut self, target: &WorkflowTarget) -> Result<bool, Failure> {
+    pub(crate) async fn on_one(mut self, target: &WorkflowTarget) -> Result<bool, CliFailure> {
         let remote = connect(self.daemon)?;
-        let out = Out::new(self.daemon.json);
+        let out = Stdout::new(self.daemon.json);
         if self.verb.is_final && !self.operator.dry_run {
             let outcome = self.call(&remote, target, true).await?;
             confirm(
@@ -171,11 +171,11 @@ impl Act<'_> {
         remote: &Remote,
         target: &WorkflowTarget,
         dry_run: bool,
-    ) -> Result<OperateResponse, Failure> {
+    ) -> Result<OperateResponse, CliFailure> {
         self.operation.dry_run = dry_run;
         let called =
             remote.operate(&target.queue, &target.workflow_id, self.verb.verb, &self.operation).await;
-        called.map_err(Failure::to(format!("{} {target}", self.verb.command)))
+        called.map_err(CliFailure::to(format!("{} {target}", self.verb.command)))
     }
 }
 

@@ -7,13 +7,13 @@ use std::io::Write;
 use serde::Serialize;
 
 /// Stdout. Unlike `println`, it does not panic when nobody reads any more.
-pub(crate) struct Out {
+pub(crate) struct Stdout {
     pub(crate) json: bool,
 }
 
-impl Out {
-    pub(crate) fn new(json: bool) -> Out {
-        Out { json }
+impl Stdout {
+    pub(crate) fn new(json: bool) -> Stdout {
+        Stdout { json }
     }
 
     /// A line for a person; nothing when lines of JSON are printed.

@@ -7,8 +7,8 @@ use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::operate::OperatorArguments;
 use crate::cli::confirm::confirm;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
-use crate::cli::out::Out;
+use crate::cli::failure::CliFailure;
+use crate::cli::out::Stdout;
 use crate::cli::word::counted;
 
 /// Removes everything a queue stores for good.
@@ -17,10 +17,10 @@ pub(crate) async fn queue(
     reason: String,
     operator: &OperatorArguments,
     daemon: &DaemonArguments,
-) -> Result<bool, Failure> {
+) -> Result<bool, CliFailure> {
     let remote = connect(daemon)?;
     let call = async |purge: PurgeRequest| {
-        remote.purge_queue(queue, &purge).await.map_err(Failure::to(format!("purge {queue}")))
+        remote.purge_queue(queue, &purge).await.map_err(CliFailure::to(format!("purge {queue}")))
     };
     run("message", queue, reason, operator, daemon, call).await
 }
@@ -31,11 +31,11 @@ pub(crate) async fn dead_letters(
     reason: String,
     operator: &OperatorArguments,
     daemon: &DaemonArguments,
-) -> Result<bool, Failure> {
+) -> Result<bool, CliFailure> {
     let remote = connect(daemon)?;
     let call = async |purge: PurgeRequest| {
         let purged = remote.purge_dead_letters(queue, &purge).await;
-        purged.map_err(Failure::to(format!("purge the dead letters of {queue}")))
+        purged.map_err(CliFailure::to(format!("purge the dead letters of {queue}")))
     };
     run("dead letter", queue, reason, operator, daemon, call).await
 }
@@ -47,9 +47,9 @@ async fn run(
     reason: String,
     operator: &OperatorArguments,
     daemon: &DaemonArguments,
-    call: impl AsyncFn(PurgeRequest) -> Result<PurgeResponse, Failure>,
-) -> Result<bool, Failure> {
-    let out = Out::new(daemon.json);
+    call: impl AsyncFn(PurgeRequest) -> Result<PurgeResponse, CliFailure>,
+) -> Result<bool, CliFailure> {
+    let out = Stdout::new(daemon.json);
     let dry_run = operator.dry_run;
     if !dry_run && !operator.yes {
         let would = call(PurgeRequest { reason: Some(reason.clone()), dry_run: true }).await?;

@@ -5,16 +5,16 @@ use seriatim::remote::Remote;
 
 use crate::cli::arguments::look::QueuesArguments;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::limits;
-use crate::cli::out::Out;
-use crate::cli::table::Table;
+use crate::cli::out::Stdout;
+use crate::cli::table::TextTable;
 use crate::cli::word::word;
 
 /// Prints every queue with its counts.
-pub(crate) async fn run(arguments: QueuesArguments) -> Result<bool, Failure> {
+pub(crate) async fn run(arguments: QueuesArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Out::new(arguments.daemon.json);
+    let out = Stdout::new(arguments.daemon.json);
     let queues = all(&remote).await?;
     for queue in &queues {
         out.json(queue)?;
@@ -27,13 +27,13 @@ pub(crate) async fn run(arguments: QueuesArguments) -> Result<bool, Failure> {
 }
 
 /// Every queue there is.
-pub(crate) async fn all(remote: &Remote) -> Result<Vec<QueueEnvelope>, Failure> {
+pub(crate) async fn all(remote: &Remote) -> Result<Vec<QueueEnvelope>, CliFailure> {
     let mut queues: Vec<QueueEnvelope> = Vec::new();
     let mut after = None;
     // There are at most so many, so that a daemon that repeats itself is not listened to for ever.
     while queues.len() < seriatim::limits::QUEUES_MAX {
         let page =
-            remote.queues(after.as_deref(), limits::PAGE).await.map_err(Failure::to("list the queues"))?;
+            remote.queues(after.as_deref(), limits::PAGE).await.map_err(CliFailure::to("list the queues"))?;
         queues.extend(page.queues);
         after = page.after;
         if after.is_none() {
@@ -44,7 +44,7 @@ pub(crate) async fn all(remote: &Remote) -> Result<Vec<QueueEnvelope>, Failure> 
 }
 
 /// One row for each queue.
-pub(crate) fn table(queues: &[QueueEnvelope]) -> Table {
+pub(crate) fn table(queues: &[QueueEnvelope]) -> TextTable {
     let heading = [
         "queue",
         "order",
@@ -59,7 +59,7 @@ pub(crate) fn table(queues: &[QueueEnvelope]) -> Table {
         ">completed",
         "",
     ];
-    let mut table = Table::new(&heading);
+    let mut table = TextTable::new(&heading);
     for queue in queues {
         let counts = &queue.counts;
         let numbers = [

@@ -12,38 +12,38 @@ use seriatim::remote::Remote;
 
 use crate::cli::arguments::take::ReceiveArguments;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::limits;
-use crate::cli::moment::Present;
-use crate::cli::out::Out;
+use crate::cli::moment::LocalTime;
+use crate::cli::out::Stdout;
 use crate::cli::out::remark;
 use crate::cli::show_message::delivery_lines;
 use crate::cli::show_message::describe;
 use crate::cli::word::counted;
 
 /// Prints the first messages of a queue; takes them only when that was said.
-pub(crate) async fn run(arguments: ReceiveArguments) -> Result<bool, Failure> {
+pub(crate) async fn run(arguments: ReceiveArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Out::new(arguments.daemon.json);
+    let out = Stdout::new(arguments.daemon.json);
     match arguments.complete || arguments.keep {
         true => take(&remote, &out, &arguments).await,
         false => look(&remote, &out, &arguments).await,
     }
 }
 
-async fn look(remote: &Remote, out: &Out, arguments: &ReceiveArguments) -> Result<bool, Failure> {
+async fn look(remote: &Remote, out: &Stdout, arguments: &ReceiveArguments) -> Result<bool, CliFailure> {
     if arguments.dead_letters {
         let problem =
             "--dead-letters takes them, and so needs --complete or --keep; `seriatim dlq` looks at them";
-        return Err(Failure::Argument(format!("receive from {}: {problem}", arguments.queue)));
+        return Err(CliFailure::Argument(format!("receive from {}: {problem}", arguments.queue)));
     }
     if arguments.wait.is_some() || arguments.run {
         let problem = "--wait and --run take messages, and so need --complete or --keep";
-        return Err(Failure::Argument(format!("receive from {}: {problem}", arguments.queue)));
+        return Err(CliFailure::Argument(format!("receive from {}: {problem}", arguments.queue)));
     }
     let page = remote.messages(&arguments.queue, 0, arguments.max as usize).await;
-    let page = page.map_err(Failure::to(format!("look at {}", arguments.queue)))?;
-    let present = Present::here();
+    let page = page.map_err(CliFailure::to(format!("look at {}", arguments.queue)))?;
+    let present = LocalTime::here();
     for message in &page.messages {
         out.json(message)?;
         for line in describe(&arguments.queue, message, &present) {
@@ -57,14 +57,14 @@ async fn look(remote: &Remote, out: &Out, arguments: &ReceiveArguments) -> Resul
     Ok(true)
 }
 
-async fn take(remote: &Remote, out: &Out, arguments: &ReceiveArguments) -> Result<bool, Failure> {
+async fn take(remote: &Remote, out: &Stdout, arguments: &ReceiveArguments) -> Result<bool, CliFailure> {
     let queue = &arguments.queue;
     let taken = wait_for(remote, arguments).await?;
     if taken.deliveries.is_empty() {
         remark("nothing is ready");
         return Ok(true);
     }
-    let present = Present::here();
+    let present = LocalTime::here();
     for delivery in &taken.deliveries {
         out.json(delivery)?;
         for line in delivery_lines(delivery, &present) {
@@ -79,12 +79,12 @@ async fn take(remote: &Remote, out: &Out, arguments: &ReceiveArguments) -> Resul
     }
     if let Some(run) = &taken.run {
         let settled = remote.settle_run(queue, run, &json!({ "completed": taken.deliveries.len() })).await;
-        settled.map_err(Failure::to(format!("complete what was received from {queue}")))?;
+        settled.map_err(CliFailure::to(format!("complete what was received from {queue}")))?;
         return Ok(true);
     }
     let ids: Vec<String> = taken.deliveries.iter().filter_map(|delivery| delivery.delivery.clone()).collect();
     let completed = remote.complete_all(queue, &ids).await;
-    let completed = completed.map_err(Failure::to(format!("complete what was received from {queue}")))?;
+    let completed = completed.map_err(CliFailure::to(format!("complete what was received from {queue}")))?;
     let refused =
         completed.results.iter().filter_map(|result| Some((&result.delivery, result.error.as_ref()?)));
     let mut all_completed = true;
@@ -99,7 +99,7 @@ async fn take(remote: &Remote, out: &Out, arguments: &ReceiveArguments) -> Resul
 }
 
 /// Takes messages; a wait that is longer than the daemon's longest is made of several.
-async fn wait_for(remote: &Remote, arguments: &ReceiveArguments) -> Result<ReceiveResponse, Failure> {
+async fn wait_for(remote: &Remote, arguments: &ReceiveArguments) -> Result<ReceiveResponse, CliFailure> {
     let (clock, queue) = (SystemClock::default(), &arguments.queue);
     let wait = arguments.wait.map_or(Duration::ZERO, |wait| wait.0);
     // So many waits, and one more, make up the whole; a daemon that is about to stop answers earlier.
@@ -115,7 +115,7 @@ async fn wait_for(remote: &Remote, arguments: &ReceiveArguments) -> Result<Recei
             state: false,
         };
         let taken = remote.receive(queue, &request).await;
-        let taken = taken.map_err(Failure::to(format!("receive from {queue}")))?;
+        let taken = taken.map_err(CliFailure::to(format!("receive from {queue}")))?;
         if !taken.deliveries.is_empty() {
             return Ok(taken);
         }

@@ -15,34 +15,34 @@ use seriatim::delivery::EDITED;
 use seriatim::remote::Remote;
 
 use crate::cli::arguments::operate::RedriveArguments;
-use crate::cli::arguments::target::Target;
+use crate::cli::arguments::target::TargetArgument;
 use crate::cli::confirm::confirm;
 use crate::cli::connect::connect;
 use crate::cli::dlq::DeadLetters;
 use crate::cli::dlq::matches;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::interrupt::Interrupt;
-use crate::cli::out::Out;
+use crate::cli::out::Stdout;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;
 use crate::cli::send::body;
 use crate::cli::word::counted;
 
 /// Puts one dead letter back, those of a workflow, or all that match.
-pub(crate) async fn run(arguments: RedriveArguments) -> Result<bool, Failure> {
+pub(crate) async fn run(arguments: RedriveArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Out::new(arguments.daemon.json);
+    let out = Stdout::new(arguments.daemon.json);
     match &arguments.target {
-        Target::Message(queue, number) => one(&remote, &out, &arguments, queue, *number).await,
-        Target::Queue(queue) if !arguments.many.all => {
+        TargetArgument::Message(queue, number) => one(&remote, &out, &arguments, queue, *number).await,
+        TargetArgument::Queue(queue) if !arguments.many.all => {
             let problem = "name a dead letter as QUEUE#NUMBER, a workflow as QUEUE/WORKFLOW, or add --all";
-            Err(Failure::Argument(format!("redrive {queue}: {problem}")))
+            Err(CliFailure::Argument(format!("redrive {queue}: {problem}")))
         }
         target if arguments.position.is_some() => {
-            Err(Failure::Argument(format!("redrive {target}: --position goes with QUEUE#NUMBER")))
+            Err(CliFailure::Argument(format!("redrive {target}: --position goes with QUEUE#NUMBER")))
         }
         target if arguments.body.is_some() => {
-            Err(Failure::Argument(format!("redrive {target}: --body goes with QUEUE#NUMBER")))
+            Err(CliFailure::Argument(format!("redrive {target}: --body goes with QUEUE#NUMBER")))
         }
         _ => many(&remote, &out, &arguments).await,
     }
@@ -50,12 +50,12 @@ pub(crate) async fn run(arguments: RedriveArguments) -> Result<bool, Failure> {
 
 async fn one(
     remote: &Remote,
-    out: &Out,
+    out: &Stdout,
     arguments: &RedriveArguments,
     queue: &str,
     number: u64,
-) -> Result<bool, Failure> {
-    let failed = || Failure::to(format!("redrive {queue}#{number}"));
+) -> Result<bool, CliFailure> {
+    let failed = || CliFailure::to(format!("redrive {queue}#{number}"));
     let outcome = remote.redrive(queue, number, &edit_of(arguments)?).await.map_err(failed())?;
     out.json(&outcome)?;
     out.say(match (outcome.redriven, outcome.dry_run) {
@@ -79,7 +79,7 @@ fn redrive_of(arguments: &RedriveArguments, dry_run: bool) -> RedriveRequest {
 }
 
 /// The same, with the body that the arguments say.
-fn edit_of(arguments: &RedriveArguments) -> Result<RedriveRequest, Failure> {
+fn edit_of(arguments: &RedriveArguments) -> Result<RedriveRequest, CliFailure> {
     let redrive = redrive_of(arguments, arguments.operator.dry_run);
     let Some(given) = &arguments.body else { return Ok(redrive) };
     let shown = BodyFields::show(&body(Some(given))?.into(), None);
@@ -90,7 +90,7 @@ fn edit_of(arguments: &RedriveArguments) -> Result<RedriveRequest, Failure> {
 
 /// What became of many.
 #[derive(Default, Serialize)]
-struct Tally {
+struct RedriveSummary {
     verb: &'static str,
     dry_run: bool,
     matched: u64,
@@ -100,13 +100,13 @@ struct Tally {
     after: Option<String>,
 }
 
-async fn many(remote: &Remote, out: &Out, arguments: &RedriveArguments) -> Result<bool, Failure> {
+async fn many(remote: &Remote, out: &Stdout, arguments: &RedriveArguments) -> Result<bool, CliFailure> {
     let dry_run = arguments.operator.dry_run;
     if dry_run || !arguments.operator.yes {
         let would = over_all(remote, out, arguments, true).await?;
         if dry_run || would.done == 0 {
             out.json(&would)?;
-            let Tally { matched, done, refused, .. } = &would;
+            let RedriveSummary { matched, done, refused, .. } = &would;
             let matched = counted(*matched, "dead letter");
             out.say(format!(
                 "{matched} found, {done} would be redriven, {refused} refused; nothing was changed"
@@ -118,24 +118,24 @@ async fn many(remote: &Remote, out: &Out, arguments: &RedriveArguments) -> Resul
             &format!("redrive {} of {}?", counted(would.done, "dead letter"), arguments.target),
         )?;
     }
-    let tally = over_all(remote, out, arguments, false).await?;
-    out.json(&tally)?;
-    out.say(format!("{} redriven, {} refused", tally.done, tally.refused))?;
-    match &tally.after {
-        Some(after) => Err(Failure::Refused(format!("go on: interrupted; go on with --after '{after}'"))),
-        None => Ok(tally.refused == 0),
+    let summary = over_all(remote, out, arguments, false).await?;
+    out.json(&summary)?;
+    out.say(format!("{} redriven, {} refused", summary.done, summary.refused))?;
+    match &summary.after {
+        Some(after) => Err(CliFailure::Refused(format!("go on: interrupted; go on with --after '{after}'"))),
+        None => Ok(summary.refused == 0),
     }
 }
 
 async fn over_all(
     remote: &Remote,
-    out: &Out,
+    out: &Stdout,
     arguments: &RedriveArguments,
     dry_run: bool,
-) -> Result<Tally, Failure> {
+) -> Result<RedriveSummary, CliFailure> {
     let queue = arguments.target.queue();
     let progress = Progress::new("dead letters");
-    let mut tally = Tally { verb: "redrive", dry_run, ..Tally::default() };
+    let mut summary = RedriveSummary { verb: "redrive", dry_run, ..RedriveSummary::default() };
     let mut dead_letters = DeadLetters::new(remote, queue, arguments.many.dead_letter_reason.as_deref());
     dead_letters.after.clone_from(&arguments.many.after);
     let interrupt = Interrupt::listen();
@@ -147,16 +147,17 @@ async fn over_all(
             .iter()
             .filter(|dead_letter| dead_letter.dead_letter.at <= started && is_meant(dead_letter, arguments))
         {
-            tally.matched += 1;
+            summary.matched += 1;
             match remote.redrive(queue, dead_letter.sequence_number, &redrive).await {
-                Ok(_) => tally.done += 1,
+                Ok(_) => summary.done += 1,
                 Err(error) => {
                     let Some(problem) = error.problem() else {
-                        return Err(Failure::to(format!("redrive {queue}#{}", dead_letter.sequence_number))(
-                            error,
-                        ));
+                        return Err(CliFailure::to(format!(
+                            "redrive {queue}#{}",
+                            dead_letter.sequence_number
+                        ))(error));
                     };
-                    tally.refused += 1;
+                    summary.refused += 1;
                     // What would be refused is only told to who asked for it.
                     if !dry_run || arguments.operator.dry_run {
                         let number = dead_letter.sequence_number;
@@ -165,20 +166,20 @@ async fn over_all(
                     }
                 }
             }
-            progress.show(tally.matched);
+            progress.show(summary.matched);
         }
         if interrupt.came() {
-            tally.after.clone_from(&dead_letters.after);
+            summary.after.clone_from(&dead_letters.after);
             break;
         }
     }
     progress.end();
-    Ok(tally)
+    Ok(summary)
 }
 
 /// What the daemon's clock says now, or ours if it does not say; up to a second later, as it is said in seconds.
-async fn started(remote: &Remote) -> Result<WireTime, Failure> {
-    let clock = remote.clock().await.map_err(Failure::to("ask the daemon for its time"))?;
+async fn started(remote: &Remote) -> Result<WireTime, CliFailure> {
+    let clock = remote.clock().await.map_err(CliFailure::to("ask the daemon for its time"))?;
     let now = clock.map_or_else(|| SystemClock::default().now(), |clock| clock.0);
     Ok(WireTime(now + Duration::from_secs(1)))
 }
@@ -186,7 +187,7 @@ async fn started(remote: &Remote) -> Result<WireTime, Failure> {
 fn is_meant(dead_letter: &DeadLetterEntry, arguments: &RedriveArguments) -> bool {
     let id = dead_letter.workflow_id.as_deref();
     let is_of_workflow = match &arguments.target {
-        Target::Workflow(workflow) => id == Some(&workflow.workflow_id),
+        TargetArgument::Workflow(workflow) => id == Some(&workflow.workflow_id),
         _ => true,
     };
     // What became of an original was put back already.

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::cli::arguments::keep::RestoreArguments;
-use crate::cli::failure::Failure;
-use crate::cli::out::Out;
+use crate::cli::failure::CliFailure;
+use crate::cli::out::Stdout;
 use crate::cli::progress::Progress;
 use crate::cli::word::counted;
 
@@ -20,12 +20,12 @@ use crate::cli::word::counted;
 const FILE: &str = "seriatim.redb";
 
 /// Verifies a backup and puts it into a data folder; false when it is damaged.
-pub(crate) fn run(arguments: &RestoreArguments) -> Result<bool, Failure> {
-    let out = Out::new(arguments.json);
+pub(crate) fn run(arguments: &RestoreArguments) -> Result<bool, CliFailure> {
+    let out = Stdout::new(arguments.json);
     let target = arguments.data.join(FILE);
     let exists = target.try_exists().map_err(|error| named(&target, &error))?;
     if exists && !arguments.force {
-        return Err(Failure::Refused(format!(
+        return Err(CliFailure::Refused(format!(
             "restore: {} is there already; --force puts the backup in its place, and keeps it beside",
             target.display()
         )));
@@ -58,18 +58,18 @@ impl Traces {
     }
 }
 
-fn put(arguments: &RestoreArguments, target: &Path, exists: bool, out: &Out) -> Result<bool, Failure> {
+fn put(arguments: &RestoreArguments, target: &Path, exists: bool, out: &Stdout) -> Result<bool, CliFailure> {
     // Held until the backup is in its place, so that no daemon starts on a file that is being replaced.
     let _lock = lock(target)?;
     // A copy first: the file that is verified is the file that is used.
-    let part = Part(beside(target, ".part"));
+    let part = PartialCopy(beside(target, ".part"));
     copy(&arguments.file, &part.0)?;
     let found = verify(&part.0)?;
     if !found.is_sound() {
         let (file, damages) = (arguments.file.display(), found.damages_total);
         let problem =
             format!("restore: {file} is damaged in {damages} places; `seriatim verify {file}` names them");
-        return Err(Failure::Refused(problem));
+        return Err(CliFailure::Refused(problem));
     }
     let kept = if exists { Some(keep_old(target)?) } else { None };
     fs::rename(&part.0, target).map_err(|error| named(target, &error))?;
@@ -84,16 +84,16 @@ fn put(arguments: &RestoreArguments, target: &Path, exists: bool, out: &Out) -> 
 }
 
 /// A copy on its way; one that does not get to its place leaves nothing behind.
-struct Part(PathBuf);
+struct PartialCopy(PathBuf);
 
-impl Drop for Part {
+impl Drop for PartialCopy {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
         let _ = fs::remove_file(beside(&self.0, ".lock"));
     }
 }
 
-fn verify(file: &Path) -> Result<seriatim::store::Verification, Failure> {
+fn verify(file: &Path) -> Result<seriatim::store::Verification, CliFailure> {
     let progress = Progress::new("rows verified");
     let found = seriatim::store::verify(file, |step| progress.show(step.rows));
     progress.end();
@@ -101,7 +101,7 @@ fn verify(file: &Path) -> Result<seriatim::store::Verification, Failure> {
 }
 
 /// The lock of the engine's file, as an engine takes it.
-fn lock(target: &Path) -> Result<File, Failure> {
+fn lock(target: &Path) -> Result<File, CliFailure> {
     let path = beside(target, ".lock");
     let file = private().read(true).create(true).truncate(false).open(&path);
     let file = file.map_err(|error| named(&path, &error))?;
@@ -112,7 +112,7 @@ fn lock(target: &Path) -> Result<File, Failure> {
             let holder = fs::read_to_string(&path).unwrap_or_default();
             let holder = holder.trim().parse::<u32>().map(|id| format!("process {id}"));
             let holder = holder.unwrap_or_else(|_| "another process".to_owned());
-            Err(Failure::Refused(format!(
+            Err(CliFailure::Refused(format!(
                 "restore {}: {holder} has it open; stop it first",
                 target.display()
             )))
@@ -120,7 +120,7 @@ fn lock(target: &Path) -> Result<File, Failure> {
     }
 }
 
-fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+fn copy(from: &Path, to: &Path) -> Result<(), CliFailure> {
     let mut source = File::open(from).map_err(|error| named(from, &error))?;
     let made = private().create(true).truncate(true).open(to);
     let mut target = made.map_err(|error| named(to, &error))?;
@@ -136,7 +136,7 @@ fn private() -> OpenOptions {
 }
 
 /// Moves the file that is there to a name nobody uses.
-fn keep_old(target: &Path) -> Result<PathBuf, Failure> {
+fn keep_old(target: &Path) -> Result<PathBuf, CliFailure> {
     for number in 1..=1_000 {
         let kept = beside(target, &format!(".replaced-{number}"));
         if !kept.try_exists().map_err(|error| named(&kept, &error))? {
@@ -144,11 +144,11 @@ fn keep_old(target: &Path) -> Result<PathBuf, Failure> {
             return Ok(kept);
         }
     }
-    Err(Failure::Refused(format!("restore: too many replaced files are beside {}", target.display())))
+    Err(CliFailure::Refused(format!("restore: too many replaced files are beside {}", target.display())))
 }
 
 /// A rename is on disk once its folder is.
-fn sync_folder(folder: &Path) -> Result<(), Failure> {
+fn sync_folder(folder: &Path) -> Result<(), CliFailure> {
     if cfg!(unix) {
         let synced = File::open(folder).and_then(|folder| folder.sync_all());
         synced.map_err(|error| named(folder, &error))?;

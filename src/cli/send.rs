@@ -19,24 +19,24 @@ use seriatim::remote::RemoteError;
 use crate::cli::arguments::send::HeaderArguments;
 use crate::cli::arguments::send::SendArguments;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
-use crate::cli::feed::Feed;
+use crate::cli::failure::CliFailure;
+use crate::cli::feed::LineFeed;
 use crate::cli::feed::why_unread;
 use crate::cli::limits;
-use crate::cli::out::Out;
+use crate::cli::out::Stdout;
 
 /// Sends one message, or one a line.
-pub(crate) async fn run(arguments: SendArguments) -> Result<bool, Failure> {
+pub(crate) async fn run(arguments: SendArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Out::new(arguments.daemon.json);
+    let out = Stdout::new(arguments.daemon.json);
     if arguments.ndjson {
         let input = lines_of(arguments.body.as_deref())?;
         let queue = arguments.queue.clone();
-        let feed = Feed { remote, queue: arguments.queue, from_line: arguments.feed.from_line, out };
+        let feed = LineFeed { remote, queue: arguments.queue, from_line: arguments.feed.from_line, out };
         return feed.run(input, &|line| read_line(&queue, line)).await;
     }
     let message = message(&arguments)?;
-    let failed = Failure::to(format!("send to {}", arguments.queue));
+    let failed = CliFailure::to(format!("send to {}", arguments.queue));
     if arguments.topic {
         let (topic, messages) = (&arguments.queue, [message]);
         let answer = match &arguments.headers.idempotency_key {
@@ -85,7 +85,7 @@ fn describe(queue: &str, receipt: &ReceiptView) -> String {
     }
 }
 
-fn message(arguments: &SendArguments) -> Result<SendEnvelope, Failure> {
+fn message(arguments: &SendArguments) -> Result<SendEnvelope, CliFailure> {
     let body = body(arguments.body.as_deref())?;
     let HeaderArguments { message_id, subject, content_type, correlation_id, reply_to, .. } =
         &arguments.headers;
@@ -115,7 +115,7 @@ fn message(arguments: &SendArguments) -> Result<SendEnvelope, Failure> {
 }
 
 /// The bytes of a body: text, `@FILE`, or `-` for stdin.
-pub(crate) fn body(body: Option<&str>) -> Result<Vec<u8>, Failure> {
+pub(crate) fn body(body: Option<&str>) -> Result<Vec<u8>, CliFailure> {
     let mut bytes = Vec::new();
     let max = limits::BODY_BYTES_MAX + 1;
     match body {
@@ -124,30 +124,34 @@ pub(crate) fn body(body: Option<&str>) -> Result<Vec<u8>, Failure> {
         }
         Some(text) => bytes.extend_from_slice(text.as_bytes()),
         None if io::stdin().is_terminal() => {
-            return Err(Failure::Argument("find a body: give it as text, as @FILE, or on stdin".to_owned()));
+            return Err(CliFailure::Argument(
+                "find a body: give it as text, as @FILE, or on stdin".to_owned(),
+            ));
         }
         None => {
             io::stdin().lock().take(max).read_to_end(&mut bytes)?;
         }
     }
     match bytes.len() as u64 > limits::BODY_BYTES_MAX {
-        true => Err(Failure::Argument(format!("send a body of more than {} bytes", limits::BODY_BYTES_MAX))),
+        true => {
+            Err(CliFailure::Argument(format!("send a body of more than {} bytes", limits::BODY_BYTES_MAX)))
+        }
         false => Ok(bytes),
     }
 }
 
-fn lines_of(body: Option<&str>) -> Result<Box<dyn Read + Send>, Failure> {
+fn lines_of(body: Option<&str>) -> Result<Box<dyn Read + Send>, CliFailure> {
     match body {
         Some(text) if text == "-" || text.starts_with('@') => input(text),
-        Some(_) => Err(Failure::Argument("find lines: give them as @FILE or on stdin".to_owned())),
+        Some(_) => Err(CliFailure::Argument("find lines: give them as @FILE or on stdin".to_owned())),
         None => Ok(Box::new(io::stdin())),
     }
 }
 
 /// `-` is stdin, `@path` a file.
-fn input(text: &str) -> Result<Box<dyn Read + Send>, Failure> {
+fn input(text: &str) -> Result<Box<dyn Read + Send>, CliFailure> {
     let Some(path) = text.strip_prefix('@') else { return Ok(Box::new(io::stdin())) };
-    let file = File::open(path).map_err(|error| Failure::Argument(format!("open {path}: {error}")))?;
+    let file = File::open(path).map_err(|error| CliFailure::Argument(format!("open {path}: {error}")))?;
     Ok(Box::new(file))
 }
 
@@ -157,10 +161,10 @@ fn is_json(body: &[u8]) -> bool {
     matches!(begins, Some(b'{' | b'[')) && serde_json::from_slice::<Value>(body).is_ok()
 }
 
-fn properties(texts: &[String]) -> Result<BTreeMap<String, WireProperty>, Failure> {
+fn properties(texts: &[String]) -> Result<BTreeMap<String, WireProperty>, CliFailure> {
     let read = |text: &String| match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), property(value))),
-        _ => Err(Failure::Argument(format!("read the property {text:?}: it is not like NAME=VALUE"))),
+        _ => Err(CliFailure::Argument(format!("read the property {text:?}: it is not like NAME=VALUE"))),
     };
     texts.iter().map(read).collect()
 }

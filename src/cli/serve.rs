@@ -15,7 +15,7 @@ use seriatim::definition::LoadError;
 use crate::cli::arguments::serve::DevArguments;
 use crate::cli::arguments::serve::EndpointArguments;
 use crate::cli::arguments::serve::RunArguments;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::limits;
 use crate::cli::logs;
 use crate::cli::out::remark;
@@ -36,7 +36,7 @@ const DEMO: [(&str, &str); 7] = [
 ];
 
 /// Runs the daemon until it is told to stop; false when the definitions have mistakes.
-pub(crate) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
+pub(crate) fn run(arguments: &RunArguments) -> Result<bool, CliFailure> {
     let _logs = logs::start(arguments.log_json)?;
     let mut options = DaemonOptions::new(&arguments.data, &arguments.definitions);
     options.http = arguments.http;
@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<bool, Failure> {
 }
 
 /// Runs a daemon on a store that is gone afterwards.
-pub(crate) fn dev(arguments: &DevArguments) -> Result<bool, Failure> {
+pub(crate) fn dev(arguments: &DevArguments) -> Result<bool, CliFailure> {
     let _logs = logs::start(false)?;
     let folder = temporary_folder()?;
     let definitions = match &arguments.definitions {
@@ -95,7 +95,7 @@ fn demo(folder: &Path) -> io::Result<PathBuf> {
     Ok(definitions)
 }
 
-fn serve(options: DaemonOptions, json: bool) -> Result<bool, Failure> {
+fn serve(options: DaemonOptions, json: bool) -> Result<bool, CliFailure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(async {
         let mut signals = Signals::listen()?;
@@ -121,7 +121,7 @@ fn serve(options: DaemonOptions, json: bool) -> Result<bool, Failure> {
     runtime.shutdown_background();
     match served {
         Ok(None) => Ok(true),
-        Ok(Some(fault)) => Err(Failure::Fault(fault)),
+        Ok(Some(fault)) => Err(CliFailure::Fault(fault)),
         Err(DaemonError::Definitions(LoadError::Mistakes(mistakes))) => {
             let colours = std::io::stderr().is_terminal();
             mistakes.iter().for_each(|mistake| eprintln!("{}\n", mistake.render(colours)));

@@ -4,18 +4,18 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::arguments::take::SettleArguments;
-use crate::cli::arguments::take::Settlement;
+use crate::cli::arguments::take::SettlementArgument;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
-use crate::cli::out::Out;
+use crate::cli::failure::CliFailure;
+use crate::cli::out::Stdout;
 
 /// Settles a delivery, or renews its lock.
-pub(crate) async fn run(arguments: SettleArguments) -> Result<bool, Failure> {
+pub(crate) async fn run(arguments: SettleArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Out::new(arguments.daemon.json);
+    let out = Stdout::new(arguments.daemon.json);
     let (verb, done, particulars) = request(&arguments.how);
     let settled = remote.settle(&arguments.queue, &arguments.delivery, verb, &particulars).await;
-    let answer = settled.map_err(Failure::to(format!("{verb} {}", arguments.delivery)))?;
+    let answer = settled.map_err(CliFailure::to(format!("{verb} {}", arguments.delivery)))?;
     match answer.is_null() {
         true => out.json(&json!({ "delivery": arguments.delivery, "settled": verb }))?,
         false => out.json(&answer)?,
@@ -28,27 +28,27 @@ pub(crate) async fn run(arguments: SettleArguments) -> Result<bool, Failure> {
 }
 
 /// The verb, what it has done, and what goes with it.
-fn request(how: &Settlement) -> (&'static str, &'static str, Value) {
+fn request(how: &SettlementArgument) -> (&'static str, &'static str, Value) {
     let mut particulars = match how {
-        Settlement::Abandon { retry_after, reason } => {
+        SettlementArgument::Abandon { retry_after, reason } => {
             json!({ "retry_after": retry_after, "reason": reason })
         }
-        Settlement::Defer { until } => json!({ "until": until }),
-        Settlement::DeadLetter { reason, description } => {
+        SettlementArgument::Defer { until } => json!({ "until": until }),
+        SettlementArgument::DeadLetter { reason, description } => {
             json!({ "reason": reason, "description": description })
         }
-        Settlement::Complete | Settlement::Release | Settlement::Renew => json!({}),
+        SettlementArgument::Complete | SettlementArgument::Release | SettlementArgument::Renew => json!({}),
     };
     if let Value::Object(fields) = &mut particulars {
         fields.retain(|_, value| !value.is_null());
     }
     let (verb, done) = match how {
-        Settlement::Complete => ("complete", "completed"),
-        Settlement::Abandon { .. } => ("abandon", "given back as failed"),
-        Settlement::Defer { .. } => ("defer", "set aside"),
-        Settlement::DeadLetter { .. } => ("dead_letter", "dead-lettered"),
-        Settlement::Release => ("release", "given back unstarted"),
-        Settlement::Renew => ("renew", "still locked"),
+        SettlementArgument::Complete => ("complete", "completed"),
+        SettlementArgument::Abandon { .. } => ("abandon", "given back as failed"),
+        SettlementArgument::Defer { .. } => ("defer", "set aside"),
+        SettlementArgument::DeadLetter { .. } => ("dead_letter", "dead-lettered"),
+        SettlementArgument::Release => ("release", "given back unstarted"),
+        SettlementArgument::Renew => ("renew", "still locked"),
     };
     (verb, done, particulars)
 }

@@ -4,12 +4,12 @@ use seriatim::api::views::QueueEnvelope;
 use seriatim::remote::Remote;
 
 use crate::cli::arguments::look::ShowArguments;
-use crate::cli::arguments::target::Target;
+use crate::cli::arguments::target::TargetArgument;
 use crate::cli::blocked;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
-use crate::cli::moment::Present;
-use crate::cli::out::Out;
+use crate::cli::failure::CliFailure;
+use crate::cli::moment::LocalTime;
+use crate::cli::out::Stdout;
 use crate::cli::pretty::pretty;
 use crate::cli::show_message;
 use crate::cli::show_workflow;
@@ -20,29 +20,31 @@ use crate::cli::word::word;
 const BLOCKED_SHOWN: usize = 10;
 
 /// Shows what is meant. Nothing is changed by looking.
-pub(crate) async fn run(arguments: ShowArguments) -> Result<bool, Failure> {
+pub(crate) async fn run(arguments: ShowArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Out::new(arguments.daemon.json);
+    let out = Stdout::new(arguments.daemon.json);
     match &arguments.target {
-        Target::Queue(queue) => show_queue(&remote, &out, queue).await?,
-        Target::Workflow(workflow) => show_workflow::run(&remote, &out, workflow, arguments.limit).await?,
-        Target::Message(queue, number) => show_message::run(&remote, &out, queue, *number).await?,
+        TargetArgument::Queue(queue) => show_queue(&remote, &out, queue).await?,
+        TargetArgument::Workflow(workflow) => {
+            show_workflow::run(&remote, &out, workflow, arguments.limit).await?
+        }
+        TargetArgument::Message(queue, number) => show_message::run(&remote, &out, queue, *number).await?,
     }
     Ok(true)
 }
 
-async fn show_queue(remote: &Remote, out: &Out, queue: &str) -> Result<(), Failure> {
-    let shown = remote.queue(queue).await.map_err(Failure::to(format!("show {queue}")))?;
+async fn show_queue(remote: &Remote, out: &Stdout, queue: &str) -> Result<(), CliFailure> {
+    let shown = remote.queue(queue).await.map_err(CliFailure::to(format!("show {queue}")))?;
     out.json(&shown)?;
     if out.json {
         return Ok(());
     }
-    let present = Present::here();
+    let present = LocalTime::here();
     for line in describe(&shown, &present) {
         out.say(line)?;
     }
     let blocked = remote.blocked(Some(queue), None, None, BLOCKED_SHOWN).await;
-    let blocked = blocked.map_err(Failure::to("list what is blocked"))?.blocked;
+    let blocked = blocked.map_err(CliFailure::to("list what is blocked"))?.blocked;
     match blocked.is_empty() {
         true => out.say("nothing of it is blocked")?,
         false => out.say(format!("\n{}", blocked::table(&blocked, &present)))?,
@@ -50,7 +52,7 @@ async fn show_queue(remote: &Remote, out: &Out, queue: &str) -> Result<(), Failu
     Ok(())
 }
 
-fn describe(queue: &QueueEnvelope, present: &Present) -> Vec<String> {
+fn describe(queue: &QueueEnvelope, present: &LocalTime) -> Vec<String> {
     let counts = &queue.counts;
     let paused = if queue.paused == Some(true) { ", its handlers are paused" } else { "" };
     let mut lines = vec![format!("{}: order {}{paused}", queue.name, word(&queue.options.order))];

@@ -4,13 +4,13 @@ use seriatim::api::views::EndingWord;
 use seriatim::api::views::HistoryView;
 
 use crate::cli::limits;
-use crate::cli::moment::Present;
+use crate::cli::moment::LocalTime;
 use crate::cli::out::shortened;
-use crate::cli::table::Table;
+use crate::cli::table::TextTable;
 use crate::cli::word::word;
 
 /// How and when a message ended: `completed at 2027-01-31T03:12:00+01:00 (5h ago), attempt 4`.
-pub(crate) fn ended_text(entry: &HistoryView, present: &Present) -> String {
+pub(crate) fn ended_text(entry: &HistoryView, present: &LocalTime) -> String {
     let at = present.full(entry.at);
     match (entry.ending, entry.redriven_as) {
         (EndingWord::Completed, _) => format!("completed at {at}, attempt {}", entry.delivery_count),
@@ -29,8 +29,9 @@ fn places_text(entry: &HistoryView) -> String {
 }
 
 /// Entries under each other, in the order in which they ended.
-pub(crate) fn table(history: &[HistoryView], present: &Present) -> Table {
-    let mut table = Table::new(&[">place", ">number", "ended", ">handed out", "when", "message ID", "error"]);
+pub(crate) fn table(history: &[HistoryView], present: &LocalTime) -> TextTable {
+    let mut table =
+        TextTable::new(&[">place", ">number", "ended", ">handed out", "when", "message ID", "error"]);
     for entry in history.iter().rev() {
         table.row([
             places_text(entry),
@@ -53,7 +54,7 @@ mod tests {
 
     #[test]
     fn an_end_is_told_with_its_instant_and_its_attempt() {
-        let present = Present::at(60_000);
+        let present = LocalTime::at(60_000);
         let described = |ending: serde_json::Value| {
             let mut entry = json!({ "number": 1, "at": 0, "delivery_count": 4 });
             entry.as_object_mut().unwrap().extend(ending.as_object().unwrap().clone());

@@ -9,9 +9,9 @@ use seriatim::api::views::HistoryView;
 use seriatim::api::views::MessageEnvelope;
 use seriatim::remote::Remote;
 
-use crate::cli::failure::Failure;
-use crate::cli::moment::Present;
-use crate::cli::out::Out;
+use crate::cli::failure::CliFailure;
+use crate::cli::moment::LocalTime;
+use crate::cli::out::Stdout;
 use crate::cli::out::printable;
 use crate::cli::pretty::pretty;
 use crate::cli::show_history::ended_text;
@@ -22,23 +22,23 @@ use crate::cli::word::counted;
 const BYTES_SHOWN: usize = 256;
 
 /// Shows a message.
-pub(crate) async fn run(remote: &Remote, out: &Out, queue: &str, number: u64) -> Result<(), Failure> {
+pub(crate) async fn run(remote: &Remote, out: &Stdout, queue: &str, number: u64) -> Result<(), CliFailure> {
     let what = format!("show {queue}#{number}");
-    let message = remote.message(queue, number).await.map_err(Failure::to(&what))?;
+    let message = remote.message(queue, number).await.map_err(CliFailure::to(&what))?;
     let Some(message) = message else {
-        return Err(Failure::Refused(format!(
+        return Err(CliFailure::Refused(format!(
             "{what}: it is not stored; it has ended and its queue does not remember it, or it never was"
         )));
     };
     out.json(&message)?;
-    for line in describe(queue, &message, &Present::here()) {
+    for line in describe(queue, &message, &LocalTime::here()) {
         out.say(line)?;
     }
     Ok(())
 }
 
 /// The lines of a message that is looked at.
-pub(crate) fn describe(queue: &str, message: &MessageEnvelope, present: &Present) -> Vec<String> {
+pub(crate) fn describe(queue: &str, message: &MessageEnvelope, present: &LocalTime) -> Vec<String> {
     if let Some(ended) = &message.ended {
         return ended_lines(queue, ended, present);
     }
@@ -56,7 +56,7 @@ pub(crate) fn describe(queue: &str, message: &MessageEnvelope, present: &Present
 }
 
 /// The lines of a message that has ended.
-fn ended_lines(queue: &str, ended: &HistoryView, present: &Present) -> Vec<String> {
+fn ended_lines(queue: &str, ended: &HistoryView, present: &LocalTime) -> Vec<String> {
     let number = ended.sequence_number.unwrap_or_default();
     let mut lines = vec![format!("{queue}#{number}: {}", ended_text(ended, present))];
     let mut add = |name: &str, value: Option<String>| lines.extend(named(name, value));
@@ -94,7 +94,7 @@ fn as_delivery(queue: &str, message: &MessageEnvelope) -> DeliveryEnvelope {
 }
 
 /// The lines of a message that was taken.
-pub(crate) fn delivery_lines(envelope: &DeliveryEnvelope, present: &Present) -> Vec<String> {
+pub(crate) fn delivery_lines(envelope: &DeliveryEnvelope, present: &LocalTime) -> Vec<String> {
     let mut lines = vec![format!("{}#{}: taken", envelope.queue, envelope.sequence_number)];
     lines.extend(named("delivery", envelope.delivery.clone()));
     lines.extend(named("locked until", envelope.locked_until.map(|until| present.full(until))));
@@ -106,7 +106,7 @@ fn named(name: &str, value: Option<String>) -> Option<String> {
     value.map(|value| format!("  {name}: {}", printable(&value)))
 }
 
-fn envelope_lines(envelope: &DeliveryEnvelope, present: &Present) -> Vec<String> {
+fn envelope_lines(envelope: &DeliveryEnvelope, present: &LocalTime) -> Vec<String> {
     let mut lines = Vec::new();
     let mut add = |name: &str, value: Option<String>| lines.extend(named(name, value));
     add("workflow", envelope.workflow_id.clone());

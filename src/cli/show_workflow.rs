@@ -9,11 +9,11 @@ use seriatim::api::views::WorkflowWord;
 use seriatim::remote::Remote;
 
 use crate::cli::arguments::target::WorkflowTarget;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::limits;
-use crate::cli::moment::Present;
+use crate::cli::moment::LocalTime;
 use crate::cli::next;
-use crate::cli::out::Out;
+use crate::cli::out::Stdout;
 use crate::cli::out::printable;
 use crate::cli::out::shortened;
 use crate::cli::show_history;
@@ -21,22 +21,22 @@ use crate::cli::show_history::ended_text;
 use crate::cli::show_message::output_lines;
 use crate::cli::strip::strip;
 use crate::cli::strip::what;
-use crate::cli::table::Table;
+use crate::cli::table::TextTable;
 use crate::cli::word::counted;
 use crate::cli::word::word;
 
 /// Shows a workflow.
 pub(crate) async fn run(
     remote: &Remote,
-    out: &Out,
+    out: &Stdout,
     target: &WorkflowTarget,
     limit: usize,
-) -> Result<(), Failure> {
-    let failed = || Failure::to(format!("show {target}"));
+) -> Result<(), CliFailure> {
+    let failed = || CliFailure::to(format!("show {target}"));
     let (queue, id) = (&target.queue, &target.workflow_id);
     let workflow = remote.workflow(queue, id).await.map_err(failed())?;
     let Some(workflow) = workflow else {
-        return Err(Failure::Refused(format!(
+        return Err(CliFailure::Refused(format!(
             "show {target}: nothing is known of it; it was never sent to, or is done and forgotten (a queue with \
              `history` in its definition remembers)"
         )));
@@ -47,7 +47,7 @@ pub(crate) async fn run(
         let shown = json!({ "queue": queue, "workflow": workflow, "messages": messages, "history": history });
         return Ok(out.json(&shown)?);
     }
-    let present = Present::here();
+    let present = LocalTime::here();
     if let Some(last) = &workflow.ended {
         out.say(format!("{}: {}", printable(&target.to_string()), ended_text(last, &present)))?;
         return Ok(out.say(format!("\n{}", show_history::table(&history, &present)))?);
@@ -81,7 +81,7 @@ pub(crate) async fn run(
 }
 
 /// When its state was last set, if that is known.
-fn set_at(workflow: &WorkflowEnvelope, present: &Present) -> String {
+fn set_at(workflow: &WorkflowEnvelope, present: &LocalTime) -> String {
     workflow.state_set_at.map(|at| format!(", set at {}", present.full(at))).unwrap_or_default()
 }
 
@@ -103,7 +103,7 @@ fn outputs(messages: &[MessageEnvelope]) -> Vec<String> {
 }
 
 /// Where a workflow stands, and since when.
-fn standing(workflow: &WorkflowEnvelope, present: &Present) -> String {
+fn standing(workflow: &WorkflowEnvelope, present: &LocalTime) -> String {
     let reason = workflow.reason.as_deref().filter(|reason| !reason.is_empty());
     let reason = reason.map(|reason| format!(": {}", printable(reason))).unwrap_or_default();
     let until = workflow.until.map(|until| format!(" until {}", present.full(until))).unwrap_or_default();
@@ -122,7 +122,7 @@ fn standing(workflow: &WorkflowEnvelope, present: &Present) -> String {
 }
 
 /// A cause that holds a workflow beside the oldest.
-fn also_held(hold: &HoldView, present: &Present) -> String {
+fn also_held(hold: &HoldView, present: &LocalTime) -> String {
     let reason = match hold.reason.is_empty() {
         true => String::new(),
         false => format!(": {}", printable(&hold.reason)),
@@ -144,9 +144,16 @@ fn state_text(state: Option<&[u8]>) -> String {
     }
 }
 
-fn timeline(messages: &[MessageEnvelope], present: &Present) -> Table {
-    let mut table =
-        Table::new(&[">place", ">number", "status", ">handed out", "when", "message ID", "subject, error"]);
+fn timeline(messages: &[MessageEnvelope], present: &LocalTime) -> TextTable {
+    let mut table = TextTable::new(&[
+        ">place",
+        ">number",
+        "status",
+        ">handed out",
+        "when",
+        "message ID",
+        "subject, error",
+    ]);
     for (at, message) in messages.iter().enumerate() {
         let follows = || message.after.as_ref().map(|predecessor| format!("after {predecessor}"));
         let place = message.position.map(|position| position.to_string()).or_else(follows);

@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 
 /// Variables one of which has to be there: without a collector nothing is exported.
 const COLLECTORS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
@@ -25,7 +25,7 @@ impl Drop for Spans {
 }
 
 /// The layer that exports the spans of handlers, if somebody has said where to.
-pub(crate) fn export<S>() -> Result<Option<(impl Layer<S>, Spans)>, Failure>
+pub(crate) fn export<S>() -> Result<Option<(impl Layer<S>, Spans)>, CliFailure>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {

@@ -4,11 +4,15 @@ use seriatim::api::views::MessageEnvelope;
 use seriatim::api::views::MessageWord;
 use seriatim::api::views::WorkflowEnvelope;
 
-use crate::cli::moment::Present;
+use crate::cli::moment::LocalTime;
 
 /// The strip of a workflow: `..15 done | 16 FAILED 3x, again in 4m | 17-18 wait | 19 MISSING | 20 early`.
-pub(crate) fn strip(workflow: &WorkflowEnvelope, messages: &[MessageEnvelope], present: &Present) -> String {
-    let mut pieces: Vec<Piece> = Vec::new();
+pub(crate) fn strip(
+    workflow: &WorkflowEnvelope,
+    messages: &[MessageEnvelope],
+    present: &LocalTime,
+) -> String {
+    let mut pieces: Vec<Segment> = Vec::new();
     let mut next = workflow.next_position;
     let stored = messages.iter().filter(|message| message.status != MessageWord::DeadLettered);
     for (at, message) in stored.enumerate() {
@@ -16,31 +20,31 @@ pub(crate) fn strip(workflow: &WorkflowEnvelope, messages: &[MessageEnvelope], p
         if let (Some(expected), Some(position)) = (next, place)
             && position > expected
         {
-            pieces.push(Piece { from: expected, to: position - 1, what: "MISSING".to_owned() });
+            pieces.push(Segment { from: expected, to: position - 1, what: "MISSING".to_owned() });
         }
         let number = place.unwrap_or(message.sequence_number);
         let what = what(message, at == 0, present);
         match pieces.last_mut() {
             Some(last) if last.what == what && (place.is_none() || last.to + 1 == number) => last.to = number,
-            _ => pieces.push(Piece { from: number, to: number, what }),
+            _ => pieces.push(Segment { from: number, to: number, what }),
         }
         next = place.map(|position| position + 1);
     }
     let done = workflow.next_position.filter(|next| *next > 1).map(|next| format!("..{} done", next - 1));
     let rest = workflow.messages.saturating_sub(messages.len() as u64);
     let rest = (rest > 0).then(|| format!("and {rest} more"));
-    let pieces = pieces.into_iter().map(Piece::describe);
+    let pieces = pieces.into_iter().map(Segment::describe);
     done.into_iter().chain(pieces).chain(rest).collect::<Vec<_>>().join(" | ")
 }
 
 /// Neighbours of which the same is said.
-struct Piece {
+struct Segment {
     from: u64,
     to: u64,
     what: String,
 }
 
-impl Piece {
+impl Segment {
     fn describe(self) -> String {
         match self.from == self.to {
             true => format!("{} {}", self.from, self.what),
@@ -53,7 +57,7 @@ impl Piece {
 }
 
 /// What a message does, in a few words.
-pub(crate) fn what(message: &MessageEnvelope, is_head: bool, present: &Present) -> String {
+pub(crate) fn what(message: &MessageEnvelope, is_head: bool, present: &LocalTime) -> String {
     let count = message.delivery_count;
     let until = message.until.map(|until| present.age(until));
     match (message.status, until) {
@@ -98,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_strip_shows_what_is_done_stuck_waiting_and_missing() {
-        let present = Present::at(1_000_000);
+        let present = LocalTime::at(1_000_000);
         let messages = [
             message(json!(16), "retry", json!(1_240_000)),
             message(json!(17), "ready", Value::Null),
@@ -113,7 +117,7 @@ mod tests {
 
     #[test]
     fn without_positions_numbers_are_shown_and_nothing_is_missing() {
-        let present = Present::at(0);
+        let present = LocalTime::at(0);
         let messages =
             [message(Value::Null, "locked", Value::Null), message(Value::Null, "ready", Value::Null)];
         assert_eq!(strip(&workflow(Value::Null, 2), &messages, &present), "40 LOCKED | 40 waits");

@@ -8,15 +8,15 @@ use crate::cli::out::printable;
 const BETWEEN: &str = "  ";
 
 /// Rows of cells under a heading.
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     heading: Vec<&'static str>,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     /// A heading that begins with `>` is one of a column of numbers.
-    pub(crate) fn new(heading: &[&'static str]) -> Table {
-        Table { heading: heading.to_vec(), rows: Vec::new() }
+    pub(crate) fn new(heading: &[&'static str]) -> TextTable {
+        TextTable { heading: heading.to_vec(), rows: Vec::new() }
     }
 
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
@@ -38,7 +38,7 @@ fn name(heading: &str) -> &str {
     heading.trim_start_matches('>')
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for TextTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths: Vec<usize> = (0..self.heading.len()).map(|column| self.width(column)).collect();
         let line = |cells: Vec<&str>| {
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn columns_stand_under_each_other_and_numbers_end_under_each_other() {
-        let mut table = Table::new(&["queue", ">ready", "last error"]);
+        let mut table = TextTable::new(&["queue", ">ready", "last error"]);
         table.row(["orders".to_owned(), "7".to_owned(), String::new()]);
         table.row(["o".to_owned(), "1200000".to_owned(), "no\nroute".to_owned()]);
         let expected = "queue     ready  last error\n\

@@ -6,25 +6,25 @@ use seriatim::remote::Happening;
 
 use crate::cli::arguments::look::TailArguments;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
-use crate::cli::moment::Present;
-use crate::cli::out::Out;
+use crate::cli::failure::CliFailure;
+use crate::cli::moment::LocalTime;
+use crate::cli::out::Stdout;
 use crate::cli::out::printable;
 use crate::cli::out::remark;
 use crate::cli::word::counted;
 use crate::cli::word::word;
 
 /// Prints events until the daemon ends the stream.
-pub(crate) async fn run(arguments: TailArguments) -> Result<bool, Failure> {
+pub(crate) async fn run(arguments: TailArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Out::new(arguments.daemon.json);
+    let out = Stdout::new(arguments.daemon.json);
     let queue = arguments.queue.as_deref();
-    let mut events = remote.events(queue).await.map_err(Failure::to("listen to events"))?;
-    while let Some(happening) = events.next().await.map_err(Failure::to("listen to events"))? {
+    let mut events = remote.events(queue).await.map_err(CliFailure::to("listen to events"))?;
+    while let Some(happening) = events.next().await.map_err(CliFailure::to("listen to events"))? {
         match happening {
             Happening::Event(event) => {
                 out.json(&event)?;
-                out.say(describe(&event, &Present::here()))?;
+                out.say(describe(&event, &LocalTime::here()))?;
             }
             Happening::Missed(missed) => {
                 remark(format!("this reader was too slow, and missed {}", counted(missed, "event")));
@@ -37,7 +37,7 @@ pub(crate) async fn run(arguments: TailArguments) -> Result<bool, Failure> {
     Ok(true)
 }
 
-fn describe(event: &EventView, present: &Present) -> String {
+fn describe(event: &EventView, present: &LocalTime) -> String {
     let name = match (&event.workflow_id, event.sequence_number) {
         (Some(id), Some(number)) => format!("{}/{id} #{number}", event.queue),
         (Some(id), None) => format!("{}/{id}", event.queue),
@@ -53,7 +53,7 @@ fn describe(event: &EventView, present: &Present) -> String {
 }
 
 /// What belongs to this kind of event, as ` name=value`.
-fn particulars(event: &EventView, present: &Present) -> String {
+fn particulars(event: &EventView, present: &LocalTime) -> String {
     let places = event.from.zip(event.to).map(|(from, to)| format!("{from}..{to}"));
     let named = [
         ("cause", event.hold_cause.map(|cause| word(&cause))),
@@ -75,7 +75,7 @@ mod tests {
         let json = r#"{"at":"2027-01-31T12:00:00Z","queue":"orders","workflow_id":"a\nb","sequence_number":7,
                        "event":"blocked","reason":"no\nroute"}"#;
         let event = serde_json::from_str(json).unwrap();
-        let line = describe(&event, &Present::here());
+        let line = describe(&event, &LocalTime::here());
         assert!(line.ends_with(" BLOCKED orders/a b #7 reason=no route"), "{line}");
     }
 }

@@ -6,15 +6,15 @@ use seriatim::remote::Remote;
 
 use crate::cli::arguments::look::TopicsArguments;
 use crate::cli::connect::connect;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::limits;
-use crate::cli::out::Out;
-use crate::cli::table::Table;
+use crate::cli::out::Stdout;
+use crate::cli::table::TextTable;
 
 /// Prints every topic with its subscriptions and their rules.
-pub(crate) async fn run(arguments: TopicsArguments) -> Result<bool, Failure> {
+pub(crate) async fn run(arguments: TopicsArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Out::new(arguments.daemon.json);
+    let out = Stdout::new(arguments.daemon.json);
     let topics = all(&remote).await?;
     for topic in &topics {
         out.json(topic)?;
@@ -26,13 +26,13 @@ pub(crate) async fn run(arguments: TopicsArguments) -> Result<bool, Failure> {
     Ok(true)
 }
 
-async fn all(remote: &Remote) -> Result<Vec<TopicEnvelope>, Failure> {
+async fn all(remote: &Remote) -> Result<Vec<TopicEnvelope>, CliFailure> {
     let mut topics: Vec<TopicEnvelope> = Vec::new();
     let mut after = None;
     // There are at most so many, so that a daemon that repeats itself is not listened to for ever.
     while topics.len() < seriatim::limits::TOPICS_MAX {
         let page =
-            remote.topics(after.as_deref(), limits::PAGE).await.map_err(Failure::to("list the topics"))?;
+            remote.topics(after.as_deref(), limits::PAGE).await.map_err(CliFailure::to("list the topics"))?;
         topics.extend(page.topics);
         after = page.after;
         if after.is_none() {
@@ -43,8 +43,8 @@ async fn all(remote: &Remote) -> Result<Vec<TopicEnvelope>, Failure> {
 }
 
 /// One row for each rule.
-fn table(topics: &[TopicEnvelope]) -> Table {
-    let mut table = Table::new(&["topic", "subscription", "rule", "matches", "changes"]);
+fn table(topics: &[TopicEnvelope]) -> TextTable {
+    let mut table = TextTable::new(&["topic", "subscription", "rule", "matches", "changes"]);
     for topic in topics {
         if topic.subscriptions.is_empty() {
             table.row([topic.name.clone(), String::new(), String::new(), String::new(), String::new()]);

@@ -11,11 +11,11 @@ use seriatim::store::VerifyProgress;
 use seriatim::store::VerifyStep;
 
 use crate::cli::arguments::keep::VerifyArguments;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::word::counted;
 
 /// Verifies a file; true when it is sound.
-pub(crate) fn run(arguments: &VerifyArguments) -> Result<bool, Failure> {
+pub(crate) fn run(arguments: &VerifyArguments) -> Result<bool, CliFailure> {
     let bar = Bar::new();
     let found = seriatim::store::verify(&arguments.file, |progress| bar.show(progress));
     bar.end();
@@ -28,11 +28,11 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<bool, Failure> {
 }
 
 /// Who verifies a file that is too damaged to be read is not told to verify it.
-fn unopened(error: OpenError) -> Failure {
+fn unopened(error: OpenError) -> CliFailure {
     match error {
         OpenError::Damaged { path, detail } => {
             let what = "nothing more can be told of what it holds; restore a backup";
-            Failure::Other(format!("verify {}: it is damaged: {detail}; {what}", path.display()).into())
+            CliFailure::Other(format!("verify {}: it is damaged: {detail}; {what}", path.display()).into())
         }
         error => error.into(),
     }

@@ -18,7 +18,7 @@ use crate::error::QueueError;
 use crate::error::QueueRefusal;
 use crate::error::TopicError;
 use crate::error::TopicRefusal;
-use crate::intake::Rule;
+use crate::intake::IntakeRule;
 use crate::intake::Sources;
 use crate::queue::QueueOptions;
 
@@ -47,7 +47,7 @@ async fn put_in_force(daemon_state: &DaemonState, definitions: Definitions) -> R
         put_queue(daemon_state, definition).await?;
     }
     let rule = |definition: &Arc<Definition>| (definition.name.clone(), definition.rule.clone());
-    let rules: BTreeMap<_, Arc<Rule>> = definitions.iter().map(rule).collect();
+    let rules: BTreeMap<_, Arc<IntakeRule>> = definitions.iter().map(rule).collect();
     daemon_state.intake.replace_rules(rules);
     daemon_state
         .ticker

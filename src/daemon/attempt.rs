@@ -8,11 +8,11 @@ use tracing::Span;
 
 use crate::clock::Clock;
 use crate::daemon::gauges::QueueGauges;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::handlers::Dispatch;
 #[cfg(feature = "otlp")]
 use crate::handlers::continue_sender;
-use crate::intake::Rule;
+use crate::intake::IntakeRule;
 use crate::processor::Assignment;
 use crate::processor::Context;
 use crate::processor::Failure;
@@ -29,7 +29,7 @@ pub const ASSIGNMENT_SPANS: &str = Assignment::SPAN_TARGET;
 #[derive(Clone)]
 pub(crate) struct Attempts {
     pub(crate) dispatch: Arc<Dispatch>,
-    pub(crate) rule: Arc<Rule>,
+    pub(crate) rule: Arc<IntakeRule>,
     pub(crate) gauges: QueueGauges,
     pub(crate) clock: Arc<dyn Clock>,
 }
@@ -57,7 +57,7 @@ impl Handler<Raw> for Attempts {
 }
 
 impl Taker for Attempts {
-    fn takes(&self, message: &Received) -> bool {
+    fn takes(&self, message: &ReceivedMessage) -> bool {
         self.dispatch.takes(message)
     }
 

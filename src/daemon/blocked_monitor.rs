@@ -26,7 +26,7 @@ use crate::limits;
 
 /// Why a workflow does not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Cause {
+pub(crate) enum StopCause {
     /// Its head failed and waits for its retry.
     Retry,
     /// A predecessor is missing.
@@ -35,24 +35,24 @@ pub(crate) enum Cause {
     Held,
 }
 
-impl Cause {
+impl StopCause {
     /// Its name in metrics and notices.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Cause::Retry => "retry",
-            Cause::Gap => "gap",
-            Cause::Held => "held",
+            StopCause::Retry => "retry",
+            StopCause::Gap => "gap",
+            StopCause::Held => "held",
         }
     }
 
     /// Why a workflow does not go on; `None` when it does.
-    pub(crate) fn of(view: &WorkflowView) -> Option<Cause> {
+    pub(crate) fn of(view: &WorkflowView) -> Option<StopCause> {
         match &view.status {
-            WorkflowStatus::Held(_) => Some(Cause::Held),
-            WorkflowStatus::Blocked { .. } => Some(Cause::Retry),
+            WorkflowStatus::Held(_) => Some(StopCause::Held),
+            WorkflowStatus::Blocked { .. } => Some(StopCause::Retry),
             // A retry that is being tried right now is not over yet.
             WorkflowStatus::Locked { .. } if view.gap.is_none() => None,
-            _ => view.gap.as_ref().map(|_| Cause::Gap),
+            _ => view.gap.as_ref().map(|_| StopCause::Gap),
         }
     }
 }
@@ -60,7 +60,7 @@ impl Cause {
 /// A workflow in trouble.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockedWorkflow {
-    pub(crate) cause: Cause,
+    pub(crate) cause: StopCause,
     pub(crate) since: Timestamp,
     pub(crate) waiting: u64,
     pub(crate) reason: String,
@@ -73,12 +73,12 @@ pub(crate) struct BlockedWorkflow {
 /// Troubles in numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BlockedCounts {
-    pub(crate) by_cause: BTreeMap<(QueueName, Cause), u64>,
+    pub(crate) by_cause: BTreeMap<(QueueName, StopCause), u64>,
     pub(crate) age_max: Duration,
     pub(crate) waiting_max: u64,
 }
 
-type Place = (QueueName, WorkflowId);
+type BlockedKey = (QueueName, WorkflowId);
 
 /// A workflow that is out of the trouble that somebody was told of.
 #[derive(Clone, Debug)]
@@ -93,7 +93,7 @@ pub(crate) struct Recovery {
 /// The workflows in trouble.
 #[derive(Default)]
 pub(crate) struct BlockedMonitor {
-    known: Mutex<BTreeMap<Place, BlockedWorkflow>>,
+    known: Mutex<BTreeMap<BlockedKey, BlockedWorkflow>>,
     /// Those out of it, of which nobody was told yet.
     recovered: Mutex<Vec<Recovery>>,
 }
@@ -103,9 +103,9 @@ impl BlockedMonitor {
     pub(crate) fn note(&self, event: &Event) {
         let Some(workflow) = event.workflow.clone() else { return };
         let (cause, reason, head) = match &event.kind {
-            EventKind::Blocked { reason, .. } => (Cause::Retry, reason.clone(), event.sequence_number),
-            EventKind::Held { reason, cause } => (Cause::Held, reason.clone(), held_for(cause)),
-            EventKind::Gap { .. } => (Cause::Gap, "a predecessor is missing".to_owned(), None),
+            EventKind::Blocked { reason, .. } => (StopCause::Retry, reason.clone(), event.sequence_number),
+            EventKind::Held { reason, cause } => (StopCause::Held, reason.clone(), held_for(cause)),
+            EventKind::Gap { .. } => (StopCause::Gap, "a predecessor is missing".to_owned(), None),
             _ => return,
         };
         let trouble =
@@ -113,7 +113,7 @@ impl BlockedMonitor {
         self.put((event.queue.clone(), workflow), trouble);
     }
 
-    fn put(&self, place: Place, new: BlockedWorkflow) {
+    fn put(&self, place: BlockedKey, new: BlockedWorkflow) {
         let mut known = self.known();
         if known.len() >= limits::TROUBLES_KNOWN && !known.contains_key(&place) {
             return;
@@ -133,7 +133,7 @@ impl BlockedMonitor {
                 pages += 1;
                 after = last.workflow_id.clone();
                 for workflow in &page {
-                    if let (Some(id), Some(cause)) = (&workflow.workflow_id, Cause::of(workflow)) {
+                    if let (Some(id), Some(cause)) = (&workflow.workflow_id, StopCause::of(workflow)) {
                         let since = since(workflow).unwrap_or(now);
                         let (reason, head) = (reason(workflow), head(workflow));
                         let trouble =
@@ -157,7 +157,7 @@ impl BlockedMonitor {
 
     /// Looks again at the workflows in trouble, and forgets those that are out of it.
     pub(crate) async fn look_again(&self, client: &Client, now: Timestamp) -> Result<(), QueueError> {
-        let places: Vec<Place> = self.known().keys().cloned().collect();
+        let places: Vec<BlockedKey> = self.known().keys().cloned().collect();
         for (queue, workflow) in places {
             let handle = client.queue(queue.as_str())?.workflow(workflow.as_str())?;
             let seen = match handle.view().await {
@@ -166,7 +166,7 @@ impl BlockedMonitor {
                 Err(QueueError::Refused(_)) => None,
                 Err(error) => return Err(error),
             };
-            let still = seen.as_ref().and_then(|view| Some((Cause::of(view)?, view)));
+            let still = seen.as_ref().and_then(|view| Some((StopCause::of(view)?, view)));
             // It may fail again, and the trouble is then as old as it was.
             let tried = match seen.as_ref().is_some_and(is_trying) {
                 true => handle.messages(0, 1).await?.first().map(|message| message.sequence_number),
@@ -190,7 +190,7 @@ impl BlockedMonitor {
         Ok(())
     }
 
-    fn note_recovery(&self, (queue, workflow): Place, trouble: Option<BlockedWorkflow>, at: Timestamp) {
+    fn note_recovery(&self, (queue, workflow): BlockedKey, trouble: Option<BlockedWorkflow>, at: Timestamp) {
         if let Some(trouble) = trouble.filter(|trouble| trouble.is_reported) {
             self.put_recovery(Recovery { queue, workflow, trouble, at });
         }
@@ -246,7 +246,7 @@ impl BlockedMonitor {
         troubles
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<Place, BlockedWorkflow>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<BlockedKey, BlockedWorkflow>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

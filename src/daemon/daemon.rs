@@ -27,12 +27,12 @@ use crate::daemon::host::DaemonHost;
 use crate::daemon::host::is_own;
 use crate::daemon::options::DaemonOptions;
 use crate::daemon::outboxes::Outboxes;
-use crate::daemon::rates::Rates;
+use crate::daemon::rates::HourlyRates;
 use crate::daemon::state_file::StateFile;
 use crate::daemon::systemd;
 use crate::daemon::ticker::Ticker;
 use crate::daemon::watch;
-use crate::daemon::watch::Changes;
+use crate::daemon::watch::ReloadSignals;
 use crate::definition::Definitions;
 use crate::engine::Client;
 use crate::engine::Engine;
@@ -82,7 +82,7 @@ impl Daemon {
     /// [`DaemonError`]; nothing has begun then.
     pub async fn start(options: DaemonOptions) -> Result<Daemon, DaemonError> {
         let definitions = Definitions::load(&options.definitions)?;
-        let changes = Changes::listen(&options.definitions)?;
+        let changes = ReloadSignals::listen(&options.definitions)?;
         let unusable = |error| DaemonError::Data(options.data.clone(), error);
         let folder = DataDir::find(&options.data).map_err(unusable)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
@@ -109,10 +109,10 @@ impl Daemon {
             ticker,
             blocked_monitor: BlockedMonitor::default(),
             gaps: Gaps::default(),
-            rates: Rates::default(),
+            rates: HourlyRates::default(),
             gauges,
             amqp_meters: Meters::default(),
-            storage_queue_meters: storage_queue::Meters::default(),
+            storage_queue_meters: storage_queue::StorageMeters::default(),
             started_at: clock.now(),
             clock,
             credential_reloader: OnceLock::new(),

@@ -15,7 +15,7 @@ use crate::daemon::gauges::Gauges;
 use crate::daemon::handler_supervisor::HandlerSupervisor;
 use crate::daemon::options::DaemonOptions;
 use crate::daemon::outboxes::Outboxes;
-use crate::daemon::rates::Rates;
+use crate::daemon::rates::HourlyRates;
 use crate::daemon::reload_problem::ReloadProblem;
 use crate::daemon::ticker::Ticker;
 use crate::definition::Definitions;
@@ -34,12 +34,12 @@ pub(crate) struct DaemonState {
     pub(crate) outboxes: Outboxes,
     pub(crate) blocked_monitor: BlockedMonitor,
     pub(crate) gaps: Gaps,
-    pub(crate) rates: Rates,
+    pub(crate) rates: HourlyRates,
     pub(crate) gauges: Gauges,
     /// What the endpoint of Service Bus counts.
     pub(crate) amqp_meters: Meters,
     /// What the endpoint for storage queues counts.
-    pub(crate) storage_queue_meters: storage_queue::Meters,
+    pub(crate) storage_queue_meters: storage_queue::StorageMeters,
     pub(crate) clock: Arc<dyn Clock>,
     /// Changes who may come in; there once the server is.
     pub(crate) credential_reloader: OnceLock<CredentialReloader>,

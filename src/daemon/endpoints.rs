@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::error::DaemonError;
-use crate::definition::Defined;
+use crate::definition::DefiningFile;
 use crate::id::QueueName;
 use crate::inbound::tls::TlsFiles;
 use crate::sas::Keys;
@@ -46,7 +46,7 @@ impl Serving {
 
 impl DaemonState {
     /// Says which file defines a queue, as long as the daemon runs.
-    pub(crate) fn defined(self: &Arc<DaemonState>) -> Defined {
+    pub(crate) fn defined(self: &Arc<DaemonState>) -> DefiningFile {
         let definitions = Arc::downgrade(self);
         Arc::new(move |queue: &QueueName| {
             let daemon_state = definitions.upgrade()?;

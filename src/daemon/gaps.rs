@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-use crate::daemon::blocked_monitor::Cause;
+use crate::daemon::blocked_monitor::StopCause;
 use crate::engine::Client;
 use crate::engine::QueueView;
 use crate::error::QueueError;
@@ -15,12 +15,12 @@ use crate::limits;
 /// Counts of workflows that wait for a predecessor, as they were found lately.
 #[derive(Default)]
 pub(crate) struct Gaps {
-    walk: Mutex<Walk>,
+    walk: Mutex<GapWalk>,
 }
 
 /// A walk that goes round and round through the queues in which messages are early, a part each time.
 #[derive(Clone, Default)]
-struct Walk {
+struct GapWalk {
     known: BTreeMap<QueueName, u64>,
     /// Where it stands: the queue, the last workflow it has looked at, and how many it has found in this queue so far.
     at: Option<(QueueName, Option<WorkflowId>, u64)>,
@@ -46,7 +46,8 @@ impl Gaps {
                 let asked = limits::HTTP_PAGE.min(looks);
                 let page = queue.workflows(after.as_ref(), asked).await?;
                 found +=
-                    page.iter().filter(|workflow| Cause::of(workflow) == Some(Cause::Gap)).count() as u64;
+                    page.iter().filter(|workflow| StopCause::of(workflow) == Some(StopCause::Gap)).count()
+                        as u64;
                 looks -= page.len().min(looks);
                 if page.len() < asked {
                     walk.known.insert(view.name.clone(), found);

@@ -24,7 +24,7 @@ const HANDLER_SECONDS: [f64; 10] = [0.001, 0.005, 0.025, 0.1, 0.25, 1.0, 5.0, 15
 const COMPLETE: &str = "complete";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByQueue {
+struct GaugeLabels {
     queue: String,
 }
 
@@ -38,14 +38,14 @@ struct ByOutcome {
 #[derive(Clone)]
 pub(crate) struct Gauges {
     attempts: Family<ByOutcome, Counter>,
-    durations: Family<ByQueue, Histogram, fn() -> Histogram>,
+    durations: Family<GaugeLabels, Histogram, fn() -> Histogram>,
     running: Arc<AtomicUsize>,
 }
 
 /// An attempt that runs; it ends when this is dropped, however it ends.
-pub(crate) struct Running(Arc<AtomicUsize>);
+pub(crate) struct RunningAttempt(Arc<AtomicUsize>);
 
-impl Drop for Running {
+impl Drop for RunningAttempt {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -66,7 +66,7 @@ impl Gauges {
     /// What the handlers of one queue do.
     pub(crate) fn of_queue(&self, queue: &QueueName) -> QueueGauges {
         let queue = queue.to_string();
-        let durations = self.durations.get_or_create_owned(&ByQueue { queue: queue.clone() });
+        let durations = self.durations.get_or_create_owned(&GaugeLabels { queue: queue.clone() });
         QueueGauges {
             queue,
             attempts: self.attempts.clone(),
@@ -97,9 +97,9 @@ pub(crate) struct QueueGauges {
 
 impl QueueGauges {
     /// Counts an attempt as running until what it gives is dropped.
-    pub(crate) fn begin(&self) -> Running {
+    pub(crate) fn begin(&self) -> RunningAttempt {
         self.begin_many(1);
-        Running(self.running.clone())
+        RunningAttempt(self.running.clone())
     }
 
     /// Counts attempts as running, each until [`QueueGauges::end`].

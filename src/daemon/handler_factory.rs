@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::daemon::data_dir::DataDir;
-use crate::definition::Address;
 use crate::definition::Definition;
+use crate::definition::ForwardTarget;
 use crate::definition::HandlerDefinition;
 use crate::definition::HandlerSpec;
 use crate::definition::Notice;
 use crate::definition::NotifyDefinition;
-use crate::definition::Program;
-use crate::definition::Secret as Kept;
-use crate::definition::Target;
+use crate::definition::ProgramDefinition;
+use crate::definition::SecretSource as Kept;
+use crate::definition::WebhookDefinition;
 use crate::error::Misuse;
 use crate::handlers::AnyHandler;
 use crate::handlers::Dispatch;
@@ -27,7 +27,7 @@ use crate::handlers::OutboundOptions;
 use crate::handlers::Persistent;
 use crate::handlers::PersistentOptions;
 use crate::handlers::RemoteQueue;
-use crate::handlers::Secret;
+use crate::handlers::SigningSecret;
 use crate::handlers::Site;
 use crate::handlers::Webhook;
 use crate::handlers::WebhookOptions;
@@ -87,8 +87,8 @@ fn handler_of(handler: &HandlerDefinition, site: &Site) -> Result<AnyHandler, Mi
         }
         HandlerSpec::Forward { target, keep_position } => {
             let to = match target {
-                Target::Queue(queue) => ForwardTo::Local(queue.clone()),
-                Target::Remote { address, key } => ForwardTo::Remote(RemoteQueue {
+                ForwardTarget::Queue(queue) => ForwardTo::Local(queue.clone()),
+                ForwardTarget::Remote { address, key } => ForwardTo::Remote(RemoteQueue {
                     outbound: outbound(address, timeout),
                     key: key.as_ref().map(|key| key.read("key")).transpose()?,
                 }),
@@ -112,7 +112,7 @@ pub(crate) fn notifier_of(notify: &NotifyDefinition, site: &Site) -> Result<Noti
     })
 }
 
-fn exec_options(program: &Program, timeout: Duration, output_bytes_max: usize) -> ExecOptions {
+fn exec_options(program: &ProgramDefinition, timeout: Duration, output_bytes_max: usize) -> ExecOptions {
     ExecOptions {
         argv: program.argv.clone(),
         cwd: program.folder.clone(),
@@ -124,19 +124,19 @@ fn exec_options(program: &Program, timeout: Duration, output_bytes_max: usize) -
 }
 
 fn webhook(
-    address: &Address,
+    address: &WebhookDefinition,
     secret: Option<&Kept>,
     timeout: Duration,
     site: &Site,
 ) -> Result<Webhook, Misuse> {
     let secrets = match secret {
-        Some(secret) => secret.read("secret")?.lines().map(Secret::parse).collect::<Result<_, _>>()?,
+        Some(secret) => secret.read("secret")?.lines().map(SigningSecret::parse).collect::<Result<_, _>>()?,
         None => Vec::new(),
     };
     Webhook::new(WebhookOptions { outbound: outbound(address, timeout), secrets }, site.clone())
 }
 
-fn outbound(address: &Address, timeout: Duration) -> OutboundOptions {
+fn outbound(address: &WebhookDefinition, timeout: Duration) -> OutboundOptions {
     OutboundOptions {
         url: address.url.clone(),
         allow_private: address.allow_private,

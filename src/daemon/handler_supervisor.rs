@@ -27,7 +27,7 @@ use crate::engine::QueueView;
 use crate::error::Error;
 use crate::error::ReceiveError;
 use crate::handlers::Dispatch;
-use crate::handlers::HeldBack;
+use crate::handlers::DispatchPause;
 use crate::id::QueueName;
 use crate::intake::Intake;
 use crate::processor::Processor;
@@ -110,7 +110,7 @@ impl HandlerSupervisor {
                     queue: queue.to_string(),
                     problem: error.to_string(),
                 };
-                post.work = self.man(&post.definition).map_err(refused)?;
+                post.work = self.start_handlers(&post.definition).map_err(refused)?;
             }
         }
         Ok(())
@@ -140,7 +140,7 @@ impl HandlerSupervisor {
     }
 
     /// Why nothing is handed out to the handlers of a queue right now, and until when by the wall clock.
-    pub(crate) fn held_back(&self, queue: &QueueName) -> Option<(Timestamp, HeldBack)> {
+    pub(crate) fn held_back(&self, queue: &QueueName) -> Option<(Timestamp, DispatchPause)> {
         // While definitions change nobody waits for this.
         let handler_factory = self.handler_factory.try_lock().ok()?;
         let elapsed = self.clock.elapsed();
@@ -154,7 +154,7 @@ impl HandlerSupervisor {
         let Some(post) = handler_factory.get_mut(queue) else { return Ok(()) };
         match self.is_paused(queue) {
             true => self.dismiss_all(post.work.take()),
-            false if post.work.is_none() => post.work = self.man(&post.definition)?,
+            false if post.work.is_none() => post.work = self.start_handlers(&post.definition)?,
             false => {}
         }
         Ok(())
@@ -194,7 +194,7 @@ impl HandlerSupervisor {
     }
 
     /// Starts the processor of a definition; none when clients receive themselves.
-    fn man(&self, definition: &Arc<Definition>) -> Result<Option<Work>, Error> {
+    fn start_handlers(&self, definition: &Arc<Definition>) -> Result<Option<Work>, Error> {
         if definition.handlers.is_empty() || self.dismissed.is_cancelled() {
             return Ok(None);
         }

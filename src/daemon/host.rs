@@ -21,7 +21,7 @@ use crate::api::views::RedactionView;
 use crate::api::views::ScheduleView;
 use crate::api::views::StatusView;
 use crate::clock::Timestamp;
-use crate::daemon::blocked_monitor::Cause;
+use crate::daemon::blocked_monitor::StopCause;
 use crate::daemon::blocked_monitor::all_queues;
 use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::error::DaemonError;
@@ -36,16 +36,16 @@ use crate::definition::SOURCES_QUEUE;
 use crate::engine::Client;
 use crate::error::Misuse;
 use crate::error::Unavailable;
-use crate::handlers::HeldBack;
+use crate::handlers::DispatchPause;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
-use crate::intake::Source;
+use crate::intake::FieldSource;
 use crate::limits;
 use crate::message::Message;
-use crate::server::FullWindow;
 use crate::server::Host;
-use crate::server::Place;
-use crate::server::TooLarge;
+use crate::server::OversizeMessage;
+use crate::server::Placement;
+use crate::server::WindowStall;
 use crate::service_bus;
 use crate::storage_queue;
 
@@ -60,7 +60,7 @@ pub(crate) fn is_own(queue: &QueueName) -> bool {
         .contains(&queue.as_str())
 }
 
-impl Place for DaemonHost {
+impl Placement for DaemonHost {
     fn place(&self, queue: &QueueName, message: Message) -> Result<Message, Misuse> {
         if is_own(queue) {
             return Err(Misuse::new("queue", "is the daemon's own"));
@@ -161,20 +161,21 @@ impl Host for DaemonHost {
         pausing.boxed()
     }
 
-    fn too_large(&self, queue: &QueueName) -> Vec<TooLarge> {
+    fn too_large(&self, queue: &QueueName) -> Vec<OversizeMessage> {
         let known = self.daemon_state.amqp_meters.too_large.of(queue, self.daemon_state.clock.now());
-        let show = |(sequence_number, message): (SequenceNumber, service_bus::TooLarge)| TooLarge {
-            sequence_number,
-            bytes: message.bytes,
-            bytes_max: message.bytes_max,
-            since: message.since,
-        };
+        let show =
+            |(sequence_number, message): (SequenceNumber, service_bus::OversizeEntry)| OversizeMessage {
+                sequence_number,
+                bytes: message.bytes,
+                bytes_max: message.bytes_max,
+                since: message.since,
+            };
         known.into_iter().map(show).collect()
     }
 
-    fn full_window(&self, queue: &QueueName) -> Option<FullWindow> {
+    fn full_window(&self, queue: &QueueName) -> Option<WindowStall> {
         let known = self.daemon_state.amqp_meters.full_windows.of(queue);
-        known.map(|service_bus::FullWindow { messages, since }| FullWindow { messages, since })
+        known.map(|service_bus::WindowWait { messages, since }| WindowStall { messages, since })
     }
 
     fn schedules(&self) -> BoxFuture<'_, Result<Vec<ScheduleView>, Problem>> {
@@ -220,11 +221,13 @@ impl Host for DaemonHost {
     }
 }
 
-fn show_held_back(until: Timestamp, held_back: HeldBack) -> HeldBackView {
+fn show_held_back(until: Timestamp, held_back: DispatchPause) -> HeldBackView {
     let until = WireTime(until);
     match held_back {
-        HeldBack::ByRate { .. } => HeldBackView { cause: HeldBackCause::RateLimited, until, reason: None },
-        HeldBack::ByShortage { why, .. } => {
+        DispatchPause::ByRate { .. } => {
+            HeldBackView { cause: HeldBackCause::RateLimited, until, reason: None }
+        }
+        DispatchPause::ByShortage { why, .. } => {
             HeldBackView { cause: HeldBackCause::CannotStart, until, reason: Some(why) }
         }
     }
@@ -235,15 +238,15 @@ impl DaemonHost {
     fn blocked_counts(&self) -> Vec<BlockedCountView> {
         let mut troubles = self.daemon_state.blocked_monitor.count(self.daemon_state.clock.now());
         for (queue, workflows) in self.daemon_state.gaps.counts() {
-            let known = troubles.by_cause.entry((queue, Cause::Gap)).or_default();
+            let known = troubles.by_cause.entry((queue, StopCause::Gap)).or_default();
             *known = workflows.max(*known);
         }
-        let show = |((queue, cause), workflows): ((QueueName, Cause), u64)| BlockedCountView {
+        let show = |((queue, cause), workflows): ((QueueName, StopCause), u64)| BlockedCountView {
             queue: queue.to_string(),
             cause: match cause {
-                Cause::Retry => BlockedCause::Retry,
-                Cause::Gap => BlockedCause::Gap,
-                Cause::Held => BlockedCause::Held,
+                StopCause::Retry => BlockedCause::Retry,
+                StopCause::Gap => BlockedCause::Gap,
+                StopCause::Held => BlockedCause::Held,
             },
             workflows,
         };
@@ -328,14 +331,16 @@ impl DaemonHost {
     }
 }
 
-fn show_redaction(source: &Source) -> RedactionView {
+fn show_redaction(source: &FieldSource) -> RedactionView {
     match source {
-        Source::Pointer(pointer) => {
+        FieldSource::Pointer(pointer) => {
             RedactionView { pointer: Some(pointer.to_string()), ..RedactionView::default() }
         }
-        Source::Header(header) => {
+        FieldSource::Header(header) => {
             RedactionView { header: Some(header.as_str().to_owned()), ..RedactionView::default() }
         }
-        Source::Property(name) => RedactionView { property: Some(name.clone()), ..RedactionView::default() },
+        FieldSource::Property(name) => {
+            RedactionView { property: Some(name.clone()), ..RedactionView::default() }
+        }
     }
 }

@@ -26,7 +26,7 @@ use crate::service_bus::MeterReading;
 use crate::storage_queue;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByQueue {
+struct QueueLabels {
     queue: String,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct MetricsSnapshot {
     /// What the endpoint of Service Bus has counted, if there is one.
     pub(crate) amqp: Option<MeterReading>,
     /// What the endpoint for storage queues has counted, if there is one.
-    pub(crate) storage_queue: Option<storage_queue::MeterReading>,
+    pub(crate) storage_queue: Option<storage_queue::StorageMeterReading>,
 }
 
 /// Writes the page.
@@ -110,10 +110,10 @@ fn register_sources(registry: &mut Registry, sources: &[(QueueName, (u64, u64, b
     if sources.is_empty() {
         return;
     }
-    let copied = Family::<ByQueue, Counter>::default();
-    let [behind, failing] = [(); 2].map(|()| Family::<ByQueue, Count>::default());
+    let copied = Family::<QueueLabels, Counter>::default();
+    let [behind, failing] = [(); 2].map(|()| Family::<QueueLabels, Count>::default());
     for (queue, (rows_copied, rows_behind, is_failing)) in sources {
-        let queue = || ByQueue { queue: queue.to_string() };
+        let queue = || QueueLabels { queue: queue.to_string() };
         copied.get_or_create(&queue()).inc_by(*rows_copied);
         behind.get_or_create(&queue()).set(*rows_behind);
         failing.get_or_create(&queue()).set(u64::from(*is_failing));
@@ -134,10 +134,10 @@ fn register_room(registry: &mut Registry, room: &StorageRoom) {
 }
 
 fn register_queues(registry: &mut Registry, queues: &[QueueView]) {
-    let (stored, limited) = (Family::<ByState, Count>::default(), Family::<ByQueue, Count>::default());
-    let [history, cursors] = [(); 2].map(|()| Family::<ByQueue, Count>::default());
+    let (stored, limited) = (Family::<ByState, Count>::default(), Family::<QueueLabels, Count>::default());
+    let [history, cursors] = [(); 2].map(|()| Family::<QueueLabels, Count>::default());
     let [accepted, completed, expired, dead_lettered, cursors_cut, links_cut] =
-        [(); 6].map(|()| Family::<ByQueue, Counter>::default());
+        [(); 6].map(|()| Family::<QueueLabels, Counter>::default());
     for view in queues {
         let counts = &view.counts;
         let queue = || view.name.to_string();
@@ -157,17 +157,17 @@ fn register_queues(registry: &mut Registry, queues: &[QueueView]) {
         for (family, count) in
             [(&accepted, counts.accepted), (&completed, counts.completed), (&expired, counts.expired)]
         {
-            family.get_or_create(&ByQueue { queue: queue() }).inc_by(count);
+            family.get_or_create(&QueueLabels { queue: queue() }).inc_by(count);
         }
-        dead_lettered.get_or_create(&ByQueue { queue: queue() }).inc_by(counts.dead_lettered);
+        dead_lettered.get_or_create(&QueueLabels { queue: queue() }).inc_by(counts.dead_lettered);
         if view.options.rate.is_some() {
             let waits = if view.rate_limited_until.is_some() { counts.ready } else { 0 };
-            limited.get_or_create(&ByQueue { queue: queue() }).set(waits);
+            limited.get_or_create(&QueueLabels { queue: queue() }).set(waits);
         }
-        history.get_or_create(&ByQueue { queue: queue() }).set(view.history);
-        cursors.get_or_create(&ByQueue { queue: queue() }).set(view.cursors);
-        cursors_cut.get_or_create(&ByQueue { queue: queue() }).inc_by(view.cursors_cut);
-        links_cut.get_or_create(&ByQueue { queue: queue() }).inc_by(view.links_cut);
+        history.get_or_create(&QueueLabels { queue: queue() }).set(view.history);
+        cursors.get_or_create(&QueueLabels { queue: queue() }).set(view.cursors);
+        cursors_cut.get_or_create(&QueueLabels { queue: queue() }).inc_by(view.cursors_cut);
+        links_cut.get_or_create(&QueueLabels { queue: queue() }).inc_by(view.links_cut);
     }
     registry.register(
         "seriatim_messages",
@@ -230,7 +230,7 @@ fn register_amqp(registry: &mut Registry, reading: &MeterReading) {
     }
 }
 
-fn register_storage_queue(registry: &mut Registry, reading: &storage_queue::MeterReading) {
+fn register_storage_queue(registry: &mut Registry, reading: &storage_queue::StorageMeterReading) {
     let connections = Count::default();
     connections.set(reading.connections as u64);
     let help = "Connections to the endpoint for storage queues that are open";

@@ -18,10 +18,10 @@ use crate::daemon::outbox_rows::pause_for;
 use crate::daemon::outbox_status::OutboxStatus;
 use crate::definition::OutboxDefinition;
 use crate::definition::SOURCES_QUEUE;
+use crate::engine::AcceptedWorkflow;
 use crate::engine::Completion;
 use crate::engine::Delivery;
 use crate::engine::Queue;
-use crate::engine::TakenWorkflow;
 use crate::error::Error;
 use crate::error::Misuse;
 use crate::error::OperationError;
@@ -31,8 +31,8 @@ use crate::id::QueueName;
 use crate::intake::Intake;
 use crate::limits;
 use crate::message::Message;
-use crate::postgres::Copied;
 use crate::postgres::Outbox;
+use crate::postgres::OutboxRow;
 use crate::postgres::SourceError;
 
 /// An outbox, and the queue into which it is copied.
@@ -85,7 +85,7 @@ impl From<Misuse> for CopyError {
 }
 
 /// What is done after a turn.
-enum Next {
+enum NextTurn {
     /// There is more to copy.
     Go,
     /// Nothing, until something comes or this has passed.
@@ -131,8 +131,8 @@ impl OutboxCopier {
                 Ok(next) => {
                     (pause, _) = (limits::SOURCE_RETRY_FIRST, self.status.goes_on(&self.of_queue));
                     match next {
-                        Next::Go => continue,
-                        Next::Wait(wait) => wait,
+                        NextTurn::Go => continue,
+                        NextTurn::Wait(wait) => wait,
                     }
                 }
                 Err(error) => {
@@ -155,7 +155,7 @@ impl OutboxCopier {
     }
 
     /// Looks once, and copies what is there.
-    async fn turn(&mut self) -> Result<Next, CopyError> {
+    async fn turn(&mut self) -> Result<NextTurn, CopyError> {
         if self.intake.client().storage_room().is_some_and(|room| room.is_full) {
             return Err(CopyError::DiskFull(self.of_queue.queue.clone()));
         }
@@ -170,9 +170,9 @@ impl OutboxCopier {
         self.status.looked(copied_through, behind, look.waits_for);
         match (look.rows.is_empty(), look.wrong) {
             (true, Some(wrong)) => Err(wrong.into()),
-            (true, None) if look.waits_for > 0 => Ok(Next::Wait(limits::SOURCE_HELD_POLL)),
-            (true, None) => Ok(Next::Wait(self.of_queue.outbox.poll)),
-            (false, _) => self.copy(look.rows, copied_through).await.map(|()| Next::Go),
+            (true, None) if look.waits_for > 0 => Ok(NextTurn::Wait(limits::SOURCE_HELD_POLL)),
+            (true, None) => Ok(NextTurn::Wait(self.of_queue.outbox.poll)),
+            (false, _) => self.copy(look.rows, copied_through).await.map(|()| NextTurn::Go),
         }
     }
 
@@ -202,7 +202,7 @@ impl OutboxCopier {
     }
 
     /// Sends rows and keeps how far they are copied, in one transaction.
-    async fn copy(&mut self, mut rows: Vec<Copied>, copied_from: Option<i64>) -> Result<(), CopyError> {
+    async fn copy(&mut self, mut rows: Vec<OutboxRow>, copied_from: Option<i64>) -> Result<(), CopyError> {
         rows.truncate(self.at_once);
         let (mut messages, mut copied_through) = (Vec::with_capacity(rows.len()), copied_from);
         for row in rows {
@@ -251,7 +251,7 @@ impl OutboxCopier {
     }
 
     /// The outbox's own message, which is there as long as nobody has purged it.
-    async fn delivery(&self) -> Result<(TakenWorkflow, Delivery), Error> {
+    async fn delivery(&self) -> Result<(AcceptedWorkflow, Delivery), Error> {
         loop {
             let taken = self.sources.take_workflow(self.of_queue.id()).await?;
             let mut received = taken.receive(1, Duration::ZERO).await?;

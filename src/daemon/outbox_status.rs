@@ -9,10 +9,10 @@ use crate::limits;
 
 /// How an outbox is.
 #[derive(Debug, Default)]
-pub(crate) struct OutboxStatus(Mutex<Known>);
+pub(crate) struct OutboxStatus(Mutex<OutboxFigures>);
 
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct OutboxFigures {
     copied_through: Option<i64>,
     /// Rows copied since the daemon has started.
     copied: u64,
@@ -73,7 +73,7 @@ impl OutboxStatus {
         }
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Known) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut OutboxFigures) -> T) -> T {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

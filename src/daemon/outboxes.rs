@@ -24,14 +24,14 @@ use crate::queue::QueueOptions;
 /// The outboxes that are copied.
 pub(crate) struct Outboxes {
     intake: Intake,
-    copied: std::sync::RwLock<BTreeMap<QueueName, Watched>>,
+    copied: std::sync::RwLock<BTreeMap<QueueName, OutboxTask>>,
     /// One replacement at a time.
     tasks: Mutex<BTreeMap<QueueName, Task>>,
 }
 
 /// An outbox, and how it is.
 #[derive(Clone)]
-struct Watched {
+struct OutboxTask {
     of_queue: OutboxOfQueue,
     status: Arc<OutboxStatus>,
 }
@@ -75,9 +75,9 @@ impl Outboxes {
             if after.contains_key(&queue) {
                 continue;
             }
-            let watched = Watched { of_queue, status: Arc::default() };
+            let watched = OutboxTask { of_queue, status: Arc::default() };
             let sources = self.sources().await?;
-            let Watched { of_queue, status } = watched.clone();
+            let OutboxTask { of_queue, status } = watched.clone();
             let copier = OutboxCopier::new(of_queue, sources, self.intake.clone(), status)?;
             let stopping = CancellationToken::new();
             let running = tokio::spawn(copier.run(stopping.clone()));
@@ -106,7 +106,7 @@ impl Outboxes {
         self.watched().into_iter().map(|(queue, watched)| (queue, watched.status.counts())).collect()
     }
 
-    fn watched(&self) -> BTreeMap<QueueName, Watched> {
+    fn watched(&self) -> BTreeMap<QueueName, OutboxTask> {
         self.copied.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 

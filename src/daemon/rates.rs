@@ -13,7 +13,7 @@ use crate::limits;
 
 /// The rates of the last hour.
 #[derive(Default)]
-pub(crate) struct Rates {
+pub(crate) struct HourlyRates {
     known: Mutex<KnownCounts>,
 }
 
@@ -59,7 +59,7 @@ impl Series {
     }
 }
 
-impl Rates {
+impl HourlyRates {
     /// Notes what the counters of all queues are after so much time.
     pub(crate) fn note(&self, elapsed: Duration, queues: &[QueueView]) {
         let minute = elapsed.as_secs() / 60;
@@ -100,14 +100,14 @@ mod tests {
     use crate::message::Message;
     use crate::queue::QueueOptions;
 
-    async fn note(rates: &Rates, client: &Client, seconds: u64) {
+    async fn note(rates: &HourlyRates, client: &Client, seconds: u64) {
         rates.note(Duration::from_secs(seconds), &client.queues(None, 10).await.unwrap());
     }
 
     #[tokio::test]
     async fn a_rate_is_of_the_minute_in_which_it_was_seen_and_is_forgotten_after_an_hour() {
         let (engine, _) = crate::testing::engine().await.unwrap();
-        let (client, rates) = (engine.client(), Rates::default());
+        let (client, rates) = (engine.client(), HourlyRates::default());
         let queue = client.create_queue("q", QueueOptions::default()).await.unwrap();
         queue.send(Message::new("before").workflow("w")).await.unwrap();
         note(&rates, client, 0).await;

@@ -73,10 +73,10 @@ impl TickerState {
 /// The schedules that run.
 #[derive(Clone)]
 pub(crate) struct Ticker {
-    shared: Arc<Shared>,
+    shared: Arc<TickerContext>,
 }
 
-struct Shared {
+struct TickerContext {
     queue: Queue,
     intake: Intake,
     schedules: ArcSwap<BTreeMap<String, Arc<Ticking>>>,
@@ -88,7 +88,7 @@ impl Ticker {
         let options = QueueOptions { delivery_count_max: u32::MAX, ..QueueOptions::default() };
         let queue = client.create_queue(SCHEDULES_QUEUE, options).await?;
         let schedules = ArcSwap::default();
-        Ok(Ticker { shared: Arc::new(Shared { queue, intake, schedules }) })
+        Ok(Ticker { shared: Arc::new(TickerContext { queue, intake, schedules }) })
     }
 
     /// Lets these schedules run, and no others. What a schedule has handled already it keeps.
@@ -154,7 +154,7 @@ impl Ticker {
     }
 }
 
-impl Shared {
+impl TickerContext {
     /// The messages that wait for a tick, or are being handled, by schedule.
     async fn pending(&self) -> Result<BTreeMap<String, Vec<MessageView>>, Error> {
         let mut pending: BTreeMap<String, Vec<MessageView>> = BTreeMap::new();

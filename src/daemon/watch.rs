@@ -25,8 +25,8 @@ use crate::definition::Definitions;
 use crate::engine::Client;
 use crate::engine::Event;
 use crate::engine::EventKind;
+use crate::engine::EventsLag;
 use crate::engine::HoldCause;
-use crate::engine::Missed;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
@@ -72,24 +72,24 @@ pub(crate) async fn reload(daemon_state: &DaemonState) -> Result<(), DaemonError
 }
 
 /// Reasons to read the definitions again: one of them changes, or the process gets SIGHUP.
-pub(crate) struct Changes {
+pub(crate) struct ReloadSignals {
     files: mpsc::Receiver<()>,
     hang_up: Signal,
     _watcher: Option<notify::RecommendedWatcher>,
 }
 
-impl Changes {
+impl ReloadSignals {
     /// Listens from now on: before anybody is told that the daemon is ready, or SIGHUP would still end it.
     ///
     /// # Errors
     /// [`DaemonError::Signals`].
-    pub(crate) fn listen(folder: &Path) -> Result<Changes, DaemonError> {
+    pub(crate) fn listen(folder: &Path) -> Result<ReloadSignals, DaemonError> {
         let (sender, files) = mpsc::channel(1);
         let watcher = watch(folder, sender).inspect_err(|error| {
             tracing::warn!(%error, "definitions are read again on SIGHUP only: their folder cannot be watched");
         });
         let hang_up = signal(SignalKind::hangup()).map_err(DaemonError::Signals)?;
-        Ok(Changes { files, hang_up, _watcher: watcher.ok() })
+        Ok(ReloadSignals { files, hang_up, _watcher: watcher.ok() })
     }
 
     async fn next(&mut self) -> Option<()> {
@@ -103,7 +103,7 @@ impl Changes {
 }
 
 /// Reads the definitions again whenever there is a reason to.
-pub(crate) async fn follow_files(daemon_state: Arc<DaemonState>, mut changes: Changes) {
+pub(crate) async fn follow_files(daemon_state: Arc<DaemonState>, mut changes: ReloadSignals) {
     while changes.next().await.is_some() {
         // The error is kept and logged where it happens.
         let _ = reload(&daemon_state).await;
@@ -146,7 +146,7 @@ pub(crate) async fn follow_troubles(daemon_state: Arc<DaemonState>) {
                     log(&client, &event).await;
                     daemon_state.blocked_monitor.note(&event);
                 }
-                Some(Err(Missed(_))) => is_walked = false,
+                Some(Err(EventsLag(_))) => is_walked = false,
                 None => return,
             },
             _ = ticks.tick() => {

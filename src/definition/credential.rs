@@ -5,14 +5,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::HeaderValue;
 
-use crate::definition::handler::Secret;
+use crate::definition::handler::SecretSource;
 use crate::error::Misuse;
 use crate::limits;
 
 /// What the text of a secret begins with that posts are signed with.
 const PREFIX: &str = "whsec_";
 
-impl Secret {
+impl SecretSource {
     /// Reads it, without the white space around it; `what` it is, for the error.
     ///
     /// # Errors
@@ -20,9 +20,9 @@ impl Secret {
     pub(crate) fn read(&self, what: &'static str) -> Result<String, Misuse> {
         let wrong = |problem: String| Misuse::new(what, problem);
         let read = match self {
-            Secret::File(path) => std::fs::read_to_string(path)
+            SecretSource::File(path) => std::fs::read_to_string(path)
                 .map_err(|error| wrong(format!("cannot be read from {}: {error}", path.display()))),
-            Secret::Env(name) => std::env::var(name)
+            SecretSource::Env(name) => std::env::var(name)
                 .map_err(|_| wrong(format!("is not set: there is no environment variable {name}"))),
         };
         Ok(read?.trim().to_owned())

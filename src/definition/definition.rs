@@ -11,8 +11,8 @@ use crate::definition::read_subscription::SubscriptionDefinition;
 use crate::definition::schedule::ScheduleDefinition;
 use crate::definition::schema::schema_text;
 use crate::id::QueueName;
-use crate::intake::Rule;
-use crate::intake::Source;
+use crate::intake::FieldSource;
+use crate::intake::IntakeRule;
 use crate::queue::QueueOptions;
 
 /// A definition: what one file says of a queue and of what handles its messages.
@@ -30,7 +30,7 @@ pub struct Definition {
     /// The queue's options.
     pub options: QueueOptions,
     /// Where workflow, place and ID of its messages are read, and its exact retry delays.
-    pub rule: Arc<Rule>,
+    pub rule: Arc<IntakeRule>,
     /// How many messages its handlers have at once, all together.
     pub concurrency: usize,
     /// How long a handler may run: for so long its lock is renewed.
@@ -42,7 +42,7 @@ pub struct Definition {
     /// The table whose rows are copied into the queue, if there is one.
     pub outbox: Option<OutboxDefinition>,
     /// What the page hides of each message; in a pointer `*` stands for every member or element.
-    pub redact: Vec<Source>,
+    pub redact: Vec<FieldSource>,
     /// Whom to tell when a workflow stands still.
     pub notify: Option<NotifyDefinition>,
 }

@@ -29,14 +29,14 @@ pub enum HandlerSpec {
     /// Starts a program for each message.
     Exec {
         /// The program.
-        program: Program,
+        program: ProgramDefinition,
         /// How many bytes of the end of each output are kept of one attempt.
         output_bytes_max: usize,
     },
     /// Hands it to a program that runs on.
     Persistent {
         /// The program.
-        program: Program,
+        program: ProgramDefinition,
         /// How many processes of it run at once.
         processes: usize,
         /// How many messages one process may hold at once.
@@ -45,14 +45,14 @@ pub enum HandlerSpec {
     /// Posts it to a URL.
     Http {
         /// Where to.
-        address: Address,
+        address: WebhookDefinition,
         /// Where the secrets are with which posts are signed.
-        secret: Option<Secret>,
+        secret: Option<SecretSource>,
     },
     /// Sends it to another queue.
     Forward {
         /// Which queue.
-        target: Target,
+        target: ForwardTarget,
         /// Whether it keeps its position.
         keep_position: bool,
     },
@@ -80,8 +80,10 @@ impl fmt::Display for HandlerSpec {
                 write!(f, "{}, {processes} process{plural}", program.argv.join(" "))
             }
             HandlerSpec::Http { address, .. } => f.write_str(&address.url),
-            HandlerSpec::Forward { target: Target::Queue(queue), .. } => queue.fmt(f),
-            HandlerSpec::Forward { target: Target::Remote { address, .. }, .. } => f.write_str(&address.url),
+            HandlerSpec::Forward { target: ForwardTarget::Queue(queue), .. } => queue.fmt(f),
+            HandlerSpec::Forward { target: ForwardTarget::Remote { address, .. }, .. } => {
+                f.write_str(&address.url)
+            }
         }
     }
 }
@@ -89,7 +91,7 @@ impl fmt::Display for HandlerSpec {
 /// A program to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Program {
+pub struct ProgramDefinition {
     /// The program's file, found when the definition was read.
     pub path: PathBuf,
     /// Its name and arguments, as they are written.
@@ -105,7 +107,7 @@ pub struct Program {
 /// An address to post to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Address {
+pub struct WebhookDefinition {
     /// The URL.
     pub url: String,
     /// Whether it may lead to a private address.
@@ -117,21 +119,21 @@ pub struct Address {
 /// Where messages are forwarded to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Target {
+pub enum ForwardTarget {
     /// Another queue of the same engine.
     Queue(QueueName),
     /// A queue of another daemon.
     Remote {
         /// The queue, as `http://host:7700/queue`.
-        address: Address,
+        address: WebhookDefinition,
         /// Where the key for the other daemon is.
-        key: Option<Secret>,
+        key: Option<SecretSource>,
     },
 }
 
 /// Where something secret is. It is read when it is needed, so that it can be changed, and is never in a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Secret {
+pub enum SecretSource {
     /// In this file.
     File(PathBuf),
     /// In this environment variable of the daemon.

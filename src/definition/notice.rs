@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::definition::handler::Address;
-use crate::definition::handler::Program;
-use crate::definition::handler::Secret;
+use crate::definition::handler::ProgramDefinition;
+use crate::definition::handler::SecretSource;
+use crate::definition::handler::WebhookDefinition;
 
 /// Whom to tell when a workflow stands still.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,12 +23,12 @@ pub struct NotifyDefinition {
 #[non_exhaustive]
 pub enum Notice {
     /// By a program, which reads what happened as JSON.
-    Exec(Program),
+    Exec(ProgramDefinition),
     /// By a post.
     Http {
         /// Where to.
-        address: Address,
+        address: WebhookDefinition,
         /// Where the secrets are with which posts are signed.
-        secret: Option<Secret>,
+        secret: Option<SecretSource>,
     },
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::definition::handler::Secret;
+use crate::definition::handler::SecretSource;
 
 /// The queue in which the daemon keeps how far outboxes are copied; no definition can have its name.
 pub(crate) const SOURCES_QUEUE: &str = "seriatim.sources";
@@ -19,7 +19,7 @@ pub struct OutboxDefinition {
     /// The table, with its schema if one is given.
     pub table: String,
     /// Where the password is, if there is one.
-    pub password: Option<Secret>,
+    pub password: Option<SecretSource>,
     /// Whether the connection is encrypted and the server verified.
     pub tls: bool,
     /// The authorities that may have signed the server's certificate; without it, those of the web.

@@ -10,10 +10,10 @@ use toml::de::DeTable;
 use crate::definition::definition::Definition;
 use crate::definition::diagnostic::Diagnostic;
 use crate::definition::diagnostic::Mistakes;
+use crate::definition::file_value::span;
+use crate::definition::file_value::value;
 use crate::definition::form::DeliveryForm;
 use crate::definition::form::QueueForm;
-use crate::definition::given::span;
-use crate::definition::given::value;
 use crate::definition::grammar::prune;
 use crate::definition::outbox::SOURCES_QUEUE;
 use crate::definition::read_handlers::HandlerReader;
@@ -30,11 +30,11 @@ use crate::definition::read_subscription::subscription;
 use crate::definition::schedule::SCHEDULES_QUEUE;
 use crate::definition::schema::SCHEMA;
 use crate::id::QueueName;
-use crate::intake::Rule;
+use crate::intake::IntakeRule;
 use crate::limits;
 
 /// What was read of one file.
-pub(crate) struct Reading {
+pub(crate) struct FileReading {
     /// The file's text.
     pub(crate) text: Arc<str>,
     /// The queue's name, if it has one that can be read; even when other things are wrong.
@@ -48,9 +48,9 @@ pub(crate) struct Reading {
 }
 
 /// Reads the text of a file.
-pub(crate) fn read(file: &Path, text: &str) -> Reading {
+pub(crate) fn read(file: &Path, text: &str) -> FileReading {
     let mut mistakes = Mistakes::of(file, text);
-    let mut reading = Reading {
+    let mut reading = FileReading {
         text: mistakes.text().clone(),
         name: name_of_file(file),
         name_span: None,
@@ -166,7 +166,7 @@ fn definition(
     let delays = retry_delays(form.retry.as_ref(), mistakes);
     let delivery = form.delivery.as_ref();
     let defer_for = delivery.and_then(|delivery| duration(&delivery.defer_for, "defer_for", mistakes));
-    let rule = Arc::new(Rule::new(sources, delays).defer_for(defer_for));
+    let rule = Arc::new(IntakeRule::new(sources, delays).defer_for(defer_for));
     let concurrency = delivery.and_then(|delivery| value(&delivery.concurrency));
     let renew_for = match delivery {
         // One that is wrong is no bound for the attempts.

@@ -12,18 +12,18 @@ use crate::definition::credential::bearer;
 use crate::definition::credential::signing_secrets;
 use crate::definition::diagnostic::Mistakes;
 use crate::definition::diagnostic::line_and_column;
+use crate::definition::file_value::DurationText;
+use crate::definition::file_value::FileValue;
+use crate::definition::file_value::span;
+use crate::definition::file_value::value;
 use crate::definition::form_handler::HandlerForm;
 use crate::definition::form_handler::NotifyForm;
-use crate::definition::given::Given;
-use crate::definition::given::Written;
-use crate::definition::given::span;
-use crate::definition::given::value;
-use crate::definition::handler::Address;
+use crate::definition::handler::ForwardTarget;
 use crate::definition::handler::HandlerDefinition;
 use crate::definition::handler::HandlerSpec;
-use crate::definition::handler::Program;
-use crate::definition::handler::Secret;
-use crate::definition::handler::Target;
+use crate::definition::handler::ProgramDefinition;
+use crate::definition::handler::SecretSource;
+use crate::definition::handler::WebhookDefinition;
 use crate::definition::notice::Notice;
 use crate::definition::notice::NotifyDefinition;
 use crate::definition::program::Trouble;
@@ -46,7 +46,7 @@ pub(crate) struct HandlerReader<'a> {
 
 impl HandlerReader<'_> {
     /// The handlers, without those that are wrong.
-    pub(crate) fn handlers(&mut self, forms: &[Given<HandlerForm>]) -> Vec<HandlerDefinition> {
+    pub(crate) fn handlers(&mut self, forms: &[FileValue<HandlerForm>]) -> Vec<HandlerDefinition> {
         let mut handlers = Vec::new();
         let mut seen: BTreeMap<Option<&str>, Range<usize>> = BTreeMap::new();
         for form in forms {
@@ -67,8 +67,8 @@ impl HandlerReader<'_> {
         handlers
     }
 
-    fn handler(&mut self, form: &Given<HandlerForm>) -> Option<HandlerDefinition> {
-        let Given { value: handler, span: at } = form;
+    fn handler(&mut self, form: &FileValue<HandlerForm>) -> Option<HandlerDefinition> {
+        let FileValue { value: handler, span: at } = form;
         let kinds = [
             ("exec", span(&handler.exec)),
             ("persistent", span(&handler.persistent)),
@@ -110,8 +110,8 @@ impl HandlerReader<'_> {
     }
 
     /// Whom to tell, unless it is wrong.
-    pub(crate) fn notify(&mut self, form: &Given<NotifyForm>) -> Option<NotifyDefinition> {
-        let Given { value: notify, span: at } = form;
+    pub(crate) fn notify(&mut self, form: &FileValue<NotifyForm>) -> Option<NotifyDefinition> {
+        let FileValue { value: notify, span: at } = form;
         let kinds = [("exec", span(&notify.exec)), ("http", span(&notify.http))];
         let after = duration(&notify.after, "after", self.mistakes).unwrap_or(limits::NOTIFY_AFTER_DEFAULT);
         let timeout = duration(&notify.timeout, "timeout", self.mistakes);
@@ -141,7 +141,7 @@ impl HandlerReader<'_> {
         Some(NotifyDefinition { after, timeout, by })
     }
 
-    fn subject(&mut self, subject: Option<&Given<String>>) {
+    fn subject(&mut self, subject: Option<&FileValue<String>>) {
         let Some(subject) = subject else { return };
         match subject.value.len() {
             0 => self.mistakes.add_with_help(
@@ -225,7 +225,7 @@ impl HandlerReader<'_> {
         }
     }
 
-    fn timeout(&mut self, given: &Option<Given<Written>>) -> Duration {
+    fn timeout(&mut self, given: &Option<FileValue<DurationText>>) -> Duration {
         let Some(timeout) = duration(given, "timeout", self.mistakes) else {
             return limits::HANDLER_TIMEOUT_DEFAULT.min(self.renew_for);
         };
@@ -244,10 +244,10 @@ impl HandlerReader<'_> {
 
     fn program(
         &mut self,
-        argv: &Given<Vec<String>>,
-        env: &Option<Given<BTreeMap<String, String>>>,
-        pass_env: &Option<Given<Vec<String>>>,
-    ) -> Option<Program> {
+        argv: &FileValue<Vec<String>>,
+        env: &Option<FileValue<BTreeMap<String, String>>>,
+        pass_env: &Option<FileValue<Vec<String>>>,
+    ) -> Option<ProgramDefinition> {
         let given = env.iter().flat_map(|env| env.value.keys().map(move |name| (name, &env.span)));
         let passed =
             pass_env.iter().flat_map(|names| names.value.iter().map(move |name| (name, &names.span)));
@@ -260,7 +260,7 @@ impl HandlerReader<'_> {
         let script = check_script(&argv.value, self.folder);
         self.found(script, &argv.span);
         let found = find_program(argv.value.first()?, self.folder);
-        Some(Program {
+        Some(ProgramDefinition {
             path: self.found(found, &argv.span)?,
             argv: argv.value.clone(),
             folder: std::path::absolute(self.folder).unwrap_or_else(|_| self.folder.to_owned()),
@@ -279,11 +279,11 @@ impl HandlerReader<'_> {
 
     fn address(
         &mut self,
-        url: &Given<String>,
+        url: &FileValue<String>,
         check: fn(&str, bool) -> Result<(), Trouble>,
         allow_private: Option<bool>,
-        ca_file: &Option<Given<String>>,
-    ) -> Option<Address> {
+        ca_file: &Option<FileValue<String>>,
+    ) -> Option<WebhookDefinition> {
         let allow_private = allow_private.unwrap_or(false);
         let ca_file = match ca_file {
             Some(file) => {
@@ -295,15 +295,15 @@ impl HandlerReader<'_> {
             None => None,
         };
         self.found(check(&url.value, allow_private), &url.span)?;
-        Some(Address { url: url.value.clone(), allow_private, ca_file })
+        Some(WebhookDefinition { url: url.value.clone(), allow_private, ca_file })
     }
 
-    fn target(&mut self, handler: &HandlerForm, forward: &Given<String>) -> Option<Target> {
+    fn target(&mut self, handler: &HandlerForm, forward: &FileValue<String>) -> Option<ForwardTarget> {
         if forward.value.contains("://") {
             let key = self.secret(&handler.key_file, &handler.key_env, "key");
             let allow_private = value(&handler.allow_private);
             let address = self.address(forward, check_queue_url, allow_private, &handler.ca_file)?;
-            return Some(Target::Remote { address, key });
+            return Some(ForwardTarget::Remote { address, key });
         }
         let settings = [
             ("key_file", span(&handler.key_file)),
@@ -315,15 +315,15 @@ impl HandlerReader<'_> {
             self.misplaced_unless(false, name, at, "a queue of another daemon, http://host:port/queue");
         }
         let queue = QueueName::new(&forward.value).map_err(|misuse| (misuse.to_string(), None));
-        Some(Target::Queue(self.found(queue, &forward.span)?))
+        Some(ForwardTarget::Queue(self.found(queue, &forward.span)?))
     }
 
     fn secret(
         &mut self,
-        file: &Option<Given<String>>,
-        env: &Option<Given<String>>,
+        file: &Option<FileValue<String>>,
+        env: &Option<FileValue<String>>,
         what: &'static str,
-    ) -> Option<Secret> {
+    ) -> Option<SecretSource> {
         match (file, env) {
             (Some(_), Some(env)) => {
                 self.mistakes.add(
@@ -334,20 +334,25 @@ impl HandlerReader<'_> {
             }
             (Some(file), None) => {
                 let found = find_file(&file.value, self.folder);
-                let secret = Secret::File(self.found(found, &file.span)?);
+                let secret = SecretSource::File(self.found(found, &file.span)?);
                 self.checked(secret, what, &file.span)
             }
             (None, Some(env)) if env.value.is_empty() || env.value.contains(['=', '\0']) => {
                 self.mistakes.add(&env.span, "it cannot be the name of an environment variable");
                 None
             }
-            (None, Some(env)) => self.checked(Secret::Env(env.value.clone()), what, &env.span),
+            (None, Some(env)) => self.checked(SecretSource::Env(env.value.clone()), what, &env.span),
             (None, None) => None,
         }
     }
 
     /// A secret that can be read and used now, as it will be when the definition is put in force.
-    fn checked(&mut self, secret: Secret, what: &'static str, at: &Range<usize>) -> Option<Secret> {
+    fn checked(
+        &mut self,
+        secret: SecretSource,
+        what: &'static str,
+        at: &Range<usize>,
+    ) -> Option<SecretSource> {
         let read = secret.read(what).and_then(|text| match what {
             "key" => bearer(&text).map(drop),
             _ => signing_secrets(&text).map(drop),

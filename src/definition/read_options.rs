@@ -5,19 +5,19 @@ use std::time::Duration;
 use crate::api::WireDuration;
 use crate::api::options::OrderWord;
 use crate::definition::diagnostic::Mistakes;
+use crate::definition::file_value::DurationText;
+use crate::definition::file_value::FileValue;
+use crate::definition::file_value::TextOr;
+use crate::definition::file_value::span;
+use crate::definition::file_value::value;
 use crate::definition::form::BackoffForm;
 use crate::definition::form::PositionForm;
 use crate::definition::form::QueueForm;
 use crate::definition::form::RetryForm;
-use crate::definition::given::Given;
-use crate::definition::given::TextOr;
-use crate::definition::given::Written;
-use crate::definition::given::span;
-use crate::definition::given::value;
 use crate::id::Position;
 use crate::limits;
 use crate::queue::Backoff;
-use crate::queue::Exhausted;
+use crate::queue::ExhaustedPolicy;
 use crate::queue::GapPolicy;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
@@ -73,7 +73,7 @@ fn order(form: &QueueForm) -> Order {
 
 fn first(form: &QueueForm) -> Position {
     let first = match &form.position {
-        Some(Given { value: TextOr::Table(PositionForm { first, .. }), .. }) => value(first),
+        Some(FileValue { value: TextOr::Table(PositionForm { first, .. }), .. }) => value(first),
         _ => None,
     };
     first.and_then(|first| Position::new(first).ok()).unwrap_or(Position::FIRST)
@@ -90,8 +90,8 @@ fn delivery(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistake
 
 /// A rate with its burst.
 pub(crate) fn rate(
-    rate: &Option<Given<String>>,
-    burst: &Option<Given<u32>>,
+    rate: &Option<FileValue<String>>,
+    burst: &Option<FileValue<u32>>,
     mistakes: &mut Mistakes,
 ) -> Option<Rate> {
     let Some(rate) = rate else {
@@ -115,7 +115,7 @@ fn retry(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistakes) 
     let Some(retry) = &form.retry else { return };
     options.exhausted = value(&retry.then);
     if order_word(form) == Some(OrderWord::None)
-        && let Some(then) = retry.then.as_ref().filter(|then| then.value != Exhausted::Skip)
+        && let Some(then) = retry.then.as_ref().filter(|then| then.value != ExhaustedPolicy::Skip)
     {
         mistakes.add_with_help(
             &then.span,
@@ -134,7 +134,7 @@ fn retry(form: &QueueForm, options: &mut QueueOptions, mistakes: &mut Mistakes) 
     }
 }
 
-fn backoff(given: &Given<BackoffForm>, mistakes: &mut Mistakes) -> Backoff {
+fn backoff(given: &FileValue<BackoffForm>, mistakes: &mut Mistakes) -> Backoff {
     let mut backoff = Backoff::default();
     set(&mut backoff.first, duration(&given.value.first, "first", mistakes));
     set(&mut backoff.factor, value(&given.value.factor));
@@ -206,7 +206,7 @@ fn set<T>(option: &mut T, given: Option<T>) {
 
 /// A span of time that is neither nothing nor endless.
 pub(crate) fn duration(
-    given: &Option<Given<Written>>,
+    given: &Option<FileValue<DurationText>>,
     name: &str,
     mistakes: &mut Mistakes,
 ) -> Option<Duration> {
@@ -215,7 +215,7 @@ pub(crate) fn duration(
 
 /// A span of time within bounds.
 pub(crate) fn duration_within(
-    given: &Option<Given<Written>>,
+    given: &Option<FileValue<DurationText>>,
     name: &str,
     least: Duration,
     most: Duration,
@@ -225,7 +225,7 @@ pub(crate) fn duration_within(
 }
 
 fn within(
-    given: &Given<Written>,
+    given: &FileValue<DurationText>,
     what: &str,
     least: Duration,
     most: Duration,

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use crate::api::options::OrderWord;
 use crate::definition::diagnostic::Mistakes;
+use crate::definition::file_value::FileValue;
+use crate::definition::file_value::value;
 use crate::definition::form_outbox::ColumnsForm;
 use crate::definition::form_outbox::CopiedRowsWord;
 use crate::definition::form_outbox::OutboxForm;
-use crate::definition::given::Given;
-use crate::definition::given::value;
-use crate::definition::handler::Secret;
+use crate::definition::handler::SecretSource;
 use crate::definition::outbox::OutboxColumns;
 use crate::definition::outbox::OutboxDefinition;
 use crate::definition::program::find_file;
@@ -34,8 +34,8 @@ pub(crate) struct OutboxReader<'a> {
 
 impl OutboxReader<'_> {
     /// The outbox, unless it is wrong.
-    pub(crate) fn outbox(&mut self, form: &Given<OutboxForm>) -> Option<OutboxDefinition> {
-        let Given { value: outbox, span: at } = form;
+    pub(crate) fn outbox(&mut self, form: &FileValue<OutboxForm>) -> Option<OutboxDefinition> {
+        let FileValue { value: outbox, span: at } = form;
         let url = outbox.postgres.as_ref();
         let is_local = url.and_then(|url| self.checked(check_url(&url.value), &url.span));
         let table = outbox.table.as_ref();
@@ -75,7 +75,7 @@ impl OutboxReader<'_> {
         })
     }
 
-    fn name(&mut self, given: Option<&Given<String>>) -> Option<String> {
+    fn name(&mut self, given: Option<&FileValue<String>>) -> Option<String> {
         let Some(given) = given else { return Some("outbox".to_owned()) };
         // It is made of the same letters as a queue's name.
         let name = QueueName::new(&given.value).map_err(|misuse| {
@@ -84,7 +84,7 @@ impl OutboxReader<'_> {
         self.checked(name, &given.span).map(|name| name.to_string())
     }
 
-    fn password(&mut self, outbox: &OutboxForm) -> Option<Option<Secret>> {
+    fn password(&mut self, outbox: &OutboxForm) -> Option<Option<SecretSource>> {
         let (secret, at) = match (&outbox.password_file, &outbox.password_env) {
             (None, None) => return Some(None),
             (Some(_), Some(env)) => {
@@ -93,7 +93,7 @@ impl OutboxReader<'_> {
                 return None;
             }
             (Some(file), None) => match find_file(&file.value, self.folder) {
-                Ok(found) => (Secret::File(found), &file.span),
+                Ok(found) => (SecretSource::File(found), &file.span),
                 Err((message, help)) => {
                     match help {
                         Some(help) => self.mistakes.add_with_help(&file.span, message, help),
@@ -106,13 +106,13 @@ impl OutboxReader<'_> {
                 self.mistakes.add(&env.span, "it cannot be the name of an environment variable");
                 return None;
             }
-            (None, Some(env)) => (Secret::Env(env.value.clone()), &env.span),
+            (None, Some(env)) => (SecretSource::Env(env.value.clone()), &env.span),
         };
         self.checked(secret.read("password"), at)?;
         Some(Some(secret))
     }
 
-    fn ca_file(&mut self, file: &Given<String>) -> Option<std::path::PathBuf> {
+    fn ca_file(&mut self, file: &FileValue<String>) -> Option<std::path::PathBuf> {
         match find_file(&file.value, self.folder) {
             Ok(found) => self.checked(certificates(&found), &file.span).map(|_| found),
             Err((message, _)) => {
@@ -151,7 +151,7 @@ impl OutboxReader<'_> {
         Some(columns)
     }
 
-    fn column(&mut self, given: Option<&Given<String>>, what: &'static str) -> Option<Option<String>> {
+    fn column(&mut self, given: Option<&FileValue<String>>, what: &'static str) -> Option<Option<String>> {
         let Some(given) = given else { return Some(None) };
         self.checked(check_name(what, &given.value), &given.span)?;
         Some(Some(given.value.clone()))

@@ -9,15 +9,15 @@ use crate::api::options::OrderWord;
 use crate::clock::Timestamp;
 use crate::definition::diagnostic::Mistakes;
 use crate::definition::diagnostic::line_and_column;
+use crate::definition::file_value::FileValue;
+use crate::definition::file_value::value;
 use crate::definition::form_handler::MissedWord;
 use crate::definition::form_handler::ScheduleForm;
-use crate::definition::given::Given;
-use crate::definition::given::value;
 use crate::definition::schedule::ScheduleDefinition;
 use crate::definition::suggest::nearest;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
-use crate::intake::Rule;
+use crate::intake::IntakeRule;
 use crate::limits;
 use crate::schedule::Cron;
 use crate::schedule::CronError;
@@ -27,13 +27,13 @@ use crate::schedule::time_zones;
 /// Reads the schedules of one file.
 pub(crate) struct ScheduleReader<'a> {
     pub(crate) order: Option<OrderWord>,
-    pub(crate) rule: &'a Rule,
+    pub(crate) rule: &'a IntakeRule,
     pub(crate) mistakes: &'a mut Mistakes,
 }
 
 impl ScheduleReader<'_> {
     /// The schedules, without those that are wrong.
-    pub(crate) fn schedules(&mut self, forms: &[Given<ScheduleForm>]) -> Vec<ScheduleDefinition> {
+    pub(crate) fn schedules(&mut self, forms: &[FileValue<ScheduleForm>]) -> Vec<ScheduleDefinition> {
         let mut schedules = Vec::new();
         let mut seen: BTreeMap<&str, Range<usize>> = BTreeMap::new();
         for form in forms {
@@ -50,8 +50,8 @@ impl ScheduleReader<'_> {
         schedules
     }
 
-    fn schedule(&mut self, form: &Given<ScheduleForm>) -> Option<ScheduleDefinition> {
-        let Given { value: schedule, span: at } = form;
+    fn schedule(&mut self, form: &FileValue<ScheduleForm>) -> Option<ScheduleDefinition> {
+        let FileValue { value: schedule, span: at } = form;
         let cron = self.cron(schedule);
         let name = self.name(schedule.name.as_ref());
         let workflow_id = self.workflow_id(schedule.workflow_id.as_ref());
@@ -80,7 +80,7 @@ impl ScheduleReader<'_> {
         Some(schedule)
     }
 
-    fn name(&mut self, given: Option<&Given<String>>) -> Option<String> {
+    fn name(&mut self, given: Option<&FileValue<String>>) -> Option<String> {
         let given = given?;
         let name = QueueName::new(&given.value).map(|name| name.to_string());
         let problem = match name {
@@ -109,7 +109,7 @@ impl ScheduleReader<'_> {
         }
     }
 
-    fn parsed(&mut self, line: &Given<String>, parsed: Result<Cron, CronError>) -> Option<Cron> {
+    fn parsed(&mut self, line: &FileValue<String>, parsed: Result<Cron, CronError>) -> Option<Cron> {
         let error = match parsed {
             Ok(cron) => return Some(cron),
             Err(error) => error,
@@ -123,7 +123,7 @@ impl ScheduleReader<'_> {
     }
 
     /// Where the wrong part of a line stands: in the quotes of the file, if it is written there as it is.
-    fn part_of(&self, line: &Given<String>, error: &CronError) -> Range<usize> {
+    fn part_of(&self, line: &FileValue<String>, error: &CronError) -> Range<usize> {
         let start = line.span.start + 1;
         let is_plain = self.mistakes.text().get(start..).is_some_and(|rest| rest.starts_with(&line.value));
         match &error.part {
@@ -132,7 +132,7 @@ impl ScheduleReader<'_> {
         }
     }
 
-    fn time_zone(&mut self, zone: &Given<String>, error: &CronError) {
+    fn time_zone(&mut self, zone: &FileValue<String>, error: &CronError) {
         let known = time_zones();
         let help = match nearest(&zone.value, known.iter().map(String::as_str)) {
             Some(near) => format!("did you mean {near}?"),
@@ -141,7 +141,7 @@ impl ScheduleReader<'_> {
         self.mistakes.add_with_help(&zone.span, error.message.clone(), help);
     }
 
-    fn workflow_id(&mut self, given: Option<&Given<String>>) -> Option<Option<WorkflowId>> {
+    fn workflow_id(&mut self, given: Option<&FileValue<String>>) -> Option<Option<WorkflowId>> {
         let Some(given) = given else { return Some(None) };
         match WorkflowId::new(&given.value) {
             Ok(id) => Some(Some(id)),
@@ -152,7 +152,7 @@ impl ScheduleReader<'_> {
         }
     }
 
-    fn body(&mut self, given: Option<&Given<toml::Value>>) -> Option<Bytes> {
+    fn body(&mut self, given: Option<&FileValue<toml::Value>>) -> Option<Bytes> {
         let Some(given) = given else { return Some(Bytes::new()) };
         match json(&given.value).map(|json| json.to_string()) {
             Some(json) => Some(Bytes::from(json)),

@@ -4,17 +4,17 @@ use std::ops::Range;
 
 use crate::api::options::OrderWord;
 use crate::definition::diagnostic::Mistakes;
+use crate::definition::file_value::FileValue;
+use crate::definition::file_value::TextOr;
+use crate::definition::file_value::span;
 use crate::definition::form::HeaderWord;
 use crate::definition::form::PositionForm;
 use crate::definition::form::QueueForm;
 use crate::definition::form::SourceForm;
-use crate::definition::given::Given;
-use crate::definition::given::TextOr;
-use crate::definition::given::span;
 use crate::definition::read_options::order_word;
+use crate::intake::FieldSource;
 use crate::intake::HeaderName;
 use crate::intake::Pointer;
-use crate::intake::Source;
 use crate::intake::Sources;
 
 /// The sources, without those that are wrong.
@@ -45,7 +45,10 @@ pub(crate) fn sources(form: &QueueForm, mistakes: &mut Mistakes) -> Sources {
 }
 
 /// What is hidden of a message, without what is wrong.
-pub(crate) fn redactions(given: &[Given<TextOr<SourceForm>>], mistakes: &mut Mistakes) -> Vec<Source> {
+pub(crate) fn redactions(
+    given: &[FileValue<TextOr<SourceForm>>],
+    mistakes: &mut Mistakes,
+) -> Vec<FieldSource> {
     given.iter().filter_map(|given| of_text_or_table(given, mistakes)).collect()
 }
 
@@ -60,18 +63,22 @@ fn misplaced(span: &Option<Range<usize>>, name: &str, fits: bool, mistakes: &mut
     }
 }
 
-fn source(given: &Option<Given<TextOr<SourceForm>>>, mistakes: &mut Mistakes) -> Option<Source> {
+fn source(given: &Option<FileValue<TextOr<SourceForm>>>, mistakes: &mut Mistakes) -> Option<FieldSource> {
     of_text_or_table(given.as_ref()?, mistakes)
 }
 
-fn of_text_or_table(given: &Given<TextOr<SourceForm>>, mistakes: &mut Mistakes) -> Option<Source> {
+fn of_text_or_table(given: &FileValue<TextOr<SourceForm>>, mistakes: &mut Mistakes) -> Option<FieldSource> {
     match &given.value {
         TextOr::Text(text) => pointer(text, &given.span, mistakes),
         TextOr::Table(table) => one_of_three(table, &given.span, mistakes),
     }
 }
 
-fn position_source(table: &PositionForm, span: &Range<usize>, mistakes: &mut Mistakes) -> Option<Source> {
+fn position_source(
+    table: &PositionForm,
+    span: &Range<usize>,
+    mistakes: &mut Mistakes,
+) -> Option<FieldSource> {
     let PositionForm { pointer, header, property, first } = table.clone();
     if first.is_some() && pointer.is_none() && header.is_none() && property.is_none() {
         return None;
@@ -79,15 +86,15 @@ fn position_source(table: &PositionForm, span: &Range<usize>, mistakes: &mut Mis
     one_of_three(&SourceForm { pointer, header, property }, span, mistakes)
 }
 
-fn one_of_three(table: &SourceForm, span: &Range<usize>, mistakes: &mut Mistakes) -> Option<Source> {
+fn one_of_three(table: &SourceForm, span: &Range<usize>, mistakes: &mut Mistakes) -> Option<FieldSource> {
     match (&table.pointer, &table.header, &table.property) {
         (Some(given), None, None) => pointer(&given.value, &given.span, mistakes),
-        (None, Some(given), None) => Some(Source::Header(header(given.value))),
+        (None, Some(given), None) => Some(FieldSource::Header(header(given.value))),
         (None, None, Some(given)) if given.value.is_empty() => {
             mistakes.add(&given.span, "a property has a name");
             None
         }
-        (None, None, Some(given)) => Some(Source::Property(given.value.clone())),
+        (None, None, Some(given)) => Some(FieldSource::Property(given.value.clone())),
         // What it named may have been taken out as a mistake.
         (None, None, None) if mistakes.are_within(span) => None,
         _ => {
@@ -97,9 +104,9 @@ fn one_of_three(table: &SourceForm, span: &Range<usize>, mistakes: &mut Mistakes
     }
 }
 
-fn pointer(text: &str, span: &Range<usize>, mistakes: &mut Mistakes) -> Option<Source> {
+fn pointer(text: &str, span: &Range<usize>, mistakes: &mut Mistakes) -> Option<FieldSource> {
     match Pointer::new(text) {
-        Ok(pointer) => Some(Source::Pointer(pointer)),
+        Ok(pointer) => Some(FieldSource::Pointer(pointer)),
         Err(misuse) => {
             let help = match HeaderName::ALL.iter().find(|header| header.as_str() == text) {
                 Some(header) => format!("write {{ header = \"{}\" }} for the header", header.as_str()),

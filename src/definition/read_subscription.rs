@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::definition::diagnostic::Mistakes;
+use crate::definition::file_value::FileValue;
 use crate::definition::form_subscription::CorrelationForm;
 use crate::definition::form_subscription::RuleForm;
 use crate::definition::form_subscription::SubscriptionForm;
-use crate::definition::given::Given;
 use crate::header::PropertyValue;
 use crate::id::QueueName;
 use crate::id::SubscriptionName;
@@ -28,7 +28,7 @@ pub struct SubscriptionDefinition {
 
 /// Reads a subscription; `name` is its own, as the file says it, with where it stands.
 pub(crate) fn subscription(
-    given: &Given<SubscriptionForm>,
+    given: &FileValue<SubscriptionForm>,
     name: (&str, Option<&std::ops::Range<usize>>),
     mistakes: &mut Mistakes,
 ) -> Option<SubscriptionDefinition> {
@@ -77,7 +77,7 @@ fn rules(form: &SubscriptionForm, mistakes: &mut Mistakes) -> Vec<Rule> {
     rules
 }
 
-fn rule(given: &Given<RuleForm>, mistakes: &mut Mistakes) -> Option<Rule> {
+fn rule(given: &FileValue<RuleForm>, mistakes: &mut Mistakes) -> Option<Rule> {
     let RuleForm { name, filter, correlation, action } = &given.value;
     let filter = match (filter, correlation) {
         (Some(_), Some(correlation)) => {
@@ -105,9 +105,9 @@ fn checked(rule: Rule, span: &std::ops::Range<usize>, mistakes: &mut Mistakes) -
     }
 }
 
-fn correlation_of(given: &Given<CorrelationForm>, mistakes: &mut Mistakes) -> Option<Correlation> {
+fn correlation_of(given: &FileValue<CorrelationForm>, mistakes: &mut Mistakes) -> Option<Correlation> {
     let form = given.value.clone();
-    let text = |given: Option<Given<String>>| given.map(|given| given.value);
+    let text = |given: Option<FileValue<String>>| given.map(|given| given.value);
     let mut correlation = Correlation {
         correlation_id: text(form.correlation_id),
         message_id: text(form.message_id),

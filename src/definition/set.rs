@@ -13,15 +13,15 @@ use thiserror::Error;
 
 use crate::definition::definition::Definition;
 use crate::definition::diagnostic::Diagnostic;
-use crate::definition::read::Reading;
+use crate::definition::read::FileReading;
 use crate::definition::read::read;
 use crate::definition::together;
 use crate::id::QueueName;
-use crate::intake::Rule;
+use crate::intake::IntakeRule;
 use crate::limits;
 
 /// Says which file defines a queue, if one does.
-pub(crate) type Defined = Arc<dyn Fn(&QueueName) -> Option<String> + Send + Sync>;
+pub(crate) type DefiningFile = Arc<dyn Fn(&QueueName) -> Option<String> + Send + Sync>;
 
 /// All definitions of a folder, by the name of their queue.
 ///
@@ -56,7 +56,7 @@ fn counted(mistakes: usize) -> String {
 /// What differs between two sets of definitions, each in order of name.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Changes {
+pub struct SetDifference {
     /// Queues that have a definition now.
     pub added: Vec<QueueName>,
     /// Queues whose definition says something else.
@@ -65,7 +65,7 @@ pub struct Changes {
     pub removed: Vec<QueueName>,
 }
 
-impl Changes {
+impl SetDifference {
     /// Whether nothing differs.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
@@ -110,7 +110,7 @@ impl Definitions {
     }
 
     fn of(
-        readings: Vec<(PathBuf, Reading)>,
+        readings: Vec<(PathBuf, FileReading)>,
         mut mistakes: Vec<Diagnostic>,
     ) -> Result<Definitions, LoadError> {
         mistakes.extend(together::mistakes(&readings));
@@ -151,15 +151,15 @@ impl Definitions {
     }
 
     /// The rules of all queues, for the intake.
-    pub fn rules(&self) -> BTreeMap<QueueName, Arc<Rule>> {
+    pub fn rules(&self) -> BTreeMap<QueueName, Arc<IntakeRule>> {
         let rules = self.by_name.iter().map(|(name, definition)| (name.clone(), definition.rule.clone()));
         rules.collect()
     }
 
     /// What a newer reading has changed.
-    pub fn changes(&self, newer: &Definitions) -> Changes {
+    pub fn changes(&self, newer: &Definitions) -> SetDifference {
         let names: BTreeSet<&QueueName> = self.by_name.keys().chain(newer.by_name.keys()).collect();
-        let mut changes = Changes::default();
+        let mut changes = SetDifference::default();
         for name in names {
             match (self.by_name.get(name), newer.by_name.get(name)) {
                 (None, Some(_)) => changes.added.push(name.clone()),

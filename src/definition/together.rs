@@ -8,15 +8,15 @@ use std::path::PathBuf;
 use crate::definition::definition::Definition;
 use crate::definition::diagnostic::Diagnostic;
 use crate::definition::diagnostic::line_and_column;
+use crate::definition::handler::ForwardTarget;
 use crate::definition::handler::HandlerSpec;
-use crate::definition::handler::Target;
-use crate::definition::read::Reading;
+use crate::definition::read::FileReading;
 use crate::definition::suggest::nearest;
 use crate::id::QueueName;
 use crate::queue::Order;
 
 /// The mistakes of these files, taken together.
-pub(crate) fn mistakes(readings: &[(PathBuf, Reading)]) -> Vec<Diagnostic> {
+pub(crate) fn mistakes(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
     let mut found = taken_names(readings);
     found.extend(lost_forwards(readings));
     found.extend(misplaced_forwards(readings));
@@ -24,9 +24,9 @@ pub(crate) fn mistakes(readings: &[(PathBuf, Reading)]) -> Vec<Diagnostic> {
     found
 }
 
-fn taken_names(readings: &[(PathBuf, Reading)]) -> Vec<Diagnostic> {
+fn taken_names(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    let mut seen: BTreeMap<&QueueName, &(PathBuf, Reading)> = BTreeMap::new();
+    let mut seen: BTreeMap<&QueueName, &(PathBuf, FileReading)> = BTreeMap::new();
     for reading in readings {
         let Some(name) = &reading.1.name else { continue };
         let Some((file, first)) = seen.get(name) else {
@@ -40,12 +40,12 @@ fn taken_names(readings: &[(PathBuf, Reading)]) -> Vec<Diagnostic> {
     found
 }
 
-fn lost_forwards(readings: &[(PathBuf, Reading)]) -> Vec<Diagnostic> {
+fn lost_forwards(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
     let known: BTreeSet<&str> =
         readings.iter().filter_map(|(_, reading)| Some(reading.name.as_ref()?.as_str())).collect();
     let mut found = Vec::new();
     for reading in readings {
-        for Forward { target, span, .. } in forwards(reading) {
+        for FolderForward { target, span, .. } in forwards(reading) {
             if known.contains(target.as_str()) {
                 continue;
             }
@@ -65,7 +65,7 @@ fn lost_forwards(readings: &[(PathBuf, Reading)]) -> Vec<Diagnostic> {
 }
 
 /// Forwards whose messages the other queue would refuse, because they come with a position or without one.
-fn misplaced_forwards(readings: &[(PathBuf, Reading)]) -> Vec<Diagnostic> {
+fn misplaced_forwards(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
     let definitions: BTreeMap<&QueueName, &Definition> = readings
         .iter()
         .filter_map(|(_, reading)| reading.result.as_ref().ok())
@@ -74,7 +74,7 @@ fn misplaced_forwards(readings: &[(PathBuf, Reading)]) -> Vec<Diagnostic> {
     let by_position = |definition: &Definition| matches!(definition.options.order, Order::Position { .. });
     let mut found = Vec::new();
     for reading in readings {
-        for Forward { from, target, keep_position, span } in forwards(reading) {
+        for FolderForward { from, target, keep_position, span } in forwards(reading) {
             let Some(to) = definitions.get(target).filter(|to| to.name != from.name) else { continue };
             let reads_position = to.rule.sources().position.is_some();
             let (message, help) = match (keep_position, by_position(to)) {
@@ -101,8 +101,8 @@ fn misplaced_forwards(readings: &[(PathBuf, Reading)]) -> Vec<Diagnostic> {
 ///
 /// A forward keeps the subject, so for each subject that is named anywhere, and for all others, the forwards are arrows
 /// from queue to queue; each queue has at most one.
-fn circles(readings: &[(PathBuf, Reading)]) -> Vec<Diagnostic> {
-    let definitions: BTreeMap<&QueueName, (&(PathBuf, Reading), &Definition)> = readings
+fn circles(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
+    let definitions: BTreeMap<&QueueName, (&(PathBuf, FileReading), &Definition)> = readings
         .iter()
         .filter_map(|reading| {
             let definition = reading.1.result.as_ref().ok()?;
@@ -118,7 +118,7 @@ fn circles(readings: &[(PathBuf, Reading)]) -> Vec<Diagnostic> {
             let Some(path) = circle(start, |queue| {
                 let handler = definitions.get(queue)?.1.handler(subject)?;
                 match &handler.spec {
-                    HandlerSpec::Forward { target: Target::Queue(target), .. } => Some(target),
+                    HandlerSpec::Forward { target: ForwardTarget::Queue(target), .. } => Some(target),
                     _ => None,
                 }
             }) else {
@@ -164,27 +164,27 @@ fn circle<'q>(
 }
 
 /// A handler that forwards to a queue of the folder.
-struct Forward<'r> {
+struct FolderForward<'r> {
     from: &'r Definition,
     target: &'r QueueName,
     keep_position: bool,
     span: Option<Range<usize>>,
 }
 
-fn forwards((_, reading): &(PathBuf, Reading)) -> impl Iterator<Item = Forward<'_>> {
+fn forwards((_, reading): &(PathBuf, FileReading)) -> impl Iterator<Item = FolderForward<'_>> {
     let definition = reading.result.as_ref().ok();
     let handlers =
         definition.into_iter().flat_map(|from| from.handlers.iter().map(move |handler| (from, handler)));
     handlers.zip(&reading.forward_spans).filter_map(|((from, handler), span)| match &handler.spec {
-        HandlerSpec::Forward { target: Target::Queue(target), keep_position } => {
-            Some(Forward { from, target, keep_position: *keep_position, span: span.clone() })
+        HandlerSpec::Forward { target: ForwardTarget::Queue(target), keep_position } => {
+            Some(FolderForward { from, target, keep_position: *keep_position, span: span.clone() })
         }
         _ => None,
     })
 }
 
 fn at(
-    (file, reading): &(PathBuf, Reading),
+    (file, reading): &(PathBuf, FileReading),
     span: Option<Range<usize>>,
     message: String,
     help: Option<String>,

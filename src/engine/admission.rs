@@ -2,13 +2,13 @@
 //! disks: what is refused here does not reach them.
 
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Completion;
+use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
 use crate::engine::rules::records::Records;
-use crate::engine::rules::topics::TopicChange;
-use crate::engine::store::Room;
+use crate::engine::rules::topic_record::TopicChange;
+use crate::engine::store::DiskRoom;
 use crate::error::Fault;
 use crate::error::OperateRefusal;
 use crate::error::QueueRefusal;
@@ -21,7 +21,7 @@ use crate::queue::QueueOptions;
 
 /// What a command takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Need {
+enum RoomNeed {
     /// Little, and in the end it makes room.
     Nothing,
     /// So many bytes with which something ends: out of the head room, as long as there is more than a rest of it.
@@ -30,24 +30,24 @@ enum Need {
     Room(u64),
 }
 
-impl Need {
+impl RoomNeed {
     fn bytes(self) -> u64 {
         match self {
-            Need::Nothing => 0,
-            Need::HeadRoom(bytes) | Need::Room(bytes) => bytes,
+            RoomNeed::Nothing => 0,
+            RoomNeed::HeadRoom(bytes) | RoomNeed::Room(bytes) => bytes,
         }
     }
 }
 
 /// Judges the commands of one turn by the room there is, and adds up what it has promised them.
 pub(crate) struct Admission<'a> {
-    room: Option<&'a Room>,
+    room: Option<&'a DiskRoom>,
     promised_bytes: u64,
 }
 
 impl<'a> Admission<'a> {
     /// By the room of a disk; without one, everything is admitted.
-    pub(crate) fn new(room: Option<&'a Room>) -> Admission<'a> {
+    pub(crate) fn new(room: Option<&'a DiskRoom>) -> Admission<'a> {
         Admission { room, promised_bytes: 0 }
     }
 
@@ -64,9 +64,9 @@ impl<'a> Admission<'a> {
     ) -> Result<Option<Reply>, Fault> {
         let Some(room) = self.room else { return Ok(None) };
         let (admits, bytes) = match need(command, records)? {
-            Need::Nothing => return Ok(None),
-            Need::HeadRoom(bytes) => (room.admit_from_head_room(bytes), bytes),
-            Need::Room(bytes) => (room.admit(bytes), bytes),
+            RoomNeed::Nothing => return Ok(None),
+            RoomNeed::HeadRoom(bytes) => (room.admit_from_head_room(bytes), bytes),
+            RoomNeed::Room(bytes) => (room.admit(bytes), bytes),
         };
         if !admits {
             return Ok(refusal(command));
@@ -76,24 +76,24 @@ impl<'a> Admission<'a> {
     }
 }
 
-fn need(command: &Command, records: &dyn Records) -> Result<Need, Fault> {
+fn need(command: &Command, records: &dyn Records) -> Result<RoomNeed, Fault> {
     Ok(match command {
         Command::Send { messages, .. }
         | Command::SendEach { messages, .. }
-        | Command::SendOnce { messages, .. } => Need::Room(cost(command, messages.len())),
+        | Command::SendOnce { messages, .. } => RoomNeed::Room(cost(command, messages.len())),
         Command::Publish { fanout, .. } | Command::PublishOnce { fanout, .. } => {
-            Need::Room(cost(command, fanout.copies.iter().map(|(_, messages)| messages.len()).sum()))
+            RoomNeed::Room(cost(command, fanout.copies.iter().map(|(_, messages)| messages.len()).sum()))
         }
-        Command::ChangeTopic { change: TopicChange::Delete, .. } => Need::Nothing,
+        Command::ChangeTopic { change: TopicChange::Delete, .. } => RoomNeed::Nothing,
         Command::ChangeTopic { name, .. } => {
             // The row is written anew.
             let before = records.topic(name)?.map_or(0, |topic| topic.bytes());
-            Need::Room(cost(command, 1) + limits::ROOM_PER_BYTE * before as u64)
+            RoomNeed::Room(cost(command, 1) + limits::ROOM_PER_BYTE * before as u64)
         }
         Command::CreateQueue { name, options } | Command::ChangeQueue { name, options } => {
             match is_defined_so(name, options, records)? {
-                true => Need::Nothing,
-                false => Need::Room(cost(command, 1)),
+                true => RoomNeed::Nothing,
+                false => RoomNeed::Room(cost(command, 1)),
             }
         }
         Command::Settle { settlement: Settlement::Complete(completion), .. } => {
@@ -101,11 +101,11 @@ fn need(command: &Command, records: &dyn Records) -> Result<Need, Fault> {
         }
         Command::SettleRun { settlement, .. } => of_completion(command, &settlement.completion),
         Command::SetState { state: Some(state), .. } | Command::SetTakenState { state: Some(state), .. } => {
-            Need::HeadRoom(limits::ROOM_PER_BYTE * state.len() as u64 + limits::ROOM_PER_MESSAGE)
+            RoomNeed::HeadRoom(limits::ROOM_PER_BYTE * state.len() as u64 + limits::ROOM_PER_MESSAGE)
         }
-        Command::HideAgain { body: Some(_), .. } => Need::HeadRoom(cost(command, 1)),
+        Command::HideAgain { body: Some(_), .. } => RoomNeed::HeadRoom(cost(command, 1)),
         // The original stays beside what is written.
-        Command::EditAndRedrive { .. } => Need::Room(cost(command, 2)),
+        Command::EditAndRedrive { .. } => RoomNeed::Room(cost(command, 2)),
         Command::OnRecord { command, .. } => need(command, records)?,
         Command::Transact { steps } => {
             let mut bytes = 0;
@@ -114,12 +114,12 @@ fn need(command: &Command, records: &dyn Records) -> Result<Need, Fault> {
             }
             let ends = |step: &Command| matches!(step, Command::Settle { .. });
             match bytes {
-                0 => Need::Nothing,
-                _ if steps.iter().any(ends) => Need::HeadRoom(bytes),
-                _ => Need::Room(bytes),
+                0 => RoomNeed::Nothing,
+                _ if steps.iter().any(ends) => RoomNeed::HeadRoom(bytes),
+                _ => RoomNeed::Room(bytes),
             }
         }
-        _ => Need::Nothing,
+        _ => RoomNeed::Nothing,
     })
 }
 
@@ -128,14 +128,14 @@ fn is_defined_so(name: &QueueName, options: &QueueOptions, records: &dyn Records
     Ok(records.queue_named(name)?.is_some_and(|queue| queue.options == *options))
 }
 
-fn of_completion(command: &Command, completion: &Completion) -> Need {
+fn of_completion(command: &Command, completion: &CompletionCommand) -> RoomNeed {
     let sent = completion.sends.iter().map(|(_, messages)| messages.len()).sum();
     match &completion.state {
         StateChange::Set(state) => {
-            Need::HeadRoom(cost(command, sent + 1) + limits::ROOM_PER_BYTE * state.len() as u64)
+            RoomNeed::HeadRoom(cost(command, sent + 1) + limits::ROOM_PER_BYTE * state.len() as u64)
         }
-        _ if sent > 0 => Need::HeadRoom(cost(command, sent)),
-        _ => Need::Nothing,
+        _ if sent > 0 => RoomNeed::HeadRoom(cost(command, sent)),
+        _ => RoomNeed::Nothing,
     }
 }
 

@@ -15,9 +15,9 @@ use crate::clock::Clock;
 use crate::clock::ClockStep;
 use crate::clock::ClockSteps;
 use crate::clock::Timestamp;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::due::NextDue;
-use crate::engine::rules::due::Now;
 use crate::engine::rules::due::shown;
 use crate::engine::store::Stamp;
 use crate::limits;
@@ -31,24 +31,24 @@ const SHOWN_WITHIN_MS: u64 = 2;
 
 /// What the operating system's clocks show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct ClockReading {
     pub(crate) wall: Timestamp,
     pub(crate) elapsed: Duration,
 }
 
-impl Reading {
+impl ClockReading {
     /// Reads both at the same moment: again when the process was held up between them, which would look as if the wall
     /// clock had been set.
-    pub(crate) fn of(clock: &dyn Clock) -> Reading {
+    pub(crate) fn of(clock: &dyn Clock) -> ClockReading {
         let mut elapsed = clock.elapsed();
         for _ in 1..READINGS_MAX {
             let (wall, after) = (clock.now(), clock.elapsed());
             if after.saturating_sub(elapsed) < Duration::from_millis(1) {
-                return Reading { wall, elapsed: after };
+                return ClockReading { wall, elapsed: after };
             }
             elapsed = after;
         }
-        Reading { wall: clock.now(), elapsed: clock.elapsed() }
+        ClockReading { wall: clock.now(), elapsed: clock.elapsed() }
     }
 
     /// The moment of the reading in whole milliseconds of the monotonic clock.
@@ -68,8 +68,8 @@ struct Doubt {
 
 /// Both clocks, as they were last read.
 pub(crate) struct Clocks {
-    last: Reading,
-    now: Now,
+    last: ClockReading,
+    now: ClockInstants,
     doubt: Option<Doubt>,
     steps: ClockSteps,
     shared: Arc<SharedClocks>,
@@ -77,7 +77,7 @@ pub(crate) struct Clocks {
 
 impl Clocks {
     /// The clocks of an engine that is opened, which was last stamped so.
-    pub(crate) fn open(stamp: Stamp, reading: Reading) -> Clocks {
+    pub(crate) fn open(stamp: Stamp, reading: ClockReading) -> Clocks {
         let Stamp { engine, wall, ahead, steps } = stamp;
         // A file that is new, or was stamped without a wall clock: engine time begins as wall time.
         let (engine, ahead) = match wall == Timestamp::default() {
@@ -86,7 +86,7 @@ impl Clocks {
         };
         let believed = Timestamp::default() + reading.wall.since(Timestamp::default() + ahead);
         let doubt = (!ahead.is_zero()).then_some(Doubt { since: reading.elapsed, ahead });
-        let now = Now { engine, wall: believed };
+        let now = ClockInstants { engine, wall: believed };
         let mut clocks = Clocks { last: reading, now, doubt, steps, shared: Arc::default() };
         if wall.since(reading.wall) > limits::CLOCK_STEP {
             (clocks.doubt, clocks.now.wall) = (None, reading.wall);
@@ -96,7 +96,7 @@ impl Clocks {
         clocks
     }
 
-    pub(crate) fn now(&self) -> Now {
+    pub(crate) fn now(&self) -> ClockInstants {
         self.now
     }
 
@@ -113,12 +113,12 @@ impl Clocks {
     }
 
     /// What both clocks would show at a reading.
-    pub(crate) fn at(&self, reading: Reading) -> Now {
+    pub(crate) fn at(&self, reading: ClockReading) -> ClockInstants {
         self.judge(reading).0
     }
 
     /// Goes on to a reading.
-    pub(crate) fn advance(&mut self, reading: Reading) {
+    pub(crate) fn advance(&mut self, reading: ClockReading) {
         let (now, doubt, step) = self.judge(reading);
         (self.last, self.now, self.doubt) = (reading, now, doubt);
         if let Some(step) = step {
@@ -127,11 +127,11 @@ impl Clocks {
         self.share();
     }
 
-    fn judge(&self, reading: Reading) -> (Now, Option<Doubt>, Option<ClockStep>) {
+    fn judge(&self, reading: ClockReading) -> (ClockInstants, Option<Doubt>, Option<ClockStep>) {
         let passed = Duration::from_millis(reading.moment().saturating_sub(self.last.moment()));
         let (engine, expected) = (self.now.engine + passed, self.now.wall + passed);
         let ahead = reading.wall.since(expected);
-        let believed = |wall| Now { engine, wall };
+        let believed = |wall| ClockInstants { engine, wall };
         if ahead <= limits::CLOCK_STEP {
             // A step that is taken back is one of its own.
             let before = expected + self.doubt.map_or(Duration::ZERO, |doubt| doubt.ahead);
@@ -167,7 +167,7 @@ impl Clocks {
     }
 
     /// How long until something is due, or a step of the clock would be believed with which something could be.
-    pub(crate) fn until(&self, next: NextDue, reading: Reading) -> Option<Duration> {
+    pub(crate) fn until(&self, next: NextDue, reading: ClockReading) -> Option<Duration> {
         let (now, doubt, _) = self.judge(reading);
         let until = |due: Due| due.at().since(due.clock(now));
         let believed = doubt.filter(|_| next.wall.is_some()).map(|doubt| {
@@ -224,7 +224,7 @@ impl SharedClocks {
     pub(crate) fn shown(&self, at: Timestamp) -> Timestamp {
         let less = self.wall_less_engine.load(Ordering::Relaxed);
         let wall = Timestamp::from_millis(less.max(0).unsigned_abs());
-        shown(at, Now { engine: Timestamp::from_millis((-less).max(0).unsigned_abs()), wall })
+        shown(at, ClockInstants { engine: Timestamp::from_millis((-less).max(0).unsigned_abs()), wall })
     }
 
     pub(crate) fn steps(&self) -> ClockSteps {
@@ -243,8 +243,8 @@ mod tests {
         Timestamp::from_millis(millis)
     }
 
-    fn reading(wall: u64, elapsed: u64) -> Reading {
-        Reading { wall: at(wall), elapsed: Duration::from_millis(elapsed) }
+    fn reading(wall: u64, elapsed: u64) -> ClockReading {
+        ClockReading { wall: at(wall), elapsed: Duration::from_millis(elapsed) }
     }
 
     fn clocks() -> Clocks {
@@ -253,7 +253,7 @@ mod tests {
 
     /// Engine and wall time, less what they began with.
     fn shows(clocks: &Clocks) -> (u64, u64) {
-        let Now { engine, wall } = clocks.now();
+        let ClockInstants { engine, wall } = clocks.now();
         (engine.as_millis() - START, wall.as_millis() - START)
     }
 
@@ -296,7 +296,10 @@ mod tests {
     fn a_step_back_counts_at_once_and_engine_time_goes_on() {
         let mut clocks = clocks();
         clocks.advance(reading(START + 1_000 - DAY / 2, 1_000));
-        assert_eq!(clocks.now(), Now { engine: at(START + 1_000), wall: at(START + 1_000 - DAY / 2) });
+        assert_eq!(
+            clocks.now(),
+            ClockInstants { engine: at(START + 1_000), wall: at(START + 1_000 - DAY / 2) }
+        );
         assert_eq!(clocks.shared().steps().back, 1);
         assert_eq!(clocks.shared().shown(at(START + 1_500)), at(START + 1_500 - DAY / 2));
         assert_eq!(clocks.shared().wall(Duration::from_millis(1_700)), at(START + 1_700 - DAY / 2));

@@ -24,15 +24,15 @@ use super::threads::Job;
 use super::threads::JoinHandle;
 use super::threads::mpsc;
 use super::threads::spawn;
-use crate::engine::meter::Meter;
-use crate::engine::query::Answer;
+use crate::engine::meter::CommitMeter;
+use crate::engine::query::QueryAnswer;
 use crate::engine::rules::effect::Event;
 use crate::error::Fault;
 use crate::error::Unavailable;
 use crate::limits;
 
 /// Where the answer to a look goes.
-pub(crate) type LookSlot = oneshot::Sender<Result<Answer, Unavailable>>;
+pub(crate) type LookSlot = oneshot::Sender<Result<QueryAnswer, Unavailable>>;
 
 /// Where the answer to a backup goes.
 pub(crate) type BackupSlot = oneshot::Sender<Result<u64, Fault>>;
@@ -42,7 +42,7 @@ pub(crate) type BackupSlot = oneshot::Sender<Result<u64, Fault>>;
 pub(crate) struct Release {
     pub(crate) answers: Vec<(ReplySlot, UncommittedAnswer)>,
     pub(crate) events: Vec<Event>,
-    pub(crate) looks: Vec<(LookSlot, Answer)>,
+    pub(crate) looks: Vec<(LookSlot, QueryAnswer)>,
     pub(crate) backups: Vec<(PathBuf, BackupSlot)>,
 }
 
@@ -65,13 +65,13 @@ struct CommitWorker {
     committer: Committer,
     inbox: Inbox,
     events: broadcast::Sender<Event>,
-    meter: Meter,
-    progress: Arc<Progress>,
+    meter: CommitMeter,
+    progress: Arc<CommitProgress>,
 }
 
 /// How far commits have come.
 #[derive(Default)]
-struct Progress {
+struct CommitProgress {
     under_way: AtomicUsize,
     committed: AtomicU64,
     failed: OnceLock<Fault>,
@@ -83,7 +83,7 @@ impl Commits {
         committer: Committer,
         inbox: Inbox,
         events: broadcast::Sender<Event>,
-        meter: Meter,
+        meter: CommitMeter,
     ) -> Result<Commits, Fault> {
         let commit_worker = CommitWorker { committer, inbox, events, meter, progress: Arc::default() };
         let (sender, jobs) = mpsc::sync_channel::<(Option<Job>, Release)>(limits::COMMITS_UNDER_WAY);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::record::QueueId;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 use crate::id::SequenceNumber;
@@ -21,7 +21,7 @@ pub(crate) fn page(
     limit: usize,
 ) -> Read<Vec<HistoryEntry>> {
     let span = records.tally(queue)?.history;
-    let key = id.map(|id| WorkflowKey { queue, stream: Stream::Named(id) });
+    let key = id.map(|id| WorkflowKey { queue, stream: WorkflowRef::Named(id) });
     let mut before = before.map_or(span.next, |before| before.min(span.next));
     let mut page = Vec::new();
     while page.len() < limit.min(limits::PAGE_MAX) && before > span.first {

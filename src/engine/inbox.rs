@@ -14,10 +14,10 @@ use tokio::sync::oneshot;
 use super::threads::Mutex;
 use super::threads::MutexGuard;
 use super::threads::mpsc;
-use crate::engine::query::Answer;
 use crate::engine::query::Query;
+use crate::engine::query::QueryAnswer;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Handed;
+use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
 use crate::error::Fault;
@@ -36,7 +36,7 @@ pub(crate) enum Request {
     },
     Query {
         query: Query,
-        slot: oneshot::Sender<Result<Answer, Unavailable>>,
+        slot: oneshot::Sender<Result<QueryAnswer, Unavailable>>,
     },
     Backup {
         target: PathBuf,
@@ -65,7 +65,7 @@ pub(crate) type ReplySlot = oneshot::Sender<Result<UndeliveredAnswer, Unavailabl
 /// A request, and its room in the inbox until the thread has taken it.
 pub(crate) struct QueuedRequest {
     pub(crate) request: Request,
-    _room: Option<Room>,
+    _room: Option<InboxPermit>,
 }
 
 /// The handle by which requests get to the thread that writes. Cheap to clone.
@@ -78,10 +78,10 @@ pub(crate) struct Inbox {
 
 /// Lets requests in, in the order in which they came, as long as there is room.
 struct Door {
-    queue: Mutex<Queued>,
+    queue: Mutex<InboxState>,
 }
 
-struct Queued {
+struct InboxState {
     sender: mpsc::Sender<QueuedRequest>,
     places: usize,
     /// Requests for which there is no room yet, by the order in which they came. They are in the memory of those who ask
@@ -91,12 +91,12 @@ struct Queued {
 }
 
 /// The places of a request that is in the inbox.
-struct Room {
+struct InboxPermit {
     door: Arc<Door>,
     places: usize,
 }
 
-impl Drop for Room {
+impl Drop for InboxPermit {
     fn drop(&mut self) {
         self.door.change(|queue| queue.places += self.places);
     }
@@ -120,7 +120,7 @@ impl Drop for PendingRequest {
 
 impl Door {
     /// Posts a request, or lets it wait for room behind those that wait already; false when nobody takes it any more.
-    fn post(self: &Arc<Door>, places: usize, request: Request) -> Result<PendingRequest, Ended> {
+    fn post(self: &Arc<Door>, places: usize, request: Request) -> Result<PendingRequest, InboxClosure> {
         let mut queue = self.lock();
         if !queue.waiting.is_empty() || queue.places < places {
             queue.last += 1;
@@ -132,16 +132,16 @@ impl Door {
         drop(queue);
         match refused {
             None => Ok(PendingRequest { door: self.clone(), number: None }),
-            Some(_) => Err(Ended),
+            Some(_) => Err(InboxClosure),
         }
     }
 
     /// Changes what there is, and lets in whoever has room then.
-    fn change<T>(self: &Arc<Door>, change: impl FnOnce(&mut Queued) -> T) -> T {
+    fn change<T>(self: &Arc<Door>, change: impl FnOnce(&mut InboxState) -> T) -> T {
         let mut queue = self.lock();
         let done = change(&mut queue);
         let mut refused = None;
-        let has_room = |queue: &Queued| {
+        let has_room = |queue: &InboxState| {
             queue.waiting.first_key_value().is_some_and(|(_, (places, _))| *places <= queue.places)
         };
         while refused.is_none() && has_room(&queue) {
@@ -158,32 +158,32 @@ impl Door {
     /// Sends a request for which there is room; gives it back when nobody takes it any more.
     fn let_in(
         self: &Arc<Door>,
-        queue: &mut Queued,
+        queue: &mut InboxState,
         places: usize,
         request: Request,
     ) -> Option<QueuedRequest> {
         queue.places -= places;
-        let room = Room { door: self.clone(), places };
+        let room = InboxPermit { door: self.clone(), places };
         queue.sender.send(QueuedRequest { request, _room: Some(room) }).err().map(|refused| refused.0)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queued> {
+    fn lock(&self) -> MutexGuard<'_, InboxState> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Nobody takes requests any more.
-struct Ended;
+struct InboxClosure;
 
 /// The thread's end of the inbox.
-pub(crate) struct Intake {
+pub(crate) struct InboxReceiver {
     receiver: mpsc::Receiver<QueuedRequest>,
     /// A request that was looked for before it was asked for.
     next: Option<QueuedRequest>,
     ended: Arc<SetOnce<Unavailable>>,
 }
 
-impl Drop for Intake {
+impl Drop for InboxReceiver {
     /// However the thread ended: nobody waits for an answer that cannot come.
     fn drop(&mut self) {
         self.end(match std::thread::panicking() {
@@ -194,16 +194,16 @@ impl Drop for Intake {
 }
 
 /// Makes an inbox.
-pub(crate) fn inbox() -> (Inbox, Intake) {
+pub(crate) fn inbox() -> (Inbox, InboxReceiver) {
     let (sender, receiver) = mpsc::channel();
     let ended = Arc::new(SetOnce::new());
     let queue =
-        Queued { sender: sender.clone(), places: limits::INBOX_MAX, waiting: BTreeMap::new(), last: 0 };
+        InboxState { sender: sender.clone(), places: limits::INBOX_MAX, waiting: BTreeMap::new(), last: 0 };
     let door = Arc::new(Door { queue: Mutex::new(queue) });
-    (Inbox { sender, door, ended: ended.clone() }, Intake { receiver, next: None, ended })
+    (Inbox { sender, door, ended: ended.clone() }, InboxReceiver { receiver, next: None, ended })
 }
 
-impl Intake {
+impl InboxReceiver {
     /// Waits for a request, at most so long.
     pub(crate) fn wait(&mut self, time_limit: Option<Duration>) -> Result<QueuedRequest, RecvTimeoutError> {
         match (self.next.take(), time_limit) {
@@ -243,7 +243,7 @@ impl Inbox {
         };
         match self.door.post(places.min(limits::INBOX_MAX), request) {
             Ok(ticket) => Ok(ticket),
-            Err(Ended) => Err(self.why_ended().await),
+            Err(InboxClosure) => Err(self.why_ended().await),
         }
     }
 
@@ -283,7 +283,7 @@ impl Inbox {
     }
 
     /// Asks to look something up.
-    pub(crate) async fn query(&self, query: Query) -> Result<Answer, Unavailable> {
+    pub(crate) async fn query(&self, query: Query) -> Result<QueryAnswer, Unavailable> {
         let (slot, answer) = oneshot::channel();
         let _ticket = self.post(Request::Query { query, slot }).await?;
         match answer.await {
@@ -339,7 +339,7 @@ impl UndeliveredAnswer {
         self.reply.take().expect("a reply is sent once")
     }
 
-    fn give_back(&self, queue: &QueueName, handed: &Handed) {
+    fn give_back(&self, queue: &QueueName, handed: &LockedMessage) {
         let command = release(queue, handed);
         self.inbox.post_at_once(Request::GiveBack(command));
     }
@@ -362,7 +362,7 @@ impl Drop for UndeliveredAnswer {
     }
 }
 
-fn release(queue: &QueueName, handed: &Handed) -> Command {
+fn release(queue: &QueueName, handed: &LockedMessage) -> Command {
     Command::Settle {
         queue: queue.clone(),
         token: handed.token,

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::engine::page;
-use crate::engine::query::Look;
+use crate::engine::query::QueueLook;
 use crate::engine::rules::dead_letters::delivery_count_of;
 use crate::engine::rules::dead_letters::lock_key;
 use crate::engine::rules::due::shown;
-use crate::engine::rules::record::Link;
+use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::view::Deferral;
 use crate::engine::view::MessageStatus;
@@ -22,7 +22,7 @@ use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::queue::Order;
 
-impl Look<'_> {
+impl QueueLook<'_> {
     pub(crate) fn messages(&self, from: SequenceNumber, limit: usize) -> Read<Vec<MessageView>> {
         let mut page = page::Page::new(limit);
         let mut next = from;
@@ -55,7 +55,7 @@ impl Look<'_> {
     }
 
     pub(crate) fn line(&self, id: WorkflowId, from: u64, limit: usize) -> Read<Vec<MessageView>> {
-        let key = self.key(Stream::Named(id));
+        let key = self.key(WorkflowRef::Named(id));
         let mut page = page::Page::new(limit);
         let mut next = from;
         while page.has_room() {
@@ -100,7 +100,7 @@ impl Look<'_> {
             let Some(message) = message else { break };
             let follower = self.records.link(key, message.message_id.as_ref())?;
             page.add(self.message_view(sequence, message)?);
-            let waits = |link: &Link| link.rank.is_none() && link.settled.is_none();
+            let waits = |link: &ChainLink| link.rank.is_none() && link.settled.is_none();
             next = follower.filter(waits).and_then(|link| link.sequence).filter(|next| *next != root);
         }
         Ok(())
@@ -166,7 +166,7 @@ impl Look<'_> {
         let Some(workflow) = self.records.workflow(key)? else {
             return Ok(false);
         };
-        let named = matches!(key.stream, Stream::Named(_));
+        let named = matches!(key.stream, WorkflowRef::Named(_));
         Ok(named && (self.is_beyond(&workflow, rank) || self.is_behind_scheduled(key, rank)?))
     }
 

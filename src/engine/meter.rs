@@ -26,22 +26,22 @@ pub struct CommitStats {
 
 /// Counts commits; shared between those who commit and those who look.
 #[derive(Clone)]
-pub(crate) struct Meter {
+pub(crate) struct CommitMeter {
     clock: Arc<dyn Clock>,
-    counted: Arc<Counted>,
+    counted: Arc<CommitCounts>,
 }
 
 #[derive(Default)]
-struct Counted {
+struct CommitCounts {
     commits: AtomicU64,
     answers: AtomicU64,
     nanos: AtomicU64,
     classes: [AtomicU64; COMMIT_SECONDS.len()],
 }
 
-impl Meter {
-    pub(crate) fn new(clock: Arc<dyn Clock>) -> Meter {
-        Meter { clock, counted: Arc::default() }
+impl CommitMeter {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> CommitMeter {
+        CommitMeter { clock, counted: Arc::default() }
     }
 
     /// Runs a commit that answers so many requests, and counts it.
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn each_commit_is_counted_in_the_class_it_ends_in() {
         let clock = ManualClock::default();
-        let meter = Meter::new(Arc::new(clock.clone()));
+        let meter = CommitMeter::new(Arc::new(clock.clone()));
         meter.measure(3, || clock.advance(Duration::from_millis(2)));
         meter.measure(1, || clock.advance(Duration::from_secs(60)));
         let stats = meter.read();

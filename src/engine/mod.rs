@@ -2,7 +2,7 @@
 
 mod admission;
 #[cfg(feature = "store-alone")]
-pub(crate) mod alone;
+pub(crate) mod bare_store;
 mod client;
 mod clocks;
 mod commits;
@@ -32,28 +32,28 @@ mod view;
 mod wakeups;
 mod writer;
 
+pub use crate::engine::client::accepted_workflow::AcceptedWorkflow;
 pub use crate::engine::client::client::Client;
 pub use crate::engine::client::delivery::Delivery;
 pub use crate::engine::client::delivery::Renewal;
 pub use crate::engine::client::events::Events;
-pub use crate::engine::client::events::Missed;
+pub use crate::engine::client::events::EventsLag;
 pub use crate::engine::client::hidden::Hidden;
 pub use crate::engine::client::outcome::Outcome;
-#[cfg(feature = "daemon")]
-pub(crate) use crate::engine::client::published::Changes;
-#[cfg(feature = "daemon")]
-pub(crate) use crate::engine::client::published::Published;
 pub use crate::engine::client::queue::Queue;
-pub use crate::engine::client::received::Received;
+pub use crate::engine::client::received_message::ReceivedMessage;
 pub use crate::engine::client::run::Run;
 pub use crate::engine::client::settler::DeliveryId;
 pub use crate::engine::client::settler::Settler;
 pub use crate::engine::client::settling::Abandon;
 pub use crate::engine::client::settling::Completion;
-pub use crate::engine::client::taken::TakenWorkflow;
 pub use crate::engine::client::topic::SubscriptionView;
 pub use crate::engine::client::topic::Topic;
 pub use crate::engine::client::topic::TopicView;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::engine::client::topic_message::ActionChanges;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::engine::client::topic_message::TopicMessage;
 #[cfg(feature = "daemon")]
 pub(crate) use crate::engine::client::transaction::Transaction;
 #[cfg(feature = "daemon")]

@@ -12,12 +12,12 @@ use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::engine::client::client::Client;
 use crate::engine::client::events::Events;
+use crate::engine::clocks::ClockReading;
 use crate::engine::clocks::Clocks;
-use crate::engine::clocks::Reading;
 use crate::engine::commits::Commits;
 use crate::engine::inbox::Request;
 use crate::engine::inbox::inbox;
-use crate::engine::meter::Meter;
+use crate::engine::meter::CommitMeter;
 use crate::engine::rules::Rules;
 use crate::engine::rules::due::NextDue;
 use crate::engine::store::Store;
@@ -81,13 +81,13 @@ pub struct Engine {
 
 /// How to open an engine, made by [`Engine::builder`].
 pub struct EngineBuilder {
-    place: Place,
+    place: EngineLocation,
     clock: Arc<dyn Clock>,
     options: StoreOptions,
 }
 
 /// Where an engine keeps its state.
-enum Place {
+enum EngineLocation {
     File(PathBuf),
     Memory,
 }
@@ -104,12 +104,12 @@ impl Engine {
 
     /// Prepares to open the engine of a file with options.
     pub fn builder(path: impl AsRef<Path>) -> EngineBuilder {
-        EngineBuilder::new(Place::File(path.as_ref().to_owned()))
+        EngineBuilder::new(EngineLocation::File(path.as_ref().to_owned()))
     }
 
     /// Prepares an engine that keeps its state in memory only, for tests.
     pub fn in_memory() -> EngineBuilder {
-        EngineBuilder::new(Place::Memory)
+        EngineBuilder::new(EngineLocation::Memory)
     }
 
     /// A handle for everything that can be asked of the engine. Cheap to clone.
@@ -164,7 +164,7 @@ impl Engine {
 }
 
 impl EngineBuilder {
-    fn new(place: Place) -> EngineBuilder {
+    fn new(place: EngineLocation) -> EngineBuilder {
         EngineBuilder { place, clock: Arc::new(SystemClock::default()), options: StoreOptions::default() }
     }
 
@@ -261,8 +261,8 @@ impl EngineBuilder {
 
     fn start(self) -> Result<(Engine, Writer), OpenError> {
         let store = match self.place {
-            Place::File(path) => Store::open(&path, self.options)?,
-            Place::Memory => Store::in_memory(self.options)?,
+            EngineLocation::File(path) => Store::open(&path, self.options)?,
+            EngineLocation::Memory => Store::in_memory(self.options)?,
         };
         begin(store, self.clock)
     }
@@ -275,9 +275,9 @@ pub(crate) fn begin(store: Store, clock: Arc<dyn Clock>) -> Result<(Engine, Writ
     let epoch = store.epoch();
     let waker = inbox.clone();
     clock.on_change(Box::new(move || waker.post_at_once(Request::Wake)));
-    let meter = Meter::new(clock.clone());
+    let meter = CommitMeter::new(clock.clone());
     let commits = Commits::start(store.committer(), inbox.clone(), events.clone(), meter.clone())?;
-    let clocks = Clocks::open(store.stamp(), Reading::of(&*clock));
+    let clocks = Clocks::open(store.stamp(), ClockReading::of(&*clock));
     let shared_clocks = clocks.shared();
     let mut writer = Writer {
         store,

@@ -13,21 +13,21 @@ use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::dead_letters::delivery_count_of;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
-use crate::engine::rules::due::Now;
 use crate::engine::rules::due::shown;
 use crate::engine::rules::history::HistoryEntry;
-use crate::engine::rules::lock::Locks;
-use crate::engine::rules::rate::Rates;
+use crate::engine::rules::lock::LockTable;
+use crate::engine::rules::rate_buckets::RateBuckets;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
-use crate::engine::rules::topics::TopicRecord;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::upcoming::next_hand_out;
 use crate::engine::view::DeadLetterView;
 use crate::engine::view::Gap;
@@ -162,7 +162,7 @@ impl Query {
 
 /// What was found; `NoQueue` when the queue does not exist.
 #[derive(Clone, Debug)]
-pub(crate) enum Answer {
+pub(crate) enum QueryAnswer {
     NoQueue,
     Queues(Vec<QueueView>),
     Queue(Box<QueueView>),
@@ -182,16 +182,21 @@ pub(crate) enum Answer {
 }
 
 /// Looks something up.
-pub(crate) fn look(query: Query, records: &dyn Records, rules: &Rules, now: Now) -> Read<Answer> {
+pub(crate) fn look(
+    query: Query,
+    records: &dyn Records,
+    rules: &Rules,
+    now: ClockInstants,
+) -> Read<QueryAnswer> {
     let (locks, rates) = (rules.locks(), rules.rates());
     let query = match query {
         Query::Queues { after, limit } => return queues(records, rates, after.as_ref(), limit, now),
-        Query::Topic { name } => return Ok(Answer::Topics(records.topic(&name)?.into_iter().collect())),
+        Query::Topic { name } => return Ok(QueryAnswer::Topics(records.topic(&name)?.into_iter().collect())),
         Query::Topics { after, limit } => {
-            return Ok(Answer::Topics(records.topics(after.as_ref(), limit.min(limits::PAGE_MAX))?));
+            return Ok(QueryAnswer::Topics(records.topics(after.as_ref(), limit.min(limits::PAGE_MAX))?));
         }
-        Query::Audit { after, limit } => return page::audit(records, after, limit).map(Answer::Audit),
-        Query::NextDue => return Ok(Answer::NextDue(next_hand_out(records, rules, now)?.shown(now))),
+        Query::Audit { after, limit } => return page::audit(records, after, limit).map(QueryAnswer::Audit),
+        Query::NextDue => return Ok(QueryAnswer::NextDue(next_hand_out(records, rules, now)?.shown(now))),
         query => query,
     };
     let queue = match query.queue() {
@@ -199,64 +204,71 @@ pub(crate) fn look(query: Query, records: &dyn Records, rules: &Rules, now: Now)
         None => None,
     };
     match queue {
-        Some(queue) => Look { queue, records, locks, rates, now }.answer(query),
-        None => Ok(Answer::NoQueue),
+        Some(queue) => QueueLook { queue, records, locks, rates, now }.answer(query),
+        None => Ok(QueryAnswer::NoQueue),
     }
 }
 
 /// What workflows of a queue do, or why they do nothing.
 pub(crate) fn look_at(
     queue: Arc<QueueRecord>,
-    workflows: &[(Stream, Arc<WorkflowRecord>)],
+    workflows: &[(WorkflowRef, Arc<WorkflowRecord>)],
     records: &dyn Records,
     rules: &Rules,
-    now: Now,
+    now: ClockInstants,
 ) -> Read<Vec<WorkflowView>> {
-    let look = Look { queue, records, locks: rules.locks(), rates: rules.rates(), now };
+    let look = QueueLook { queue, records, locks: rules.locks(), rates: rules.rates(), now };
     workflows.iter().map(|(stream, record)| look.workflow_view(&look.key(stream.clone()), record)).collect()
 }
 
 fn queues(
     records: &dyn Records,
-    rates: &Rates,
+    rates: &RateBuckets,
     after: Option<&QueueName>,
     limit: usize,
-    now: Now,
-) -> Read<Answer> {
+    now: ClockInstants,
+) -> Read<QueryAnswer> {
     let page = records.queues(after, limit.min(limits::PAGE_MAX))?;
     let views: Read<Vec<QueueView>> =
         page.iter().map(|queue| QueueView::look(records, rates, queue, now)).collect();
-    Ok(Answer::Queues(views?))
+    Ok(QueryAnswer::Queues(views?))
 }
 
 /// A look into one queue.
-pub(crate) struct Look<'a> {
+pub(crate) struct QueueLook<'a> {
     pub(crate) queue: Arc<QueueRecord>,
     pub(crate) records: &'a dyn Records,
-    pub(crate) locks: &'a Locks,
-    rates: &'a Rates,
-    pub(crate) now: Now,
+    pub(crate) locks: &'a LockTable,
+    rates: &'a RateBuckets,
+    pub(crate) now: ClockInstants,
 }
 
-impl Look<'_> {
-    fn answer(&self, query: Query) -> Read<Answer> {
+impl QueueLook<'_> {
+    fn answer(&self, query: Query) -> Read<QueryAnswer> {
         Ok(match query {
-            Query::Queue { .. } => {
-                Answer::Queue(Box::new(QueueView::look(self.records, self.rates, &self.queue, self.now)?))
+            Query::Queue { .. } => QueryAnswer::Queue(Box::new(QueueView::look(
+                self.records,
+                self.rates,
+                &self.queue,
+                self.now,
+            )?)),
+            Query::Workflows { after, limit, .. } => QueryAnswer::Workflows(self.workflows(after, limit)?),
+            Query::Workflow { id, .. } => QueryAnswer::Workflow(self.workflow(id)?),
+            Query::Alone { from, limit, .. } => QueryAnswer::Alone(self.alone(from, limit)?),
+            Query::Messages { from, limit, .. } => QueryAnswer::Messages(self.messages(from, limit)?),
+            Query::Offered { limit, .. } => QueryAnswer::Messages(self.offered(limit)?),
+            Query::Line { id, from, limit, .. } => QueryAnswer::Messages(self.line(id, from, limit)?),
+            Query::DeadLetters { after, limit, .. } => {
+                QueryAnswer::DeadLetters(self.dead_letters(after, limit)?)
             }
-            Query::Workflows { after, limit, .. } => Answer::Workflows(self.workflows(after, limit)?),
-            Query::Workflow { id, .. } => Answer::Workflow(self.workflow(id)?),
-            Query::Alone { from, limit, .. } => Answer::Alone(self.alone(from, limit)?),
-            Query::Messages { from, limit, .. } => Answer::Messages(self.messages(from, limit)?),
-            Query::Offered { limit, .. } => Answer::Messages(self.offered(limit)?),
-            Query::Line { id, from, limit, .. } => Answer::Messages(self.line(id, from, limit)?),
-            Query::DeadLetters { after, limit, .. } => Answer::DeadLetters(self.dead_letters(after, limit)?),
-            Query::State { id, .. } => Answer::State(self.records.state(&self.key(Stream::Named(id)))?),
+            Query::State { id, .. } => {
+                QueryAnswer::State(self.records.state(&self.key(WorkflowRef::Named(id)))?)
+            }
             Query::History { id, before, limit, .. } => {
-                Answer::History(history::page(self.records, self.queue.id, id, before, limit)?)
+                QueryAnswer::History(history::page(self.records, self.queue.id, id, before, limit)?)
             }
             Query::Ended { sequence, .. } => {
-                Answer::History(history::of_message(self.records, self.queue.id, sequence)?)
+                QueryAnswer::History(history::of_message(self.records, self.queue.id, sequence)?)
             }
             Query::Standing { .. } => unreachable!("the store is asked for what may stand still"),
             Query::Queues { .. }
@@ -270,30 +282,30 @@ impl Look<'_> {
         })
     }
 
-    pub(crate) fn key(&self, stream: Stream) -> WorkflowKey {
+    pub(crate) fn key(&self, stream: WorkflowRef) -> WorkflowKey {
         WorkflowKey { queue: self.queue.id, stream }
     }
 
     /// Named workflows only: those before the first name are messages for themselves.
     fn workflows(&self, after: Option<WorkflowId>, limit: usize) -> Read<Vec<WorkflowView>> {
-        let after = after.map_or(Stream::Single(SequenceNumber::new(u64::MAX)), Stream::Named);
+        let after = after.map_or(WorkflowRef::Single(SequenceNumber::new(u64::MAX)), WorkflowRef::Named);
         let page = self.records.workflows(self.queue.id, Some(&after), limit.min(limits::PAGE_MAX))?;
         page.into_iter().map(|(stream, record)| self.workflow_view(&self.key(stream), &record)).collect()
     }
 
     fn alone(&self, from: SequenceNumber, limit: usize) -> Read<Vec<(SequenceNumber, WorkflowView)>> {
-        let before = from.get().checked_sub(1).map(|before| Stream::Single(SequenceNumber::new(before)));
+        let before = from.get().checked_sub(1).map(|before| WorkflowRef::Single(SequenceNumber::new(before)));
         let page = self.records.workflows(self.queue.id, before.as_ref(), limit.min(limits::PAGE_MAX))?;
         let mut views = Vec::with_capacity(page.len());
         for (stream, record) in page {
-            let Stream::Single(sequence) = stream else { break };
+            let WorkflowRef::Single(sequence) = stream else { break };
             views.push((sequence, self.workflow_view(&self.key(stream), &record)?));
         }
         Ok(views)
     }
 
     fn workflow(&self, id: WorkflowId) -> Read<Option<Box<WorkflowView>>> {
-        let key = self.key(Stream::Named(id));
+        let key = self.key(WorkflowRef::Named(id));
         match self.records.workflow(&key)? {
             Some(record) => Ok(Some(Box::new(self.workflow_view(&key, &record)?))),
             None => Ok(None),
@@ -405,10 +417,10 @@ impl Look<'_> {
                 continue;
             };
             let workflow_id = match record.stream {
-                Stream::Named(ref id) => Some(id.clone()),
+                WorkflowRef::Named(ref id) => Some(id.clone()),
                 // What a message without order says of its workflow is kept with its body.
-                Stream::Single(_) if bytes >= limits::RECEIVE_BYTES_MAX as u64 => break,
-                Stream::Single(_) => {
+                WorkflowRef::Single(_) if bytes >= limits::RECEIVE_BYTES_MAX as u64 => break,
+                WorkflowRef::Single(_) => {
                     bytes += record.bytes;
                     let content = self.records.content(MessageKey { queue: self.queue.id, sequence })?;
                     content.and_then(|content| content.workflow_id.clone())

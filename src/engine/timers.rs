@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::clock::Clock;
+use crate::engine::clocks::ClockReading;
 use crate::engine::clocks::Clocks;
-use crate::engine::clocks::Reading;
 use crate::engine::rules::due::NextDue;
 use crate::limits;
 
@@ -18,7 +18,7 @@ pub(crate) fn sleep_time(
     due: NextDue,
     receiver: Option<Duration>,
 ) -> Option<Duration> {
-    let reading = Reading::of(clock);
+    let reading = ClockReading::of(clock);
     if clock.is_manual() {
         let passed =
             due.is_past(clocks.at(reading)) || receiver.is_some_and(|until| until <= reading.elapsed);
@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn a_sleep_is_short_although_nothing_is_due_for_long_because_the_clock_can_be_set() {
         let clock = SystemClock::default();
-        let clocks = Clocks::open(Stamp::default(), Reading::of(&clock));
+        let clocks = Clocks::open(Stamp::default(), ClockReading::of(&clock));
         let tomorrow = clock.now() + Duration::from_secs(86_400);
         let sleep_time = |due, receiver| sleep_time(&clock, &clocks, due, receiver);
         let of_wall = |at| NextDue { wall: Some(Due::wall(at)), ..NextDue::default() };

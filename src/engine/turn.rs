@@ -9,16 +9,16 @@ use crate::engine::inbox::UncommittedAnswer;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::due::NextDue;
-use crate::engine::rules::due::Now;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::records::Records;
-use crate::engine::store::Room;
+use crate::engine::store::DiskRoom;
 use crate::engine::upcoming::first_reminders;
 use crate::engine::upcoming::next_due;
 use crate::engine::wakeups::Waiter;
@@ -45,7 +45,7 @@ impl QueuedCommand {
 
 /// What a turn led to. Nothing of it may be published before the commit.
 #[derive(Default)]
-pub(crate) struct Applied {
+pub(crate) struct TurnOutcome {
     pub(crate) answers: Vec<(ReplySlot, UncommittedAnswer)>,
     pub(crate) events: Vec<Event>,
     /// When the next lock runs out or the next reminder is due, on each clock.
@@ -56,7 +56,7 @@ pub(crate) struct Applied {
     pub(crate) promised_bytes: u64,
 }
 
-impl Applied {
+impl TurnOutcome {
     /// The answer to a receiver that has waited long enough.
     pub(crate) fn nothing_for(command: &Command) -> UncommittedAnswer {
         let reply = match command {
@@ -69,25 +69,25 @@ impl Applied {
 
 /// A turn in the making.
 pub(crate) struct TurnRules<'a> {
-    now: Now,
+    now: ClockInstants,
     elapsed: Duration,
     rules: &'a mut Rules,
     wakeups: &'a mut Wakeups,
     records: &'a mut dyn Records,
     admission: Admission<'a>,
-    applied: Applied,
+    applied: TurnOutcome,
     /// Whose receivers may find something now.
     woken: BTreeSet<WaitsFor>,
 }
 
 impl<'a> TurnRules<'a> {
     pub(crate) fn new(
-        now: Now,
+        now: ClockInstants,
         elapsed: Duration,
         rules: &'a mut Rules,
         wakeups: &'a mut Wakeups,
         records: &'a mut dyn Records,
-        room: Option<&'a Room>,
+        room: Option<&'a DiskRoom>,
     ) -> TurnRules<'a> {
         TurnRules {
             now,
@@ -96,12 +96,12 @@ impl<'a> TurnRules<'a> {
             wakeups,
             records,
             admission: Admission::new(room),
-            applied: Applied::default(),
+            applied: TurnOutcome::default(),
             woken: BTreeSet::new(),
         }
     }
 
-    pub(crate) fn finish(mut self) -> Result<Applied, Fault> {
+    pub(crate) fn finish(mut self) -> Result<TurnOutcome, Fault> {
         let more_work = !self.wakeups.later.is_empty();
         self.applied.next_due = match more_work {
             true => NextDue { engine: Some(Due::engine(self.now.engine)), wall: None },
@@ -188,7 +188,7 @@ impl<'a> TurnRules<'a> {
         // So many expired messages stand before what it could have that the turn after this goes on with them.
         let is_put_off = WaitsFor::of(&command).is_some_and(|waits| self.wakeups.later.contains(&waits));
         let reply = match is_put_off {
-            true => Applied::nothing_for(&command).reply,
+            true => TurnOutcome::nothing_for(&command).reply,
             false => self.apply(command)?,
         };
         let Some(slot) = slot else {

@@ -2,23 +2,23 @@
 
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::due::NextDue;
-use crate::engine::rules::due::Now;
-use crate::engine::rules::lock::Locks;
+use crate::engine::rules::lock::LockTable;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 
 /// When a lock runs out or a reminder is due, whichever is first, on each clock.
-pub(crate) fn next_due(records: &dyn Records, locks: &Locks) -> Read<NextDue> {
+pub(crate) fn next_due(records: &dyn Records, locks: &LockTable) -> Read<NextDue> {
     let [engine, wall] = first_reminders(records)?.map(|first| first.map(|reminder| reminder.due));
     let lock = locks.first_deadline().map(|(due, _)| Due::engine(due));
     Ok(NextDue { engine: [engine, lock].into_iter().flatten().min(), wall })
 }
 
 /// When the next thing is due, or when a queue that has something ready may hand it out again.
-pub(crate) fn next_hand_out(records: &dyn Records, rules: &Rules, now: Now) -> Read<NextDue> {
+pub(crate) fn next_hand_out(records: &dyn Records, rules: &Rules, now: ClockInstants) -> Read<NextDue> {
     let mut due = next_due(records, rules.locks())?;
     for queue in rules.rates().queues() {
         if let Some(record) = records.queue(*queue)?

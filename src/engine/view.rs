@@ -4,10 +4,10 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::due::Now;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::shown;
 use crate::engine::rules::holds::Hold;
-use crate::engine::rules::rate::Rates;
+use crate::engine::rules::rate_buckets::RateBuckets;
 use crate::engine::rules::record::Attempt;
 use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::DeadLetter;
@@ -52,9 +52,9 @@ impl QueueView {
     /// What a look at a queue shows now.
     pub(crate) fn look(
         records: &dyn Records,
-        rates: &Rates,
+        rates: &RateBuckets,
         queue: &QueueRecord,
-        now: Now,
+        now: ClockInstants,
     ) -> Read<QueueView> {
         let tally = records.tally(queue.id)?;
         let cursors = records.cursor_count(queue.id)?;

@@ -50,20 +50,20 @@ pub(crate) struct Waiter {
 }
 
 /// A receiver's place among those that wait: lower came earlier.
-pub(crate) type Place = u64;
+pub(crate) type WaiterPlace = u64;
 
 /// All receivers that wait, in the order in which they came.
 #[derive(Default)]
 pub(crate) struct Wakeups {
-    waiters: BTreeMap<Place, Waiter>,
-    waiting: BTreeMap<WaitsFor, BTreeSet<Place>>,
-    deadlines: BTreeSet<(Duration, Place)>,
+    waiters: BTreeMap<WaiterPlace, Waiter>,
+    waiting: BTreeMap<WaitsFor, BTreeSet<WaiterPlace>>,
+    deadlines: BTreeSet<(Duration, WaiterPlace)>,
     /// Those who can be told that they have waited long enough.
-    by_token: BTreeMap<LockToken, Place>,
-    next_place: Place,
+    by_token: BTreeMap<LockToken, WaiterPlace>,
+    next_place: WaiterPlace,
     sweep_at: usize,
     /// Who sleeps until when, in the clock's elapsed time.
-    sleepers: BTreeMap<(Duration, Place), oneshot::Sender<()>>,
+    sleepers: BTreeMap<(Duration, WaiterPlace), oneshot::Sender<()>>,
     /// Whose receivers have to be served in the next turn, because this one has done enough.
     pub(crate) later: BTreeSet<WaitsFor>,
     /// Whose receivers a rate keeps waiting, and when there is room again, in engine time.
@@ -86,7 +86,7 @@ impl Wakeups {
     }
 
     /// Puts a receiver back to its place: there was nothing for it after all.
-    pub(crate) fn put_back(&mut self, place: Place, waiter: Waiter) {
+    pub(crate) fn put_back(&mut self, place: WaiterPlace, waiter: Waiter) {
         self.waiting.entry(waiter.waits_for.clone()).or_default().insert(place);
         self.deadlines.insert((waiter.until, place));
         if let Some(token) = token_of(&waiter.command) {
@@ -96,7 +96,7 @@ impl Wakeups {
     }
 
     /// Takes out the receiver that has waited longest and still does.
-    pub(crate) fn next(&mut self, waits_for: &WaitsFor) -> Option<(Place, Waiter)> {
+    pub(crate) fn next(&mut self, waits_for: &WaitsFor) -> Option<(WaiterPlace, Waiter)> {
         loop {
             let place = *self.waiting.get(waits_for)?.first()?;
             let waiter = self.take(place);
@@ -106,7 +106,7 @@ impl Wakeups {
         }
     }
 
-    fn take(&mut self, place: Place) -> Waiter {
+    fn take(&mut self, place: WaiterPlace) -> Waiter {
         let waiter = self.waiters.remove(&place).expect("every listed receiver waits");
         self.deadlines.remove(&(waiter.until, place));
         if let Some(token) = token_of(&waiter.command)
@@ -124,7 +124,7 @@ impl Wakeups {
     }
 
     fn take_where(&mut self, wanted: impl Fn(&Waiter) -> bool) -> Vec<Waiter> {
-        let places: Vec<Place> =
+        let places: Vec<WaiterPlace> =
             self.waiters.iter().filter(|(_, waiter)| wanted(waiter)).map(|(place, _)| *place).collect();
         places.into_iter().map(|place| self.take(place)).collect()
     }
@@ -154,7 +154,7 @@ impl Wakeups {
     /// Takes out the receivers that have waited long enough.
     pub(crate) fn take_expired(&mut self, elapsed: Duration) -> Vec<Waiter> {
         let expired = self.deadlines.iter().take_while(|(until, _)| *until <= elapsed);
-        let places: Vec<Place> = expired.map(|(_, place)| *place).collect();
+        let places: Vec<WaiterPlace> = expired.map(|(_, place)| *place).collect();
         places.into_iter().map(|place| self.take(place)).collect()
     }
 

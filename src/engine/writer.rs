@@ -8,19 +8,19 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::clock::Clock;
+use crate::engine::clocks::ClockReading;
 use crate::engine::clocks::Clocks;
-use crate::engine::clocks::Reading;
 use crate::engine::commits::BackupSlot;
 use crate::engine::commits::Commits;
 use crate::engine::commits::LookSlot;
 use crate::engine::commits::Release;
 use crate::engine::inbox::Inbox;
-use crate::engine::inbox::Intake;
+use crate::engine::inbox::InboxReceiver;
 use crate::engine::inbox::ReplySlot;
 use crate::engine::inbox::Request;
 use crate::engine::query;
-use crate::engine::query::Answer;
 use crate::engine::query::Query;
+use crate::engine::query::QueryAnswer;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::due::NextDue;
@@ -28,8 +28,8 @@ use crate::engine::rules::records::Records;
 use crate::engine::store::Job;
 use crate::engine::store::Store;
 use crate::engine::timers;
-use crate::engine::turn::Applied;
 use crate::engine::turn::QueuedCommand;
+use crate::engine::turn::TurnOutcome;
 use crate::engine::turn::TurnRules;
 use crate::engine::wakeups::Waiter;
 use crate::engine::wakeups::Wakeups;
@@ -44,7 +44,7 @@ use crate::token::LockToken;
 pub(crate) struct Writer {
     pub(crate) store: Store,
     pub(crate) rules: Rules,
-    pub(crate) intake: Intake,
+    pub(crate) intake: InboxReceiver,
     pub(crate) inbox: Inbox,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) wakeups: Wakeups,
@@ -62,7 +62,7 @@ pub(crate) struct Writer {
 
 /// What one gathering brought.
 #[derive(Default)]
-struct Gathered {
+struct RequestBatch {
     asked: Vec<QueuedCommand>,
     queries: Vec<(Query, LookSlot)>,
     backups: Vec<(PathBuf, BackupSlot)>,
@@ -124,7 +124,7 @@ impl Writer {
             return Err(fault.clone());
         }
         self.look_at_disk()?;
-        self.clocks.advance(Reading::of(&*self.clock));
+        self.clocks.advance(ClockReading::of(&*self.clock));
         self.expire_waiters();
         let is_asked = !asked.is_empty() || !queries.is_empty();
         let (mut job, mut release) = (None, Release { backups, ..Release::default() });
@@ -177,8 +177,8 @@ impl Writer {
     }
 
     /// Waits for the first request or the next due instant, then takes what else has come.
-    fn gather(&mut self) -> Gathered {
-        let mut gathered = Gathered::default();
+    fn gather(&mut self) -> RequestBatch {
+        let mut gathered = RequestBatch::default();
         let first = self.intake.wait(self.sleep_time());
         match first {
             Ok(posted) => gathered.add(posted.request),
@@ -237,15 +237,15 @@ impl Writer {
     }
 
     fn answer_with_nothing(&self, waiter: Waiter) {
-        let undelivered = Applied::nothing_for(&waiter.command).into_undelivered(&self.inbox);
+        let undelivered = TurnOutcome::nothing_for(&waiter.command).into_undelivered(&self.inbox);
         let _ = waiter.slot.send(Ok(undelivered));
     }
 
-    fn look(&mut self, query: Query) -> Result<Answer, Fault> {
+    fn look(&mut self, query: Query) -> Result<QueryAnswer, Fault> {
         let (rules, now) = (&mut self.rules, self.clocks.now());
         if let Query::TryOut(command) = query {
             let reply = self.store.try_out(|turn| rules.try_out(now, *command, turn))?;
-            return Ok(Answer::TriedOut(Box::new(reply)));
+            return Ok(QueryAnswer::TriedOut(Box::new(reply)));
         }
         if let Query::Standing { queue, after, limit } = query {
             return self.look_for_standing(&queue, after.as_ref(), limit);
@@ -269,13 +269,13 @@ impl Writer {
         queue: &QueueName,
         after: Option<&WorkflowId>,
         limit: usize,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<QueryAnswer, Fault> {
         let (rules, now) = (&self.rules, self.clocks.now());
         let (answer, job) = self.store.prepare(|turn| {
-            let Some(queue) = turn.queue_named(queue)? else { return Ok(Answer::NoQueue) };
+            let Some(queue) = turn.queue_named(queue)? else { return Ok(QueryAnswer::NoQueue) };
             let found = turn.standing(queue.id, after, limit.min(limits::PAGE_MAX))?;
             let seen = found.map(|found| query::look_at(queue, &found, turn, rules, now));
-            Ok(Answer::Standing(seen.transpose()?))
+            Ok(QueryAnswer::Standing(seen.transpose()?))
         })?;
         assert!(job.is_none(), "a look changes nothing");
         Ok(answer)
@@ -300,7 +300,7 @@ impl Writer {
     }
 }
 
-impl Gathered {
+impl RequestBatch {
     fn add(&mut self, request: Request) {
         match request {
             Request::Command { command, slot, wait } => {

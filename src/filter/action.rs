@@ -1,13 +1,13 @@
 //! Actions: what a rule changes of the copy that it lets through.
 
-use crate::filter::expression::Expression;
-use crate::filter::expression::Known;
+use crate::filter::expression::FilterExpression;
+use crate::filter::expression::FilterInput;
 use crate::filter::expression::Name;
-use crate::filter::expression::Scope;
-use crate::filter::parser::Mistake;
-use crate::filter::parser::Parser;
-use crate::filter::value::Value;
-use crate::filter::words::Word;
+use crate::filter::expression::PropertyScope;
+use crate::filter::parser::FilterMistake;
+use crate::filter::parser::FilterParser;
+use crate::filter::value::FilterValue;
+use crate::filter::words::FilterWord;
 use crate::header::Properties;
 use crate::limits;
 
@@ -17,7 +17,7 @@ pub(crate) struct Action(Vec<Statement>);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Statement {
-    Set(Name, Expression),
+    Set(Name, FilterExpression),
     Remove(Name),
 }
 
@@ -30,8 +30,8 @@ impl Action {
     ///
     /// # Errors
     /// What is wrong with it, and where; also that it is longer or deeper than it may be, or has too many statements.
-    pub(crate) fn parse(text: &str, parameters: &Properties) -> Result<Action, Mistake> {
-        let mut parser = Parser::of(text, parameters)?;
+    pub(crate) fn parse(text: &str, parameters: &Properties) -> Result<Action, FilterMistake> {
+        let mut parser = FilterParser::of(text, parameters)?;
         let mut statements = Vec::new();
         loop {
             while parser.took_sign(";")? {}
@@ -54,14 +54,14 @@ impl Action {
     }
 
     /// Does what it says; each statement sees what those before it have done.
-    pub(crate) fn apply(&self, target: &mut (impl Known + Changed)) {
+    pub(crate) fn apply(&self, target: &mut (impl FilterInput + ActionTarget)) {
         for statement in &self.0 {
             match statement {
                 Statement::Set(name, expression) => {
                     let value = into_owned(expression.value(target));
                     target.set(name, value);
                 }
-                Statement::Remove(name) => target.set(name, Value::Null),
+                Statement::Remove(name) => target.set(name, FilterValue::Null),
             }
         }
     }
@@ -71,11 +71,11 @@ impl Action {
 ///
 /// # Errors
 /// What is wrong with it, and where: a value is not given, or cannot be written.
-pub(crate) fn with_values(text: &str, values: &Properties) -> Result<String, Mistake> {
-    let mut parser = Parser::of(text, values)?;
+pub(crate) fn with_values(text: &str, values: &Properties) -> Result<String, FilterMistake> {
+    let mut parser = FilterParser::of(text, values)?;
     let (mut written, mut copied) = (String::new(), 0);
     while let Some(word) = parser.next.clone() {
-        if let Word::Parameter(name) = word {
+        if let FilterWord::Parameter(name) = word {
             let value = literal(&parser.given(&name)?);
             let value =
                 value.ok_or_else(|| parser.mistake(format!("the value of {name} cannot be written")))?;
@@ -90,26 +90,28 @@ pub(crate) fn with_values(text: &str, values: &Properties) -> Result<String, Mis
 }
 
 /// A value as a text says it; none for what is no number.
-fn literal(value: &Value<'_>) -> Option<String> {
+fn literal(value: &FilterValue<'_>) -> Option<String> {
     Some(match value {
-        Value::Null => "NULL".to_owned(),
-        Value::Boolean(true) => "TRUE".to_owned(),
-        Value::Boolean(false) => "FALSE".to_owned(),
-        Value::Integer(number) => format!("({number})"),
-        Value::Float(number) if number.is_finite() => format!("({number:?})"),
-        Value::Float(_) => return None,
-        Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
-        Value::Binary(bytes) => bytes.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02x}")),
+        FilterValue::Null => "NULL".to_owned(),
+        FilterValue::Boolean(true) => "TRUE".to_owned(),
+        FilterValue::Boolean(false) => "FALSE".to_owned(),
+        FilterValue::Integer(number) => format!("({number})"),
+        FilterValue::Float(number) if number.is_finite() => format!("({number:?})"),
+        FilterValue::Float(_) => return None,
+        FilterValue::Text(text) => format!("'{}'", text.replace('\'', "''")),
+        FilterValue::Binary(bytes) => {
+            bytes.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02x}"))
+        }
     })
 }
 
 /// What an action changes.
-pub(crate) trait Changed {
+pub(crate) trait ActionTarget {
     /// Sets a property; what is set to nothing is removed.
-    fn set(&mut self, name: &Name, value: Value<'static>);
+    fn set(&mut self, name: &Name, value: FilterValue<'static>);
 }
 
-fn statement(parser: &mut Parser<'_>) -> Result<Statement, Mistake> {
+fn statement(parser: &mut FilterParser<'_>) -> Result<Statement, FilterMistake> {
     if parser.took_key("SET")? {
         let name = target(parser)?;
         parser.expect_sign("=")?;
@@ -118,31 +120,31 @@ fn statement(parser: &mut Parser<'_>) -> Result<Statement, Mistake> {
     if parser.took_key("REMOVE")? {
         let name = target(parser)?;
         return match name.scope {
-            Scope::User => Ok(Statement::Remove(name)),
-            Scope::System => Err(parser.mistake("only properties of the sender can be removed")),
+            PropertyScope::User => Ok(Statement::Remove(name)),
+            PropertyScope::System => Err(parser.mistake("only properties of the sender can be removed")),
         };
     }
     Err(parser.mistake("SET or REMOVE is missing"))
 }
 
-fn target(parser: &mut Parser<'_>) -> Result<Name, Mistake> {
+fn target(parser: &mut FilterParser<'_>) -> Result<Name, FilterMistake> {
     let name = match parser.plain_value()? {
-        Expression::Property(name) => name,
+        FilterExpression::Property(name) => name,
         _ => return Err(parser.mistake("the name of a property is missing")),
     };
-    if name.scope == Scope::System && !SETTABLE.contains(&name.text.as_str()) {
+    if name.scope == PropertyScope::System && !SETTABLE.contains(&name.text.as_str()) {
         return Err(parser.mistake(format!("\"sys.{}\" cannot be set by an action", name.text)));
     }
     Ok(name)
 }
 
-fn into_owned(value: Value<'_>) -> Value<'static> {
+fn into_owned(value: FilterValue<'_>) -> FilterValue<'static> {
     match value {
-        Value::Null => Value::Null,
-        Value::Boolean(truth) => Value::Boolean(truth),
-        Value::Integer(number) => Value::Integer(number),
-        Value::Float(number) => Value::Float(number),
-        Value::Text(text) => Value::Text(text.into_owned().into()),
-        Value::Binary(bytes) => Value::Binary(bytes.into_owned().into()),
+        FilterValue::Null => FilterValue::Null,
+        FilterValue::Boolean(truth) => FilterValue::Boolean(truth),
+        FilterValue::Integer(number) => FilterValue::Integer(number),
+        FilterValue::Float(number) => FilterValue::Float(number),
+        FilterValue::Text(text) => FilterValue::Text(text.into_owned().into()),
+        FilterValue::Binary(bytes) => FilterValue::Binary(bytes.into_owned().into()),
     }
 }

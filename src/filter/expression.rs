@@ -1,13 +1,13 @@
 //! A filter that has been read: what it is worth for a message.
 
-use crate::filter::pattern::Pattern;
-use crate::filter::value::Arithmetic;
-use crate::filter::value::Comparison;
-use crate::filter::value::Value;
+use crate::filter::pattern::LikePattern;
+use crate::filter::value::FilterArithmetic;
+use crate::filter::value::FilterComparison;
+use crate::filter::value::FilterValue;
 
 /// Whose property a name is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Scope {
+pub(crate) enum PropertyScope {
     /// The message's own fields.
     System,
     /// What its sender has added.
@@ -17,37 +17,37 @@ pub(crate) enum Scope {
 /// The name of a property.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Name {
-    pub(crate) scope: Scope,
+    pub(crate) scope: PropertyScope,
     pub(crate) text: String,
 }
 
 /// What is known of a message.
-pub(crate) trait Known {
-    fn property(&self, name: &Name) -> Value<'_>;
+pub(crate) trait FilterInput {
+    fn property(&self, name: &Name) -> FilterValue<'_>;
     /// An ID that nobody has.
     fn new_id(&self) -> String;
 }
 
 /// A condition or a value. Chains are lists, so that a long filter is not a deep one.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Expression {
-    Constant(Value<'static>),
+pub(crate) enum FilterExpression {
+    Constant(FilterValue<'static>),
     Property(Name),
     NewId,
-    Negated(Box<Expression>),
+    Negated(Box<FilterExpression>),
     /// A sign that changes nothing of a number.
-    Positive(Box<Expression>),
+    Positive(Box<FilterExpression>),
     /// A value, and what is done with it one after the other.
-    Reckoned(Box<Expression>, Vec<(Arithmetic, Expression)>),
-    Compared(Box<Expression>, Comparison, Box<Expression>),
+    Reckoned(Box<FilterExpression>, Vec<(FilterArithmetic, FilterExpression)>),
+    Compared(Box<FilterExpression>, FilterComparison, Box<FilterExpression>),
     In {
-        value: Box<Expression>,
-        list: Vec<Expression>,
+        value: Box<FilterExpression>,
+        list: Vec<FilterExpression>,
         is_not: bool,
     },
     Like {
-        value: Box<Expression>,
-        pattern: Pattern,
+        value: Box<FilterExpression>,
+        pattern: LikePattern,
         is_not: bool,
     },
     IsNull {
@@ -55,22 +55,22 @@ pub(crate) enum Expression {
         is_not: bool,
     },
     Exists(Name),
-    Not(Box<Expression>),
+    Not(Box<FilterExpression>),
     /// All of them.
-    And(Vec<Expression>),
+    And(Vec<FilterExpression>),
     /// Any of them.
-    Or(Vec<Expression>),
+    Or(Vec<FilterExpression>),
 }
 
-impl Expression {
+impl FilterExpression {
     /// Whether it can be true: a name may be that of a truth value.
     pub(crate) fn is_condition(&self) -> bool {
         match self {
-            Expression::Constant(value) => matches!(value, Value::Boolean(_) | Value::Null),
-            Expression::NewId
-            | Expression::Negated(_)
-            | Expression::Positive(_)
-            | Expression::Reckoned(..) => false,
+            FilterExpression::Constant(value) => matches!(value, FilterValue::Boolean(_) | FilterValue::Null),
+            FilterExpression::NewId
+            | FilterExpression::Negated(_)
+            | FilterExpression::Positive(_)
+            | FilterExpression::Reckoned(..) => false,
             _ => true,
         }
     }
@@ -79,54 +79,57 @@ impl Expression {
     pub(crate) fn is_value(&self) -> bool {
         matches!(
             self,
-            Expression::Constant(_)
-                | Expression::Property(_)
-                | Expression::NewId
-                | Expression::Negated(_)
-                | Expression::Positive(_)
-                | Expression::Reckoned(..)
+            FilterExpression::Constant(_)
+                | FilterExpression::Property(_)
+                | FilterExpression::NewId
+                | FilterExpression::Negated(_)
+                | FilterExpression::Positive(_)
+                | FilterExpression::Reckoned(..)
         )
     }
 
     /// Whether it is true; unknown, where that depends on something that is not there.
-    pub(crate) fn holds(&self, known: &dyn Known) -> Option<bool> {
+    pub(crate) fn holds(&self, known: &dyn FilterInput) -> Option<bool> {
         match self {
-            Expression::Not(inside) => inside.holds(known).map(|truth| !truth),
-            Expression::And(parts) => all(parts.iter().map(|part| part.holds(known))),
-            Expression::Or(parts) => any(parts.iter().map(|part| part.holds(known))),
-            Expression::Compared(one, comparison, other) => {
+            FilterExpression::Not(inside) => inside.holds(known).map(|truth| !truth),
+            FilterExpression::And(parts) => all(parts.iter().map(|part| part.holds(known))),
+            FilterExpression::Or(parts) => any(parts.iter().map(|part| part.holds(known))),
+            FilterExpression::Compared(one, comparison, other) => {
                 one.value(known).compare(*comparison, &other.value(known))
             }
-            Expression::In { value, list, is_not } => {
+            FilterExpression::In { value, list, is_not } => {
                 let value = value.value(known);
-                let is_one = |one: &Expression| value.compare(Comparison::Equal, &one.value(known));
+                let is_one =
+                    |one: &FilterExpression| value.compare(FilterComparison::Equal, &one.value(known));
                 any(list.iter().map(is_one)).map(|truth| truth != *is_not)
             }
-            Expression::Like { value, pattern, is_not } => match value.value(known) {
-                Value::Text(text) => Some(pattern.fits(&text) != *is_not),
+            FilterExpression::Like { value, pattern, is_not } => match value.value(known) {
+                FilterValue::Text(text) => Some(pattern.fits(&text) != *is_not),
                 _ => None,
             },
-            Expression::IsNull { name, is_not } => Some((known.property(name) == Value::Null) != *is_not),
-            Expression::Exists(name) => Some(known.property(name) != Value::Null),
+            FilterExpression::IsNull { name, is_not } => {
+                Some((known.property(name) == FilterValue::Null) != *is_not)
+            }
+            FilterExpression::Exists(name) => Some(known.property(name) != FilterValue::Null),
             _ => self.value(known).truth(),
         }
     }
 
-    pub(crate) fn value<'k>(&'k self, known: &'k dyn Known) -> Value<'k> {
+    pub(crate) fn value<'k>(&'k self, known: &'k dyn FilterInput) -> FilterValue<'k> {
         match self {
-            Expression::Constant(value) => value.clone(),
-            Expression::Property(name) => known.property(name),
-            Expression::NewId => Value::Text(known.new_id().into()),
-            Expression::Negated(number) => number.value(known).negated(),
-            Expression::Positive(number) => number.value(known).number(),
-            Expression::Reckoned(first, more) => {
+            FilterExpression::Constant(value) => value.clone(),
+            FilterExpression::Property(name) => known.property(name),
+            FilterExpression::NewId => FilterValue::Text(known.new_id().into()),
+            FilterExpression::Negated(number) => number.value(known).negated(),
+            FilterExpression::Positive(number) => number.value(known).number(),
+            FilterExpression::Reckoned(first, more) => {
                 let mut value = first.value(known);
                 for (arithmetic, other) in more {
                     value = value.reckon(*arithmetic, &other.value(known));
                 }
                 value
             }
-            _ => self.holds(known).map_or(Value::Null, Value::Boolean),
+            _ => self.holds(known).map_or(FilterValue::Null, FilterValue::Boolean),
         }
     }
 }

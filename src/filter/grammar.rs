@@ -1,62 +1,62 @@
 //! The grammar of conditions and values.
 
-use crate::filter::expression::Expression;
+use crate::filter::expression::FilterExpression;
 use crate::filter::expression::Name;
-use crate::filter::parser::Mistake;
-use crate::filter::parser::Parser;
-use crate::filter::pattern::Pattern;
-use crate::filter::value::Arithmetic;
-use crate::filter::value::Comparison;
-use crate::filter::value::Value;
-use crate::filter::words::Word;
+use crate::filter::parser::FilterMistake;
+use crate::filter::parser::FilterParser;
+use crate::filter::pattern::LikePattern;
+use crate::filter::value::FilterArithmetic;
+use crate::filter::value::FilterComparison;
+use crate::filter::value::FilterValue;
+use crate::filter::words::FilterWord;
 
-const COMPARISONS: [(&str, Comparison); 7] = [
-    ("=", Comparison::Equal),
-    ("<>", Comparison::Different),
-    ("!=", Comparison::Different),
-    ("<", Comparison::Less),
-    ("<=", Comparison::LessOrEqual),
-    (">", Comparison::Greater),
-    (">=", Comparison::GreaterOrEqual),
+const COMPARISONS: [(&str, FilterComparison); 7] = [
+    ("=", FilterComparison::Equal),
+    ("<>", FilterComparison::Different),
+    ("!=", FilterComparison::Different),
+    ("<", FilterComparison::Less),
+    ("<=", FilterComparison::LessOrEqual),
+    (">", FilterComparison::Greater),
+    (">=", FilterComparison::GreaterOrEqual),
 ];
 
-const SUMS: [(&str, Arithmetic); 2] = [("+", Arithmetic::Add), ("-", Arithmetic::Subtract)];
+const SUMS: [(&str, FilterArithmetic); 2] = [("+", FilterArithmetic::Add), ("-", FilterArithmetic::Subtract)];
 
-const PRODUCTS: [(&str, Arithmetic); 3] =
-    [("*", Arithmetic::Multiply), ("/", Arithmetic::Divide), ("%", Arithmetic::Remainder)];
+const PRODUCTS: [(&str, FilterArithmetic); 3] =
+    [("*", FilterArithmetic::Multiply), ("/", FilterArithmetic::Divide), ("%", FilterArithmetic::Remainder)];
 
-impl Parser<'_> {
-    pub(crate) fn condition(&mut self) -> Result<Expression, Mistake> {
+impl FilterParser<'_> {
+    pub(crate) fn condition(&mut self) -> Result<FilterExpression, FilterMistake> {
         let found = self.any()?;
         self.check(found.is_condition(), "there is a value where a condition should be")?;
         Ok(found)
     }
 
     /// A value, and no condition.
-    pub(crate) fn plain_value(&mut self) -> Result<Expression, Mistake> {
+    pub(crate) fn plain_value(&mut self) -> Result<FilterExpression, FilterMistake> {
         let found = self.sum()?;
         self.check(found.is_value(), "there is a condition where a value should be")?;
         Ok(found)
     }
 
-    fn check(&self, is_right: bool, problem: &str) -> Result<(), Mistake> {
+    fn check(&self, is_right: bool, problem: &str) -> Result<(), FilterMistake> {
         if is_right { Ok(()) } else { Err(self.mistake(problem)) }
     }
 
-    fn any(&mut self) -> Result<Expression, Mistake> {
-        self.chain("OR", Parser::all, Expression::Or)
+    fn any(&mut self) -> Result<FilterExpression, FilterMistake> {
+        self.chain("OR", FilterParser::all, FilterExpression::Or)
     }
 
-    fn all(&mut self) -> Result<Expression, Mistake> {
-        self.chain("AND", Parser::not, Expression::And)
+    fn all(&mut self) -> Result<FilterExpression, FilterMistake> {
+        self.chain("AND", FilterParser::not, FilterExpression::And)
     }
 
     fn chain(
         &mut self,
         key: &str,
-        part: fn(&mut Self) -> Result<Expression, Mistake>,
-        whole: fn(Vec<Expression>) -> Expression,
-    ) -> Result<Expression, Mistake> {
+        part: fn(&mut Self) -> Result<FilterExpression, FilterMistake>,
+        whole: fn(Vec<FilterExpression>) -> FilterExpression,
+    ) -> Result<FilterExpression, FilterMistake> {
         let first = part(self)?;
         let mut parts = Vec::new();
         while self.took_key(key)? {
@@ -72,22 +72,22 @@ impl Parser<'_> {
         Ok(whole(parts))
     }
 
-    fn not(&mut self) -> Result<Expression, Mistake> {
+    fn not(&mut self) -> Result<FilterExpression, FilterMistake> {
         if !self.took_key("NOT")? {
             return self.test();
         }
-        let inside = self.inside(Parser::not)?;
+        let inside = self.inside(FilterParser::not)?;
         self.check(inside.is_condition(), "there is a value where a condition should be")?;
-        Ok(Expression::Not(Box::new(inside)))
+        Ok(FilterExpression::Not(Box::new(inside)))
     }
 
     /// A value, and what is asked of it.
-    fn test(&mut self) -> Result<Expression, Mistake> {
+    fn test(&mut self) -> Result<FilterExpression, FilterMistake> {
         let value = self.sum()?;
         if let Some(comparison) = self.took_one(&COMPARISONS)? {
             self.check(value.is_value(), "there is a condition where a value should be")?;
             let other = self.plain_value()?;
-            return Ok(Expression::Compared(Box::new(value), comparison, Box::new(other)));
+            return Ok(FilterExpression::Compared(Box::new(value), comparison, Box::new(other)));
         }
         if self.took_key("IS")? {
             return self.is_null(value);
@@ -105,28 +105,28 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    fn is_null(&mut self, value: Expression) -> Result<Expression, Mistake> {
-        let Expression::Property(name) = value else {
+    fn is_null(&mut self, value: FilterExpression) -> Result<FilterExpression, FilterMistake> {
+        let FilterExpression::Property(name) = value else {
             return Err(self.mistake("only of a property can be asked whether it is NULL"));
         };
         let is_not = self.took_key("NOT")?;
         match self.took_key("NULL")? {
-            true => Ok(Expression::IsNull { name, is_not }),
+            true => Ok(FilterExpression::IsNull { name, is_not }),
             false => Err(self.mistake("NULL is missing")),
         }
     }
 
-    fn list(&mut self, value: Expression, is_not: bool) -> Result<Expression, Mistake> {
+    fn list(&mut self, value: FilterExpression, is_not: bool) -> Result<FilterExpression, FilterMistake> {
         self.expect_sign("(")?;
-        let mut list = vec![self.inside(Parser::plain_value)?];
+        let mut list = vec![self.inside(FilterParser::plain_value)?];
         while self.took_sign(",")? {
-            list.push(self.inside(Parser::plain_value)?);
+            list.push(self.inside(FilterParser::plain_value)?);
         }
         self.expect_sign(")")?;
-        Ok(Expression::In { value: Box::new(value), list, is_not })
+        Ok(FilterExpression::In { value: Box::new(value), list, is_not })
     }
 
-    fn like(&mut self, value: Expression, is_not: bool) -> Result<Expression, Mistake> {
+    fn like(&mut self, value: FilterExpression, is_not: bool) -> Result<FilterExpression, FilterMistake> {
         let pattern = self.text("the pattern of LIKE")?;
         let escape = match self.took_key("ESCAPE")? {
             true => Some(self.text("what follows ESCAPE")?),
@@ -138,31 +138,31 @@ impl Parser<'_> {
             escape.is_none() || (character.is_some() && characters.next().is_none()),
             "what follows ESCAPE is one character",
         )?;
-        let pattern = Pattern::read(&pattern, character).map_err(|problem| self.mistake(problem))?;
-        Ok(Expression::Like { value: Box::new(value), pattern, is_not })
+        let pattern = LikePattern::read(&pattern, character).map_err(|problem| self.mistake(problem))?;
+        Ok(FilterExpression::Like { value: Box::new(value), pattern, is_not })
     }
 
     /// A text that does not depend on the message.
-    fn text(&mut self, what: &str) -> Result<String, Mistake> {
+    fn text(&mut self, what: &str) -> Result<String, FilterMistake> {
         match self.atom()? {
-            Expression::Constant(Value::Text(text)) => Ok(text.into_owned()),
+            FilterExpression::Constant(FilterValue::Text(text)) => Ok(text.into_owned()),
             _ => Err(self.mistake(format!("{what} is a text between quotes, or a parameter that is one"))),
         }
     }
 
-    fn sum(&mut self) -> Result<Expression, Mistake> {
-        self.reckoned(&SUMS, Parser::product)
+    fn sum(&mut self) -> Result<FilterExpression, FilterMistake> {
+        self.reckoned(&SUMS, FilterParser::product)
     }
 
-    fn product(&mut self) -> Result<Expression, Mistake> {
-        self.reckoned(&PRODUCTS, Parser::signed)
+    fn product(&mut self) -> Result<FilterExpression, FilterMistake> {
+        self.reckoned(&PRODUCTS, FilterParser::signed)
     }
 
     fn reckoned(
         &mut self,
-        signs: &[(&str, Arithmetic)],
-        part: fn(&mut Self) -> Result<Expression, Mistake>,
-    ) -> Result<Expression, Mistake> {
+        signs: &[(&str, FilterArithmetic)],
+        part: fn(&mut Self) -> Result<FilterExpression, FilterMistake>,
+    ) -> Result<FilterExpression, FilterMistake> {
         let first = part(self)?;
         let mut more = Vec::new();
         while let Some(arithmetic) = self.took_one(signs)? {
@@ -174,88 +174,91 @@ impl Parser<'_> {
             return Ok(first);
         }
         self.check(first.is_value(), "there is a condition where a value should be")?;
-        Ok(Expression::Reckoned(Box::new(first), more))
+        Ok(FilterExpression::Reckoned(Box::new(first), more))
     }
 
-    fn signed(&mut self) -> Result<Expression, Mistake> {
+    fn signed(&mut self) -> Result<FilterExpression, FilterMistake> {
         if self.took_sign("-")? {
-            if let Some(Word::Integer(number)) = self.next {
+            if let Some(FilterWord::Integer(number)) = self.next {
                 // The lowest whole number has no opposite.
                 let number = 0_i64.checked_sub_unsigned(number);
                 let number = number.ok_or_else(|| self.mistake("the number is too low"))?;
                 self.advance()?;
-                return Ok(Expression::Constant(Value::Integer(number)));
+                return Ok(FilterExpression::Constant(FilterValue::Integer(number)));
             }
-            let number = self.inside(Parser::signed)?;
+            let number = self.inside(FilterParser::signed)?;
             self.check(number.is_value(), "there is a condition where a value should be")?;
-            return Ok(Expression::Negated(Box::new(number)));
+            return Ok(FilterExpression::Negated(Box::new(number)));
         }
         if self.took_sign("+")? {
-            let number = self.inside(Parser::signed)?;
+            let number = self.inside(FilterParser::signed)?;
             self.check(number.is_value(), "there is a condition where a value should be")?;
-            return Ok(Expression::Positive(Box::new(number)));
+            return Ok(FilterExpression::Positive(Box::new(number)));
         }
         self.atom()
     }
 
-    fn atom(&mut self) -> Result<Expression, Mistake> {
+    fn atom(&mut self) -> Result<FilterExpression, FilterMistake> {
         if self.took_sign("(")? {
-            let inside = self.inside(Parser::any)?;
+            let inside = self.inside(FilterParser::any)?;
             self.expect_sign(")")?;
             return Ok(inside);
         }
         if self.took_key("EXISTS")? {
-            return self.name_in_brackets().map(Expression::Exists);
+            return self.name_in_brackets().map(FilterExpression::Exists);
         }
-        let constant = |value| Ok(Expression::Constant(value));
+        let constant = |value| Ok(FilterExpression::Constant(value));
         let missing = self.mistake("a value or a condition is missing");
         let too_high = self.mistake("the number is too high");
         match &self.next {
-            Some(Word::Key("TRUE" | "FALSE" | "NULL")) | Some(Word::Name(_) | Word::Quoted(_)) => {}
-            Some(Word::Parameter(name)) => {
+            Some(FilterWord::Key("TRUE" | "FALSE" | "NULL"))
+            | Some(FilterWord::Name(_) | FilterWord::Quoted(_)) => {}
+            Some(FilterWord::Parameter(name)) => {
                 let value = self.parameter(name)?;
                 self.advance()?;
                 return Ok(value);
             }
-            Some(Word::Key(_) | Word::Sign(_)) | None => return Err(missing),
-            Some(Word::Text(_) | Word::Integer(_) | Word::Float(_) | Word::Binary(_)) => {}
+            Some(FilterWord::Key(_) | FilterWord::Sign(_)) | None => return Err(missing),
+            Some(
+                FilterWord::Text(_) | FilterWord::Integer(_) | FilterWord::Float(_) | FilterWord::Binary(_),
+            ) => {}
         }
         match self.advance()? {
-            Some(Word::Key("TRUE")) => constant(Value::Boolean(true)),
-            Some(Word::Key("FALSE")) => constant(Value::Boolean(false)),
-            Some(Word::Text(text)) => constant(Value::Text(text.into())),
-            Some(Word::Integer(number)) => {
-                constant(Value::Integer(i64::try_from(number).map_err(|_| too_high)?))
+            Some(FilterWord::Key("TRUE")) => constant(FilterValue::Boolean(true)),
+            Some(FilterWord::Key("FALSE")) => constant(FilterValue::Boolean(false)),
+            Some(FilterWord::Text(text)) => constant(FilterValue::Text(text.into())),
+            Some(FilterWord::Integer(number)) => {
+                constant(FilterValue::Integer(i64::try_from(number).map_err(|_| too_high)?))
             }
-            Some(Word::Float(number)) => constant(Value::Float(number)),
-            Some(Word::Binary(bytes)) => constant(Value::Binary(bytes.into())),
-            Some(Word::Name(name)) => self.named(name),
-            Some(Word::Quoted(name)) => Ok(Expression::Property(self.property(name, false)?)),
-            _ => constant(Value::Null),
+            Some(FilterWord::Float(number)) => constant(FilterValue::Float(number)),
+            Some(FilterWord::Binary(bytes)) => constant(FilterValue::Binary(bytes.into())),
+            Some(FilterWord::Name(name)) => self.named(name),
+            Some(FilterWord::Quoted(name)) => Ok(FilterExpression::Property(self.property(name, false)?)),
+            _ => constant(FilterValue::Null),
         }
     }
 
     /// A property, or what a function says.
-    fn named(&mut self, name: String) -> Result<Expression, Mistake> {
-        if !matches!(self.next, Some(Word::Sign("("))) {
-            return Ok(Expression::Property(self.property(name, true)?));
+    fn named(&mut self, name: String) -> Result<FilterExpression, FilterMistake> {
+        if !matches!(self.next, Some(FilterWord::Sign("("))) {
+            return Ok(FilterExpression::Property(self.property(name, true)?));
         }
         if name.eq_ignore_ascii_case("newid") {
             self.expect_sign("(")?;
             self.expect_sign(")")?;
-            return Ok(Expression::NewId);
+            return Ok(FilterExpression::NewId);
         }
         if name.eq_ignore_ascii_case("property") || name.eq_ignore_ascii_case("p") {
-            return self.name_in_brackets().map(Expression::Property);
+            return self.name_in_brackets().map(FilterExpression::Property);
         }
         Err(self.mistake(format!("there is no function {name:?}: property(), p() and newid() are")))
     }
 
-    fn name_in_brackets(&mut self) -> Result<Name, Mistake> {
+    fn name_in_brackets(&mut self) -> Result<Name, FilterMistake> {
         self.expect_sign("(")?;
         let name = match self.advance()? {
-            Some(Word::Name(name)) => self.property(name, true)?,
-            Some(Word::Quoted(name) | Word::Text(name)) => self.property(name, false)?,
+            Some(FilterWord::Name(name)) => self.property(name, true)?,
+            Some(FilterWord::Quoted(name) | FilterWord::Text(name)) => self.property(name, false)?,
             _ => return Err(self.mistake("the name of a property is missing")),
         };
         self.expect_sign(")")?;

@@ -14,14 +14,14 @@ mod value;
 mod words;
 
 pub(crate) use crate::filter::action::Action;
-pub(crate) use crate::filter::action::Changed;
+pub(crate) use crate::filter::action::ActionTarget;
 pub(crate) use crate::filter::action::with_values;
-pub(crate) use crate::filter::expression::Known;
+pub(crate) use crate::filter::expression::FilterInput;
 pub(crate) use crate::filter::expression::Name;
-pub(crate) use crate::filter::expression::Scope;
+pub(crate) use crate::filter::expression::PropertyScope;
 pub(crate) use crate::filter::parser::SqlFilter;
 #[cfg(feature = "daemon")]
-pub(crate) use crate::filter::pattern::Pattern;
+pub(crate) use crate::filter::pattern::LikePattern;
 #[cfg(test)]
-pub(crate) use crate::filter::value::Comparison;
-pub(crate) use crate::filter::value::Value;
+pub(crate) use crate::filter::value::FilterComparison;
+pub(crate) use crate::filter::value::FilterValue;

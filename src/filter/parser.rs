@@ -2,29 +2,29 @@
 
 use std::fmt;
 
-use crate::filter::expression::Expression;
-use crate::filter::expression::Known;
+use crate::filter::expression::FilterExpression;
+use crate::filter::expression::FilterInput;
 use crate::filter::expression::Name;
-use crate::filter::expression::Scope;
-use crate::filter::value::Value;
-use crate::filter::words::Word;
-use crate::filter::words::Words;
+use crate::filter::expression::PropertyScope;
+use crate::filter::value::FilterValue;
+use crate::filter::words::FilterWord;
+use crate::filter::words::FilterWords;
 use crate::header::Properties;
 use crate::limits;
 
 /// A condition on the properties of a message.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct SqlFilter(Expression);
+pub(crate) struct SqlFilter(FilterExpression);
 
 /// Why a text is no filter or no action.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mistake {
+pub(crate) struct FilterMistake {
     problem: String,
     /// The character before which it was noticed, from 1 on.
     at: usize,
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for FilterMistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, at character {}", self.problem, self.at)
     }
@@ -56,8 +56,8 @@ impl SqlFilter {
     ///
     /// # Errors
     /// What is wrong with it, and where; also that it is longer or deeper than it may be.
-    pub(crate) fn parse(text: &str, parameters: &Properties) -> Result<SqlFilter, Mistake> {
-        let mut parser = Parser::of(text, parameters)?;
+    pub(crate) fn parse(text: &str, parameters: &Properties) -> Result<SqlFilter, FilterMistake> {
+        let mut parser = FilterParser::of(text, parameters)?;
         let condition = parser.condition()?;
         match &parser.next {
             None => Ok(SqlFilter(condition)),
@@ -66,41 +66,42 @@ impl SqlFilter {
     }
 
     /// Whether it is true of a message of which this is known. What is unknown is not.
-    pub(crate) fn matches(&self, known: &dyn Known) -> bool {
+    pub(crate) fn matches(&self, known: &dyn FilterInput) -> bool {
         self.0.holds(known) == Some(true)
     }
 }
 
 /// A place in a text, with one word read ahead.
-pub(crate) struct Parser<'a> {
-    words: Words<'a>,
+pub(crate) struct FilterParser<'a> {
+    words: FilterWords<'a>,
     text: &'a str,
     parameters: &'a Properties,
-    pub(crate) next: Option<Word>,
+    pub(crate) next: Option<FilterWord>,
     /// The byte at which that word begins.
     pub(crate) at: usize,
     depth: usize,
 }
 
-impl<'a> Parser<'a> {
-    pub(crate) fn of(text: &'a str, parameters: &'a Properties) -> Result<Parser<'a>, Mistake> {
+impl<'a> FilterParser<'a> {
+    pub(crate) fn of(text: &'a str, parameters: &'a Properties) -> Result<FilterParser<'a>, FilterMistake> {
         let (bytes, max) = (text.len(), limits::FILTER_BYTES_MAX);
         if bytes > max {
-            return Err(Mistake {
+            return Err(FilterMistake {
                 problem: format!("it has {bytes} bytes, at most {max} are allowed"),
                 at: 1,
             });
         }
-        let mut parser = Parser { words: Words::of(text), text, parameters, next: None, at: 0, depth: 0 };
+        let mut parser =
+            FilterParser { words: FilterWords::of(text), text, parameters, next: None, at: 0, depth: 0 };
         parser.advance()?;
         Ok(parser)
     }
 
-    pub(crate) fn mistake(&self, problem: impl Into<String>) -> Mistake {
-        Mistake { problem: problem.into(), at: self.text[..self.at].chars().count() + 1 }
+    pub(crate) fn mistake(&self, problem: impl Into<String>) -> FilterMistake {
+        FilterMistake { problem: problem.into(), at: self.text[..self.at].chars().count() + 1 }
     }
 
-    pub(crate) fn advance(&mut self) -> Result<Option<Word>, Mistake> {
+    pub(crate) fn advance(&mut self) -> Result<Option<FilterWord>, FilterMistake> {
         match self.words.next() {
             Ok(word) => {
                 let (next, at) = word.map_or((None, self.text.len()), |(word, at)| (Some(word), at));
@@ -115,8 +116,8 @@ impl<'a> Parser<'a> {
     }
 
     /// Goes on if the next is a word of the language.
-    pub(crate) fn took_key(&mut self, key: &str) -> Result<bool, Mistake> {
-        let took = matches!(&self.next, Some(Word::Key(next)) if *next == key);
+    pub(crate) fn took_key(&mut self, key: &str) -> Result<bool, FilterMistake> {
+        let took = matches!(&self.next, Some(FilterWord::Key(next)) if *next == key);
         if took {
             self.advance()?;
         }
@@ -124,8 +125,8 @@ impl<'a> Parser<'a> {
     }
 
     /// Goes on if the next is a sign.
-    pub(crate) fn took_sign(&mut self, sign: &str) -> Result<bool, Mistake> {
-        let took = matches!(&self.next, Some(Word::Sign(next)) if *next == sign);
+    pub(crate) fn took_sign(&mut self, sign: &str) -> Result<bool, FilterMistake> {
+        let took = matches!(&self.next, Some(FilterWord::Sign(next)) if *next == sign);
         if took {
             self.advance()?;
         }
@@ -133,7 +134,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Goes on by whichever sign of some is next.
-    pub(crate) fn took_one<T: Copy>(&mut self, signs: &[(&str, T)]) -> Result<Option<T>, Mistake> {
+    pub(crate) fn took_one<T: Copy>(&mut self, signs: &[(&str, T)]) -> Result<Option<T>, FilterMistake> {
         for (sign, meaning) in signs {
             if self.took_sign(sign)? {
                 return Ok(Some(*meaning));
@@ -142,7 +143,7 @@ impl<'a> Parser<'a> {
         Ok(None)
     }
 
-    pub(crate) fn expect_sign(&mut self, sign: &str) -> Result<(), Mistake> {
+    pub(crate) fn expect_sign(&mut self, sign: &str) -> Result<(), FilterMistake> {
         match self.took_sign(sign)? {
             true => Ok(()),
             false => Err(self.mistake(format!("{sign:?} is missing"))),
@@ -152,8 +153,8 @@ impl<'a> Parser<'a> {
     /// Reads something that is inside of something else.
     pub(crate) fn inside<T>(
         &mut self,
-        read: impl FnOnce(&mut Self) -> Result<T, Mistake>,
-    ) -> Result<T, Mistake> {
+        read: impl FnOnce(&mut Self) -> Result<T, FilterMistake>,
+    ) -> Result<T, FilterMistake> {
         let max = limits::FILTER_DEPTH_MAX;
         if self.depth == max {
             return Err(self.mistake(format!("it is nested more than {max} times")));
@@ -165,47 +166,47 @@ impl<'a> Parser<'a> {
     }
 
     /// The value of a parameter, as an expression.
-    pub(crate) fn parameter(&self, name: &str) -> Result<Expression, Mistake> {
-        self.given(name).map(Expression::Constant)
+    pub(crate) fn parameter(&self, name: &str) -> Result<FilterExpression, FilterMistake> {
+        self.given(name).map(FilterExpression::Constant)
     }
 
     /// The value of a parameter.
-    pub(crate) fn given(&self, name: &str) -> Result<Value<'static>, Mistake> {
+    pub(crate) fn given(&self, name: &str) -> Result<FilterValue<'static>, FilterMistake> {
         let given = self.parameters.get(name).or_else(|| self.parameters.get(&name[1..]));
-        match given.map(Value::from) {
-            Some(Value::Text(text)) => Ok(Value::Text(text.into_owned().into())),
-            Some(Value::Binary(bytes)) => Ok(Value::Binary(bytes.into_owned().into())),
-            Some(Value::Null) => Ok(Value::Null),
-            Some(Value::Boolean(truth)) => Ok(Value::Boolean(truth)),
-            Some(Value::Integer(number)) => Ok(Value::Integer(number)),
-            Some(Value::Float(number)) => Ok(Value::Float(number)),
+        match given.map(FilterValue::from) {
+            Some(FilterValue::Text(text)) => Ok(FilterValue::Text(text.into_owned().into())),
+            Some(FilterValue::Binary(bytes)) => Ok(FilterValue::Binary(bytes.into_owned().into())),
+            Some(FilterValue::Null) => Ok(FilterValue::Null),
+            Some(FilterValue::Boolean(truth)) => Ok(FilterValue::Boolean(truth)),
+            Some(FilterValue::Integer(number)) => Ok(FilterValue::Integer(number)),
+            Some(FilterValue::Float(number)) => Ok(FilterValue::Float(number)),
             None => Err(self.mistake(format!("the parameter {name} is not given"))),
         }
     }
 
     /// A property, whose first word is given.
-    pub(crate) fn property(&mut self, first: String, is_plain: bool) -> Result<Name, Mistake> {
+    pub(crate) fn property(&mut self, first: String, is_plain: bool) -> Result<Name, FilterMistake> {
         let scope = match () {
-            () if is_plain && first.eq_ignore_ascii_case("sys") => Scope::System,
-            () if is_plain && first.eq_ignore_ascii_case("user") => Scope::User,
-            () => return self.checked(Scope::User, first),
+            () if is_plain && first.eq_ignore_ascii_case("sys") => PropertyScope::System,
+            () if is_plain && first.eq_ignore_ascii_case("user") => PropertyScope::User,
+            () => return self.checked(PropertyScope::User, first),
         };
         if !self.took_sign(".")? {
-            return self.checked(Scope::User, first);
+            return self.checked(PropertyScope::User, first);
         }
         match self.advance()? {
-            Some(Word::Name(name) | Word::Quoted(name)) => self.checked(scope, name),
-            Some(Word::Key(name)) => self.checked(scope, name.to_owned()),
+            Some(FilterWord::Name(name) | FilterWord::Quoted(name)) => self.checked(scope, name),
+            Some(FilterWord::Key(name)) => self.checked(scope, name.to_owned()),
             _ => Err(self.mistake(format!("the name of a property is missing after \"{first}.\""))),
         }
     }
 
-    fn checked(&self, scope: Scope, text: String) -> Result<Name, Mistake> {
+    fn checked(&self, scope: PropertyScope, text: String) -> Result<Name, FilterMistake> {
         let max = limits::FILTER_NAME_CHARS_MAX;
         if text.is_empty() || text.chars().count() > max {
             return Err(self.mistake(format!("the name of a property has 1 to {max} characters")));
         }
-        if scope == Scope::User {
+        if scope == PropertyScope::User {
             return Ok(Name { scope, text });
         }
         let text = text.to_ascii_lowercase();

@@ -6,21 +6,21 @@ use crate::limits;
 
 /// A pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pattern(Vec<Piece>);
+pub(crate) struct LikePattern(Vec<PatternPiece>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Piece {
+enum PatternPiece {
     Character(char),
     AnyCharacter,
     Anything,
 }
 
-impl Pattern {
+impl LikePattern {
     /// Reads a pattern; after `escape` a character means itself.
     ///
     /// # Errors
     /// A sentence: it is too long, or ends with the escape.
-    pub(crate) fn read(text: &str, escape: Option<char>) -> Result<Pattern, String> {
+    pub(crate) fn read(text: &str, escape: Option<char>) -> Result<LikePattern, String> {
         let max = limits::SELECTOR_PATTERN_CHARS_MAX;
         if text.chars().count() > max {
             return Err(format!("a pattern of LIKE has at most {max} characters"));
@@ -30,15 +30,15 @@ impl Pattern {
         while let Some(character) = characters.next() {
             pieces.push(match character {
                 _ if Some(character) == escape => match characters.next() {
-                    Some(escaped) => Piece::Character(escaped),
+                    Some(escaped) => PatternPiece::Character(escaped),
                     None => return Err("the pattern of LIKE ends with its escape character".to_owned()),
                 },
-                '_' => Piece::AnyCharacter,
-                '%' => Piece::Anything,
-                _ => Piece::Character(character),
+                '_' => PatternPiece::AnyCharacter,
+                '%' => PatternPiece::Anything,
+                _ => PatternPiece::Character(character),
             });
         }
-        Ok(Pattern(pieces))
+        Ok(LikePattern(pieces))
     }
 
     /// Whether a whole text is like it. It takes no longer than the text's length times the pattern's.
@@ -50,13 +50,13 @@ impl Pattern {
         loop {
             let before = rest.clone();
             match (self.0.get(at), rest.next()) {
-                (Some(Piece::Anything), _) => {
+                (Some(PatternPiece::Anything), _) => {
                     rest = before;
                     at += 1;
                     again = Some((at, rest.clone()));
                 }
-                (Some(Piece::AnyCharacter), Some(_)) => at += 1,
-                (Some(Piece::Character(wanted)), Some(found)) if *wanted == found => at += 1,
+                (Some(PatternPiece::AnyCharacter), Some(_)) => at += 1,
+                (Some(PatternPiece::Character(wanted)), Some(found)) if *wanted == found => at += 1,
                 (None, None) => return true,
                 // The pattern wants more than there is, whatever `%` takes.
                 (_, None) => return false,
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     fn fits(pattern: &str, text: &str) -> bool {
-        Pattern::read(pattern, Some('\\')).unwrap().fits(text)
+        LikePattern::read(pattern, Some('\\')).unwrap().fits(text)
     }
 
     #[test]
@@ -115,8 +115,8 @@ mod tests {
 
     #[test]
     fn an_escape_at_the_end_and_a_long_pattern_are_refused() {
-        assert!(Pattern::read(r"a\", Some('\\')).is_err());
-        assert!(Pattern::read(&"x".repeat(limits::SELECTOR_PATTERN_CHARS_MAX + 1), None).is_err());
+        assert!(LikePattern::read(r"a\", Some('\\')).is_err());
+        assert!(LikePattern::read(&"x".repeat(limits::SELECTOR_PATTERN_CHARS_MAX + 1), None).is_err());
     }
 
     #[test]

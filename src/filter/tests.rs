@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use crate::filter::Action;
-use crate::filter::Known;
+use crate::filter::FilterInput;
+use crate::filter::FilterValue;
 use crate::filter::Name;
-use crate::filter::Scope;
+use crate::filter::PropertyScope;
 use crate::filter::SqlFilter;
-use crate::filter::Value;
-use crate::filter::action::Changed;
+use crate::filter::action::ActionTarget;
 use crate::filter::naive::Fact;
 use crate::filter::naive::Facts;
 use crate::filter::naive::NAMES;
@@ -23,18 +23,18 @@ use crate::header::PropertyValue;
 use crate::limits;
 
 /// A message by what is known of it.
-struct Sample(BTreeMap<String, Value<'static>>);
+struct Sample(BTreeMap<String, FilterValue<'static>>);
 
 impl Sample {
     fn usual() -> Sample {
-        let text = |text: &'static str| Value::Text(Cow::Borrowed(text));
+        let text = |text: &'static str| FilterValue::Text(Cow::Borrowed(text));
         let known = [
             ("colour", text("blue")),
-            ("size", Value::Integer(7)),
-            ("weight", Value::Float(2.5)),
-            ("hot", Value::Boolean(true)),
-            ("raw", Value::Binary(Cow::Borrowed(&[0xab, 1]))),
-            ("o]d n\"ame", Value::Integer(1)),
+            ("size", FilterValue::Integer(7)),
+            ("weight", FilterValue::Float(2.5)),
+            ("hot", FilterValue::Boolean(true)),
+            ("raw", FilterValue::Binary(Cow::Borrowed(&[0xab, 1]))),
+            ("o]d n\"ame", FilterValue::Integer(1)),
             ("sys.label", text("important")),
             ("sys.to", text("Paris")),
         ];
@@ -43,15 +43,15 @@ impl Sample {
 
     fn key(name: &Name) -> String {
         match name.scope {
-            Scope::System => format!("sys.{}", name.text),
-            Scope::User => name.text.clone(),
+            PropertyScope::System => format!("sys.{}", name.text),
+            PropertyScope::User => name.text.clone(),
         }
     }
 }
 
-impl Known for Sample {
-    fn property(&self, name: &Name) -> Value<'_> {
-        self.0.get(&Sample::key(name)).cloned().unwrap_or(Value::Null)
+impl FilterInput for Sample {
+    fn property(&self, name: &Name) -> FilterValue<'_> {
+        self.0.get(&Sample::key(name)).cloned().unwrap_or(FilterValue::Null)
     }
 
     fn new_id(&self) -> String {
@@ -59,10 +59,10 @@ impl Known for Sample {
     }
 }
 
-impl Changed for Sample {
-    fn set(&mut self, name: &Name, value: Value<'static>) {
+impl ActionTarget for Sample {
+    fn set(&mut self, name: &Name, value: FilterValue<'static>) {
         match value {
-            Value::Null => drop(self.0.remove(&Sample::key(name))),
+            FilterValue::Null => drop(self.0.remove(&Sample::key(name))),
             value => drop(self.0.insert(Sample::key(name), value)),
         }
     }
@@ -198,10 +198,13 @@ fn an_action_sets_and_removes_one_after_the_other() {
                 SET hot = NULL;";
     Action::parse(text, &Properties::new()).expect("it is an action").apply(&mut sample);
     let name = |scope, text: &str| Name { scope, text: text.to_owned() };
-    let user = |text: &str| sample.property(&name(Scope::User, text));
-    assert_eq!((user("size"), user("colour"), user("hot")), (Value::Integer(16), Value::Null, Value::Null));
-    assert_eq!(user("a b"), Value::Text("an ID".into()));
-    assert_eq!(sample.property(&name(Scope::System, "label")), Value::Text("x".into()));
+    let user = |text: &str| sample.property(&name(PropertyScope::User, text));
+    assert_eq!(
+        (user("size"), user("colour"), user("hot")),
+        (FilterValue::Integer(16), FilterValue::Null, FilterValue::Null)
+    );
+    assert_eq!(user("a b"), FilterValue::Text("an ID".into()));
+    assert_eq!(sample.property(&name(PropertyScope::System, "label")), FilterValue::Text("x".into()));
 }
 
 #[test]
@@ -267,10 +270,10 @@ proptest! {
             name => name.to_owned(),
         };
         let value = |fact: &Fact| match fact {
-            Fact::Nothing => Value::Null,
-            Fact::Number(number) => Value::Integer(*number),
-            Fact::Text(text) => Value::Text(Cow::Owned(text.clone())),
-            Fact::Truth(truth) => Value::Boolean(*truth),
+            Fact::Nothing => FilterValue::Null,
+            Fact::Number(number) => FilterValue::Integer(*number),
+            Fact::Text(text) => FilterValue::Text(Cow::Owned(text.clone())),
+            Fact::Truth(truth) => FilterValue::Boolean(*truth),
         };
         let sample = Sample(known.iter().map(|(known, fact)| (name(known), value(fact))).collect());
         let said = condition.said();

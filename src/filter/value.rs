@@ -7,7 +7,7 @@ use crate::header::PropertyValue;
 
 /// The value of a property, or of an expression.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value<'a> {
+pub(crate) enum FilterValue<'a> {
     /// There is none.
     Null,
     Boolean(bool),
@@ -18,7 +18,7 @@ pub(crate) enum Value<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Comparison {
+pub(crate) enum FilterComparison {
     Equal,
     Different,
     Less,
@@ -28,7 +28,7 @@ pub(crate) enum Comparison {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arithmetic {
+pub(crate) enum FilterArithmetic {
     Add,
     Subtract,
     Multiply,
@@ -36,97 +36,108 @@ pub(crate) enum Arithmetic {
     Remainder,
 }
 
-impl Comparison {
+impl FilterComparison {
     fn holds(self, ordering: Ordering) -> bool {
         match self {
-            Comparison::Equal => ordering.is_eq(),
-            Comparison::Different => ordering.is_ne(),
-            Comparison::Less => ordering.is_lt(),
-            Comparison::LessOrEqual => ordering.is_le(),
-            Comparison::Greater => ordering.is_gt(),
-            Comparison::GreaterOrEqual => ordering.is_ge(),
+            FilterComparison::Equal => ordering.is_eq(),
+            FilterComparison::Different => ordering.is_ne(),
+            FilterComparison::Less => ordering.is_lt(),
+            FilterComparison::LessOrEqual => ordering.is_le(),
+            FilterComparison::Greater => ordering.is_gt(),
+            FilterComparison::GreaterOrEqual => ordering.is_ge(),
         }
     }
 }
 
-impl<'a> Value<'a> {
+impl<'a> FilterValue<'a> {
+    /// Text, or nothing where there is none.
+    pub(crate) fn of_text(text: Option<&'a str>) -> FilterValue<'a> {
+        text.map_or(FilterValue::Null, |text| FilterValue::Text(Cow::Borrowed(text)))
+    }
+
     /// Whether a comparison holds; unknown with what is not there, and between values of different kinds. Text is compared
     /// character by character, whatever the language.
-    pub(crate) fn compare(&self, comparison: Comparison, other: &Value<'_>) -> Option<bool> {
+    pub(crate) fn compare(&self, comparison: FilterComparison, other: &FilterValue<'_>) -> Option<bool> {
         self.ordering(other).map(|ordering| comparison.holds(ordering))
     }
 
-    fn ordering(&self, other: &Value<'_>) -> Option<Ordering> {
+    fn ordering(&self, other: &FilterValue<'_>) -> Option<Ordering> {
         match (self, other) {
-            (Value::Integer(one), Value::Integer(other)) => Some(one.cmp(other)),
-            (Value::Text(one), Value::Text(other)) => Some(one.cmp(other)),
-            (Value::Boolean(one), Value::Boolean(other)) => Some(one.cmp(other)),
-            (Value::Binary(one), Value::Binary(other)) => Some(one.cmp(other)),
+            (FilterValue::Integer(one), FilterValue::Integer(other)) => Some(one.cmp(other)),
+            (FilterValue::Text(one), FilterValue::Text(other)) => Some(one.cmp(other)),
+            (FilterValue::Boolean(one), FilterValue::Boolean(other)) => Some(one.cmp(other)),
+            (FilterValue::Binary(one), FilterValue::Binary(other)) => Some(one.cmp(other)),
             _ => self.float()?.partial_cmp(&other.float()?),
         }
     }
 
     /// Reckons with two numbers, or puts two texts together. Nothing comes of anything else, of a division of whole numbers
     /// by zero, and of a whole number that is too large.
-    pub(crate) fn reckon(&self, arithmetic: Arithmetic, other: &Value<'_>) -> Value<'static> {
+    pub(crate) fn reckon(
+        &self,
+        arithmetic: FilterArithmetic,
+        other: &FilterValue<'_>,
+    ) -> FilterValue<'static> {
         match (self, other) {
-            (Value::Integer(one), Value::Integer(other)) => {
+            (FilterValue::Integer(one), FilterValue::Integer(other)) => {
                 let number = match arithmetic {
-                    Arithmetic::Add => one.checked_add(*other),
-                    Arithmetic::Subtract => one.checked_sub(*other),
-                    Arithmetic::Multiply => one.checked_mul(*other),
-                    Arithmetic::Divide => one.checked_div(*other),
-                    Arithmetic::Remainder => one.checked_rem(*other),
+                    FilterArithmetic::Add => one.checked_add(*other),
+                    FilterArithmetic::Subtract => one.checked_sub(*other),
+                    FilterArithmetic::Multiply => one.checked_mul(*other),
+                    FilterArithmetic::Divide => one.checked_div(*other),
+                    FilterArithmetic::Remainder => one.checked_rem(*other),
                 };
-                number.map_or(Value::Null, Value::Integer)
+                number.map_or(FilterValue::Null, FilterValue::Integer)
             }
-            (Value::Text(one), Value::Text(other)) if arithmetic == Arithmetic::Add => {
-                Value::Text(Cow::Owned(format!("{one}{other}")))
+            (FilterValue::Text(one), FilterValue::Text(other)) if arithmetic == FilterArithmetic::Add => {
+                FilterValue::Text(Cow::Owned(format!("{one}{other}")))
             }
             _ => self.reckon_floats(arithmetic, other),
         }
     }
 
-    fn reckon_floats(&self, arithmetic: Arithmetic, other: &Value<'_>) -> Value<'static> {
-        let (Some(one), Some(other)) = (self.float(), other.float()) else { return Value::Null };
-        Value::Float(match arithmetic {
-            Arithmetic::Add => one + other,
-            Arithmetic::Subtract => one - other,
-            Arithmetic::Multiply => one * other,
-            Arithmetic::Divide => one / other,
-            Arithmetic::Remainder => one % other,
+    fn reckon_floats(&self, arithmetic: FilterArithmetic, other: &FilterValue<'_>) -> FilterValue<'static> {
+        let (Some(one), Some(other)) = (self.float(), other.float()) else { return FilterValue::Null };
+        FilterValue::Float(match arithmetic {
+            FilterArithmetic::Add => one + other,
+            FilterArithmetic::Subtract => one - other,
+            FilterArithmetic::Multiply => one * other,
+            FilterArithmetic::Divide => one / other,
+            FilterArithmetic::Remainder => one % other,
         })
     }
 
     /// The number with the other sign.
-    pub(crate) fn negated(&self) -> Value<'static> {
+    pub(crate) fn negated(&self) -> FilterValue<'static> {
         match self {
-            Value::Integer(number) => number.checked_neg().map_or(Value::Null, Value::Integer),
-            Value::Float(number) => Value::Float(-number),
-            _ => Value::Null,
+            FilterValue::Integer(number) => {
+                number.checked_neg().map_or(FilterValue::Null, FilterValue::Integer)
+            }
+            FilterValue::Float(number) => FilterValue::Float(-number),
+            _ => FilterValue::Null,
         }
     }
 
     /// Whether it is true; unknown for what is no truth value.
     pub(crate) fn truth(&self) -> Option<bool> {
         match self {
-            Value::Boolean(truth) => Some(*truth),
+            FilterValue::Boolean(truth) => Some(*truth),
             _ => None,
         }
     }
 
     /// The number; a sign changes nothing of what is no number.
-    pub(crate) fn number(self) -> Value<'a> {
+    pub(crate) fn number(self) -> FilterValue<'a> {
         match self {
-            Value::Integer(_) | Value::Float(_) => self,
-            _ => Value::Null,
+            FilterValue::Integer(_) | FilterValue::Float(_) => self,
+            _ => FilterValue::Null,
         }
     }
 
     fn float(&self) -> Option<f64> {
         match self {
-            Value::Integer(number) => Some(*number as f64),
-            Value::Float(number) => Some(*number),
+            FilterValue::Integer(number) => Some(*number as f64),
+            FilterValue::Float(number) => Some(*number),
             _ => None,
         }
     }
@@ -134,24 +145,24 @@ impl<'a> Value<'a> {
     /// The value as a property has it.
     pub(crate) fn to_property(&self) -> Option<PropertyValue> {
         Some(match self {
-            Value::Null => return None,
-            Value::Boolean(truth) => PropertyValue::Boolean(*truth),
-            Value::Integer(number) => PropertyValue::Integer(*number),
-            Value::Float(number) => PropertyValue::Float(*number),
-            Value::Text(text) => PropertyValue::Text(text.to_string()),
-            Value::Binary(bytes) => PropertyValue::Binary(bytes.to_vec().into()),
+            FilterValue::Null => return None,
+            FilterValue::Boolean(truth) => PropertyValue::Boolean(*truth),
+            FilterValue::Integer(number) => PropertyValue::Integer(*number),
+            FilterValue::Float(number) => PropertyValue::Float(*number),
+            FilterValue::Text(text) => PropertyValue::Text(text.to_string()),
+            FilterValue::Binary(bytes) => PropertyValue::Binary(bytes.to_vec().into()),
         })
     }
 }
 
-impl<'a> From<&'a PropertyValue> for Value<'a> {
-    fn from(property: &'a PropertyValue) -> Value<'a> {
+impl<'a> From<&'a PropertyValue> for FilterValue<'a> {
+    fn from(property: &'a PropertyValue) -> FilterValue<'a> {
         match property {
-            PropertyValue::Text(text) => Value::Text(Cow::Borrowed(text)),
-            PropertyValue::Integer(number) => Value::Integer(*number),
-            PropertyValue::Float(number) => Value::Float(*number),
-            PropertyValue::Boolean(truth) => Value::Boolean(*truth),
-            PropertyValue::Binary(bytes) => Value::Binary(Cow::Borrowed(bytes)),
+            PropertyValue::Text(text) => FilterValue::Text(Cow::Borrowed(text)),
+            PropertyValue::Integer(number) => FilterValue::Integer(*number),
+            PropertyValue::Float(number) => FilterValue::Float(*number),
+            PropertyValue::Boolean(truth) => FilterValue::Boolean(*truth),
+            PropertyValue::Binary(bytes) => FilterValue::Binary(Cow::Borrowed(bytes)),
         }
     }
 }

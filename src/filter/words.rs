@@ -5,7 +5,7 @@ use std::str::CharIndices;
 
 /// A word.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Word {
+pub(crate) enum FilterWord {
     /// A name, or a part of one.
     Name(String),
     /// A name between brackets or double quotes: never a word of the language.
@@ -31,28 +31,28 @@ const SIGNS: [&str; 17] =
     ["<>", "!=", "<=", ">=", "=", "<", ">", "(", ")", ",", "+", "-", "*", "/", "%", ";", "."];
 
 /// The words of a text, each with where it begins.
-pub(crate) struct Words<'a> {
+pub(crate) struct FilterWords<'a> {
     text: &'a str,
     rest: Peekable<CharIndices<'a>>,
 }
 
-impl<'a> Words<'a> {
-    pub(crate) fn of(text: &'a str) -> Words<'a> {
-        Words { text, rest: text.char_indices().peekable() }
+impl<'a> FilterWords<'a> {
+    pub(crate) fn of(text: &'a str) -> FilterWords<'a> {
+        FilterWords { text, rest: text.char_indices().peekable() }
     }
 
     /// The next word, and the byte at which it begins; none at the end.
     ///
     /// # Errors
     /// A sentence: there is something that is no word.
-    pub(crate) fn next(&mut self) -> Result<Option<(Word, usize)>, (String, usize)> {
+    pub(crate) fn next(&mut self) -> Result<Option<(FilterWord, usize)>, (String, usize)> {
         while self.rest.next_if(|(_, character)| character.is_whitespace()).is_some() {}
         let Some(&(from, first)) = self.rest.peek() else { return Ok(None) };
         let rest = &self.text[from..];
         let word = match first {
-            '\'' => self.between('\'', "a text").map(Word::Text),
-            '"' => self.between('"', "a name").map(Word::Quoted),
-            '[' => self.between(']', "a name").map(Word::Quoted),
+            '\'' => self.between('\'', "a text").map(FilterWord::Text),
+            '"' => self.between('"', "a name").map(FilterWord::Quoted),
+            '[' => self.between(']', "a name").map(FilterWord::Quoted),
             '0' if rest.starts_with("0x") || rest.starts_with("0X") => self.binary(from),
             '0'..='9' => self.number(from),
             '.' if rest[1..].starts_with(|next: char| next.is_ascii_digit()) => self.number(from),
@@ -63,18 +63,18 @@ impl<'a> Words<'a> {
         word.map(|word| Some((word, from))).map_err(|problem| (problem, from))
     }
 
-    fn name(&mut self, from: usize) -> Word {
+    fn name(&mut self, from: usize) -> FilterWord {
         let name = self.while_of(from, |character| is_of_name(character) || character.is_numeric());
         let key = KEYS.into_iter().find(|key| key.eq_ignore_ascii_case(name));
-        key.map_or_else(|| Word::Name(name.to_owned()), Word::Key)
+        key.map_or_else(|| FilterWord::Name(name.to_owned()), FilterWord::Key)
     }
 
-    fn parameter(&mut self, from: usize) -> Result<Word, String> {
+    fn parameter(&mut self, from: usize) -> Result<FilterWord, String> {
         self.rest.next();
         let name = self.while_of(from, |character| is_of_name(character) || character.is_numeric());
         match name.len() {
             1 => Err("the name of a parameter is missing after \"@\"".to_owned()),
-            _ => Ok(Word::Parameter(name.to_owned())),
+            _ => Ok(FilterWord::Parameter(name.to_owned())),
         }
     }
 
@@ -94,7 +94,7 @@ impl<'a> Words<'a> {
         Err(format!("{what} has no {end} at its end"))
     }
 
-    fn binary(&mut self, from: usize) -> Result<Word, String> {
+    fn binary(&mut self, from: usize) -> Result<FilterWord, String> {
         let said = self.while_of(from, |character| character.is_alphanumeric());
         let digits = &said.as_bytes()[2..];
         let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
@@ -103,10 +103,12 @@ impl<'a> Words<'a> {
             0 => digits.chunks_exact(2).map(byte).collect(),
             _ => None,
         };
-        bytes.map(Word::Binary).ok_or_else(|| format!("{said:?} is not made of pairs of hexadecimal digits"))
+        bytes
+            .map(FilterWord::Binary)
+            .ok_or_else(|| format!("{said:?} is not made of pairs of hexadecimal digits"))
     }
 
-    fn number(&mut self, from: usize) -> Result<Word, String> {
+    fn number(&mut self, from: usize) -> Result<FilterWord, String> {
         self.while_of(from, |character| character.is_ascii_digit());
         let mut is_whole = true;
         if self.rest.next_if(|(_, next)| *next == '.').is_some() {
@@ -124,17 +126,17 @@ impl<'a> Words<'a> {
             return Err(wrong());
         }
         match is_whole {
-            true => digits.parse().map(Word::Integer).map_err(|_| wrong()),
+            true => digits.parse().map(FilterWord::Integer).map_err(|_| wrong()),
             false => digits
                 .parse()
                 .ok()
                 .filter(|number: &f64| number.is_finite())
-                .map(Word::Float)
+                .map(FilterWord::Float)
                 .ok_or_else(wrong),
         }
     }
 
-    fn sign(&mut self, from: usize) -> Result<Word, String> {
+    fn sign(&mut self, from: usize) -> Result<FilterWord, String> {
         let rest = &self.text[from..];
         let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign));
         let sign = sign.ok_or_else(|| match rest.chars().next() {
@@ -144,7 +146,7 @@ impl<'a> Words<'a> {
         for _ in sign.chars() {
             self.rest.next();
         }
-        Ok(Word::Sign(sign))
+        Ok(FilterWord::Sign(sign))
     }
 
     /// Goes on while characters are of a kind; the text from a byte on until there.

@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::handlers::exec::Exec;
 use crate::handlers::forward::Forward;
 use crate::handlers::persistent::Persistent;
@@ -43,11 +43,11 @@ pub(crate) struct Dispatch {
     by_subject: BTreeMap<String, usize>,
     otherwise: Option<usize>,
     /// Those that have a rate.
-    paced: Vec<Paced>,
+    paced: Vec<RatedHandler>,
 }
 
 /// A handler that has a rate.
-struct Paced {
+struct RatedHandler {
     handler: usize,
     rate: Rate,
     bucket: Mutex<Bucket>,
@@ -55,23 +55,23 @@ struct Paced {
 
 /// Why nothing is handed out to the handlers of a definition, until when in the clock's elapsed time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum HeldBack {
+pub(crate) enum DispatchPause {
     /// The rate of one of them is used up.
     ByRate { until: Duration },
     /// The daemon cannot start a program for lack of something.
     ByShortage { until: Duration, why: String },
 }
 
-impl HeldBack {
+impl DispatchPause {
     /// Until when.
     pub(crate) fn until(&self) -> Duration {
         match self {
-            HeldBack::ByRate { until } | HeldBack::ByShortage { until, .. } => *until,
+            DispatchPause::ByRate { until } | DispatchPause::ByShortage { until, .. } => *until,
         }
     }
 }
 
-impl Paced {
+impl RatedHandler {
     fn bucket(&self) -> MutexGuard<'_, Bucket> {
         self.bucket.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,17 +99,17 @@ impl Dispatch {
     #[must_use]
     pub(crate) fn paced(mut self, rate: Rate, elapsed: Duration) -> Dispatch {
         let handler = self.handlers.len().checked_sub(1).expect("a handler was added before");
-        self.paced.push(Paced { handler, rate, bucket: Mutex::new(Bucket::full(rate, at(elapsed))) });
+        self.paced.push(RatedHandler { handler, rate, bucket: Mutex::new(Bucket::full(rate, at(elapsed))) });
         self
     }
 
     /// Why nothing is handed out right now; of several reasons the one that lasts longest.
-    pub(crate) fn held_back(&self, elapsed: Duration) -> Option<HeldBack> {
+    pub(crate) fn held_back(&self, elapsed: Duration) -> Option<DispatchPause> {
         let by_rate = self.paced.iter().filter_map(|paced| {
             let mut bucket = *paced.bucket();
             bucket.advance(paced.rate, at(elapsed));
             let until = bucket.next_at().since(Timestamp::default());
-            (bucket.messages() == 0).then_some(HeldBack::ByRate { until })
+            (bucket.messages() == 0).then_some(DispatchPause::ByRate { until })
         });
         let by_shortage = self.handlers.iter().filter_map(|handler| {
             let (until, why) = match handler {
@@ -117,9 +117,9 @@ impl Dispatch {
                 AnyHandler::Persistent(persistent) => persistent.cannot_start_until()?,
                 AnyHandler::Webhook(_) | AnyHandler::Forward(_) => return None,
             };
-            Some(HeldBack::ByShortage { until, why })
+            Some(DispatchPause::ByShortage { until, why })
         });
-        by_rate.chain(by_shortage).max_by_key(HeldBack::until)
+        by_rate.chain(by_shortage).max_by_key(DispatchPause::until)
     }
 
     /// Takes no more messages, and gives back those that wait for a program; what is begun goes on.
@@ -138,7 +138,7 @@ impl Dispatch {
         self.handlers.iter().filter_map(AnyHandler::taker)
     }
 
-    fn choose(&self, message: &Received) -> Option<usize> {
+    fn choose(&self, message: &ReceivedMessage) -> Option<usize> {
         let subject = message.headers.subject.as_deref();
         let chosen = subject.and_then(|subject| self.by_subject.get(subject).copied());
         chosen.or(self.otherwise)
@@ -168,7 +168,7 @@ impl Gate for Dispatch {
         Ok(room.min().unwrap_or(usize::MAX))
     }
 
-    fn note(&self, message: &Received) {
+    fn note(&self, message: &ReceivedMessage) {
         let chosen = self.choose(message);
         if let Some(paced) = self.paced.iter().find(|paced| Some(paced.handler) == chosen) {
             paced.bucket().take();
@@ -194,7 +194,7 @@ impl Handler<Raw> for Dispatch {
 }
 
 impl Taker for Dispatch {
-    fn takes(&self, message: &Received) -> bool {
+    fn takes(&self, message: &ReceivedMessage) -> bool {
         self.choose(message).is_some_and(|chosen| self.handlers[chosen].taker().is_some())
     }
 

@@ -16,11 +16,11 @@ use tokio::process::ChildStdin;
 use crate::api::WireDuration;
 use crate::engine::Output;
 use crate::handlers::answer;
-use crate::handlers::group::Group;
+use crate::handlers::group::ProcessGroup;
 use crate::handlers::group::describe;
 use crate::handlers::output;
-use crate::handlers::program::NotStarted;
 use crate::handlers::program::Program;
+use crate::handlers::program::StartError;
 use crate::handlers::shortage::Shortage;
 use crate::handlers::site::Site;
 use crate::handlers::tail::Tail;
@@ -80,7 +80,7 @@ pub(crate) struct Exec {
 
 /// How the run of a program came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum ProgramEnd {
     Exited,
     LockLost,
     TimedOut,
@@ -90,7 +90,7 @@ enum End {
 
 /// What a program left.
 struct Ran {
-    end: End,
+    end: ProgramEnd,
     status: io::Result<ExitStatus>,
     output: Tail,
     errors: Tail,
@@ -117,7 +117,7 @@ impl Exec {
     pub(crate) async fn notify(&self, document: Bytes) -> Result<(), Failure> {
         let ran = self.run(document, Variables::new(), std::future::pending()).await;
         let mut ran = ran.map_err(|not| Failure::new(not.why))?;
-        match ran.status.as_ref().is_ok_and(ExitStatus::success) && ran.end == End::Exited {
+        match ran.status.as_ref().is_ok_and(ExitStatus::success) && ran.end == ProgramEnd::Exited {
             true => Ok(()),
             false => Err(self.failure(&mut ran)),
         }
@@ -128,8 +128,8 @@ impl Exec {
         &self,
         body: Bytes,
         variables: Variables,
-        lost: impl Future<Output = End>,
-    ) -> Result<Ran, NotStarted> {
+        lost: impl Future<Output = ProgramEnd>,
+    ) -> Result<Ran, StartError> {
         let mut all = variables;
         all.extend(self.lasting.clone());
         let mut group = self.program.start(all)?;
@@ -165,12 +165,12 @@ impl Exec {
     fn judge(&self, mut ran: Ran) -> Result<Outcome, Failure> {
         let code = ran.status.as_ref().ok().and_then(ExitStatus::code);
         let result = match (ran.end, code) {
-            (End::Exited, Some(0)) => self.read_answer(&mut ran.output),
-            (End::Exited, Some(TRY_AGAIN)) => {
+            (ProgramEnd::Exited, Some(0)) => self.read_answer(&mut ran.output),
+            (ProgramEnd::Exited, Some(TRY_AGAIN)) => {
                 let result = ran.last_words().unwrap_or_else(|| format!("exit code {TRY_AGAIN}: try again"));
                 Err(Failure::new(result))
             }
-            (End::Exited, Some(BAD_DATA)) => Ok(Outcome::DeadLetter {
+            (ProgramEnd::Exited, Some(BAD_DATA)) => Ok(Outcome::DeadLetter {
                 reason: ran.last_words().unwrap_or_else(|| BAD_DATA_REASON.to_owned()),
                 description: match ran.written() {
                     output if output.is_empty() => format!("exit code {BAD_DATA}"),
@@ -185,11 +185,11 @@ impl Exec {
     /// How it failed, and the last it said.
     fn failure(&self, ran: &mut Ran) -> Failure {
         let what = match ran.end {
-            End::Exited => describe(&ran.status),
-            End::LockLost => "its lock was lost".to_owned(),
-            End::GivenUp if ran.was_killed() => GIVEN_UP_AND_KILLED.to_owned(),
-            End::GivenUp => GIVEN_UP.to_owned(),
-            End::TimedOut => format!("timed out after {}", WireDuration(self.timeout)),
+            ProgramEnd::Exited => describe(&ran.status),
+            ProgramEnd::LockLost => "its lock was lost".to_owned(),
+            ProgramEnd::GivenUp if ran.was_killed() => GIVEN_UP_AND_KILLED.to_owned(),
+            ProgramEnd::GivenUp => GIVEN_UP.to_owned(),
+            ProgramEnd::TimedOut => format!("timed out after {}", WireDuration(self.timeout)),
         };
         Failure::new(match ran.last_words() {
             Some(result) => format!("{what}: {result}"),
@@ -241,9 +241,9 @@ impl Handler<Raw> for Exec {
                     let (program, sequence) = (self.program.name(), message.sequence_number);
                     let queue = self.site.queue.as_str();
                     tracing::warn!(queue, program, %sequence, "terminating a program that still runs: the drain time is over");
-                    End::GivenUp
+                    ProgramEnd::GivenUp
                 }
-                false => End::LockLost,
+                false => ProgramEnd::LockLost,
             }
         };
         let ran = match self.run(body.0, variables, ended).await {
@@ -255,7 +255,7 @@ impl Handler<Raw> for Exec {
             }
             Err(not) => return Err(Failure::new(not.why)),
         };
-        let is_given_up = ran.end == End::GivenUp;
+        let is_given_up = ran.end == ProgramEnd::GivenUp;
         let result = self.judge(ran);
         if is_given_up { result.map_err(|failure| failure.retry_after(Duration::ZERO)) } else { result }
     }
@@ -263,22 +263,22 @@ impl Handler<Raw> for Exec {
 
 /// Waits for the end of a child's life, brings it about if it must, and clears up behind it.
 async fn live(
-    group: &mut Group,
+    group: &mut ProcessGroup,
     timeout: Duration,
-    lost: impl Future<Output = End>,
-) -> (End, io::Result<ExitStatus>) {
+    lost: impl Future<Output = ProgramEnd>,
+) -> (ProgramEnd, io::Result<ExitStatus>) {
     let end = tokio::select! {
         biased;
-        () = group.exited() => End::Exited,
+        () = group.exited() => ProgramEnd::Exited,
         end = lost => end,
-        () = limit(timeout) => End::TimedOut,
+        () = limit(timeout) => ProgramEnd::TimedOut,
     };
-    if end != End::Exited {
+    if end != ProgramEnd::Exited {
         group.ask_to_end(limits::CHILD_GRACE).await;
     }
     let status = group.end().await;
     // A look through all processes is too dear for every message that went well.
-    if end != End::Exited || !status.as_ref().is_ok_and(ExitStatus::success) {
+    if end != ProgramEnd::Exited || !status.as_ref().is_ok_and(ExitStatus::success) {
         group.sweep().await;
     }
     (end, status)

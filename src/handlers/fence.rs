@@ -13,7 +13,7 @@ use thiserror::Error;
 #[cfg(target_os = "linux")]
 use crate::handlers::marked_processes;
 #[cfg(target_os = "linux")]
-use crate::handlers::marked_processes::PropertyCarrier;
+use crate::handlers::marked_processes::EnvironmentMark;
 #[cfg(target_os = "linux")]
 use crate::handlers::marked_processes::Sight;
 #[cfg(target_os = "linux")]
@@ -45,13 +45,13 @@ pub(crate) async fn fence(store_id: &str) -> Result<usize, Survivors> {
             "handlers that a killed daemon left behind cannot be found without /proc: see that none runs"
         );
     }
-    end_all(PropertyCarrier { name: STORE, value: store_id.to_owned() }).await
+    end_all(EnvironmentMark { name: STORE, value: store_id.to_owned() }).await
 }
 
 /// Kills every process that carries the mark of one child, wherever it went, and waits until they are gone.
 #[cfg(target_os = "linux")]
 pub(super) async fn sweep(mark: String) {
-    match end_all(PropertyCarrier { name: CHILD, value: mark }).await {
+    match end_all(EnvironmentMark { name: CHILD, value: mark }).await {
         Ok(0) => {}
         Ok(count) => tracing::debug!(count, "ended what a handler had detached from its group"),
         Err(survivors) => tracing::error!("{survivors}"),
@@ -63,7 +63,7 @@ pub(super) async fn sweep(mark: String) {
 pub(super) async fn sweep(_mark: String) {}
 
 #[cfg(target_os = "linux")]
-async fn end_all(carried: PropertyCarrier) -> Result<usize, Survivors> {
+async fn end_all(carried: EnvironmentMark) -> Result<usize, Survivors> {
     let (mut killed, mut was_still) = (BTreeSet::new(), false);
     for look in 0..limits::FENCE_TIMEOUT.as_millis() / limits::FENCE_LOOK_EVERY.as_millis() {
         let Sight { found: left, is_whole } = find(&carried).await;
@@ -104,7 +104,7 @@ pub(crate) async fn fence(_store_id: &str) -> Result<usize, Survivors> {
 
 /// Looks through all processes, on a thread that may take its time.
 #[cfg(target_os = "linux")]
-async fn find(carried: &PropertyCarrier) -> Sight {
+async fn find(carried: &EnvironmentMark) -> Sight {
     let carried = carried.clone();
     // A look that panicked has found nothing.
     tokio::task::spawn_blocking(move || marked_processes::find(&carried)).await.unwrap_or_default()

@@ -12,9 +12,9 @@ use crate::definition::bearer;
 use crate::engine::Completion;
 use crate::error::Misuse;
 use crate::handlers::answer::legible;
+use crate::handlers::outbound::outbound::HttpReply;
 use crate::handlers::outbound::outbound::Outbound;
 use crate::handlers::outbound::outbound::OutboundOptions;
-use crate::handlers::outbound::outbound::Reply;
 use crate::handlers::site::Site;
 use crate::id::QueueName;
 use crate::message::Message;
@@ -68,10 +68,10 @@ pub(crate) struct Forward {
 
 enum Way {
     Local(QueueName),
-    Remote(Box<Remote>),
+    Remote(Box<RemoteForward>),
 }
 
-struct Remote {
+struct RemoteForward {
     outbound: Outbound,
     headers: HeaderMap,
 }
@@ -98,7 +98,7 @@ impl Forward {
     pub(crate) fn new(options: ForwardOptions, site: Site) -> Result<Forward, Misuse> {
         let way = match options.to {
             ForwardTo::Local(queue) => Way::Local(queue),
-            ForwardTo::Remote(remote) => Way::Remote(Box::new(Remote::new(remote)?)),
+            ForwardTo::Remote(remote) => Way::Remote(Box::new(RemoteForward::new(remote)?)),
         };
         Ok(Forward { way, keep_position: options.keep_position, site })
     }
@@ -113,8 +113,8 @@ impl Forward {
     }
 }
 
-impl Remote {
-    fn new(queue: RemoteQueue) -> Result<Remote, Misuse> {
+impl RemoteForward {
+    fn new(queue: RemoteQueue) -> Result<RemoteForward, Misuse> {
         let RemoteQueue { mut outbound, key } = queue;
         outbound.url = messages_url(&outbound.url)?;
         let mut headers = HeaderMap::new();
@@ -122,7 +122,7 @@ impl Remote {
         if let Some(key) = key {
             headers.insert(header::AUTHORIZATION, bearer(&key)?);
         }
-        Ok(Remote { outbound: Outbound::new(outbound)?, headers })
+        Ok(RemoteForward { outbound: Outbound::new(outbound)?, headers })
     }
 
     async fn send(&self, context: &Context, message: &Message, site: &Site) -> Result<Outcome, Failure> {
@@ -158,7 +158,7 @@ impl Handler<Raw> for Forward {
 }
 
 /// Whether the other daemon has the message.
-fn receipt(reply: &Reply) -> Result<Outcome, Failure> {
+fn receipt(reply: &HttpReply) -> Result<Outcome, Failure> {
     let line = reply.body.trim_ascii();
     let code = reply.status.as_u16();
     match serde_json::from_slice::<AnswerLine>(line) {

@@ -23,7 +23,7 @@ use crate::handlers::fence::sweep;
 ///
 /// # Dropping
 /// A group that has not ended is killed at once, and swept up behind; the runtime collects the child later.
-pub(crate) struct Group {
+pub(crate) struct ProcessGroup {
     pub(crate) child: Child,
     id: Pid,
     is_collected: bool,
@@ -39,12 +39,12 @@ thread_local! {
     pub(crate) static REFUSED: std::cell::Cell<Option<i32>> = const { std::cell::Cell::new(None) };
 }
 
-impl Group {
+impl ProcessGroup {
     /// Starts a child in a new group.
     ///
     /// # Errors
     /// As the operating system says; the child is then not running.
-    pub(crate) fn start(command: &mut Command, mark: String) -> io::Result<Group> {
+    pub(crate) fn start(command: &mut Command, mark: String) -> io::Result<ProcessGroup> {
         #[cfg(test)]
         if let Some(code) = REFUSED.get() {
             return Err(io::Error::from_raw_os_error(code));
@@ -53,7 +53,7 @@ impl Group {
         let child = command.process_group(0).kill_on_drop(true).spawn()?;
         let number = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let id = number.ok_or_else(|| io::Error::other("the child has no process ID"))?;
-        Ok(Group { child, id, is_collected: false, mark, exits })
+        Ok(ProcessGroup { child, id, is_collected: false, mark, exits })
     }
 
     /// The group's number, which is the child's.
@@ -96,7 +96,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if !self.is_collected {
             signal(self.id, Signal::KILL);

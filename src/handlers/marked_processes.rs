@@ -13,7 +13,7 @@ use rustix::process::pidfd_send_signal;
 
 /// A variable and its value, by which processes are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PropertyCarrier {
+pub(super) struct EnvironmentMark {
     pub(super) name: &'static str,
     pub(super) value: String,
 }
@@ -33,7 +33,7 @@ pub(super) struct Process {
 
 /// What a process carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mark {
+enum ProcessMark {
     Ours,
     Foreign,
     None,
@@ -52,13 +52,13 @@ pub(super) struct Sight {
 
 /// Whether there is a `/proc` that shows at least this process.
 pub(super) fn can_be_found() -> bool {
-    look(own_pid(), &PropertyCarrier { name: "", value: String::new() }).is_some()
+    look(own_pid(), &EnvironmentMark { name: "", value: String::new() }).is_some()
 }
 
 /// All processes but this one that carry the mark, and those in groups of theirs that carry no other.
-pub(super) fn find(carried: &PropertyCarrier) -> Sight {
-    let seen: Vec<(Process, Mark)> = pids().filter_map(|pid| look(pid, carried)).collect();
-    let is_whole = seen.iter().all(|(_, mark)| *mark != Mark::Unknown);
+pub(super) fn find(carried: &EnvironmentMark) -> Sight {
+    let seen: Vec<(Process, ProcessMark)> = pids().filter_map(|pid| look(pid, carried)).collect();
+    let is_whole = seen.iter().all(|(_, mark)| *mark != ProcessMark::Unknown);
     let ours = |process: &Process| process.carries;
     let marked_processes: BTreeSet<i32> =
         seen.iter().map(|(process, _)| process).filter(|p| ours(p)).map(|p| p.pid).collect();
@@ -72,8 +72,9 @@ pub(super) fn find(carried: &PropertyCarrier) -> Sight {
         .map(|process| process.group)
         .collect();
     let here = (own_pid(), getpgrp().as_raw_nonzero().get());
-    let is_to_go = |process: &Process, mark: Mark| {
-        let is_led = process.group != here.1 && groups.contains(&process.group) && mark != Mark::Foreign;
+    let is_to_go = |process: &Process, mark: ProcessMark| {
+        let is_led =
+            process.group != here.1 && groups.contains(&process.group) && mark != ProcessMark::Foreign;
         process.pid != here.0 && (ours(process) || is_led)
     };
     let found = seen.iter().filter(|(process, mark)| is_to_go(process, *mark)).map(|(process, _)| *process);
@@ -106,17 +107,22 @@ fn pids() -> impl Iterator<Item = i32> {
 }
 
 /// Looks at a process; none when it is gone, or dead and not collected yet.
-fn look(pid: i32, carried: &PropertyCarrier) -> Option<(Process, Mark)> {
+fn look(pid: i32, carried: &EnvironmentMark) -> Option<(Process, ProcessMark)> {
     let stat = stat_of(pid)?;
     let mark = match fs::read(format!("/proc/{pid}/environ")) {
-        Ok(environment) if environment.is_empty() && stat.is_becoming => Mark::Unknown,
+        Ok(environment) if environment.is_empty() && stat.is_becoming => ProcessMark::Unknown,
         Ok(environment) => mark_of(&environment, carried),
         // What belongs to somebody else cannot be read, and is not ours.
-        Err(_) => Mark::None,
+        Err(_) => ProcessMark::None,
     };
     let Stat { state, group, started, .. } = stat;
-    let process =
-        Process { pid, started, group, carries: mark == Mark::Ours, is_stopped: matches!(state, 'T' | 't') };
+    let process = Process {
+        pid,
+        started,
+        group,
+        carries: mark == ProcessMark::Ours,
+        is_stopped: matches!(state, 'T' | 't'),
+    };
     Some((process, mark))
 }
 
@@ -149,15 +155,15 @@ fn read_stat(line: &str) -> Option<Stat> {
     })
 }
 
-fn mark_of(environment: &[u8], carried: &PropertyCarrier) -> Mark {
+fn mark_of(environment: &[u8], carried: &EnvironmentMark) -> ProcessMark {
     let value = |variable: &[u8]| {
         let value = variable.strip_prefix(carried.name.as_bytes())?.strip_prefix(b"=")?;
         Some(value == carried.value.as_bytes())
     };
     match environment.split(|byte| *byte == 0).find_map(value) {
-        Some(true) => Mark::Ours,
-        Some(false) => Mark::Foreign,
-        None => Mark::None,
+        Some(true) => ProcessMark::Ours,
+        Some(false) => ProcessMark::Foreign,
+        None => ProcessMark::None,
     }
 }
 
@@ -182,10 +188,10 @@ mod tests {
 
     #[test]
     fn only_the_whole_id_under_the_whole_name_is_ours() {
-        let carried = PropertyCarrier { name: "SERIATIM_STORE", value: "abc".to_owned() };
-        assert_eq!(mark_of(b"A=1\0SERIATIM_STORE=abc\0", &carried), Mark::Ours);
-        assert_eq!(mark_of(b"SERIATIM_STORE=abcd\0", &carried), Mark::Foreign);
-        assert_eq!(mark_of(b"X_SERIATIM_STORE=abc\0SERIATIM_STORED=abc\0", &carried), Mark::None);
-        assert_eq!(mark_of(b"", &carried), Mark::None);
+        let carried = EnvironmentMark { name: "SERIATIM_STORE", value: "abc".to_owned() };
+        assert_eq!(mark_of(b"A=1\0SERIATIM_STORE=abc\0", &carried), ProcessMark::Ours);
+        assert_eq!(mark_of(b"SERIATIM_STORE=abcd\0", &carried), ProcessMark::Foreign);
+        assert_eq!(mark_of(b"X_SERIATIM_STORE=abc\0SERIATIM_STORED=abc\0", &carried), ProcessMark::None);
+        assert_eq!(mark_of(b"", &carried), ProcessMark::None);
     }
 }

@@ -26,7 +26,7 @@ mod webhook;
 
 pub(crate) use crate::handlers::dispatch::AnyHandler;
 pub(crate) use crate::handlers::dispatch::Dispatch;
-pub(crate) use crate::handlers::dispatch::HeldBack;
+pub(crate) use crate::handlers::dispatch::DispatchPause;
 pub(crate) use crate::handlers::exec::Exec;
 pub(crate) use crate::handlers::exec::ExecOptions;
 pub(crate) use crate::handlers::fence::Survivors;
@@ -37,7 +37,7 @@ pub(crate) use crate::handlers::forward::ForwardTo;
 pub(crate) use crate::handlers::forward::RemoteQueue;
 pub(crate) use crate::handlers::notice::Notifier;
 pub(crate) use crate::handlers::outbound::outbound::OutboundOptions;
-pub(crate) use crate::handlers::outbound::signature::Secret;
+pub(crate) use crate::handlers::outbound::signature::SigningSecret;
 pub(crate) use crate::handlers::persistent::Persistent;
 pub(crate) use crate::handlers::persistent::PersistentOptions;
 pub(crate) use crate::handlers::site::Site;

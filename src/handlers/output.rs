@@ -41,13 +41,13 @@ fn shorten(output: &mut Output, bytes_max: usize) {
 
 /// The last a child wrote that runs on, and how much it was altogether.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct OutputTail {
     kept: VecDeque<u8>,
     /// All bytes so far.
     count: u64,
 }
 
-impl Written {
+impl OutputTail {
     /// How many bytes were written so far.
     pub(crate) fn count(&self) -> u64 {
         self.count
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn of_a_child_that_runs_on_the_part_since_then_is_kept() {
-        let mut written = Written::default();
+        let mut written = OutputTail::default();
         written.push("before");
         let since = written.count();
         assert!(written.since(since).is_empty());

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 use tokio::process::Command;
 
-use crate::handlers::group::Group;
+use crate::handlers::group::ProcessGroup;
 use crate::handlers::shortage::is_shortage;
 use crate::handlers::variables::CHILD;
 use crate::handlers::variables::STORE;
@@ -27,7 +27,7 @@ pub(crate) struct Program {
 
 /// Why a program was not started.
 #[derive(Debug)]
-pub(crate) struct NotStarted {
+pub(crate) struct StartError {
     /// In one line, with its name.
     pub(crate) why: String,
     /// Whether the daemon lacks something for it, so that no message is to blame.
@@ -44,9 +44,9 @@ impl Program {
     ///
     /// # Errors
     /// Says in one line which program could not be started, and why.
-    pub(crate) fn start(&self, mut variables: Variables) -> Result<Group, NotStarted> {
+    pub(crate) fn start(&self, mut variables: Variables) -> Result<ProcessGroup, StartError> {
         let name = self.name();
-        let failed = |why: String| NotStarted { why: format!("start {name:?}: {why}"), is_shortage: false };
+        let failed = |why: String| StartError { why: format!("start {name:?}: {why}"), is_shortage: false };
         if !self.cwd.is_dir() {
             return Err(failed(format!("its folder {} is not there", self.cwd.display())));
         }
@@ -58,9 +58,9 @@ impl Program {
         variables.insert(OsString::from(CHILD), OsString::from(&mark));
         command.env_clear().envs(variables);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Group::start(&mut command, mark).map_err(|error| {
+        ProcessGroup::start(&mut command, mark).map_err(|error| {
             let is_shortage = is_shortage(&error);
-            NotStarted { is_shortage, ..failed(error.to_string()) }
+            StartError { is_shortage, ..failed(error.to_string()) }
         })
     }
 

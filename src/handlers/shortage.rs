@@ -22,11 +22,11 @@ pub(crate) fn is_shortage(error: &io::Error) -> bool {
 /// For how long a handler pauses, because its program could not be started.
 #[derive(Debug, Default)]
 pub(crate) struct Shortage {
-    state: Mutex<State>,
+    state: Mutex<ShortageState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ShortageState {
     /// The last pause; the next is twice as long.
     pause: Duration,
     /// In the clock's elapsed time.
@@ -68,7 +68,7 @@ impl Shortage {
         (state.until > elapsed).then(|| (state.until, state.why.clone()))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ShortageState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -13,9 +13,9 @@ use crate::header::Properties;
 use crate::header::PropertyValue;
 
 /// Properties, as what carries a trace.
-struct PropertyCarrier<'a>(&'a Properties);
+struct SpanCarrier<'a>(&'a Properties);
 
-impl Extractor for PropertyCarrier<'_> {
+impl Extractor for SpanCarrier<'_> {
     fn get(&self, key: &str) -> Option<&str> {
         match self.0.get(key) {
             Some(PropertyValue::Text(text)) => Some(text),
@@ -34,7 +34,7 @@ pub(crate) fn continue_sender(span: &Span, properties: &Properties) {
     if !properties.contains_key(TRACE) {
         return;
     }
-    let sender = TraceContextPropagator::new().extract(&PropertyCarrier(properties));
+    let sender = TraceContextPropagator::new().extract(&SpanCarrier(properties));
     if sender.span().span_context().is_valid() {
         // Without a collector there is no span to put anywhere.
         let _ = span.set_parent(sender);

@@ -11,11 +11,11 @@ use serde::de::IgnoredAny;
 
 use crate::error::Misuse;
 use crate::handlers::answer;
-use crate::handlers::outbound::headers::Described;
+use crate::handlers::outbound::headers::HeaderSource;
+use crate::handlers::outbound::outbound::HttpReply;
 use crate::handlers::outbound::outbound::Outbound;
 use crate::handlers::outbound::outbound::OutboundOptions;
-use crate::handlers::outbound::outbound::Reply;
-use crate::handlers::outbound::signature::Secret;
+use crate::handlers::outbound::signature::SigningSecret;
 use crate::handlers::outbound::signature::signatures;
 use crate::handlers::site::Site;
 use crate::processor::Context;
@@ -34,13 +34,13 @@ pub(crate) struct WebhookOptions {
     pub(crate) outbound: OutboundOptions,
     /// What posts are signed with; with several, receivers can change from one to the other. With none, they are not
     /// signed.
-    pub(crate) secrets: Vec<Secret>,
+    pub(crate) secrets: Vec<SigningSecret>,
 }
 
 /// Posts each message, signed; any answer of success completes it.
 pub(crate) struct Webhook {
     outbound: Outbound,
-    secrets: Vec<Secret>,
+    secrets: Vec<SigningSecret>,
     site: Site,
 }
 
@@ -61,7 +61,7 @@ impl Webhook {
     }
 
     /// Posts a body under an ID that stays the same whenever it is posted again.
-    async fn post(&self, id: &str, mut headers: HeaderMap, body: Bytes) -> Result<Reply, Failure> {
+    async fn post(&self, id: &str, mut headers: HeaderMap, body: Bytes) -> Result<HttpReply, Failure> {
         let timestamp = self.site.clock.now().as_millis() / 1_000;
         let mut add = |name: &'static str, value: &str| {
             let value = HeaderValue::from_str(value)?;
@@ -85,7 +85,7 @@ impl Webhook {
         }
     }
 
-    fn judge(&self, reply: &Reply) -> Result<Outcome, Failure> {
+    fn judge(&self, reply: &HttpReply) -> Result<Outcome, Failure> {
         match reply.status {
             status if status.is_success() => self.read_answer(reply),
             StatusCode::GONE => Ok(Outcome::DeadLetter {
@@ -96,7 +96,7 @@ impl Webhook {
         }
     }
 
-    fn read_answer(&self, reply: &Reply) -> Result<Outcome, Failure> {
+    fn read_answer(&self, reply: &HttpReply) -> Result<Outcome, Failure> {
         let is_given = reply.is(OUTCOME_TYPE);
         let is_answer = is_given
             || reply.is("application/json")
@@ -113,7 +113,7 @@ impl Webhook {
 
 impl Handler<Raw> for Webhook {
     async fn handle(&self, context: Context, body: Raw) -> Result<Outcome, Failure> {
-        let described = Described { context: &context, by_position: self.site.by_position };
+        let described = HeaderSource { context: &context, by_position: self.site.by_position };
         let mut headers = described.headers();
         let content_type = context.message().headers.content_type.as_deref();
         let content_type = content_type.and_then(|text| HeaderValue::from_str(text).ok());

@@ -12,17 +12,17 @@ use hyper::body::Frame;
 use hyper::body::Incoming;
 use hyper::body::SizeHint;
 
-use crate::inbound::pace::Pace;
+use crate::inbound::pace::ConnectionPace;
 
 /// The body of a request; one that is not read to its end is noted.
 pub(crate) struct Uptake {
     body: Incoming,
-    pace: Arc<Pace>,
+    pace: Arc<ConnectionPace>,
     has_ended: bool,
 }
 
 impl Uptake {
-    pub(crate) fn new(body: Incoming, pace: Arc<Pace>) -> Uptake {
+    pub(crate) fn new(body: Incoming, pace: Arc<ConnectionPace>) -> Uptake {
         Uptake { body, pace, has_ended: false }
     }
 }
@@ -60,11 +60,11 @@ impl HttpBody for Uptake {
 /// The body of an answer; once it is gone, the connection is idle.
 pub(crate) struct Outflow {
     body: Body,
-    pace: Arc<Pace>,
+    pace: Arc<ConnectionPace>,
 }
 
 impl Outflow {
-    pub(crate) fn new(body: Body, pace: Arc<Pace>) -> Outflow {
+    pub(crate) fn new(body: Body, pace: Arc<ConnectionPace>) -> Outflow {
         Outflow { body, pace }
     }
 }

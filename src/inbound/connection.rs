@@ -29,9 +29,9 @@ use tower::ServiceExt;
 use crate::inbound::bodies::Outflow;
 use crate::inbound::bodies::Uptake;
 use crate::inbound::head::check_head;
-use crate::inbound::pace::Pace;
-use crate::inbound::pace::Paced;
-use crate::inbound::places::Place;
+use crate::inbound::pace::ConnectionPace;
+use crate::inbound::pace::PacedStream;
+use crate::inbound::places::ConnectionPlace;
 use crate::inbound::timeouts::Timeouts;
 use crate::limits;
 
@@ -83,7 +83,7 @@ impl Connections {
     }
 
     /// Serves a connection from the network.
-    pub(crate) fn open(&self, stream: TcpStream, tls: Option<TlsAcceptor>, place: Place) {
+    pub(crate) fn open(&self, stream: TcpStream, tls: Option<TlsAcceptor>, place: ConnectionPlace) {
         // Answers are written whole; waiting for more of them would only delay them.
         let _ = stream.set_nodelay(true);
         let transport = if tls.is_some() { Transport::Tls } else { Transport::Tcp };
@@ -100,7 +100,7 @@ impl Connections {
     }
 
     /// Serves a connection from the file system.
-    pub(crate) fn open_local<S>(&self, stream: S, place: Place)
+    pub(crate) fn open_local<S>(&self, stream: S, place: ConnectionPlace)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -137,7 +137,7 @@ impl Connections {
         }
     }
 
-    fn spawn(&self, place: Place, connection: impl Future<Output = ()> + Send + 'static) {
+    fn spawn(&self, place: ConnectionPlace, connection: impl Future<Output = ()> + Send + 'static) {
         let cut = self.cut.clone();
         self.tracker.spawn(async move {
             let _place = place;
@@ -174,8 +174,8 @@ impl HttpConnection {
     /// Answers requests until one side ends the connection, or one of them makes another protocol of it.
     async fn over<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, stream: S) {
         let HttpConnection { router, refuse, timeouts, stopping, transport, peer, extensions } = self;
-        let pace = Arc::new(Pace::default());
-        let io = TokioIo::new(Paced::new(stream, pace.clone(), timeouts));
+        let pace = Arc::new(ConnectionPace::default());
+        let io = TokioIo::new(PacedStream::new(stream, pace.clone(), timeouts));
         let service = service_fn(|request: Request<Incoming>| {
             pace.note_request();
             let mut request = request.map(|body| Body::new(Uptake::new(body, pace.clone())));

@@ -40,7 +40,7 @@ pub(crate) enum BodyRefusal {
 }
 
 /// What all bodies that a server reads have in common.
-pub(crate) struct Reading {
+pub(crate) struct BodyLimits {
     /// Room for bodies that are being read, in KiB.
     pub(crate) room: Arc<Semaphore>,
     timeouts: Timeouts,
@@ -48,17 +48,17 @@ pub(crate) struct Reading {
     clock: Box<dyn Clock>,
 }
 
-impl Reading {
+impl BodyLimits {
     /// Room for so many bytes at once.
-    pub(crate) fn new(bytes: usize, timeouts: Timeouts) -> Reading {
+    pub(crate) fn new(bytes: usize, timeouts: Timeouts) -> BodyLimits {
         let room = Arc::new(Semaphore::new(bytes / 1024));
-        Reading { room, timeouts, clock: Box::new(SystemClock::default()) }
+        BodyLimits { room, timeouts, clock: Box::new(SystemClock::default()) }
     }
 }
 
 /// A body that is being read.
 pub(crate) struct Inflow {
-    reading: Arc<Reading>,
+    reading: Arc<BodyLimits>,
     body: Body,
     bytes: usize,
     bytes_max: usize,
@@ -67,7 +67,7 @@ pub(crate) struct Inflow {
 }
 
 impl Inflow {
-    pub(crate) fn new(reading: &Arc<Reading>, body: Body, bytes_max: usize) -> Inflow {
+    pub(crate) fn new(reading: &Arc<BodyLimits>, body: Body, bytes_max: usize) -> Inflow {
         Inflow { reading: reading.clone(), body, bytes: 0, bytes_max, waited: Duration::ZERO }
     }
 
@@ -101,8 +101,8 @@ impl Inflow {
     }
 
     /// The whole body, and the room it takes until that is dropped.
-    pub(crate) async fn all(mut self) -> Result<(Bytes, Room), BodyRefusal> {
-        let mut room = Room::new(&self.reading.room);
+    pub(crate) async fn all(mut self) -> Result<(Bytes, BodyRoom), BodyRefusal> {
+        let mut room = BodyRoom::new(&self.reading.room);
         let Some(first) = self.next().await? else { return Ok((Bytes::new(), room)) };
         room.grow_to(first.len())?;
         let Some(second) = self.next().await? else { return Ok((first, room)) };
@@ -118,14 +118,14 @@ impl Inflow {
 }
 
 /// Room in memory that a request has for its body; given back when it is dropped.
-pub(crate) struct Room {
+pub(crate) struct BodyRoom {
     all: Arc<Semaphore>,
     taken: Option<OwnedSemaphorePermit>,
 }
 
-impl Room {
-    pub(crate) fn new(all: &Arc<Semaphore>) -> Room {
-        Room { all: all.clone(), taken: None }
+impl BodyRoom {
+    pub(crate) fn new(all: &Arc<Semaphore>) -> BodyRoom {
+        BodyRoom { all: all.clone(), taken: None }
     }
 
     /// Takes room for so many bytes in all. Who finds none is refused at once: waiting for each other, requests that

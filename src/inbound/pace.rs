@@ -43,7 +43,7 @@ impl Phase {
 
 /// The phase of a connection, shared by its stream and its requests.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct ConnectionPace {
     /// Counts phases, so that two of a kind differ; its last two bits are the phase itself.
     phase: AtomicU32,
     /// Who waits for something to read.
@@ -54,7 +54,7 @@ pub(crate) struct Pace {
     is_upgraded: AtomicBool,
 }
 
-impl Pace {
+impl ConnectionPace {
     /// A request has come whole, but for its body.
     pub(crate) fn note_request(&self) {
         self.enter(Phase::Answer);
@@ -102,9 +102,9 @@ impl Pace {
 }
 
 /// A stream that fails when the other side keeps it waiting too long.
-pub(crate) struct Paced<S> {
+pub(crate) struct PacedStream<S> {
     stream: S,
-    pace: Arc<Pace>,
+    pace: Arc<ConnectionPace>,
     timeouts: Timeouts,
     /// The deadline for what is read, and the phase it belongs to.
     reading: Option<(u32, Pin<Box<Sleep>>)>,
@@ -114,9 +114,9 @@ pub(crate) struct Paced<S> {
     lingering: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Paced<S> {
-    pub(crate) fn new(stream: S, pace: Arc<Pace>, timeouts: Timeouts) -> Paced<S> {
-        Paced { stream, pace, timeouts, reading: None, writing: None, lingering: None }
+impl<S> PacedStream<S> {
+    pub(crate) fn new(stream: S, pace: Arc<ConnectionPace>, timeouts: Timeouts) -> PacedStream<S> {
+        PacedStream { stream, pace, timeouts, reading: None, writing: None, lingering: None }
     }
 
     fn note_read(&mut self, bytes: usize) {
@@ -171,7 +171,7 @@ fn overdue(alarm: &mut Pin<Box<Sleep>>, context: &mut Context<'_>) -> Poll<io::R
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for PacedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -188,7 +188,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Paced<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for PacedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -228,7 +228,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Paced<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> Paced<S> {
+impl<S: AsyncRead + Unpin> PacedStream<S> {
     /// Reads what still comes to its end, for a moment: closing before would make the system at the other side drop the
     /// answer that says why the body was not read.
     fn linger(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {

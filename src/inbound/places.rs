@@ -11,17 +11,17 @@ use std::sync::PoisonError;
 pub(crate) struct Places {
     max: usize,
     per_address_max: usize,
-    taken: Mutex<Taken>,
+    taken: Mutex<PlaceCounts>,
 }
 
 #[derive(Default)]
-struct Taken {
+struct PlaceCounts {
     all: usize,
     by_address: HashMap<IpAddr, usize>,
 }
 
 /// A place, given back when it is dropped.
-pub(crate) struct Place {
+pub(crate) struct ConnectionPlace {
     places: Arc<Places>,
     address: Option<IpAddr>,
 }
@@ -32,7 +32,7 @@ impl Places {
     }
 
     /// Takes a place for a connection from an address, if there is one. This machine itself is not limited for itself.
-    pub(crate) fn take(self: &Arc<Places>, address: Option<IpAddr>) -> Option<Place> {
+    pub(crate) fn take(self: &Arc<Places>, address: Option<IpAddr>) -> Option<ConnectionPlace> {
         let address = address.map(|address| address.to_canonical()).filter(|address| !address.is_loopback());
         let mut taken = self.taken();
         let own = address.map_or(0, |address| taken.by_address.get(&address).copied().unwrap_or_default());
@@ -43,7 +43,7 @@ impl Places {
         if let Some(address) = address {
             taken.by_address.insert(address, own + 1);
         }
-        Some(Place { places: self.clone(), address })
+        Some(ConnectionPlace { places: self.clone(), address })
     }
 
     /// How many are taken.
@@ -51,12 +51,12 @@ impl Places {
         self.taken().all
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
+    fn taken(&self) -> MutexGuard<'_, PlaceCounts> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         let mut taken = self.places.taken();
         taken.all -= 1;

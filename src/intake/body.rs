@@ -16,7 +16,7 @@ use crate::intake::source::Pointer;
 
 /// What was found at a pointer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) enum Found<'body> {
+pub(crate) enum PointerValue<'body> {
     /// Nothing.
     #[default]
     Nothing,
@@ -29,7 +29,7 @@ pub(crate) enum Found<'body> {
 /// The values wanted of a body: a tree of the tokens of all pointers, so that the body is read once, and only what
 /// is wanted is looked at.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct PointerTree {
     /// Numbers of the answers that this very value is.
     answers: Vec<usize>,
     members: Vec<Member>,
@@ -40,17 +40,18 @@ struct Member {
     token: String,
     /// The token as the index of an array.
     index: Option<usize>,
-    wanted: Wanted,
+    wanted: PointerTree,
 }
 
-impl Wanted {
+impl PointerTree {
     /// Also wants the value at a pointer, as the answer of this number.
     pub(crate) fn add(&mut self, pointer: &Pointer, answer: usize) {
         let mut wanted = self;
         for token in pointer.tokens() {
             let known = wanted.members.iter().position(|member| member.token == *token);
             let at = known.unwrap_or_else(|| {
-                let member = Member { token: token.clone(), index: index(token), wanted: Wanted::default() };
+                let member =
+                    Member { token: token.clone(), index: index(token), wanted: PointerTree::default() };
                 wanted.members.push(member);
                 wanted.members.len() - 1
             });
@@ -68,17 +69,17 @@ impl Wanted {
     pub(crate) fn find<'body>(
         &self,
         body: &'body [u8],
-        found: &mut [Found<'body>],
+        found: &mut [PointerValue<'body>],
     ) -> Result<(), serde_json::Error> {
         let mut deserializer = serde_json::Deserializer::from_slice(body);
-        Search { wanted: self, found }.deserialize(&mut deserializer)?;
+        BodySearch { wanted: self, found }.deserialize(&mut deserializer)?;
         deserializer.end()
     }
 
     /// Records that an object has this member twice, for all that is wanted of it.
-    fn is_twice(&self, found: &mut [Found<'_>]) {
+    fn is_twice(&self, found: &mut [PointerValue<'_>]) {
         for answer in &self.answers {
-            found[*answer] = Found::Twice;
+            found[*answer] = PointerValue::Twice;
         }
         for member in &self.members {
             member.wanted.is_twice(found);
@@ -93,12 +94,12 @@ fn index(token: &str) -> Option<usize> {
 }
 
 /// One value of the body, and what is wanted of it.
-struct Search<'search, 'body> {
-    wanted: &'search Wanted,
-    found: &'search mut [Found<'body>],
+struct BodySearch<'search, 'body> {
+    wanted: &'search PointerTree,
+    found: &'search mut [PointerValue<'body>],
 }
 
-impl<'body> DeserializeSeed<'body> for Search<'_, 'body> {
+impl<'body> DeserializeSeed<'body> for BodySearch<'_, 'body> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'body>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -107,7 +108,7 @@ impl<'body> DeserializeSeed<'body> for Search<'_, 'body> {
         }
         let value = <&RawValue>::deserialize(deserializer)?;
         for answer in &self.wanted.answers {
-            self.found[*answer] = Found::Value(value);
+            self.found[*answer] = PointerValue::Value(value);
         }
         // One pointer may lead into what another one points to.
         if !self.wanted.members.is_empty() {
@@ -118,7 +119,7 @@ impl<'body> DeserializeSeed<'body> for Search<'_, 'body> {
     }
 }
 
-impl<'body> Visitor<'body> for Search<'_, 'body> {
+impl<'body> Visitor<'body> for BodySearch<'_, 'body> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -141,7 +142,7 @@ impl<'body> Visitor<'body> for Search<'_, 'body> {
                 continue;
             }
             seen |= 1 << at;
-            map.next_value_seed(Search { wanted, found: self.found })?;
+            map.next_value_seed(BodySearch { wanted, found: self.found })?;
         }
         Ok(())
     }
@@ -151,7 +152,7 @@ impl<'body> Visitor<'body> for Search<'_, 'body> {
             let member = self.wanted.members.iter().find(|member| member.index == Some(at));
             let element = match member {
                 Some(Member { wanted, .. }) => {
-                    sequence.next_element_seed(Search { wanted, found: self.found })?
+                    sequence.next_element_seed(BodySearch { wanted, found: self.found })?
                 }
                 None => sequence.next_element::<IgnoredAny>()?.map(|_| ()),
             };
@@ -218,16 +219,16 @@ mod tests {
 
     /// What is found at these pointers: the text of the value, `-` for nothing, `twice`.
     fn found(body: &str, pointers: &[&str]) -> Result<Vec<String>, serde_json::Error> {
-        let mut wanted = Wanted::default();
+        let mut wanted = PointerTree::default();
         for (answer, pointer) in pointers.iter().enumerate() {
             wanted.add(&Pointer::new(pointer).unwrap(), answer);
         }
-        let mut found = vec![Found::Nothing; pointers.len()];
+        let mut found = vec![PointerValue::Nothing; pointers.len()];
         wanted.find(body.as_bytes(), &mut found)?;
-        let text = |found: &Found<'_>| match found {
-            Found::Nothing => "-".to_owned(),
-            Found::Value(value) => value.get().to_owned(),
-            Found::Twice => "twice".to_owned(),
+        let text = |found: &PointerValue<'_>| match found {
+            PointerValue::Nothing => "-".to_owned(),
+            PointerValue::Value(value) => value.get().to_owned(),
+            PointerValue::Twice => "twice".to_owned(),
         };
         Ok(found.iter().map(text).collect())
     }

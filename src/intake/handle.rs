@@ -10,7 +10,7 @@ use crate::engine::Receipt;
 use crate::error::Misuse;
 use crate::error::SendError;
 use crate::id::QueueName;
-use crate::intake::rule::Rule;
+use crate::intake::rule::IntakeRule;
 use crate::message::Message;
 
 /// The rules of all queues that have one, and the way to the engine. Cheap to clone.
@@ -20,7 +20,7 @@ use crate::message::Message;
 #[derive(Clone)]
 pub struct Intake {
     client: Client,
-    rules: Arc<ArcSwap<BTreeMap<QueueName, Arc<Rule>>>>,
+    rules: Arc<ArcSwap<BTreeMap<QueueName, Arc<IntakeRule>>>>,
 }
 
 impl Intake {
@@ -35,19 +35,19 @@ impl Intake {
     }
 
     /// Puts these rules in the place of those there were.
-    pub fn replace_rules(&self, rules: BTreeMap<QueueName, Arc<Rule>>) {
+    pub fn replace_rules(&self, rules: BTreeMap<QueueName, Arc<IntakeRule>>) {
         self.rules.store(Arc::new(rules));
     }
 
     /// The rule of a queue, if it has one.
-    pub fn rule(&self, queue: impl AsRef<str>) -> Option<Arc<Rule>> {
+    pub fn rule(&self, queue: impl AsRef<str>) -> Option<Arc<IntakeRule>> {
         self.rules.load().get(queue.as_ref()).cloned()
     }
 
     /// Fills in the workflow, place and ID of a message for this queue.
     ///
     /// # Errors
-    /// [`Misuse`] as [`Rule::place`].
+    /// [`Misuse`] as [`IntakeRule::place`].
     pub fn place(&self, queue: impl AsRef<str>, message: Message) -> Result<Message, Misuse> {
         match self.rules.load().get(queue.as_ref()) {
             Some(rule) => rule.place(message),
@@ -77,13 +77,13 @@ mod tests {
 
     use super::*;
     use crate::intake::rule::Sources;
+    use crate::intake::source::FieldSource;
     use crate::intake::source::Pointer;
-    use crate::intake::source::Source;
     use crate::queue::QueueOptions;
 
-    fn keyed_by(pointer: &str) -> BTreeMap<QueueName, Arc<Rule>> {
-        let key = Some(Source::Pointer(Pointer::new(pointer).unwrap()));
-        let rule = Rule::new(Sources { key, ..Sources::default() }, Vec::new());
+    fn keyed_by(pointer: &str) -> BTreeMap<QueueName, Arc<IntakeRule>> {
+        let key = Some(FieldSource::Pointer(Pointer::new(pointer).unwrap()));
+        let rule = IntakeRule::new(Sources { key, ..Sources::default() }, Vec::new());
         BTreeMap::from([(QueueName::new("orders").unwrap(), Arc::new(rule))])
     }
 

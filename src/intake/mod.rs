@@ -8,8 +8,8 @@ mod rule_tests;
 mod source;
 
 pub use crate::intake::handle::Intake;
-pub use crate::intake::rule::Rule;
+pub use crate::intake::rule::IntakeRule;
 pub use crate::intake::rule::Sources;
+pub use crate::intake::source::FieldSource;
 pub use crate::intake::source::HeaderName;
 pub use crate::intake::source::Pointer;
-pub use crate::intake::source::Source;

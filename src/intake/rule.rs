@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::error::Misuse;
 use crate::header::PropertyValue;
 use crate::id::Position;
-use crate::intake::body::Found;
-use crate::intake::body::Wanted;
-use crate::intake::source::Source;
+use crate::intake::body::PointerTree;
+use crate::intake::body::PointerValue;
+use crate::intake::source::FieldSource;
 use crate::limits;
 use crate::message::Message;
 
@@ -16,13 +16,13 @@ use crate::message::Message;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
     /// The workflow ID: text, or a number as it is written.
-    pub key: Option<Source>,
+    pub key: Option<FieldSource>,
     /// The position: a whole number, or text of one.
-    pub position: Option<Source>,
+    pub position: Option<FieldSource>,
     /// The message ID of the predecessor; `null` or empty text for the first of a workflow.
-    pub predecessor: Option<Source>,
+    pub predecessor: Option<FieldSource>,
     /// The message ID: text, or a number as it is written.
-    pub message_id: Option<Source>,
+    pub message_id: Option<FieldSource>,
 }
 
 /// The rule of a queue: where a message's workflow, place and ID are read, and after which delays it is tried again.
@@ -30,22 +30,22 @@ pub struct Sources {
 /// Nothing is ever guessed. What a source names has to be there, unless the sender says the same thing explicitly; when
 /// both say it, they have to agree.
 #[derive(Clone, Debug, Default)]
-pub struct Rule {
+pub struct IntakeRule {
     sources: Sources,
     retry_delays: Vec<Duration>,
     defer_for: Option<Duration>,
-    wanted: Wanted,
+    wanted: PointerTree,
 }
 
-impl PartialEq for Rule {
-    fn eq(&self, other: &Rule) -> bool {
+impl PartialEq for IntakeRule {
+    fn eq(&self, other: &IntakeRule) -> bool {
         self.sources == other.sources
             && self.retry_delays == other.retry_delays
             && self.defer_for == other.defer_for
     }
 }
 
-impl Eq for Rule {}
+impl Eq for IntakeRule {}
 
 /// Numbers of the answers that are looked for in a body.
 const MESSAGE_ID: usize = 0;
@@ -53,10 +53,10 @@ const KEY: usize = 1;
 const POSITION: usize = 2;
 const PREDECESSOR: usize = 3;
 
-impl Rule {
+impl IntakeRule {
     /// A rule; `retry_delays` are exact, the last one repeats, none leaves the delay to the queue's backoff.
-    pub fn new(sources: Sources, retry_delays: Vec<Duration>) -> Rule {
-        let mut wanted = Wanted::default();
+    pub fn new(sources: Sources, retry_delays: Vec<Duration>) -> IntakeRule {
+        let mut wanted = PointerTree::default();
         let each = [
             (&sources.message_id, MESSAGE_ID),
             (&sources.key, KEY),
@@ -64,16 +64,16 @@ impl Rule {
             (&sources.predecessor, PREDECESSOR),
         ];
         for (source, answer) in each {
-            if let Some(Source::Pointer(pointer)) = source {
+            if let Some(FieldSource::Pointer(pointer)) = source {
                 wanted.add(pointer, answer);
             }
         }
-        Rule { sources, retry_delays, defer_for: None, wanted }
+        IntakeRule { sources, retry_delays, defer_for: None, wanted }
     }
 
     /// Says after how long a message comes back by itself that was deferred without saying until when.
     #[must_use]
-    pub fn defer_for(mut self, defer_for: Option<Duration>) -> Rule {
+    pub fn defer_for(mut self, defer_for: Option<Duration>) -> IntakeRule {
         self.defer_for = defer_for;
         self
     }
@@ -107,12 +107,12 @@ impl Rule {
     /// source.
     pub fn place(&self, mut message: Message) -> Result<Message, Misuse> {
         let body = message.body.clone();
-        let mut found = [Found::Nothing; 4];
+        let mut found = [PointerValue::Nothing; 4];
         let mut trouble = None;
         if !self.wanted.is_empty() {
             trouble = self.wanted.find(&body, &mut found).err();
         }
-        let look = Look { found, trouble };
+        let look = BodyLook { found, trouble };
         // The message ID first: it is a header, of which the others may be read.
         if let Some(source) = &self.sources.message_id {
             let value = look.value("message ID", source, MESSAGE_ID, &message);
@@ -141,7 +141,7 @@ impl Rule {
 /// Takes what was read, or checks that it is what the sender says.
 fn agree<T: PartialEq + std::fmt::Display>(
     field: &'static str,
-    source: &Source,
+    source: &FieldSource,
     stated: &mut Option<T>,
     read: Option<T>,
 ) -> Result<(), Misuse> {
@@ -158,7 +158,7 @@ fn agree<T: PartialEq + std::fmt::Display>(
 }
 
 fn agree_on_predecessor(
-    source: &Source,
+    source: &FieldSource,
     stated: &mut Option<Option<String>>,
     read: Option<Option<String>>,
 ) -> Result<(), Misuse> {
@@ -171,47 +171,47 @@ fn agree_on_predecessor(
 }
 
 /// What was found in a body.
-struct Look<'body> {
-    found: [Found<'body>; 4],
+struct BodyLook<'body> {
+    found: [PointerValue<'body>; 4],
     /// Why the body could not be read.
     trouble: Option<serde_json::Error>,
 }
 
-impl Look<'_> {
+impl BodyLook<'_> {
     /// What a source says, in one of the kinds a value can have.
     fn value<'look>(
         &'look self,
         field: &'static str,
-        source: &'look Source,
+        source: &'look FieldSource,
         answer: usize,
         message: &'look Message,
-    ) -> Value<'look> {
+    ) -> SourceValue<'look> {
         let content = match source {
-            Source::Pointer(_) => match (&self.trouble, self.found[answer]) {
-                (Some(error), _) => Content::NotJson(error),
-                (None, Found::Nothing) => Content::Missing,
-                (None, Found::Value(value)) => Content::of_json(value.get()),
-                (None, Found::Twice) => Content::Wrong("is there twice"),
+            FieldSource::Pointer(_) => match (&self.trouble, self.found[answer]) {
+                (Some(error), _) => BodyContent::NotJson(error),
+                (None, PointerValue::Nothing) => BodyContent::Missing,
+                (None, PointerValue::Value(value)) => BodyContent::of_json(value.get()),
+                (None, PointerValue::Twice) => BodyContent::Wrong("is there twice"),
             },
-            Source::Header(header) => header.of(message).map_or(Content::Missing, text),
-            Source::Property(name) => match message.headers.properties.get(name) {
-                None => Content::Missing,
+            FieldSource::Header(header) => header.of(message).map_or(BodyContent::Missing, text),
+            FieldSource::Property(name) => match message.headers.properties.get(name) {
+                None => BodyContent::Missing,
                 Some(PropertyValue::Text(value)) => text(value),
-                Some(PropertyValue::Integer(value)) => Content::Number(value.to_string().into()),
-                Some(PropertyValue::Float(_)) => Content::Wrong("is a floating-point number"),
-                Some(PropertyValue::Boolean(_)) => Content::Wrong("is a boolean"),
-                Some(PropertyValue::Binary(_)) => Content::Wrong("is binary"),
+                Some(PropertyValue::Integer(value)) => BodyContent::Number(value.to_string().into()),
+                Some(PropertyValue::Float(_)) => BodyContent::Wrong("is a floating-point number"),
+                Some(PropertyValue::Boolean(_)) => BodyContent::Wrong("is a boolean"),
+                Some(PropertyValue::Binary(_)) => BodyContent::Wrong("is binary"),
             },
         };
-        Value { field, source, content }
+        SourceValue { field, source, content }
     }
 }
 
-fn text(text: &str) -> Content<'_> {
-    Content::Text(text.into())
+fn text(text: &str) -> BodyContent<'_> {
+    BodyContent::Text(text.into())
 }
 
-enum Content<'look> {
+enum BodyContent<'look> {
     Missing,
     NotJson(&'look serde_json::Error),
     Null,
@@ -220,43 +220,43 @@ enum Content<'look> {
     Wrong(&'static str),
 }
 
-impl Content<'_> {
-    fn of_json(json: &str) -> Content<'_> {
+impl BodyContent<'_> {
+    fn of_json(json: &str) -> BodyContent<'_> {
         let quoted = json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         match (quoted, json.bytes().next()) {
             (Some(plain), _) if !plain.contains('\\') => text(plain),
             (Some(_), _) => match serde_json::from_str(json) {
-                Ok(unescaped) => Content::Text(Cow::Owned(unescaped)),
-                Err(_) => Content::Wrong("is text with a broken escape"),
+                Ok(unescaped) => BodyContent::Text(Cow::Owned(unescaped)),
+                Err(_) => BodyContent::Wrong("is text with a broken escape"),
             },
-            (None, Some(b'n')) => Content::Null,
-            (None, Some(b't' | b'f')) => Content::Wrong("is a boolean"),
-            (None, Some(b'{')) => Content::Wrong("is an object"),
-            (None, Some(b'[')) => Content::Wrong("is an array"),
-            (None, _) => Content::Number(json.into()),
+            (None, Some(b'n')) => BodyContent::Null,
+            (None, Some(b't' | b'f')) => BodyContent::Wrong("is a boolean"),
+            (None, Some(b'{')) => BodyContent::Wrong("is an object"),
+            (None, Some(b'[')) => BodyContent::Wrong("is an array"),
+            (None, _) => BodyContent::Number(json.into()),
         }
     }
 }
 
 /// What a source says of a field.
-struct Value<'look> {
+struct SourceValue<'look> {
     field: &'static str,
-    source: &'look Source,
-    content: Content<'look>,
+    source: &'look FieldSource,
+    content: BodyContent<'look>,
 }
 
-impl<'look> Value<'look> {
+impl<'look> SourceValue<'look> {
     /// An ID: text, or a number as it is written. Nothing when it is missing and the sender says it.
     fn id(self, is_given: bool) -> Result<Option<Cow<'look, str>>, Misuse> {
         match self.content {
-            Content::Text(ref text) if text.is_empty() => Err(self.wrong("is empty text")),
-            Content::Text(text) | Content::Number(text) => Ok(Some(text)),
+            BodyContent::Text(ref text) if text.is_empty() => Err(self.wrong("is empty text")),
+            BodyContent::Text(text) | BodyContent::Number(text) => Ok(Some(text)),
             _ => self.unless_given(is_given),
         }
     }
 
     fn position(self, is_given: bool) -> Result<Option<u64>, Misuse> {
-        let (Content::Text(text) | Content::Number(text)) = &self.content else {
+        let (BodyContent::Text(text) | BodyContent::Number(text)) = &self.content else {
             return self.unless_given(is_given);
         };
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -272,8 +272,8 @@ impl<'look> Value<'look> {
     /// The predecessor's ID, or that there is none.
     fn predecessor(self, is_given: bool) -> Result<Option<Option<String>>, Misuse> {
         match self.content {
-            Content::Null => Ok(Some(None)),
-            Content::Text(text) | Content::Number(text) => {
+            BodyContent::Null => Ok(Some(None)),
+            BodyContent::Text(text) | BodyContent::Number(text) => {
                 Ok(Some(Some(text.into_owned()).filter(|id| !id.is_empty())))
             }
             _ => self.unless_given(is_given),
@@ -283,14 +283,14 @@ impl<'look> Value<'look> {
     /// Nothing to read is no mistake when the sender says it.
     fn unless_given<T>(&self, is_given: bool) -> Result<Option<T>, Misuse> {
         match &self.content {
-            Content::Missing | Content::Null | Content::NotJson(_) if is_given => Ok(None),
-            Content::Missing => Err(self.wrong("is missing")),
-            Content::Null => Err(self.wrong("is null")),
-            Content::NotJson(error) => {
+            BodyContent::Missing | BodyContent::Null | BodyContent::NotJson(_) if is_given => Ok(None),
+            BodyContent::Missing => Err(self.wrong("is missing")),
+            BodyContent::Null => Err(self.wrong("is null")),
+            BodyContent::NotJson(error) => {
                 Err(self.wrong(&format!("cannot be read: the body is not JSON ({error})")))
             }
-            Content::Wrong(problem) => Err(self.wrong(problem)),
-            Content::Text(_) | Content::Number(_) => Err(self.wrong("is of the wrong kind")),
+            BodyContent::Wrong(problem) => Err(self.wrong(problem)),
+            BodyContent::Text(_) | BodyContent::Number(_) => Err(self.wrong("is of the wrong kind")),
         }
     }
 

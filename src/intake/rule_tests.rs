@@ -5,34 +5,34 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use crate::error::Misuse;
-use crate::intake::rule::Rule;
+use crate::intake::rule::IntakeRule;
 use crate::intake::rule::Sources;
+use crate::intake::source::FieldSource;
 use crate::intake::source::HeaderName;
 use crate::intake::source::Pointer;
-use crate::intake::source::Source;
 use crate::message::Message;
 
-fn pointer(text: &str) -> Option<Source> {
-    Some(Source::Pointer(Pointer::new(text).unwrap()))
+fn pointer(text: &str) -> Option<FieldSource> {
+    Some(FieldSource::Pointer(Pointer::new(text).unwrap()))
 }
 
-fn orders() -> Rule {
+fn orders() -> IntakeRule {
     let sources = Sources { key: pointer("/order_id"), position: pointer("/version"), ..Sources::default() };
-    Rule::new(sources, Vec::new())
+    IntakeRule::new(sources, Vec::new())
 }
 
-fn chain() -> Rule {
+fn chain() -> IntakeRule {
     let sources = Sources {
         key: pointer("/doc"),
         predecessor: pointer("/previous"),
         message_id: pointer("/id"),
         ..Sources::default()
     };
-    Rule::new(sources, Vec::new())
+    IntakeRule::new(sources, Vec::new())
 }
 
 /// Workflow and position of a body, or what is wrong.
-fn placed(rule: &Rule, body: &'static str) -> Result<(String, u64), String> {
+fn placed(rule: &IntakeRule, body: &'static str) -> Result<(String, u64), String> {
     let placed = rule.place(Message::new(body));
     placed
         .map(|message| (message.workflow_id.unwrap_or_default(), message.position.unwrap_or_default()))
@@ -141,12 +141,12 @@ fn a_predecessor_may_be_null_or_empty_for_the_first() {
 #[test]
 fn headers_and_properties_are_sources_too() {
     let sources = Sources {
-        key: Some(Source::Header(HeaderName::MessageId)),
-        position: Some(Source::Property("nr".to_owned())),
+        key: Some(FieldSource::Header(HeaderName::MessageId)),
+        position: Some(FieldSource::Property("nr".to_owned())),
         message_id: pointer("/id"),
         ..Sources::default()
     };
-    let rule = Rule::new(sources, Vec::new());
+    let rule = IntakeRule::new(sources, Vec::new());
     let message = || Message::new(r#"{"id":"m-1"}"#);
     let placed = rule.place(message().property("nr", 7_i64)).unwrap();
     assert_eq!((placed.workflow_id.as_deref(), placed.position), (Some("m-1"), Some(7)));
@@ -162,19 +162,19 @@ fn headers_and_properties_are_sources_too() {
 
 #[test]
 fn without_a_pointer_the_body_is_not_read() {
-    let sources = Sources { key: Some(Source::Header(HeaderName::Subject)), ..Sources::default() };
-    let placed = Rule::new(sources, Vec::new()).place(Message::new(vec![0xff, 0xfe]).subject("s"));
+    let sources = Sources { key: Some(FieldSource::Header(HeaderName::Subject)), ..Sources::default() };
+    let placed = IntakeRule::new(sources, Vec::new()).place(Message::new(vec![0xff, 0xfe]).subject("s"));
     assert_eq!(placed.unwrap().workflow_id.as_deref(), Some("s"));
-    assert!(Rule::default().place(Message::new(vec![0xff])).is_ok());
+    assert!(IntakeRule::default().place(Message::new(vec![0xff])).is_ok());
 }
 
 #[test]
 fn exact_delays_follow_each_other_and_the_last_repeats() {
     let delays = [1, 10, 60].map(Duration::from_secs);
-    let rule = Rule::new(Sources::default(), delays.to_vec());
+    let rule = IntakeRule::new(Sources::default(), delays.to_vec());
     let found = [0, 1, 2, 3, 4, u32::MAX].map(|count| rule.retry_delay(count).unwrap().as_secs());
     assert_eq!(found, [1, 1, 10, 60, 60, 60]);
-    assert_eq!(Rule::default().retry_delay(1), None);
+    assert_eq!(IntakeRule::default().retry_delay(1), None);
 }
 
 /// JSON values that nest a little and often have the members that are looked for.
@@ -203,7 +203,7 @@ proptest! {
             tokens.iter().map(|token| token.replace('~', "~0").replace('/', "~1")).collect();
         let path = format!("/{}", path.join("/"));
         let sources = Sources { key: pointer(&path), predecessor: pointer(&path), ..Sources::default() };
-        let placed = Rule::new(sources, Vec::new()).place(Message::new(body.to_string()));
+        let placed = IntakeRule::new(sources, Vec::new()).place(Message::new(body.to_string()));
         match body.pointer(&path) {
             Some(serde_json::Value::String(text)) if !text.is_empty() => {
                 let placed = placed.unwrap();

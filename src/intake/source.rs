@@ -7,7 +7,7 @@ use crate::message::Message;
 
 /// Where in a message something is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum FieldSource {
     /// A value inside the body, which is JSON.
     Pointer(Pointer),
     /// A standard header.
@@ -16,12 +16,12 @@ pub enum Source {
     Property(String),
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for FieldSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Pointer(pointer) => pointer.fmt(f),
-            Source::Header(header) => write!(f, "the header {}", header.as_str()),
-            Source::Property(name) => write!(f, "the property {name}"),
+            FieldSource::Pointer(pointer) => pointer.fmt(f),
+            FieldSource::Header(header) => write!(f, "the header {}", header.as_str()),
+            FieldSource::Property(name) => write!(f, "the property {name}"),
         }
     }
 }

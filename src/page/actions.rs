@@ -13,26 +13,26 @@ use crate::api::PurgeResponse;
 use crate::api::RedriveManyResponse;
 use crate::api::RedriveResponse;
 use crate::api::plural::counted;
-use crate::page::api::Refused;
-use crate::page::fields::Fields;
+use crate::page::answer::PageResult;
+use crate::page::api::ApiRefusal;
+use crate::page::fields::FormFields;
 use crate::page::labels::sentence;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
-use crate::page::plan::Act;
-use crate::page::plan::Plan;
+use crate::page::plan::ActionPlan;
+use crate::page::plan::PageAction;
 use crate::page::response::go_to;
 use crate::page::response::with_notice;
 use crate::page::review;
 use crate::page::review::refusals;
 use crate::page::review::target;
-use crate::page::seen::Seen;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// What was done.
 #[derive(Default)]
-struct Done {
+struct ActionResult {
     /// What was done, in a sentence; empty for a slice of a bulk action.
     effect: String,
     done: u64,
@@ -41,15 +41,15 @@ struct Done {
     after: Option<String>,
 }
 
-impl Done {
-    fn of(effect: impl Into<String>) -> Done {
-        Done { effect: effect.into(), done: 1, ..Done::default() }
+impl ActionResult {
+    fn of(effect: impl Into<String>) -> ActionResult {
+        ActionResult { effect: effect.into(), done: 1, ..ActionResult::default() }
     }
 }
 
 /// Carries out a plan.
-pub(crate) async fn carry_out(visitor: Visit, form: Fields) -> Seen {
-    let Some(plan) = Plan::read(&form) else {
+pub(crate) async fn carry_out(visitor: Visit, form: FormFields) -> PageResult {
+    let Some(plan) = ActionPlan::read(&form) else {
         return Err(Box::new(Problem::new("misuse", "nothing that can be done is meant")));
     };
     let reason = form.one("reason").map(str::trim).filter(|reason| !reason.is_empty());
@@ -66,76 +66,93 @@ pub(crate) async fn carry_out(visitor: Visit, form: Fields) -> Seen {
         false => format!("{}, {}: {}", plan.act.name(), target(&plan), done.effect),
     };
     let place = match plan.act {
-        Act::Purge if plan.one("id").is_some() => "./",
+        PageAction::Purge if plan.one("id").is_some() => "./",
         _ => plan.back(),
     };
     Ok(with_notice(go_to(place), &visitor.cookies, &notice).into())
 }
 
-async fn perform(visitor: &Visitor, plan: &Plan, reason: Option<&str>) -> Result<Done, Refused> {
+async fn perform(
+    visitor: &Visitor,
+    plan: &ActionPlan,
+    reason: Option<&str>,
+) -> Result<ActionResult, ApiRefusal> {
     let api = &visitor.api;
     match plan.act {
         act if act.is_of_workflows() => match plan.is_bulk() {
             true => {
-                let route = Route::queue(plan.queue()).word("operate");
+                let route = RequestPath::queue(plan.queue()).word("operate");
                 let outcome: BulkResponse = api.post(&route, &review::bulk(plan, reason, false)).await?;
                 let refused = outcome.refused.into_iter().map(|row| (row.workflow_id, row.error.detail));
-                Ok(Done {
+                Ok(ActionResult {
                     done: outcome.done,
                     refused: refused.collect(),
                     after: outcome.after,
-                    ..Done::default()
+                    ..ActionResult::default()
                 })
             }
             false => one_by_one(visitor, plan, reason).await,
         },
-        Act::Redrive | Act::Edit => {
+        PageAction::Redrive | PageAction::Edit => {
             let request = review::redrive(plan, reason, false);
             let outcome: RedriveResponse = api.post(&review::dead_letter_route(plan), &request).await?;
-            Ok(Done::of(review::redriven(&outcome)))
+            Ok(ActionResult::of(review::redriven(&outcome)))
         }
-        Act::RedriveMany => {
+        PageAction::RedriveMany => {
             let request = review::redrive_many(plan, reason, false);
             let outcome: RedriveManyResponse = api.post(&review::dead_letters_route(plan), &request).await?;
             let name = |number: u64| format!("message {number}");
             let refused =
                 outcome.refused.into_iter().map(|row| (name(row.sequence_number), row.error.detail));
             let done = outcome.in_place + outcome.as_new;
-            Ok(Done { done, refused: refused.collect(), after: outcome.after, ..Done::default() })
+            Ok(ActionResult {
+                done,
+                refused: refused.collect(),
+                after: outcome.after,
+                ..ActionResult::default()
+            })
         }
-        Act::PurgeDeadLetters | Act::PurgeQueue => {
+        PageAction::PurgeDeadLetters | PageAction::PurgeQueue => {
             let request = serde_json::json!({ "reason": reason });
             let outcome: PurgeResponse = api.post(&review::purge_route(plan), &request).await?;
-            Ok(Done::of(format!("{} removed", counted(outcome.purged, "message"))))
+            Ok(ActionResult::of(format!("{} removed", counted(outcome.purged, "message"))))
         }
-        Act::RunNow => {
+        PageAction::RunNow => {
             let request = serde_json::json!({ "reason": reason });
             let outcome: Value = api.post(&review::run_route(plan), &request).await?;
-            Ok(Done::of(outcome["effect"].as_str().unwrap_or_default()))
+            Ok(ActionResult::of(outcome["effect"].as_str().unwrap_or_default()))
         }
         act => without_body(visitor, plan, act).await,
     }
 }
 
 /// What the API takes without a body, and answers with nothing.
-async fn without_body(visitor: &Visitor, plan: &Plan, act: Act) -> Result<Done, Refused> {
-    let (api, queue) = (&visitor.api, Route::queue(plan.queue()));
+async fn without_body(
+    visitor: &Visitor,
+    plan: &ActionPlan,
+    act: PageAction,
+) -> Result<ActionResult, ApiRefusal> {
+    let (api, queue) = (&visitor.api, RequestPath::queue(plan.queue()));
     let message = || queue.clone().word("messages").data(plan.number("number").unwrap_or_default());
     let (method, route, effect) = match act {
-        Act::Cancel => (Method::DELETE, message(), "cancelled"),
-        Act::CancelAndVoid => {
+        PageAction::Cancel => (Method::DELETE, message(), "cancelled"),
+        PageAction::CancelAndVoid => {
             (Method::DELETE, message().query("void", Some(true)), "cancelled, its place is void")
         }
-        Act::Pause => (Method::POST, queue.clone().word("pause"), "paused"),
-        Act::Unpause => (Method::POST, queue.clone().word("resume"), "the handlers go on"),
-        _ => (Method::POST, Route::new("/v1/definitions/reload"), "in use as they are now"),
+        PageAction::Pause => (Method::POST, queue.clone().word("pause"), "paused"),
+        PageAction::Unpause => (Method::POST, queue.clone().word("resume"), "the handlers go on"),
+        _ => (Method::POST, RequestPath::new("/v1/definitions/reload"), "in use as they are now"),
     };
     api.send(method, &route).await?;
-    Ok(Done::of(effect))
+    Ok(ActionResult::of(effect))
 }
 
-async fn one_by_one(visitor: &Visitor, plan: &Plan, reason: Option<&str>) -> Result<Done, Refused> {
-    let mut done = Done::default();
+async fn one_by_one(
+    visitor: &Visitor,
+    plan: &ActionPlan,
+    reason: Option<&str>,
+) -> Result<ActionResult, ApiRefusal> {
+    let mut done = ActionResult::default();
     let request = review::operation(plan, reason, false);
     let workflows = review::workflows(plan);
     for (queue, id) in &workflows {
@@ -161,9 +178,9 @@ async fn one_by_one(visitor: &Visitor, plan: &Plan, reason: Option<&str>) -> Res
 /// How far it has come, and how it goes on: by itself with the script, by a button without it.
 fn progress(
     visitor: &Visitor,
-    plan: &Plan,
+    plan: &ActionPlan,
     reason: Option<&str>,
-    done: &Done,
+    done: &ActionResult,
     (so_far, refused_so_far): (u64, u64),
 ) -> Markup {
     let is_over = done.after.is_none();

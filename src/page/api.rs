@@ -21,10 +21,10 @@ use tower::ServiceExt;
 use crate::api::Problem;
 use crate::inbound::connection::FromFileSystem;
 use crate::limits;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// What was not answered as asked.
-pub(crate) type Refused = Box<Problem>;
+pub(crate) type ApiRefusal = Box<Problem>;
 
 /// The API, asked on behalf of somebody.
 #[derive(Clone)]
@@ -59,7 +59,7 @@ impl Api {
     }
 
     /// What a route answers, as it comes.
-    pub(crate) async fn open(&self, method: Method, route: &Route, body: Option<Vec<u8>>) -> Response {
+    pub(crate) async fn open(&self, method: Method, route: &RequestPath, body: Option<Vec<u8>>) -> Response {
         let mut request = Request::new(Body::empty());
         *request.method_mut() = method;
         match route.as_str().parse() {
@@ -81,27 +81,27 @@ impl Api {
     }
 
     /// The bytes a route answers with.
-    pub(crate) async fn bytes(&self, route: &Route) -> Result<Bytes, Refused> {
+    pub(crate) async fn bytes(&self, route: &RequestPath) -> Result<Bytes, ApiRefusal> {
         read(self.open(Method::GET, route, None).await).await
     }
 
     /// Looks at something.
-    pub(crate) async fn get<T: DeserializeOwned>(&self, route: &Route) -> Result<T, Refused> {
+    pub(crate) async fn get<T: DeserializeOwned>(&self, route: &RequestPath) -> Result<T, ApiRefusal> {
         parsed(&self.bytes(route).await?)
     }
 
     /// Asks for something to be done.
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
-        route: &Route,
+        route: &RequestPath,
         request: &impl Serialize,
-    ) -> Result<T, Refused> {
+    ) -> Result<T, ApiRefusal> {
         let body = serde_json::to_vec(request).map_err(|error| fault(&error))?;
         parsed(&read(self.open(Method::POST, route, Some(body)).await).await?)
     }
 
     /// Asks for something to be done of which nothing is said.
-    pub(crate) async fn send(&self, method: Method, route: &Route) -> Result<(), Refused> {
+    pub(crate) async fn send(&self, method: Method, route: &RequestPath) -> Result<(), ApiRefusal> {
         read(self.open(method, route, None).await).await.map(drop)
     }
 }
@@ -115,7 +115,7 @@ fn is_followed_link(parts: &Parts) -> bool {
         && !parts.headers.contains_key(header::ORIGIN)
 }
 
-async fn read(response: Response) -> Result<Bytes, Refused> {
+async fn read(response: Response) -> Result<Bytes, ApiRefusal> {
     let (parts, body) = response.into_parts();
     let bytes = to_bytes(body, limits::REMOTE_ANSWER_BYTES_MAX).await.map_err(|error| fault(&error))?;
     if parts.status.is_success() {
@@ -125,11 +125,11 @@ async fn read(response: Response) -> Result<Bytes, Refused> {
     Err(Box::new(serde_json::from_slice(&bytes).unwrap_or_else(|_| unreadable())))
 }
 
-fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refused> {
+fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiRefusal> {
     serde_json::from_slice(bytes).map_err(|error| fault(&error))
 }
 
-fn fault(error: &dyn std::error::Error) -> Refused {
+fn fault(error: &dyn std::error::Error) -> ApiRefusal {
     Box::new(Problem::new("fault", format!("the page asked the API and did not understand it: {error}")))
 }
 

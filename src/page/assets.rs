@@ -17,14 +17,14 @@ const SCRIPT: &str = include_str!("assets/page.js");
 const ICON: &str = include_str!("assets/icon.svg");
 
 /// The names of the parts, each with a hash of what is in it.
-pub(crate) struct Names {
+pub(crate) struct AssetNames {
     pub(crate) style: String,
     pub(crate) script: String,
     pub(crate) icon: String,
 }
 
 /// The names of the parts.
-pub(crate) static NAMES: LazyLock<Names> = LazyLock::new(|| Names {
+pub(crate) static NAMES: LazyLock<AssetNames> = LazyLock::new(|| AssetNames {
     style: format!("page-{}.css", tag(STYLE)),
     script: format!("page-{}.js", tag(SCRIPT)),
     icon: format!("icon-{}.svg", tag(ICON)),

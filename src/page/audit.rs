@@ -4,25 +4,27 @@ use maud::html;
 
 use crate::api::AuditPage;
 use crate::limits;
-use crate::page::fields::Fields;
+use crate::page::answer::PageResult;
+use crate::page::fields::FormFields;
 use crate::page::labels;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
 use crate::page::layout::more;
 use crate::page::layout::scrolling_table;
-use crate::page::seen::Seen;
 use crate::page::text::brief;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// The screen.
-pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
-    let route = Route::new("/v1/audit").query("newest", Some(true)).query("after", fields.one("after"));
+pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
+    let route = RequestPath::new("/v1/audit").query("newest", Some(true)).query("after", fields.one("after"));
     let page: AuditPage = visitor.api.get(&route.query("limit", Some(limits::SCREEN_ROWS))).await?;
-    let next =
-        page.after.as_ref().map(|after| Route::new("audit").query("after", Some(after)).as_str().to_owned());
+    let next = page
+        .after
+        .as_ref()
+        .map(|after| RequestPath::new("audit").query("after", Some(after)).as_str().to_owned());
     let content = html! {
         (heading(html! { "Audit" }, html! { "newest first" }))
         @if page.actions.is_empty() { div.empty { p.big { "Nobody has done anything yet." } } }

@@ -8,39 +8,39 @@ use crate::api::QueuePage;
 use crate::api::views::BlockedCause;
 use crate::api::views::BlockedView;
 use crate::limits;
-use crate::page::api::Refused;
-use crate::page::fields::Fields;
+use crate::page::answer::PageResult;
+use crate::page::api::ApiRefusal;
+use crate::page::fields::FormFields;
 use crate::page::labels;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
 use crate::page::layout::more;
-use crate::page::plan::Act;
-use crate::page::plan::Plan;
-use crate::page::seen::Seen;
+use crate::page::plan::ActionPlan;
+use crate::page::plan::PageAction;
 use crate::page::text::brief;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// What is asked for: it stands in the URL, so that it can be sent to somebody.
-struct Filter {
+struct BlockedFilter {
     queue: Option<String>,
     cause: Option<String>,
     text: Option<String>,
     after: Option<String>,
 }
 
-impl Filter {
-    fn read(fields: &Fields) -> Filter {
+impl BlockedFilter {
+    fn read(fields: &FormFields) -> BlockedFilter {
         let text = |name| fields.text(name);
-        Filter { queue: text("queue"), cause: text("cause"), text: text("text"), after: text("after") }
+        BlockedFilter { queue: text("queue"), cause: text("cause"), text: text("text"), after: text("after") }
     }
 
     /// The place of this screen, with another page or another cause.
     fn place(&self, cause: Option<&str>, after: Option<&str>) -> String {
-        let route = Route::new("blocked").query("queue", self.queue.as_deref()).query("cause", cause);
+        let route = RequestPath::new("blocked").query("queue", self.queue.as_deref()).query("cause", cause);
         route.query("text", self.text.as_deref()).query("after", after).as_str().to_owned()
     }
 
@@ -63,10 +63,11 @@ const CAUSES: [BlockedCause; 5] = [
 ];
 
 /// The screen.
-pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
-    let filter = Filter::read(&fields);
+pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
+    let filter = BlockedFilter::read(&fields);
     let found = find(&visitor, &filter).await?;
-    let queues: QueuePage = visitor.api.get(&Route::new("/v1/queues").query("limit", Some(200))).await?;
+    let queues: QueuePage =
+        visitor.api.get(&RequestPath::new("/v1/queues").query("limit", Some(200))).await?;
     let mut manages = Vec::new();
     for row in &found.blocked {
         if !manages.iter().any(|(queue, _)| *queue == row.queue) {
@@ -86,10 +87,10 @@ pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
 }
 
 /// The rows of a screen: where few of many workflows are stuck, a page of the API may be empty with more behind it.
-async fn find(visitor: &Visitor, filter: &Filter) -> Result<BlockedPage, Refused> {
+async fn find(visitor: &Visitor, filter: &BlockedFilter) -> Result<BlockedPage, ApiRefusal> {
     let mut page = BlockedPage { blocked: Vec::new(), after: filter.after.clone() };
     for _ in 0..limits::SCREEN_LOOKS {
-        let route = Route::new("/v1/blocked").query("queue", filter.queue.as_deref());
+        let route = RequestPath::new("/v1/blocked").query("queue", filter.queue.as_deref());
         let route = route.query("cause", filter.cause.as_deref()).query("reason", filter.text.as_deref());
         let left = limits::SCREEN_ROWS - page.blocked.len();
         let route = route.query("after", page.after.as_deref()).query("limit", Some(left));
@@ -103,7 +104,7 @@ async fn find(visitor: &Visitor, filter: &Filter) -> Result<BlockedPage, Refused
     Ok(page)
 }
 
-fn how_many(visitor: &Visitor, filter: &Filter, found: &BlockedPage) -> Markup {
+fn how_many(visitor: &Visitor, filter: &BlockedFilter, found: &BlockedPage) -> Markup {
     let (shown, all) = (found.blocked.len() as u64, visitor.blocked());
     let is_all = filter.after.is_none() && found.after.is_none();
     html! {
@@ -112,7 +113,7 @@ fn how_many(visitor: &Visitor, filter: &Filter, found: &BlockedPage) -> Markup {
     }
 }
 
-fn filters(filter: &Filter, queues: &[&str]) -> Markup {
+fn filters(filter: &BlockedFilter, queues: &[&str]) -> Markup {
     html! {
         nav.tabs aria-label="Cause" {
             a href=(filter.place(None, None)) aria-current=[filter.cause.is_none().then_some("true")] { "All" }
@@ -139,7 +140,7 @@ fn filters(filter: &Filter, queues: &[&str]) -> Markup {
     }
 }
 
-fn nothing(filter: &Filter, is_more: bool) -> Markup {
+fn nothing(filter: &BlockedFilter, is_more: bool) -> Markup {
     html! {
         div.empty {
             @if is_more { p { "Nothing among the workflows looked at so far; there are more." } }
@@ -151,7 +152,12 @@ fn nothing(filter: &Filter, is_more: bool) -> Markup {
     }
 }
 
-fn rows(visitor: &Visitor, filter: &Filter, rows: &[BlockedView], may: &dyn Fn(&str) -> bool) -> Markup {
+fn rows(
+    visitor: &Visitor,
+    filter: &BlockedFilter,
+    rows: &[BlockedView],
+    may: &dyn Fn(&str) -> bool,
+) -> Markup {
     let is_manager = rows.iter().any(|row| may(&row.queue));
     html! {
         form #selection method="post" action="review" {
@@ -166,8 +172,15 @@ fn rows(visitor: &Visitor, filter: &Filter, rows: &[BlockedView], may: &dyn Fn(&
 }
 
 /// What can be done to the selected rows, and to all that the filter finds.
-fn selection_bar(filter: &Filter, may: &dyn Fn(&str) -> bool) -> Markup {
-    let acts = [Act::Retry, Act::Resume, Act::Skip, Act::SkipGap, Act::Hold, Act::ReleaseLock];
+fn selection_bar(filter: &BlockedFilter, may: &dyn Fn(&str) -> bool) -> Markup {
+    let acts = [
+        PageAction::Retry,
+        PageAction::Resume,
+        PageAction::Skip,
+        PageAction::SkipGap,
+        PageAction::Hold,
+        PageAction::ReleaseLock,
+    ];
     html! {
         div.bulk role="group" aria-label="Actions" {
             label.check { input type="checkbox" data-all="pick"; " All on this page" }
@@ -186,15 +199,15 @@ fn selection_bar(filter: &Filter, may: &dyn Fn(&str) -> bool) -> Markup {
 }
 
 /// Whether an act helps against a cause.
-fn is_of_cause(act: Act, cause: Option<&str>) -> bool {
+fn is_of_cause(act: PageAction, cause: Option<&str>) -> bool {
     match cause {
-        None => act != Act::ReleaseLock,
+        None => act != PageAction::ReleaseLock,
         Some(cause) => act.causes().iter().any(|known| known.as_str() == cause),
     }
 }
 
-fn whole(act: Act, queue: &str, filter: &Filter) -> Plan {
-    let mut plan = Plan::new(act).with("queue", queue);
+fn whole(act: PageAction, queue: &str, filter: &BlockedFilter) -> ActionPlan {
+    let mut plan = ActionPlan::new(act).with("queue", queue);
     for (name, value) in [("cause", &filter.cause), ("text", &filter.text)] {
         if let Some(value) = value {
             plan = plan.with(name, value);
@@ -203,7 +216,7 @@ fn whole(act: Act, queue: &str, filter: &Filter) -> Plan {
     plan.with("back", filter.place(filter.cause.as_deref(), None))
 }
 
-fn show(visitor: &Visitor, filter: &Filter, row: &BlockedView, may: bool) -> Markup {
+fn show(visitor: &Visitor, filter: &BlockedFilter, row: &BlockedView, may: bool) -> Markup {
     let (tone, ..) = labels::of_cause(row.cause);
     html! {
         li.row.(tone) id=(row_id(row)) {
@@ -244,10 +257,10 @@ fn show(visitor: &Visitor, filter: &Filter, row: &BlockedView, may: bool) -> Mar
 }
 
 /// An act on the workflow of a row; what is missing is known, so that nobody has to type it.
-fn single(act: Act, row: &BlockedView, id: &str) -> Plan {
-    let plan = Plan::new(act).with("queue", &row.queue).with("id", id);
+fn single(act: PageAction, row: &BlockedView, id: &str) -> ActionPlan {
+    let plan = ActionPlan::new(act).with("queue", &row.queue).with("id", id);
     match (act, row.first_missing, row.first_waiting) {
-        (Act::Void, Some(from), Some(waiting)) => plan.with("from", from).with("to", waiting - 1),
+        (PageAction::Void, Some(from), Some(waiting)) => plan.with("from", from).with("to", waiting - 1),
         _ => plan,
     }
 }
@@ -267,13 +280,15 @@ fn error(row: &BlockedView) -> Option<&str> {
 }
 
 /// What helps against a cause, the most likely first.
-pub(crate) fn helpful(cause: BlockedCause) -> &'static [Act] {
+pub(crate) fn helpful(cause: BlockedCause) -> &'static [PageAction] {
     match cause {
-        BlockedCause::Retry | BlockedCause::Deferred => &[Act::Retry, Act::Skip, Act::Hold],
-        BlockedCause::Held => &[Act::Resume, Act::Skip],
-        BlockedCause::Gap => &[Act::SkipGap, Act::Void, Act::Hold],
-        BlockedCause::Locked => &[Act::ReleaseLock, Act::Hold],
-        BlockedCause::TooLarge => &[Act::Skip],
-        _ => &[Act::Hold],
+        BlockedCause::Retry | BlockedCause::Deferred => {
+            &[PageAction::Retry, PageAction::Skip, PageAction::Hold]
+        }
+        BlockedCause::Held => &[PageAction::Resume, PageAction::Skip],
+        BlockedCause::Gap => &[PageAction::SkipGap, PageAction::Void, PageAction::Hold],
+        BlockedCause::Locked => &[PageAction::ReleaseLock, PageAction::Hold],
+        BlockedCause::TooLarge => &[PageAction::Skip],
+        _ => &[PageAction::Hold],
     }
 }

@@ -13,16 +13,16 @@ use crate::api::is_json;
 use crate::api::plural::counted;
 use crate::api::views::MessageEnvelope;
 use crate::limits;
-use crate::page::api::Refused;
-use crate::page::fields::Fields;
-use crate::page::redact::Left;
+use crate::page::answer::PageResult;
+use crate::page::api::ApiRefusal;
+use crate::page::fields::FormFields;
+use crate::page::redact::BodyPreview;
 use crate::page::redact::Redaction;
 use crate::page::response::protected;
-use crate::page::seen::Seen;
 use crate::page::text::cut;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// Bytes that are shown of a body that is no text, sixteen a line.
 const HEX_BYTES: usize = 4 * 1024;
@@ -31,7 +31,7 @@ const HEX_BYTES: usize = 4 * 1024;
 const INDENTS: usize = 40;
 
 /// The bytes of a message's body.
-pub(crate) fn bytes_of(message: &MessageEnvelope) -> Result<Vec<u8>, Refused> {
+pub(crate) fn bytes_of(message: &MessageEnvelope) -> Result<Vec<u8>, ApiRefusal> {
     let fields = BodyFields {
         body: message.body.clone(),
         body_text: message.body_text.clone(),
@@ -42,13 +42,13 @@ pub(crate) fn bytes_of(message: &MessageEnvelope) -> Result<Vec<u8>, Refused> {
 }
 
 /// A body as a file, whatever it is: a browser must not look into it.
-pub(crate) async fn download(visitor: Visit, fields: Fields) -> Seen {
+pub(crate) async fn download(visitor: Visit, fields: FormFields) -> PageResult {
     let (queue, number) =
         (fields.one("queue").unwrap_or_default(), fields.number("number").unwrap_or_default());
-    let route = Route::queue(queue).word("messages").data(number);
+    let route = RequestPath::queue(queue).word("messages").data(number);
     let message: MessageEnvelope = visitor.api.get(&route).await?;
     let bytes = bytes_of(&message)?;
-    if Redaction::of(&visitor, queue).await?.body(&bytes) != Left::All {
+    if Redaction::of(&visitor, queue).await?.body(&bytes) != BodyPreview::All {
         let detail =
             "the definition of the queue hides parts of its bodies on the page; the API hides nothing";
         return Err(Box::new(Problem::new("forbidden", detail)));

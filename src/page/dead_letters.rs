@@ -9,37 +9,38 @@ use crate::api::views::DeadLetterEntry;
 use crate::api::views::DeadLetterGroupView;
 use crate::api::views::DeadLetterGroupsView;
 use crate::limits;
-use crate::page::fields::Fields;
+use crate::page::answer::PageResult;
+use crate::page::fields::FormFields;
 use crate::page::labels;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
 use crate::page::layout::more;
-use crate::page::plan::Act;
-use crate::page::plan::Plan;
-use crate::page::seen::Seen;
+use crate::page::plan::ActionPlan;
+use crate::page::plan::PageAction;
 use crate::page::text::brief;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// The screen: the groups of every queue, or the letters of one group.
-pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
+pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     match (fields.one("queue"), fields.one("reason")) {
         (Some(queue), Some(reason)) => dead_letters(&visitor, queue, reason, fields.one("after")).await,
         (queue, _) => groups(&visitor, queue).await,
     }
 }
 
-async fn groups(visitor: &Visitor, only: Option<&str>) -> Seen {
-    let queues: QueuePage = visitor.api.get(&Route::new("/v1/queues").query("limit", Some(1_000))).await?;
+async fn groups(visitor: &Visitor, only: Option<&str>) -> PageResult {
+    let queues: QueuePage =
+        visitor.api.get(&RequestPath::new("/v1/queues").query("limit", Some(1_000))).await?;
     let has_some = |queue: &&crate::api::views::QueueEnvelope| {
         queue.counts.dead_lettered > 0 && only.is_none_or(|only| only == queue.name)
     };
     let mut shown = Vec::new();
     for queue in queues.queues.iter().filter(has_some).take(limits::SCREEN_ROWS) {
-        let route = Route::queue(&queue.name).word("dead_letters").word("groups");
+        let route = RequestPath::queue(&queue.name).word("dead_letters").word("groups");
         let groups: DeadLetterGroupsView = visitor.api.get(&route).await?;
         let may = visitor.may_manage(&queue.name).await;
         shown.push(of_queue(visitor, &queue.name, queue.counts.dead_lettered, &groups, may));
@@ -54,13 +55,13 @@ async fn groups(visitor: &Visitor, only: Option<&str>) -> Seen {
 }
 
 fn of_queue(visitor: &Visitor, queue: &str, all: u64, groups: &DeadLetterGroupsView, may: bool) -> Markup {
-    let plan = |act: Act| Plan::new(act).with("queue", queue).with("back", "dead-letters");
+    let plan = |act: PageAction| ActionPlan::new(act).with("queue", queue).with("back", "dead-letters");
     html! {
         section.queue {
             div.heading {
                 h2 { (visible(queue, false)) " " span.quiet { (all) } }
                 @if may { div.buttons {
-                    (plan(Act::RedriveMany).with("all", "true").button_named("Redrive all")) (plan(Act::PurgeDeadLetters).button()) } }
+                    (plan(PageAction::RedriveMany).with("all", "true").button_named("Redrive all")) (plan(PageAction::PurgeDeadLetters).button()) } }
             }
             @if groups.is_cut { p.quiet { "There are more than were looked at; the numbers are of the first." } }
             ul.rows aria-label={ "Groups of " (visible(queue, false)) } {
@@ -71,8 +72,11 @@ fn of_queue(visitor: &Visitor, queue: &str, all: u64, groups: &DeadLetterGroupsV
 }
 
 fn show_group(visitor: &Visitor, queue: &str, group: &DeadLetterGroupView, may: bool) -> Markup {
-    let place = Route::new("dead-letters").query("queue", Some(queue)).query("reason", Some(&group.reason));
-    let plan = Plan::new(Act::RedriveMany).with("queue", queue).with("dead_letter_reason", &group.reason);
+    let place =
+        RequestPath::new("dead-letters").query("queue", Some(queue)).query("reason", Some(&group.reason));
+    let plan = ActionPlan::new(PageAction::RedriveMany)
+        .with("queue", queue)
+        .with("dead_letter_reason", &group.reason);
     html! {
         li.row.bad {
             div.main {
@@ -90,16 +94,18 @@ fn show_group(visitor: &Visitor, queue: &str, group: &DeadLetterGroupView, may: 
     }
 }
 
-async fn dead_letters(visitor: &Visitor, queue: &str, reason: &str, after: Option<&str>) -> Seen {
-    let route = Route::queue(queue).word("dead_letters").query("reason", Some(reason)).query("after", after);
+async fn dead_letters(visitor: &Visitor, queue: &str, reason: &str, after: Option<&str>) -> PageResult {
+    let route =
+        RequestPath::queue(queue).word("dead_letters").query("reason", Some(reason)).query("after", after);
     let page: DeadLetterPage = visitor.api.get(&route.query("limit", Some(limits::SCREEN_ROWS))).await?;
     let may = visitor.may_manage(queue).await;
-    let here = Route::new("dead-letters").query("queue", Some(queue)).query("reason", Some(reason));
+    let here = RequestPath::new("dead-letters").query("queue", Some(queue)).query("reason", Some(reason));
     let next = page.after.as_ref().map(|after| here.clone().query("after", Some(after)).as_str().to_owned());
-    let plan = Plan::new(Act::RedriveMany).with("queue", queue).with("dead_letter_reason", reason);
+    let plan =
+        ActionPlan::new(PageAction::RedriveMany).with("queue", queue).with("dead_letter_reason", reason);
     let content = html! {
         nav.crumbs aria-label="Where this is" { a href="dead-letters" { "Dead letters" }
-            a href=(Route::new("dead-letters").query("queue", Some(queue)).as_str()) { (visible(queue, false)) } }
+            a href=(RequestPath::new("dead-letters").query("queue", Some(queue)).as_str()) { (visible(queue, false)) } }
         (heading(html! { (visible(reason, false)) }, html! {
             @if may { div.buttons { (plan.with("back", "dead-letters").button_named("Redrive all of them")) } } }))
         @if page.dead_letters.is_empty() { div.empty { p { "None any more." } } }
@@ -122,7 +128,7 @@ fn show(visitor: &Visitor, queue: &str, dead_letter: &DeadLetterEntry, here: &st
                 div { dt { "Since" } dd { (visitor.present.show(dead_letter.dead_letter.at)) } }
                 div { dt { "Tried" } dd { (dead_letter.delivery_count) } }
             }
-            @if may { div.buttons { (Plan::new(Act::Redrive).with("queue", queue).with("number", number).with("back", here).button()) } }
+            @if may { div.buttons { (ActionPlan::new(PageAction::Redrive).with("queue", queue).with("number", number).with("back", here).button()) } }
         }
     }
 }

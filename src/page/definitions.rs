@@ -3,24 +3,24 @@
 use maud::html;
 
 use crate::api::DefinitionPage;
-use crate::page::fields::Fields;
+use crate::page::answer::PageResult;
+use crate::page::fields::FormFields;
 use crate::page::labels;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
-use crate::page::plan::Act;
-use crate::page::plan::Plan;
-use crate::page::seen::Seen;
+use crate::page::plan::ActionPlan;
+use crate::page::plan::PageAction;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// The screen.
-pub(crate) async fn screen(visitor: Visit, _: Fields) -> Seen {
-    let page: DefinitionPage = visitor.api.get(&Route::new("/v1/definitions")).await?;
+pub(crate) async fn screen(visitor: Visit, _: FormFields) -> PageResult {
+    let page: DefinitionPage = visitor.api.get(&RequestPath::new("/v1/definitions")).await?;
     let content = html! {
         (heading(html! { "Definitions" }, html! {
-            @if visitor.may_manage_all() { (Plan::new(Act::Reload).with("back", "definitions").button()) } }))
+            @if visitor.may_manage_all() { (ActionPlan::new(PageAction::Reload).with("back", "definitions").button()) } }))
         @if let Some(problem) = &page.problem {
             div.notice.bad { p { strong { "The files as they are now are not in use. " } "The last valid set is." }
                 pre tabindex="0" { (visible(problem, true)) } }
@@ -31,7 +31,7 @@ pub(crate) async fn screen(visitor: Visit, _: Fields) -> Seen {
                 li.row.calm {
                     div.main {
                         p.title {
-                            a href=(Route::new("workflows").query("queue", Some(&definition.queue)).as_str()) {
+                            a href=(RequestPath::new("workflows").query("queue", Some(&definition.queue)).as_str()) {
                                 bdi.id { (visible(&definition.queue, false)) } }
                             @if definition.paused { " " (labels::chip("warn", "\u{23f8}", "paused")) }
                         }

@@ -8,28 +8,28 @@ use crate::api::is_json;
 use crate::api::views::MessageEnvelope;
 use crate::api::views::MessageWord;
 use crate::limits;
-use crate::page::api::Refused;
+use crate::page::answer::PageResult;
+use crate::page::api::ApiRefusal;
 use crate::page::body;
-use crate::page::fields::Fields;
+use crate::page::fields::FormFields;
 use crate::page::labels;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
-use crate::page::plan::Plan;
-use crate::page::redact::Left;
+use crate::page::plan::ActionPlan;
+use crate::page::redact::BodyPreview;
 use crate::page::redact::Redaction;
-use crate::page::seen::Seen;
 use crate::page::text::brief;
 use crate::page::text::cut;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// Lines that a review shows of what was, and of what is instead.
 const LINES_SHOWN: usize = 20;
 
 /// The screen with the form.
-pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
+pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     let (queue, number) =
         (fields.text("queue").unwrap_or_default(), fields.number("number").unwrap_or_default());
     let text = text_of(&look(&visitor, &queue, number).await?)?;
@@ -62,11 +62,11 @@ pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
     Ok(Screen::still(Tab::DeadLetters, format!("Edit message {number}"), content).into())
 }
 
-async fn look(visitor: &Visitor, queue: &str, number: u64) -> Result<MessageEnvelope, Refused> {
-    let message = visitor.api.get(&Route::queue(queue).word("messages").data(number)).await?;
+async fn look(visitor: &Visitor, queue: &str, number: u64) -> Result<MessageEnvelope, ApiRefusal> {
+    let message = visitor.api.get(&RequestPath::queue(queue).word("messages").data(number)).await?;
     // What is not shown cannot be edited either.
     match Redaction::of(visitor, queue).await?.body(&body::bytes_of(&message)?) {
-        Left::All => Ok(message),
+        BodyPreview::All => Ok(message),
         _ => {
             let detail = format!(
                 "message {number} cannot be edited here: the definition of the queue hides parts of its bodies on the page; \
@@ -78,7 +78,7 @@ async fn look(visitor: &Visitor, queue: &str, number: u64) -> Result<MessageEnve
 }
 
 /// The body of a message as a text that a form brings back as it was; of JSON, each part on a line of its own.
-fn text_of(message: &MessageEnvelope) -> Result<String, Refused> {
+fn text_of(message: &MessageEnvelope) -> Result<String, ApiRefusal> {
     let refuse = |why: &str| {
         let number = message.sequence_number;
         let detail = format!(
@@ -104,12 +104,12 @@ fn text_of(message: &MessageEnvelope) -> Result<String, Refused> {
 }
 
 /// The body that a form has brought. Browsers end its lines in their own way.
-pub(crate) fn new_body(plan: &Plan) -> String {
+pub(crate) fn new_body(plan: &ActionPlan) -> String {
     plan.one("body").unwrap_or_default().replace("\r\n", "\n")
 }
 
 /// What a review says of the new body: what was changed, and whether it is still JSON if it has to be.
-pub(crate) async fn changes(visitor: &Visitor, plan: &Plan) -> Result<Markup, Refused> {
+pub(crate) async fn changes(visitor: &Visitor, plan: &ActionPlan) -> Result<Markup, ApiRefusal> {
     let message = look(visitor, plan.queue(), plan.number("number").unwrap_or_default()).await?;
     let (old, new) = (text_of(&message)?, new_body(plan));
     let no_json = message.content_type.as_deref().is_some_and(is_json).then(|| {

@@ -2,13 +2,13 @@
 
 use http::Method;
 
-use crate::page::fields::Fields;
-use crate::page::seen::Seen;
+use crate::page::answer::PageResult;
+use crate::page::fields::FormFields;
 use crate::page::visitor::Visit;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// The stream of events.
-pub(crate) async fn stream(visitor: Visit, fields: Fields) -> Seen {
-    let route = Route::new("/v1/events").query("queue", fields.one("queue"));
+pub(crate) async fn stream(visitor: Visit, fields: FormFields) -> PageResult {
+    let route = RequestPath::new("/v1/events").query("queue", fields.one("queue"));
     Ok(visitor.api.open(Method::GET, &route, None).await.into())
 }

@@ -4,16 +4,16 @@ use percent_encoding::percent_decode_str;
 
 /// The fields of a query or a form. What is no UTF-8 is replaced.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Fields(Vec<(String, String)>);
+pub(crate) struct FormFields(Vec<(String, String)>);
 
-impl Fields {
+impl FormFields {
     /// Reads `application/x-www-form-urlencoded`.
-    pub(crate) fn read(text: &str) -> Fields {
+    pub(crate) fn read(text: &str) -> FormFields {
         let pairs = text.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             (decoded(name), decoded(value))
         });
-        Fields(pairs.collect())
+        FormFields(pairs.collect())
     }
 
     /// The first value of a field that is not empty.
@@ -21,7 +21,7 @@ impl Fields {
         self.all(name).find(|value| !value.is_empty())
     }
 
-    /// As [`Fields::one`], as an owned text.
+    /// As [`FormFields::one`], as an owned text.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         self.one(name).map(str::to_owned)
     }
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_form_is_read_as_browsers_write_it() {
-        let fields = Fields::read("a=1&pick=x%2F1&pick=y+2&empty=&b=%C3%A9%ff&&lone");
+        let fields = FormFields::read("a=1&pick=x%2F1&pick=y+2&empty=&b=%C3%A9%ff&&lone");
         assert_eq!((fields.number("a"), fields.one("empty"), fields.one("lone")), (Some(1), None, None));
         assert_eq!(fields.all("pick").collect::<Vec<_>>(), ["x/1", "y 2"]);
         assert_eq!(fields.one("b"), Some("\u{e9}\u{fffd}"));

@@ -12,7 +12,7 @@ use crate::api::views::NextAction;
 use crate::api::views::WorkflowWord;
 use crate::page::present::Present;
 use crate::page::text::visible;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// How urgent something is; the name of a colour in the stylesheet.
 pub(crate) type Tone = &'static str;
@@ -122,12 +122,12 @@ pub(crate) fn sentence(text: &str) -> String {
 
 /// The place of a workflow's screen.
 pub(crate) fn workflow_place(queue: &str, id: &str) -> String {
-    Route::new("workflow").query("queue", Some(queue)).query("id", Some(id)).as_str().to_owned()
+    RequestPath::new("workflow").query("queue", Some(queue)).query("id", Some(id)).as_str().to_owned()
 }
 
 /// The place of a message's screen.
 pub(crate) fn message_place(queue: &str, number: u64) -> String {
-    Route::new("message").query("queue", Some(queue)).query("number", Some(number)).as_str().to_owned()
+    RequestPath::new("message").query("queue", Some(queue)).query("number", Some(number)).as_str().to_owned()
 }
 
 /// A link to a workflow.

@@ -11,17 +11,17 @@ use maud::html;
 use crate::api::Problem;
 use crate::api::views::KeyView;
 use crate::page::api::Api;
-use crate::page::api::Refused;
+use crate::page::api::ApiRefusal;
 use crate::page::layout::head;
 use crate::page::layout::trouble_outside;
 use crate::page::response;
 use crate::page::response::go_to;
 use crate::page::response::with_cookie;
-use crate::page::shared::Shared;
+use crate::page::shared::SharedPage;
 use crate::page::shared::read_form;
 use crate::page::text::visible;
 use crate::page::visitor::Cookies;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// Asks for a key.
 pub(crate) fn ask(cookies: &Cookies, problem: Option<&str>) -> Response {
@@ -69,14 +69,14 @@ pub(crate) fn ask_again() -> Response {
 }
 
 /// Takes a key, and begins a session.
-pub(crate) async fn login(State(shared): State<Shared>, request: Request) -> Response {
+pub(crate) async fn login(State(shared): State<SharedPage>, request: Request) -> Response {
     match begin(&shared, request).await {
         Ok(response) => response,
         Err(problem) => trouble_outside(&problem),
     }
 }
 
-async fn begin(shared: &Shared, request: Request) -> Result<Response, Refused> {
+async fn begin(shared: &SharedPage, request: Request) -> Result<Response, ApiRefusal> {
     let (parts, body) = request.into_parts();
     let cookies = Cookies::of(shared, &parts)?;
     let form = read_form(shared, body).await?;
@@ -85,7 +85,7 @@ async fn begin(shared: &Shared, request: Request) -> Result<Response, Refused> {
     }
     let key = form.one("key").unwrap_or_default().trim();
     let api = Api::of(&shared.api, &parts, Some(key));
-    match api.get::<KeyView>(&Route::new("/v1/key")).await {
+    match api.get::<KeyView>(&RequestPath::new("/v1/key")).await {
         Ok(_) => {
             // A session that somebody else may have begun is not taken over.
             let id =
@@ -101,7 +101,7 @@ async fn begin(shared: &Shared, request: Request) -> Result<Response, Refused> {
 }
 
 /// Ends a session.
-pub(crate) async fn logout(State(shared): State<Shared>, request: Request) -> Response {
+pub(crate) async fn logout(State(shared): State<SharedPage>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let ended = async {
         let cookies = Cookies::of(&shared, &parts)?;
@@ -109,7 +109,7 @@ pub(crate) async fn logout(State(shared): State<Shared>, request: Request) -> Re
         if shared.sessions.is_own_form(&cookies.session, form.one("form_token").unwrap_or_default()) {
             shared.sessions.end(&cookies.session);
         }
-        Ok::<_, Refused>(())
+        Ok::<_, ApiRefusal>(())
     };
     match ended.await {
         Ok(()) => go_to("./"),

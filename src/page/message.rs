@@ -9,60 +9,60 @@ use crate::api::views::MessageEnvelope;
 use crate::api::views::MessageWord;
 use crate::api::views::trace_id;
 use crate::limits;
+use crate::page::answer::PageResult;
 use crate::page::body;
-use crate::page::fields::Fields;
+use crate::page::fields::FormFields;
 use crate::page::labels;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
-use crate::page::plan::Act;
-use crate::page::plan::Plan;
+use crate::page::plan::ActionPlan;
+use crate::page::plan::PageAction;
 use crate::page::present::Present;
 use crate::page::present::lasted;
+use crate::page::redact::BodyPreview;
 use crate::page::redact::HIDDEN;
-use crate::page::redact::Left;
 use crate::page::redact::Redaction;
-use crate::page::seen::Seen;
 use crate::page::text::cut;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// The screen.
-pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
+pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     let (queue, number) =
         (fields.text("queue").unwrap_or_default(), fields.number("number").unwrap_or_default());
     let message: MessageEnvelope =
-        visitor.api.get(&Route::queue(&queue).word("messages").data(number)).await?;
+        visitor.api.get(&RequestPath::queue(&queue).word("messages").data(number)).await?;
     let bytes = body::bytes_of(&message)?;
     let redaction = Redaction::of(&visitor, &queue).await?;
     let left = redaction.body(&bytes);
     let may = visitor.may_manage(&queue).await;
     let (tone, sign, word) = labels::of_message(message.status);
-    let download = Route::new("body").query("queue", Some(&queue)).query("number", Some(number));
+    let download = RequestPath::new("body").query("queue", Some(&queue)).query("number", Some(number));
     let content = html! {
         nav.crumbs aria-label="Where this is" {
-            a href=(Route::new("workflows").query("queue", Some(&queue)).as_str()) { (visible(&queue, false)) }
+            a href=(RequestPath::new("workflows").query("queue", Some(&queue)).as_str()) { (visible(&queue, false)) }
             @if let Some(id) = &message.workflow_id { (labels::workflow_link(&queue, id)) }
         }
         div.heading { h1 { "Message " (number) " " (labels::chip(tone, sign, word))
             @if let Some(until) = message.until { " " small { (visitor.present.show_both(until)) } } } }
         (dead(&message, visitor.present))
         (relation(&queue, &message))
-        @if may { (buttons(&queue, &message, left == Left::All)) }
+        @if may { (buttons(&queue, &message, left == BodyPreview::All)) }
         @if message.ended.is_none() {
             section aria-labelledby="body" {
                 div.heading { h2 #body { "Body" }
-                    @if left == Left::All { div.buttons {
+                    @if left == BodyPreview::All { div.buttons {
                         button.button type="button" data-copy-from="pre.body" hidden { "Copy" }
                         a.button href=(download.as_str()) download { "Download" } } } }
                 @match &left {
-                    Left::All => (body::block(&bytes, message.content_type.as_deref())),
-                    Left::Some(left) => {
+                    BodyPreview::All => (body::block(&bytes, message.content_type.as_deref())),
+                    BodyPreview::Some(left) => {
                         (body::block(left, message.content_type.as_deref()))
                         p.quiet { "Some of it is hidden, as the queue's definition says. The API hides nothing." }
                     }
-                    Left::Nothing => p.quiet { "It is hidden: the queue's definition hides parts of its bodies, and this one is no JSON. \
+                    BodyPreview::Nothing => p.quiet { "It is hidden: the queue's definition hides parts of its bodies, and this one is no JSON. \
                         The API hides nothing." },
                 }
             }
@@ -108,20 +108,20 @@ fn relation(queue: &str, message: &MessageEnvelope) -> Markup {
 }
 
 fn buttons(queue: &str, message: &MessageEnvelope, may_edit: bool) -> Markup {
-    let plan = |act: Act| {
+    let plan = |act: PageAction| {
         let back = labels::message_place(queue, message.sequence_number);
-        Plan::new(act).with("queue", queue).with("number", message.sequence_number).with("back", back)
+        ActionPlan::new(act).with("queue", queue).with("number", message.sequence_number).with("back", back)
     };
     html! {
         @match message.status {
             MessageWord::DeadLettered => div.buttons role="group" aria-label="Actions" {
                 @if number_in(message, EDITED_AS).is_none() {
-                    (plan(Act::Redrive).button())
-                    @if may_edit { @let place = Route::new("edit").query("queue", Some(queue)).query("number", Some(message.sequence_number));
+                    (plan(PageAction::Redrive).button())
+                    @if may_edit { @let place = RequestPath::new("edit").query("queue", Some(queue)).query("number", Some(message.sequence_number));
                     a.button href=(place.as_str()) { "Edit and redrive" } }
                 } },
             MessageWord::Scheduled => div.buttons role="group" aria-label="Actions" {
-                (plan(Act::Cancel).button()) (plan(Act::CancelAndVoid).button()) },
+                (plan(PageAction::Cancel).button()) (plan(PageAction::CancelAndVoid).button()) },
             _ => {}
         }
     }

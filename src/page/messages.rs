@@ -6,18 +6,18 @@ use maud::html;
 use crate::api::MessagePage;
 use crate::api::views::MessageEnvelope;
 use crate::limits;
-use crate::page::fields::Fields;
+use crate::page::answer::PageResult;
+use crate::page::fields::FormFields;
 use crate::page::labels;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
 use crate::page::layout::more;
 use crate::page::layout::scrolling_table;
-use crate::page::seen::Seen;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// Headers by which a message is found, each with its name in the API and for people.
 const HEADERS: [(&str, &str); 3] =
@@ -34,7 +34,7 @@ struct Sought<'a> {
 }
 
 impl<'a> Sought<'a> {
-    fn read(fields: &'a Fields) -> Sought<'a> {
+    fn read(fields: &'a FormFields) -> Sought<'a> {
         let text = |name: &str| fields.one(name).unwrap_or_default();
         Sought { queue: text("queue"), by: text("by"), name: text("name"), value: text("value") }
     }
@@ -48,8 +48,8 @@ impl<'a> Sought<'a> {
         HEADERS.iter().any(|(word, _)| *word == self.by)
     }
 
-    fn route(&self, from: Option<u64>) -> Route {
-        let route = Route::queue(self.queue).word("messages").query("from", from);
+    fn route(&self, from: Option<u64>) -> RequestPath {
+        let route = RequestPath::queue(self.queue).word("messages").query("from", from);
         match HEADERS.iter().find(|(word, _)| *word == self.by) {
             Some((word, _)) => route.query(word, Some(self.value)),
             None => route.query("property", Some(format!("{}={}", self.name, self.value))),
@@ -57,14 +57,14 @@ impl<'a> Sought<'a> {
     }
 
     fn place(&self, from: u64) -> String {
-        let route = Route::new("messages").query("queue", Some(self.queue)).query("by", Some(self.by));
+        let route = RequestPath::new("messages").query("queue", Some(self.queue)).query("by", Some(self.by));
         let route = route.query("name", Some(self.name)).query("value", Some(self.value));
         route.query("from", Some(from)).as_str().to_owned()
     }
 }
 
 /// The screen.
-pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
+pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     let sought = Sought::read(&fields);
     let mut page = MessagePage { from: fields.number("from"), ..MessagePage::default() };
     if sought.is_whole() {
@@ -82,7 +82,7 @@ pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
     let next = page.from.filter(|_| sought.is_whole());
     let content = html! {
         nav.crumbs aria-label="Where this is" {
-            a href=(Route::new("workflows").query("queue", Some(sought.queue)).as_str()) { (visible(sought.queue, false)) } }
+            a href=(RequestPath::new("workflows").query("queue", Some(sought.queue)).as_str()) { (visible(sought.queue, false)) } }
         (heading(html! { "Messages" }, html! { (page.messages.len()) @if next.is_some() { " on this page" } }))
         (form(sought.queue, &sought))
         @if page.messages.is_empty() {

@@ -3,6 +3,7 @@
 //! It asks the HTTP API as everybody else does, with the key of whoever looks: what it can do, `curl` can do.
 
 mod actions;
+mod answer;
 mod api;
 mod assets;
 mod audit;
@@ -28,7 +29,6 @@ mod response;
 mod review;
 mod routes;
 mod schedules;
-mod seen;
 mod sessions;
 mod shared;
 mod strip;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::Router;
 
 use crate::clock::Clock;
-use crate::inbound::inflow::Reading;
+use crate::inbound::inflow::BodyLimits;
 use crate::inbound::timeouts::Timeouts;
 use crate::limits;
 use crate::page::routes::routes;
 use crate::page::sessions::Draw;
 use crate::page::sessions::Sessions;
-use crate::page::shared::State;
+use crate::page::shared::PageState;
 
 /// What the page is made with.
 pub(crate) struct PageOptions {
@@ -23,11 +23,11 @@ pub(crate) struct PageOptions {
 
 /// The API, with the page in front of it at `/ui`. Links are relative, so whatever prefix a proxy adds, they work.
 pub(crate) fn mount(api: Router, options: PageOptions) -> Router {
-    let state = Arc::new(State {
+    let state = Arc::new(PageState {
         api: api.clone(),
         sessions: Sessions::new(options.draw, options.clock.clone(), options.port),
         clock: options.clock,
-        reading: Arc::new(Reading::new(limits::FORMS_BYTES, Timeouts::default())),
+        reading: Arc::new(BodyLimits::new(limits::FORMS_BYTES, Timeouts::default())),
     });
     api.merge(routes(state))
 }

@@ -5,11 +5,11 @@ use maud::html;
 
 use crate::api::views::BlockedCause;
 use crate::id::QueueName;
-use crate::page::fields::Fields;
+use crate::page::fields::FormFields;
 
 /// Something that can be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Act {
+pub(crate) enum PageAction {
     Hold,
     Resume,
     ResumeAndRedrive,
@@ -35,52 +35,58 @@ pub(crate) enum Act {
 
 /// What is said of an act: its word in links, its name on buttons, whether a reason is wanted or required, and whether
 /// something is lost by it.
-struct Facts {
-    act: Act,
+struct ActionFacts {
+    act: PageAction,
     word: &'static str,
     name: &'static str,
-    reason: Reason,
+    reason: ReasonRule,
     is_loss: bool,
 }
 
 /// Whether somebody says why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub(crate) enum ReasonRule {
     /// It is written down, and the API takes no reason.
     No,
     May,
     Must,
 }
 
-const fn facts(act: Act, word: &'static str, name: &'static str, reason: Reason, is_loss: bool) -> Facts {
-    Facts { act, word, name, reason, is_loss }
+const fn facts(
+    act: PageAction,
+    word: &'static str,
+    name: &'static str,
+    reason: ReasonRule,
+    is_loss: bool,
+) -> ActionFacts {
+    ActionFacts { act, word, name, reason, is_loss }
 }
 
-const FACTS: [Facts; 20] = [
-    facts(Act::Hold, "hold", "Hold", Reason::May, false),
-    facts(Act::Resume, "resume", "Resume", Reason::May, false),
-    facts(Act::ResumeAndRedrive, "resume_and_redrive", "Redrive and resume", Reason::May, false),
-    facts(Act::Retry, "retry", "Retry now", Reason::May, false),
-    facts(Act::Skip, "skip", "Skip", Reason::Must, true),
-    facts(Act::Void, "void", "Void a gap", Reason::Must, true),
-    facts(Act::SkipGap, "skip_gap", "Give up the gap", Reason::Must, true),
-    facts(Act::ReleaseLock, "release_lock", "Release lock", Reason::May, false),
-    facts(Act::Purge, "purge", "Purge", Reason::Must, true),
-    facts(Act::Redrive, "redrive", "Redrive", Reason::May, false),
-    facts(Act::Edit, "edit", "Redrive as edited", Reason::May, false),
-    facts(Act::RedriveMany, "redrive_many", "Redrive", Reason::May, false),
-    facts(Act::PurgeDeadLetters, "purge_letters", "Discard all", Reason::Must, true),
-    facts(Act::PurgeQueue, "purge_queue", "Purge the queue", Reason::Must, true),
-    facts(Act::Cancel, "cancel", "Cancel", Reason::No, true),
-    facts(Act::CancelAndVoid, "cancel_and_void", "Cancel and void", Reason::No, true),
-    facts(Act::Pause, "pause", "Pause handlers", Reason::No, false),
-    facts(Act::Unpause, "unpause", "Let handlers go on", Reason::No, false),
-    facts(Act::RunNow, "run_now", "Run now", Reason::May, false),
-    facts(Act::Reload, "reload", "Read the files again", Reason::No, false),
+const FACTS: [ActionFacts; 20] = [
+    facts(PageAction::Hold, "hold", "Hold", ReasonRule::May, false),
+    facts(PageAction::Resume, "resume", "Resume", ReasonRule::May, false),
+    facts(PageAction::ResumeAndRedrive, "resume_and_redrive", "Redrive and resume", ReasonRule::May, false),
+    facts(PageAction::Retry, "retry", "Retry now", ReasonRule::May, false),
+    facts(PageAction::Skip, "skip", "Skip", ReasonRule::Must, true),
+    facts(PageAction::Void, "void", "Void a gap", ReasonRule::Must, true),
+    facts(PageAction::SkipGap, "skip_gap", "Give up the gap", ReasonRule::Must, true),
+    facts(PageAction::ReleaseLock, "release_lock", "Release lock", ReasonRule::May, false),
+    facts(PageAction::Purge, "purge", "Purge", ReasonRule::Must, true),
+    facts(PageAction::Redrive, "redrive", "Redrive", ReasonRule::May, false),
+    facts(PageAction::Edit, "edit", "Redrive as edited", ReasonRule::May, false),
+    facts(PageAction::RedriveMany, "redrive_many", "Redrive", ReasonRule::May, false),
+    facts(PageAction::PurgeDeadLetters, "purge_letters", "Discard all", ReasonRule::Must, true),
+    facts(PageAction::PurgeQueue, "purge_queue", "Purge the queue", ReasonRule::Must, true),
+    facts(PageAction::Cancel, "cancel", "Cancel", ReasonRule::No, true),
+    facts(PageAction::CancelAndVoid, "cancel_and_void", "Cancel and void", ReasonRule::No, true),
+    facts(PageAction::Pause, "pause", "Pause handlers", ReasonRule::No, false),
+    facts(PageAction::Unpause, "unpause", "Let handlers go on", ReasonRule::No, false),
+    facts(PageAction::RunNow, "run_now", "Run now", ReasonRule::May, false),
+    facts(PageAction::Reload, "reload", "Read the files again", ReasonRule::No, false),
 ];
 
-impl Act {
-    fn facts(self) -> &'static Facts {
+impl PageAction {
+    fn facts(self) -> &'static ActionFacts {
         FACTS.iter().find(|facts| facts.act == self).expect("every act has its facts")
     }
 
@@ -94,7 +100,7 @@ impl Act {
         self.facts().name
     }
 
-    pub(crate) fn reason(self) -> Reason {
+    pub(crate) fn reason(self) -> ReasonRule {
         self.facts().reason
     }
 
@@ -107,22 +113,22 @@ impl Act {
     pub(crate) fn is_of_workflows(self) -> bool {
         matches!(
             self,
-            Act::Hold
-                | Act::Resume
-                | Act::ResumeAndRedrive
-                | Act::Retry
-                | Act::Skip
-                | Act::Void
-                | Act::SkipGap
-                | Act::ReleaseLock
-                | Act::Purge
+            PageAction::Hold
+                | PageAction::Resume
+                | PageAction::ResumeAndRedrive
+                | PageAction::Retry
+                | PageAction::Skip
+                | PageAction::Void
+                | PageAction::SkipGap
+                | PageAction::ReleaseLock
+                | PageAction::Purge
         )
     }
 
     /// The verb of the API, and whether dead letters are put back with it.
     pub(crate) fn verb(self) -> (&'static str, bool) {
         match self {
-            Act::ResumeAndRedrive => ("resume", true),
+            PageAction::ResumeAndRedrive => ("resume", true),
             other => (other.word(), false),
         }
     }
@@ -130,11 +136,11 @@ impl Act {
     /// The causes for which it helps, if it is done to everything that does not go on.
     pub(crate) fn causes(self) -> &'static [BlockedCause] {
         match self {
-            Act::Retry => &[BlockedCause::Retry, BlockedCause::Deferred],
-            Act::Resume | Act::ResumeAndRedrive => &[BlockedCause::Held],
-            Act::SkipGap => &[BlockedCause::Gap],
-            Act::ReleaseLock => &[BlockedCause::Locked],
-            Act::Skip => &[BlockedCause::Retry, BlockedCause::Deferred, BlockedCause::Held],
+            PageAction::Retry => &[BlockedCause::Retry, BlockedCause::Deferred],
+            PageAction::Resume | PageAction::ResumeAndRedrive => &[BlockedCause::Held],
+            PageAction::SkipGap => &[BlockedCause::Gap],
+            PageAction::ReleaseLock => &[BlockedCause::Locked],
+            PageAction::Skip => &[BlockedCause::Retry, BlockedCause::Deferred, BlockedCause::Held],
             _ => &[BlockedCause::Retry, BlockedCause::Deferred, BlockedCause::Gap, BlockedCause::Held],
         }
     }
@@ -142,8 +148,8 @@ impl Act {
 
 /// What somebody is about to do.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    pub(crate) act: Act,
+pub(crate) struct ActionPlan {
+    pub(crate) act: PageAction,
     fields: Vec<(&'static str, String)>,
 }
 
@@ -166,22 +172,22 @@ const FIELDS: [&str; 15] = [
     "after",
 ];
 
-impl Plan {
+impl ActionPlan {
     /// What is meant to be done to a queue, or to nothing in particular.
-    pub(crate) fn new(act: Act) -> Plan {
-        Plan { act, fields: Vec::new() }
+    pub(crate) fn new(act: PageAction) -> ActionPlan {
+        ActionPlan { act, fields: Vec::new() }
     }
 
-    pub(crate) fn with(mut self, name: &'static str, value: impl ToString) -> Plan {
+    pub(crate) fn with(mut self, name: &'static str, value: impl ToString) -> ActionPlan {
         self.fields.push((name, value.to_string()));
         self
     }
 
     /// Reads what a link or a form means; `None` when it is nothing that can be done.
-    pub(crate) fn read(fields: &Fields) -> Option<Plan> {
+    pub(crate) fn read(fields: &FormFields) -> Option<ActionPlan> {
         let word = fields.one("do")?;
         let act = FACTS.iter().find(|facts| facts.word == word)?.act;
-        let mut plan = Plan::new(act);
+        let mut plan = ActionPlan::new(act);
         for name in FIELDS {
             plan.fields.extend(
                 fields.all(name).filter(|value| !value.is_empty()).map(|value| (name, value.to_owned())),
@@ -214,7 +220,7 @@ impl Plan {
     /// Whether a whole filter is meant, and not single workflows.
     pub(crate) fn is_bulk(&self) -> bool {
         match self.act {
-            Act::RedriveMany => true,
+            PageAction::RedriveMany => true,
             act => act.is_of_workflows() && self.one("id").is_none() && self.one("pick").is_none(),
         }
     }
@@ -245,7 +251,7 @@ impl Plan {
     }
 
     pub(crate) fn button_named(&self, name: &str) -> Markup {
-        let mut place = crate::remote::Route::new("review").query("do", Some(self.act.word()));
+        let mut place = crate::remote::RequestPath::new("review").query("do", Some(self.act.word()));
         for (name, value) in &self.fields {
             place = place.query(name, Some(value));
         }
@@ -267,7 +273,7 @@ mod tests {
 
     #[test]
     fn afterwards_one_is_on_a_screen_of_ours() {
-        let back = |place: &str| Plan::new(Act::Retry).with("back", place).back().to_owned();
+        let back = |place: &str| ActionPlan::new(PageAction::Retry).with("back", place).back().to_owned();
         assert_eq!(back("workflow?queue=a&id=b/c"), "workflow?queue=a&id=b/c");
         for foreign in
             ["//evil.example", "https://evil.example", "/x", "../x", "javascript:alert(1)", "", "\\\\x"]
@@ -278,19 +284,23 @@ mod tests {
 
     #[test]
     fn a_plan_survives_a_form() {
-        let fields = Fields::read("do=skip&queue=orders&pick=orders%2Fa&pick=b%2Fc%2Fd&form_token=x&after=y");
-        let plan = Plan::read(&fields).unwrap();
-        assert_eq!((plan.act, plan.is_bulk()), (Act::Skip, false));
+        let fields =
+            FormFields::read("do=skip&queue=orders&pick=orders%2Fa&pick=b%2Fc%2Fd&form_token=x&after=y");
+        let plan = ActionPlan::read(&fields).unwrap();
+        assert_eq!((plan.act, plan.is_bulk()), (PageAction::Skip, false));
         assert_eq!(plan.picks().collect::<Vec<_>>(), [("orders", "a"), ("b", "c/d")]);
         let hidden = plan.hidden(None).into_string();
         assert!(hidden.contains("value=\"b/c/d\"") && !hidden.contains("after"), "{hidden}");
-        assert!(Plan::read(&Fields::read("do=explode")).is_none());
+        assert!(ActionPlan::read(&FormFields::read("do=explode")).is_none());
     }
 
     #[test]
     fn every_act_is_in_the_table() {
         for facts in &FACTS {
-            assert_eq!(Plan::read(&Fields::read(&format!("do={}", facts.word))).unwrap().act, facts.act);
+            assert_eq!(
+                ActionPlan::read(&FormFields::read(&format!("do={}", facts.word))).unwrap().act,
+                facts.act
+            );
         }
     }
 }

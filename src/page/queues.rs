@@ -9,25 +9,25 @@ use crate::api::views::QueueEnvelope;
 use crate::api::views::QueueRatesView;
 use crate::api::views::RatesView;
 use crate::limits;
-use crate::page::fields::Fields;
+use crate::page::answer::PageResult;
+use crate::page::fields::FormFields;
 use crate::page::labels;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
 use crate::page::layout::more;
-use crate::page::plan::Act;
-use crate::page::plan::Plan;
-use crate::page::seen::Seen;
+use crate::page::plan::ActionPlan;
+use crate::page::plan::PageAction;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// The screen.
-pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
-    let route = Route::new("/v1/queues").query("after", fields.one("after"));
+pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
+    let route = RequestPath::new("/v1/queues").query("after", fields.one("after"));
     let page: QueuePage = visitor.api.get(&route.query("limit", Some(limits::SCREEN_ROWS))).await?;
-    let rates: RatesView = visitor.api.get(&Route::new("/v1/rates")).await?;
+    let rates: RatesView = visitor.api.get(&RequestPath::new("/v1/rates")).await?;
     let mut rows = Vec::new();
     for queue in &page.queues {
         let of_queue = rates.queues.iter().find(|rates| rates.queue == queue.name);
@@ -35,7 +35,7 @@ pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
         let may = !queue.name.starts_with("seriatim.") && visitor.may_manage(&queue.name).await;
         rows.push(row(&visitor, queue, of_queue, may));
     }
-    let next = page.after.as_ref().map(|after| Route::new("overview").query("after", Some(after)));
+    let next = page.after.as_ref().map(|after| RequestPath::new("overview").query("after", Some(after)));
     let content = html! {
         (heading(html! { "Overview" }, html! { (page.queues.len()) " queues" }))
         (figures(&visitor, &rates))
@@ -98,8 +98,8 @@ fn row(visitor: &Visitor, queue: &QueueEnvelope, rates: Option<&QueueRatesView>,
     let counts = &queue.counts;
     let blocked: u64 =
         visitor.status.blocked.iter().filter(|row| row.queue == queue.name).map(|row| row.workflows).sum();
-    let place = |name: &str| Route::new(name).query("queue", Some(&queue.name)).as_str().to_owned();
-    let plan = |act: Act| Plan::new(act).with("queue", &queue.name).with("back", "overview");
+    let place = |name: &str| RequestPath::new(name).query("queue", Some(&queue.name)).as_str().to_owned();
+    let plan = |act: PageAction| ActionPlan::new(act).with("queue", &queue.name).with("back", "overview");
     html! {
         li.row.bad[blocked > 0] {
             div.main {
@@ -120,12 +120,12 @@ fn row(visitor: &Visitor, queue: &QueueEnvelope, rates: Option<&QueueRatesView>,
             @if may {
                 div.buttons {
                     @match queue.paused {
-                        Some(true) => (plan(Act::Unpause).button()),
-                        Some(false) => (plan(Act::Pause).button()),
+                        Some(true) => (plan(PageAction::Unpause).button()),
+                        Some(false) => (plan(PageAction::Pause).button()),
                         None => {}
                     }
                     a.button href=(place("tail")) { "Live tail" }
-                    (plan(Act::PurgeQueue).button())
+                    (plan(PageAction::PurgeQueue).button())
                 }
             }
         }

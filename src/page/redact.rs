@@ -12,9 +12,9 @@ use serde_json::value::RawValue;
 
 use crate::api::views::QueueEnvelope;
 use crate::api::views::RedactionView;
-use crate::page::api::Refused;
+use crate::page::api::ApiRefusal;
 use crate::page::visitor::Visitor as Looker;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// What stands for a value that is hidden.
 pub(crate) const HIDDEN: &str = "\u{2022}\u{2022}\u{2022}";
@@ -30,7 +30,7 @@ pub(crate) struct Redaction {
 
 /// What is left of a body.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum BodyPreview {
     /// All of it.
     All,
     /// This much: something is hidden.
@@ -41,8 +41,8 @@ pub(crate) enum Left {
 
 impl Redaction {
     /// What is hidden in a queue. Nothing, when there is no such queue any more.
-    pub(crate) async fn of(visitor: &Looker, queue: &str) -> Result<Redaction, Refused> {
-        match visitor.api.get::<QueueEnvelope>(&Route::queue(queue)).await {
+    pub(crate) async fn of(visitor: &Looker, queue: &str) -> Result<Redaction, ApiRefusal> {
+        match visitor.api.get::<QueueEnvelope>(&RequestPath::queue(queue)).await {
             Ok(queue) => Ok(Redaction::new(&queue.redact)),
             Err(problem) if problem.status == 404 => Ok(Redaction::default()),
             Err(problem) => Err(problem),
@@ -68,16 +68,16 @@ impl Redaction {
     }
 
     /// What is shown of a body.
-    pub(crate) fn body(&self, body: &[u8]) -> Left {
+    pub(crate) fn body(&self, body: &[u8]) -> BodyPreview {
         if self.ways.is_empty() || body.is_empty() {
-            return Left::All;
+            return BodyPreview::All;
         }
-        let Ok(json) = serde_json::from_slice::<&RawValue>(body) else { return Left::Nothing };
+        let Ok(json) = serde_json::from_slice::<&RawValue>(body) else { return BodyPreview::Nothing };
         let ways: Vec<&[String]> = self.ways.iter().map(Vec::as_slice).collect();
         let mut out = String::with_capacity(body.len());
         match hide(json.get(), &ways, &mut out) {
-            true => Left::Some(out.into_bytes()),
-            false => Left::All,
+            true => BodyPreview::Some(out.into_bytes()),
+            false => BodyPreview::All,
         }
     }
 }
@@ -174,9 +174,9 @@ mod tests {
         };
         let views: Vec<RedactionView> = pointers.iter().map(view).collect();
         match Redaction::new(&views).body(body.as_bytes()) {
-            Left::All => "all".to_owned(),
-            Left::Nothing => "nothing".to_owned(),
-            Left::Some(left) => String::from_utf8(left).unwrap(),
+            BodyPreview::All => "all".to_owned(),
+            BodyPreview::Nothing => "nothing".to_owned(),
+            BodyPreview::Some(left) => String::from_utf8(left).unwrap(),
         }
     }
 

@@ -14,20 +14,20 @@ use crate::api::RedriveResponse;
 use crate::api::RedrivenWord;
 use crate::api::plural::counted;
 use crate::limits;
-use crate::page::api::Refused;
+use crate::page::answer::PageResult;
+use crate::page::api::ApiRefusal;
 use crate::page::edit;
-use crate::page::fields::Fields;
+use crate::page::fields::FormFields;
 use crate::page::labels::sentence;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
-use crate::page::plan::Act;
-use crate::page::plan::Plan;
-use crate::page::plan::Reason;
-use crate::page::seen::Seen;
+use crate::page::plan::ActionPlan;
+use crate::page::plan::PageAction;
+use crate::page::plan::ReasonRule;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// What an act would come to.
 #[derive(Default)]
@@ -51,11 +51,11 @@ impl Preview {
 }
 
 /// The review of a plan.
-pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
-    let Some(plan) = Plan::read(&fields) else {
+pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
+    let Some(plan) = ActionPlan::read(&fields) else {
         return Err(Box::new(Problem::new("misuse", "nothing that can be done is meant")));
     };
-    if plan.act == Act::Void && plan.number("from").is_none() {
+    if plan.act == PageAction::Void && plan.number("from").is_none() {
         return Ok(Screen::still(Tab::Blocked, "Void a gap", ask_for_range(&plan)).into());
     }
     let preview = match preview(&visitor, &plan).await {
@@ -69,7 +69,7 @@ pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
 }
 
 /// What is meant, in a few words.
-pub(crate) fn target(plan: &Plan) -> String {
+pub(crate) fn target(plan: &ActionPlan) -> String {
     let queue = plan.queue();
     if let Some(id) = plan.one("id") {
         return format!("workflow {id} of {queue}");
@@ -78,40 +78,40 @@ pub(crate) fn target(plan: &Plan) -> String {
         return format!("message {number} of {queue}");
     }
     match plan.act {
-        Act::RunNow => format!("schedule {} of {queue}", plan.one("schedule").unwrap_or_default()),
-        Act::Reload => "the definition files".to_owned(),
+        PageAction::RunNow => format!("schedule {} of {queue}", plan.one("schedule").unwrap_or_default()),
+        PageAction::Reload => "the definition files".to_owned(),
         _ if plan.one("pick").is_some() => counted(plan.picks().count() as u64, "workflow"),
         _ if plan.is_bulk() => format!("everything of {queue} that the filter finds"),
         _ => format!("queue {queue}"),
     }
 }
 
-async fn preview(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
+async fn preview(visitor: &Visitor, plan: &ActionPlan) -> Result<Preview, ApiRefusal> {
     match plan.act {
         act if act.is_of_workflows() => match plan.is_bulk() {
             true => of_filter(visitor, plan).await,
             false => of_workflows(visitor, plan).await,
         },
-        Act::Redrive | Act::Edit => of_dead_letter(visitor, plan).await,
-        Act::RedriveMany => of_dead_letters(visitor, plan).await,
-        Act::PurgeDeadLetters | Act::PurgeQueue => {
+        PageAction::Redrive | PageAction::Edit => of_dead_letter(visitor, plan).await,
+        PageAction::RedriveMany => of_dead_letters(visitor, plan).await,
+        PageAction::PurgeDeadLetters | PageAction::PurgeQueue => {
             let outcome: PurgeResponse =
                 visitor.api.post(&purge_route(plan), &json!({ "dry_run": true })).await?;
             Ok(Preview::of(format!("removed for good: {}", counted(outcome.purged, "message"))))
         }
-        Act::RunNow => {
+        PageAction::RunNow => {
             let request = json!({ "dry_run": true });
             let outcome: Value = visitor.api.post(&run_route(plan), &request).await?;
             Ok(Preview::of(outcome["effect"].as_str().unwrap_or_default()))
         }
-        Act::Cancel => Ok(Preview::of("the message is removed, and its place is free again")),
-        Act::CancelAndVoid => {
+        PageAction::Cancel => Ok(Preview::of("the message is removed, and its place is free again")),
+        PageAction::CancelAndVoid => {
             Ok(Preview::of("the message is removed, and its place is void: what waits behind it goes on"))
         }
-        Act::Pause => Ok(Preview::of(
+        PageAction::Pause => Ok(Preview::of(
             "the handlers of the queue are handed nothing more until they are let go on; messages are accepted and wait",
         )),
-        Act::Unpause => Ok(Preview::of("the handlers of the queue go on")),
+        PageAction::Unpause => Ok(Preview::of("the handlers of the queue go on")),
         _ => Ok(Preview::of(
             "all definition files are read again: a whole valid set takes effect, or nothing changes",
         )),
@@ -119,7 +119,7 @@ async fn preview(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
 }
 
 /// The request for an act on one workflow.
-pub(crate) fn operation(plan: &Plan, reason: Option<&str>, dry_run: bool) -> Value {
+pub(crate) fn operation(plan: &ActionPlan, reason: Option<&str>, dry_run: bool) -> Value {
     let (_, redrive) = plan.act.verb();
     let mut request = json!({ "dry_run": dry_run });
     if let Some(reason) = reason {
@@ -128,7 +128,7 @@ pub(crate) fn operation(plan: &Plan, reason: Option<&str>, dry_run: bool) -> Val
     if redrive {
         request["redrive"] = true.into();
     }
-    if let (Act::Void, Some(from)) = (plan.act, plan.number("from")) {
+    if let (PageAction::Void, Some(from)) = (plan.act, plan.number("from")) {
         request["from"] = from.into();
         request["to"] = plan.number("to").unwrap_or(from).into();
     }
@@ -136,7 +136,7 @@ pub(crate) fn operation(plan: &Plan, reason: Option<&str>, dry_run: bool) -> Val
 }
 
 /// The workflows that are meant one by one, each with its queue.
-pub(crate) fn workflows(plan: &Plan) -> Vec<(String, String)> {
+pub(crate) fn workflows(plan: &ActionPlan) -> Vec<(String, String)> {
     let owned = |(queue, id): (&str, &str)| (queue.to_owned(), id.to_owned());
     match plan.one("id") {
         Some(id) => vec![owned((plan.queue(), id))],
@@ -144,22 +144,25 @@ pub(crate) fn workflows(plan: &Plan) -> Vec<(String, String)> {
     }
 }
 
-pub(crate) fn workflow_route(plan: &Plan, queue: &str, id: &str) -> Route {
-    Route::queue(queue).word("workflow").word(plan.act.verb().0).query("id", Some(id))
+pub(crate) fn workflow_route(plan: &ActionPlan, queue: &str, id: &str) -> RequestPath {
+    RequestPath::queue(queue).word("workflow").word(plan.act.verb().0).query("id", Some(id))
 }
 
-pub(crate) fn purge_route(plan: &Plan) -> Route {
+pub(crate) fn purge_route(plan: &ActionPlan) -> RequestPath {
     match plan.act {
-        Act::PurgeDeadLetters => Route::queue(plan.queue()).word("dead_letters").word("purge"),
-        _ => Route::queue(plan.queue()).word("purge"),
+        PageAction::PurgeDeadLetters => RequestPath::queue(plan.queue()).word("dead_letters").word("purge"),
+        _ => RequestPath::queue(plan.queue()).word("purge"),
     }
 }
 
-pub(crate) fn run_route(plan: &Plan) -> Route {
-    Route::queue(plan.queue()).word("schedules").data(plan.one("schedule").unwrap_or_default()).word("run")
+pub(crate) fn run_route(plan: &ActionPlan) -> RequestPath {
+    RequestPath::queue(plan.queue())
+        .word("schedules")
+        .data(plan.one("schedule").unwrap_or_default())
+        .word("run")
 }
 
-async fn of_workflows(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
+async fn of_workflows(visitor: &Visitor, plan: &ActionPlan) -> Result<Preview, ApiRefusal> {
     let mut preview = Preview::default();
     let request = operation(plan, None, true);
     let workflows = workflows(plan);
@@ -181,7 +184,7 @@ async fn of_workflows(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused
 }
 
 /// The request for an act on all workflows that a filter finds.
-pub(crate) fn bulk(plan: &Plan, reason: Option<&str>, dry_run: bool) -> Value {
+pub(crate) fn bulk(plan: &ActionPlan, reason: Option<&str>, dry_run: bool) -> Value {
     let (verb, redrive) = plan.act.verb();
     let causes: Vec<String> = match plan.one("cause") {
         Some(cause) => vec![cause.to_owned()],
@@ -204,8 +207,8 @@ pub(crate) fn bulk(plan: &Plan, reason: Option<&str>, dry_run: bool) -> Value {
     request
 }
 
-async fn of_filter(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
-    let route = Route::queue(plan.queue()).word("operate");
+async fn of_filter(visitor: &Visitor, plan: &ActionPlan) -> Result<Preview, ApiRefusal> {
+    let route = RequestPath::queue(plan.queue()).word("operate");
     let outcome: BulkResponse = visitor.api.post(&route, &bulk(plan, None, true)).await?;
     let more = if outcome.after.is_some() { " at least" } else { "" };
     let effect = format!("{}: {}{more}", plan.act.name().to_lowercase(), counted(outcome.done, "workflow"));
@@ -219,7 +222,7 @@ async fn of_filter(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
 }
 
 /// The request for putting back one dead letter.
-pub(crate) fn redrive(plan: &Plan, reason: Option<&str>, dry_run: bool) -> Value {
+pub(crate) fn redrive(plan: &ActionPlan, reason: Option<&str>, dry_run: bool) -> Value {
     let mut request = json!({ "dry_run": dry_run });
     if let Some(position) = plan.number("position") {
         request["position"] = position.into();
@@ -227,22 +230,22 @@ pub(crate) fn redrive(plan: &Plan, reason: Option<&str>, dry_run: bool) -> Value
     if let Some(reason) = reason {
         request["reason"] = reason.into();
     }
-    if plan.act == Act::Edit {
+    if plan.act == PageAction::Edit {
         request["body_text"] = edit::new_body(plan).into();
     }
     request
 }
 
-pub(crate) fn dead_letter_route(plan: &Plan) -> Route {
+pub(crate) fn dead_letter_route(plan: &ActionPlan) -> RequestPath {
     let number = plan.number("number").unwrap_or_default();
-    Route::queue(plan.queue()).word("dead_letters").data(number).word("redrive")
+    RequestPath::queue(plan.queue()).word("dead_letters").data(number).word("redrive")
 }
 
-async fn of_dead_letter(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
+async fn of_dead_letter(visitor: &Visitor, plan: &ActionPlan) -> Result<Preview, ApiRefusal> {
     let outcome: RedriveResponse =
         visitor.api.post(&dead_letter_route(plan), &redrive(plan, None, true)).await?;
     let preview = Preview::of(redriven(&outcome));
-    if plan.act != Act::Edit {
+    if plan.act != PageAction::Edit {
         return Ok(preview);
     }
     let mut effects = preview.effects.clone();
@@ -261,7 +264,7 @@ pub(crate) fn redriven(outcome: &RedriveResponse) -> String {
 }
 
 /// The request for putting back many dead letters.
-pub(crate) fn redrive_many(plan: &Plan, reason: Option<&str>, dry_run: bool) -> Value {
+pub(crate) fn redrive_many(plan: &ActionPlan, reason: Option<&str>, dry_run: bool) -> Value {
     let limit = if dry_run { limits::PAGE_MAX } else { limits::SCREEN_SLICE };
     let mut request = json!({ "dry_run": dry_run, "limit": limit });
     let given = [
@@ -281,11 +284,11 @@ pub(crate) fn redrive_many(plan: &Plan, reason: Option<&str>, dry_run: bool) -> 
     request
 }
 
-pub(crate) fn dead_letters_route(plan: &Plan) -> Route {
-    Route::queue(plan.queue()).word("dead_letters").word("redrive")
+pub(crate) fn dead_letters_route(plan: &ActionPlan) -> RequestPath {
+    RequestPath::queue(plan.queue()).word("dead_letters").word("redrive")
 }
 
-async fn of_dead_letters(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refused> {
+async fn of_dead_letters(visitor: &Visitor, plan: &ActionPlan) -> Result<Preview, ApiRefusal> {
     let request = redrive_many(plan, None, true);
     let outcome: RedriveManyResponse = visitor.api.post(&dead_letters_route(plan), &request).await?;
     let more = if outcome.after.is_some() { " at least" } else { "" };
@@ -307,7 +310,7 @@ async fn of_dead_letters(visitor: &Visitor, plan: &Plan) -> Result<Preview, Refu
     })
 }
 
-fn show(visitor: &Visitor, plan: &Plan, preview: &Preview) -> Markup {
+fn show(visitor: &Visitor, plan: &ActionPlan, preview: &Preview) -> Markup {
     let act = plan.act;
     html! {
         div.review {
@@ -347,16 +350,16 @@ pub(crate) fn refusals(refused: &[(String, String)]) -> Markup {
     }
 }
 
-fn form(visitor: &Visitor, plan: &Plan) -> Markup {
+fn form(visitor: &Visitor, plan: &ActionPlan) -> Markup {
     let (act, reason) = (plan.act, plan.act.reason());
     html! {
         form.card method="post" action="act" {
             input type="hidden" name="form_token" value=(visitor.form_token);
             (plan.hidden(None))
-            @if reason != Reason::No {
-                label for="reason" { "Why" @if reason == Reason::May { span.quiet { " (optional)" } } }
+            @if reason != ReasonRule::No {
+                label for="reason" { "Why" @if reason == ReasonRule::May { span.quiet { " (optional)" } } }
                 input #reason type="text" name="reason" maxlength="500" autocomplete="off"
-                    autofocus required[reason == Reason::Must] aria-describedby="about-reason";
+                    autofocus required[reason == ReasonRule::Must] aria-describedby="about-reason";
             }
             p.quiet #about-reason { "It is written to the audit as done by " strong { (visible(&visitor.key.name, false)) } "." }
             div.buttons {
@@ -367,7 +370,7 @@ fn form(visitor: &Visitor, plan: &Plan) -> Markup {
     }
 }
 
-fn ask_for_range(plan: &Plan) -> Markup {
+fn ask_for_range(plan: &ActionPlan) -> Markup {
     html! {
         div.review {
             h1 { "Void a gap" }

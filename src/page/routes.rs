@@ -13,6 +13,8 @@ use axum::routing::post;
 use crate::api::BlockedPage;
 use crate::api::Problem;
 use crate::page::actions;
+use crate::page::answer::PageAnswer;
+use crate::page::answer::PageResult;
 use crate::page::assets::asset;
 use crate::page::audit;
 use crate::page::blocked;
@@ -21,7 +23,7 @@ use crate::page::dead_letters;
 use crate::page::definitions;
 use crate::page::edit;
 use crate::page::events;
-use crate::page::fields::Fields;
+use crate::page::fields::FormFields;
 use crate::page::layout::trouble;
 use crate::page::layout::trouble_outside;
 use crate::page::login;
@@ -31,21 +33,19 @@ use crate::page::queues;
 use crate::page::response::go_to;
 use crate::page::review;
 use crate::page::schedules;
-use crate::page::seen::Seen;
-use crate::page::seen::Shown;
-use crate::page::shared::Shared;
+use crate::page::shared::SharedPage;
 use crate::page::shared::read_form;
 use crate::page::tail;
 use crate::page::topics;
-use crate::page::visitor::Outside;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
+use crate::page::visitor::VisitorRefusal;
 use crate::page::workflow;
 use crate::page::workflows;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// The routes of the page. All screens stand beside each other, so that links between them are one word.
-pub(crate) fn routes(shared: Shared) -> Router {
+pub(crate) fn routes(shared: SharedPage) -> Router {
     Router::new()
         .route("/", get(|| async { go_to("ui/") }))
         .route("/ui", get(|| async { go_to("ui/") }))
@@ -76,13 +76,13 @@ pub(crate) fn routes(shared: Shared) -> Router {
 }
 
 /// Shows a screen to those who may look.
-fn look<F>(screen: fn(Visit, Fields) -> F) -> MethodRouter<Shared>
+fn look<F>(screen: fn(Visit, FormFields) -> F) -> MethodRouter<SharedPage>
 where
-    F: Future<Output = Seen> + Send + 'static,
+    F: Future<Output = PageResult> + Send + 'static,
 {
-    get(move |State(shared): State<Shared>, request: Request| async move {
+    get(move |State(shared): State<SharedPage>, request: Request| async move {
         let (parts, _) = request.into_parts();
-        let fields = Fields::read(parts.uri.query().unwrap_or_default());
+        let fields = FormFields::read(parts.uri.query().unwrap_or_default());
         match Visitor::admit(&shared, &parts).await {
             Ok(visitor) => {
                 let seen = screen(visitor.clone(), fields).await;
@@ -94,11 +94,11 @@ where
 }
 
 /// Takes a form, if it is one of ours.
-fn act<F>(take: fn(Visit, Fields) -> F) -> MethodRouter<Shared>
+fn act<F>(take: fn(Visit, FormFields) -> F) -> MethodRouter<SharedPage>
 where
-    F: Future<Output = Seen> + Send + 'static,
+    F: Future<Output = PageResult> + Send + 'static,
 {
-    post(move |State(shared): State<Shared>, request: Request| async move {
+    post(move |State(shared): State<SharedPage>, request: Request| async move {
         let (parts, body) = request.into_parts();
         let visitor = match Visitor::admit(&shared, &parts).await {
             Ok(visitor) => visitor,
@@ -123,33 +123,33 @@ fn foreign_form() -> Problem {
     Problem::new("forbidden", detail)
 }
 
-fn respond(visitor: &Visitor, seen: Seen) -> Response {
+fn respond(visitor: &Visitor, seen: PageResult) -> Response {
     match seen {
-        Ok(Shown::Screen(screen)) => screen.respond(visitor),
-        Ok(Shown::Response(response)) => response,
+        Ok(PageAnswer::Screen(screen)) => screen.respond(visitor),
+        Ok(PageAnswer::Response(response)) => response,
         Err(problem) => trouble(visitor, &problem),
     }
 }
 
-fn turn_away(outside: Outside) -> Response {
+fn turn_away(outside: VisitorRefusal) -> Response {
     match outside {
-        Outside::NeedsKey(cookies) => login::ask(&cookies, None),
-        Outside::ComesFromElsewhere => login::ask_again(),
-        Outside::Refused(problem) => trouble_outside(&problem),
+        VisitorRefusal::NeedsKey(cookies) => login::ask(&cookies, None),
+        VisitorRefusal::ComesFromElsewhere => login::ask_again(),
+        VisitorRefusal::Refused(problem) => trouble_outside(&problem),
     }
 }
 
 /// Where somebody begins: with what is stuck, if anything is.
-async fn home(visitor: Visit, _: Fields) -> Seen {
+async fn home(visitor: Visit, _: FormFields) -> PageResult {
     if visitor.blocked() > 0 {
         return Ok(go_to("blocked").into());
     }
     // What has got stuck a moment ago is not counted yet.
-    let page: BlockedPage = visitor.api.get(&Route::new("/v1/blocked").query("limit", Some(1))).await?;
+    let page: BlockedPage = visitor.api.get(&RequestPath::new("/v1/blocked").query("limit", Some(1))).await?;
     let place = if page.blocked.is_empty() { "overview" } else { "blocked" };
     Ok(go_to(place).into())
 }
 
-async fn nothing_here(_: Visit, _: Fields) -> Seen {
+async fn nothing_here(_: Visit, _: FormFields) -> PageResult {
     Err(Box::new(Problem::new("route_not_found", "there is no such screen")))
 }

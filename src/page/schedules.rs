@@ -5,20 +5,20 @@ use maud::html;
 use crate::api::SchedulePage;
 use crate::api::views::ScheduleView;
 use crate::limits;
-use crate::page::fields::Fields;
+use crate::page::answer::PageResult;
+use crate::page::fields::FormFields;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
-use crate::page::plan::Act;
-use crate::page::plan::Plan;
-use crate::page::seen::Seen;
+use crate::page::plan::ActionPlan;
+use crate::page::plan::PageAction;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// The screen.
-pub(crate) async fn screen(visitor: Visit, _: Fields) -> Seen {
-    let page: SchedulePage = visitor.api.get(&Route::new("/v1/schedules")).await?;
+pub(crate) async fn screen(visitor: Visit, _: FormFields) -> PageResult {
+    let page: SchedulePage = visitor.api.get(&RequestPath::new("/v1/schedules")).await?;
     let mut rows: Vec<(&ScheduleView, bool)> = Vec::new();
     for schedule in page.schedules.iter().take(limits::SCREEN_ROWS) {
         rows.push((schedule, visitor.may_manage(&schedule.queue).await));
@@ -40,7 +40,7 @@ pub(crate) async fn screen(visitor: Visit, _: Fields) -> Seen {
                             Some(next) => (visitor.present.show_both(*next)), None => "never" } } }
                     }
                     @if *may { div.buttons {
-                        (Plan::new(Act::RunNow).with("queue", &schedule.queue).with("schedule", &schedule.name)
+                        (ActionPlan::new(PageAction::RunNow).with("queue", &schedule.queue).with("schedule", &schedule.name)
                             .with("back", "schedules").button()) } }
                     details.wide {
                         summary { "The next " (schedule.next.len()) }

@@ -34,10 +34,10 @@ pub(crate) struct Sessions {
     /// What the tokens of forms are made with.
     secret: OnceLock<[u8; 32]>,
     /// Of each session, by the hash of its ID: the key that was shown, and when it ends.
-    known: Mutex<BTreeMap<[u8; 32], Session>>,
+    known: Mutex<BTreeMap<[u8; 32], PageSession>>,
 }
 
-struct Session {
+struct PageSession {
     key: Arc<str>,
     ends: Duration,
 }
@@ -76,7 +76,7 @@ impl Sessions {
         {
             known.remove(&oldest);
         }
-        known.insert(hash(&id), Session { key: Arc::from(key), ends });
+        known.insert(hash(&id), PageSession { key: Arc::from(key), ends });
         Some(id)
     }
 
@@ -135,7 +135,7 @@ impl Sessions {
         format!("seriatim_{name}_{}", self.port)
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<[u8; 32], Session>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<[u8; 32], PageSession>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,20 +3,21 @@
 use maud::html;
 
 use crate::api::QueuePage;
-use crate::page::fields::Fields;
+use crate::page::answer::PageResult;
+use crate::page::fields::FormFields;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
-use crate::page::seen::Seen;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// The screen.
-pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
-    let queues: QueuePage = visitor.api.get(&Route::new("/v1/queues").query("limit", Some(200))).await?;
+pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
+    let queues: QueuePage =
+        visitor.api.get(&RequestPath::new("/v1/queues").query("limit", Some(200))).await?;
     let queue = fields.one("queue");
-    let stream = Route::new("events").query("queue", queue);
+    let stream = RequestPath::new("events").query("queue", queue);
     let content = html! {
         (heading(html! { "Live tail" }, html! { "what happens from now on" }))
         form.filter method="get" action="tail" {

@@ -23,7 +23,7 @@ const TOP: u64 = 24;
 const GUTTER: u64 = 80;
 
 /// Something at an instant.
-struct Mark {
+struct TimelineMark {
     at: u64,
     /// How long it lasted, in milliseconds.
     lasted: u64,
@@ -32,9 +32,9 @@ struct Mark {
 }
 
 /// What happened to a message.
-struct Lane {
+struct TimelineLane {
     name: String,
-    marks: Vec<Mark>,
+    marks: Vec<TimelineMark>,
 }
 
 /// The span that is shown, in milliseconds since 1970.
@@ -65,7 +65,7 @@ pub(crate) fn show(
     acts: &[AuditView],
     present: Present,
 ) -> Markup {
-    let mut lanes: Vec<Lane> = ended.iter().rev().filter_map(ended_lane).collect();
+    let mut lanes: Vec<TimelineLane> = ended.iter().rev().filter_map(ended_lane).collect();
     let behind = lanes.len().saturating_sub(3);
     lanes.drain(..behind);
     lanes.extend(messages.iter().take(LANES - lanes.len()).map(lane));
@@ -112,7 +112,7 @@ fn ticks(axis: &Axis, height: u64, present: Present) -> Markup {
     }
 }
 
-fn show_lane(axis: &Axis, lane: &Lane, top: u64) -> Markup {
+fn show_lane(axis: &Axis, lane: &TimelineLane, top: u64) -> Markup {
     html! {
         line.lane x1=(percent(GUTTER)) x2="100%" y1=(top + 13) y2=(top + 13) {}
         @for mark in &lane.marks {
@@ -138,47 +138,48 @@ fn name(position: Option<u64>, number: u64) -> String {
     position.map_or_else(|| format!("#{number}"), |position| position.to_string())
 }
 
-fn lane(message: &MessageEnvelope) -> Lane {
+fn lane(message: &MessageEnvelope) -> TimelineLane {
     let mut marks = vec![arrival(message.accepted_at)];
     for attempt in &message.attempts {
         let how_long = u64::try_from(attempt.lasted.0.as_millis()).unwrap_or(u64::MAX);
         let (took, why) = (lasted(attempt.lasted.0), brief(&attempt.reason, 120));
         let says = format!("attempt {} failed after {took}: {why}", attempt.delivery_count);
-        marks.push(Mark { at: millis(attempt.at), lasted: how_long, kind: "failure", says });
+        marks.push(TimelineMark { at: millis(attempt.at), lasted: how_long, kind: "failure", says });
     }
     if let Some(until) = message.until {
         let says = format!("comes next: {until}");
-        marks.push(Mark { at: millis(until), lasted: 0, kind: "ahead", says });
+        marks.push(TimelineMark { at: millis(until), lasted: 0, kind: "ahead", says });
     }
-    Lane { name: name(message.position, message.sequence_number), marks }
+    TimelineLane { name: name(message.position, message.sequence_number), marks }
 }
 
-fn arrival(at: WireTime) -> Mark {
-    Mark { at: millis(at), lasted: 0, kind: "arrival", says: format!("came: {at}") }
+fn arrival(at: WireTime) -> TimelineMark {
+    TimelineMark { at: millis(at), lasted: 0, kind: "arrival", says: format!("came: {at}") }
 }
 
-fn ended_lane(entry: &HistoryView) -> Option<Lane> {
+fn ended_lane(entry: &HistoryView) -> Option<TimelineLane> {
     let number = entry.sequence_number?;
-    let mut marks: Vec<Mark> = entry.accepted_at.into_iter().map(arrival).collect();
+    let mut marks: Vec<TimelineMark> = entry.accepted_at.into_iter().map(arrival).collect();
     let kind = if entry.ending == EndingWord::Completed { "success" } else { "failure" };
     let says = format!("{}: {}", crate::page::labels::of_ending(entry.ending).2, entry.at);
-    marks.push(Mark { at: millis(entry.at), lasted: 0, kind, says });
-    Some(Lane { name: name(entry.positions.map(|(first, _)| first), number), marks })
+    marks.push(TimelineMark { at: millis(entry.at), lasted: 0, kind, says });
+    Some(TimelineLane { name: name(entry.positions.map(|(first, _)| first), number), marks })
 }
 
 /// What belongs to the workflow itself: holds, and a gap with the instant at which something becomes of it.
-fn around(workflow: &WorkflowEnvelope) -> Vec<Lane> {
+fn around(workflow: &WorkflowEnvelope) -> Vec<TimelineLane> {
     let mut lanes = Vec::new();
     if !workflow.holds.is_empty() {
         let hold = |hold: &crate::api::views::HoldView| {
             let says =
                 format!("held: {} ({})", crate::page::labels::hold(hold.cause), brief(&hold.reason, 120));
-            Mark { at: millis(hold.since), lasted: 0, kind: "failure", says }
+            TimelineMark { at: millis(hold.since), lasted: 0, kind: "failure", says }
         };
-        lanes.push(Lane { name: "held".to_owned(), marks: workflow.holds.iter().map(hold).collect() });
+        lanes
+            .push(TimelineLane { name: "held".to_owned(), marks: workflow.holds.iter().map(hold).collect() });
     }
     if let Some(gap) = &workflow.gap {
-        let mut marks = vec![Mark {
+        let mut marks = vec![TimelineMark {
             at: millis(gap.since),
             lasted: 0,
             kind: "failure",
@@ -186,22 +187,22 @@ fn around(workflow: &WorkflowEnvelope) -> Vec<Lane> {
         }];
         if let Some(due) = gap.due {
             let says = format!("the gap policy acts: {due}");
-            marks.push(Mark { at: millis(due), lasted: 0, kind: "ahead", says });
+            marks.push(TimelineMark { at: millis(due), lasted: 0, kind: "ahead", says });
         }
-        lanes.push(Lane { name: "gap".to_owned(), marks });
+        lanes.push(TimelineLane { name: "gap".to_owned(), marks });
     }
     lanes
 }
 
 /// What operators did.
-fn operators(acts: &[AuditView]) -> Option<Lane> {
+fn operators(acts: &[AuditView]) -> Option<TimelineLane> {
     let mark = |act: &AuditView| {
         let refused = if act.refusal.is_some() { " (refused)" } else { "" };
         let why = act.reason.as_deref().map(|reason| format!(": {}", brief(reason, 120))).unwrap_or_default();
         let says = format!("{} by {}{refused}{why}: {}", act.verb, brief(&act.actor, 40), act.at);
-        Mark { at: millis(act.at), lasted: 0, kind: "act", says }
+        TimelineMark { at: millis(act.at), lasted: 0, kind: "act", says }
     };
-    let lane = Lane { name: "operator".to_owned(), marks: acts.iter().map(mark).collect() };
+    let lane = TimelineLane { name: "operator".to_owned(), marks: acts.iter().map(mark).collect() };
     (!acts.is_empty()).then_some(lane)
 }
 

@@ -10,22 +10,22 @@ use crate::api::TopicEnvelope;
 use crate::api::TopicPage;
 use crate::api::views::QueueEnvelope;
 use crate::limits;
-use crate::page::fields::Fields;
+use crate::page::answer::PageResult;
+use crate::page::fields::FormFields;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
 use crate::page::layout::more;
-use crate::page::seen::Seen;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// The screen with all topics.
-pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
-    let route = Route::new("/v1/topics").query("after", fields.one("after"));
+pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
+    let route = RequestPath::new("/v1/topics").query("after", fields.one("after"));
     let page: TopicPage = visitor.api.get(&route.query("limit", Some(limits::SCREEN_ROWS))).await?;
-    let next = page.after.as_ref().map(|after| Route::new("topics").query("after", Some(after)));
+    let next = page.after.as_ref().map(|after| RequestPath::new("topics").query("after", Some(after)));
     let content = html! {
         (heading(html! { "Topics" }, html! { (page.topics.len()) " topics" }))
         @if page.topics.is_empty() {
@@ -44,7 +44,7 @@ fn row(visitor: &Visitor, topic: &TopicEnvelope) -> Markup {
     html! {
         li.row.calm {
             div.main { p.title {
-                a href=(Route::new("topic").query("name", Some(&topic.name)).as_str()) {
+                a href=(RequestPath::new("topic").query("name", Some(&topic.name)).as_str()) {
                     bdi.id { (visible(&topic.name, false)) } } } }
             dl.facts {
                 div { dt { "Subscriptions" } dd { (topic.subscriptions.len()) } }
@@ -56,9 +56,9 @@ fn row(visitor: &Visitor, topic: &TopicEnvelope) -> Markup {
 }
 
 /// The screen of one topic.
-pub(crate) async fn detail(visitor: Visit, fields: Fields) -> Seen {
+pub(crate) async fn detail(visitor: Visit, fields: FormFields) -> PageResult {
     let name = fields.one("name").unwrap_or_default();
-    let topic: TopicEnvelope = visitor.api.get(&Route::new("/v1/topics").data(name)).await?;
+    let topic: TopicEnvelope = visitor.api.get(&RequestPath::new("/v1/topics").data(name)).await?;
     let after = fields.one("after").unwrap_or_default();
     let from = topic.subscriptions.partition_point(|known| known.name.as_str() <= after);
     let from = if after.is_empty() { 0 } else { from };
@@ -66,13 +66,17 @@ pub(crate) async fn detail(visitor: Visit, fields: Fields) -> Seen {
     let shown = &rest[..rest.len().min(limits::SCREEN_ROWS)];
     let mut rows = Vec::new();
     for subscription in shown {
-        let queue = Route::new("/v1/queues").data(&subscription.queue);
+        let queue = RequestPath::new("/v1/queues").data(&subscription.queue);
         // Who may see the topic may have no right for its subscription, and one may have gone meanwhile.
         rows.push(subscribed(subscription, visitor.api.get(&queue).await.ok().as_ref()));
     }
     let last = shown.last().filter(|_| rest.len() > shown.len());
     let next = last.map(|last| {
-        Route::new("topic").query("name", Some(name)).query("after", Some(&last.name)).as_str().to_owned()
+        RequestPath::new("topic")
+            .query("name", Some(name))
+            .query("after", Some(&last.name))
+            .as_str()
+            .to_owned()
     });
     let content = html! {
         (heading(html! { "Topic " bdi.id { (visible(&topic.name, false)) } },
@@ -88,7 +92,7 @@ pub(crate) async fn detail(visitor: Visit, fields: Fields) -> Seen {
 
 fn subscribed(subscription: &SubscriptionEnvelope, queue: Option<&QueueEnvelope>) -> Markup {
     let place =
-        |screen: &str| Route::new(screen).query("queue", Some(&subscription.queue)).as_str().to_owned();
+        |screen: &str| RequestPath::new(screen).query("queue", Some(&subscription.queue)).as_str().to_owned();
     let dead = queue.map_or(0, |queue| queue.counts.dead_lettered);
     html! {
         li.row.calm[dead == 0].bad[dead > 0] {

@@ -10,11 +10,11 @@ use crate::api::views::KeyView;
 use crate::api::views::StatusView;
 use crate::inbound::connection::OverTls;
 use crate::page::api::Api;
-use crate::page::api::Refused;
+use crate::page::api::ApiRefusal;
 use crate::page::present::Present;
 use crate::page::sessions::Lifetime;
-use crate::page::shared::Shared;
-use crate::remote::Route;
+use crate::page::shared::SharedPage;
+use crate::remote::RequestPath;
 
 /// Who looks. Cheap to clone.
 pub(crate) type Visit = Arc<Visitor>;
@@ -36,7 +36,7 @@ pub(crate) struct Visitor {
 /// The session of a request, and how cookies are set for it.
 #[derive(Clone)]
 pub(crate) struct Cookies {
-    shared: Shared,
+    shared: SharedPage,
     /// The ID of the session; made anew for who had none.
     pub(crate) session: String,
     is_new: bool,
@@ -44,18 +44,18 @@ pub(crate) struct Cookies {
 }
 
 /// Why somebody is not let in.
-pub(crate) enum Outside {
+pub(crate) enum VisitorRefusal {
     /// A key has to be shown first.
     NeedsKey(Cookies),
     /// The browser came from another site, and so did not send its cookie: it has to ask again by itself.
     ComesFromElsewhere,
     /// Something else.
-    Refused(Refused),
+    Refused(ApiRefusal),
 }
 
 impl Cookies {
     /// The session of a request, or a new one.
-    pub(crate) fn of(shared: &Shared, parts: &Parts) -> Result<Cookies, Refused> {
+    pub(crate) fn of(shared: &SharedPage, parts: &Parts) -> Result<Cookies, ApiRefusal> {
         let is_proxied_over_tls =
             parts.headers.get("x-forwarded-proto").is_some_and(|protocol| protocol.as_bytes() == b"https");
         let is_secure = is_proxied_over_tls || parts.extensions.get::<OverTls>().is_some();
@@ -83,37 +83,37 @@ impl Cookies {
         self.shared.sessions.set_cookie("session", id, Lifetime::Browser, self.is_secure)
     }
 
-    pub(crate) fn form_token(&self) -> Result<String, Refused> {
+    pub(crate) fn form_token(&self) -> Result<String, ApiRefusal> {
         self.shared.sessions.form_token(&self.session).ok_or_else(no_chance)
     }
 }
 
-fn no_chance() -> Refused {
+fn no_chance() -> ApiRefusal {
     Box::new(Problem::new("busy", "the system gives no random numbers"))
 }
 
 impl Visitor {
     /// Lets somebody in who may look.
-    pub(crate) async fn admit(shared: &Shared, parts: &Parts) -> Result<Visit, Outside> {
-        let cookies = Cookies::of(shared, parts).map_err(Outside::Refused)?;
+    pub(crate) async fn admit(shared: &SharedPage, parts: &Parts) -> Result<Visit, VisitorRefusal> {
+        let cookies = Cookies::of(shared, parts).map_err(VisitorRefusal::Refused)?;
         let key = shared.sessions.key_of(&cookies.session);
         let api = Api::of(&shared.api, parts, key.as_deref());
-        let rights = api.get::<KeyView>(&Route::new("/v1/key")).await;
+        let rights = api.get::<KeyView>(&RequestPath::new("/v1/key")).await;
         let rights = match rights {
             Ok(rights) => rights,
             Err(problem) if problem.status == 401 && comes_from_elsewhere(parts) => {
-                return Err(Outside::ComesFromElsewhere);
+                return Err(VisitorRefusal::ComesFromElsewhere);
             }
-            Err(problem) if problem.status == 401 => return Err(Outside::NeedsKey(cookies)),
-            Err(problem) => return Err(Outside::Refused(problem)),
+            Err(problem) if problem.status == 401 => return Err(VisitorRefusal::NeedsKey(cookies)),
+            Err(problem) => return Err(VisitorRefusal::Refused(problem)),
         };
-        let status = api.get(&Route::new("/v1/status")).await.map_err(Outside::Refused)?;
+        let status = api.get(&RequestPath::new("/v1/status")).await.map_err(VisitorRefusal::Refused)?;
         let notice = shared.sessions.cookie(&parts.headers, "notice").filter(|text| !text.is_empty());
         Ok(Arc::new(Visitor {
             api,
             key: rights,
             status,
-            form_token: cookies.form_token().map_err(Outside::Refused)?,
+            form_token: cookies.form_token().map_err(VisitorRefusal::Refused)?,
             present: Present(shared.clock.now()),
             notice,
             cookies,
@@ -125,7 +125,7 @@ impl Visitor {
         if !self.key.is_needed || !self.may_manage_some() {
             return self.may_manage_some();
         }
-        let route = Route::new("/v1/key").query("queue", Some(queue));
+        let route = RequestPath::new("/v1/key").query("queue", Some(queue));
         self.api.get::<KeyView>(&route).await.is_ok_and(|key| has(&key, "manage"))
     }
 

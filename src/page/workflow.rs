@@ -12,30 +12,30 @@ use crate::api::views::MessageEnvelope;
 use crate::api::views::WorkflowEnvelope;
 use crate::api::views::WorkflowWord;
 use crate::limits;
-use crate::page::api::Refused;
+use crate::page::answer::PageResult;
+use crate::page::api::ApiRefusal;
 use crate::page::blocked::helpful;
 use crate::page::body;
-use crate::page::fields::Fields;
+use crate::page::fields::FormFields;
 use crate::page::labels;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::scrolling_table;
-use crate::page::plan::Act;
-use crate::page::plan::Plan;
+use crate::page::plan::ActionPlan;
+use crate::page::plan::PageAction;
 use crate::page::present::Present;
-use crate::page::redact::Left;
+use crate::page::redact::BodyPreview;
 use crate::page::redact::Redaction;
-use crate::page::seen::Seen;
 use crate::page::strip;
 use crate::page::text::brief;
 use crate::page::text::visible;
 use crate::page::timeline;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// What is known of a workflow.
-struct Known {
+struct WorkflowFacts {
     queue: String,
     id: String,
     workflow: WorkflowEnvelope,
@@ -49,33 +49,33 @@ struct Known {
 }
 
 /// The screen.
-pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
+pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     let (queue, id) = (fields.text("queue").unwrap_or_default(), fields.text("id").unwrap_or_default());
     let known = look(&visitor, queue, id).await?;
     let title = visible(&known.id, false);
     Ok(Screen::live(Tab::Workflows, title, show(&visitor, &known)).into())
 }
 
-async fn look(visitor: &Visitor, queue: String, id: String) -> Result<Known, Refused> {
-    let of = |word: &str| Route::queue(&queue).word(word).query("id", Some(&id));
+async fn look(visitor: &Visitor, queue: String, id: String) -> Result<WorkflowFacts, ApiRefusal> {
+    let of = |word: &str| RequestPath::queue(&queue).word(word).query("id", Some(&id));
     let workflow: WorkflowEnvelope = visitor.api.get(&of("workflow")).await?;
-    let line = Route::queue(&queue).word("workflow").word("messages").query("id", Some(&id));
+    let line = RequestPath::queue(&queue).word("workflow").word("messages").query("id", Some(&id));
     let line = line.query("limit", Some(limits::SCREEN_PLACES));
     let messages = match workflow.status {
         WorkflowWord::Ended => MessagePage::default(),
         _ => visitor.api.get(&line).await?,
     };
-    let history = Route::queue(&queue).word("history").query("workflow", Some(&id));
+    let history = RequestPath::queue(&queue).word("history").query("workflow", Some(&id));
     let history: HistoryPage = visitor.api.get(&history.query("limit", Some(limits::SCREEN_ENDED))).await?;
     let state = match workflow.has_state {
         true => {
-            let route = Route::queue(&queue).word("workflow").word("state").query("id", Some(&id));
+            let route = RequestPath::queue(&queue).word("workflow").word("state").query("id", Some(&id));
             visitor.api.bytes(&route).await.ok().map(|bytes| bytes.to_vec())
         }
         false => None,
     };
     let may = visitor.may_manage(&queue).await;
-    let audit = Route::queue(&queue).word("workflow").word("audit").query("id", Some(&id));
+    let audit = RequestPath::queue(&queue).word("workflow").word("audit").query("id", Some(&id));
     let acts: AuditPage = match may {
         true => visitor.api.get(&audit.query("limit", Some(limits::SCREEN_ENDED))).await?,
         // Who did what is for those who may do it.
@@ -83,10 +83,10 @@ async fn look(visitor: &Visitor, queue: String, id: String) -> Result<Known, Ref
     };
     let redaction = Redaction::of(visitor, &queue).await?;
     let (messages, ended, acts) = (messages.messages, history.history, acts.actions);
-    Ok(Known { queue, id, workflow, messages, ended, state, acts, redaction, may })
+    Ok(WorkflowFacts { queue, id, workflow, messages, ended, state, acts, redaction, may })
 }
 
-fn show(visitor: &Visitor, known: &Known) -> Markup {
+fn show(visitor: &Visitor, known: &WorkflowFacts) -> Markup {
     let (workflow, present) = (&known.workflow, visitor.present);
     let cells = strip::cells(workflow, &known.messages, &known.ended, present);
     let rest = workflow.messages.saturating_sub(known.messages.len() as u64);
@@ -113,16 +113,16 @@ fn show(visitor: &Visitor, known: &Known) -> Markup {
             section aria-labelledby="state" { h2 #state { "State" }
                 @if let Some(at) = workflow.state_set_at { p.quiet { "Set " (present.show(at)) } }
                 @match known.redaction.body(state) {
-                    Left::All => (body::block(state, Some("application/json"))),
-                    Left::Some(left) => { (body::block(&left, Some("application/json"))) p.quiet { "Some of it is hidden, as the queue's definition says." } }
-                    Left::Nothing => p.quiet { "It is hidden: it is no JSON, and the queue's definition hides parts." },
+                    BodyPreview::All => (body::block(state, Some("application/json"))),
+                    BodyPreview::Some(left) => { (body::block(&left, Some("application/json"))) p.quiet { "Some of it is hidden, as the queue's definition says." } }
+                    BodyPreview::Nothing => p.quiet { "It is hidden: it is no JSON, and the queue's definition hides parts." },
                 } }
         }
     }
 }
 
 /// Why it does not go on, and what comes next: the answer one has come for.
-fn why(visitor: &Visitor, known: &Known) -> Markup {
+fn why(visitor: &Visitor, known: &WorkflowFacts) -> Markup {
     let Some(row) = &known.workflow.blocked else {
         return html! {
             @if let Some(ended) = &known.workflow.ended {
@@ -158,35 +158,35 @@ fn why(visitor: &Visitor, known: &Known) -> Markup {
     }
 }
 
-fn buttons(known: &Known) -> Markup {
+fn buttons(known: &WorkflowFacts) -> Markup {
     let workflow = &known.workflow;
-    let plan = |act: Act| {
+    let plan = |act: PageAction| {
         let back = labels::workflow_place(&known.queue, &known.id);
-        Plan::new(act).with("queue", &known.queue).with("id", &known.id).with("back", back)
+        ActionPlan::new(act).with("queue", &known.queue).with("id", &known.id).with("back", back)
     };
     let cause = workflow.blocked.as_ref().map(|row| row.cause);
-    let mut acts: Vec<Act> = cause.map(|cause| helpful(cause).to_vec()).unwrap_or_default();
+    let mut acts: Vec<PageAction> = cause.map(|cause| helpful(cause).to_vec()).unwrap_or_default();
     let is_held = !workflow.holds.is_empty();
     if is_held && workflow.dead_letters > 0 {
-        acts.insert(0, Act::ResumeAndRedrive);
+        acts.insert(0, PageAction::ResumeAndRedrive);
     }
-    if workflow.status == WorkflowWord::Locked && !acts.contains(&Act::ReleaseLock) {
-        acts.push(Act::ReleaseLock);
+    if workflow.status == WorkflowWord::Locked && !acts.contains(&PageAction::ReleaseLock) {
+        acts.push(PageAction::ReleaseLock);
     }
-    if !is_held && !acts.contains(&Act::Hold) {
-        acts.push(Act::Hold);
+    if !is_held && !acts.contains(&PageAction::Hold) {
+        acts.push(PageAction::Hold);
     }
     let void = workflow.gap.as_ref().and_then(|gap| gap.first_missing.zip(gap.first_waiting));
     html! {
         div.buttons role="group" aria-label="Actions" {
             @for act in acts {
                 @match (act, void) {
-                    (Act::Void, Some((from, waiting))) =>
+                    (PageAction::Void, Some((from, waiting))) =>
                         (plan(act).with("from", from).with("to", waiting - 1).button_named("Void what is missing")),
                     _ => (plan(act).button()),
                 }
             }
-            @if workflow.status != WorkflowWord::Ended { (plan(Act::Purge).button()) }
+            @if workflow.status != WorkflowWord::Ended { (plan(PageAction::Purge).button()) }
         }
     }
 }
@@ -204,7 +204,7 @@ fn counts(workflow: &WorkflowEnvelope) -> Markup {
 }
 
 /// The messages of the line as a table, for those who read pictures badly.
-fn waiting(known: &Known, present: Present) -> Markup {
+fn waiting(known: &WorkflowFacts, present: Present) -> Markup {
     html! {
         section aria-labelledby="messages" {
             h2 #messages { "Messages" }
@@ -228,7 +228,7 @@ fn waiting(known: &Known, present: Present) -> Markup {
     }
 }
 
-fn history(known: &Known, present: Present) -> Markup {
+fn history(known: &WorkflowFacts, present: Present) -> Markup {
     html! {
         section aria-labelledby="history" {
             h2 #history { "History" }
@@ -257,7 +257,7 @@ fn history(known: &Known, present: Present) -> Markup {
 }
 
 /// What operators did to it.
-fn acts(known: &Known, present: Present) -> Markup {
+fn acts(known: &WorkflowFacts, present: Present) -> Markup {
     html! {
         section aria-labelledby="acts" {
             h2 #acts { "What operators did" }

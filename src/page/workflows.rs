@@ -5,7 +5,8 @@ use maud::html;
 use crate::api::QueuePage;
 use crate::api::WorkflowPage;
 use crate::limits;
-use crate::page::fields::Fields;
+use crate::page::answer::PageResult;
+use crate::page::fields::FormFields;
 use crate::page::labels;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
@@ -13,19 +14,19 @@ use crate::page::layout::heading;
 use crate::page::layout::more;
 use crate::page::layout::scrolling_table;
 use crate::page::messages;
-use crate::page::seen::Seen;
 use crate::page::text::brief;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
-use crate::remote::Route;
+use crate::remote::RequestPath;
 
 /// What workflows can do.
 const STATUSES: [&str; 7] =
     ["ready", "locked", "blocked", "held", "waiting_for_predecessor", "scheduled", "idle"];
 
 /// The screen.
-pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
-    let queues: QueuePage = visitor.api.get(&Route::new("/v1/queues").query("limit", Some(200))).await?;
+pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
+    let queues: QueuePage =
+        visitor.api.get(&RequestPath::new("/v1/queues").query("limit", Some(200))).await?;
     let first = queues.queues.iter().map(|queue| &queue.name).find(|name| !name.starts_with("seriatim."));
     let queue = fields.text("queue").or_else(|| first.cloned());
     let (prefix, status) = (fields.one("prefix"), fields.one("status"));
@@ -33,7 +34,8 @@ pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
     if let Some(queue) = &queue {
         for _ in 0..limits::SCREEN_LOOKS {
             let left = limits::SCREEN_ROWS - page.workflows.len();
-            let route = Route::queue(queue).word("workflows").query("prefix", prefix).query("status", status);
+            let route =
+                RequestPath::queue(queue).word("workflows").query("prefix", prefix).query("status", status);
             let route = route.query("after", page.after.as_deref()).query("limit", Some(left));
             let next: WorkflowPage = visitor.api.get(&route).await?;
             page.workflows.extend(next.workflows);
@@ -45,7 +47,7 @@ pub(crate) async fn screen(visitor: Visit, fields: Fields) -> Seen {
     }
     let name = queue.as_deref().unwrap_or_default();
     let next = page.after.as_ref().map(|after| {
-        let route = Route::new("workflows").query("queue", queue.as_deref()).query("prefix", prefix);
+        let route = RequestPath::new("workflows").query("queue", queue.as_deref()).query("prefix", prefix);
         route.query("status", status).query("after", Some(after)).as_str().to_owned()
     });
     let content = html! {

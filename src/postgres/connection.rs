@@ -50,12 +50,12 @@ pub(crate) struct ConnectOptions {
 }
 
 /// A connection that is carried until it is dropped.
-pub(crate) struct Carried {
+pub(crate) struct ServerConnection {
     pub(crate) client: Client,
     task: JoinHandle<()>,
 }
 
-impl Drop for Carried {
+impl Drop for ServerConnection {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -66,7 +66,7 @@ impl ConnectOptions {
     ///
     /// # Errors
     /// [`SourceError::Connect`] with what the server says; never with the password.
-    pub(crate) async fn connect(&self, woken: Arc<Notify>) -> Result<Carried, SourceError> {
+    pub(crate) async fn connect(&self, woken: Arc<Notify>) -> Result<ServerConnection, SourceError> {
         let config = self.config()?;
         let server = server(&config);
         let connecting = async {
@@ -83,7 +83,7 @@ impl ConnectOptions {
             }
         };
         match timeout(limits::SOURCE_CONNECT_MAX, connecting).await {
-            Ok(Ok((client, task))) => Ok(Carried { client, task }),
+            Ok(Ok((client, task))) => Ok(ServerConnection { client, task }),
             Ok(Err(Unready::Misuse(misuse))) => Err(misuse.into()),
             Ok(Err(Unready::Refused(error))) => {
                 Err(SourceError::Connect { server, problem: refused(&error) })
@@ -191,7 +191,7 @@ async fn answered_within<T>(
 ) -> Result<T, String> {
     match timeout(most, asking).await {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => Err(crate::postgres::error::told(&error)),
+        Ok(Err(error)) => Err(crate::postgres::error::describe(&error)),
         Err(_) => Err(late("a statement")),
     }
 }

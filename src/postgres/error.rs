@@ -51,7 +51,7 @@ pub(crate) enum SourceError {
 }
 
 /// What a server or a connection says, without the layers of the library around it.
-pub(crate) fn told(error: &tokio_postgres::Error) -> String {
+pub(crate) fn describe(error: &tokio_postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
         let hint = said.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
         return format!("{}{hint}", said.message());
@@ -70,7 +70,7 @@ pub(crate) fn told(error: &tokio_postgres::Error) -> String {
 
 /// What failed while connecting, with what helps against it.
 pub(crate) fn refused(error: &tokio_postgres::Error) -> String {
-    let problem = told(error);
+    let problem = describe(error);
     match error.code() {
         Some(&SqlState::INVALID_PASSWORD | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
             format!("{problem}: see to the user in `postgres` and to `password_file` or `password_env`")

@@ -10,19 +10,19 @@ use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
 
 use crate::limits;
-use crate::postgres::connection::Carried;
 use crate::postgres::connection::ConnectOptions;
+use crate::postgres::connection::ServerConnection;
 use crate::postgres::connection::answered;
 use crate::postgres::error::SourceError;
+use crate::postgres::error::describe;
 use crate::postgres::error::late;
-use crate::postgres::error::told;
-use crate::postgres::row::Copied;
+use crate::postgres::row::OutboxRow;
 use crate::postgres::row::message;
 use crate::postgres::sql;
 use crate::postgres::sql::Columns;
 use crate::postgres::sql::TableName;
 use crate::postgres::table::BodyKind;
-use crate::postgres::table::Checked;
+use crate::postgres::table::TableFacts;
 use crate::postgres::table::check;
 use crate::postgres::watermark::Watermark;
 
@@ -36,21 +36,21 @@ pub(crate) struct Outbox {
     /// Notifications on this channel are listened for.
     channel: Option<String>,
     woken: Arc<Notify>,
-    open: Option<Open>,
+    open: Option<OutboxConnection>,
 }
 
-struct Open {
-    carried: Carried,
-    checked: Checked,
+struct OutboxConnection {
+    carried: ServerConnection,
+    checked: TableFacts,
     watermark: Watermark,
     rows_at_once: usize,
 }
 
 /// What one look has found.
 #[derive(Debug, Default)]
-pub(crate) struct Look {
+pub(crate) struct OutboxLook {
     /// Rows that follow those that are copied, in order; no row between them will ever come.
-    pub(crate) rows: Vec<Copied>,
+    pub(crate) rows: Vec<OutboxRow>,
     /// Whether there are more that could be read at once.
     pub(crate) is_more: bool,
     /// How many open transactions keep rows back that are seen.
@@ -94,7 +94,7 @@ impl Outbox {
     ///
     /// # Errors
     /// [`SourceError`]; the connection is let go of then.
-    pub(crate) async fn look(&mut self, copied_through: Option<i64>) -> Result<Look, SourceError> {
+    pub(crate) async fn look(&mut self, copied_through: Option<i64>) -> Result<OutboxLook, SourceError> {
         let looked = self.try_look(copied_through).await;
         if looked.is_err() {
             self.disconnect();
@@ -102,17 +102,17 @@ impl Outbox {
         looked
     }
 
-    async fn try_look(&mut self, copied_through: Option<i64>) -> Result<Look, SourceError> {
+    async fn try_look(&mut self, copied_through: Option<i64>) -> Result<OutboxLook, SourceError> {
         if self.open.is_none() {
             self.open = Some(self.connect(copied_through).await?);
         }
-        let Some(open) = &mut self.open else { return Ok(Look::default()) };
+        let Some(open) = &mut self.open else { return Ok(OutboxLook::default()) };
         let (table, columns) = (&self.table, &self.columns);
         open.note_transactions(table, columns).await?;
         open.read(table, columns, copied_through).await
     }
 
-    async fn connect(&self, copied_through: Option<i64>) -> Result<Open, SourceError> {
+    async fn connect(&self, copied_through: Option<i64>) -> Result<OutboxConnection, SourceError> {
         let carried = self.options.connect(self.woken.clone()).await?;
         let (table, columns) = (&self.table, &self.columns);
         let checked = check(&carried.client, table, columns, self.deletes, copied_through).await?;
@@ -122,7 +122,7 @@ impl Outbox {
             listening.map_err(|problem| SourceError::Read { table: table.to_string(), problem })?;
         }
         let rows_at_once = limits::SOURCE_ROWS_AT_ONCE;
-        Ok(Open { carried, checked, watermark: Watermark::default(), rows_at_once })
+        Ok(OutboxConnection { carried, checked, watermark: Watermark::default(), rows_at_once })
     }
 
     /// How many rows are behind a number; where there are more than [`limits::SOURCE_LAG_ROWS`], as many.
@@ -161,7 +161,7 @@ impl Outbox {
     }
 }
 
-impl Open {
+impl OutboxConnection {
     async fn note_transactions(&mut self, table: &TableName, columns: &Columns) -> Result<(), SourceError> {
         let statement = sql::transactions(table, columns);
         let answer = answered(self.carried.client.query_one(&statement, &[&self.checked.oid])).await;
@@ -181,47 +181,47 @@ impl Open {
         table: &TableName,
         columns: &Columns,
         copied_through: Option<i64>,
-    ) -> Result<Look, SourceError> {
+    ) -> Result<OutboxLook, SourceError> {
         let failed = |problem: String| SourceError::Read { table: table.to_string(), problem };
         let body = self.checked.body;
         let statement = sql::select(table, columns, body == BodyKind::Bytes);
         let limit = i64::try_from(self.rows_at_once).unwrap_or(i64::MAX);
         let from = copied_through.unwrap_or(i64::MIN);
         let parameters: [&(dyn ToSql + Sync); 2] = [&from, &limit];
-        let (mut look, mut bytes, mut last) = (Look::default(), 0, copied_through);
+        let (mut look, mut bytes, mut last) = (OutboxLook::default(), 0, copied_through);
         let reading = async {
             let mut rows = pin!(self.carried.client.query_raw(&statement, parameters).await?);
             while let Some(row) = rows.try_next().await? {
                 let copied = match message(&row, body, columns.after.is_some(), columns.message_id.is_some())
                 {
                     Ok(copied) => copied,
-                    Err((id, _)) if !self.watermark.is_final(last, id) => return Ok(Cut::Waits),
+                    Err((id, _)) if !self.watermark.is_final(last, id) => return Ok(ReadStop::Waits),
                     Err((id, problem)) => {
                         look.wrong = Some(SourceError::Row { table: table.to_string(), id, problem });
-                        return Ok(Cut::Not);
+                        return Ok(ReadStop::Not);
                     }
                 };
                 if !self.watermark.is_final(last, copied.id) {
-                    return Ok(Cut::Waits);
+                    return Ok(ReadStop::Waits);
                 }
                 if !look.rows.is_empty() && bytes + copied.bytes > limits::SOURCE_BYTES_AT_ONCE {
-                    return Ok(Cut::Full);
+                    return Ok(ReadStop::Full);
                 }
                 (bytes, last) = (bytes + copied.bytes, Some(copied.id));
                 look.rows.push(copied);
             }
-            Ok(Cut::Not)
+            Ok(ReadStop::Not)
         };
         let cut = match timeout(limits::SOURCE_STATEMENT_MAX, reading).await {
-            Ok(read) => read.map_err(|error| failed(told(&error)))?,
+            Ok(read) => read.map_err(|error| failed(describe(&error)))?,
             Err(_) => return Err(failed(late("a statement"))),
         };
-        look.is_more = cut == Cut::Full || look.rows.len() == self.rows_at_once;
-        look.waits_for = if cut == Cut::Waits { self.watermark.waits_for() } else { 0 };
+        look.is_more = cut == ReadStop::Full || look.rows.len() == self.rows_at_once;
+        look.waits_for = if cut == ReadStop::Waits { self.watermark.waits_for() } else { 0 };
         // What is cut off was sent for nothing: the next look asks for as much as this one could use.
         self.rows_at_once = match cut {
-            Cut::Not => self.rows_at_once.saturating_mul(2).min(limits::SOURCE_ROWS_AT_ONCE),
-            Cut::Full | Cut::Waits => look.rows.len().max(1),
+            ReadStop::Not => self.rows_at_once.saturating_mul(2).min(limits::SOURCE_ROWS_AT_ONCE),
+            ReadStop::Full | ReadStop::Waits => look.rows.len().max(1),
         };
         Ok(look)
     }
@@ -229,7 +229,7 @@ impl Open {
 
 /// Why rows were read and not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cut {
+enum ReadStop {
     /// All were used.
     Not,
     /// There are as many bytes as are copied at once.

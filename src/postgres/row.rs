@@ -10,7 +10,7 @@ use crate::postgres::table::BodyKind;
 
 /// A row that was read.
 #[derive(Debug)]
-pub(crate) struct Copied {
+pub(crate) struct OutboxRow {
     /// Its number.
     pub(crate) id: i64,
     /// What it says.
@@ -28,7 +28,7 @@ pub(crate) fn message(
     body: BodyKind,
     names_predecessor: bool,
     names_message_id: bool,
-) -> Result<Copied, (i64, String)> {
+) -> Result<OutboxRow, (i64, String)> {
     let id: i64 = row.get(0);
     let text = |column: usize| row.get::<_, Option<&str>>(column);
     let body_bytes = match body {
@@ -69,7 +69,7 @@ pub(crate) fn message(
             message = message.property(name, value);
         }
     }
-    Ok(Copied { id, message, bytes })
+    Ok(OutboxRow { id, message, bytes })
 }
 
 /// Properties are an object of text, numbers and truths; what is null is not there.

@@ -9,7 +9,7 @@ use crate::postgres::sql::TableName;
 
 /// What is known of a table that can be copied.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Checked {
+pub(crate) struct TableFacts {
     /// Its number in the server's catalog.
     pub(crate) oid: u32,
     /// Whether bodies are bytes; otherwise they are text of some kind.
@@ -37,7 +37,7 @@ pub(crate) async fn check(
     columns: &Columns,
     deletes: bool,
     copied_through: Option<i64>,
-) -> Result<Checked, SourceError> {
+) -> Result<TableFacts, SourceError> {
     let wrong = |problem: String| SourceError::Table { table: table.to_string(), problem };
     let oid = find(client, table, deletes).await?.map_err(wrong)?;
     let types = types(client, table, oid).await?;
@@ -60,7 +60,7 @@ pub(crate) async fn check(
     }
     check_sequence(client, table, &columns.id, copied_through).await?;
     let body = type_of(&columns.body).and_then(body_kind).unwrap_or(BodyKind::Text);
-    Ok(Checked { oid, body })
+    Ok(TableFacts { oid, body })
 }
 
 fn body_kind(kind: &str) -> Option<BodyKind> {

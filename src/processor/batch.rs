@@ -23,10 +23,10 @@ use crate::processor::failure::Failure;
 use crate::processor::handler::Body;
 use crate::processor::invocation::Keeping;
 use crate::processor::invocation::invoke;
-use crate::processor::locks::KeptLock;
+use crate::processor::lock_renewals::KeptLock;
 use crate::processor::pool::Consumer;
-use crate::processor::pool::SharedPool;
-use crate::processor::single::Handled;
+use crate::processor::pool::RunnerPool;
+use crate::processor::single::DeliveryEnd;
 use crate::processor::single::MALFORMED_BODY;
 use crate::processor::single::is_lost;
 use crate::processor::single::lacks_room;
@@ -119,11 +119,11 @@ pub(crate) struct BegunRun {
 }
 
 impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
-    async fn handle_run(&self, begun: BegunRun) -> Result<Handled, Unavailable> {
+    async fn handle_run(&self, begun: BegunRun) -> Result<DeliveryEnd, Unavailable> {
         let BegunRun { mut run, lock } = begun;
         if lock.signal().is_raised() {
             // It has waited for a thread for too long.
-            return Ok(Handled::Lost);
+            return Ok(DeliveryEnd::Lost);
         }
         let mut bodies = Vec::with_capacity(run.messages().len());
         let mut malformed = None;
@@ -140,7 +140,7 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         if let (0, Some(description)) = (readable, &malformed) {
             let (reason, description) = (MALFORMED_BODY.to_owned(), description.clone());
             let settled = run.complete_first_then(0, Outcome::DeadLetter { reason, description }).await;
-            return settled_as(Handled::DeadLettered, settled);
+            return settled_as(DeliveryEnd::DeadLettered, settled);
         }
         let context = Context::new(
             Arc::new(run.messages()[0].clone()),
@@ -157,7 +157,7 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         match invoked.await? {
             Some(Ok(outcome)) => self.settle(run, outcome, readable).await,
             Some(Err(failure)) => self.settle_failure(run, failure).await,
-            None => Ok(Handled::Lost),
+            None => Ok(DeliveryEnd::Lost),
         }
     }
 
@@ -166,7 +166,7 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         mut run: Run,
         outcome: BatchOutcome,
         readable: usize,
-    ) -> Result<Handled, Unavailable> {
+    ) -> Result<DeliveryEnd, Unavailable> {
         let done = outcome.handled.min(readable);
         if done == 0 && outcome.next.is_none() {
             return self.settle_failure(run, Failure::new("the handler handled nothing")).await;
@@ -175,11 +175,11 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         if let Err(error) = run.complete_first_with(done, outcome.completion).await {
             if lacks_room(&error) {
                 let reason = without_room(&self.queue, &run.messages()[0], &targets, &error);
-                return settled_as(Handled::Failed, run.postpone_all(reason).await);
+                return settled_as(DeliveryEnd::Failed, run.postpone_all(reason).await);
             }
             // The run is still held: an outcome that is not possible is a failure of the handler.
             return match is_lost(&error) {
-                true => settled_as(Handled::Lost, Err(error)),
+                true => settled_as(DeliveryEnd::Lost, Err(error)),
                 false => self.settle_failure(run, Failure::new(error.to_string())).await,
             };
         }
@@ -192,15 +192,15 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
             (Some(_), None) => run.release().await,
             (None, _) => Ok(()),
         };
-        settled_as(Handled::Completed, settled)
+        settled_as(DeliveryEnd::Completed, settled)
     }
 
-    async fn settle_failure(&self, mut run: Run, failure: Failure) -> Result<Handled, Unavailable> {
+    async fn settle_failure(&self, mut run: Run, failure: Failure) -> Result<DeliveryEnd, Unavailable> {
         let attempt = run.messages().first().map_or(1, |message| message.delivery_count);
         tracing::debug!(queue = %self.queue.name(), attempt, reason = failure.reason(), "a batch handler failed");
         // Nobody knows at which message; one that fails alone, too, is to blame.
         let abandon = self.delays.apply(failure.abandon, &self.queue, attempt)?;
-        settled_as(Handled::Failed, run.abandon_all(abandon).await)
+        settled_as(DeliveryEnd::Failed, run.abandon_all(abandon).await)
     }
 }
 
@@ -236,7 +236,7 @@ impl<H: BatchHandler<T>, T: Body> Consumer for Batches<H, T> {
     }
 
     /// Each run has a handler of its own.
-    fn take(&self, _received: &mut Vec<Run>, _desk: &SharedPool<Self>) {}
+    fn take(&self, _received: &mut Vec<Run>, _desk: &RunnerPool<Self>) {}
 
     fn give_up(&self) {}
 

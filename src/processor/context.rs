@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use crate::engine::Queue;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::error::Misuse;
 use crate::error::QueueError;
 use crate::processor::signal::Signal;
@@ -17,7 +17,7 @@ use crate::token::LockToken;
 /// What a handler knows beside the body: the message, its attempt, its workflow's state, and whether to stop.
 #[derive(Clone)]
 pub struct Context {
-    message: Arc<Received>,
+    message: Arc<ReceivedMessage>,
     queue: Queue,
     token: LockToken,
     lock: Arc<Signal>,
@@ -27,7 +27,7 @@ pub struct Context {
 
 impl Context {
     pub(crate) fn new(
-        message: Arc<Received>,
+        message: Arc<ReceivedMessage>,
         queue: Queue,
         token: LockToken,
         lock: Arc<Signal>,
@@ -37,7 +37,7 @@ impl Context {
     }
 
     /// The message; in a batch, the first.
-    pub fn message(&self) -> &Received {
+    pub fn message(&self) -> &ReceivedMessage {
         &self.message
     }
 

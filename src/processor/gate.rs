@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 
 /// Keeps a processor from receiving, so that what it may not handle yet is not handed out at all: nothing is counted, and
 /// nobody holds a lock meanwhile.
@@ -11,5 +11,5 @@ pub(crate) trait Gate: Send + Sync {
     fn open(&self, elapsed: Duration) -> Result<usize, Duration>;
 
     /// Notes a message that was handed out.
-    fn note(&self, message: &Received);
+    fn note(&self, message: &ReceivedMessage);
 }

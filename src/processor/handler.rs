@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use crate::engine::Outcome;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::error::Misuse;
 use crate::processor::context::Context;
 use crate::processor::failure::Failure;
@@ -39,11 +39,11 @@ pub trait Body: Send + Sized + 'static {
     ///
     /// # Errors
     /// [`Misuse`] when the body is not of this type; the message is then dead-lettered as `MalformedBody`.
-    fn read(message: &Received) -> Result<Self, Misuse>;
+    fn read(message: &ReceivedMessage) -> Result<Self, Misuse>;
 }
 
 impl<T: DeserializeOwned + Send + 'static> Body for T {
-    fn read(message: &Received) -> Result<T, Misuse> {
+    fn read(message: &ReceivedMessage) -> Result<T, Misuse> {
         message.json()
     }
 }
@@ -53,7 +53,7 @@ impl<T: DeserializeOwned + Send + 'static> Body for T {
 pub struct Raw(pub Bytes);
 
 impl Body for Raw {
-    fn read(message: &Received) -> Result<Raw, Misuse> {
+    fn read(message: &ReceivedMessage) -> Result<Raw, Misuse> {
         Ok(Raw(message.body.clone()))
     }
 }

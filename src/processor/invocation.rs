@@ -15,8 +15,8 @@ use crate::engine::Client;
 use crate::error::Unavailable;
 use crate::limits;
 use crate::processor::failure::Failure;
-use crate::processor::locks::KeptLock;
-use crate::processor::locks::Locks;
+use crate::processor::lock_renewals::KeptLock;
+use crate::processor::lock_renewals::LockRenewals;
 use crate::processor::signal::signalled;
 
 /// What handlers run under.
@@ -24,7 +24,7 @@ use crate::processor::signal::signalled;
 pub(crate) struct Keeping {
     /// Becomes true when handlers that still run are to be ended.
     pub(crate) give_up: watch::Receiver<bool>,
-    pub(crate) locks: Arc<Locks>,
+    pub(crate) locks: Arc<LockRenewals>,
 }
 
 /// Why an attempt has failed whose handler outlasted the drain and did not end when it was cancelled.

@@ -18,16 +18,16 @@ use crate::processor::pool::Consumer;
 ///
 /// # Dropping
 /// What waits is given back uncounted as soon as the line is [closed](Line::close).
-pub(crate) struct Line<C: Consumer> {
+pub(crate) struct JobLine<C: Consumer> {
     consumer: Arc<C>,
-    state: Mutex<State<C::Begun>>,
+    state: Mutex<JobLineState<C::Begun>>,
     /// Rung when there may be room for another receive.
     room: Notify,
     /// Rung when something waits that has not waited before.
     filled: Notify,
 }
 
-struct State<J> {
+struct JobLineState<J> {
     waiting: VecDeque<Waiting<J>>,
     /// Bytes of the bodies that wait.
     bytes: usize,
@@ -55,13 +55,13 @@ struct Waiting<J> {
 }
 
 /// A job's place among those in hand, until it is settled.
-pub(crate) struct Place<C: Consumer> {
-    line: Arc<Line<C>>,
-    kind: Kind,
+pub(crate) struct JobPlace<C: Consumer> {
+    line: Arc<JobLine<C>>,
+    kind: JobKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum JobKind {
     /// In hand, and nothing else.
     InHand,
     /// It has a slot, until it is settled.
@@ -72,22 +72,22 @@ enum Kind {
 
 /// A slot, whose handler goes on with what waits.
 pub(crate) struct Runner<C: Consumer> {
-    line: Arc<Line<C>>,
+    line: Arc<JobLine<C>>,
     has_slot: bool,
 }
 
 /// A job that may begin at once, with its slot.
 pub(crate) struct Ready<C: Consumer> {
     pub(crate) job: C::Begun,
-    pub(crate) place: Place<C>,
+    pub(crate) place: JobPlace<C>,
     pub(crate) runner: Runner<C>,
 }
 
-impl<C: Consumer> Line<C> {
+impl<C: Consumer> JobLine<C> {
     /// A line for so many handlers at once.
-    pub(crate) fn new(consumer: Arc<C>, concurrency: usize) -> Arc<Line<C>> {
+    pub(crate) fn new(consumer: Arc<C>, concurrency: usize) -> Arc<JobLine<C>> {
         let ahead_max = consumer.ahead_max();
-        let state = State {
+        let state = JobLineState {
             waiting: VecDeque::new(),
             bytes: 0,
             free: concurrency,
@@ -100,7 +100,7 @@ impl<C: Consumer> Line<C> {
             pace: Pace::default(),
             is_closed: false,
         };
-        Arc::new(Line { consumer, state: Mutex::new(state), room: Notify::new(), filled: Notify::new() })
+        Arc::new(JobLine { consumer, state: Mutex::new(state), room: Notify::new(), filled: Notify::new() })
     }
 
     /// Waits until it is time for another receive, and says for how many jobs.
@@ -133,28 +133,32 @@ impl<C: Consumer> Line<C> {
     }
 
     /// A slot for a job until it is settled, if there is one.
-    pub(crate) fn slot(self: &Arc<Line<C>>) -> Place<C> {
+    pub(crate) fn slot(self: &Arc<JobLine<C>>) -> JobPlace<C> {
         let mut state = self.state();
         state.free = state.free.checked_sub(1).expect("no more is taken than there are free slots");
         state.in_hand += 1;
-        Place { line: self.clone(), kind: Kind::Slot }
+        JobPlace { line: self.clone(), kind: JobKind::Slot }
     }
 
     /// A place beside the slots, as long as there is one: the slot stays free for another job.
-    pub(crate) fn beside(self: &Arc<Line<C>>) -> Place<C> {
+    pub(crate) fn beside(self: &Arc<JobLine<C>>) -> JobPlace<C> {
         {
             let mut state = self.state();
             if let Some(beside) = state.beside.checked_sub(1) {
                 state.beside = beside;
                 state.in_hand += 1;
-                return Place { line: self.clone(), kind: Kind::Beside };
+                return JobPlace { line: self.clone(), kind: JobKind::Beside };
             }
         }
         self.slot()
     }
 
     /// Lets jobs begin for which there is a slot; the others wait. What comes when it is closed is given back.
-    pub(crate) fn add(self: &Arc<Line<C>>, jobs: Vec<(usize, C::Begun)>, elapsed: Duration) -> Vec<Ready<C>> {
+    pub(crate) fn add(
+        self: &Arc<JobLine<C>>,
+        jobs: Vec<(usize, C::Begun)>,
+        elapsed: Duration,
+    ) -> Vec<Ready<C>> {
         let mut state = self.state();
         if state.is_closed {
             drop(state);
@@ -221,12 +225,12 @@ impl<C: Consumer> Line<C> {
         self.state().is_closed
     }
 
-    fn in_hand(self: &Arc<Line<C>>) -> Place<C> {
-        Place { line: self.clone(), kind: Kind::InHand }
+    fn in_hand(self: &Arc<JobLine<C>>) -> JobPlace<C> {
+        JobPlace { line: self.clone(), kind: JobKind::InHand }
     }
 
     /// Changes what is there, and tells who waits for room if there is some now.
-    fn change<T>(&self, change: impl FnOnce(&mut State<C::Begun>) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut JobLineState<C::Begun>) -> T) -> T {
         let mut state = self.state();
         let (before, changed) = (state.room(), change(&mut state));
         if before == 0 && state.room() > 0 {
@@ -235,12 +239,12 @@ impl<C: Consumer> Line<C> {
         changed
     }
 
-    fn state(&self) -> MutexGuard<'_, State<C::Begun>> {
+    fn state(&self) -> MutexGuard<'_, JobLineState<C::Begun>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<J> State<J> {
+impl<J> JobLineState<J> {
     /// How many jobs to ask for; 0 as long as enough waits.
     fn room(&self) -> usize {
         let (ahead, waiting) = (self.pace.ahead(), self.waiting.len());
@@ -263,21 +267,21 @@ impl<J> State<J> {
     }
 }
 
-impl<C: Consumer> Place<C> {
+impl<C: Consumer> JobPlace<C> {
     /// Whether its job was handled by a [`Runner`].
     pub(crate) fn is_of_runner(&self) -> bool {
-        self.kind == Kind::InHand
+        self.kind == JobKind::InHand
     }
 }
 
-impl<C: Consumer> Drop for Place<C> {
+impl<C: Consumer> Drop for JobPlace<C> {
     fn drop(&mut self) {
         self.line.change(|state| {
             state.in_hand -= 1;
             match self.kind {
-                Kind::InHand => {}
-                Kind::Slot => state.free += 1,
-                Kind::Beside => state.beside += 1,
+                JobKind::InHand => {}
+                JobKind::Slot => state.free += 1,
+                JobKind::Beside => state.beside += 1,
             }
         });
     }
@@ -286,7 +290,7 @@ impl<C: Consumer> Drop for Place<C> {
 impl<C: Consumer> Runner<C> {
     /// Notes that a handler has ended, and whether its job is to be settled; takes what waits for longest. None when nothing
     /// does: then the slot is free.
-    pub(crate) fn next(&mut self, is_unsettled: bool) -> Option<(C::Begun, Place<C>)> {
+    pub(crate) fn next(&mut self, is_unsettled: bool) -> Option<(C::Begun, JobPlace<C>)> {
         let line = &self.line;
         let next = line.change(|state| {
             state.pace.note_ended();

@@ -9,7 +9,7 @@ mod gate;
 mod handler;
 mod invocation;
 mod line;
-mod locks;
+mod lock_renewals;
 mod pace;
 mod pool;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
@@ -39,7 +39,7 @@ pub use crate::processor::pool::Running;
 pub use crate::processor::processor::Processor;
 #[cfg(all(test, feature = "daemon"))]
 pub(crate) use crate::processor::signal::Signal;
-pub(crate) use crate::processor::single::Handled;
+pub(crate) use crate::processor::single::DeliveryEnd;
 #[cfg(feature = "daemon")]
 pub(crate) use crate::processor::taker::Assignment;
 #[cfg(feature = "daemon")]

@@ -13,11 +13,11 @@ use crate::engine::Client;
 use crate::error::ReceiveError;
 use crate::error::Unavailable;
 use crate::limits;
-use crate::processor::line::Line;
-use crate::processor::line::Place;
+use crate::processor::line::JobLine;
+use crate::processor::line::JobPlace;
 use crate::processor::line::Ready;
-use crate::processor::settling::Ended;
-use crate::processor::settling::Slot;
+use crate::processor::settling::FinishedJob;
+use crate::processor::settling::JobSlot;
 use crate::processor::settling::joined;
 use crate::processor::settling::settle_coming;
 use crate::processor::signal::signalled;
@@ -41,7 +41,7 @@ pub(crate) trait Consumer: Send + Sync + Sized + 'static {
     ) -> impl Future<Output = Result<Vec<Self::Job>, ReceiveError>> + Send;
 
     /// Takes the jobs that need no runner, each with a place, and leaves the others.
-    fn take(&self, received: &mut Vec<Self::Job>, shared_pool: &SharedPool<Self>);
+    fn take(&self, received: &mut Vec<Self::Job>, shared_pool: &RunnerPool<Self>);
 
     /// Keeps the locks of jobs from now on, because their handlers may have to wait for a slot and for a thread. With each
     /// comes how many bytes its bodies have.
@@ -125,13 +125,13 @@ pub(crate) async fn run_pool<C: Consumer>(
 ) -> Result<(), ReceiveError> {
     let Terms { concurrency, give_up, shutdown, drained } = terms;
     let (ended, coming) = mpsc::unbounded_channel();
-    let line = Line::new(consumer.clone(), concurrency);
+    let line = JobLine::new(consumer.clone(), concurrency);
     // On the engine's own thread: what is done is settled even if nobody waits for this any more, and if handlers keep all
     // other threads busy.
     let settling = client.spawn(settle_coming(consumer.clone(), line.clone(), coming));
     let shared_pool =
-        Arc::new(SharedPool { client: client.clone(), consumer: consumer.clone(), line, ended });
-    let (mut runners, taken) = (JoinSet::new(), Taken(&*consumer));
+        Arc::new(RunnerPool { client: client.clone(), consumer: consumer.clone(), line, ended });
+    let (mut runners, taken) = (JoinSet::new(), ConsumerGuard(&*consumer));
     // Dropped before the runners are, so that none of them begins another job.
     let closing = Closing {
         line: shared_pool.line.clone(),
@@ -163,17 +163,17 @@ pub(crate) async fn run_pool<C: Consumer>(
 }
 
 /// What the runners of a pool share.
-pub(crate) struct SharedPool<C: Consumer> {
+pub(crate) struct RunnerPool<C: Consumer> {
     client: Client,
     consumer: Arc<C>,
-    line: Arc<Line<C>>,
-    ended: mpsc::UnboundedSender<Ended<C>>,
+    line: Arc<JobLine<C>>,
+    ended: mpsc::UnboundedSender<FinishedJob<C>>,
 }
 
 /// What a consumer has taken: dropped, it is ended at once, as tasks are that nobody waits for.
-struct Taken<'a, C: Consumer>(&'a C);
+struct ConsumerGuard<'a, C: Consumer>(&'a C);
 
-impl<C: Consumer> Drop for Taken<'_, C> {
+impl<C: Consumer> Drop for ConsumerGuard<'_, C> {
     fn drop(&mut self) {
         self.0.give_up();
     }
@@ -181,7 +181,7 @@ impl<C: Consumer> Drop for Taken<'_, C> {
 
 /// A line that is closed when this is dropped, and who watches it until then.
 struct Closing<C: Consumer> {
-    line: Arc<Line<C>>,
+    line: Arc<JobLine<C>>,
     watching: JoinHandle<()>,
 }
 
@@ -192,15 +192,15 @@ impl<C: Consumer> Drop for Closing<C> {
     }
 }
 
-impl<C: Consumer> SharedPool<C> {
+impl<C: Consumer> RunnerPool<C> {
     /// A slot for a job that needs no runner.
-    pub(crate) fn slot(&self) -> Slot<C> {
-        Slot::new(self.line.slot(), self.ended.clone())
+    pub(crate) fn slot(&self) -> JobSlot<C> {
+        JobSlot::new(self.line.slot(), self.ended.clone())
     }
 
     /// A place for such a job beside the slots, as long as there is one: the slot stays free for another job.
-    pub(crate) fn slot_beside(&self) -> Slot<C> {
-        Slot::new(self.line.beside(), self.ended.clone())
+    pub(crate) fn slot_beside(&self) -> JobSlot<C> {
+        JobSlot::new(self.line.beside(), self.ended.clone())
     }
 
     /// Handles a job, and then what waits for longest, until nothing does.
@@ -232,15 +232,15 @@ impl<C: Consumer> SharedPool<C> {
     }
 
     /// Hands a job on, to be settled.
-    fn hand_on(&self, done: C::Done, place: Place<C>) {
+    fn hand_on(&self, done: C::Done, place: JobPlace<C>) {
         // When the engine is gone nobody takes it any more; whoever receives is told of that.
-        let _ = self.ended.send(Ended { done, place });
+        let _ = self.ended.send(FinishedJob { done, place });
     }
 }
 
 /// Receives for ever, as much as there are free slots for, and ahead of them as the pace is.
 async fn receive_all<C: Consumer>(
-    shared_pool: &Arc<SharedPool<C>>,
+    shared_pool: &Arc<RunnerPool<C>>,
     runners: &mut JoinSet<Result<(), Unavailable>>,
 ) -> Result<(), ReceiveError> {
     loop {
@@ -262,7 +262,7 @@ async fn receive_all<C: Consumer>(
 }
 
 /// Gives back what was received ahead of handlers that have become slow since: somebody else may handle it.
-async fn give_back_late<C: Consumer>(line: Arc<Line<C>>, client: Client) {
+async fn give_back_late<C: Consumer>(line: Arc<JobLine<C>>, client: Client) {
     loop {
         line.filled().await;
         // An engine that is gone has nothing to be given back to.

@@ -20,7 +20,7 @@ use crate::processor::gate::Gate;
 use crate::processor::handler::Body;
 use crate::processor::handler::Handler;
 use crate::processor::invocation::Keeping;
-use crate::processor::locks::Locks;
+use crate::processor::lock_renewals::LockRenewals;
 use crate::processor::pool::Running;
 use crate::processor::pool::Terms;
 use crate::processor::pool::run_pool;
@@ -271,6 +271,6 @@ impl Processor {
     }
 
     fn keeping(&self, give_up: watch::Receiver<bool>) -> Keeping {
-        Keeping { give_up, locks: Locks::new(self.queue.client().clone(), self.renew_for) }
+        Keeping { give_up, locks: LockRenewals::new(self.queue.client().clone(), self.renew_for) }
     }
 }

@@ -8,31 +8,31 @@ use tokio::task::JoinSet;
 
 use crate::error::Unavailable;
 use crate::limits;
-use crate::processor::line::Line;
-use crate::processor::line::Place;
+use crate::processor::line::JobLine;
+use crate::processor::line::JobPlace;
 use crate::processor::pool::Consumer;
 
 /// The place of a job that needs no runner, and the way to who settles it.
-pub(crate) struct Slot<C: Consumer> {
-    place: Place<C>,
-    ended: mpsc::UnboundedSender<Ended<C>>,
+pub(crate) struct JobSlot<C: Consumer> {
+    place: JobPlace<C>,
+    ended: mpsc::UnboundedSender<FinishedJob<C>>,
 }
 
 /// A job whose handler has ended; its place is free again when it is settled.
-pub(crate) struct Ended<C: Consumer> {
+pub(crate) struct FinishedJob<C: Consumer> {
     pub(crate) done: C::Done,
-    pub(crate) place: Place<C>,
+    pub(crate) place: JobPlace<C>,
 }
 
-impl<C: Consumer> Slot<C> {
-    pub(crate) fn new(place: Place<C>, ended: mpsc::UnboundedSender<Ended<C>>) -> Slot<C> {
-        Slot { place, ended }
+impl<C: Consumer> JobSlot<C> {
+    pub(crate) fn new(place: JobPlace<C>, ended: mpsc::UnboundedSender<FinishedJob<C>>) -> JobSlot<C> {
+        JobSlot { place, ended }
     }
 
     /// Hands its job on, to be settled.
     pub(crate) fn hand_on(self, done: C::Done) {
         // When the engine is gone nobody takes it any more; whoever receives is told of that.
-        let _ = self.ended.send(Ended { done, place: self.place });
+        let _ = self.ended.send(FinishedJob { done, place: self.place });
     }
 }
 
@@ -43,8 +43,8 @@ impl<C: Consumer> Slot<C> {
 /// come, and a second group leaves only when it is large.
 pub(crate) async fn settle_coming<C: Consumer>(
     consumer: Arc<C>,
-    line: Arc<Line<C>>,
-    mut coming: mpsc::UnboundedReceiver<Ended<C>>,
+    line: Arc<JobLine<C>>,
+    mut coming: mpsc::UnboundedReceiver<FinishedJob<C>>,
 ) -> Result<(), Unavailable> {
     let (mut under_way, mut has_ended) = (JoinSet::new(), false);
     loop {
@@ -82,11 +82,11 @@ pub(crate) fn joined(ended: Result<Result<(), Unavailable>, JoinError>) -> Resul
 /// Settles a group, and lets go of its places when that is answered.
 async fn settle<C: Consumer>(
     consumer: Arc<C>,
-    line: Arc<Line<C>>,
-    come: Vec<Ended<C>>,
+    line: Arc<JobLine<C>>,
+    come: Vec<FinishedJob<C>>,
 ) -> Result<(), Unavailable> {
     let (done, places): (Vec<_>, Vec<_>) =
-        come.into_iter().map(|Ended { done, place }| (done, place)).unzip();
+        come.into_iter().map(|FinishedJob { done, place }| (done, place)).unzip();
     let count = places.iter().filter(|place| place.is_of_runner()).count();
     // The engine is asked when settling is first polled, which is before this is noted.
     let (settled, ()) = tokio::join!(consumer.settle(done), async { line.note_asked(count) });

@@ -11,7 +11,7 @@ use tracing::Span;
 use crate::engine::Delivery;
 use crate::engine::Outcome;
 use crate::engine::Queue;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::error::ReceiveError;
 use crate::error::SendRefusal;
 use crate::error::SettleError;
@@ -27,10 +27,10 @@ use crate::processor::handler::Handler;
 use crate::processor::invocation::Keeping;
 use crate::processor::invocation::guarded;
 use crate::processor::invocation::invoke;
-use crate::processor::locks::KeptLock;
+use crate::processor::lock_renewals::KeptLock;
 use crate::processor::pool::Consumer;
-use crate::processor::pool::SharedPool;
-use crate::processor::settling::Slot;
+use crate::processor::pool::RunnerPool;
+use crate::processor::settling::JobSlot;
 use crate::processor::settling::joined;
 use crate::processor::taker::Assignment;
 use crate::processor::taker::Taker;
@@ -55,7 +55,7 @@ pub(crate) struct Single<H, T> {
 
 /// What became of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Handled {
+pub(crate) enum DeliveryEnd {
     Completed,
     Failed,
     SetAside,
@@ -64,20 +64,20 @@ pub(crate) enum Handled {
     Lost,
 }
 
-impl Handled {
+impl DeliveryEnd {
     /// What becomes of a delivery that ends so.
-    fn by(outcome: &Outcome) -> Handled {
+    fn by(outcome: &Outcome) -> DeliveryEnd {
         match outcome {
-            Outcome::Complete | Outcome::CompleteWith(_) => Handled::Completed,
-            Outcome::Abandon(_) | Outcome::Release => Handled::Failed,
-            Outcome::Defer | Outcome::DeferFor(_) | Outcome::DeferUntil(_) => Handled::SetAside,
-            Outcome::DeadLetter { .. } => Handled::DeadLettered,
+            Outcome::Complete | Outcome::CompleteWith(_) => DeliveryEnd::Completed,
+            Outcome::Abandon(_) | Outcome::Release => DeliveryEnd::Failed,
+            Outcome::Defer | Outcome::DeferFor(_) | Outcome::DeferUntil(_) => DeliveryEnd::SetAside,
+            Outcome::DeadLetter { .. } => DeliveryEnd::DeadLettered,
         }
     }
 }
 
 /// A delivery whose lock is kept.
-pub(crate) struct Begun {
+pub(crate) struct StartedDelivery {
     delivery: Delivery,
     lock: KeptLock,
 }
@@ -87,21 +87,21 @@ pub(crate) struct Begun {
     clippy::large_enum_variant,
     reason = "it is moved once, and a box would cost an allocation a message"
 )]
-enum Over {
+enum AttemptEnd {
     /// Its handler has ended.
-    Ended(Done),
+    Ended(FinishedDelivery),
     /// It is settled already.
-    Settled(Handled),
+    Settled(DeliveryEnd),
 }
 
 /// A delivery whose handler has ended, and its lock, which is kept until it is settled.
-pub(crate) struct Done {
+pub(crate) struct FinishedDelivery {
     delivery: Delivery,
     handled: Result<Outcome, Failure>,
     _lock: KeptLock,
 }
 
-impl Done {
+impl FinishedDelivery {
     fn is_only_done(&self) -> bool {
         self.handled.as_ref().is_ok_and(Outcome::is_only_done)
     }
@@ -109,26 +109,26 @@ impl Done {
 
 impl<H: Handler<T>, T: Body> Single<H, T> {
     /// Handles one delivery and settles it.
-    pub(crate) async fn handle_one(&self, delivery: Delivery) -> Result<Handled, Unavailable> {
+    pub(crate) async fn handle_one(&self, delivery: Delivery) -> Result<DeliveryEnd, Unavailable> {
         let _watching = self.keeping.locks.watched();
         match self.run(self.begin_one(delivery)).await? {
-            Over::Ended(done) => self.settle_one(done).await,
-            Over::Settled(handled) => Ok(handled),
+            AttemptEnd::Ended(done) => self.settle_one(done).await,
+            AttemptEnd::Settled(handled) => Ok(handled),
         }
     }
 
     /// Handles one delivery, up to what its handler says.
-    async fn run(&self, begun: Begun) -> Result<Over, Unavailable> {
-        let Begun { mut delivery, lock } = begun;
+    async fn run(&self, begun: StartedDelivery) -> Result<AttemptEnd, Unavailable> {
+        let StartedDelivery { mut delivery, lock } = begun;
         if lock.signal().is_raised() {
             // It has waited for a thread for too long.
-            return Ok(Over::Settled(Handled::Lost));
+            return Ok(AttemptEnd::Settled(DeliveryEnd::Lost));
         }
         let body = match T::read(delivery.message()) {
             Ok(body) => body,
             Err(misuse) => {
                 let settled = Box::pin(delivery.dead_letter(MALFORMED_BODY, misuse.to_string())).await;
-                return settled_as(Handled::DeadLettered, settled).map(Over::Settled);
+                return settled_as(DeliveryEnd::DeadLettered, settled).map(AttemptEnd::Settled);
             }
         };
         let context = self.context_of(&delivery, &lock);
@@ -138,20 +138,20 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let client = self.queue.client();
         let invoked = invoke(client, &lock, &self.keeping.give_up, handling).instrument(span);
         match invoked.await? {
-            Some(handled) => Ok(Over::Ended(Done { delivery, handled, _lock: lock })),
+            Some(handled) => Ok(AttemptEnd::Ended(FinishedDelivery { delivery, handled, _lock: lock })),
             // Its handler is gone by now. Dropping it tells the engine what it knows already.
-            None => Ok(Over::Settled(Handled::Lost)),
+            None => Ok(AttemptEnd::Settled(DeliveryEnd::Lost)),
         }
     }
 
     /// Keeps the lock of a delivery from now on.
-    fn begin_one(&self, delivery: Delivery) -> Begun {
+    fn begin_one(&self, delivery: Delivery) -> StartedDelivery {
         let lock = self.keeping.locks.keep(delivery.renewal(), delivery.lock_time());
-        Begun { delivery, lock }
+        StartedDelivery { delivery, lock }
     }
 
     /// Gives a delivery to the one who takes it.
-    fn assign(&self, delivery: Delivery, taker: &Arc<dyn Taker>, slot: Slot<Self>) -> Assignment {
+    fn assign(&self, delivery: Delivery, taker: &Arc<dyn Taker>, slot: JobSlot<Self>) -> Assignment {
         let lock = self.keeping.locks.keep_taken(delivery.renewal(), delivery.lock_time(), taker.clone());
         let context = self.context_of(&delivery, &lock);
         let (taker, client) = (taker.clone(), self.queue.client().clone());
@@ -159,7 +159,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         Assignment::new(lock.number(), context, move |result| {
             let lasted = client.elapsed().saturating_sub(began);
             let handled = guarded(|| taker.ended(result, lasted));
-            slot.hand_on(Done { delivery, handled, _lock: lock });
+            slot.hand_on(FinishedDelivery { delivery, handled, _lock: lock });
         })
     }
 
@@ -170,8 +170,8 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
     }
 
     /// Settles a delivery as its handler said.
-    async fn settle_one(&self, done: Done) -> Result<Handled, Unavailable> {
-        let Done { delivery, handled, _lock } = done;
+    async fn settle_one(&self, done: FinishedDelivery) -> Result<DeliveryEnd, Unavailable> {
+        let FinishedDelivery { delivery, handled, _lock } = done;
         match handled {
             Ok(outcome) => self.settle_outcome(delivery, outcome).await,
             Err(failure) => self.settle_failure(delivery, failure).await,
@@ -179,7 +179,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
     }
 
     /// Completes deliveries in one request.
-    async fn complete(&self, mut done: Vec<Done>) -> Result<(), Unavailable> {
+    async fn complete(&self, mut done: Vec<FinishedDelivery>) -> Result<(), Unavailable> {
         if done.is_empty() {
             return Ok(());
         }
@@ -188,22 +188,26 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
             Ok(completed) => completed.into_iter().map(|one| one.map_err(SettleError::Refused)).collect(),
             Err(error) => vec![Err(error)],
         };
-        completed.into_iter().try_for_each(|one| settled_as(Handled::Completed, one).map(drop))
+        completed.into_iter().try_for_each(|one| settled_as(DeliveryEnd::Completed, one).map(drop))
     }
 
-    async fn settle_outcome(&self, mut delivery: Delivery, outcome: Outcome) -> Result<Handled, Unavailable> {
+    async fn settle_outcome(
+        &self,
+        mut delivery: Delivery,
+        outcome: Outcome,
+    ) -> Result<DeliveryEnd, Unavailable> {
         let targets = outcome.targets();
         let (handled, outcome) = match outcome {
             Outcome::Abandon(abandon) => {
                 let abandon = if abandon.reason.is_empty() { abandon.reason(NO_REASON) } else { abandon };
                 return self.settle_failure(delivery, Failure::of(abandon)).await;
             }
-            outcome => (Handled::by(&outcome), outcome),
+            outcome => (DeliveryEnd::by(&outcome), outcome),
         };
         match delivery.end(outcome).await {
             Err(error) if lacks_room(&error) => {
                 let reason = without_room(&self.queue, delivery.message(), &targets, &error);
-                settled_as(Handled::Failed, delivery.postpone(reason).await)
+                settled_as(DeliveryEnd::Failed, delivery.postpone(reason).await)
             }
             // The delivery is still held: an outcome that is not possible is a failure of the handler.
             Err(error) if !is_lost(&error) => {
@@ -213,7 +217,11 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         }
     }
 
-    async fn settle_failure(&self, mut delivery: Delivery, failure: Failure) -> Result<Handled, Unavailable> {
+    async fn settle_failure(
+        &self,
+        mut delivery: Delivery,
+        failure: Failure,
+    ) -> Result<DeliveryEnd, Unavailable> {
         let attempt = delivery.message().delivery_count;
         tracing::debug!(
             queue = %self.queue.name(),
@@ -223,7 +231,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
             "a handler failed"
         );
         if failure.is_unbegun {
-            return settled_as(Handled::Failed, delivery.release().await);
+            return settled_as(DeliveryEnd::Failed, delivery.release().await);
         }
         let is_shared = failure.is_shared;
         let abandon = self.delays.apply(failure.abandon, &self.queue, attempt)?;
@@ -231,12 +239,12 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
             true => delivery.abandon_as_suspect(abandon).await,
             false => delivery.abandon_with(abandon).await,
         };
-        settled_as(Handled::Failed, abandoned)
+        settled_as(DeliveryEnd::Failed, abandoned)
     }
 }
 
 /// The span a handler runs in, so that what it logs says for which message.
-pub(crate) fn span_of(queue: &Queue, message: &Received) -> Span {
+pub(crate) fn span_of(queue: &Queue, message: &ReceivedMessage) -> Span {
     tracing::info_span!(
         "handle",
         queue = %queue.name(),
@@ -247,13 +255,16 @@ pub(crate) fn span_of(queue: &Queue, message: &Received) -> Span {
 }
 
 /// What became of a delivery, when settling it went as it did. Only an engine that is gone is an error.
-pub(crate) fn settled_as(handled: Handled, settled: Result<(), SettleError>) -> Result<Handled, Unavailable> {
+pub(crate) fn settled_as(
+    handled: DeliveryEnd,
+    settled: Result<(), SettleError>,
+) -> Result<DeliveryEnd, Unavailable> {
     match settled {
         Ok(()) => Ok(handled),
         Err(SettleError::Unavailable(unavailable)) => Err(unavailable),
         Err(error) => {
             tracing::debug!(%error, "a delivery could not be settled");
-            Ok(Handled::Lost)
+            Ok(DeliveryEnd::Lost)
         }
     }
 }
@@ -271,7 +282,7 @@ pub(crate) fn lacks_room(error: &SettleError) -> bool {
 /// Why a message that was handled waits for room, in words that are kept with its attempts and logged.
 pub(crate) fn without_room(
     queue: &Queue,
-    message: &Received,
+    message: &ReceivedMessage,
     targets: &[String],
     error: &SettleError,
 ) -> String {
@@ -297,8 +308,8 @@ pub(crate) fn is_lost(error: &SettleError) -> bool {
 
 impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
     type Job = Delivery;
-    type Begun = Begun;
-    type Done = Done;
+    type Begun = StartedDelivery;
+    type Done = FinishedDelivery;
 
     /// What has to be let through a gate, or is taken, is not received ahead.
     fn ahead_max(&self) -> usize {
@@ -323,7 +334,7 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
         }
     }
 
-    fn take(&self, received: &mut Vec<Delivery>, shared_pool: &SharedPool<Self>) {
+    fn take(&self, received: &mut Vec<Delivery>, shared_pool: &RunnerPool<Self>) {
         let Some(taker) = &self.taker else { return };
         let takes = |delivery: &mut Delivery| taker.takes(delivery.message());
         let taken = received.extract_if(.., takes);
@@ -349,21 +360,21 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
         }
     }
 
-    fn begin(&self, deliveries: Vec<Delivery>) -> Vec<(usize, Begun)> {
+    fn begin(&self, deliveries: Vec<Delivery>) -> Vec<(usize, StartedDelivery)> {
         let begun =
             deliveries.into_iter().map(|delivery| (delivery.message().body.len(), self.begin_one(delivery)));
         begun.collect()
     }
 
-    async fn handle(&self, job: Begun) -> Result<Option<Done>, Unavailable> {
+    async fn handle(&self, job: StartedDelivery) -> Result<Option<FinishedDelivery>, Unavailable> {
         match self.run(job).await? {
-            Over::Ended(done) => Ok(Some(done)),
-            Over::Settled(_) => Ok(None),
+            AttemptEnd::Ended(done) => Ok(Some(done)),
+            AttemptEnd::Settled(_) => Ok(None),
         }
     }
 
-    async fn settle(self: Arc<Self>, done: Vec<Done>) -> Result<(), Unavailable> {
-        let (plain, others): (Vec<_>, Vec<_>) = done.into_iter().partition(Done::is_only_done);
+    async fn settle(self: Arc<Self>, done: Vec<FinishedDelivery>) -> Result<(), Unavailable> {
+        let (plain, others): (Vec<_>, Vec<_>) = done.into_iter().partition(FinishedDelivery::is_only_done);
         let mut settling = JoinSet::new();
         for done in others {
             let single = self.clone();
@@ -376,7 +387,7 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
         all
     }
 
-    fn give_back(&self, job: Begun) {
+    fn give_back(&self, job: StartedDelivery) {
         job.delivery.give_back();
     }
 }

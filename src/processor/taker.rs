@@ -5,14 +5,14 @@ use std::time::Duration;
 use tracing::Span;
 
 use crate::engine::Outcome;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::processor::context::Context;
 use crate::processor::failure::Failure;
 
 /// A handler that takes messages, many at once, and says later how the attempt at each has ended.
 pub(crate) trait Taker: Send + Sync + 'static {
     /// Whether it takes a message; one that it does not take is handled by itself.
-    fn takes(&self, message: &Received) -> bool;
+    fn takes(&self, message: &ReceivedMessage) -> bool;
 
     /// Takes messages, each of another workflow.
     fn take(&self, assignments: Vec<Assignment>);
@@ -41,11 +41,11 @@ pub(crate) struct Assignment {
     number: u64,
     context: Context,
     span: Span,
-    reply: Option<Reply>,
+    reply: Option<AssignmentReply>,
 }
 
 /// Who is told how an assignment ended.
-type Reply = Box<dyn FnOnce(Result<Outcome, Failure>) + Send>;
+type AssignmentReply = Box<dyn FnOnce(Result<Outcome, Failure>) + Send>;
 
 impl Drop for Assignment {
     fn drop(&mut self) {

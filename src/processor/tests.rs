@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::engine::Queue;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::message::Message;
 use crate::processor::Context;
 use crate::processor::Failure;
@@ -36,7 +36,7 @@ enum Notice {
 struct Listener(mpsc::UnboundedSender<Notice>);
 
 impl Taker for Listener {
-    fn takes(&self, message: &Received) -> bool {
+    fn takes(&self, message: &ReceivedMessage) -> bool {
         message.body != "alone"
     }
 

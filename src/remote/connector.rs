@@ -25,14 +25,14 @@ use crate::tls_connector::tls_connector;
 
 /// Opens connections.
 #[derive(Clone)]
-pub(crate) struct Connector {
+pub(crate) struct RemoteConnector {
     tls: Option<TlsConnector>,
 }
 
-impl Connector {
+impl RemoteConnector {
     /// Connections without encryption.
-    pub(crate) fn plain() -> Connector {
-        Connector { tls: None }
+    pub(crate) fn plain() -> RemoteConnector {
+        RemoteConnector { tls: None }
     }
 
     /// Encrypted connections to servers whose certificate leads to a root of the web, or of `roots` if there is one: a
@@ -40,25 +40,25 @@ impl Connector {
     ///
     /// # Errors
     /// [`Misuse`] when the file cannot be read or holds no certificate.
-    pub(crate) fn encrypted(roots: Option<&Path>) -> Result<Connector, Misuse> {
-        Ok(Connector { tls: Some(tls_connector(roots)?) })
+    pub(crate) fn encrypted(roots: Option<&Path>) -> Result<RemoteConnector, Misuse> {
+        Ok(RemoteConnector { tls: Some(tls_connector(roots)?) })
     }
 
-    async fn open(self, uri: Uri) -> io::Result<Socket> {
+    async fn open(self, uri: Uri) -> io::Result<RemoteSocket> {
         let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
         let port = uri.port_u16().unwrap_or(if self.tls.is_some() { 443 } else { 80 });
         let tcp = TcpStream::connect((host.as_str(), port)).await?;
         tcp.set_nodelay(true)?;
-        let Some(tls) = self.tls else { return Ok(Socket(Box::new(tcp))) };
+        let Some(tls) = self.tls else { return Ok(RemoteSocket(Box::new(tcp))) };
         let name = ServerName::try_from(host).map_err(|error| io::Error::other(error.to_string()))?;
-        Ok(Socket(Box::new(tls.connect(name, tcp).await?)))
+        Ok(RemoteSocket(Box::new(tls.connect(name, tcp).await?)))
     }
 }
 
-impl tower::Service<Uri> for Connector {
-    type Response = TokioIo<Socket>;
+impl tower::Service<Uri> for RemoteConnector {
+    type Response = TokioIo<RemoteSocket>;
     type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<TokioIo<Socket>>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<TokioIo<RemoteSocket>>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
@@ -73,20 +73,20 @@ impl tower::Service<Uri> for Connector {
     }
 }
 
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+trait RemoteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> RemoteStream for S {}
 
 /// A connection, whatever carries it.
-pub(crate) struct Socket(Box<dyn Stream>);
+pub(crate) struct RemoteSocket(Box<dyn RemoteStream>);
 
-impl Connection for Socket {
+impl Connection for RemoteSocket {
     fn connected(&self) -> Connected {
         Connected::new()
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for RemoteSocket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -96,7 +96,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for RemoteSocket {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write(cx, buf)
     }

@@ -17,9 +17,9 @@ use crate::api::views::ScheduleView;
 use crate::api::views::StatusView;
 use crate::clock::Timestamp;
 use crate::remote::error::RemoteError;
-use crate::remote::events::Events;
+use crate::remote::events::EventStream;
 use crate::remote::remote::Remote;
-use crate::remote::route::Route;
+use crate::remote::route::RequestPath;
 
 impl Remote {
     /// How the daemon is.
@@ -27,7 +27,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn status(&self) -> Result<StatusView, RemoteError> {
-        self.get(Route::new("/v1/status")).answer().await
+        self.get(RequestPath::new("/v1/status")).answer().await
     }
 
     /// Whether the daemon is ready; a problem says why not.
@@ -35,7 +35,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn ready(&self) -> Result<(), RemoteError> {
-        self.get(Route::new("/readyz")).answer_bytes().await?;
+        self.get(RequestPath::new("/readyz")).answer_bytes().await?;
         Ok(())
     }
 
@@ -44,7 +44,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn clock(&self) -> Result<Option<WireTime>, RemoteError> {
-        let date = self.get(Route::new("/healthz")).answer_header(header::DATE).await?;
+        let date = self.get(RequestPath::new("/healthz")).answer_header(header::DATE).await?;
         let parser = jiff::fmt::rfc2822::DateTimeParser::new();
         let date = date.and_then(|date| parser.parse_timestamp(date).ok());
         let millis = date.and_then(|date| u64::try_from(date.as_millisecond()).ok());
@@ -56,7 +56,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn definitions(&self) -> Result<DefinitionPage, RemoteError> {
-        self.get(Route::new("/v1/definitions")).answer().await
+        self.get(RequestPath::new("/v1/definitions")).answer().await
     }
 
     /// Reads the definitions again, and takes all of them or none.
@@ -64,7 +64,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`]; a problem with the code `definition_invalid` when one of them is wrong.
     pub async fn reload(&self) -> Result<Vec<DefinitionView>, RemoteError> {
-        let call = self.post(Route::new("/v1/definitions/reload")).without_timeout();
+        let call = self.post(RequestPath::new("/v1/definitions/reload")).without_timeout();
         let page: DefinitionPage = call.answer().await?;
         Ok(page.definitions)
     }
@@ -74,7 +74,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn schedules(&self) -> Result<Vec<ScheduleView>, RemoteError> {
-        let page: SchedulePage = self.get(Route::new("/v1/schedules")).answer().await?;
+        let page: SchedulePage = self.get(RequestPath::new("/v1/schedules")).answer().await?;
         Ok(page.schedules)
     }
 
@@ -83,7 +83,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn rates(&self) -> Result<RatesView, RemoteError> {
-        self.get(Route::new("/v1/rates")).answer().await
+        self.get(RequestPath::new("/v1/rates")).answer().await
     }
 
     /// A page of what operators did, oldest first.
@@ -92,7 +92,7 @@ impl Remote {
     /// [`RemoteError`].
     pub async fn audit(&self, after: Option<&str>, limit: usize) -> Result<AuditPage, RemoteError> {
         let query = AuditQuery { after: after.map(str::to_owned), limit: Some(limit), newest: false };
-        self.get(Route::new("/v1/audit").asking(&query)).answer().await
+        self.get(RequestPath::new("/v1/audit").asking(&query)).answer().await
     }
 
     /// Writes a consistent copy of the daemon's file, under this name, where the daemon keeps backups.
@@ -101,7 +101,7 @@ impl Remote {
     /// [`RemoteError`].
     pub async fn backup(&self, name: &str) -> Result<BackupView, RemoteError> {
         let request = BackupRequest { path: Some(name.to_owned()) };
-        self.post(Route::new("/v1/backup")).json(&request)?.without_timeout().answer().await
+        self.post(RequestPath::new("/v1/backup")).json(&request)?.without_timeout().answer().await
     }
 
     /// The daemon's metrics, in the text format of OpenMetrics.
@@ -109,17 +109,17 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn metrics(&self) -> Result<Bytes, RemoteError> {
-        self.get(Route::new("/metrics")).answer_bytes().await
+        self.get(RequestPath::new("/metrics")).answer_bytes().await
     }
 
     /// What happens from now on, in one queue or in all.
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub async fn events(&self, queue: Option<&str>) -> Result<Events<'_>, RemoteError> {
+    pub async fn events(&self, queue: Option<&str>) -> Result<EventStream<'_>, RemoteError> {
         let query = EventsQuery { queue: queue.map(str::to_owned) };
-        let call = self.get(Route::new("/v1/events").asking(&query));
+        let call = self.get(RequestPath::new("/v1/events").asking(&query));
         let lines = call.header("accept", Some("text/event-stream"))?.open_stream().await?;
-        Ok(Events::new(lines))
+        Ok(EventStream::new(lines))
     }
 }

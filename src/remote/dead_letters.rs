@@ -10,7 +10,7 @@ use crate::api::RedriveRequest;
 use crate::api::RedriveResponse;
 use crate::remote::error::RemoteError;
 use crate::remote::remote::Remote;
-use crate::remote::route::Route;
+use crate::remote::route::RequestPath;
 
 impl Remote {
     /// A page of a queue's dead letters in order of reason and number, only those with this reason if one is given.
@@ -26,7 +26,7 @@ impl Remote {
     ) -> Result<DeadLetterPage, RemoteError> {
         let (reason, after) = (reason.map(str::to_owned), after.map(str::to_owned));
         let query = DeadLettersQuery { after, limit: Some(limit), reason };
-        self.get(Route::queue(queue).word("dead_letters").asking(&query)).answer().await
+        self.get(RequestPath::queue(queue).word("dead_letters").asking(&query)).answer().await
     }
 
     /// Puts a dead letter back: to its own place while its workflow is held before it, else as a new message.
@@ -39,7 +39,7 @@ impl Remote {
         sequence_number: u64,
         redrive: &RedriveRequest,
     ) -> Result<RedriveResponse, RemoteError> {
-        let route = Route::queue(queue).word("dead_letters").data(sequence_number).word("redrive");
+        let route = RequestPath::queue(queue).word("dead_letters").data(sequence_number).word("redrive");
         self.post(route).json(redrive)?.answer().await
     }
 
@@ -52,7 +52,7 @@ impl Remote {
         queue: &str,
         redrive: &RedriveManyRequest,
     ) -> Result<RedriveManyResponse, RemoteError> {
-        let route = Route::queue(queue).word("dead_letters").word("redrive");
+        let route = RequestPath::queue(queue).word("dead_letters").word("redrive");
         self.post(route).json(redrive)?.without_timeout().answer().await
     }
 
@@ -65,7 +65,7 @@ impl Remote {
         queue: &str,
         purge: &PurgeRequest,
     ) -> Result<PurgeResponse, RemoteError> {
-        let route = Route::queue(queue).word("dead_letters").word("purge");
+        let route = RequestPath::queue(queue).word("dead_letters").word("purge");
         self.post(route).json(purge)?.without_timeout().answer().await
     }
 
@@ -74,6 +74,6 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn purge_queue(&self, queue: &str, purge: &PurgeRequest) -> Result<PurgeResponse, RemoteError> {
-        self.post(Route::queue(queue).word("purge")).json(purge)?.without_timeout().answer().await
+        self.post(RequestPath::queue(queue).word("purge")).json(purge)?.without_timeout().answer().await
     }
 }

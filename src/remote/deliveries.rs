@@ -12,7 +12,7 @@ use crate::api::ReceiveRequest;
 use crate::api::ReceiveResponse;
 use crate::remote::error::RemoteError;
 use crate::remote::remote::Remote;
-use crate::remote::route::Route;
+use crate::remote::route::RequestPath;
 
 impl Remote {
     /// Takes messages under locks, waiting for the first, a minute at most.
@@ -25,7 +25,7 @@ impl Remote {
         request: &ReceiveRequest,
     ) -> Result<ReceiveResponse, RemoteError> {
         let wait = request.wait.map_or(Duration::ZERO, |wait| wait.0);
-        let call = self.post(Route::queue(queue).word("receive")).json(request)?;
+        let call = self.post(RequestPath::queue(queue).word("receive")).json(request)?;
         call.waiting(wait).answer().await
     }
 
@@ -40,7 +40,7 @@ impl Remote {
     ) -> Result<ReceiveResponse, RemoteError> {
         let sequence_numbers = sequence_numbers.to_vec();
         let request = ReceiveDeferredRequest { sequence_numbers, dead_letters: false, state: false };
-        self.post(Route::queue(queue).word("receive_deferred")).json(&request)?.answer().await
+        self.post(RequestPath::queue(queue).word("receive_deferred")).json(&request)?.answer().await
     }
 
     /// Settles a delivery, or renews its lock: complete, abandon, defer, dead_letter, release or renew, with what goes
@@ -56,7 +56,7 @@ impl Remote {
         verb: &str,
         particulars: &impl Serialize,
     ) -> Result<Value, RemoteError> {
-        let route = Route::queue(queue).word("deliveries").data(delivery).word(verb);
+        let route = RequestPath::queue(queue).word("deliveries").data(delivery).word(verb);
         self.post(route).json(particulars)?.answer_or_default().await
     }
 
@@ -70,7 +70,7 @@ impl Remote {
         deliveries: &[String],
     ) -> Result<CompleteManyResponse, RemoteError> {
         let request = CompleteManyRequest { deliveries: deliveries.to_vec() };
-        self.post(Route::queue(queue).word("complete")).json(&request)?.answer().await
+        self.post(RequestPath::queue(queue).word("complete")).json(&request)?.answer().await
     }
 
     /// Settles a run: its first messages are completed, and what else is said with `particulars` is done; the others
@@ -84,7 +84,7 @@ impl Remote {
         run: &str,
         particulars: &impl Serialize,
     ) -> Result<Value, RemoteError> {
-        let route = Route::queue(queue).word("runs").data(run).word("settle");
+        let route = RequestPath::queue(queue).word("runs").data(run).word("settle");
         self.post(route).json(particulars)?.answer_or_default().await
     }
 
@@ -93,6 +93,6 @@ impl Remote {
     /// # Errors
     /// As [`Remote::settle`].
     pub async fn renew_run(&self, queue: &str, run: &str) -> Result<Value, RemoteError> {
-        self.post(Route::queue(queue).word("runs").data(run).word("renew")).answer().await
+        self.post(RequestPath::queue(queue).word("runs").data(run).word("renew")).answer().await
     }
 }

@@ -6,12 +6,12 @@ use crate::api::MissedEvents;
 use crate::api::views::EventView;
 use crate::remote::error::RemoteError;
 use crate::remote::exchange::malformed;
-use crate::remote::lines::Lines;
+use crate::remote::lines::ResponseLines;
 
 /// What happens, from the moment of the call on. Events are not stored: who does not listen has to look.
-pub struct Events<'r> {
-    lines: Lines<'r>,
-    fields: Fields,
+pub struct EventStream<'r> {
+    lines: ResponseLines<'r>,
+    fields: EventFields,
 }
 
 /// Something from the stream.
@@ -24,9 +24,9 @@ pub enum Happening {
     Missed(u64),
 }
 
-impl<'r> Events<'r> {
-    pub(crate) fn new(lines: Lines<'r>) -> Events<'r> {
-        Events { lines, fields: Fields::default() }
+impl<'r> EventStream<'r> {
+    pub(crate) fn new(lines: ResponseLines<'r>) -> EventStream<'r> {
+        EventStream { lines, fields: EventFields::default() }
     }
 
     /// Waits for what happens next; `None` once the daemon has ended the stream.
@@ -52,12 +52,12 @@ impl<'r> Events<'r> {
 
 /// The fields of the event that is being read.
 #[derive(Default)]
-struct Fields {
+struct EventFields {
     name: String,
     data: String,
 }
 
-impl Fields {
+impl EventFields {
     /// Takes a line in; the name and data of an event when the line ended one.
     fn read(&mut self, line: &Bytes) -> Option<(String, String)> {
         let line = String::from_utf8_lossy(line);
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn an_event_ends_with_an_empty_line_and_comments_are_not_events() {
-        let mut fields = Fields::default();
+        let mut fields = EventFields::default();
         let lines = [": alive", "", "event: held", "id: 7", "data: {\"a\":", "data:1}", "", "data: 2", ""];
         let read: Vec<_> = lines.iter().filter_map(|line| fields.read(&Bytes::from(*line))).collect();
         assert_eq!(read, [("held".to_owned(), "{\"a\":\n1}".to_owned()), (String::new(), "2".to_owned())]);

@@ -25,34 +25,34 @@ use crate::api::Problem;
 use crate::error::Misuse;
 use crate::limits;
 use crate::remote::error::RemoteError;
-use crate::remote::lines::Lines;
+use crate::remote::lines::ResponseLines;
 use crate::remote::remote::Remote;
-use crate::remote::route::Route;
+use crate::remote::route::RequestPath;
 
 /// The MIME type of lines of JSON.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
 /// A request that is being put together.
-pub(crate) struct Call<'r> {
+pub(crate) struct RemoteCall<'r> {
     remote: &'r Remote,
     method: Method,
-    route: Route,
+    route: RequestPath,
     headers: HeaderMap,
     body: Bytes,
     time_limit: Option<Duration>,
 }
 
-impl<'r> Call<'r> {
-    pub(crate) fn new(remote: &'r Remote, method: Method, route: Route) -> Call<'r> {
+impl<'r> RemoteCall<'r> {
+    pub(crate) fn new(remote: &'r Remote, method: Method, route: RequestPath) -> RemoteCall<'r> {
         let time_limit = Some(limits::REMOTE_ANSWER_WAIT);
-        Call { remote, method, route, headers: HeaderMap::new(), body: Bytes::new(), time_limit }
+        RemoteCall { remote, method, route, headers: HeaderMap::new(), body: Bytes::new(), time_limit }
     }
 
     /// Sets a header, if it has a value.
     ///
     /// # Errors
     /// [`Misuse`] when the name or value cannot stand in a header.
-    pub(crate) fn header(mut self, name: &str, value: Option<&str>) -> Result<Call<'r>, Misuse> {
+    pub(crate) fn header(mut self, name: &str, value: Option<&str>) -> Result<RemoteCall<'r>, Misuse> {
         let Some(value) = value else { return Ok(self) };
         let wrong = || Misuse::new(name.to_owned(), "cannot stand in an HTTP header");
         let name_there = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
@@ -61,25 +61,29 @@ impl<'r> Call<'r> {
     }
 
     /// Sends bytes of a kind.
-    pub(crate) fn bytes(mut self, content_type: &str, body: impl Into<Bytes>) -> Result<Call<'r>, Misuse> {
+    pub(crate) fn bytes(
+        mut self,
+        content_type: &str,
+        body: impl Into<Bytes>,
+    ) -> Result<RemoteCall<'r>, Misuse> {
         self.body = body.into();
         self.header(header::CONTENT_TYPE.as_str(), Some(content_type))
     }
 
     /// Sends a value as JSON.
-    pub(crate) fn json(self, value: &impl Serialize) -> Result<Call<'r>, RemoteError> {
+    pub(crate) fn json(self, value: &impl Serialize) -> Result<RemoteCall<'r>, RemoteError> {
         let body = serde_json::to_vec(value).map_err(|error| Misuse::new("body", error.to_string()))?;
         Ok(self.bytes("application/json", body)?)
     }
 
     /// Waits longer, by what the daemon was asked to wait itself.
-    pub(crate) fn waiting(mut self, more: Duration) -> Call<'r> {
+    pub(crate) fn waiting(mut self, more: Duration) -> RemoteCall<'r> {
         self.time_limit = self.time_limit.map(|time_limit| time_limit + more);
         self
     }
 
     /// Waits for the answer as long as it takes.
-    pub(crate) fn without_timeout(mut self) -> Call<'r> {
+    pub(crate) fn without_timeout(mut self) -> RemoteCall<'r> {
         self.time_limit = None;
         self
     }
@@ -125,17 +129,17 @@ impl<'r> Call<'r> {
     }
 
     /// The answer line by line; each line has to come in time.
-    pub(crate) async fn open_lines(self) -> Result<Lines<'r>, RemoteError> {
+    pub(crate) async fn open_lines(self) -> Result<ResponseLines<'r>, RemoteError> {
         let (remote, time_limit, asked) = (self.remote, self.time_limit, self.asked());
         let response = within(remote, time_limit, self.open()).await?;
-        Ok(Lines::new(remote, time_limit, asked, response))
+        Ok(ResponseLines::new(remote, time_limit, asked, response))
     }
 
     /// The answer line by line, however long each takes.
-    pub(crate) async fn open_stream(self) -> Result<Lines<'r>, RemoteError> {
+    pub(crate) async fn open_stream(self) -> Result<ResponseLines<'r>, RemoteError> {
         let (remote, time_limit, asked) = (self.remote, self.time_limit, self.asked());
         let response = within(remote, time_limit, self.open()).await?;
-        Ok(Lines::new(remote, None, asked, response))
+        Ok(ResponseLines::new(remote, None, asked, response))
     }
 
     /// A header of the answer, whatever else that is.

@@ -16,7 +16,7 @@ use crate::remote::exchange::within;
 use crate::remote::remote::Remote;
 
 /// The lines of an answer, as they come.
-pub(crate) struct Lines<'r> {
+pub(crate) struct ResponseLines<'r> {
     remote: &'r Remote,
     /// How long a line may take.
     time_limit: Option<Duration>,
@@ -27,14 +27,21 @@ pub(crate) struct Lines<'r> {
     searched: usize,
 }
 
-impl<'r> Lines<'r> {
+impl<'r> ResponseLines<'r> {
     pub(crate) fn new(
         remote: &'r Remote,
         time_limit: Option<Duration>,
         asked: String,
         response: Response<Incoming>,
-    ) -> Lines<'r> {
-        Lines { remote, time_limit, asked, body: response.into_body(), unread: BytesMut::new(), searched: 0 }
+    ) -> ResponseLines<'r> {
+        ResponseLines {
+            remote,
+            time_limit,
+            asked,
+            body: response.into_body(),
+            unread: BytesMut::new(),
+            searched: 0,
+        }
     }
 
     /// The next line without its end; `None` at the end of the answer.

@@ -15,11 +15,11 @@ use crate::api::WireTime;
 use crate::api::views::MessageEnvelope;
 use crate::error::Misuse;
 use crate::remote::error::RemoteError;
-use crate::remote::exchange::Call;
 use crate::remote::exchange::NDJSON;
+use crate::remote::exchange::RemoteCall;
 use crate::remote::exchange::malformed;
 use crate::remote::remote::Remote;
-use crate::remote::route::Route;
+use crate::remote::route::RequestPath;
 
 /// What became of each message of a batch, in its order.
 pub type BatchAnswers = Vec<Result<ReceiptView, Box<Problem>>>;
@@ -59,7 +59,7 @@ impl Remote {
         queue: &str,
         messages: &[SendEnvelope],
     ) -> Result<Vec<ReceiptView>, RemoteError> {
-        let route = Route::queue(queue).word("messages").asking(&SendQuery { atomic: true });
+        let route = RequestPath::queue(queue).word("messages").asking(&SendQuery { atomic: true });
         all_taken(post_lines(self.post(route), lines_of(messages)?.into(), messages.len()).await?)
     }
 
@@ -74,7 +74,7 @@ impl Remote {
         key: &str,
         messages: &[SendEnvelope],
     ) -> Result<Vec<ReceiptView>, RemoteError> {
-        let route = Route::queue(queue).word("messages").asking(&SendQuery { atomic: true });
+        let route = RequestPath::queue(queue).word("messages").asking(&SendQuery { atomic: true });
         let call = self.post(route).header("idempotency-key", Some(key))?;
         all_taken(post_lines(call, lines_of(messages)?.into(), messages.len()).await?)
     }
@@ -89,7 +89,7 @@ impl Remote {
         lines: impl Into<Bytes>,
         count: usize,
     ) -> Result<BatchAnswers, RemoteError> {
-        post_lines(self.post(Route::queue(queue).word("messages")), lines.into(), count).await
+        post_lines(self.post(RequestPath::queue(queue).word("messages")), lines.into(), count).await
     }
 
     /// Cancels a scheduled message and gives its place back.
@@ -97,7 +97,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`]; a problem with the code `not_scheduled` when it is not scheduled any more.
     pub async fn cancel(&self, queue: &str, sequence_number: u64) -> Result<(), RemoteError> {
-        let route = Route::queue(queue).word("messages").data(sequence_number);
+        let route = RequestPath::queue(queue).word("messages").data(sequence_number);
         self.delete(route).answer_bytes().await?;
         Ok(())
     }
@@ -107,8 +107,10 @@ impl Remote {
     /// # Errors
     /// As [`Remote::cancel`].
     pub async fn cancel_and_void(&self, queue: &str, sequence_number: u64) -> Result<(), RemoteError> {
-        let route =
-            Route::queue(queue).word("messages").data(sequence_number).asking(&CancelQuery { void: true });
+        let route = RequestPath::queue(queue)
+            .word("messages")
+            .data(sequence_number)
+            .asking(&CancelQuery { void: true });
         self.delete(route).answer_bytes().await?;
         Ok(())
     }
@@ -123,7 +125,7 @@ impl Remote {
         sequence_number: u64,
         at: WireTime,
     ) -> Result<(), RemoteError> {
-        let route = Route::queue(queue).word("messages").data(sequence_number).word("reschedule");
+        let route = RequestPath::queue(queue).word("messages").data(sequence_number).word("reschedule");
         self.post(route).json(&RescheduleRequest { at })?.answer_bytes().await?;
         Ok(())
     }
@@ -134,7 +136,7 @@ impl Remote {
     /// [`RemoteError`].
     pub async fn messages(&self, queue: &str, from: u64, limit: usize) -> Result<MessagePage, RemoteError> {
         let query = MessagesQuery { from, limit: Some(limit), ..MessagesQuery::default() };
-        self.get(Route::queue(queue).word("messages").asking(&query)).answer().await
+        self.get(RequestPath::queue(queue).word("messages").asking(&query)).answer().await
     }
 
     /// A message, `None` when it is not stored. One that has ended is `ended`, if its queue remembers it.
@@ -146,7 +148,7 @@ impl Remote {
         queue: &str,
         sequence_number: u64,
     ) -> Result<Option<MessageEnvelope>, RemoteError> {
-        let route = Route::queue(queue).word("messages").data(sequence_number);
+        let route = RequestPath::queue(queue).word("messages").data(sequence_number);
         self.get(route).answer_if_any("message_not_found").await
     }
 }
@@ -161,7 +163,7 @@ pub(crate) fn lines_of(messages: &[SendEnvelope]) -> Result<Vec<u8>, Misuse> {
 }
 
 /// Sends lines and reads an answer to each.
-async fn post_lines(call: Call<'_>, lines: Bytes, count: usize) -> Result<BatchAnswers, RemoteError> {
+async fn post_lines(call: RemoteCall<'_>, lines: Bytes, count: usize) -> Result<BatchAnswers, RemoteError> {
     let mut answer = call.bytes(NDJSON, lines)?.open_lines().await?;
     let mut answers = Vec::with_capacity(count);
     while let Some(line) = answer.next_filled().await? {

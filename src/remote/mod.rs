@@ -17,9 +17,9 @@ mod topics;
 mod workflows;
 
 pub use crate::remote::error::RemoteError;
-pub use crate::remote::events::Events;
+pub use crate::remote::events::EventStream;
 pub use crate::remote::events::Happening;
 pub use crate::remote::messages::BatchAnswers;
 pub use crate::remote::remote::Remote;
 pub use crate::remote::remote::RemoteOptions;
-pub(crate) use crate::remote::route::Route;
+pub(crate) use crate::remote::route::RequestPath;

@@ -6,7 +6,7 @@ use crate::api::options::OptionsEnvelope;
 use crate::api::views::QueueEnvelope;
 use crate::remote::error::RemoteError;
 use crate::remote::remote::Remote;
-use crate::remote::route::Route;
+use crate::remote::route::RequestPath;
 
 impl Remote {
     /// A page of queues in order of name, after the given one.
@@ -15,7 +15,7 @@ impl Remote {
     /// [`RemoteError`].
     pub async fn queues(&self, after: Option<&str>, limit: usize) -> Result<QueuePage, RemoteError> {
         let query = PageQuery { after: after.map(str::to_owned), limit: Some(limit) };
-        self.get(Route::new("/v1/queues").asking(&query)).answer().await
+        self.get(RequestPath::new("/v1/queues").asking(&query)).answer().await
     }
 
     /// A queue.
@@ -23,7 +23,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`]; a problem with the code `queue_not_found` when there is none.
     pub async fn queue(&self, queue: &str) -> Result<QueueEnvelope, RemoteError> {
-        self.get(Route::queue(queue)).answer().await
+        self.get(RequestPath::queue(queue)).answer().await
     }
 
     /// Creates a queue, or changes its options.
@@ -35,7 +35,7 @@ impl Remote {
         queue: &str,
         options: &OptionsEnvelope,
     ) -> Result<QueueEnvelope, RemoteError> {
-        self.put(Route::queue(queue)).json(options)?.answer().await
+        self.put(RequestPath::queue(queue)).json(options)?.answer().await
     }
 
     /// Deletes a queue with everything in it.
@@ -43,7 +43,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn delete_queue(&self, queue: &str) -> Result<(), RemoteError> {
-        self.delete(Route::queue(queue)).without_timeout().answer_bytes().await?;
+        self.delete(RequestPath::queue(queue)).without_timeout().answer_bytes().await?;
         Ok(())
     }
 
@@ -52,7 +52,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn pause(&self, queue: &str) -> Result<(), RemoteError> {
-        self.post(Route::queue(queue).word("pause")).answer_bytes().await?;
+        self.post(RequestPath::queue(queue).word("pause")).answer_bytes().await?;
         Ok(())
     }
 
@@ -61,7 +61,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn unpause(&self, queue: &str) -> Result<(), RemoteError> {
-        self.post(Route::queue(queue).word("resume")).answer_bytes().await?;
+        self.post(RequestPath::queue(queue).word("resume")).answer_bytes().await?;
         Ok(())
     }
 }

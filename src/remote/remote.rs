@@ -14,9 +14,9 @@ use hyper_util::rt::TokioExecutor;
 use hyper_util::rt::TokioTimer;
 
 use crate::error::Misuse;
-use crate::remote::connector::Connector;
-use crate::remote::exchange::Call;
-use crate::remote::route::Route;
+use crate::remote::connector::RemoteConnector;
+use crate::remote::exchange::RemoteCall;
+use crate::remote::route::RequestPath;
 
 /// How a daemon is spoken to.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +47,7 @@ pub struct RemoteOptions {
 pub struct Remote {
     url: String,
     authorization: Option<HeaderValue>,
-    client: Client<Connector, Full<Bytes>>,
+    client: Client<RemoteConnector, Full<Bytes>>,
 }
 
 impl Remote {
@@ -72,8 +72,8 @@ impl Remote {
             return Err(wrong());
         }
         let connector = match uri.scheme_str() {
-            Some("http") => Connector::plain(),
-            Some("https") => Connector::encrypted(options.ca_file.as_deref())?,
+            Some("http") => RemoteConnector::plain(),
+            Some("https") => RemoteConnector::encrypted(options.ca_file.as_deref())?,
             _ => return Err(wrong()),
         };
         let client = Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
@@ -85,23 +85,23 @@ impl Remote {
         &self.url
     }
 
-    pub(crate) fn get(&self, route: Route) -> Call<'_> {
-        Call::new(self, Method::GET, route)
+    pub(crate) fn get(&self, route: RequestPath) -> RemoteCall<'_> {
+        RemoteCall::new(self, Method::GET, route)
     }
 
-    pub(crate) fn post(&self, route: Route) -> Call<'_> {
-        Call::new(self, Method::POST, route)
+    pub(crate) fn post(&self, route: RequestPath) -> RemoteCall<'_> {
+        RemoteCall::new(self, Method::POST, route)
     }
 
-    pub(crate) fn put(&self, route: Route) -> Call<'_> {
-        Call::new(self, Method::PUT, route)
+    pub(crate) fn put(&self, route: RequestPath) -> RemoteCall<'_> {
+        RemoteCall::new(self, Method::PUT, route)
     }
 
-    pub(crate) fn delete(&self, route: Route) -> Call<'_> {
-        Call::new(self, Method::DELETE, route)
+    pub(crate) fn delete(&self, route: RequestPath) -> RemoteCall<'_> {
+        RemoteCall::new(self, Method::DELETE, route)
     }
 
-    pub(crate) fn uri(&self, route: &Route) -> Result<Uri, Misuse> {
+    pub(crate) fn uri(&self, route: &RequestPath) -> Result<Uri, Misuse> {
         let uri = format!("{}{}", self.url, route.as_str());
         uri.parse().map_err(|error: http::uri::InvalidUri| Misuse::new("url", error.to_string()))
     }
@@ -110,7 +110,7 @@ impl Remote {
         self.authorization.iter().map(|value| (header::AUTHORIZATION, value.clone())).collect()
     }
 
-    pub(crate) fn client(&self) -> &Client<Connector, Full<Bytes>> {
+    pub(crate) fn client(&self) -> &Client<RemoteConnector, Full<Bytes>> {
         &self.client
     }
 }
@@ -145,6 +145,6 @@ mod tests {
     #[test]
     fn a_prefix_of_the_url_stays_before_every_path() {
         let remote = Remote::connect("http://a/queue/", None).unwrap();
-        assert_eq!(remote.uri(&Route::new("/v1/blocked")).unwrap(), "http://a/queue/v1/blocked");
+        assert_eq!(remote.uri(&RequestPath::new("/v1/blocked")).unwrap(), "http://a/queue/v1/blocked");
     }
 }

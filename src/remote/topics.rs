@@ -9,7 +9,7 @@ use crate::api::TopicPage;
 use crate::remote::error::RemoteError;
 use crate::remote::messages::lines_of;
 use crate::remote::remote::Remote;
-use crate::remote::route::Route;
+use crate::remote::route::RequestPath;
 
 impl Remote {
     /// A page of topics in order of name, after the given one.
@@ -18,7 +18,7 @@ impl Remote {
     /// [`RemoteError`].
     pub async fn topics(&self, after: Option<&str>, limit: usize) -> Result<TopicPage, RemoteError> {
         let query = PageQuery { after: after.map(str::to_owned), limit: Some(limit) };
-        self.get(Route::new("/v1/topics").asking(&query)).answer().await
+        self.get(RequestPath::new("/v1/topics").asking(&query)).answer().await
     }
 
     /// Sends messages to a topic in one transaction: every subscription that wants one gets it, or none does.
@@ -54,7 +54,7 @@ impl Remote {
         messages: &[SendEnvelope],
     ) -> Result<PublishResponse, RemoteError> {
         let lines: Bytes = lines_of(messages)?.into();
-        let route = Route::new("/v1/topics").data(topic).word("messages");
+        let route = RequestPath::new("/v1/topics").data(topic).word("messages");
         let call = self.post(route).header("idempotency-key", key)?;
         call.bytes("application/x-ndjson", lines)?.answer().await
     }

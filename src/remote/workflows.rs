@@ -20,10 +20,10 @@ use crate::api::views::BlockedCause;
 use crate::api::views::WorkflowEnvelope;
 use crate::remote::error::RemoteError;
 use crate::remote::remote::Remote;
-use crate::remote::route::Route;
+use crate::remote::route::RequestPath;
 
-fn workflow_route(queue: &str, words: &[&str], workflow_id: &str) -> Route {
-    let route = Route::queue(queue).word("workflow");
+fn workflow_route(queue: &str, words: &[&str], workflow_id: &str) -> RequestPath {
+    let route = RequestPath::queue(queue).word("workflow");
     words
         .iter()
         .fold(route, |route, word| route.word(word))
@@ -45,7 +45,7 @@ impl Remote {
     ) -> Result<BlockedPage, RemoteError> {
         let (queue, after) = (queue.map(str::to_owned), after.map(str::to_owned));
         let query = BlockedQuery { queue, cause, after, limit: Some(limit), reason: None };
-        self.get(Route::new("/v1/blocked").asking(&query)).answer().await
+        self.get(RequestPath::new("/v1/blocked").asking(&query)).answer().await
     }
 
     /// A page of a queue's workflows in order of ID, with one of these statuses if any are given.
@@ -62,7 +62,7 @@ impl Remote {
         let status = (!statuses.is_empty()).then(|| statuses.join(","));
         let after = after.map(str::to_owned);
         let query = WorkflowsQuery { after, limit: Some(limit), status, prefix: None };
-        self.get(Route::queue(queue).word("workflows").asking(&query)).answer().await
+        self.get(RequestPath::queue(queue).word("workflows").asking(&query)).answer().await
     }
 
     /// A workflow, `None` when nothing is known of it. One of which nothing is stored any more is `ended`, if its queue
@@ -90,7 +90,7 @@ impl Remote {
         limit: usize,
     ) -> Result<MessagePage, RemoteError> {
         let query = WorkflowMessagesQuery { id: workflow_id.to_owned(), from, limit: Some(limit) };
-        let route = Route::queue(queue).word("workflow").word("messages").asking(&query);
+        let route = RequestPath::queue(queue).word("workflow").word("messages").asking(&query);
         self.get(route).answer().await
     }
 
@@ -107,7 +107,7 @@ impl Remote {
         limit: usize,
     ) -> Result<HistoryPage, RemoteError> {
         let query = HistoryQuery { workflow: workflow_id.map(str::to_owned), before, limit: Some(limit) };
-        self.get(Route::queue(queue).word("history").asking(&query)).answer().await
+        self.get(RequestPath::queue(queue).word("history").asking(&query)).answer().await
     }
 
     /// A workflow's state, `None` when it keeps none.
@@ -162,6 +162,6 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn operate_on_all(&self, queue: &str, bulk: &BulkRequest) -> Result<BulkResponse, RemoteError> {
-        self.post(Route::queue(queue).word("operate")).json(bulk)?.without_timeout().answer().await
+        self.post(RequestPath::queue(queue).word("operate")).json(bulk)?.without_timeout().answer().await
     }
 }

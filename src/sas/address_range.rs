@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use crate::sas::refusal::Refusal;
+use crate::sas::refusal::SignatureRefusal;
 
 /// The addresses from which a signature may be used, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,15 +21,15 @@ impl AddressRange {
 }
 
 impl FromStr for AddressRange {
-    type Err = Refusal;
+    type Err = SignatureRefusal;
 
-    fn from_str(text: &str) -> Result<AddressRange, Refusal> {
+    fn from_str(text: &str) -> Result<AddressRange, SignatureRefusal> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let read = |text: &str| text.trim().parse::<IpAddr>().map_err(|_| Refusal::Malformed);
+        let read = |text: &str| text.trim().parse::<IpAddr>().map_err(|_| SignatureRefusal::Malformed);
         let (first, last) = (read(first)?.to_canonical(), read(last)?.to_canonical());
         match first.is_ipv4() == last.is_ipv4() && first <= last {
             true => Ok(AddressRange { first, last }),
-            false => Err(Refusal::Malformed),
+            false => Err(SignatureRefusal::Malformed),
         }
     }
 }

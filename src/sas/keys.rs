@@ -14,41 +14,41 @@ use subtle::ConstantTimeEq;
 use thiserror::Error;
 
 use crate::limits;
-use crate::sas::pattern::Pattern;
+use crate::sas::pattern::QueuePattern;
 use crate::sas::right::Right;
-use crate::sas::secret::Secret;
+use crate::sas::secret::KeySecret;
 
 /// The keys of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
-    keys: Vec<Arc<Key>>,
+    keys: Vec<Arc<AccessKey>>,
 }
 
 /// One key. Its text is kept only where the file does not give its hash instead: without it nothing can be signed.
 #[derive(Clone)]
-pub(crate) struct Key {
+pub(crate) struct AccessKey {
     name: String,
     hash: [u8; 32],
-    secret: Option<Secret>,
+    secret: Option<KeySecret>,
     rights: Vec<Right>,
-    queues: Vec<Pattern>,
+    queues: Vec<QueuePattern>,
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for AccessKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Key { name, hash: _, secret: _, rights, queues } = self;
+        let AccessKey { name, hash: _, secret: _, rights, queues } = self;
         let mut shown = f.debug_struct("Key");
         shown.field("name", name).field("rights", rights).field("queues", queues).finish_non_exhaustive()
     }
 }
 
-impl Key {
+impl AccessKey {
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// What it signs with, if its text is known.
-    pub(crate) fn secret(&self) -> Option<&Secret> {
+    pub(crate) fn secret(&self) -> Option<&KeySecret> {
         self.secret.as_ref()
     }
 
@@ -64,7 +64,7 @@ impl Key {
 
     /// Whether it reaches every queue, and so what belongs to none.
     pub(crate) fn reaches_all(&self) -> bool {
-        self.queues.iter().any(|pattern| matches!(pattern, Pattern::All))
+        self.queues.iter().any(|pattern| matches!(pattern, QueuePattern::All))
     }
 }
 
@@ -129,7 +129,7 @@ impl Keys {
             return Err(wrong(format!("it must have 1 to {} [[key]] tables", limits::HTTP_KEYS_MAX)));
         }
         let folder = path.parent().unwrap_or(Path::new("."));
-        let mut keys: Vec<Arc<Key>> = Vec::with_capacity(file.key.len());
+        let mut keys: Vec<Arc<AccessKey>> = Vec::with_capacity(file.key.len());
         for entry in file.key {
             let name = entry.name.clone();
             if keys.iter().any(|key| key.name == name) {
@@ -144,20 +144,20 @@ impl Keys {
 
     /// One key that everybody knows, and that may do everything.
     pub(crate) fn of_everybody(name: &str, key: &str) -> Keys {
-        let (hash, secret) = (Sha256::digest(key.as_bytes()).into(), Some(Secret::new(key)));
-        let (rights, queues) = (vec![Right::Manage], vec![Pattern::All]);
-        Keys { keys: vec![Arc::new(Key { name: name.to_owned(), hash, secret, rights, queues })] }
+        let (hash, secret) = (Sha256::digest(key.as_bytes()).into(), Some(KeySecret::new(key)));
+        let (rights, queues) = (vec![Right::Manage], vec![QueuePattern::All]);
+        Keys { keys: vec![Arc::new(AccessKey { name: name.to_owned(), hash, secret, rights, queues })] }
     }
 
     /// The key of this name, if its text is known.
-    pub(crate) fn signing(&self, name: &str) -> Option<(&Arc<Key>, &Secret)> {
+    pub(crate) fn signing(&self, name: &str) -> Option<(&Arc<AccessKey>, &KeySecret)> {
         let key = self.keys.iter().find(|key| key.name == name)?;
         Some((key, key.secret()?))
     }
 
     /// The key a caller has shown. Every key is compared, each in constant time, so that how long it takes says
     /// nothing.
-    pub(crate) fn find(&self, shown: &[u8]) -> Option<&Arc<Key>> {
+    pub(crate) fn find(&self, shown: &[u8]) -> Option<&Arc<AccessKey>> {
         let hash: [u8; 32] = Sha256::digest(shown).into();
         let mut found = None;
         for key in &self.keys {
@@ -170,7 +170,7 @@ impl Keys {
 }
 
 impl KeyEntry {
-    fn read(self, folder: &Path, env: &impl Fn(&str) -> Option<String>) -> Result<Key, String> {
+    fn read(self, folder: &Path, env: &impl Fn(&str) -> Option<String>) -> Result<AccessKey, String> {
         let text = match (&self.sha256, &self.key_file, &self.key_env) {
             (Some(_), None, None) => None,
             (None, Some(file), None) => {
@@ -188,9 +188,9 @@ impl KeyEntry {
         if self.rights.is_empty() {
             return Err("it has no rights".to_owned());
         }
-        let queues = self.queues.iter().map(|text| Pattern::read(text)).collect::<Result<_, _>>()?;
-        let secret = text.map(|text| Secret::new(text.trim()));
-        Ok(Key { name: self.name, hash, secret, rights: self.rights, queues })
+        let queues = self.queues.iter().map(|text| QueuePattern::read(text)).collect::<Result<_, _>>()?;
+        let secret = text.map(|text| KeySecret::new(text.trim()));
+        Ok(AccessKey { name: self.name, hash, secret, rights: self.rights, queues })
     }
 }
 

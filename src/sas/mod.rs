@@ -11,14 +11,14 @@ pub(crate) mod signatures;
 mod storage;
 mod token;
 
-pub(crate) use crate::sas::keys::Key;
+pub(crate) use crate::sas::keys::AccessKey;
 pub(crate) use crate::sas::keys::Keys;
-pub(crate) use crate::sas::refusal::Refusal;
+pub(crate) use crate::sas::refusal::SignatureRefusal;
 pub(crate) use crate::sas::right::Right;
 pub(crate) use crate::sas::shared_access::AccessPolicy;
 pub(crate) use crate::sas::signatures::Rights;
 pub(crate) use crate::sas::signatures::Signatures;
-pub(crate) use crate::sas::storage::Scope;
+pub(crate) use crate::sas::storage::SignatureScope;
 pub(crate) use crate::sas::storage::StorageRequest;
 pub(crate) use crate::sas::storage::StorageRights;
 pub(crate) use crate::sas::storage::StorageSignature;

@@ -4,7 +4,7 @@ use crate::id::QueueName;
 
 /// Which queues a key reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Pattern {
+pub(crate) enum QueuePattern {
     /// `*`: all.
     All,
     /// `orders`: this one.
@@ -13,26 +13,26 @@ pub(crate) enum Pattern {
     Below(String),
 }
 
-impl Pattern {
-    pub(crate) fn read(text: &str) -> Result<Pattern, String> {
+impl QueuePattern {
+    pub(crate) fn read(text: &str) -> Result<QueuePattern, String> {
         let wrong = || {
             format!("{text:?} is no pattern of queues: `*`, a name, or a name that ends with `.*` or `-*`")
         };
         match text.strip_suffix('*') {
-            Some("") => Ok(Pattern::All),
+            Some("") => Ok(QueuePattern::All),
             Some(prefix) if !prefix.contains('*') && prefix.len() > 1 && prefix.ends_with(['.', '-']) => {
-                Ok(Pattern::Below(prefix.to_owned()))
+                Ok(QueuePattern::Below(prefix.to_owned()))
             }
-            None if QueueName::new(text).is_ok() => Ok(Pattern::One(text.to_owned())),
+            None if QueueName::new(text).is_ok() => Ok(QueuePattern::One(text.to_owned())),
             _ => Err(wrong()),
         }
     }
 
     pub(crate) fn fits(&self, queue: &str) -> bool {
         match self {
-            Pattern::All => true,
-            Pattern::One(name) => name == queue,
-            Pattern::Below(prefix) => queue.len() > prefix.len() && queue.starts_with(prefix),
+            QueuePattern::All => true,
+            QueuePattern::One(name) => name == queue,
+            QueuePattern::Below(prefix) => queue.len() > prefix.len() && queue.starts_with(prefix),
         }
     }
 }
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn a_pattern_ends_where_a_segment_ends() {
-        let fits = |pattern: &str, queue: &str| Pattern::read(pattern).unwrap().fits(queue);
+        let fits = |pattern: &str, queue: &str| QueuePattern::read(pattern).unwrap().fits(queue);
         assert!(fits("*", "anything") && fits("orders", "orders"));
         assert!(fits("orders.*", "orders.eu") && fits("orders-*", "orders-eu.west"));
         for other in ["orders2", "orders.eu", "order", "Orders"] {
@@ -53,7 +53,7 @@ mod tests {
             assert!(!fits("orders.*", other), "{other}");
         }
         for wrong in ["", "or*", "*.eu", "a.*.b", ".*", "**"] {
-            assert!(Pattern::read(wrong).is_err(), "{wrong}");
+            assert!(QueuePattern::read(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 /// Why a signature is not accepted. No more is said to who shows it, so that nobody learns which keys there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub(crate) enum Refusal {
+pub(crate) enum SignatureRefusal {
     /// It is no token, or not one of this kind.
     #[error("the token is not `SharedAccessSignature sr=..&sig=..&se=..&skn=..`")]
     Malformed,

@@ -12,11 +12,11 @@ use sha2::Sha256;
 
 /// The text of a key, to sign with.
 #[derive(Clone)]
-pub(crate) struct Secret(Arc<str>);
+pub(crate) struct KeySecret(Arc<str>);
 
-impl Secret {
-    pub(crate) fn new(text: &str) -> Secret {
-        Secret(text.into())
+impl KeySecret {
+    pub(crate) fn new(text: &str) -> KeySecret {
+        KeySecret(text.into())
     }
 
     /// Whether a signature in base64 is that of this text, as Service Bus signs: with the bytes of the key's text.
@@ -31,7 +31,7 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for KeySecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")
     }
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_signature_is_that_of_one_text_and_one_key() {
-        let secret = Secret::new("Jefe");
+        let secret = KeySecret::new("Jefe");
         let signature = "W9zBRr9gdU5qBCQIJcVtJ1oPOgPsmF00WsTsaCLbOSI=";
         assert!(!secret.has_signed("what do ya want for nothing?", signature), "another digest");
         let hex = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
@@ -61,9 +61,11 @@ mod tests {
         let signature = BASE64.encode(bytes);
         assert!(secret.has_signed("what do ya want for nothing?", &signature), "as in RFC 4231");
         assert!(!secret.has_signed("what do ya want for something?", &signature));
-        assert!(!Secret::new("jefe").has_signed("what do ya want for nothing?", &signature));
+        assert!(!KeySecret::new("jefe").has_signed("what do ya want for nothing?", &signature));
         assert!(!secret.has_signed("what do ya want for nothing?", ""));
-        assert!(Secret::new("SmVmZQ==").has_signed_for_storage("what do ya want for nothing?", &signature));
+        assert!(
+            KeySecret::new("SmVmZQ==").has_signed_for_storage("what do ya want for nothing?", &signature)
+        );
         assert!(!format!("{secret:?}").contains("Jefe"));
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::sas::address_range::AddressRange;
-use crate::sas::keys::Key;
-use crate::sas::refusal::Refusal;
+use crate::sas::keys::AccessKey;
+use crate::sas::refusal::SignatureRefusal;
 use crate::sas::signatures::Rights;
 use crate::sas::storage::StorageRequest;
 use crate::sas::storage::StorageRights;
@@ -26,7 +26,7 @@ pub(crate) struct AccessPolicy {
 /// A signature that a known key has made. What it is worth is found out with the policy that it names.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedAccess {
-    key: Arc<Key>,
+    key: Arc<AccessKey>,
     own: AccessPolicy,
     scopes: String,
     policy: Option<String>,
@@ -36,25 +36,25 @@ impl SharedAccess {
     /// Reads the terms of a request whose signature is the key's.
     pub(crate) fn read(
         request: &StorageRequest<'_>,
-        key: &Arc<Key>,
+        key: &Arc<AccessKey>,
         scopes: &str,
-    ) -> Result<SharedAccess, Refusal> {
+    ) -> Result<SharedAccess, SignatureRefusal> {
         if let Some(addresses) = request.field("sip").filter(|text| !text.is_empty()) {
             let addresses: AddressRange = addresses.parse()?;
             // Of whom nobody knows where he asks from, nobody can say that he may.
             if !request.peer.is_some_and(|peer| addresses.contains(peer)) {
-                return Err(Refusal::Address);
+                return Err(SignatureRefusal::Address);
             }
         }
         if request.field("ss").is_some_and(|services| !services.contains('q')) {
-            return Err(Refusal::Elsewhere);
+            return Err(SignatureRefusal::Elsewhere);
         }
         if !request.over_tls && request.field("spr").is_some_and(|protocols| !allow_http(protocols)) {
-            return Err(Refusal::Protocol);
+            return Err(SignatureRefusal::Protocol);
         }
         let policy = request.field("si").map(str::to_owned);
         if policy.is_some() && request.field("srt").is_some() {
-            return Err(Refusal::Malformed);
+            return Err(SignatureRefusal::Malformed);
         }
         let term = |name| request.field(name).filter(|text| !text.is_empty());
         let own = AccessPolicy {
@@ -75,25 +75,26 @@ impl SharedAccess {
         self,
         policy: Option<AccessPolicy>,
         now: Timestamp,
-    ) -> Result<StorageRights, Refusal> {
+    ) -> Result<StorageRights, SignatureRefusal> {
         let stored = match (&self.policy, policy) {
             (None, _) => AccessPolicy::default(),
             (Some(_), Some(policy)) => policy,
-            (Some(_), None) => return Err(Refusal::Policy),
+            (Some(_), None) => return Err(SignatureRefusal::Policy),
         };
         let start = either(self.own.start, stored.start)?;
-        let until = either(self.own.expiry, stored.expiry)?.ok_or(Refusal::Malformed)?;
-        let permissions = either(self.own.permissions, stored.permissions)?.ok_or(Refusal::Malformed)?;
+        let until = either(self.own.expiry, stored.expiry)?.ok_or(SignatureRefusal::Malformed)?;
+        let permissions =
+            either(self.own.permissions, stored.permissions)?.ok_or(SignatureRefusal::Malformed)?;
         if until <= now || start.is_some_and(|start| now < start) {
-            return Err(Refusal::Expired);
+            return Err(SignatureRefusal::Expired);
         }
         Ok(StorageRights::of_part(Rights::new(self.key, until), permissions, self.scopes))
     }
 }
 
-fn either<T>(own: Option<T>, stored: Option<T>) -> Result<Option<T>, Refusal> {
+fn either<T>(own: Option<T>, stored: Option<T>) -> Result<Option<T>, SignatureRefusal> {
     match (own, stored) {
-        (Some(_), Some(_)) => Err(Refusal::Policy),
+        (Some(_), Some(_)) => Err(SignatureRefusal::Policy),
         (own, stored) => Ok(own.or(stored)),
     }
 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::sas::keys::Key;
+use crate::sas::keys::AccessKey;
 use crate::sas::keys::Keys;
-use crate::sas::refusal::Refusal;
+use crate::sas::refusal::SignatureRefusal;
 use crate::sas::right::Right;
-use crate::sas::secret::Secret;
-use crate::sas::token::Token;
+use crate::sas::secret::KeySecret;
+use crate::sas::token::SasToken;
 
 /// Checks signatures against the keys of the daemon.
 #[derive(Clone, Debug)]
@@ -20,13 +20,13 @@ pub(crate) struct Signatures {
 /// What a signature allows, and until when.
 #[derive(Clone, Debug)]
 pub(crate) struct Rights {
-    key: Arc<Key>,
+    key: Arc<AccessKey>,
     /// When it ends.
     pub(crate) until: Timestamp,
 }
 
 impl Rights {
-    pub(crate) fn new(key: Arc<Key>, until: Timestamp) -> Rights {
+    pub(crate) fn new(key: Arc<AccessKey>, until: Timestamp) -> Rights {
         Rights { key, until }
     }
 
@@ -62,7 +62,7 @@ impl Signatures {
     }
 
     /// The key of this name, if its text is known.
-    pub(crate) fn signing(&self, name: &str) -> Option<(&Arc<Key>, &Secret)> {
+    pub(crate) fn signing(&self, name: &str) -> Option<(&Arc<AccessKey>, &KeySecret)> {
         self.keys.signing(name)
     }
 
@@ -74,20 +74,25 @@ impl Signatures {
 
     /// Checks a token of Service Bus for a resource: a URL, or a path such as `orders/$management`. A token for a
     /// resource is one for all below it.
-    pub(crate) fn check(&self, token: &str, resource: &str, now: Timestamp) -> Result<Rights, Refusal> {
-        let token = Token::parse(token)?;
-        let (key, secret) = self.signing(&token.key).ok_or(Refusal::Unknown)?;
+    pub(crate) fn check(
+        &self,
+        token: &str,
+        resource: &str,
+        now: Timestamp,
+    ) -> Result<Rights, SignatureRefusal> {
+        let token = SasToken::parse(token)?;
+        let (key, secret) = self.signing(&token.key).ok_or(SignatureRefusal::Unknown)?;
         if !secret.has_signed(&token.signed(), &token.signature) {
-            return Err(Refusal::Unknown);
+            return Err(SignatureRefusal::Unknown);
         }
         // Only now is it known that somebody with the key wrote the rest.
         let until = Timestamp::default() + Duration::from_secs(token.expiry_seconds()?);
         if until <= now {
-            return Err(Refusal::Expired);
+            return Err(SignatureRefusal::Expired);
         }
         match is_at_or_below(resource, &token.resource()?) {
             true => Ok(Rights { key: key.clone(), until }),
-            false => Err(Refusal::Elsewhere),
+            false => Err(SignatureRefusal::Elsewhere),
         }
     }
 }
@@ -142,7 +147,7 @@ pub(crate) mod tests {
         format!("SharedAccessSignature sr={resource}&sig={signature}&se={expiry}&skn={name}")
     }
 
-    fn check(token: &str, resource: &str) -> Result<Rights, Refusal> {
+    fn check(token: &str, resource: &str) -> Result<Rights, SignatureRefusal> {
         signatures().check(token, resource, Timestamp::from_millis(1_000_000))
     }
 
@@ -156,18 +161,18 @@ pub(crate) mod tests {
 
     #[test]
     fn a_token_of_another_key_or_name_is_refused() {
-        let unknown = Some(Refusal::Unknown);
+        let unknown = Some(SignatureRefusal::Unknown);
         assert_eq!(check(&token("another", "shop", "sb://h/orders", 1_001), "orders").err(), unknown);
         assert_eq!(check(&token(KEY, "nobody", "sb://h/orders", 1_001), "orders").err(), unknown);
     }
 
     #[test]
     fn a_token_whose_time_is_over_is_refused() {
-        let expired = Some(Refusal::Expired);
+        let expired = Some(SignatureRefusal::Expired);
         assert_eq!(check(&token(KEY, "shop", "sb://h/orders", 1_000), "orders").err(), expired);
         // Nobody can prolong it.
         let longer = token(KEY, "shop", "sb://h/orders", 1_000).replace("se=1000", "se=2000");
-        assert_eq!(check(&longer, "orders").err(), Some(Refusal::Unknown));
+        assert_eq!(check(&longer, "orders").err(), Some(SignatureRefusal::Unknown));
     }
 
     #[test]
@@ -184,7 +189,7 @@ pub(crate) mod tests {
             [("sb://h/orders", "orders2"), ("sb://h/orders/x", "orders"), ("sb://h/other", "orders")]
         {
             let refused = check(&token(KEY, "shop", signed, 1_001), asked).err();
-            assert_eq!(refused, Some(Refusal::Elsewhere), "{signed} {asked}");
+            assert_eq!(refused, Some(SignatureRefusal::Elsewhere), "{signed} {asked}");
         }
     }
 
@@ -195,7 +200,7 @@ pub(crate) mod tests {
         for text in
             ["", "Bearer x", "SharedAccessSignature ", "SharedAccessSignature sr=a&sig=b", &twice, &long]
         {
-            assert_eq!(check(text, "orders").err(), Some(Refusal::Malformed));
+            assert_eq!(check(text, "orders").err(), Some(SignatureRefusal::Malformed));
         }
     }
 }

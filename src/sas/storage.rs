@@ -8,7 +8,7 @@ use jiff::fmt::rfc2822::DateTimeParser;
 
 use crate::clock::Timestamp;
 use crate::limits;
-use crate::sas::refusal::Refusal;
+use crate::sas::refusal::SignatureRefusal;
 use crate::sas::shared_access::SharedAccess;
 use crate::sas::signatures::Rights;
 use crate::sas::signatures::Signatures;
@@ -63,7 +63,7 @@ enum Scheme {
 
 /// What a request is about, as signatures for an account name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum SignatureScope {
     Service,
     Queue,
     Message,
@@ -93,12 +93,12 @@ impl StorageRights {
     }
 
     /// Whether it gives one of these permissions for something of this scope.
-    pub(crate) fn gives(&self, permissions: &str, scope: Scope) -> bool {
+    pub(crate) fn gives(&self, permissions: &str, scope: SignatureScope) -> bool {
         let Some((given, scopes)) = &self.part else { return true };
         let character = match scope {
-            Scope::Service => 's',
-            Scope::Queue => 'c',
-            Scope::Message => 'o',
+            SignatureScope::Service => 's',
+            SignatureScope::Queue => 'c',
+            SignatureScope::Message => 'o',
         };
         scopes.contains(character) && permissions.chars().any(|permission| given.contains(permission))
     }
@@ -211,7 +211,7 @@ impl Signatures {
         &self,
         request: &StorageRequest<'_>,
         now: Timestamp,
-    ) -> Result<StorageSignature, Refusal> {
+    ) -> Result<StorageSignature, SignatureRefusal> {
         match request.headers.contains_key("authorization") {
             true => self.check_shared_key(request, now).map(StorageSignature::Whole),
             false => self.check_part(request).map(StorageSignature::Part),
@@ -222,61 +222,62 @@ impl Signatures {
         &self,
         request: &StorageRequest<'_>,
         now: Timestamp,
-    ) -> Result<StorageRights, Refusal> {
-        let (scheme, shown) = request.header("authorization").split_once(' ').ok_or(Refusal::Malformed)?;
+    ) -> Result<StorageRights, SignatureRefusal> {
+        let (scheme, shown) =
+            request.header("authorization").split_once(' ').ok_or(SignatureRefusal::Malformed)?;
         let scheme = match scheme {
             "SharedKey" => Scheme::SharedKey,
             "SharedKeyLite" => Scheme::SharedKeyLite,
-            _ => return Err(Refusal::Malformed),
+            _ => return Err(SignatureRefusal::Malformed),
         };
-        let (account, signature) = shown.split_once(':').ok_or(Refusal::Malformed)?;
+        let (account, signature) = shown.split_once(':').ok_or(SignatureRefusal::Malformed)?;
         if account != self.account(request.account) {
-            return Err(Refusal::Elsewhere);
+            return Err(SignatureRefusal::Elsewhere);
         }
-        let (key, secret) = self.signing(account).ok_or(Refusal::Unknown)?;
+        let (key, secret) = self.signing(account).ok_or(SignatureRefusal::Unknown)?;
         let is_signed =
             |path: &String| secret.has_signed_for_storage(&request.signed(scheme, account, path), signature);
         if !request.paths(account).iter().any(is_signed) {
-            return Err(Refusal::Unknown);
+            return Err(SignatureRefusal::Unknown);
         }
         let date = match request.header("x-ms-date") {
             "" => request.header("date"),
             date => date,
         };
-        let date = DateTimeParser::new().parse_timestamp(date).map_err(|_| Refusal::Malformed)?;
+        let date = DateTimeParser::new().parse_timestamp(date).map_err(|_| SignatureRefusal::Malformed)?;
         let date = millis(date);
         // Whoever overhears a request could repeat it for ever otherwise.
         if date + limits::REQUEST_AGE_MAX < now || now + limits::REQUEST_AGE_MAX < date {
-            return Err(Refusal::Expired);
+            return Err(SignatureRefusal::Expired);
         }
         let until = date + limits::REQUEST_AGE_MAX;
         Ok(StorageRights { rights: Rights::new(key.clone(), until), part: None })
     }
 
-    fn check_part(&self, request: &StorageRequest<'_>) -> Result<SharedAccess, Refusal> {
-        let signature = request.field("sig").ok_or(Refusal::Malformed)?;
+    fn check_part(&self, request: &StorageRequest<'_>) -> Result<SharedAccess, SignatureRefusal> {
+        let signature = request.field("sig").ok_or(SignatureRefusal::Malformed)?;
         let account = self.account(request.account);
-        let (key, secret) = self.signing(account).ok_or(Refusal::Unknown)?;
+        let (key, secret) = self.signing(account).ok_or(SignatureRefusal::Unknown)?;
         let (signed, scopes) = match (request.field("srt"), request.queue) {
             (Some(scopes), _) => (request.signed_for_account(account), scopes),
             (None, Some(queue)) => (request.signed_for_queue(account, queue), "co"),
-            (None, None) => return Err(Refusal::Elsewhere),
+            (None, None) => return Err(SignatureRefusal::Elsewhere),
         };
         match secret.has_signed_for_storage(&signed, signature) {
             true => SharedAccess::read(request, key, scopes),
-            false => Err(Refusal::Unknown),
+            false => Err(SignatureRefusal::Unknown),
         }
     }
 }
 
 /// An instant as signatures and policies write it: a day, or a time of it.
-pub(crate) fn parse_instant(text: &str) -> Result<Instant, Refusal> {
+pub(crate) fn parse_instant(text: &str) -> Result<Instant, SignatureRefusal> {
     let whole = if text.contains('T') { text.to_owned() } else { format!("{text}T00:00:00Z") };
-    whole.parse().map_err(|_| Refusal::Malformed)
+    whole.parse().map_err(|_| SignatureRefusal::Malformed)
 }
 
 /// The same, as time is counted here.
-pub(crate) fn read_instant(text: &str) -> Result<Timestamp, Refusal> {
+pub(crate) fn read_instant(text: &str) -> Result<Timestamp, SignatureRefusal> {
     parse_instant(text).map(millis)
 }
 

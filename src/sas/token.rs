@@ -3,14 +3,14 @@
 use percent_encoding::percent_decode_str;
 
 use crate::limits;
-use crate::sas::refusal::Refusal;
+use crate::sas::refusal::SignatureRefusal;
 
 /// What every token begins with.
 const SCHEME: &str = "SharedAccessSignature ";
 
 /// A token, read but not believed.
 #[derive(Debug)]
-pub(crate) struct Token<'a> {
+pub(crate) struct SasToken<'a> {
     /// The resource, as it is signed.
     pub(crate) resource: &'a str,
     /// The end of its validity in seconds since 1970, as it is signed.
@@ -21,25 +21,25 @@ pub(crate) struct Token<'a> {
     pub(crate) key: String,
 }
 
-impl<'a> Token<'a> {
-    pub(crate) fn parse(text: &'a str) -> Result<Token<'a>, Refusal> {
+impl<'a> SasToken<'a> {
+    pub(crate) fn parse(text: &'a str) -> Result<SasToken<'a>, SignatureRefusal> {
         if text.len() > limits::TOKEN_BYTES_MAX {
-            return Err(Refusal::Malformed);
+            return Err(SignatureRefusal::Malformed);
         }
-        let fields = text.trim().strip_prefix(SCHEME).ok_or(Refusal::Malformed)?;
+        let fields = text.trim().strip_prefix(SCHEME).ok_or(SignatureRefusal::Malformed)?;
         let mut found = [None; 4];
         for field in fields.split('&') {
-            let (name, value) = field.split_once('=').ok_or(Refusal::Malformed)?;
+            let (name, value) = field.split_once('=').ok_or(SignatureRefusal::Malformed)?;
             let place = ["sr", "se", "sig", "skn"].iter().position(|known| *known == name);
             let Some(place) = place else { continue };
             if found[place].replace(value).is_some() {
-                return Err(Refusal::Malformed);
+                return Err(SignatureRefusal::Malformed);
             }
         }
         let [Some(resource), Some(expiry), Some(signature), Some(key)] = found else {
-            return Err(Refusal::Malformed);
+            return Err(SignatureRefusal::Malformed);
         };
-        Ok(Token { resource, expiry, signature: decoded(signature)?, key: decoded(key)? })
+        Ok(SasToken { resource, expiry, signature: decoded(signature)?, key: decoded(key)? })
     }
 
     /// What was signed.
@@ -48,17 +48,17 @@ impl<'a> Token<'a> {
     }
 
     /// The resource as it is meant.
-    pub(crate) fn resource(&self) -> Result<String, Refusal> {
+    pub(crate) fn resource(&self) -> Result<String, SignatureRefusal> {
         decoded(self.resource)
     }
 
     /// The end of its validity.
-    pub(crate) fn expiry_seconds(&self) -> Result<u64, Refusal> {
-        self.expiry.parse().map_err(|_| Refusal::Malformed)
+    pub(crate) fn expiry_seconds(&self) -> Result<u64, SignatureRefusal> {
+        self.expiry.parse().map_err(|_| SignatureRefusal::Malformed)
     }
 }
 
-fn decoded(text: &str) -> Result<String, Refusal> {
-    let text = percent_decode_str(text).decode_utf8().map_err(|_| Refusal::Malformed)?;
+fn decoded(text: &str) -> Result<String, SignatureRefusal> {
+    let text = percent_decode_str(text).decode_utf8().map_err(|_| SignatureRefusal::Malformed)?;
     Ok(text.into_owned())
 }

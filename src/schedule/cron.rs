@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::limits;
 use crate::schedule::cron_civil::CivilTimes;
 use crate::schedule::cron_line::CronError;
-use crate::schedule::cron_line::Line;
+use crate::schedule::cron_line::CronLine;
 
 /// A cron line in a time zone: when a schedule ticks.
 ///
@@ -54,7 +54,7 @@ impl Cron {
     /// [`CronError`] when the line is malformed or never ticks, or when the time zone is not known.
     pub fn parse(line: &str, time_zone: &str) -> Result<Cron, CronError> {
         let zone = zone_named(time_zone)?;
-        let times = CivilTimes::new(&Line::parse(line)?);
+        let times = CivilTimes::new(&CronLine::parse(line)?);
         if let Some((message, help)) = times.never() {
             return Err(CronError { message, help: Some(help), part: Some(0..line.len()) });
         }

@@ -5,7 +5,7 @@ use jiff::civil::Date;
 use jiff::civil::DateTime;
 use jiff::civil::Time;
 
-use crate::schedule::cron_line::Line;
+use crate::schedule::cron_line::CronLine;
 
 /// Days that are looked at for the next one that fits: more than the eight years between 1896 and 1904, and than the
 /// years until the first of a month is a certain weekday.
@@ -29,7 +29,7 @@ pub(crate) struct CivilTimes {
 }
 
 impl CivilTimes {
-    pub(crate) fn new(line: &Line) -> CivilTimes {
+    pub(crate) fn new(line: &CronLine) -> CivilTimes {
         let schedule = &line.schedule;
         CivilTimes {
             seconds: bits(schedule.seconds()),

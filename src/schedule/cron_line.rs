@@ -54,7 +54,7 @@ const NAMED: &[(&str, &str)] = &[
 ];
 
 /// A line whose fields are well formed.
-pub(crate) struct Line {
+pub(crate) struct CronLine {
     /// What the crate made of it.
     pub(crate) schedule: Schedule,
     /// Whether the days of the month are restricted: they do not begin with `*` or `?`.
@@ -65,9 +65,9 @@ pub(crate) struct Line {
     pub(crate) steps_hours: bool,
 }
 
-impl Line {
+impl CronLine {
     /// Reads a line of five or six fields, or a name such as `@daily`.
-    pub(crate) fn parse(text: &str) -> Result<Line, CronError> {
+    pub(crate) fn parse(text: &str) -> Result<CronLine, CronError> {
         let fields = match text.trim().starts_with('@') {
             true => named(text)?.split_whitespace().map(|field| (field, 0..text.len())).collect(),
             false => words(text),
@@ -87,7 +87,7 @@ impl Line {
             part: Some(0..text.len()),
         })?;
         let is_open = |index: usize| fields[index].0.starts_with(['*', '?']);
-        Ok(Line {
+        Ok(CronLine {
             schedule,
             restricts_days: !is_open(3),
             restricts_weekdays: !is_open(5),

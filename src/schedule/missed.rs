@@ -20,7 +20,7 @@ pub enum MissedTicks {
 
 /// What a schedule has to send now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Due {
+pub struct DueTicks {
     /// Nominal instants to send, the earliest first.
     pub ticks: Vec<Timestamp>,
     /// What to remember as handled once these are sent; the next question begins there.
@@ -34,7 +34,7 @@ impl MissedTicks {
     ///
     /// Whoever starts a schedule for the first time has handled everything through its start. When the clock has stepped
     /// back before what was handled, nothing is due.
-    pub fn due(self, cron: &Cron, handled_through: Timestamp, now: Timestamp, limit: usize) -> Due {
+    pub fn due(self, cron: &Cron, handled_through: Timestamp, now: Timestamp, limit: usize) -> DueTicks {
         let grace = u64::try_from(limits::TICK_GRACE.as_millis()).unwrap_or(u64::MAX);
         let grace_began = Timestamp::from_millis(now.as_millis().saturating_sub(grace));
         let from = match self {
@@ -56,7 +56,7 @@ impl MissedTicks {
             true => last.unwrap_or(handled_through),
             false => handled_through.max(now),
         };
-        Due { ticks, handled_through, is_more }
+        DueTicks { ticks, handled_through, is_more }
     }
 }
 

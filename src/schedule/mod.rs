@@ -10,5 +10,5 @@ pub(crate) mod missed;
 pub use crate::schedule::cron::Cron;
 pub use crate::schedule::cron::time_zones;
 pub use crate::schedule::cron_line::CronError;
-pub use crate::schedule::missed::Due;
+pub use crate::schedule::missed::DueTicks;
 pub use crate::schedule::missed::MissedTicks;

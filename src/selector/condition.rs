@@ -2,30 +2,30 @@
 
 use std::borrow::Cow;
 
-use crate::filter::Pattern;
-use crate::selector::operand::Arithmetic;
-use crate::selector::operand::Comparison;
+use crate::filter::LikePattern;
 use crate::selector::operand::Operand;
+use crate::selector::operand::SelectorArithmetic;
+use crate::selector::operand::SelectorComparison;
 
 /// What is known of a name.
-pub(crate) type Lookup<'a, 'm> = &'a dyn Fn(&str) -> Operand<'m>;
+pub(crate) type SelectorInput<'a, 'm> = &'a dyn Fn(&str) -> Operand<'m>;
 
 /// A condition or a value. Chains are lists, so that a long selector is not a deep one.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Expression {
+pub(crate) enum SelectorExpression {
     Text(String),
     Integer(i64),
     Float(f64),
     Boolean(bool),
     Name(String),
-    Negated(Box<Expression>),
+    Negated(Box<SelectorExpression>),
     /// A value, and what is done with it one after the other.
-    Reckoned(Box<Expression>, Vec<(Arithmetic, Expression)>),
-    Compared(Box<Expression>, Comparison, Box<Expression>),
+    Reckoned(Box<SelectorExpression>, Vec<(SelectorArithmetic, SelectorExpression)>),
+    Compared(Box<SelectorExpression>, SelectorComparison, Box<SelectorExpression>),
     Between {
-        value: Box<Expression>,
-        low: Box<Expression>,
-        high: Box<Expression>,
+        value: Box<SelectorExpression>,
+        low: Box<SelectorExpression>,
+        high: Box<SelectorExpression>,
         is_not: bool,
     },
     In {
@@ -35,39 +35,39 @@ pub(crate) enum Expression {
     },
     Like {
         name: String,
-        pattern: Pattern,
+        pattern: LikePattern,
         is_not: bool,
     },
     IsNull {
         name: String,
         is_not: bool,
     },
-    Not(Box<Expression>),
+    Not(Box<SelectorExpression>),
     /// All of them.
-    And(Vec<Expression>),
+    And(Vec<SelectorExpression>),
     /// Any of them.
-    Or(Vec<Expression>),
+    Or(Vec<SelectorExpression>),
 }
 
-impl Expression {
+impl SelectorExpression {
     /// Whether it can be true: a name may be that of a truth value.
     pub(crate) fn is_condition(&self) -> bool {
         match self {
-            Expression::Text(_)
-            | Expression::Integer(_)
-            | Expression::Float(_)
-            | Expression::Negated(_)
-            | Expression::Reckoned(..) => false,
-            Expression::Boolean(_)
-            | Expression::Name(_)
-            | Expression::Compared(..)
-            | Expression::Between { .. }
-            | Expression::In { .. }
-            | Expression::Like { .. }
-            | Expression::IsNull { .. }
-            | Expression::Not(_)
-            | Expression::And(_)
-            | Expression::Or(_) => true,
+            SelectorExpression::Text(_)
+            | SelectorExpression::Integer(_)
+            | SelectorExpression::Float(_)
+            | SelectorExpression::Negated(_)
+            | SelectorExpression::Reckoned(..) => false,
+            SelectorExpression::Boolean(_)
+            | SelectorExpression::Name(_)
+            | SelectorExpression::Compared(..)
+            | SelectorExpression::Between { .. }
+            | SelectorExpression::In { .. }
+            | SelectorExpression::Like { .. }
+            | SelectorExpression::IsNull { .. }
+            | SelectorExpression::Not(_)
+            | SelectorExpression::And(_)
+            | SelectorExpression::Or(_) => true,
         }
     }
 
@@ -75,51 +75,51 @@ impl Expression {
     pub(crate) fn is_number(&self) -> bool {
         matches!(
             self,
-            Expression::Integer(_)
-                | Expression::Float(_)
-                | Expression::Name(_)
-                | Expression::Negated(_)
-                | Expression::Reckoned(..)
+            SelectorExpression::Integer(_)
+                | SelectorExpression::Float(_)
+                | SelectorExpression::Name(_)
+                | SelectorExpression::Negated(_)
+                | SelectorExpression::Reckoned(..)
         )
     }
 
     /// Whether it is true; unknown, where that depends on something that is not there.
-    pub(crate) fn holds(&self, lookup: Lookup<'_, '_>) -> Option<bool> {
+    pub(crate) fn holds(&self, lookup: SelectorInput<'_, '_>) -> Option<bool> {
         match self {
-            Expression::Not(inside) => inside.holds(lookup).map(|truth| !truth),
-            Expression::And(parts) => all(parts.iter().map(|part| part.holds(lookup))),
-            Expression::Or(parts) => {
+            SelectorExpression::Not(inside) => inside.holds(lookup).map(|truth| !truth),
+            SelectorExpression::And(parts) => all(parts.iter().map(|part| part.holds(lookup))),
+            SelectorExpression::Or(parts) => {
                 all(parts.iter().map(|part| part.holds(lookup).map(|truth| !truth))).map(|none| !none)
             }
-            Expression::Compared(one, comparison, other) => {
+            SelectorExpression::Compared(one, comparison, other) => {
                 one.value(lookup).compare(*comparison, &other.value(lookup))
             }
-            Expression::Between { value, low, high, is_not } => {
+            SelectorExpression::Between { value, low, high, is_not } => {
                 let value = value.value(lookup);
-                let above = value.compare(Comparison::GreaterOrEqual, &low.value(lookup));
-                let below = value.compare(Comparison::LessOrEqual, &high.value(lookup));
+                let above = value.compare(SelectorComparison::GreaterOrEqual, &low.value(lookup));
+                let below = value.compare(SelectorComparison::LessOrEqual, &high.value(lookup));
                 all([above, below].into_iter()).map(|truth| truth != *is_not)
             }
-            Expression::In { name, texts, is_not } => {
+            SelectorExpression::In { name, texts, is_not } => {
                 of_text(&lookup(name), |text| texts.iter().any(|one| one == text) != *is_not)
             }
-            Expression::Like { name, pattern, is_not } => {
+            SelectorExpression::Like { name, pattern, is_not } => {
                 of_text(&lookup(name), |text| pattern.fits(text) != *is_not)
             }
-            Expression::IsNull { name, is_not } => Some((lookup(name) == Operand::Null) != *is_not),
+            SelectorExpression::IsNull { name, is_not } => Some((lookup(name) == Operand::Null) != *is_not),
             _ => self.value(lookup).truth(),
         }
     }
 
-    fn value<'v, 'm: 'v>(&'v self, lookup: Lookup<'_, 'm>) -> Operand<'v> {
+    fn value<'v, 'm: 'v>(&'v self, lookup: SelectorInput<'_, 'm>) -> Operand<'v> {
         match self {
-            Expression::Text(text) => Operand::Text(Cow::Borrowed(text)),
-            Expression::Integer(number) => Operand::Integer(*number),
-            Expression::Float(number) => Operand::Float(*number),
-            Expression::Boolean(truth) => Operand::Boolean(*truth),
-            Expression::Name(name) => lookup(name),
-            Expression::Negated(number) => number.value(lookup).negated(),
-            Expression::Reckoned(first, more) => {
+            SelectorExpression::Text(text) => Operand::Text(Cow::Borrowed(text)),
+            SelectorExpression::Integer(number) => Operand::Integer(*number),
+            SelectorExpression::Float(number) => Operand::Float(*number),
+            SelectorExpression::Boolean(truth) => Operand::Boolean(*truth),
+            SelectorExpression::Name(name) => lookup(name),
+            SelectorExpression::Negated(number) => number.value(lookup).negated(),
+            SelectorExpression::Reckoned(first, more) => {
                 let mut value = first.value(lookup);
                 for (arithmetic, other) in more {
                     value = value.reckon(*arithmetic, &other.value(lookup));

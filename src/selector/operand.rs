@@ -16,7 +16,7 @@ pub(crate) enum Operand<'a> {
 
 /// How two values are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Comparison {
+pub(crate) enum SelectorComparison {
     Equal,
     Different,
     Less,
@@ -27,22 +27,22 @@ pub(crate) enum Comparison {
 
 /// What is done with two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arithmetic {
+pub(crate) enum SelectorArithmetic {
     Add,
     Subtract,
     Multiply,
     Divide,
 }
 
-impl Comparison {
+impl SelectorComparison {
     fn holds(self, ordering: Option<Ordering>) -> bool {
         match self {
-            Comparison::Equal => ordering == Some(Ordering::Equal),
-            Comparison::Different => ordering != Some(Ordering::Equal),
-            Comparison::Less => ordering == Some(Ordering::Less),
-            Comparison::LessOrEqual => ordering.is_some_and(Ordering::is_le),
-            Comparison::Greater => ordering == Some(Ordering::Greater),
-            Comparison::GreaterOrEqual => ordering.is_some_and(Ordering::is_ge),
+            SelectorComparison::Equal => ordering == Some(Ordering::Equal),
+            SelectorComparison::Different => ordering != Some(Ordering::Equal),
+            SelectorComparison::Less => ordering == Some(Ordering::Less),
+            SelectorComparison::LessOrEqual => ordering.is_some_and(Ordering::is_le),
+            SelectorComparison::Greater => ordering == Some(Ordering::Greater),
+            SelectorComparison::GreaterOrEqual => ordering.is_some_and(Ordering::is_ge),
         }
     }
 }
@@ -50,8 +50,8 @@ impl Comparison {
 impl Operand<'_> {
     /// Whether a comparison holds; unknown with a value that is not there. Values of different kinds are never alike and never
     /// different, and only numbers have an order.
-    pub(crate) fn compare(&self, comparison: Comparison, other: &Operand<'_>) -> Option<bool> {
-        let is_equality = matches!(comparison, Comparison::Equal | Comparison::Different);
+    pub(crate) fn compare(&self, comparison: SelectorComparison, other: &Operand<'_>) -> Option<bool> {
+        let is_equality = matches!(comparison, SelectorComparison::Equal | SelectorComparison::Different);
         Some(match (self, other) {
             (Operand::Null, _) | (_, Operand::Null) => return None,
             (Operand::Integer(one), Operand::Integer(other)) => comparison.holds(Some(one.cmp(other))),
@@ -70,22 +70,22 @@ impl Operand<'_> {
 
     /// Reckons with two numbers; nothing comes of anything else, and of a division of whole numbers by zero. Whole numbers
     /// wrap around, as where JMS comes from.
-    pub(crate) fn reckon(&self, arithmetic: Arithmetic, other: &Operand<'_>) -> Operand<'static> {
+    pub(crate) fn reckon(&self, arithmetic: SelectorArithmetic, other: &Operand<'_>) -> Operand<'static> {
         if let (Operand::Integer(one), Operand::Integer(other)) = (self, other) {
             return match arithmetic {
-                Arithmetic::Add => Operand::Integer(one.wrapping_add(*other)),
-                Arithmetic::Subtract => Operand::Integer(one.wrapping_sub(*other)),
-                Arithmetic::Multiply => Operand::Integer(one.wrapping_mul(*other)),
-                Arithmetic::Divide if *other == 0 => Operand::Null,
-                Arithmetic::Divide => Operand::Integer(one.wrapping_div(*other)),
+                SelectorArithmetic::Add => Operand::Integer(one.wrapping_add(*other)),
+                SelectorArithmetic::Subtract => Operand::Integer(one.wrapping_sub(*other)),
+                SelectorArithmetic::Multiply => Operand::Integer(one.wrapping_mul(*other)),
+                SelectorArithmetic::Divide if *other == 0 => Operand::Null,
+                SelectorArithmetic::Divide => Operand::Integer(one.wrapping_div(*other)),
             };
         }
         let (Some(one), Some(other)) = (self.float(), other.float()) else { return Operand::Null };
         Operand::Float(match arithmetic {
-            Arithmetic::Add => one + other,
-            Arithmetic::Subtract => one - other,
-            Arithmetic::Multiply => one * other,
-            Arithmetic::Divide => one / other,
+            SelectorArithmetic::Add => one + other,
+            SelectorArithmetic::Subtract => one - other,
+            SelectorArithmetic::Multiply => one * other,
+            SelectorArithmetic::Divide => one / other,
         })
     }
 

@@ -2,29 +2,29 @@
 
 use std::fmt;
 
-use crate::filter::Pattern;
+use crate::filter::LikePattern;
 use crate::limits;
-use crate::selector::condition::Expression;
-use crate::selector::condition::Lookup;
-use crate::selector::operand::Arithmetic;
-use crate::selector::operand::Comparison;
+use crate::selector::condition::SelectorExpression;
+use crate::selector::condition::SelectorInput;
 use crate::selector::operand::Operand;
-use crate::selector::words::Word;
-use crate::selector::words::Words;
+use crate::selector::operand::SelectorArithmetic;
+use crate::selector::operand::SelectorComparison;
+use crate::selector::words::SelectorWord;
+use crate::selector::words::SelectorWords;
 
 /// A condition on the properties of a message.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Selector(Expression);
+pub(crate) struct Selector(SelectorExpression);
 
 /// Why a text is no selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mistake {
+pub(crate) struct SelectorMistake {
     problem: String,
     /// The character before which it was noticed, from 1 on.
     at: usize,
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for SelectorMistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, at character {}", self.problem, self.at)
     }
@@ -35,13 +35,13 @@ impl Selector {
     ///
     /// # Errors
     /// What is wrong with it, and where; also that it is longer or deeper than it may be.
-    pub(crate) fn parse(text: &str) -> Result<Selector, Mistake> {
+    pub(crate) fn parse(text: &str) -> Result<Selector, SelectorMistake> {
         let max = limits::SELECTOR_BYTES_MAX;
         if text.len() > max {
             let problem = format!("the selector has {} bytes, at most {max} are allowed", text.len());
-            return Err(Mistake { problem, at: 1 });
+            return Err(SelectorMistake { problem, at: 1 });
         }
-        let mut parser = Parser { words: Words::of(text), text, next: None, at: 0, depth: 0 };
+        let mut parser = SelectorParser { words: SelectorWords::of(text), text, next: None, at: 0, depth: 0 };
         parser.advance()?;
         let condition = parser.condition()?;
         match &parser.next {
@@ -52,26 +52,26 @@ impl Selector {
 
     /// Whether a message is wanted of which this is known.
     pub(crate) fn selects<'m>(&self, lookup: impl Fn(&str) -> Operand<'m>) -> bool {
-        self.0.holds(&lookup as Lookup<'_, 'm>) == Some(true)
+        self.0.holds(&lookup as SelectorInput<'_, 'm>) == Some(true)
     }
 }
 
 /// A place in a text, with one word read ahead.
-struct Parser<'a> {
-    words: Words<'a>,
+struct SelectorParser<'a> {
+    words: SelectorWords<'a>,
     text: &'a str,
-    next: Option<Word<'a>>,
+    next: Option<SelectorWord<'a>>,
     /// The byte at which that word begins.
     at: usize,
     depth: usize,
 }
 
-impl<'a> Parser<'a> {
-    fn mistake(&self, problem: impl Into<String>) -> Mistake {
-        Mistake { problem: problem.into(), at: self.text[..self.at].chars().count() + 1 }
+impl<'a> SelectorParser<'a> {
+    fn mistake(&self, problem: impl Into<String>) -> SelectorMistake {
+        SelectorMistake { problem: problem.into(), at: self.text[..self.at].chars().count() + 1 }
     }
 
-    fn advance(&mut self) -> Result<Option<Word<'a>>, Mistake> {
+    fn advance(&mut self) -> Result<Option<SelectorWord<'a>>, SelectorMistake> {
         match self.words.next() {
             Ok(word) => {
                 let (next, at) = word.map_or((None, self.text.len()), |(word, at)| (Some(word), at));
@@ -86,11 +86,11 @@ impl<'a> Parser<'a> {
     }
 
     fn is_key(&self, key: &str) -> bool {
-        matches!(&self.next, Some(Word::Key(next)) if *next == key)
+        matches!(&self.next, Some(SelectorWord::Key(next)) if *next == key)
     }
 
     /// Goes on if the next is a word of the language.
-    fn took_key(&mut self, key: &str) -> Result<bool, Mistake> {
+    fn took_key(&mut self, key: &str) -> Result<bool, SelectorMistake> {
         let took = self.is_key(key);
         if took {
             self.advance()?;
@@ -99,24 +99,24 @@ impl<'a> Parser<'a> {
     }
 
     /// Goes on if the next is a sign.
-    fn took_sign(&mut self, sign: &str) -> Result<bool, Mistake> {
-        let took = matches!(&self.next, Some(Word::Sign(next)) if *next == sign);
+    fn took_sign(&mut self, sign: &str) -> Result<bool, SelectorMistake> {
+        let took = matches!(&self.next, Some(SelectorWord::Sign(next)) if *next == sign);
         if took {
             self.advance()?;
         }
         Ok(took)
     }
 
-    fn expect_sign(&mut self, sign: &str) -> Result<(), Mistake> {
+    fn expect_sign(&mut self, sign: &str) -> Result<(), SelectorMistake> {
         match self.took_sign(sign)? {
             true => Ok(()),
             false => Err(self.mistake(format!("{sign:?} is missing"))),
         }
     }
 
-    fn expect_text(&mut self) -> Result<String, Mistake> {
+    fn expect_text(&mut self) -> Result<String, SelectorMistake> {
         match &self.next {
-            Some(Word::Text(text)) => {
+            Some(SelectorWord::Text(text)) => {
                 let text = text.clone().into_owned();
                 self.advance()?;
                 Ok(text)
@@ -126,7 +126,10 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads something that is inside of something else.
-    fn inside<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Mistake>) -> Result<T, Mistake> {
+    fn inside<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, SelectorMistake>,
+    ) -> Result<T, SelectorMistake> {
         let max = limits::SELECTOR_DEPTH_MAX;
         if self.depth == max {
             return Err(self.mistake(format!("the selector is nested more than {max} times")));
@@ -137,31 +140,31 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn condition(&mut self) -> Result<Expression, Mistake> {
+    fn condition(&mut self) -> Result<SelectorExpression, SelectorMistake> {
         let found = self.any()?;
         self.check(found.is_condition(), "there is a value where a condition should be")?;
         Ok(found)
     }
 
-    fn check(&self, is_right: bool, problem: &str) -> Result<(), Mistake> {
+    fn check(&self, is_right: bool, problem: &str) -> Result<(), SelectorMistake> {
         if is_right { Ok(()) } else { Err(self.mistake(problem)) }
     }
 
-    fn any(&mut self) -> Result<Expression, Mistake> {
-        self.chain("OR", Self::all, Expression::Or)
+    fn any(&mut self) -> Result<SelectorExpression, SelectorMistake> {
+        self.chain("OR", Self::all, SelectorExpression::Or)
     }
 
-    fn all(&mut self) -> Result<Expression, Mistake> {
-        self.chain("AND", Self::negation, Expression::And)
+    fn all(&mut self) -> Result<SelectorExpression, SelectorMistake> {
+        self.chain("AND", Self::negation, SelectorExpression::And)
     }
 
     /// Conditions with a word between them; one alone may be a value.
     fn chain(
         &mut self,
         key: &str,
-        read: impl Fn(&mut Self) -> Result<Expression, Mistake>,
-        join: impl FnOnce(Vec<Expression>) -> Expression,
-    ) -> Result<Expression, Mistake> {
+        read: impl Fn(&mut Self) -> Result<SelectorExpression, SelectorMistake>,
+        join: impl FnOnce(Vec<SelectorExpression>) -> SelectorExpression,
+    ) -> Result<SelectorExpression, SelectorMistake> {
         let first = read(self)?;
         if !self.is_key(key) {
             return Ok(first);
@@ -170,30 +173,30 @@ impl<'a> Parser<'a> {
         while self.took_key(key)? {
             parts.push(read(self)?);
         }
-        let are_conditions = parts.iter().all(Expression::is_condition);
+        let are_conditions = parts.iter().all(SelectorExpression::is_condition);
         self.check(are_conditions, "AND and OR join conditions, and there is a value")?;
         Ok(join(parts))
     }
 
-    fn negation(&mut self) -> Result<Expression, Mistake> {
+    fn negation(&mut self) -> Result<SelectorExpression, SelectorMistake> {
         if !self.took_key("NOT")? {
             return self.predicate();
         }
         let inside = self.inside(Self::negation)?;
         self.check(inside.is_condition(), "NOT is said of a condition, and there is a value")?;
-        Ok(Expression::Not(Box::new(inside)))
+        Ok(SelectorExpression::Not(Box::new(inside)))
     }
 
-    fn predicate(&mut self) -> Result<Expression, Mistake> {
+    fn predicate(&mut self) -> Result<SelectorExpression, SelectorMistake> {
         let value = self.sum()?;
         if let Some(comparison) = self.comparison()? {
             let other = self.sum()?;
-            return Ok(Expression::Compared(Box::new(value), comparison, Box::new(other)));
+            return Ok(SelectorExpression::Compared(Box::new(value), comparison, Box::new(other)));
         }
         if self.took_key("IS")? {
             let is_not = self.took_key("NOT")?;
             return match (self.took_key("NULL")?, value) {
-                (true, Expression::Name(name)) => Ok(Expression::IsNull { name, is_not }),
+                (true, SelectorExpression::Name(name)) => Ok(SelectorExpression::IsNull { name, is_not }),
                 (true, _) => Err(self.mistake("IS NULL is said of a name")),
                 (false, _) => Err(self.mistake("NULL is missing after IS")),
             };
@@ -205,7 +208,7 @@ impl<'a> Parser<'a> {
         let is_in = self.is_key("IN");
         if is_in || self.is_key("LIKE") {
             self.advance()?;
-            let Expression::Name(name) = value else {
+            let SelectorExpression::Name(name) = value else {
                 return Err(self.mistake("IN and LIKE are said of a name"));
             };
             return if is_in { self.among(name, is_not) } else { self.like(name, is_not) };
@@ -214,22 +217,26 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    fn comparison(&mut self) -> Result<Option<Comparison>, Mistake> {
-        let Some(Word::Sign(sign)) = &self.next else { return Ok(None) };
+    fn comparison(&mut self) -> Result<Option<SelectorComparison>, SelectorMistake> {
+        let Some(SelectorWord::Sign(sign)) = &self.next else { return Ok(None) };
         let comparison = match *sign {
-            "=" => Comparison::Equal,
-            "<>" => Comparison::Different,
-            "<" => Comparison::Less,
-            "<=" => Comparison::LessOrEqual,
-            ">" => Comparison::Greater,
-            ">=" => Comparison::GreaterOrEqual,
+            "=" => SelectorComparison::Equal,
+            "<>" => SelectorComparison::Different,
+            "<" => SelectorComparison::Less,
+            "<=" => SelectorComparison::LessOrEqual,
+            ">" => SelectorComparison::Greater,
+            ">=" => SelectorComparison::GreaterOrEqual,
             _ => return Ok(None),
         };
         self.advance()?;
         Ok(Some(comparison))
     }
 
-    fn between(&mut self, value: Expression, is_not: bool) -> Result<Expression, Mistake> {
+    fn between(
+        &mut self,
+        value: SelectorExpression,
+        is_not: bool,
+    ) -> Result<SelectorExpression, SelectorMistake> {
         let low = self.sum()?;
         let has_both = self.took_key("AND")?;
         self.check(has_both, "AND is missing after BETWEEN")?;
@@ -237,20 +244,20 @@ impl<'a> Parser<'a> {
         let are_numbers = value.is_number() && low.is_number() && high.is_number();
         self.check(are_numbers, "BETWEEN is said of numbers")?;
         let [value, low, high] = [value, low, high].map(Box::new);
-        Ok(Expression::Between { value, low, high, is_not })
+        Ok(SelectorExpression::Between { value, low, high, is_not })
     }
 
-    fn among(&mut self, name: String, is_not: bool) -> Result<Expression, Mistake> {
+    fn among(&mut self, name: String, is_not: bool) -> Result<SelectorExpression, SelectorMistake> {
         self.expect_sign("(")?;
         let mut texts = vec![self.expect_text()?];
         while self.took_sign(",")? {
             texts.push(self.expect_text()?);
         }
         self.expect_sign(")")?;
-        Ok(Expression::In { name, texts, is_not })
+        Ok(SelectorExpression::In { name, texts, is_not })
     }
 
-    fn like(&mut self, name: String, is_not: bool) -> Result<Expression, Mistake> {
+    fn like(&mut self, name: String, is_not: bool) -> Result<SelectorExpression, SelectorMistake> {
         let pattern = self.expect_text()?;
         let mut escape = None;
         if self.took_key("ESCAPE")? {
@@ -259,28 +266,28 @@ impl<'a> Parser<'a> {
             escape = characters.next().filter(|_| characters.next().is_none());
             self.check(escape.is_some(), "ESCAPE is followed by one character")?;
         }
-        let pattern = Pattern::read(&pattern, escape).map_err(|problem| self.mistake(problem))?;
-        Ok(Expression::Like { name, pattern, is_not })
+        let pattern = LikePattern::read(&pattern, escape).map_err(|problem| self.mistake(problem))?;
+        Ok(SelectorExpression::Like { name, pattern, is_not })
     }
 
-    fn sum(&mut self) -> Result<Expression, Mistake> {
-        let signs = [("+", Arithmetic::Add), ("-", Arithmetic::Subtract)];
+    fn sum(&mut self) -> Result<SelectorExpression, SelectorMistake> {
+        let signs = [("+", SelectorArithmetic::Add), ("-", SelectorArithmetic::Subtract)];
         self.reckoning(signs, Self::product)
     }
 
-    fn product(&mut self) -> Result<Expression, Mistake> {
-        let signs = [("*", Arithmetic::Multiply), ("/", Arithmetic::Divide)];
+    fn product(&mut self) -> Result<SelectorExpression, SelectorMistake> {
+        let signs = [("*", SelectorArithmetic::Multiply), ("/", SelectorArithmetic::Divide)];
         self.reckoning(signs, Self::signed)
     }
 
     fn reckoning(
         &mut self,
-        signs: [(&str, Arithmetic); 2],
-        read: impl Fn(&mut Self) -> Result<Expression, Mistake>,
-    ) -> Result<Expression, Mistake> {
+        signs: [(&str, SelectorArithmetic); 2],
+        read: impl Fn(&mut Self) -> Result<SelectorExpression, SelectorMistake>,
+    ) -> Result<SelectorExpression, SelectorMistake> {
         let first = read(self)?;
         let mut more = Vec::new();
-        while let Some(Word::Sign(next)) = &self.next
+        while let Some(SelectorWord::Sign(next)) = &self.next
             && let Some((_, arithmetic)) = signs.into_iter().find(|(sign, _)| sign == next)
         {
             self.advance()?;
@@ -291,10 +298,10 @@ impl<'a> Parser<'a> {
         }
         let are_numbers = first.is_number() && more.iter().all(|(_, other)| other.is_number());
         self.check(are_numbers, "only numbers can be reckoned with")?;
-        Ok(Expression::Reckoned(Box::new(first), more))
+        Ok(SelectorExpression::Reckoned(Box::new(first), more))
     }
 
-    fn signed(&mut self) -> Result<Expression, Mistake> {
+    fn signed(&mut self) -> Result<SelectorExpression, SelectorMistake> {
         if self.took_sign("+")? {
             let inside = self.inside(Self::signed)?;
             self.check(inside.is_number(), "only a number has a sign")?;
@@ -304,27 +311,27 @@ impl<'a> Parser<'a> {
             return self.single();
         }
         // The least whole number is one further from zero than the greatest.
-        if self.next == Some(Word::Integer(i64::MIN.unsigned_abs())) {
+        if self.next == Some(SelectorWord::Integer(i64::MIN.unsigned_abs())) {
             self.advance()?;
-            return Ok(Expression::Integer(i64::MIN));
+            return Ok(SelectorExpression::Integer(i64::MIN));
         }
         let inside = self.inside(Self::signed)?;
         self.check(inside.is_number(), "only a number has a sign")?;
-        Ok(Expression::Negated(Box::new(inside)))
+        Ok(SelectorExpression::Negated(Box::new(inside)))
     }
 
-    fn single(&mut self) -> Result<Expression, Mistake> {
+    fn single(&mut self) -> Result<SelectorExpression, SelectorMistake> {
         let found = match &self.next {
-            Some(Word::Name(name)) => Expression::Name((*name).to_owned()),
-            Some(Word::Text(text)) => Expression::Text(text.clone().into_owned()),
-            Some(Word::Key("TRUE")) => Expression::Boolean(true),
-            Some(Word::Key("FALSE")) => Expression::Boolean(false),
-            Some(Word::Float(number)) => Expression::Float(*number),
-            Some(Word::Integer(number)) => match i64::try_from(*number) {
-                Ok(number) => Expression::Integer(number),
+            Some(SelectorWord::Name(name)) => SelectorExpression::Name((*name).to_owned()),
+            Some(SelectorWord::Text(text)) => SelectorExpression::Text(text.clone().into_owned()),
+            Some(SelectorWord::Key("TRUE")) => SelectorExpression::Boolean(true),
+            Some(SelectorWord::Key("FALSE")) => SelectorExpression::Boolean(false),
+            Some(SelectorWord::Float(number)) => SelectorExpression::Float(*number),
+            Some(SelectorWord::Integer(number)) => match i64::try_from(*number) {
+                Ok(number) => SelectorExpression::Integer(number),
                 Err(_) => return Err(self.mistake(format!("{number} is larger than any whole number"))),
             },
-            Some(Word::Sign("(")) => {
+            Some(SelectorWord::Sign("(")) => {
                 self.advance()?;
                 let found = self.inside(Self::any)?;
                 self.expect_sign(")")?;

@@ -6,7 +6,7 @@ use std::str::CharIndices;
 
 /// A word.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Word<'a> {
+pub(crate) enum SelectorWord<'a> {
     /// The name of a property.
     Name(&'a str),
     /// A word of the language, in capital letters.
@@ -26,21 +26,21 @@ const KEYS: [&str; 11] =
 const SIGNS: [&str; 13] = ["<>", "<=", ">=", "=", "<", ">", "(", ")", ",", "+", "-", "*", "/"];
 
 /// The words of a text, each with where it begins.
-pub(crate) struct Words<'a> {
+pub(crate) struct SelectorWords<'a> {
     text: &'a str,
     rest: Peekable<CharIndices<'a>>,
 }
 
-impl<'a> Words<'a> {
-    pub(crate) fn of(text: &'a str) -> Words<'a> {
-        Words { text, rest: text.char_indices().peekable() }
+impl<'a> SelectorWords<'a> {
+    pub(crate) fn of(text: &'a str) -> SelectorWords<'a> {
+        SelectorWords { text, rest: text.char_indices().peekable() }
     }
 
     /// The next word, and the byte at which it begins; none at the end.
     ///
     /// # Errors
     /// A sentence: there is something that is no word.
-    pub(crate) fn next(&mut self) -> Result<Option<(Word<'a>, usize)>, (String, usize)> {
+    pub(crate) fn next(&mut self) -> Result<Option<(SelectorWord<'a>, usize)>, (String, usize)> {
         while self.rest.next_if(|(_, character)| character.is_whitespace()).is_some() {}
         let Some(&(from, first)) = self.rest.peek() else { return Ok(None) };
         let word = match first {
@@ -53,15 +53,15 @@ impl<'a> Words<'a> {
         word.map(|word| Some((word, from))).map_err(|problem| (problem, from))
     }
 
-    fn name(&mut self, from: usize) -> Word<'a> {
+    fn name(&mut self, from: usize) -> SelectorWord<'a> {
         let name =
             self.while_of(from, |character| is_of_name(character) || matches!(character, '0'..='9' | '.'));
         let key = KEYS.into_iter().find(|key| key.eq_ignore_ascii_case(name));
-        key.map_or(Word::Name(name), Word::Key)
+        key.map_or(SelectorWord::Name(name), SelectorWord::Key)
     }
 
     /// Two quotes in a text are one.
-    fn quoted(&mut self, from: usize) -> Result<Word<'a>, String> {
+    fn quoted(&mut self, from: usize) -> Result<SelectorWord<'a>, String> {
         self.rest.next();
         let mut end = None;
         let mut is_doubled = false;
@@ -77,13 +77,13 @@ impl<'a> Words<'a> {
         }
         let end = end.ok_or("a text has no quote at its end")?;
         let inside = &self.text[from + 1..end];
-        Ok(Word::Text(match is_doubled {
+        Ok(SelectorWord::Text(match is_doubled {
             true => Cow::Owned(inside.replace("''", "'")),
             false => Cow::Borrowed(inside),
         }))
     }
 
-    fn number(&mut self, from: usize) -> Result<Word<'a>, String> {
+    fn number(&mut self, from: usize) -> Result<SelectorWord<'a>, String> {
         self.while_of(from, |character| character.is_ascii_digit());
         let mut is_whole = true;
         if self.rest.next_if(|(_, next)| *next == '.').is_some() {
@@ -107,17 +107,17 @@ impl<'a> Words<'a> {
             return Err(wrong());
         }
         match is_whole {
-            true => digits.parse().map(Word::Integer).map_err(|_| wrong()),
+            true => digits.parse().map(SelectorWord::Integer).map_err(|_| wrong()),
             false => digits
                 .parse()
                 .ok()
                 .filter(|number: &f64| number.is_finite())
-                .map(Word::Float)
+                .map(SelectorWord::Float)
                 .ok_or_else(wrong),
         }
     }
 
-    fn sign(&mut self, from: usize) -> Result<Word<'a>, String> {
+    fn sign(&mut self, from: usize) -> Result<SelectorWord<'a>, String> {
         let rest = &self.text[from..];
         let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign));
         let sign = sign.ok_or_else(|| match rest.chars().next() {
@@ -127,7 +127,7 @@ impl<'a> Words<'a> {
         for _ in sign.chars() {
             self.rest.next();
         }
-        Ok(Word::Sign(sign))
+        Ok(SelectorWord::Sign(sign))
     }
 
     /// Goes on while characters are of a kind; the text from a byte on until there.

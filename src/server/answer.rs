@@ -9,7 +9,7 @@ use http::StatusCode;
 use http::header;
 use serde::Serialize;
 
-use crate::api::Coded;
+use crate::api::HasCode;
 use crate::api::Problem;
 use crate::error::Misuse;
 use crate::error::OperationError;
@@ -22,76 +22,76 @@ pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 
 /// An answer that says what went wrong.
 #[derive(Debug)]
-pub(crate) struct Refused(pub(crate) Box<Problem>);
+pub(crate) struct HttpRefusal(pub(crate) Box<Problem>);
 
 /// What a handler answers.
-pub(crate) type Answer = Result<Response, Refused>;
+pub(crate) type HttpResult = Result<Response, HttpRefusal>;
 
-impl Refused {
+impl HttpRefusal {
     /// A problem of a kind.
-    pub(crate) fn new(code: &str, detail: impl Into<String>) -> Refused {
-        Refused::from(Problem::new(code, detail))
+    pub(crate) fn new(code: &str, detail: impl Into<String>) -> HttpRefusal {
+        HttpRefusal::from(Problem::new(code, detail))
     }
 
     /// A value that is not allowed.
-    pub(crate) fn misuse(field: &'static str, problem: impl Into<String>) -> Refused {
-        Refused::from(Misuse::new(field, problem.into()))
+    pub(crate) fn misuse(field: &'static str, problem: impl Into<String>) -> HttpRefusal {
+        HttpRefusal::from(Misuse::new(field, problem.into()))
     }
 }
 
-impl From<Problem> for Refused {
-    fn from(problem: Problem) -> Refused {
-        Refused(Box::new(problem))
+impl From<Problem> for HttpRefusal {
+    fn from(problem: Problem) -> HttpRefusal {
+        HttpRefusal(Box::new(problem))
     }
 }
 
-impl From<Box<Problem>> for Refused {
-    fn from(problem: Box<Problem>) -> Refused {
-        Refused(problem)
+impl From<Box<Problem>> for HttpRefusal {
+    fn from(problem: Box<Problem>) -> HttpRefusal {
+        HttpRefusal(problem)
     }
 }
 
-impl From<Misuse> for Refused {
-    fn from(misuse: Misuse) -> Refused {
-        Refused::from(Problem::from(misuse))
+impl From<Misuse> for HttpRefusal {
+    fn from(misuse: Misuse) -> HttpRefusal {
+        HttpRefusal::from(Problem::from(misuse))
     }
 }
 
-impl From<BodyRefusal> for Refused {
-    fn from(refusal: BodyRefusal) -> Refused {
+impl From<BodyRefusal> for HttpRefusal {
+    fn from(refusal: BodyRefusal) -> HttpRefusal {
         let code = match refusal {
             BodyRefusal::TooLarge(_) => "body_too_large",
             BodyRefusal::TooSlow { .. } => "too_slow",
             BodyRefusal::Broken(_) => "malformed",
             BodyRefusal::NoRoom => "busy",
         };
-        Refused::new(code, refusal.to_string())
+        HttpRefusal::new(code, refusal.to_string())
     }
 }
 
-impl From<Foreign> for Refused {
-    fn from(foreign: Foreign) -> Refused {
+impl From<Foreign> for HttpRefusal {
+    fn from(foreign: Foreign) -> HttpRefusal {
         match foreign {
-            Foreign::Host => Refused::new("wrong_host", foreign.to_string()),
-            Foreign::Page => Refused::new("forbidden", foreign.to_string()),
-            Foreign::NotAscii => Refused::misuse("headers", foreign.to_string()),
+            Foreign::Host => HttpRefusal::new("wrong_host", foreign.to_string()),
+            Foreign::Page => HttpRefusal::new("forbidden", foreign.to_string()),
+            Foreign::NotAscii => HttpRefusal::misuse("headers", foreign.to_string()),
         }
     }
 }
 
-impl From<Unavailable> for Refused {
-    fn from(unavailable: Unavailable) -> Refused {
-        Refused::from(Problem::from(unavailable))
+impl From<Unavailable> for HttpRefusal {
+    fn from(unavailable: Unavailable) -> HttpRefusal {
+        HttpRefusal::from(Problem::from(unavailable))
     }
 }
 
-impl<R: std::error::Error + Coded + 'static> From<OperationError<R>> for Refused {
-    fn from(error: OperationError<R>) -> Refused {
-        Refused::from(Problem::from(error))
+impl<R: std::error::Error + HasCode + 'static> From<OperationError<R>> for HttpRefusal {
+    fn from(error: OperationError<R>) -> HttpRefusal {
+        HttpRefusal::from(Problem::from(error))
     }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for HttpRefusal {
     fn into_response(self) -> Response {
         let problem = self.0;
         let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -113,12 +113,12 @@ pub(crate) fn json_as(status: StatusCode, value: &impl Serialize) -> Response {
 }
 
 /// JSON.
-pub(crate) fn json(value: &impl Serialize) -> Answer {
+pub(crate) fn json(value: &impl Serialize) -> HttpResult {
     Ok(json_as(StatusCode::OK, value))
 }
 
 /// Nothing to say.
-pub(crate) fn no_content() -> Answer {
+pub(crate) fn no_content() -> HttpResult {
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

@@ -8,20 +8,20 @@ use crate::api::WorkflowAuditQuery;
 use crate::api::views::AuditView;
 use crate::engine::AuditEntry;
 use crate::limits;
-use crate::server::answer::Answer;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
+use crate::server::answer::HttpResult;
 use crate::server::answer::json;
 use crate::server::extract::PathParams;
 use crate::server::extract::QueryParams;
 use crate::server::page::page_limit;
 use crate::server::principal::Principal;
-use crate::server::shared::Shared;
+use crate::server::shared::SharedServer;
 
 pub(crate) async fn audit(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     QueryParams(page): QueryParams<AuditQuery>,
-) -> Answer {
+) -> HttpResult {
     let after: Option<u64> = page.after.as_deref().map(str::parse).transpose().map_err(|_| wrong_entry())?;
     let limit = page_limit(page.limit)?;
     if page.newest {
@@ -36,12 +36,17 @@ pub(crate) async fn audit(
     json(&AuditPage { actions, after })
 }
 
-fn wrong_entry() -> Refused {
-    Refused::misuse("after", "is not the number of an entry")
+fn wrong_entry() -> HttpRefusal {
+    HttpRefusal::misuse("after", "is not the number of an entry")
 }
 
 /// A page of the audit that goes back in time from the newest entry, or from the one before `before`.
-async fn newest_first(shared: &Shared, principal: &Principal, before: Option<u64>, limit: usize) -> Answer {
+async fn newest_first(
+    shared: &SharedServer,
+    principal: &Principal,
+    before: Option<u64>,
+    limit: usize,
+) -> HttpResult {
     let end = match before {
         Some(before) => before,
         None => newest_entry(shared).await? + 1,
@@ -70,7 +75,7 @@ async fn newest_first(shared: &Shared, principal: &Principal, before: Option<u64
 }
 
 /// The number of the newest entry; entries are numbered one after the other.
-async fn newest_entry(shared: &Shared) -> Result<u64, Refused> {
+async fn newest_entry(shared: &SharedServer) -> Result<u64, HttpRefusal> {
     let Some(first) = shared.client.audit(0, 1).await?.first().map(|entry| entry.number) else {
         return Ok(0);
     };
@@ -87,10 +92,10 @@ async fn newest_entry(shared: &Shared) -> Result<u64, Refused> {
 
 /// Newest first, among the newest entries of the audit: operators look at what was done lately.
 pub(crate) async fn of_workflow(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     extract: PathParams,
     QueryParams(query): QueryParams<WorkflowAuditQuery>,
-) -> Answer {
+) -> HttpResult {
     let (queue, limit) = (extract.text("queue")?, page_limit(query.limit)?);
     let mut end = newest_entry(&shared).await? + 1;
     let oldest = end.saturating_sub(limits::AUDIT_LOOKS);

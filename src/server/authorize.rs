@@ -17,12 +17,12 @@ use crate::inbound::browser::check_no_browser;
 use crate::inbound::connection::FromFileSystem;
 use crate::inbound::inflow::check_length;
 use crate::sas::Keys;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
 use crate::server::principal::Principal;
-use crate::server::route::Facts;
-use crate::server::route::Need;
-use crate::server::route::Scope;
-use crate::server::shared::Shared;
+use crate::server::route::RequiredRight;
+use crate::server::route::RightScope;
+use crate::server::route::RouteFacts;
+use crate::server::shared::SharedServer;
 
 /// How many bytes the body of a request may have.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct BodyMax(pub(crate) usize);
 
 /// Checks a request of a route, hands it on, and writes down how it ended.
 pub(crate) async fn authorize(
-    State((shared, facts)): State<(Shared, Arc<Facts>)>,
+    State((shared, facts)): State<(SharedServer, Arc<RouteFacts>)>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -57,24 +57,25 @@ pub(crate) async fn authorize(
 }
 
 /// Who asks, as far as the route needs to know it.
-fn who(shared: &Shared, facts: &Facts, parts: &Parts) -> Result<Principal, Refused> {
+fn who(shared: &SharedServer, facts: &RouteFacts, parts: &Parts) -> Result<Principal, HttpRefusal> {
     match shared.keys.load().as_deref() {
-        _ if facts.need == Need::Nothing => Ok(Principal::default()),
+        _ if facts.need == RequiredRight::Nothing => Ok(Principal::default()),
         Some(keys) => holder_of_key(keys, &parts.headers),
         None if parts.extensions.get::<FromFileSystem>().is_some() => Ok(Principal::default()),
         None => Ok(check_no_browser(parts).map(|()| Principal::default())?),
     }
 }
 
-fn holder_of_key(keys: &Keys, headers: &HeaderMap) -> Result<Principal, Refused> {
-    let missing =
-        || Refused::new("unauthorized", "send `Authorization: Bearer` and a key of this server's keys file");
+fn holder_of_key(keys: &Keys, headers: &HeaderMap) -> Result<Principal, HttpRefusal> {
+    let missing = || {
+        HttpRefusal::new("unauthorized", "send `Authorization: Bearer` and a key of this server's keys file")
+    };
     let shown = headers.get(header::AUTHORIZATION).ok_or_else(missing)?.as_bytes();
     let (scheme, key) = shown.split_at_checked(7).ok_or_else(missing)?;
     if !scheme.eq_ignore_ascii_case(b"bearer ") {
         return Err(missing());
     }
-    let unknown = || Refused::new("unauthorized", "the key is not one of this server's keys file");
+    let unknown = || HttpRefusal::new("unauthorized", "the key is not one of this server's keys file");
     Ok(Principal::with_key(keys.find(key.trim_ascii()).ok_or_else(unknown)?.clone()))
 }
 
@@ -84,15 +85,20 @@ async fn queue_of(parts: &mut Parts) -> Option<String> {
     params.iter().find(|(name, _)| matches!(*name, "queue" | "topic")).map(|(_, queue)| queue.to_owned())
 }
 
-fn admit(facts: &Facts, principal: &Principal, queue: Option<&str>, parts: &Parts) -> Result<(), Refused> {
-    if let Need::Right(right) = facts.need {
+fn admit(
+    facts: &RouteFacts,
+    principal: &Principal,
+    queue: Option<&str>,
+    parts: &Parts,
+) -> Result<(), HttpRefusal> {
+    if let RequiredRight::Right(right) = facts.need {
         match facts.scope {
-            Scope::Queue => match queue {
+            RightScope::Queue => match queue {
                 Some(queue) => principal.check(right, Some(queue))?,
-                None => return Err(Refused::misuse("path", "is not UTF-8")),
+                None => return Err(HttpRefusal::misuse("path", "is not UTF-8")),
             },
-            Scope::Each => principal.check_any(right)?,
-            Scope::All => principal.check(right, None)?,
+            RightScope::Each => principal.check_any(right)?,
+            RightScope::All => principal.check(right, None)?,
         }
     }
     Ok(check_length(content_length(&parts.headers), facts.body_bytes_max)?)

@@ -16,35 +16,35 @@ use crate::engine::Queue;
 use crate::engine::Receipt;
 use crate::error::SendError;
 use crate::inbound::inflow::BodyRefusal;
+use crate::inbound::inflow::BodyRoom;
 use crate::inbound::inflow::Inflow;
-use crate::inbound::inflow::Room;
 use crate::limits;
 use crate::message::Message;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
+use crate::server::answer_writer::AnswerWriter;
+use crate::server::answer_writer::BatchStop;
+use crate::server::answer_writer::write_problem;
 use crate::server::extract::read_json;
-use crate::server::outbox::Outbox;
-use crate::server::outbox::Stop;
-use crate::server::outbox::write_problem;
-use crate::server::shared::Shared;
+use crate::server::shared::SharedServer;
 
 /// A batch that is being read and sent.
 pub(crate) struct Batch {
-    shared: Shared,
+    shared: SharedServer,
     queue: Queue,
     inflow: Inflow,
-    lines: Lines,
-    chunk: Chunk,
+    lines: BatchLines,
+    chunk: BatchChunk,
     /// Room for the chunk.
-    room: Room,
+    room: BodyRoom,
     flights: VecDeque<Flight>,
-    outbox: Outbox,
+    outbox: AnswerWriter,
     /// Lines that were answered.
     answered: u64,
 }
 
 /// Lines that go to the engine together.
 #[derive(Default)]
-struct Chunk {
+struct BatchChunk {
     messages: Vec<Message>,
     /// What became of each line: `None` for one whose message is in the chunk.
     lines: Vec<Option<Box<Problem>>>,
@@ -54,23 +54,23 @@ struct Chunk {
 /// A chunk on its way to the disk.
 struct Flight {
     lines: Vec<Option<Box<Problem>>>,
-    sent: Pin<Box<dyn Future<Output = Sent> + Send>>,
-    _room: Room,
+    sent: Pin<Box<dyn Future<Output = BatchReceipts> + Send>>,
+    _room: BodyRoom,
 }
 
-type Sent = Result<Vec<Result<Receipt, SendError>>, SendError>;
+type BatchReceipts = Result<Vec<Result<Receipt, SendError>>, SendError>;
 
 /// What a step of a batch came upon.
 enum Came {
     Data(Result<Option<Bytes>, BodyRefusal>),
-    Landed(Sent),
+    Landed(BatchReceipts),
 }
 
 impl Batch {
-    pub(crate) fn new(shared: Shared, queue: Queue, inflow: Inflow, outbox: Outbox) -> Batch {
-        let lines = Lines::new(&shared);
-        let room = Room::new(&shared.reading.room);
-        let (chunk, flights) = (Chunk::default(), VecDeque::new());
+    pub(crate) fn new(shared: SharedServer, queue: Queue, inflow: Inflow, outbox: AnswerWriter) -> Batch {
+        let lines = BatchLines::new(&shared);
+        let room = BodyRoom::new(&shared.reading.room);
+        let (chunk, flights) = (BatchChunk::default(), VecDeque::new());
         Batch { shared, queue, inflow, lines, chunk, room, flights, outbox, answered: 0 }
     }
 
@@ -78,7 +78,7 @@ impl Batch {
     pub(crate) async fn run(mut self) {
         let ended = match self.read().await {
             Ok(()) => self.finish().await,
-            Err(Stop::Refused(refused)) => match self.finish().await {
+            Err(BatchStop::Refused(refused)) => match self.finish().await {
                 Ok(()) => self.outbox.end_refused(self.answered + 1, refused),
                 Err(stop) => Err(stop),
             },
@@ -90,7 +90,7 @@ impl Batch {
     }
 
     /// Reads to the end.
-    async fn read(&mut self) -> Result<(), Stop> {
+    async fn read(&mut self) -> Result<(), BatchStop> {
         loop {
             match self.came().await {
                 Came::Data(data) => match data? {
@@ -125,7 +125,7 @@ impl Batch {
     }
 
     /// Takes all whole lines, the last one even without its end, if nothing comes behind it.
-    async fn take_lines(&mut self, is_end: bool) -> Result<(), Stop> {
+    async fn take_lines(&mut self, is_end: bool) -> Result<(), BatchStop> {
         while let Some(line) = self.lines.next(is_end) {
             let bytes = line.len();
             match self.read_line(&line) {
@@ -135,7 +135,7 @@ impl Batch {
                     self.chunk.bytes += bytes;
                     self.room.grow_to(self.chunk.bytes)?;
                 }
-                Err(Refused(problem)) => self.chunk.lines.push(Some(problem)),
+                Err(HttpRefusal(problem)) => self.chunk.lines.push(Some(problem)),
             }
             let is_full = self.chunk.lines.len() >= limits::SEND_BATCH_MAX
                 || self.chunk.bytes >= limits::HTTP_CHUNK_BYTES;
@@ -149,16 +149,16 @@ impl Batch {
         Ok(())
     }
 
-    fn read_line(&self, line: &[u8]) -> Result<Message, Refused> {
+    fn read_line(&self, line: &[u8]) -> Result<Message, HttpRefusal> {
         read_line(&self.shared, &self.queue, line)
     }
 
     /// Sends the chunk on its way. It is asked of the engine at once, so that chunks come there in order.
     fn take_off(&mut self) {
-        let Chunk { messages, lines, .. } = std::mem::take(&mut self.chunk);
-        let room = std::mem::replace(&mut self.room, Room::new(&self.shared.reading.room));
+        let BatchChunk { messages, lines, .. } = std::mem::take(&mut self.chunk);
+        let room = std::mem::replace(&mut self.room, BodyRoom::new(&self.shared.reading.room));
         let queue = self.queue.clone();
-        let mut sent: Pin<Box<dyn Future<Output = Sent> + Send>> =
+        let mut sent: Pin<Box<dyn Future<Output = BatchReceipts> + Send>> =
             Box::pin(async move { queue.send_each(messages).await });
         if let Some(landed) = (&mut sent).now_or_never() {
             sent = Box::pin(std::future::ready(landed));
@@ -166,7 +166,7 @@ impl Batch {
         self.flights.push_back(Flight { lines, sent, _room: room });
     }
 
-    async fn land_first(&mut self) -> Result<(), Stop> {
+    async fn land_first(&mut self) -> Result<(), BatchStop> {
         match self.flights.front_mut() {
             Some(flight) => {
                 let sent = (&mut flight.sent).await;
@@ -177,7 +177,7 @@ impl Batch {
     }
 
     /// Answers the lines of the first chunk under way.
-    async fn land(&mut self, sent: Sent) -> Result<(), Stop> {
+    async fn land(&mut self, sent: BatchReceipts) -> Result<(), BatchStop> {
         let Some(flight) = self.flights.pop_front() else { return Ok(()) };
         let mut answers = Vec::with_capacity(28 * flight.lines.len());
         let mut sent = match sent {
@@ -202,7 +202,7 @@ impl Batch {
         self.outbox.put(answers).await
     }
 
-    async fn finish(&mut self) -> Result<(), Stop> {
+    async fn finish(&mut self) -> Result<(), BatchStop> {
         if !self.chunk.lines.is_empty() {
             self.take_off();
         }
@@ -214,10 +214,10 @@ impl Batch {
 }
 
 /// Reads one line: a message to send, placed as the queue's definition says.
-pub(crate) fn read_line(shared: &Shared, queue: &Queue, line: &[u8]) -> Result<Message, Refused> {
+pub(crate) fn read_line(shared: &SharedServer, queue: &Queue, line: &[u8]) -> Result<Message, HttpRefusal> {
     let envelope: SendEnvelope = read_json(line)?;
     if envelope.queue.as_deref().is_some_and(|other| other != queue.name().as_str()) {
-        return Err(Refused::misuse("queue", "is another than the one that is sent to"));
+        return Err(HttpRefusal::misuse("queue", "is another than the one that is sent to"));
     }
     Ok(shared.place.place(queue.name(), envelope.into_message()?)?)
 }
@@ -240,19 +240,19 @@ pub(crate) fn write_receipt(answers: &mut Vec<u8>, receipt: Receipt) {
 }
 
 /// Lines as they come in.
-pub(crate) struct Lines {
+pub(crate) struct BatchLines {
     bytes: BytesMut,
     /// Bytes in which no line's end was found.
     searched: usize,
-    room: Room,
+    room: BodyRoom,
 }
 
-impl Lines {
-    pub(crate) fn new(shared: &Shared) -> Lines {
-        Lines { bytes: BytesMut::new(), searched: 0, room: Room::new(&shared.reading.room) }
+impl BatchLines {
+    pub(crate) fn new(shared: &SharedServer) -> BatchLines {
+        BatchLines { bytes: BytesMut::new(), searched: 0, room: BodyRoom::new(&shared.reading.room) }
     }
 
-    pub(crate) fn add(&mut self, data: Bytes) -> Result<(), Refused> {
+    pub(crate) fn add(&mut self, data: Bytes) -> Result<(), HttpRefusal> {
         self.room.grow_to(self.bytes.len() + data.len())?;
         self.bytes.extend_from_slice(&data);
         Ok(())

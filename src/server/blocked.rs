@@ -22,34 +22,34 @@ use crate::limits;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::sas::Right;
-use crate::server::alone::Alone;
-use crate::server::answer::Answer;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
+use crate::server::answer::HttpResult;
 use crate::server::answer::json;
 use crate::server::extract::QueryParams;
 use crate::server::page::page_limit;
 use crate::server::principal::Principal;
-use crate::server::shared::AppState;
-use crate::server::shared::Shared;
-use crate::server::walk::Walk;
+use crate::server::shared::ServerState;
+use crate::server::shared::SharedServer;
+use crate::server::unordered_summary::UnorderedSummary;
+use crate::server::walk::WorkflowWalk;
 
 pub(crate) async fn list(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     QueryParams(query): QueryParams<BlockedQuery>,
-) -> Answer {
+) -> HttpResult {
     if let Some(queue) = &query.queue {
         principal.check(Right::Listen, Some(queue))?;
     }
-    let mut search = Search::new(&shared, &principal, query)?;
+    let mut search = BlockedSearch::new(&shared, &principal, query)?;
     search.run().await?;
-    let Search { blocked, stands_at, .. } = search;
+    let BlockedSearch { blocked, stands_at, .. } = search;
     json(&BlockedPage { blocked, after: stands_at })
 }
 
 /// A search for workflows that do not go on.
-struct Search<'a> {
-    app_state: &'a AppState,
+struct BlockedSearch<'a> {
+    app_state: &'a ServerState,
     principal: &'a Principal,
     queue: Option<QueueName>,
     cause: Option<BlockedCause>,
@@ -62,13 +62,13 @@ struct Search<'a> {
     stands_at: Option<String>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> BlockedSearch<'a> {
     fn new(
-        app_state: &'a AppState,
+        app_state: &'a ServerState,
         principal: &'a Principal,
         query: BlockedQuery,
-    ) -> Result<Search<'a>, Refused> {
-        Ok(Search {
+    ) -> Result<BlockedSearch<'a>, HttpRefusal> {
+        Ok(BlockedSearch {
             app_state,
             principal,
             queue: query.queue.map(QueueName::new).transpose()?,
@@ -81,7 +81,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    async fn run(&mut self) -> Result<(), Refused> {
+    async fn run(&mut self) -> Result<(), HttpRefusal> {
         let (first, after) = match self.stands_at.take() {
             None => (None, None),
             Some(text) => {
@@ -104,7 +104,7 @@ impl<'a> Search<'a> {
         self.search_behind(first).await
     }
 
-    async fn search_behind(&mut self, mut queue: Option<QueueName>) -> Result<(), Refused> {
+    async fn search_behind(&mut self, mut queue: Option<QueueName>) -> Result<(), HttpRefusal> {
         while self.stands_at.is_none() {
             let views = self.app_state.client.queues(queue.as_ref(), limits::HTTP_PAGE).await?;
             let Some(last) = views.last() else { return Ok(()) };
@@ -120,11 +120,11 @@ impl<'a> Search<'a> {
     }
 
     /// Searches one queue.
-    async fn search(&mut self, view: &QueueView, after: Option<String>) -> Result<(), Refused> {
+    async fn search(&mut self, view: &QueueView, after: Option<String>) -> Result<(), HttpRefusal> {
         if !self.principal.reaches(view.name.as_str()) {
             return Ok(());
         }
-        let stalled = Stalled::look(self, view).await?;
+        let stalled = StalledQueue::look(self, view).await?;
         if view.options.order == Order::None && stalled.alone.is_none() {
             return Ok(());
         }
@@ -133,7 +133,7 @@ impl<'a> Search<'a> {
             return Ok(());
         }
         let queue = self.app_state.client.queue(&view.name)?;
-        let mut walk = Walk::new(after, None)?;
+        let mut walk = WorkflowWalk::new(after, None)?;
         walk.looks = self.looks;
         walk.is_of_standing = self.asks_for_standing(view, &stalled);
         let cause = self.cause;
@@ -183,7 +183,7 @@ impl<'a> Search<'a> {
 
     /// Whether everything that is asked for stands still by what the engine itself knows: not for a rate, a receiver or a
     /// handler, for which workflows wait that are ready, and not because somebody is at work.
-    fn asks_for_standing(&self, view: &QueueView, stalled: &Stalled) -> bool {
+    fn asks_for_standing(&self, view: &QueueView, stalled: &StalledQueue) -> bool {
         let held_back =
             self.app_state.host.definition_of(&view.name).and_then(|definition| definition.held_back);
         match self.cause {
@@ -217,7 +217,7 @@ pub(crate) async fn row_of(
     queue: &Queue,
     options: &QueueOptions,
     workflow: &WorkflowView,
-) -> Result<Option<BlockedView>, Refused> {
+) -> Result<Option<BlockedView>, HttpRefusal> {
     let Some(id) = &workflow.workflow_id else { return Ok(None) };
     let about = about(queue, id, workflow).await?;
     Ok(BlockedView::show(queue.name(), options, workflow, about.as_ref()))
@@ -228,7 +228,7 @@ async fn about(
     queue: &Queue,
     id: &WorkflowId,
     workflow: &WorkflowView,
-) -> Result<Option<MessageView>, Refused> {
+) -> Result<Option<MessageView>, HttpRefusal> {
     if let Some(number) = quarantined_for(workflow) {
         let found = queue.peek(number, 1).await?.pop();
         if let Some(message) = found.filter(|message| message.sequence_number == number) {
@@ -240,18 +240,18 @@ async fn about(
 
 /// What stands still in a queue because it is too large for its receivers.
 #[derive(Default)]
-struct Stalled {
+struct StalledQueue {
     /// Of each workflow: the message at its head.
     of_workflow: BTreeMap<WorkflowId, BlockedView>,
     /// The first message without a workflow, or all that wait for their retry, for a handler, or for room in a window.
     alone: Option<BlockedView>,
 }
 
-impl Stalled {
+impl StalledQueue {
     /// Looks at the messages that were too large for somebody: those that have gone, or are not at the head any more, keep
     /// nobody waiting.
-    async fn look(search: &Search<'_>, view: &QueueView) -> Result<Stalled, Refused> {
-        let mut stalled = Stalled::default();
+    async fn look(search: &BlockedSearch<'_>, view: &QueueView) -> Result<StalledQueue, HttpRefusal> {
+        let mut stalled = StalledQueue::default();
         if search.wants(BlockedCause::TooLarge) {
             stalled.look_for_large(search, view).await?;
         }
@@ -259,7 +259,7 @@ impl Stalled {
             let queue = search.app_state.client.queue(&view.name)?;
             let held_back =
                 search.app_state.host.definition_of(&view.name).and_then(|definition| definition.held_back);
-            let alone = Alone::look(&queue, view, search.reason.as_deref()).await?;
+            let alone = UnorderedSummary::look(&queue, view, search.reason.as_deref()).await?;
             stalled.alone = alone.row(&queue, view, held_back.as_ref(), |cause| search.wants(cause)).await?;
         }
         if search.wants(BlockedCause::PrefetchWindow) && view.counts.ready > 0 && stalled.alone.is_none() {
@@ -271,7 +271,11 @@ impl Stalled {
         Ok(stalled)
     }
 
-    async fn look_for_large(&mut self, search: &Search<'_>, view: &QueueView) -> Result<(), Refused> {
+    async fn look_for_large(
+        &mut self,
+        search: &BlockedSearch<'_>,
+        view: &QueueView,
+    ) -> Result<(), HttpRefusal> {
         let queue = search.app_state.client.queue(&view.name)?;
         for too_large in search.app_state.host.too_large(&view.name) {
             let number = too_large.sequence_number;

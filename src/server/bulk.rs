@@ -13,23 +13,23 @@ use crate::api::views::BlockedCause;
 use crate::api::views::HoldWord;
 use crate::api::views::WorkflowWord;
 use crate::engine::WorkflowView;
-use crate::server::answer::Answer;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
+use crate::server::answer::HttpResult;
 use crate::server::answer::json;
 use crate::server::blocked::held_or_failed_because;
 use crate::server::extract::JsonBody;
 use crate::server::extract::PathParams;
 use crate::server::impersonation::acting_as;
-use crate::server::operate::Order;
+use crate::server::operate::OperatorOrder;
 use crate::server::operate::id_of;
 use crate::server::page::page_limit;
 use crate::server::principal::Principal;
 use crate::server::queues::check_not_own;
-use crate::server::shared::Shared;
-use crate::server::walk::Walk;
+use crate::server::shared::SharedServer;
+use crate::server::walk::WorkflowWalk;
 
 impl WorkflowFilter {
-    fn check(&self) -> Result<(), Refused> {
+    fn check(&self) -> Result<(), HttpRefusal> {
         let narrows = !self.status.is_empty()
             || !self.cause.is_empty()
             || !self.hold_cause.is_empty()
@@ -37,17 +37,17 @@ impl WorkflowFilter {
             || self.reason.is_some();
         if self.cause.contains(&BlockedCause::PrefetchWindow) {
             let what = "has the cause prefetch_window, which is known of queues, not of workflows";
-            return Err(Refused::misuse("filter", what));
+            return Err(HttpRefusal::misuse("filter", what));
         }
         if self.cause.contains(&BlockedCause::TooLarge) {
             let what =
                 "has the cause too_large, which is known of messages, not of workflows; name the workflow";
-            return Err(Refused::misuse("filter", what));
+            return Err(HttpRefusal::misuse("filter", what));
         }
         match (narrows, self.all) {
             (true, false) | (false, true) => Ok(()),
-            (true, true) => Err(Refused::misuse("filter", "says `all` and something else")),
-            (false, false) => Err(Refused::misuse("filter", "is empty; say `all` if all are meant")),
+            (true, true) => Err(HttpRefusal::misuse("filter", "says `all` and something else")),
+            (false, false) => Err(HttpRefusal::misuse("filter", "is empty; say `all` if all are meant")),
         }
     }
 
@@ -63,26 +63,29 @@ impl WorkflowFilter {
 }
 
 pub(crate) async fn bulk(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
     JsonBody(request): JsonBody<BulkRequest>,
-) -> Answer {
+) -> HttpResult {
     let BulkRequest { verb, filter, reason, redrive, cause, dry_run, after, limit } = request;
     filter.check()?;
     if verb == Verb::Void {
-        return Err(Refused::misuse("verb", "is void, which is for one workflow: its positions are its own"));
+        return Err(HttpRefusal::misuse(
+            "verb",
+            "is void, which is for one workflow: its positions are its own",
+        ));
     }
     let client = acting_as(&shared.client, &principal, reason.as_deref())?;
     let client = if dry_run { client.dry_run() } else { client };
     let request = OperateRequest { reason, dry_run, redrive, cause, ..Default::default() };
-    let order = Order { verb, request };
+    let order = OperatorOrder { verb, request };
     order.check()?;
     let queue = client.queue(extract.text("queue")?)?;
     if verb == Verb::Purge {
         check_not_own(&shared, queue.name())?;
     }
-    let mut walk = Walk::new(after, filter.prefix.clone())?;
+    let mut walk = WorkflowWalk::new(after, filter.prefix.clone())?;
     let found = walk.next(&queue, page_limit(limit)?, |view| filter.matches(view)).await?;
     let mut answer = BulkResponse {
         matched: found.views.len() as u64,
@@ -109,8 +112,8 @@ pub(crate) async fn bulk(
                 }
             }
             // Without an engine nothing more can be done, and what was done is known to the audit.
-            Err(Refused(error)) if error.status >= 500 => return Err(Refused(error)),
-            Err(Refused(error)) => answer.refused.push(RefusedWorkflow { workflow_id, error: *error }),
+            Err(HttpRefusal(error)) if error.status >= 500 => return Err(HttpRefusal(error)),
+            Err(HttpRefusal(error)) => answer.refused.push(RefusedWorkflow { workflow_id, error: *error }),
         }
     }
     answer.after = walk.rest(found.is_last);

@@ -19,8 +19,8 @@ use crate::error::Unavailable;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::sas::Right;
-use crate::server::answer::Answer;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
+use crate::server::answer::HttpResult;
 use crate::server::answer::bytes_as;
 use crate::server::answer::json;
 use crate::server::extract::JsonBody;
@@ -31,7 +31,7 @@ use crate::server::impersonation::acting_as;
 use crate::server::openapi;
 use crate::server::page::page_limit;
 use crate::server::principal::Principal;
-use crate::server::shared::Shared;
+use crate::server::shared::SharedServer;
 
 /// The media type of plain text.
 pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
@@ -39,31 +39,31 @@ pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
 /// The media type of metrics.
 pub(crate) const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-pub(crate) async fn healthz(State(shared): State<Shared>) -> Answer {
+pub(crate) async fn healthz(State(shared): State<SharedServer>) -> HttpResult {
     refuse_after_fault(&shared)?;
     Ok(bytes_as(StatusCode::OK, TEXT, "ok\n"))
 }
 
 /// After a fault nothing works until the store is opened again: whoever looks after the process must hear of it.
-fn refuse_after_fault(shared: &Shared) -> Result<(), Refused> {
+fn refuse_after_fault(shared: &SharedServer) -> Result<(), HttpRefusal> {
     match shared.client.fault() {
-        Some(fault) => Err(Refused::from(Unavailable::Stopped(fault))),
+        Some(fault) => Err(HttpRefusal::from(Unavailable::Stopped(fault))),
         None => Ok(()),
     }
 }
 
-pub(crate) async fn readyz(State(shared): State<Shared>) -> Answer {
+pub(crate) async fn readyz(State(shared): State<SharedServer>) -> HttpResult {
     refuse_after_fault(&shared)?;
     if shared.stopping.is_cancelled() {
-        return Err(Refused::new("not_ready", "the server is about to stop"));
+        return Err(HttpRefusal::new("not_ready", "the server is about to stop"));
     }
     match shared.host.ready() {
         Ok(()) => Ok(bytes_as(StatusCode::OK, TEXT, "ready\n")),
-        Err(why) => Err(Refused::new("not_ready", why)),
+        Err(why) => Err(HttpRefusal::new("not_ready", why)),
     }
 }
 
-pub(crate) async fn metrics(State(shared): State<Shared>) -> Answer {
+pub(crate) async fn metrics(State(shared): State<SharedServer>) -> HttpResult {
     Ok(bytes_as(StatusCode::OK, METRICS, shared.host.metrics().await?))
 }
 
@@ -71,17 +71,17 @@ pub(crate) async fn document() -> Response {
     bytes_as(StatusCode::OK, "application/json", openapi::document().to_vec())
 }
 
-pub(crate) async fn status(State(shared): State<Shared>, principal: Principal) -> Answer {
+pub(crate) async fn status(State(shared): State<SharedServer>, principal: Principal) -> HttpResult {
     let mut status = shared.host.status();
     status.blocked.retain(|count| principal.reaches(&count.queue));
     json(&status)
 }
 
 pub(crate) async fn key(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     QueryParams(query): QueryParams<KeyQuery>,
-) -> Answer {
+) -> HttpResult {
     let has = |right: &Right| match &query.queue {
         Some(queue) => principal.check(*right, Some(queue)).is_ok(),
         None => principal.check_any(*right).is_ok(),
@@ -95,7 +95,7 @@ pub(crate) async fn key(
     })
 }
 
-pub(crate) async fn definitions(State(shared): State<Shared>, principal: Principal) -> Answer {
+pub(crate) async fn definitions(State(shared): State<SharedServer>, principal: Principal) -> HttpResult {
     let mut definitions = shared.host.definitions();
     let all = definitions.len();
     definitions.retain(|definition| principal.reaches(&definition.queue));
@@ -104,18 +104,18 @@ pub(crate) async fn definitions(State(shared): State<Shared>, principal: Princip
     json(&DefinitionPage { definitions, problem })
 }
 
-pub(crate) async fn reload(State(shared): State<Shared>) -> Answer {
+pub(crate) async fn reload(State(shared): State<SharedServer>) -> HttpResult {
     shared.host.reload().await?;
     json(&DefinitionPage { definitions: shared.host.definitions(), problem: shared.host.reload_problem() })
 }
 
-pub(crate) async fn schedules(State(shared): State<Shared>, principal: Principal) -> Answer {
+pub(crate) async fn schedules(State(shared): State<SharedServer>, principal: Principal) -> HttpResult {
     let mut schedules = shared.host.schedules().await?;
     schedules.retain(|schedule| principal.reaches(&schedule.queue));
     json(&SchedulePage { schedules })
 }
 
-pub(crate) async fn rates(State(shared): State<Shared>, principal: Principal) -> Answer {
+pub(crate) async fn rates(State(shared): State<SharedServer>, principal: Principal) -> HttpResult {
     let mut rates = shared.host.rates();
     rates.queues.retain(|rates| principal.reaches(&rates.queue));
     json(&rates)
@@ -125,11 +125,11 @@ pub(crate) async fn rates(State(shared): State<Shared>, principal: Principal) ->
 const RUN_BY: [&str; 2] = ["seriatim-run-by", "seriatim-run-reason"];
 
 pub(crate) async fn run_schedule(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
     JsonBody(request): JsonBody<RunScheduleRequest>,
-) -> Answer {
+) -> HttpResult {
     let (queue, schedule) = (extract.queue()?, extract.text("schedule")?);
     let message = shared.host.scheduled_now(queue.name(), schedule)?;
     if request.dry_run {
@@ -156,19 +156,19 @@ pub(crate) async fn run_schedule(
 }
 
 pub(crate) async fn backup(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     JsonBody(request): JsonBody<BackupRequest>,
-) -> Answer {
+) -> HttpResult {
     let name = required("path", request.path)?;
     let target = shared.host.backup_target(&name)?;
     let made = acting_as(&shared.client, &principal, None)?.backup(&target).await;
     let records = made.map_err(|error| match error {
         // It is the copy that failed; the engine goes on.
         OperationError::Unavailable(Unavailable::Stopped(fault)) => {
-            Refused::new("backup_failed", format!("back up to {}: {fault}", target.display()))
+            HttpRefusal::new("backup_failed", format!("back up to {}: {fault}", target.display()))
         }
-        other => Refused::from(other),
+        other => HttpRefusal::from(other),
     })?;
     json(&BackupView { path: target.display().to_string(), records })
 }

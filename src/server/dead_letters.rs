@@ -24,8 +24,8 @@ use crate::engine::Redriven;
 use crate::error::Misuse;
 use crate::id::SequenceNumber;
 use crate::limits;
-use crate::server::answer::Answer;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
+use crate::server::answer::HttpResult;
 use crate::server::answer::json;
 use crate::server::extract::JsonBody;
 use crate::server::extract::PathParams;
@@ -34,7 +34,7 @@ use crate::server::extract::required;
 use crate::server::impersonation::acting_as;
 use crate::server::page::page_limit;
 use crate::server::principal::Principal;
-use crate::server::shared::Shared;
+use crate::server::shared::SharedServer;
 
 /// Which dead letters a request finds, and where it stands.
 struct DeadLetterSelection {
@@ -50,7 +50,7 @@ impl DeadLetterSelection {
         reason: Option<String>,
         workflow_id: Option<String>,
         after: Option<String>,
-    ) -> Result<DeadLetterSelection, Refused> {
+    ) -> Result<DeadLetterSelection, HttpRefusal> {
         let after = match (after.filter(|after| !after.is_empty()), &reason) {
             (Some(text), _) => Some(cursor(&text)?),
             // Sequence numbers begin with 1: this is just before the first of the reason.
@@ -73,7 +73,11 @@ impl DeadLetterSelection {
     }
 
     /// The next up to `limit`; whether there is nothing behind them.
-    async fn next(&mut self, queue: &Queue, limit: usize) -> Result<(Vec<DeadLetterView>, bool), Refused> {
+    async fn next(
+        &mut self,
+        queue: &Queue,
+        limit: usize,
+    ) -> Result<(Vec<DeadLetterView>, bool), HttpRefusal> {
         let mut found = Vec::new();
         while found.len() < limit && self.looks > 0 {
             let asked = limits::HTTP_PAGE.min(self.looks);
@@ -125,14 +129,17 @@ fn place(reason: String, sequence_number: SequenceNumber) -> DeadLetterView {
     }
 }
 
-fn cursor(text: &str) -> Result<DeadLetterView, Refused> {
-    let wrong = || Refused::misuse("after", "is not what a page before has answered");
+fn cursor(text: &str) -> Result<DeadLetterView, HttpRefusal> {
+    let wrong = || HttpRefusal::misuse("after", "is not what a page before has answered");
     let (number, reason) = text.split_once('.').ok_or_else(wrong)?;
     let number = number.parse().map_err(|_| wrong())?;
     Ok(place(reason.to_owned(), SequenceNumber::new(number)))
 }
 
-pub(crate) async fn list(extract: PathParams, QueryParams(query): QueryParams<DeadLettersQuery>) -> Answer {
+pub(crate) async fn list(
+    extract: PathParams,
+    QueryParams(query): QueryParams<DeadLettersQuery>,
+) -> HttpResult {
     let queue = extract.queue()?;
     let mut pile = DeadLetterSelection::new(query.reason, None, query.after)?;
     let (dead_letters, is_last) = pile.next(&queue, page_limit(query.limit)?).await?;
@@ -141,11 +148,11 @@ pub(crate) async fn list(extract: PathParams, QueryParams(query): QueryParams<De
 }
 
 pub(crate) async fn redrive(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
     JsonBody(mut request): JsonBody<RedriveRequest>,
-) -> Answer {
+) -> HttpResult {
     let body = request.take_body()?;
     let client = acting_as(&shared.client, &principal, request.reason.as_deref())?;
     let dry_run = request.dry_run;
@@ -164,13 +171,13 @@ pub(crate) async fn redrive(
 }
 
 pub(crate) async fn redrive_many(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
     JsonBody(request): JsonBody<RedriveManyRequest>,
-) -> Answer {
+) -> HttpResult {
     if request.all == (request.dead_letter_reason.is_some() || request.workflow_id.is_some()) {
-        return Err(Refused::misuse("all", "has to be said, or which are meant, not both"));
+        return Err(HttpRefusal::misuse("all", "has to be said, or which are meant, not both"));
     }
     let dry_run = request.dry_run;
     let client = acting_as(&shared.client, &principal, request.reason.as_deref())?;
@@ -200,11 +207,11 @@ pub(crate) async fn redrive_many(
 }
 
 pub(crate) async fn purge(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
     JsonBody(request): JsonBody<PurgeRequest>,
-) -> Answer {
+) -> HttpResult {
     let queue = extract.queue()?;
     let counts = queue.view().await?.counts;
     if request.dry_run {

@@ -14,20 +14,20 @@ use crate::api::MissedEvents;
 use crate::api::views::EventView;
 use crate::engine::Event;
 use crate::engine::Events;
-use crate::engine::Missed;
+use crate::engine::EventsLag;
 use crate::id::QueueName;
 use crate::limits;
 use crate::sas::Right;
-use crate::server::answer::Answer;
+use crate::server::answer::HttpResult;
 use crate::server::answer::bytes_as;
 use crate::server::answer::to_json;
 use crate::server::extract::QueryParams;
 use crate::server::principal::Principal;
-use crate::server::shared::Shared;
+use crate::server::shared::SharedServer;
 
 /// A listener.
 struct Listener {
-    shared: Shared,
+    shared: SharedServer,
     principal: Principal,
     queue: Option<QueueName>,
     events: Events,
@@ -35,10 +35,10 @@ struct Listener {
 }
 
 pub(crate) async fn listen(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     QueryParams(query): QueryParams<EventsQuery>,
-) -> Answer {
+) -> HttpResult {
     let queue = query.queue.map(QueueName::new).transpose()?;
     if let Some(queue) = &queue {
         principal.check(Right::Listen, Some(queue.as_str()))?;
@@ -68,7 +68,7 @@ impl Listener {
             match received {
                 Ok(Some(Ok(event))) if self.is_wanted(&event) => return Some(describe(&event)),
                 Ok(Some(Ok(_))) => {}
-                Ok(Some(Err(Missed(missed)))) => return Some(line("missed", &MissedEvents { missed })),
+                Ok(Some(Err(EventsLag(missed)))) => return Some(line("missed", &MissedEvents { missed })),
                 Ok(None) => return None,
                 Err(_) => return Some(Bytes::from_static(b":\n\n")),
             }

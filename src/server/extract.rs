@@ -19,22 +19,22 @@ use crate::engine::Queue;
 use crate::error::Misuse;
 use crate::id::SequenceNumber;
 use crate::inbound::inflow::Inflow;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
 use crate::server::authorize::BodyMax;
-use crate::server::shared::Shared;
+use crate::server::shared::SharedServer;
 
 /// The parameters of a path.
 pub(crate) struct PathParams {
     values: Vec<(String, String)>,
-    shared: Shared,
+    shared: SharedServer,
 }
 
-impl FromRequestParts<Shared> for PathParams {
-    type Rejection = Refused;
+impl FromRequestParts<SharedServer> for PathParams {
+    type Rejection = HttpRefusal;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<PathParams, Refused> {
+    async fn from_request_parts(parts: &mut Parts, shared: &SharedServer) -> Result<PathParams, HttpRefusal> {
         let params = RawPathParams::from_request_parts(parts, shared).await;
-        let params = params.map_err(|_| Refused::misuse("path", "is not UTF-8"))?;
+        let params = params.map_err(|_| HttpRefusal::misuse("path", "is not UTF-8"))?;
         let values = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         Ok(PathParams { values, shared: shared.clone() })
     }
@@ -42,33 +42,33 @@ impl FromRequestParts<Shared> for PathParams {
 
 impl PathParams {
     /// A parameter, as text.
-    pub(crate) fn text(&self, name: &'static str) -> Result<&str, Refused> {
+    pub(crate) fn text(&self, name: &'static str) -> Result<&str, HttpRefusal> {
         let found = self.values.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str()).ok_or_else(|| Refused::misuse(name, "is missing"))
+        found.map(|(_, value)| value.as_str()).ok_or_else(|| HttpRefusal::misuse(name, "is missing"))
     }
 
     /// The queue, whether it exists or not.
-    pub(crate) fn queue(&self) -> Result<Queue, Refused> {
+    pub(crate) fn queue(&self) -> Result<Queue, HttpRefusal> {
         Ok(self.shared.client.queue(self.text("queue")?)?)
     }
 
     /// A message's number.
-    pub(crate) fn number(&self) -> Result<SequenceNumber, Refused> {
+    pub(crate) fn number(&self) -> Result<SequenceNumber, HttpRefusal> {
         let number = self.text("number")?.parse();
-        Ok(SequenceNumber::new(number.map_err(|_| Refused::misuse("number", "is not a whole number"))?))
+        Ok(SequenceNumber::new(number.map_err(|_| HttpRefusal::misuse("number", "is not a whole number"))?))
     }
 }
 
 /// The options in a query.
 pub(crate) struct QueryParams<T>(pub(crate) T);
 
-impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for QueryParams<T> {
-    type Rejection = Refused;
+impl<T: DeserializeOwned + Send> FromRequestParts<SharedServer> for QueryParams<T> {
+    type Rejection = HttpRefusal;
 
     fn from_request_parts(
         parts: &mut Parts,
-        _: &Shared,
-    ) -> impl Future<Output = Result<QueryParams<T>, Refused>> + Send {
+        _: &SharedServer,
+    ) -> impl Future<Output = Result<QueryParams<T>, HttpRefusal>> + Send {
         let read = axum::extract::Query::try_from_uri(&parts.uri);
         async move {
             match read {
@@ -76,7 +76,7 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for QueryParams<T> {
                 Err(rejection) => {
                     let problem = std::error::Error::source(&rejection)
                         .map_or_else(|| rejection.to_string(), ToString::to_string);
-                    Err(Refused::from(misuse_of(&problem)))
+                    Err(HttpRefusal::from(misuse_of(&problem)))
                 }
             }
         }
@@ -86,10 +86,10 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for QueryParams<T> {
 /// A value in a JSON body; an empty body is an empty object.
 pub(crate) struct JsonBody<T>(pub(crate) T);
 
-impl<T: DeserializeOwned> FromRequest<Shared> for JsonBody<T> {
-    type Rejection = Refused;
+impl<T: DeserializeOwned> FromRequest<SharedServer> for JsonBody<T> {
+    type Rejection = HttpRefusal;
 
-    async fn from_request(request: Request, shared: &Shared) -> Result<JsonBody<T>, Refused> {
+    async fn from_request(request: Request, shared: &SharedServer) -> Result<JsonBody<T>, HttpRefusal> {
         let (parts, body) = request.into_parts();
         let bytes_max = parts.extensions.get::<BodyMax>().map_or(0, |max| max.0);
         let (body, _room) = Inflow::new(&shared.reading, body, bytes_max).all().await?;
@@ -107,27 +107,30 @@ pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
     Some(value.split(';').next().unwrap_or_default().trim())
 }
 
-fn check_is_json(headers: &HeaderMap) -> Result<(), Refused> {
+fn check_is_json(headers: &HeaderMap) -> Result<(), HttpRefusal> {
     match media_type(headers) {
         None => Ok(()),
         Some(media_type) if crate::api::is_json(media_type) => Ok(()),
         Some(other) => {
             let detail = format!("the body is {other}, but only application/json is taken here");
-            Err(Refused::new("unsupported_media_type", detail))
+            Err(HttpRefusal::new("unsupported_media_type", detail))
         }
     }
 }
 
 /// Reads JSON: what is no JSON is malformed, what is JSON of another form is a misuse.
-pub(crate) fn read_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, Refused> {
+pub(crate) fn read_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, HttpRefusal> {
     // An array would be read as the fields in their order, which nobody means.
     if json.trim_ascii_start().first() == Some(&b'[') {
-        return Err(Refused::from(Problem::new("misuse", "the request is an array; an object is asked for")));
+        return Err(HttpRefusal::from(Problem::new(
+            "misuse",
+            "the request is an array; an object is asked for",
+        )));
     }
     serde_json::from_slice(json).map_err(|error| match error.classify() {
-        Category::Data => Refused::from(misuse_of(&error.to_string())),
+        Category::Data => HttpRefusal::from(misuse_of(&error.to_string())),
         Category::Io | Category::Syntax | Category::Eof => {
-            Refused::new("malformed", format!("read JSON: {}", plain(&error)))
+            HttpRefusal::new("malformed", format!("read JSON: {}", plain(&error)))
         }
     })
 }
@@ -146,9 +149,9 @@ fn misuse_of(described: &str) -> Problem {
 }
 
 /// Refuses a text that is missing or empty where one is required.
-pub(crate) fn required(field: &'static str, text: Option<String>) -> Result<String, Refused> {
+pub(crate) fn required(field: &'static str, text: Option<String>) -> Result<String, HttpRefusal> {
     match text {
         Some(text) if !text.trim().is_empty() => Ok(text),
-        _ => Err(Refused::from(Misuse::new(field, "is required"))),
+        _ => Err(HttpRefusal::from(Misuse::new(field, "is required"))),
     }
 }

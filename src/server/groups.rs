@@ -8,20 +8,20 @@ use crate::api::views::DeadLetterGroupsView;
 use crate::engine::DeadLetterView;
 use crate::engine::Queue;
 use crate::limits;
-use crate::server::answer::Answer;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
+use crate::server::answer::HttpResult;
 use crate::server::answer::json;
 use crate::server::extract::PathParams;
 
 /// Groups that an answer has at most: a person looks at them.
 const GROUPS_MAX: usize = 100;
 
-pub(crate) async fn list(extract: PathParams) -> Answer {
+pub(crate) async fn list(extract: PathParams) -> HttpResult {
     json(&look(&extract.queue()?).await?)
 }
 
-async fn look(queue: &Queue) -> Result<DeadLetterGroupsView, Refused> {
-    let (mut groups, mut after, mut looks) = (Groups::default(), None, 0);
+async fn look(queue: &Queue) -> Result<DeadLetterGroupsView, HttpRefusal> {
+    let (mut groups, mut after, mut looks) = (ReasonGroups::default(), None, 0);
     while looks < limits::HTTP_LOOKS_MAX {
         let page = queue.dead_letters(after.as_ref(), limits::HTTP_PAGE).await?;
         let Some(last) = page.last() else { return Ok(groups.show()) };
@@ -34,12 +34,12 @@ async fn look(queue: &Queue) -> Result<DeadLetterGroupsView, Refused> {
 }
 
 #[derive(Default)]
-struct Groups {
+struct ReasonGroups {
     known: BTreeMap<(String, String), DeadLetterGroupView>,
     is_cut: bool,
 }
 
-impl Groups {
+impl ReasonGroups {
     fn add(&mut self, dead_letter: &DeadLetterView) {
         let (reason, at) = (dead_letter.dead_letter.reason.clone(), WireTime(dead_letter.dead_letter.at));
         let key = (reason.clone(), fingerprint(&dead_letter.dead_letter.description));

@@ -19,7 +19,7 @@ use crate::message::Message;
 
 /// A message that stands still because its receivers announce less than it has.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TooLarge {
+pub(crate) struct OversizeMessage {
     pub(crate) sequence_number: SequenceNumber,
     pub(crate) bytes: u64,
     /// What the last receiver takes at most.
@@ -29,14 +29,14 @@ pub(crate) struct TooLarge {
 
 /// Receivers of a queue that are sent nothing for now, because what they were sent ahead has lost its locks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FullWindow {
+pub(crate) struct WindowStall {
     /// How many messages one is sent ahead at most.
     pub(crate) messages: usize,
     pub(crate) since: Timestamp,
 }
 
 /// Where messages belong, as the definitions of their queues say.
-pub(crate) trait Place: Send + Sync + 'static {
+pub(crate) trait Placement: Send + Sync + 'static {
     /// Fills in workflow and position.
     fn place(&self, queue: &QueueName, message: Message) -> Result<Message, Misuse>;
 
@@ -85,13 +85,13 @@ pub(crate) trait Host: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<(), Problem>>;
 
     /// The messages of a queue that are too large for who receives them, in order of number.
-    fn too_large(&self, queue: &QueueName) -> Vec<TooLarge> {
+    fn too_large(&self, queue: &QueueName) -> Vec<OversizeMessage> {
         let _ = queue;
         Vec::new()
     }
 
     /// Whether receivers of a queue are sent nothing for now.
-    fn full_window(&self, queue: &QueueName) -> Option<FullWindow> {
+    fn full_window(&self, queue: &QueueName) -> Option<WindowStall> {
         let _ = queue;
         None
     }

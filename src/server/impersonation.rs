@@ -9,7 +9,7 @@ use crate::error::Misuse;
 use crate::id::IdempotencyKey;
 use crate::id::QueueName;
 use crate::message::Message;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
 use crate::server::principal::Principal;
 
 /// A client that acts for a caller, so that what is done is written down with who did it and why.
@@ -33,7 +33,7 @@ pub(crate) async fn send_once(
     key: &str,
     digest: [u8; 32],
     messages: Vec<Message>,
-) -> Result<Vec<Receipt>, Refused> {
+) -> Result<Vec<Receipt>, HttpRefusal> {
     Ok(queue.send_batch_once(key_of(key, digest)?, messages).await?)
 }
 
@@ -43,7 +43,7 @@ pub(crate) async fn publish_once(
     key: &str,
     digest: [u8; 32],
     messages: Vec<Message>,
-) -> Result<Vec<(QueueName, Receipt)>, Refused> {
+) -> Result<Vec<(QueueName, Receipt)>, HttpRefusal> {
     Ok(topic.send_batch_once(key_of(key, digest)?, messages).await?)
 }
 

@@ -2,8 +2,8 @@
 
 #![allow(dead_code, unused_imports, reason = "the daemon calls what nothing here does")]
 
-mod alone;
 mod answer;
+mod answer_writer;
 mod audit;
 mod authorize;
 mod batch;
@@ -20,7 +20,6 @@ mod host;
 mod impersonation;
 mod openapi;
 mod operate;
-mod outbox;
 mod page;
 mod peek;
 mod principal;
@@ -28,6 +27,7 @@ mod queues;
 mod receive;
 mod route;
 mod routes;
+mod unordered_summary;
 
 mod search;
 mod send;
@@ -42,10 +42,10 @@ mod topics;
 mod walk;
 mod workflows;
 
-pub(crate) use crate::server::host::FullWindow;
 pub(crate) use crate::server::host::Host;
-pub(crate) use crate::server::host::Place;
-pub(crate) use crate::server::host::TooLarge;
+pub(crate) use crate::server::host::OversizeMessage;
+pub(crate) use crate::server::host::Placement;
+pub(crate) use crate::server::host::WindowStall;
 pub(crate) use crate::server::serve::CredentialReloader;
 pub(crate) use crate::server::serve::Server;
 pub(crate) use crate::server::serve::ServerError;

@@ -14,9 +14,9 @@ use crate::api::Problem;
 use crate::api::Verb;
 use crate::server::answer::PROBLEM_JSON;
 use crate::server::answer::to_json;
-use crate::server::route::Facts;
 use crate::server::route::Gives;
-use crate::server::route::Need;
+use crate::server::route::RequiredRight;
+use crate::server::route::RouteFacts;
 use crate::server::route::Takes;
 use crate::server::routes::routes;
 
@@ -61,7 +61,7 @@ pub(crate) fn describe() -> Value {
     })
 }
 
-fn describe_route(facts: &Facts, generator: &mut SchemaGenerator) -> Value {
+fn describe_route(facts: &RouteFacts, generator: &mut SchemaGenerator) -> Value {
     let mut operation = Map::new();
     operation.insert("operationId".to_owned(), operation_id(facts).into());
     operation.insert("summary".to_owned(), facts.says.into());
@@ -84,8 +84,8 @@ fn describe_route(facts: &Facts, generator: &mut SchemaGenerator) -> Value {
     }
     operation.insert("responses".to_owned(), responses(facts, generator));
     match facts.need {
-        Need::Nothing => operation.insert("security".to_owned(), json!([])),
-        Need::Right(right) => {
+        RequiredRight::Nothing => operation.insert("security".to_owned(), json!([])),
+        RequiredRight::Right(right) => {
             operation.insert("x-right".to_owned(), right.as_str().into());
             // A server without keys needs none.
             operation.insert("security".to_owned(), json!([{ "key": [] }, {}]))
@@ -95,7 +95,7 @@ fn describe_route(facts: &Facts, generator: &mut SchemaGenerator) -> Value {
 }
 
 /// `post_queues_receive` of `POST /v1/queues/{queue}/receive`.
-fn operation_id(facts: &Facts) -> String {
+fn operation_id(facts: &RouteFacts) -> String {
     let words = facts.path.split('/').filter(|word| !word.is_empty() && *word != "v1");
     let plain = words.map(|word| word.trim_matches(['{', '}']).replace('.', "_"));
     let words: Vec<String> = plain.filter(|word| word != "queue").collect();
@@ -103,7 +103,7 @@ fn operation_id(facts: &Facts) -> String {
     format!("{}_{}{one}", facts.method.as_str().to_ascii_lowercase(), words.join("_"))
 }
 
-fn tag(facts: &Facts) -> &'static str {
+fn tag(facts: &RouteFacts) -> &'static str {
     let rest = facts.path.strip_prefix("/v1/queues").unwrap_or_default();
     match rest.split('/').nth(2) {
         Some("messages" | "receive" | "receive_deferred" | "complete" | "deliveries" | "runs") => "messages",
@@ -114,7 +114,7 @@ fn tag(facts: &Facts) -> &'static str {
     }
 }
 
-fn parameters(facts: &Facts, generator: &mut SchemaGenerator) -> Vec<Value> {
+fn parameters(facts: &RouteFacts, generator: &mut SchemaGenerator) -> Vec<Value> {
     let mut parameters = Vec::new();
     for word in facts.path.split('/') {
         if let Some(name) = word.strip_prefix('{').and_then(|word| word.strip_suffix('}')) {
@@ -158,7 +158,7 @@ fn query_parameters(object: &Value) -> Vec<Value> {
     object["properties"].as_object().into_iter().flatten().map(describe).collect()
 }
 
-fn responses(facts: &Facts, generator: &mut SchemaGenerator) -> Value {
+fn responses(facts: &RouteFacts, generator: &mut SchemaGenerator) -> Value {
     let mut responses: Map<String, Value> = Map::new();
     for Gives { status, says, media_type, schema } in &facts.gives {
         let response = responses

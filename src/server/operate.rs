@@ -17,8 +17,8 @@ use crate::engine::WorkflowRedrive;
 use crate::engine::WorkflowStatus;
 use crate::engine::WorkflowView;
 use crate::id::WorkflowId;
-use crate::server::answer::Answer;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
+use crate::server::answer::HttpResult;
 use crate::server::answer::json;
 use crate::server::extract::JsonBody;
 use crate::server::extract::PathParams;
@@ -27,19 +27,19 @@ use crate::server::extract::required;
 use crate::server::impersonation::acting_as;
 use crate::server::principal::Principal;
 use crate::server::queues::check_not_own;
-use crate::server::shared::Shared;
+use crate::server::shared::SharedServer;
 use crate::server::workflows::shown;
 use crate::server::workflows::view;
 
 pub(crate) async fn operate(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
     QueryParams(query): QueryParams<WorkflowQuery>,
     JsonBody(request): JsonBody<OperateRequest>,
-) -> Answer {
+) -> HttpResult {
     let verb = verb(&extract)?;
-    let order = Order { verb, request };
+    let order = OperatorOrder { verb, request };
     order.check()?;
     let dry_run = order.request.dry_run;
     let client = acting_as(&shared.client, &principal, order.request.reason.as_deref())?;
@@ -61,7 +61,7 @@ pub(crate) async fn operate(
         Some(view) => Some(shown(&queue, &view).await?),
         None => None,
     };
-    let done = if dry_run { Done::default() } else { done };
+    let done = if dry_run { OperatedCount::default() } else { done };
     let effect = match done.redrive {
         Some(redrive) => redriven(redrive),
         None => order.effect(before.as_ref()),
@@ -71,48 +71,48 @@ pub(crate) async fn operate(
 }
 
 /// What was looked at says more precisely why nothing waits for a retry: somebody may be at work on it.
-fn explained(refused: Refused, before: Option<&WorkflowView>) -> Refused {
+fn explained(refused: HttpRefusal, before: Option<&WorkflowView>) -> HttpRefusal {
     let is_locked = before.is_some_and(|view| matches!(view.status, WorkflowStatus::Locked { .. }));
     match is_locked && refused.0.code == "nothing_waits" {
-        true => Refused::new("workflow_locked", "retry: its message is being handled at this moment"),
+        true => HttpRefusal::new("workflow_locked", "retry: its message is being handled at this moment"),
         false => refused,
     }
 }
 
-fn verb(extract: &PathParams) -> Result<Verb, Refused> {
+fn verb(extract: &PathParams) -> Result<Verb, HttpRefusal> {
     let text = extract.text("verb")?;
     let unknown = || {
         let known = "hold, resume, retry, skip, release_lock, void, skip_gap and purge";
-        Refused::new("route_not_found", format!("{text:?} is not one of {known}"))
+        HttpRefusal::new("route_not_found", format!("{text:?} is not one of {known}"))
     };
     serde_json::from_value(serde_json::Value::from(text)).map_err(|_| unknown())
 }
 
 /// A verb, and how it is meant.
-pub(crate) struct Order {
+pub(crate) struct OperatorOrder {
     pub(crate) verb: Verb,
     pub(crate) request: OperateRequest,
 }
 
-impl Order {
-    pub(crate) fn check(&self) -> Result<(), Refused> {
+impl OperatorOrder {
+    pub(crate) fn check(&self) -> Result<(), HttpRefusal> {
         let OperateRequest { reason, dry_run, redrive, cause, from, to } = &self.request;
         if self.verb.needs_reason() && !dry_run {
             required("reason", reason.clone())?;
         }
         if *redrive && self.verb != Verb::Resume {
-            return Err(Refused::misuse("redrive", "goes with resume only"));
+            return Err(HttpRefusal::misuse("redrive", "goes with resume only"));
         }
         if cause.is_some() && (self.verb != Verb::Resume || *redrive) {
-            return Err(Refused::misuse("cause", "goes with resume only, and not with redrive"));
+            return Err(HttpRefusal::misuse("cause", "goes with resume only, and not with redrive"));
         }
         match (self.verb, from, to) {
-            (Verb::Void, None, _) => Err(Refused::misuse("from", "is required")),
+            (Verb::Void, None, _) => Err(HttpRefusal::misuse("from", "is required")),
             (Verb::Void, Some(from), Some(to)) if from > to => {
-                Err(Refused::misuse("to", "is before the first position"))
+                Err(HttpRefusal::misuse("to", "is before the first position"))
             }
             (Verb::Void, ..) | (_, None, None) => Ok(()),
-            _ => Err(Refused::misuse("from", "goes with void only")),
+            _ => Err(HttpRefusal::misuse("from", "goes with void only")),
         }
     }
 
@@ -187,14 +187,14 @@ impl Order {
     }
 
     /// Does it.
-    pub(crate) async fn carry_out(&self, workflow: &Workflow) -> Result<Done, Refused> {
+    pub(crate) async fn carry_out(&self, workflow: &Workflow) -> Result<OperatedCount, HttpRefusal> {
         let OperateRequest { reason, redrive, cause, .. } = &self.request;
         let reason = || reason.clone().unwrap_or_default();
         match self.verb {
             Verb::Hold => workflow.hold(reason()).await?,
             Verb::Resume if *redrive => {
                 let redrive = Some(workflow.resume_and_redrive().await?);
-                return Ok(Done { redrive, ..Done::default() });
+                return Ok(OperatedCount { redrive, ..OperatedCount::default() });
             }
             Verb::Resume => match cause {
                 Some(cause) => workflow.resume_for(cause.kind()).await?,
@@ -210,16 +210,16 @@ impl Order {
             Verb::SkipGap => workflow.skip_gap().await?,
             Verb::Purge => {
                 let purged = Some(workflow.purge().await?);
-                return Ok(Done { purged, ..Done::default() });
+                return Ok(OperatedCount { purged, ..OperatedCount::default() });
             }
         }
-        Ok(Done::default())
+        Ok(OperatedCount::default())
     }
 }
 
 /// How much was done, where that is more than one thing.
 #[derive(Default)]
-pub(crate) struct Done {
+pub(crate) struct OperatedCount {
     /// How many messages were removed.
     pub(crate) purged: Option<u64>,
     /// What became of the dead letters.

@@ -1,15 +1,15 @@
 //! Pages of listings.
 
 use crate::limits;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
 
 /// Entries of a page if nobody says how many.
 const LIMIT_DEFAULT: usize = 100;
 
 /// How many entries a page has; a page without any would lead nowhere.
-pub(crate) fn page_limit(asked: Option<usize>) -> Result<usize, Refused> {
+pub(crate) fn page_limit(asked: Option<usize>) -> Result<usize, HttpRefusal> {
     match asked.unwrap_or(LIMIT_DEFAULT) {
-        0 => Err(Refused::misuse("limit", "is zero, and a page has one entry at least")),
+        0 => Err(HttpRefusal::misuse("limit", "is zero, and a page has one entry at least")),
         asked => Ok(asked.min(limits::PAGE_MAX)),
     }
 }

@@ -10,8 +10,8 @@ use crate::api::WireTime;
 use crate::api::views::MessageEnvelope;
 use crate::engine::MessageView;
 use crate::id::SequenceNumber;
-use crate::server::answer::Answer;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
+use crate::server::answer::HttpResult;
 use crate::server::answer::json;
 use crate::server::answer::no_content;
 use crate::server::extract::JsonBody;
@@ -20,13 +20,13 @@ use crate::server::extract::QueryParams;
 use crate::server::impersonation::acting_as;
 use crate::server::page::page_limit;
 use crate::server::principal::Principal;
-use crate::server::search::Wanted;
+use crate::server::search::MessageCriteria;
 use crate::server::search::search;
-use crate::server::shared::Shared;
+use crate::server::shared::SharedServer;
 
-pub(crate) async fn list(extract: PathParams, QueryParams(query): QueryParams<MessagesQuery>) -> Answer {
-    let wanted = Wanted {
-        property: query.property.as_deref().map(Wanted::read_property).transpose()?,
+pub(crate) async fn list(extract: PathParams, QueryParams(query): QueryParams<MessagesQuery>) -> HttpResult {
+    let wanted = MessageCriteria {
+        property: query.property.as_deref().map(MessageCriteria::read_property).transpose()?,
         message_id: query.message_id,
         subject: query.subject,
         correlation_id: query.correlation_id,
@@ -40,7 +40,7 @@ pub(crate) async fn list(extract: PathParams, QueryParams(query): QueryParams<Me
     json(&MessagePage::show(&views, next))
 }
 
-pub(crate) async fn look(extract: PathParams) -> Answer {
+pub(crate) async fn look(extract: PathParams) -> HttpResult {
     let (queue, number) = (extract.queue()?, extract.number()?);
     let found = queue.peek(number, 1).await?;
     if let Some(view) = found.first().filter(|view| view.sequence_number == number) {
@@ -50,17 +50,17 @@ pub(crate) async fn look(extract: PathParams) -> Answer {
         Some(ended) => json(&MessageEnvelope::show_ended(&ended)),
         None => {
             let detail = format!("queue {} stores no message {number}", queue.name());
-            Err(Refused::new("message_not_found", detail))
+            Err(HttpRefusal::new("message_not_found", detail))
         }
     }
 }
 
 pub(crate) async fn cancel(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
     QueryParams(query): QueryParams<CancelQuery>,
-) -> Answer {
+) -> HttpResult {
     let client = acting_as(&shared.client, &principal, None)?;
     let (queue, number) = (client.queue(extract.text("queue")?)?, extract.number()?);
     match query.void {
@@ -71,11 +71,11 @@ pub(crate) async fn cancel(
 }
 
 pub(crate) async fn reschedule(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
     JsonBody(request): JsonBody<RescheduleRequest>,
-) -> Answer {
+) -> HttpResult {
     let client = acting_as(&shared.client, &principal, None)?;
     client.queue(extract.text("queue")?)?.reschedule(extract.number()?, request.at.0).await?;
     no_content()

@@ -7,19 +7,19 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 
 use crate::id::QueueName;
-use crate::sas::Key;
+use crate::sas::AccessKey;
 use crate::sas::Right;
-use crate::server::answer::Refused;
-use crate::server::shared::Shared;
+use crate::server::answer::HttpRefusal;
+use crate::server::shared::SharedServer;
 
 /// Who asks: the holder of a key, or, where no keys are needed, somebody on this machine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Principal {
-    key: Option<Arc<Key>>,
+    key: Option<Arc<AccessKey>>,
 }
 
 impl Principal {
-    pub(crate) fn with_key(key: Arc<Key>) -> Principal {
+    pub(crate) fn with_key(key: Arc<AccessKey>) -> Principal {
         Principal { key: Some(key) }
     }
 
@@ -39,7 +39,7 @@ impl Principal {
     }
 
     /// Refuses a caller without a right; for a queue if one is named, else for what belongs to none.
-    pub(crate) fn check(&self, right: Right, queue: Option<&str>) -> Result<(), Refused> {
+    pub(crate) fn check(&self, right: Right, queue: Option<&str>) -> Result<(), HttpRefusal> {
         let Some(key) = &self.key else { return Ok(()) };
         let reaches = queue.map_or_else(|| key.reaches_all(), |queue| key.reaches(queue));
         if key.may(right) && reaches {
@@ -47,34 +47,34 @@ impl Principal {
         }
         let what = queue.map_or_else(|| "all queues".to_owned(), |queue| format!("queue {queue}"));
         let detail = format!("key {} lacks the right `{}` for {what}", key.name(), right.as_str());
-        Err(Refused::new("forbidden", detail))
+        Err(HttpRefusal::new("forbidden", detail))
     }
 
     /// Refuses a caller that has a right for no queue at all.
-    pub(crate) fn check_any(&self, right: Right) -> Result<(), Refused> {
+    pub(crate) fn check_any(&self, right: Right) -> Result<(), HttpRefusal> {
         match &self.key {
             Some(key) if !key.may(right) => {
                 let detail = format!("key {} lacks the right `{}`", key.name(), right.as_str());
-                Err(Refused::new("forbidden", detail))
+                Err(HttpRefusal::new("forbidden", detail))
             }
             _ => Ok(()),
         }
     }
 
     /// Refuses a caller that may not send to a queue.
-    pub(crate) fn check_send(&self, queue: &QueueName) -> Result<(), Refused> {
+    pub(crate) fn check_send(&self, queue: &QueueName) -> Result<(), HttpRefusal> {
         self.check(Right::Send, Some(queue.as_str()))
     }
 }
 
-impl FromRequestParts<Shared> for Principal {
-    type Rejection = Refused;
+impl FromRequestParts<SharedServer> for Principal {
+    type Rejection = HttpRefusal;
 
     fn from_request_parts(
         parts: &mut Parts,
-        _: &Shared,
-    ) -> impl Future<Output = Result<Principal, Refused>> + Send {
+        _: &SharedServer,
+    ) -> impl Future<Output = Result<Principal, HttpRefusal>> + Send {
         let principal = parts.extensions.get::<Principal>().cloned();
-        async move { principal.ok_or_else(|| Refused::new("fault", "nobody has looked who asks")) }
+        async move { principal.ok_or_else(|| HttpRefusal::new("fault", "nobody has looked who asks")) }
     }
 }

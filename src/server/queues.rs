@@ -12,8 +12,8 @@ use crate::api::views::QueueEnvelope;
 use crate::engine::QueueView;
 use crate::error::QueueRefusal;
 use crate::id::QueueName;
-use crate::server::answer::Answer;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
+use crate::server::answer::HttpResult;
 use crate::server::answer::json;
 use crate::server::answer::json_as;
 use crate::server::answer::no_content;
@@ -24,14 +24,14 @@ use crate::server::extract::required;
 use crate::server::impersonation::acting_as;
 use crate::server::page::page_limit;
 use crate::server::principal::Principal;
-use crate::server::shared::AppState;
-use crate::server::shared::Shared;
+use crate::server::shared::ServerState;
+use crate::server::shared::SharedServer;
 
 pub(crate) async fn list(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     QueryParams(page): QueryParams<PageQuery>,
-) -> Answer {
+) -> HttpResult {
     let limit = page_limit(page.limit)?;
     let mut after = page.after.map(QueueName::new).transpose()?;
     let mut queues = Vec::new();
@@ -54,12 +54,12 @@ pub(crate) async fn list(
     }
 }
 
-pub(crate) async fn look(State(shared): State<Shared>, extract: PathParams) -> Answer {
+pub(crate) async fn look(State(shared): State<SharedServer>, extract: PathParams) -> HttpResult {
     json(&shown(&shared, &extract.queue()?.view().await?))
 }
 
 /// A queue, with what the daemon knows of it.
-fn shown(app_state: &AppState, view: &QueueView) -> QueueEnvelope {
+fn shown(app_state: &ServerState, view: &QueueView) -> QueueEnvelope {
     let mut shown = QueueEnvelope::show(view);
     if let Some(definition) = app_state.host.definition_of(&view.name) {
         shown.definition = Some(definition.file);
@@ -74,11 +74,11 @@ fn shown(app_state: &AppState, view: &QueueView) -> QueueEnvelope {
 }
 
 pub(crate) async fn put(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
     JsonBody(options): JsonBody<OptionsEnvelope>,
-) -> Answer {
+) -> HttpResult {
     let queue = extract.queue()?;
     check_not_defined(&shared, queue.name())?;
     let options = options.read()?;
@@ -97,10 +97,10 @@ pub(crate) async fn put(
 }
 
 pub(crate) async fn delete(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
-) -> Answer {
+) -> HttpResult {
     let queue = extract.queue()?;
     check_not_defined(&shared, queue.name())?;
     acting_as(&shared.client, &principal, None)?.delete_queue(queue.name()).await?;
@@ -108,19 +108,19 @@ pub(crate) async fn delete(
 }
 
 /// What a file defines is changed in that file.
-pub(crate) fn check_not_defined(app_state: &AppState, queue: &QueueName) -> Result<(), Refused> {
+pub(crate) fn check_not_defined(app_state: &ServerState, queue: &QueueName) -> Result<(), HttpRefusal> {
     match app_state.host.definition_of(queue) {
         None => Ok(()),
         Some(definition) => {
             let detail =
                 format!("queue {queue} is defined by {}: change or remove that file", definition.file);
-            Err(Refused::new("queue_is_defined", detail))
+            Err(HttpRefusal::new("queue_is_defined", detail))
         }
     }
 }
 
 /// What the daemon keeps for itself is not emptied: schedules would end with their messages.
-pub(crate) fn check_not_own(app_state: &AppState, queue: &QueueName) -> Result<(), Refused> {
+pub(crate) fn check_not_own(app_state: &ServerState, queue: &QueueName) -> Result<(), HttpRefusal> {
     match app_state.host.is_own(queue) {
         false => Ok(()),
         true => {
@@ -128,17 +128,17 @@ pub(crate) fn check_not_own(app_state: &AppState, queue: &QueueName) -> Result<(
                 "purge queue {queue}: the daemon keeps what it needs in it, such as its schedules; to end a schedule, \
                  remove it from its definition"
             );
-            Err(Refused::new("queue_is_defined", detail))
+            Err(HttpRefusal::new("queue_is_defined", detail))
         }
     }
 }
 
 pub(crate) async fn purge(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
     JsonBody(request): JsonBody<PurgeRequest>,
-) -> Answer {
+) -> HttpResult {
     let queue = extract.queue()?;
     check_not_own(&shared, queue.name())?;
     let counts = queue.view().await?.counts;
@@ -153,24 +153,28 @@ pub(crate) async fn purge(
     json(&PurgeResponse { purged, dry_run: false })
 }
 
-pub(crate) async fn pause(State(shared): State<Shared>, principal: Principal, extract: PathParams) -> Answer {
+pub(crate) async fn pause(
+    State(shared): State<SharedServer>,
+    principal: Principal,
+    extract: PathParams,
+) -> HttpResult {
     set_paused(&shared, &principal, &extract, true).await
 }
 
 pub(crate) async fn resume(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
-) -> Answer {
+) -> HttpResult {
     set_paused(&shared, &principal, &extract, false).await
 }
 
 async fn set_paused(
-    app_state: &AppState,
+    app_state: &ServerState,
     principal: &Principal,
     extract: &PathParams,
     paused: bool,
-) -> Answer {
+) -> HttpResult {
     let client = acting_as(&app_state.client, principal, None)?;
     app_state.host.set_paused(&client, extract.queue()?.name(), paused).await?;
     no_content()

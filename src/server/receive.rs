@@ -14,65 +14,70 @@ use crate::clock::Timestamp;
 use crate::engine::Delivery;
 use crate::engine::DeliveryId;
 use crate::engine::Queue;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::engine::Run;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::queue::Order;
-use crate::server::answer::Answer;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
+use crate::server::answer::HttpResult;
 use crate::server::answer::json;
 use crate::server::extract::JsonBody;
 use crate::server::extract::PathParams;
-use crate::server::shared::Shared;
+use crate::server::shared::SharedServer;
 use crate::token::LockToken;
 
 /// A message on its way out, its handle let go of: from now on its ID settles it, or the token of its run.
-struct Handed {
+struct ReceivedResponse {
     token: LockToken,
     /// None in a run, whose messages are settled from the first on and not one by one.
     id: Option<DeliveryId>,
-    message: Received,
+    message: ReceivedMessage,
     locked_until: Timestamp,
 }
 
-impl Handed {
-    fn keep(delivery: Delivery) -> Handed {
+impl ReceivedResponse {
+    fn keep(delivery: Delivery) -> ReceivedResponse {
         let (message, locked_until) = (delivery.message().clone(), delivery.locked_until());
-        Handed { token: delivery.lock_token(), id: Some(delivery.keep()), message, locked_until }
+        ReceivedResponse { token: delivery.lock_token(), id: Some(delivery.keep()), message, locked_until }
     }
 
-    fn keep_run(run: Run) -> Vec<Handed> {
+    fn keep_run(run: Run) -> Vec<ReceivedResponse> {
         let (messages, locked_until) = (run.messages().to_vec(), run.locked_until());
         let token = run.keep();
-        messages.into_iter().map(|message| Handed { token, id: None, message, locked_until }).collect()
+        messages
+            .into_iter()
+            .map(|message| ReceivedResponse { token, id: None, message, locked_until })
+            .collect()
     }
 }
 
 pub(crate) async fn receive(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     extract: PathParams,
     JsonBody(request): JsonBody<ReceiveRequest>,
-) -> Answer {
+) -> HttpResult {
     let queue = extract.queue()?;
     let max = match request.max.unwrap_or(1) {
-        0 => return Err(Refused::misuse("max", "is zero, and a receive takes one message at least")),
+        0 => return Err(HttpRefusal::misuse("max", "is zero, and a receive takes one message at least")),
         max => max.min(limits::RECEIVE_MAX),
     };
     let wait = request.wait.map_or(Duration::ZERO, |wait| wait.0).min(limits::HTTP_WAIT_MAX);
     if request.run && request.dead_letters {
-        return Err(Refused::misuse("run", "is of messages, and dead letters are received one by one"));
+        return Err(HttpRefusal::misuse("run", "is of messages, and dead letters are received one by one"));
     }
     let received = async {
         match request.run {
             false if request.dead_letters => {
                 let deliveries = queue.receive_dead_letters(max, wait).await?;
-                Ok(deliveries.into_iter().map(Handed::keep).collect())
+                Ok(deliveries.into_iter().map(ReceivedResponse::keep).collect())
             }
-            true => Ok(queue.receive_run(max, wait).await?.map(Handed::keep_run).unwrap_or_default()),
+            true => {
+                Ok(queue.receive_run(max, wait).await?.map(ReceivedResponse::keep_run).unwrap_or_default())
+            }
             false => {
                 let deliveries = queue.receive_many(max, wait).await?;
-                Ok::<_, Refused>(deliveries.into_iter().map(Handed::keep).collect())
+                Ok::<_, HttpRefusal>(deliveries.into_iter().map(ReceivedResponse::keep).collect())
             }
         }
     };
@@ -87,7 +92,7 @@ pub(crate) async fn receive(
 pub(crate) async fn receive_deferred(
     extract: PathParams,
     JsonBody(request): JsonBody<ReceiveDeferredRequest>,
-) -> Answer {
+) -> HttpResult {
     let queue = extract.queue()?;
     let numbers: Vec<SequenceNumber> =
         request.sequence_numbers.into_iter().map(SequenceNumber::new).collect();
@@ -95,22 +100,22 @@ pub(crate) async fn receive_deferred(
         true => queue.receive_deferred_dead_letters(&numbers).await?,
         false => queue.receive_deferred(&numbers).await?,
     };
-    let handed = deliveries.into_iter().map(Handed::keep).collect();
+    let handed = deliveries.into_iter().map(ReceivedResponse::keep).collect();
     json(&ReceiveResponse { run: None, deliveries: show(&queue, handed, request.state).await? })
 }
 
 async fn show(
     queue: &Queue,
-    handed: Vec<Handed>,
+    handed: Vec<ReceivedResponse>,
     with_state: bool,
-) -> Result<Vec<DeliveryEnvelope>, Refused> {
+) -> Result<Vec<DeliveryEnvelope>, HttpRefusal> {
     if handed.is_empty() {
         return Ok(Vec::new());
     }
     // The order of a queue cannot change while it stores messages, and those that are handed out are stored.
     let by_position = matches!(queue.view().await?.options.order, Order::Position { .. });
     let mut shown = Vec::with_capacity(handed.len());
-    for Handed { token, id, message, locked_until } in &handed {
+    for ReceivedResponse { token, id, message, locked_until } in &handed {
         let mut envelope = DeliveryEnvelope::show(queue.name(), message, by_position);
         envelope.locked_until = Some(WireTime(*locked_until));
         envelope.lock_token = Some(token.to_string());

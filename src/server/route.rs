@@ -13,11 +13,11 @@ use schemars::SchemaGenerator;
 
 use crate::limits;
 use crate::sas::Right;
-use crate::server::shared::Shared;
+use crate::server::shared::SharedServer;
 
 /// What a caller needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
+pub(crate) enum RequiredRight {
     /// Nothing, not even a key.
     Nothing,
     /// A key with this right.
@@ -26,7 +26,7 @@ pub(crate) enum Need {
 
 /// What the right is needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum RightScope {
     /// The queue in the path.
     Queue,
     /// Any queue: the handler shows only those the caller reaches.
@@ -59,12 +59,12 @@ pub(crate) struct Gives {
 }
 
 /// What is known of a route beside its handler.
-pub(crate) struct Facts {
+pub(crate) struct RouteFacts {
     pub(crate) method: Method,
     pub(crate) path: &'static str,
     pub(crate) says: &'static str,
-    pub(crate) need: Need,
-    pub(crate) scope: Scope,
+    pub(crate) need: RequiredRight,
+    pub(crate) scope: RightScope,
     pub(crate) body_bytes_max: usize,
     /// The options in the query, as an object.
     pub(crate) query: Option<SchemaOf>,
@@ -76,12 +76,12 @@ pub(crate) struct Facts {
     is_quiet: bool,
 }
 
-impl Facts {
+impl RouteFacts {
     /// Writes down how a request ended: what failed, who was turned away, and what an operator has done is worth a line of
     /// its own; what clients do all the time is not.
     pub(crate) fn note(&self, who: &str, queue: Option<&str>, status: StatusCode, ms: u64) {
         let (method, path, status) = (self.method.as_str(), self.path, status.as_u16());
-        let is_act = self.need == Need::Right(Right::Manage) && self.method != Method::GET;
+        let is_act = self.need == RequiredRight::Right(Right::Manage) && self.method != Method::GET;
         match status {
             // Of what stops everybody the log has one line, not one for each who asks.
             503 | 507 => tracing::debug!(method, path, queue, status, ms, who, "answered a request"),
@@ -96,11 +96,11 @@ impl Facts {
 
 /// A route.
 pub(crate) struct Route {
-    pub(crate) facts: Facts,
-    pub(crate) handler: MethodRouter<Shared>,
+    pub(crate) facts: RouteFacts,
+    pub(crate) handler: MethodRouter<SharedServer>,
 }
 
-pub(crate) fn get<H: Handler<T, Shared>, T: 'static>(
+pub(crate) fn get<H: Handler<T, SharedServer>, T: 'static>(
     path: &'static str,
     says: &'static str,
     handler: H,
@@ -108,7 +108,7 @@ pub(crate) fn get<H: Handler<T, Shared>, T: 'static>(
     Route::new(Method::GET, path, says, on(MethodFilter::GET, handler))
 }
 
-pub(crate) fn post<H: Handler<T, Shared>, T: 'static>(
+pub(crate) fn post<H: Handler<T, SharedServer>, T: 'static>(
     path: &'static str,
     says: &'static str,
     handler: H,
@@ -116,7 +116,7 @@ pub(crate) fn post<H: Handler<T, Shared>, T: 'static>(
     Route::new(Method::POST, path, says, on(MethodFilter::POST, handler))
 }
 
-pub(crate) fn put<H: Handler<T, Shared>, T: 'static>(
+pub(crate) fn put<H: Handler<T, SharedServer>, T: 'static>(
     path: &'static str,
     says: &'static str,
     handler: H,
@@ -124,7 +124,7 @@ pub(crate) fn put<H: Handler<T, Shared>, T: 'static>(
     Route::new(Method::PUT, path, says, on(MethodFilter::PUT, handler))
 }
 
-pub(crate) fn delete<H: Handler<T, Shared>, T: 'static>(
+pub(crate) fn delete<H: Handler<T, SharedServer>, T: 'static>(
     path: &'static str,
     says: &'static str,
     handler: H,
@@ -138,13 +138,18 @@ fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 
 impl Route {
     /// A route that nobody may use until it says who.
-    fn new(method: Method, path: &'static str, says: &'static str, handler: MethodRouter<Shared>) -> Route {
-        let scope = if path.contains("{queue}") { Scope::Queue } else { Scope::All };
-        let facts = Facts {
+    fn new(
+        method: Method,
+        path: &'static str,
+        says: &'static str,
+        handler: MethodRouter<SharedServer>,
+    ) -> Route {
+        let scope = if path.contains("{queue}") { RightScope::Queue } else { RightScope::All };
+        let facts = RouteFacts {
             method,
             path,
             says,
-            need: Need::Right(Right::Manage),
+            need: RequiredRight::Right(Right::Manage),
             scope,
             body_bytes_max: limits::HTTP_BODY_BYTES_MAX,
             query: None,
@@ -158,25 +163,25 @@ impl Route {
 
     /// Anybody may use it.
     pub(crate) fn open(mut self) -> Route {
-        self.facts.need = Need::Nothing;
+        self.facts.need = RequiredRight::Nothing;
         self
     }
 
     /// Who may send may use it.
     pub(crate) fn for_senders(mut self) -> Route {
-        self.facts.need = Need::Right(Right::Send);
+        self.facts.need = RequiredRight::Right(Right::Send);
         self
     }
 
     /// Who may listen may use it.
     pub(crate) fn for_listeners(mut self) -> Route {
-        self.facts.need = Need::Right(Right::Listen);
+        self.facts.need = RequiredRight::Right(Right::Listen);
         self
     }
 
     /// Who has the right for some queue may use it; what is answered is about those queues only.
     pub(crate) fn of_each_queue(mut self) -> Route {
-        self.facts.scope = Scope::Each;
+        self.facts.scope = RightScope::Each;
         self
     }
 

@@ -67,7 +67,7 @@ use crate::api::views::QueueEnvelope;
 use crate::api::views::RatesView;
 use crate::api::views::StatusView;
 use crate::api::views::WorkflowEnvelope;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
 use crate::server::audit;
 use crate::server::authorize::authorize;
 use crate::server::blocked;
@@ -89,7 +89,7 @@ use crate::server::route::post;
 use crate::server::route::put;
 use crate::server::send;
 use crate::server::settle;
-use crate::server::shared::Shared;
+use crate::server::shared::SharedServer;
 use crate::server::topic_routes::topic_routes;
 use crate::server::workflows;
 
@@ -373,12 +373,16 @@ fn operating() -> Vec<Route> {
 }
 
 /// A way to settle one delivery.
-fn settling<H: Handler<T, Shared>, T: 'static>(path: &'static str, says: &'static str, handler: H) -> Route {
+fn settling<H: Handler<T, SharedServer>, T: 'static>(
+    path: &'static str,
+    says: &'static str,
+    handler: H,
+) -> Route {
     post(path, says, handler).for_listeners()
 }
 
 /// The router of all routes.
-pub(crate) fn router(shared: &Shared) -> Router {
+pub(crate) fn router(shared: &SharedServer) -> Router {
     let mut router = Router::new();
     for Route { facts, handler } in routes() {
         let (path, facts) = (facts.path, Arc::new(facts));
@@ -388,10 +392,13 @@ pub(crate) fn router(shared: &Shared) -> Router {
     router.fallback(nothing_here).method_not_allowed_fallback(not_this_method).with_state(shared.clone())
 }
 
-async fn nothing_here() -> Refused {
-    Refused::new("route_not_found", "there is nothing at this address; /openapi.json lists what there is")
+async fn nothing_here() -> HttpRefusal {
+    HttpRefusal::new("route_not_found", "there is nothing at this address; /openapi.json lists what there is")
 }
 
-async fn not_this_method() -> Refused {
-    Refused::new("method_not_allowed", "the method is not allowed here; /openapi.json lists those that are")
+async fn not_this_method() -> HttpRefusal {
+    HttpRefusal::new(
+        "method_not_allowed",
+        "the method is not allowed here; /openapi.json lists those that are",
+    )
 }

@@ -6,11 +6,11 @@ use crate::engine::Queue;
 use crate::header::PropertyValue;
 use crate::id::SequenceNumber;
 use crate::limits;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
 
 /// What a message has to have; what is not said does not matter.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct MessageCriteria {
     /// A property, and its value as text.
     pub(crate) property: Option<(String, String)>,
     pub(crate) message_id: Option<String>,
@@ -18,12 +18,12 @@ pub(crate) struct Wanted {
     pub(crate) correlation_id: Option<String>,
 }
 
-impl Wanted {
+impl MessageCriteria {
     /// Reads a property as it is asked for: `name=value`.
-    pub(crate) fn read_property(text: &str) -> Result<(String, String), Refused> {
+    pub(crate) fn read_property(text: &str) -> Result<(String, String), HttpRefusal> {
         match text.split_once('=') {
             Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-            _ => Err(Refused::misuse("property", "is not like name=value")),
+            _ => Err(HttpRefusal::misuse("property", "is not like name=value")),
         }
     }
 
@@ -64,8 +64,8 @@ pub(crate) async fn search(
     queue: &Queue,
     from: u64,
     limit: usize,
-    wanted: &Wanted,
-) -> Result<(Vec<MessageView>, Option<u64>), Refused> {
+    wanted: &MessageCriteria,
+) -> Result<(Vec<MessageView>, Option<u64>), HttpRefusal> {
     let (mut found, mut from, mut looks) = (Vec::new(), from, limits::SEARCH_LOOKS);
     while looks > 0 {
         let asked = limits::SEARCH_PAGE.min(looks);

@@ -19,12 +19,13 @@ use crate::engine::Receipt;
 use crate::inbound::inflow::Inflow;
 use crate::limits;
 use crate::message::Message;
-use crate::server::answer::Answer;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
+use crate::server::answer::HttpResult;
 use crate::server::answer::bytes_as;
 use crate::server::answer::json_as;
+use crate::server::answer_writer::outbox;
 use crate::server::batch::Batch;
-use crate::server::batch::Lines;
+use crate::server::batch::BatchLines;
 use crate::server::batch::read_line;
 use crate::server::batch::write_receipt;
 use crate::server::extract::PathParams;
@@ -33,9 +34,8 @@ use crate::server::extract::media_type;
 use crate::server::headers::message_of;
 use crate::server::impersonation::acting_as;
 use crate::server::impersonation::send_once;
-use crate::server::outbox::outbox;
 use crate::server::principal::Principal;
-use crate::server::shared::Shared;
+use crate::server::shared::SharedServer;
 
 /// The media types of bodies with one message a line.
 pub(crate) const LINES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
@@ -44,12 +44,12 @@ pub(crate) const LINES: [&str; 3] = ["application/x-ndjson", "application/ndjson
 pub(crate) const ONCE: &str = "idempotency-key";
 
 pub(crate) async fn send(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
     QueryParams(query): QueryParams<SendQuery>,
     request: Request,
-) -> Answer {
+) -> HttpResult {
     let queue = acting_as(&shared.client, &principal, None)?.queue(extract.text("queue")?)?;
     let (parts, body) = request.into_parts();
     let has_lines = media_type(&parts.headers)
@@ -58,29 +58,29 @@ pub(crate) async fn send(
     match (has_lines, query.atomic) {
         (true, true) => send_together(shared, queue, body, key).await,
         (true, false) if key.is_some() => {
-            Err(Refused::misuse(ONCE, "goes with one message, or with ?atomic=true"))
+            Err(HttpRefusal::misuse(ONCE, "goes with one message, or with ?atomic=true"))
         }
         (true, false) => send_lines(shared, queue, body).await,
-        (false, true) => Err(Refused::misuse("atomic", "goes with Content-Type: application/x-ndjson")),
+        (false, true) => Err(HttpRefusal::misuse("atomic", "goes with Content-Type: application/x-ndjson")),
         (false, false) => send_one(shared, queue, &parts.headers, body, key).await,
     }
 }
 
-pub(crate) fn once_key(headers: &HeaderMap) -> Result<Option<String>, Refused> {
+pub(crate) fn once_key(headers: &HeaderMap) -> Result<Option<String>, HttpRefusal> {
     let Some(value) = headers.get(ONCE) else { return Ok(None) };
     match value.to_str() {
         Ok(key) if !key.is_empty() && key.len() <= limits::HEADER_BYTES_MAX => Ok(Some(key.to_owned())),
-        _ => Err(Refused::misuse(ONCE, "is empty, too long or not ASCII")),
+        _ => Err(HttpRefusal::misuse(ONCE, "is empty, too long or not ASCII")),
     }
 }
 
 async fn send_one(
-    shared: Shared,
+    shared: SharedServer,
     queue: Queue,
     headers: &HeaderMap,
     body: Body,
     key: Option<String>,
-) -> Answer {
+) -> HttpResult {
     let announced = body.size_hint().upper();
     let bytes_max = bytes_max(&queue, announced).await?;
     let (body, _room) = Inflow::new(&shared.reading, body, bytes_max).all().await?;
@@ -90,7 +90,10 @@ async fn send_one(
     let receipt = match (key, digest) {
         (Some(key), Some(digest)) => {
             let receipts = send_once(&queue, &key, digest, vec![message]).await?;
-            receipts.into_iter().next().ok_or_else(|| Refused::new("fault", "a message has no receipt"))?
+            receipts
+                .into_iter()
+                .next()
+                .ok_or_else(|| HttpRefusal::new("fault", "a message has no receipt"))?
         }
         _ => queue.send(message).await?,
     };
@@ -104,7 +107,7 @@ async fn send_one(
 
 /// How many bytes of a body are read: what its queue takes. A body that is known to be small is read first, because most
 /// are, and looking the queue up takes longer.
-async fn bytes_max(queue: &Queue, announced: Option<u64>) -> Result<usize, Refused> {
+async fn bytes_max(queue: &Queue, announced: Option<u64>) -> Result<usize, HttpRefusal> {
     match announced {
         Some(bytes) if bytes <= limits::HTTP_BODY_SMALL_BYTES => Ok(limits::HTTP_MESSAGES_BYTES_MAX),
         _ => Ok(queue.view().await?.options.body_bytes_max),
@@ -131,7 +134,7 @@ pub(crate) fn digest_of(headers: &HeaderMap, body: &[u8]) -> [u8; 32] {
 }
 
 /// Sends line by line, each accepted or refused for itself.
-async fn send_lines(shared: Shared, queue: Queue, body: Body) -> Answer {
+async fn send_lines(shared: SharedServer, queue: Queue, body: Body) -> HttpResult {
     // A queue that is not there would be the answer to every line.
     queue.view().await?;
     let (outbox, answers) = outbox();
@@ -143,20 +146,20 @@ async fn send_lines(shared: Shared, queue: Queue, body: Body) -> Answer {
 }
 
 /// Sends all lines or none.
-async fn send_together(shared: Shared, queue: Queue, body: Body, key: Option<String>) -> Answer {
+async fn send_together(shared: SharedServer, queue: Queue, body: Body, key: Option<String>) -> HttpResult {
     let (body, _room) = Inflow::new(&shared.reading, body, limits::HTTP_MESSAGES_BYTES_MAX).all().await?;
-    let mut lines = Lines::new(&shared);
+    let mut lines = BatchLines::new(&shared);
     let digest: [u8; 32] = Sha256::digest(&body).into();
     lines.add(body)?;
     let mut messages = Vec::new();
     while let Some(line) = lines.next(true) {
         if messages.len() >= limits::SEND_BATCH_MAX {
             let problem = format!("has more than {} lines", limits::SEND_BATCH_MAX);
-            return Err(Refused::misuse("batch", problem));
+            return Err(HttpRefusal::misuse("batch", problem));
         }
-        let message = read_line(&shared, &queue, &line).map_err(|Refused(mut problem)| {
+        let message = read_line(&shared, &queue, &line).map_err(|HttpRefusal(mut problem)| {
             problem.detail = format!("line {}: {}", messages.len() + 1, problem.detail);
-            Refused(problem)
+            HttpRefusal(problem)
         })?;
         messages.push(message);
     }

@@ -25,12 +25,12 @@ use crate::inbound::tls::TlsError;
 use crate::inbound::tls::TlsFiles;
 use crate::limits;
 use crate::sas::Keys;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
 use crate::server::host::Host;
-use crate::server::host::Place;
+use crate::server::host::Placement;
 use crate::server::routes::router;
-use crate::server::shared::AppState;
-use crate::server::shared::Shared;
+use crate::server::shared::ServerState;
+use crate::server::shared::SharedServer;
 use crate::server::socket::Socket;
 
 /// Where and how a server listens.
@@ -110,7 +110,7 @@ pub(crate) enum ServerError {
 pub(crate) struct CredentialReloader {
     address: SocketAddr,
     tls: Arc<ArcSwapOption<ServerConfig>>,
-    shared: Shared,
+    shared: SharedServer,
 }
 
 impl CredentialReloader {
@@ -134,7 +134,7 @@ pub(crate) struct Server {
     socket: Option<Socket>,
     tls: Arc<ArcSwapOption<ServerConfig>>,
     places: Arc<Places>,
-    shared: Shared,
+    shared: SharedServer,
     mount: Mount,
 }
 
@@ -145,7 +145,7 @@ type Mount = Box<dyn FnOnce(Router) -> Router + Send>;
 pub(crate) async fn serve(
     options: ServerOptions,
     client: Client,
-    place: Arc<dyn Place>,
+    place: Arc<dyn Placement>,
     host: Arc<dyn Host>,
     stopping: CancellationToken,
 ) -> Result<(), ServerError> {
@@ -158,7 +158,7 @@ impl Server {
     pub(crate) async fn bind(
         options: ServerOptions,
         client: Client,
-        place: Arc<dyn Place>,
+        place: Arc<dyn Placement>,
         host: Arc<dyn Host>,
     ) -> Result<Server, ServerError> {
         let address = options.address;
@@ -177,7 +177,7 @@ impl Server {
             ),
         };
         let places = Arc::new(Places::new(options.connections_max, options.connections_per_address_max));
-        let shared = Arc::new(AppState::new(client, place, host, options.keys, options.timeouts));
+        let shared = Arc::new(ServerState::new(client, place, host, options.keys, options.timeouts));
         let tls = Arc::new(ArcSwapOption::new(tls));
         Ok(Server { listener, address, socket, tls, places, shared, mount: Box::new(|api| api) })
     }
@@ -218,7 +218,7 @@ impl Server {
 }
 
 fn refuse_head(why: &'static str) -> Response {
-    Refused::new("malformed", why).into_response()
+    HttpRefusal::new("malformed", why).into_response()
 }
 
 /// Accepts connections to the socket in the file system, if there is one.

@@ -29,21 +29,21 @@ use crate::engine::DeliveryId;
 use crate::engine::Outcome;
 use crate::engine::Receipt;
 use crate::id::QueueName;
-use crate::server::answer::Answer;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
+use crate::server::answer::HttpResult;
 use crate::server::answer::json;
 use crate::server::answer::no_content;
 use crate::server::extract::JsonBody;
 use crate::server::extract::PathParams;
 use crate::server::extract::required;
 use crate::server::principal::Principal;
-use crate::server::shared::AppState;
-use crate::server::shared::Shared;
+use crate::server::shared::ServerState;
+use crate::server::shared::SharedServer;
 use crate::token::LockToken;
 
 impl CompleteRequest {
     /// The completion. Who settles may not send everywhere: each queue is asked for.
-    fn read(self, app_state: &AppState, principal: &Principal) -> Result<Completion, Refused> {
+    fn read(self, app_state: &ServerState, principal: &Principal) -> Result<Completion, HttpRefusal> {
         for envelope in &self.send {
             if let Some(queue) = &envelope.queue {
                 principal.check_send(&QueueName::new(queue)?)?;
@@ -59,14 +59,14 @@ impl CompleteRequest {
 impl AbandonRequest {
     fn read(
         self,
-        app_state: &AppState,
+        app_state: &ServerState,
         queue: &QueueName,
         delivery_count: Option<u32>,
-    ) -> Result<Outcome, Refused> {
+    ) -> Result<Outcome, HttpRefusal> {
         let own = || delivery_count.and_then(|count| app_state.place.retry_delay(queue, count));
         let abandon = match (self.retry_after, self.retry_at) {
             (Some(_), Some(_)) => {
-                return Err(Refused::misuse("retry_at", "is given together with retry_after"));
+                return Err(HttpRefusal::misuse("retry_at", "is given together with retry_after"));
             }
             (Some(delay), None) if delay.0.is_zero() => Abandon::now(),
             (Some(delay), None) => Abandon::after(delay.0),
@@ -81,23 +81,23 @@ impl AbandonRequest {
 }
 
 impl DeferRequest {
-    fn read(self, app_state: &AppState, queue: &QueueName) -> Outcome {
+    fn read(self, app_state: &ServerState, queue: &QueueName) -> Outcome {
         Outcome::defer(self.until.map(|until| until.0), app_state.place.defer_delay(queue))
     }
 }
 
 impl DeadLetterRequest {
-    fn read(self) -> Result<Outcome, Refused> {
+    fn read(self) -> Result<Outcome, HttpRefusal> {
         let reason = required("reason", self.reason)?;
         Ok(Outcome::DeadLetter { reason, description: self.description.unwrap_or_default() })
     }
 }
 
-fn delivery(extract: &PathParams) -> Result<DeliveryId, Refused> {
+fn delivery(extract: &PathParams) -> Result<DeliveryId, HttpRefusal> {
     Ok(extract.text("delivery")?.parse()?)
 }
 
-fn describe(receipts: Vec<Receipt>) -> Answer {
+fn describe(receipts: Vec<Receipt>) -> HttpResult {
     match receipts.is_empty() {
         true => no_content(),
         false => json(&CompleteResponse { receipts: receipts.into_iter().map(ReceiptView::show).collect() }),
@@ -105,20 +105,20 @@ fn describe(receipts: Vec<Receipt>) -> Answer {
 }
 
 pub(crate) async fn complete(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
     JsonBody(request): JsonBody<CompleteRequest>,
-) -> Answer {
+) -> HttpResult {
     let (queue, id) = (extract.queue()?, delivery(&extract)?);
     describe(queue.settler().complete(id, request.read(&shared, &principal)?).await?)
 }
 
 pub(crate) async fn abandon(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     extract: PathParams,
     JsonBody(request): JsonBody<AbandonRequest>,
-) -> Answer {
+) -> HttpResult {
     let (queue, id) = (extract.queue()?, delivery(&extract)?);
     let ending = request.read(&shared, queue.name(), Some(id.delivery_count))?;
     queue.settler().end(id, ending).await?;
@@ -126,10 +126,10 @@ pub(crate) async fn abandon(
 }
 
 pub(crate) async fn defer(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     extract: PathParams,
     JsonBody(request): JsonBody<DeferRequest>,
-) -> Answer {
+) -> HttpResult {
     let (queue, id) = (extract.queue()?, delivery(&extract)?);
     queue.settler().end(id, request.read(&shared, queue.name())).await?;
     no_content()
@@ -138,17 +138,17 @@ pub(crate) async fn defer(
 pub(crate) async fn dead_letter(
     extract: PathParams,
     JsonBody(request): JsonBody<DeadLetterRequest>,
-) -> Answer {
+) -> HttpResult {
     extract.queue()?.settler().end(delivery(&extract)?, request.read()?).await?;
     no_content()
 }
 
-pub(crate) async fn release(extract: PathParams) -> Answer {
+pub(crate) async fn release(extract: PathParams) -> HttpResult {
     extract.queue()?.settler().end(delivery(&extract)?, Outcome::Release).await?;
     no_content()
 }
 
-pub(crate) async fn renew(extract: PathParams) -> Answer {
+pub(crate) async fn renew(extract: PathParams) -> HttpResult {
     let until = extract.queue()?.settler().renew(delivery(&extract)?.lock_token()).await?;
     json(&RenewResponse { locked_until: WireTime(until) })
 }
@@ -156,7 +156,7 @@ pub(crate) async fn renew(extract: PathParams) -> Answer {
 pub(crate) async fn complete_many(
     extract: PathParams,
     JsonBody(request): JsonBody<CompleteManyRequest>,
-) -> Answer {
+) -> HttpResult {
     let queue = extract.queue()?;
     let read: Vec<_> = request.deliveries.iter().map(|text| text.parse::<DeliveryId>()).collect();
     let ids: Vec<DeliveryId> = read.iter().filter_map(|id| id.as_ref().ok()).copied().collect();
@@ -176,16 +176,16 @@ pub(crate) async fn complete_many(
     json(&answer)
 }
 
-fn run(extract: &PathParams) -> Result<LockToken, Refused> {
+fn run(extract: &PathParams) -> Result<LockToken, HttpRefusal> {
     Ok(extract.text("run")?.parse()?)
 }
 
 pub(crate) async fn settle_run(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
     JsonBody(request): JsonBody<SettleRunRequest>,
-) -> Answer {
+) -> HttpResult {
     let (queue, token) = (extract.queue()?, run(&extract)?);
     let SettleRunRequest { completed, state, state_base64, clear_state, send, next } = request;
     let completion = CompleteRequest { state, state_base64, clear_state, send }.read(&shared, &principal)?;
@@ -198,7 +198,7 @@ pub(crate) async fn settle_run(
     describe(queue.settler().settle_run(token, completed, completion, next).await?)
 }
 
-pub(crate) async fn renew_run(extract: PathParams) -> Answer {
+pub(crate) async fn renew_run(extract: PathParams) -> HttpResult {
     let until = extract.queue()?.settler().renew(run(&extract)?).await?;
     json(&RenewResponse { locked_until: WireTime(until) })
 }

@@ -8,20 +8,20 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::engine::Client;
-use crate::inbound::inflow::Reading;
+use crate::inbound::inflow::BodyLimits;
 use crate::inbound::timeouts::Timeouts;
 use crate::limits;
 use crate::sas::Keys;
 use crate::server::host::Host;
-use crate::server::host::Place;
+use crate::server::host::Placement;
 
 /// What every request shares. Cheap to clone.
-pub(crate) type Shared = Arc<AppState>;
+pub(crate) type SharedServer = Arc<ServerState>;
 
 /// The engine, and those who know what it does not.
-pub(crate) struct AppState {
+pub(crate) struct ServerState {
     pub(crate) client: Client,
-    pub(crate) place: Arc<dyn Place>,
+    pub(crate) place: Arc<dyn Placement>,
     pub(crate) host: Arc<dyn Host>,
     /// Who may do what; without keys, everybody on this machine may do everything.
     pub(crate) keys: ArcSwapOption<Keys>,
@@ -29,27 +29,27 @@ pub(crate) struct AppState {
     /// Set when the server is about to stop: who waits for something ends now.
     pub(crate) stopping: CancellationToken,
     /// What bodies that are read have in common.
-    pub(crate) reading: Arc<Reading>,
+    pub(crate) reading: Arc<BodyLimits>,
     /// Measures how long things take; what is stored has the engine's time.
     pub(crate) clock: Box<dyn Clock>,
 }
 
-impl AppState {
+impl ServerState {
     pub(crate) fn new(
         client: Client,
-        place: Arc<dyn Place>,
+        place: Arc<dyn Placement>,
         host: Arc<dyn Host>,
         keys: Option<Keys>,
         timeouts: Timeouts,
-    ) -> AppState {
-        AppState {
+    ) -> ServerState {
+        ServerState {
             client,
             place,
             host,
             keys: ArcSwapOption::new(keys.map(Arc::new)),
             timeouts,
             stopping: CancellationToken::new(),
-            reading: Arc::new(Reading::new(limits::HTTP_BODIES_BYTES, timeouts)),
+            reading: Arc::new(BodyLimits::new(limits::HTTP_BODIES_BYTES, timeouts)),
             clock: Box::new(SystemClock::default()),
         }
     }

@@ -23,8 +23,8 @@ use crate::id::SubscriptionName;
 use crate::inbound::inflow::Inflow;
 use crate::limits;
 use crate::message::Message;
-use crate::server::answer::Answer;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
+use crate::server::answer::HttpResult;
 use crate::server::answer::json;
 use crate::server::answer::json_as;
 use crate::server::answer::no_content;
@@ -41,13 +41,13 @@ use crate::server::queues::check_not_defined;
 use crate::server::send::LINES;
 use crate::server::send::digest_of;
 use crate::server::send::once_key;
-use crate::server::shared::Shared;
+use crate::server::shared::SharedServer;
 
 pub(crate) async fn list(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     QueryParams(page): QueryParams<PageQuery>,
-) -> Answer {
+) -> HttpResult {
     let limit = page_limit(page.limit)?;
     let after = page.after.map(QueueName::new).transpose()?;
     let views = shared.client.topics(after.as_ref(), limit).await?;
@@ -56,12 +56,16 @@ pub(crate) async fn list(
     json(&TopicPage { topics: reached.map(TopicEnvelope::show).collect(), after })
 }
 
-pub(crate) async fn look(State(shared): State<Shared>, extract: PathParams) -> Answer {
+pub(crate) async fn look(State(shared): State<SharedServer>, extract: PathParams) -> HttpResult {
     let topic = shared.client.topic(extract.text("topic")?)?;
     json(&TopicEnvelope::show(&view_of(&topic).await?))
 }
 
-pub(crate) async fn put(State(shared): State<Shared>, principal: Principal, extract: PathParams) -> Answer {
+pub(crate) async fn put(
+    State(shared): State<SharedServer>,
+    principal: Principal,
+    extract: PathParams,
+) -> HttpResult {
     let client = acting_as(&shared.client, &principal, None)?;
     let topic = client.topic(extract.text("topic")?)?;
     let existed = topic.view().await?.is_some();
@@ -71,10 +75,10 @@ pub(crate) async fn put(State(shared): State<Shared>, principal: Principal, extr
 }
 
 pub(crate) async fn delete(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
-) -> Answer {
+) -> HttpResult {
     let topic = shared.client.topic(extract.text("topic")?)?;
     for subscription in view_of(&topic).await?.subscriptions {
         check_not_defined(&shared, &subscription.queue)?;
@@ -84,11 +88,11 @@ pub(crate) async fn delete(
 }
 
 pub(crate) async fn put_subscription(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
     JsonBody(request): JsonBody<SubscriptionRequest>,
-) -> Answer {
+) -> HttpResult {
     let name = SubscriptionName::new(extract.text("subscription")?)?;
     let topic = acting_as(&shared.client, &principal, None)?.topic(extract.text("topic")?)?;
     check_not_defined(&shared, topic.subscription(&name)?.name())?;
@@ -108,11 +112,11 @@ pub(crate) async fn put_subscription(
 }
 
 pub(crate) async fn put_rule(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
     JsonBody(request): JsonBody<RuleEnvelope>,
-) -> Answer {
+) -> HttpResult {
     let topic = acting_as(&shared.client, &principal, None)?.topic(extract.text("topic")?)?;
     let (subscription, name) = (extract.text("subscription")?, extract.text("rule")?);
     check_not_defined(&shared, topic.subscription(subscription)?.name())?;
@@ -122,10 +126,10 @@ pub(crate) async fn put_rule(
 }
 
 pub(crate) async fn delete_rule(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
-) -> Answer {
+) -> HttpResult {
     let topic = acting_as(&shared.client, &principal, None)?.topic(extract.text("topic")?)?;
     let subscription = extract.text("subscription")?;
     check_not_defined(&shared, topic.subscription(subscription)?.name())?;
@@ -133,7 +137,11 @@ pub(crate) async fn delete_rule(
     no_content()
 }
 
-pub(crate) async fn send(State(shared): State<Shared>, extract: PathParams, request: Request) -> Answer {
+pub(crate) async fn send(
+    State(shared): State<SharedServer>,
+    extract: PathParams,
+    request: Request,
+) -> HttpResult {
     let topic = shared.client.topic(extract.text("topic")?)?;
     let (parts, body) = request.into_parts();
     let key = once_key(&parts.headers)?;
@@ -156,33 +164,33 @@ pub(crate) async fn send(State(shared): State<Shared>, extract: PathParams, requ
 }
 
 /// The messages of a body with one a line.
-fn messages_of(body: &[u8]) -> Result<Vec<Message>, Refused> {
+fn messages_of(body: &[u8]) -> Result<Vec<Message>, HttpRefusal> {
     let mut messages = Vec::new();
     let lines = body.split(|byte| *byte == b'\n').enumerate();
     for (at, line) in lines.filter(|(_, line)| !line.trim_ascii().is_empty()) {
         if messages.len() == limits::SEND_BATCH_MAX {
             let problem = format!("has more than {} lines", limits::SEND_BATCH_MAX);
-            return Err(Refused::misuse("batch", problem));
+            return Err(HttpRefusal::misuse("batch", problem));
         }
         let envelope: SendEnvelope = serde_json::from_slice(line)
-            .map_err(|error| Refused::new("malformed", format!("line {}: {error}", at + 1)))?;
+            .map_err(|error| HttpRefusal::new("malformed", format!("line {}: {error}", at + 1)))?;
         messages.push(envelope.into_message()?);
     }
     Ok(messages)
 }
 
-async fn view_of(topic: &Topic) -> Result<TopicView, Refused> {
+async fn view_of(topic: &Topic) -> Result<TopicView, HttpRefusal> {
     let view = topic.view().await?;
     view.ok_or_else(|| TopicError::from(TopicRefusal::TopicNotFound(topic.name().clone())).into())
 }
 
-async fn known(topic: &Topic, name: &SubscriptionName) -> Result<Option<SubscriptionEnvelope>, Refused> {
+async fn known(topic: &Topic, name: &SubscriptionName) -> Result<Option<SubscriptionEnvelope>, HttpRefusal> {
     let view = view_of(topic).await?;
     let found = view.subscriptions.iter().find(|subscription| subscription.name == *name);
     Ok(found.map(SubscriptionEnvelope::show))
 }
 
-fn not_found(topic: &Topic, name: &SubscriptionName) -> Refused {
+fn not_found(topic: &Topic, name: &SubscriptionName) -> HttpRefusal {
     let refusal = TopicRefusal::SubscriptionNotFound(topic.name().clone(), name.clone());
     TopicError::from(refusal).into()
 }

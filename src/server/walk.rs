@@ -6,10 +6,10 @@ use crate::engine::Queue;
 use crate::engine::WorkflowView;
 use crate::id::WorkflowId;
 use crate::limits;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
 
 /// A walk over workflows that match something.
-pub(crate) struct Walk {
+pub(crate) struct WorkflowWalk {
     pub(crate) after: Option<WorkflowId>,
     pub(crate) prefix: Option<String>,
     /// Workflows that may still be looked at.
@@ -19,20 +19,20 @@ pub(crate) struct Walk {
 }
 
 /// What one step of a walk has found.
-pub(crate) struct Found {
+pub(crate) struct WalkStep {
     pub(crate) views: Vec<WorkflowView>,
     /// Whether there is nothing behind it.
     pub(crate) is_last: bool,
 }
 
-impl Walk {
-    pub(crate) fn new(after: Option<String>, prefix: Option<String>) -> Result<Walk, Refused> {
+impl WorkflowWalk {
+    pub(crate) fn new(after: Option<String>, prefix: Option<String>) -> Result<WorkflowWalk, HttpRefusal> {
         let after = match (after.filter(|after| !after.is_empty()), &prefix) {
             (Some(after), _) => Some(WorkflowId::new(after)?),
             (None, Some(prefix)) => just_before(prefix).and_then(|start| WorkflowId::new(start).ok()),
             (None, None) => None,
         };
-        Ok(Walk { after, prefix, looks: limits::HTTP_LOOKS_MAX, is_of_standing: false })
+        Ok(WorkflowWalk { after, prefix, looks: limits::HTTP_LOOKS_MAX, is_of_standing: false })
     }
 
     /// Takes up to `limit` workflows that match. The walk stands behind the last one it has looked at.
@@ -41,8 +41,8 @@ impl Walk {
         queue: &Queue,
         limit: usize,
         matches: impl Fn(&WorkflowView) -> bool,
-    ) -> Result<Found, Refused> {
-        let mut found = Found { views: Vec::new(), is_last: false };
+    ) -> Result<WalkStep, HttpRefusal> {
+        let mut found = WalkStep { views: Vec::new(), is_last: false };
         while found.views.len() < limit && self.looks > 0 && !found.is_last {
             let page = self.page(queue, limits::HTTP_PAGE.min(self.looks)).await?;
             found.is_last = page.len() < limits::HTTP_PAGE.min(self.looks);
@@ -67,7 +67,7 @@ impl Walk {
         Ok(found)
     }
 
-    async fn page(&mut self, queue: &Queue, limit: usize) -> Result<Vec<WorkflowView>, Refused> {
+    async fn page(&mut self, queue: &Queue, limit: usize) -> Result<Vec<WorkflowView>, HttpRefusal> {
         if self.is_of_standing {
             match queue.standing_workflows(self.after.as_ref(), limit).await? {
                 Some(page) => return Ok(page),

@@ -19,8 +19,8 @@ use crate::engine::WorkflowView;
 use crate::inbound::inflow::Inflow;
 use crate::limits;
 use crate::queue::Order;
-use crate::server::answer::Answer;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
+use crate::server::answer::HttpResult;
 use crate::server::answer::bytes_as;
 use crate::server::answer::json;
 use crate::server::answer::no_content;
@@ -30,24 +30,25 @@ use crate::server::extract::QueryParams;
 use crate::server::impersonation::acting_as;
 use crate::server::page::page_limit;
 use crate::server::principal::Principal;
-use crate::server::shared::Shared;
-use crate::server::walk::Walk;
+use crate::server::shared::SharedServer;
+use crate::server::walk::WorkflowWalk;
 
 /// Reads words that are separated by commas.
-pub(crate) fn statuses(text: Option<&str>) -> Result<Vec<WorkflowWord>, Refused> {
+pub(crate) fn statuses(text: Option<&str>) -> Result<Vec<WorkflowWord>, HttpRefusal> {
     let words = text.unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty());
     let read = |word: &str| {
         let word = serde_json::Value::from(word);
         let known = "ready, locked, blocked, scheduled, waiting_for_predecessor, held and idle";
-        serde_json::from_value(word).map_err(|_| Refused::misuse("status", format!("is not one of {known}")))
+        serde_json::from_value(word)
+            .map_err(|_| HttpRefusal::misuse("status", format!("is not one of {known}")))
     };
     words.map(read).collect()
 }
 
-pub(crate) async fn list(extract: PathParams, QueryParams(query): QueryParams<WorkflowsQuery>) -> Answer {
+pub(crate) async fn list(extract: PathParams, QueryParams(query): QueryParams<WorkflowsQuery>) -> HttpResult {
     let (queue, limit) = (extract.queue()?, page_limit(query.limit)?);
     let statuses = statuses(query.status.as_deref())?;
-    let mut walk = Walk::new(query.after, query.prefix)?;
+    let mut walk = WorkflowWalk::new(query.after, query.prefix)?;
     let has_status =
         |view: &WorkflowView| statuses.is_empty() || statuses.contains(&WorkflowWord::show(&view.status));
     let found = walk.next(&queue, limit, has_status).await?;
@@ -55,7 +56,7 @@ pub(crate) async fn list(extract: PathParams, QueryParams(query): QueryParams<Wo
     json(&WorkflowPage { workflows, after: walk.rest(found.is_last) })
 }
 
-pub(crate) async fn look(extract: PathParams, QueryParams(query): QueryParams<WorkflowQuery>) -> Answer {
+pub(crate) async fn look(extract: PathParams, QueryParams(query): QueryParams<WorkflowQuery>) -> HttpResult {
     let queue = extract.queue()?;
     let workflow = queue.workflow(query.id)?;
     match view(&queue, &workflow).await {
@@ -69,17 +70,17 @@ pub(crate) async fn look(extract: PathParams, QueryParams(query): QueryParams<Wo
 }
 
 /// A workflow that one has asked for, with why it does not go on.
-pub(crate) async fn shown(queue: &Queue, view: &WorkflowView) -> Result<WorkflowEnvelope, Refused> {
+pub(crate) async fn shown(queue: &Queue, view: &WorkflowView) -> Result<WorkflowEnvelope, HttpRefusal> {
     let options = queue.view().await?.options;
     let blocked = blocked::row_of(queue, &options, view).await?.map(Box::new);
     Ok(WorkflowEnvelope { blocked, ..WorkflowEnvelope::show(view) })
 }
 
 /// A workflow as it is, or a refusal when nothing is stored of it.
-pub(crate) async fn view(queue: &Queue, workflow: &Workflow) -> Result<WorkflowView, Refused> {
+pub(crate) async fn view(queue: &Queue, workflow: &Workflow) -> Result<WorkflowView, HttpRefusal> {
     let missing = || {
         let detail = format!("queue {} stores nothing of workflow {:?}", queue.name(), workflow.id());
-        Refused::new("workflow_not_found", detail)
+        HttpRefusal::new("workflow_not_found", detail)
     };
     workflow.view().await?.ok_or_else(missing)
 }
@@ -87,7 +88,7 @@ pub(crate) async fn view(queue: &Queue, workflow: &Workflow) -> Result<WorkflowV
 pub(crate) async fn messages(
     extract: PathParams,
     QueryParams(query): QueryParams<WorkflowMessagesQuery>,
-) -> Answer {
+) -> HttpResult {
     let queue = extract.queue()?;
     let limit = page_limit(query.limit)?;
     let order = queue.view().await?.options.order;
@@ -101,14 +102,14 @@ pub(crate) async fn messages(
     json(&MessagePage::show(&views, next))
 }
 
-pub(crate) async fn state(extract: PathParams, QueryParams(query): QueryParams<WorkflowQuery>) -> Answer {
+pub(crate) async fn state(extract: PathParams, QueryParams(query): QueryParams<WorkflowQuery>) -> HttpResult {
     let queue = extract.queue()?;
     let workflow = queue.workflow(query.id)?;
     match workflow.state().await? {
         Some(state) => Ok(shown_state(state)),
         None => {
             let detail = format!("workflow {:?} of queue {} keeps no state", workflow.id(), queue.name());
-            Err(Refused::new("state_not_found", detail))
+            Err(HttpRefusal::new("state_not_found", detail))
         }
     }
 }
@@ -120,12 +121,12 @@ fn shown_state(state: bytes::Bytes) -> Response {
 }
 
 pub(crate) async fn put_state(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
     QueryParams(query): QueryParams<WorkflowQuery>,
     request: Request,
-) -> Answer {
+) -> HttpResult {
     let client = acting_as(&shared.client, &principal, None)?;
     let queue = client.queue(extract.text("queue")?)?;
     // One byte more than is allowed, so that the engine says what is.
@@ -136,11 +137,11 @@ pub(crate) async fn put_state(
 }
 
 pub(crate) async fn delete_state(
-    State(shared): State<Shared>,
+    State(shared): State<SharedServer>,
     principal: Principal,
     extract: PathParams,
     QueryParams(query): QueryParams<WorkflowQuery>,
-) -> Answer {
+) -> HttpResult {
     let client = acting_as(&shared.client, &principal, None)?;
     client.queue(extract.text("queue")?)?.workflow(query.id)?.set_state(None).await?;
     no_content()

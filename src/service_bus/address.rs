@@ -19,7 +19,7 @@ const TOKENS: &str = "$cbs";
 
 /// What an address names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Address {
+pub(crate) enum EntityAddress {
     /// The node that takes tokens.
     Tokens,
     /// Where messages are.
@@ -39,21 +39,21 @@ pub(crate) struct EntityPath {
     pub(crate) is_transfer: bool,
 }
 
-impl Address {
+impl EntityAddress {
     /// The path of an address, in the letters in which paths are compared.
     pub(crate) fn path(text: &str) -> String {
         path_of(text).to_ascii_lowercase()
     }
 
     /// Reads an address, with or without scheme and host. What kind of node is meant does not depend on case.
-    pub(crate) fn read(text: &str) -> Address {
+    pub(crate) fn read(text: &str) -> EntityAddress {
         let path = path_of(text);
         if path.eq_ignore_ascii_case(TOKENS) {
-            return Address::Tokens;
+            return EntityAddress::Tokens;
         }
         match without_suffix(path, MANAGEMENT) {
-            Some(entity) => Address::Management(EntityPath::read(entity)),
-            None => Address::Entity(EntityPath::read(path)),
+            Some(entity) => EntityAddress::Management(EntityPath::read(entity)),
+            None => EntityAddress::Entity(EntityPath::read(path)),
         }
     }
 }
@@ -105,24 +105,27 @@ mod tests {
     #[test]
     fn an_address_is_read_with_and_without_a_host() {
         for text in ["orders", "/orders", "amqps://localhost:5672/orders", "amqp://h/orders/"] {
-            assert_eq!(Address::read(text), Address::Entity(entity("orders", false)), "{text}");
+            assert_eq!(EntityAddress::read(text), EntityAddress::Entity(entity("orders", false)), "{text}");
         }
-        assert_eq!(Address::read("amqps://h/a/b/"), Address::Entity(entity("a_2F_b", false)));
-        let subscription = Address::read("a/b/Subscriptions/s/$DeadLetterQueue");
-        assert_eq!(subscription, Address::Entity(entity("a_2F_b/subscriptions/s", true)));
-        assert_eq!(Address::read("$cbs"), Address::Tokens);
-        assert_eq!(Address::read("amqps://localhost"), Address::Entity(entity("", false)));
+        assert_eq!(EntityAddress::read("amqps://h/a/b/"), EntityAddress::Entity(entity("a_2F_b", false)));
+        let subscription = EntityAddress::read("a/b/Subscriptions/s/$DeadLetterQueue");
+        assert_eq!(subscription, EntityAddress::Entity(entity("a_2F_b/subscriptions/s", true)));
+        assert_eq!(EntityAddress::read("$cbs"), EntityAddress::Tokens);
+        assert_eq!(EntityAddress::read("amqps://localhost"), EntityAddress::Entity(entity("", false)));
     }
 
     #[test]
     fn dead_letters_and_management_are_found_whatever_their_case() {
         for text in ["orders/$DeadLetterQueue", "amqps://h/orders/$deadletterqueue"] {
-            assert_eq!(Address::read(text), Address::Entity(entity("orders", true)), "{text}");
+            assert_eq!(EntityAddress::read(text), EntityAddress::Entity(entity("orders", true)), "{text}");
         }
-        assert_eq!(Address::read("orders/$management"), Address::Management(entity("orders", false)));
-        let both = Address::read("orders/$DeadLetterQueue/$Management");
-        assert_eq!(both, Address::Management(entity("orders", true)));
+        assert_eq!(
+            EntityAddress::read("orders/$management"),
+            EntityAddress::Management(entity("orders", false))
+        );
+        let both = EntityAddress::read("orders/$DeadLetterQueue/$Management");
+        assert_eq!(both, EntityAddress::Management(entity("orders", true)));
         let transfer = EntityPath { is_transfer: true, ..entity("orders", true) };
-        assert_eq!(Address::read("orders/$Transfer/$DeadLetterQueue"), Address::Entity(transfer));
+        assert_eq!(EntityAddress::read("orders/$Transfer/$DeadLetterQueue"), EntityAddress::Entity(transfer));
     }
 }

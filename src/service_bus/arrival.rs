@@ -18,12 +18,12 @@ use tokio_rustls::server::TlsStream;
 use crate::inbound::accept::Complaints;
 use crate::inbound::connection::Connections;
 use crate::inbound::timeouts::Timeouts;
-use crate::service_bus::accepted::Accepted;
+use crate::service_bus::accepted_connection::AcceptedConnection;
 use crate::service_bus::http::router;
-use crate::service_bus::piped::Piped;
+use crate::service_bus::piped_stream::PipedStream;
 use crate::service_bus::prompt::Prompt;
-use crate::service_bus::shared::Shared;
-use crate::service_bus::stream::Stream;
+use crate::service_bus::shared::EndpointState;
+use crate::service_bus::stream::ConnectionStream;
 
 /// What is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,14 +46,14 @@ impl Spoken {
 }
 
 /// A connection of which is known what it speaks.
-enum Arrived {
+enum DetectedConnection {
     Plain(TcpStream, Spoken),
     Encrypted(Box<TlsStream<Prompt>>, Spoken),
 }
 
 /// Takes connections as they come.
 pub(crate) struct Arrivals {
-    shared: Arc<Shared>,
+    shared: Arc<EndpointState>,
     http: Connections,
     tls: Arc<ArcSwapOption<ServerConfig>>,
     /// Whether other machines may come in although nothing is encrypted.
@@ -64,7 +64,7 @@ pub(crate) struct Arrivals {
 
 impl Arrivals {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<EndpointState>,
         tls: Arc<ArcSwapOption<ServerConfig>>,
         is_insecure: bool,
         arrival_max: Duration,
@@ -75,7 +75,7 @@ impl Arrivals {
     }
 
     /// Serves a connection to its end.
-    pub(crate) async fn serve(&self, stream: TcpStream, accepted: Accepted) {
+    pub(crate) async fn serve(&self, stream: TcpStream, accepted: AcceptedConnection) {
         let arriving = tokio::time::timeout(self.arrival_max, self.arrive(stream, &accepted));
         let arrived = tokio::select! {
             arrived = arriving => arrived,
@@ -92,7 +92,11 @@ impl Arrivals {
     }
 
     /// Finds out what is spoken, if it may be.
-    async fn arrive(&self, stream: TcpStream, accepted: &Accepted) -> io::Result<Option<Arrived>> {
+    async fn arrive(
+        &self,
+        stream: TcpStream,
+        accepted: &AcceptedConnection,
+    ) -> io::Result<Option<DetectedConnection>> {
         let mut first = [0];
         let count = stream.peek(&mut first).await?;
         let spoken = Spoken::of(first.first().copied().filter(|_| count > 0));
@@ -101,7 +105,7 @@ impl Arrivals {
             if !may_come {
                 refuse_plain(accepted);
             }
-            return Ok(may_come.then_some(Arrived::Plain(stream, spoken)));
+            return Ok(may_come.then_some(DetectedConnection::Plain(stream, spoken)));
         }
         let Some(tls) = self.tls.load_full() else {
             tracing::debug!(peer = %accepted.peer, "a client wants TLS, and there is no certificate");
@@ -111,30 +115,32 @@ impl Arrivals {
         let agreeing = Box::pin(async {
             let mut stream = Box::new(TlsAcceptor::from(tls).accept(Prompt(stream)).await?);
             let first = stream.fill_buf().await?.first().copied();
-            Ok(Some(Arrived::Encrypted(stream, Spoken::of(first))))
+            Ok(Some(DetectedConnection::Encrypted(stream, Spoken::of(first))))
         });
         agreeing.await
     }
 
-    async fn speak(&self, arrived: Arrived, mut accepted: Accepted) {
+    async fn speak(&self, arrived: DetectedConnection, mut accepted: AcceptedConnection) {
         let shared = self.shared.clone();
         match arrived {
-            Arrived::Plain(stream, Spoken::Http) => {
+            DetectedConnection::Plain(stream, Spoken::Http) => {
                 Box::pin(self.answer(Prompt(stream), accepted)).await;
             }
-            Arrived::Plain(stream, _) => accepted.speak(shared, Stream::Tcp(stream)).await,
-            Arrived::Encrypted(stream, spoken) => {
+            DetectedConnection::Plain(stream, _) => {
+                accepted.speak(shared, ConnectionStream::Tcp(stream)).await
+            }
+            DetectedConnection::Encrypted(stream, spoken) => {
                 accepted.is_tls = true;
                 match spoken {
                     Spoken::Http => Box::pin(self.answer(stream, accepted)).await,
-                    _ => accepted.speak(shared, Stream::Piped(Piped::new(stream))).await,
+                    _ => accepted.speak(shared, ConnectionStream::Piped(PipedStream::new(stream))).await,
                 }
             }
         }
     }
 
     /// Answers requests of HTTP.
-    async fn answer<S>(&self, stream: S, accepted: Accepted)
+    async fn answer<S>(&self, stream: S, accepted: AcceptedConnection)
     where
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
     {
@@ -146,7 +152,7 @@ impl Arrivals {
 }
 
 /// Where there is a certificate, others have to use it: what they say without, such as a token, others hear too.
-fn refuse_plain(accepted: &Accepted) {
+fn refuse_plain(accepted: &AcceptedConnection) {
     static COMPLAINTS: Complaints = Complaints::new();
     if let Some(unlogged) = COMPLAINTS.note_now() {
         let peer = accepted.peer;

@@ -12,25 +12,25 @@ use crate::amqp::Value;
 use crate::amqp::lookup;
 use crate::limits;
 use crate::sas::Right;
-use crate::service_bus::address::Address;
+use crate::service_bus::address::EntityAddress;
 use crate::service_bus::address::EntityPath;
 use crate::service_bus::connection_task::ConnectionTask;
-use crate::service_bus::description::Status;
+use crate::service_bus::description::EntityStatus;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::links::Group;
-use crate::service_bus::links::Link;
+use crate::service_bus::links::EndpointLink;
+use crate::service_bus::links::MessageGroup;
 use crate::service_bus::links::Node;
 use crate::service_bus::links::Receiver;
 use crate::service_bus::links::Requests;
 use crate::service_bus::links::Sender;
 use crate::service_bus::management::replies::Replies;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::rights;
 use crate::service_bus::selection;
 use crate::service_bus::selection::SESSION_FILTER;
 use crate::service_bus::session;
-use crate::service_bus::session::Wanted;
+use crate::service_bus::session::SessionChoice;
 
 /// The property that says how large a batch may be.
 const BATCH_BYTES_MAX: &str = "com.microsoft:max-message-batch-size";
@@ -43,14 +43,14 @@ const TIMEOUT: &str = "com.microsoft:timeout";
 
 impl ConnectionTask {
     pub(crate) fn attach(&mut self, link: LinkId, attach: Attach) {
-        self.links.insert(link, Link::Pending);
+        self.links.insert(link, EndpointLink::Pending);
         match attach.role {
             Role::Sender => self.attach_sender(link, attach),
             Role::Receiver => self.attach_receiver(link, attach),
         }
     }
 
-    pub(crate) fn refuse(&mut self, link: LinkId, refusal: Refusal) {
+    pub(crate) fn refuse(&mut self, link: LinkId, refusal: AmqpRefusal) {
         tracing::debug!(%refusal, "refuse a link");
         self.amqp.refuse_link(link, refusal.into());
         self.links.remove(&link);
@@ -58,25 +58,26 @@ impl ConnectionTask {
 
     /// Whether a link still waits for an answer.
     pub(crate) fn is_pending(&self, link: LinkId) -> bool {
-        matches!(self.links.get(&link), Some(Link::Pending))
+        matches!(self.links.get(&link), Some(EndpointLink::Pending))
     }
 
     /// The client sends.
     fn attach_sender(&mut self, link: LinkId, attach: Attach) {
         let target = attach.target.as_ref();
         if target.is_some_and(|target| target.coordinator) {
-            self.links.insert(link, Link::Coordinator);
+            self.links.insert(link, EndpointLink::Coordinator);
             let answer = LinkAnswer::to(&attach).credit(limits::SERVICE_BUS_REQUEST_CREDIT);
             return self.amqp.accept_link(link, answer);
         }
         // What is sent by way of another entity is sent at once: nothing comes between the two.
         let destination = lookup(&attach.properties, DESTINATION).and_then(Value::as_str);
         let Some(address) = destination.or(target.and_then(|target| target.address.as_deref())) else {
-            return self.refuse(link, Refusal::new(condition::NOT_IMPLEMENTED, "a sender names its queue"));
+            return self
+                .refuse(link, AmqpRefusal::new(condition::NOT_IMPLEMENTED, "a sender names its queue"));
         };
-        match Address::read(address) {
-            Address::Tokens => self.accept_requests(link, &attach, Node::Tokens),
-            Address::Management(path) => {
+        match EntityAddress::read(address) {
+            EntityAddress::Tokens => self.accept_requests(link, &attach, Node::Tokens),
+            EntityAddress::Management(path) => {
                 self.resolve(
                     link,
                     (path, (Right::Listen, rights::MANAGEMENT)),
@@ -88,11 +89,11 @@ impl ConnectionTask {
                     },
                 );
             }
-            Address::Entity(path) if path.is_dead_letters => {
-                let refusal = Refusal::new(condition::NOT_ALLOWED, "nobody sends to dead letters");
+            EntityAddress::Entity(path) if path.is_dead_letters => {
+                let refusal = AmqpRefusal::new(condition::NOT_ALLOWED, "nobody sends to dead letters");
                 self.refuse(link, refusal);
             }
-            Address::Entity(path) => {
+            EntityAddress::Entity(path) => {
                 self.resolve(link, (path, (Right::Send, "")), move |connection_task, entity| {
                     connection_task.accept_sender(link, &attach, entity);
                 })
@@ -104,7 +105,7 @@ impl ConnectionTask {
     fn resolve(
         &mut self,
         link: LinkId,
-        (path, wanted): (EntityPath, rights::Wanted),
+        (path, wanted): (EntityPath, rights::RequiredGrant),
         found: impl FnOnce(&mut ConnectionTask, Entity) + Send + 'static,
     ) {
         let shared = self.shared.clone();
@@ -119,7 +120,7 @@ impl ConnectionTask {
     }
 
     fn accept_requests(&mut self, link: LinkId, attach: &Attach, node: Node) {
-        self.links.insert(link, Link::Requests(Requests { node }));
+        self.links.insert(link, EndpointLink::Requests(Requests { node }));
         self.amqp.accept_link(link, LinkAnswer::to(attach).credit(limits::SERVICE_BUS_REQUEST_CREDIT));
     }
 
@@ -130,11 +131,11 @@ impl ConnectionTask {
         }
         if entity.name().subscription().is_some() {
             let refusal = "nobody sends to a subscription: send to its topic";
-            return self.refuse(link, Refusal::new(condition::NOT_ALLOWED, refusal));
+            return self.refuse(link, AmqpRefusal::new(condition::NOT_ALLOWED, refusal));
         }
         let sends = self.may(&entity, Right::Send);
         let sends = sends.and_then(|()| {
-            self.shared.descriptions.check_status((entity.name(), entity.created_at), Status::may_send)
+            self.shared.descriptions.check_status((entity.name(), entity.created_at), EntityStatus::may_send)
         });
         if let Err(refusal) = sends {
             return self.refuse(link, refusal);
@@ -146,7 +147,7 @@ impl ConnectionTask {
             ..LinkAnswer::to(attach).credit(limits::SERVICE_BUS_SEND_CREDIT)
         };
         answer.properties.push((Value::symbol(BATCH_BYTES_MAX), Value::Ulong(bytes_max)));
-        self.links.insert(link, Link::Sender(Sender { entity, group: Group::default() }));
+        self.links.insert(link, EndpointLink::Sender(Sender { entity, group: MessageGroup::default() }));
         self.amqp.accept_link(link, answer);
     }
 
@@ -154,15 +155,16 @@ impl ConnectionTask {
     fn attach_receiver(&mut self, link: LinkId, mut attach: Attach) {
         let source = attach.source.as_ref();
         let Some(address) = source.and_then(|source| source.address.as_deref()) else {
-            return self.refuse(link, Refusal::new(condition::NOT_IMPLEMENTED, "a receiver names its queue"));
+            return self
+                .refuse(link, AmqpRefusal::new(condition::NOT_IMPLEMENTED, "a receiver names its queue"));
         };
-        match Address::read(address) {
-            node @ (Address::Tokens | Address::Management(_)) => {
+        match EntityAddress::read(address) {
+            node @ (EntityAddress::Tokens | EntityAddress::Management(_)) => {
                 let target = attach.target.as_ref().and_then(|target| target.address.clone());
-                self.links.insert(link, Link::Replies(Replies::new(node, target)));
+                self.links.insert(link, EndpointLink::Replies(Replies::new(node, target)));
                 self.amqp.accept_link(link, LinkAnswer::to(&attach));
             }
-            Address::Entity(path) => match selection::judge(&mut attach) {
+            EntityAddress::Entity(path) => match selection::judge(&mut attach) {
                 Err(refusal) => self.refuse(link, refusal),
                 Ok(()) => self.resolve(link, (path, (Right::Listen, "")), move |connection_task, entity| {
                     connection_task.attach_to_messages(link, attach, entity);
@@ -175,18 +177,18 @@ impl ConnectionTask {
         let receives = self.may(&entity, Right::Listen);
         let descriptions = &self.shared.descriptions;
         let receives = receives.and_then(|()| {
-            descriptions.check_status((entity.name(), entity.created_at), Status::may_receive)
+            descriptions.check_status((entity.name(), entity.created_at), EntityStatus::may_receive)
         });
         if let Err(refusal) = receives {
             return self.refuse(link, refusal);
         }
         if entity.topic.is_some() {
             let refusal = "nobody receives from a topic: receive from one of its subscriptions";
-            return self.refuse(link, Refusal::new(condition::NOT_ALLOWED, refusal));
+            return self.refuse(link, AmqpRefusal::new(condition::NOT_ALLOWED, refusal));
         }
         if entity.description.forward_to.is_some() && !entity.is_dead_letters {
             let refusal = "nobody receives from an entity that forwards: receive where its messages go";
-            return self.refuse(link, Refusal::new(condition::NOT_ALLOWED, refusal));
+            return self.refuse(link, AmqpRefusal::new(condition::NOT_ALLOWED, refusal));
         }
         if selection::browses(&attach) {
             return self.attach_browser(link, &attach, entity);
@@ -195,19 +197,19 @@ impl ConnectionTask {
         let Some(wanted) = lookup(filter, SESSION_FILTER) else {
             if entity.requires_session() && !entity.is_dead_letters {
                 let refusal = "the queue requires sessions: take one, or the next";
-                return self.refuse(link, Refusal::new(condition::NOT_ALLOWED, refusal));
+                return self.refuse(link, AmqpRefusal::new(condition::NOT_ALLOWED, refusal));
             }
             return self.accept_receiver(link, &attach, entity);
         };
         if !entity.has_sessions() {
-            let refusal = Refusal::new(condition::NOT_ALLOWED, "the queue has no sessions");
+            let refusal = AmqpRefusal::new(condition::NOT_ALLOWED, "the queue has no sessions");
             return self.refuse(link, refusal);
         }
         let wait_ms = lookup(&attach.properties, TIMEOUT).and_then(Value::as_u64);
         let wait = wait_ms.map_or(limits::SERVICE_BUS_SESSION_WAIT, Duration::from_millis);
         let wanted = match wanted.undescribed().as_str() {
-            Some(id) => Wanted::Named(id.to_owned()),
-            None => Wanted::Next(wait.min(limits::SERVICE_BUS_SESSION_WAIT_MAX)),
+            Some(id) => SessionChoice::Named(id.to_owned()),
+            None => SessionChoice::Next(wait.min(limits::SERVICE_BUS_SESSION_WAIT_MAX)),
         };
         let shared = self.shared.clone();
         self.wait_for(async move {
@@ -228,7 +230,7 @@ impl ConnectionTask {
             LinkAnswer { message_bytes_max: Some(entity.message_bytes_max()), ..LinkAnswer::to(attach) };
         let mut receiver = Receiver::new(entity, deletes, None);
         receiver.window = window;
-        self.links.insert(link, Link::Receiver(receiver));
+        self.links.insert(link, EndpointLink::Receiver(receiver));
         self.amqp.accept_link(link, answer);
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::amqp::Attach;
 use crate::amqp::LinkAnswer;
 use crate::amqp::LinkId;
-use crate::amqp::Outgoing;
+use crate::amqp::OutgoingMessage;
 use crate::amqp::SenderSettles;
 use crate::amqp::Unsent;
 use crate::amqp::lookup;
@@ -17,18 +17,18 @@ use crate::limits;
 use crate::selector::Selector;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::links::Link;
+use crate::service_bus::links::EndpointLink;
 use crate::service_bus::management::looking;
-use crate::service_bus::management::looking::Look;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::management::looking::MessageLook;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::selected::is_selected;
 use crate::service_bus::selection;
 use crate::service_bus::selection::SESSION_FILTER;
 
 /// What was found by looking.
-struct Found {
-    messages: Look,
+struct BrowseResult {
+    messages: MessageLook,
     /// Where the next look begins.
     next: SequenceNumber,
     /// Whether there was nothing more.
@@ -61,7 +61,7 @@ impl ConnectionTask {
         let session = match lookup(filter, SESSION_FILTER) {
             None => None,
             Some(_) if !entity.has_sessions() && !entity.is_dead_letters => {
-                let refusal = Refusal::new(condition::NOT_ALLOWED, "the queue has no sessions");
+                let refusal = AmqpRefusal::new(condition::NOT_ALLOWED, "the queue has no sessions");
                 return self.refuse(link, refusal);
             }
             Some(wanted) => match wanted.undescribed().as_str() {
@@ -69,7 +69,7 @@ impl ConnectionTask {
                 None => {
                     let why =
                         "a link that only looks at a session names it: it locks none, so there is no next";
-                    return self.refuse(link, Refusal::new(condition::NOT_IMPLEMENTED, why));
+                    return self.refuse(link, AmqpRefusal::new(condition::NOT_IMPLEMENTED, why));
                 }
             },
         };
@@ -82,7 +82,7 @@ impl ConnectionTask {
         if let (Some(source), Some(id)) = (&mut answer.source, &session) {
             selection::name_session(&mut source.filter, id);
         }
-        self.links.insert(link, Link::Browser(Browser::new(entity, session, selector)));
+        self.links.insert(link, EndpointLink::Browser(Browser::new(entity, session, selector)));
         self.amqp.accept_link(link, answer);
     }
 
@@ -103,7 +103,7 @@ impl ConnectionTask {
 
     fn browser(&mut self, link: LinkId) -> Option<&mut Browser> {
         match self.links.get_mut(&link) {
-            Some(Link::Browser(browser)) => Some(browser),
+            Some(EndpointLink::Browser(browser)) => Some(browser),
             _ => None,
         }
     }
@@ -125,7 +125,7 @@ impl ConnectionTask {
         while let Some(payload) = self.browser(link).and_then(|browser| browser.backlog.pop_front()) {
             let Some(browser) = self.browser(link) else { return };
             let tag = Bytes::copy_from_slice(&browser.shown.to_be_bytes());
-            let outgoing = Outgoing { tag, payload: payload.clone(), format: 0, settled: true };
+            let outgoing = OutgoingMessage { tag, payload: payload.clone(), format: 0, settled: true };
             match self.amqp.send(link, outgoing) {
                 Ok(_) => {
                     if let Some(browser) = self.browser(link) {
@@ -134,7 +134,7 @@ impl ConnectionTask {
                 }
                 Err(Unsent::TooLarge) => {
                     let why = "the next message is larger than the receiver takes";
-                    return self.detach(link, Refusal::new(condition::SIZE_EXCEEDED, why));
+                    return self.detach(link, AmqpRefusal::new(condition::SIZE_EXCEEDED, why));
                 }
                 Err(unsent) => {
                     if let Some(browser) = self.browser(link) {
@@ -156,14 +156,14 @@ impl ConnectionTask {
         let (selector, was_draining) = (browser.selector.clone(), browser.drains);
         self.wait_for(async move {
             let found = match selector {
-                None => looking::look(&entity, session.as_deref(), from, max).await.map(Found::all),
+                None => looking::look(&entity, session.as_deref(), from, max).await.map(BrowseResult::all),
                 Some(selector) => find(&entity, session.as_deref(), from, &selector).await,
             };
             move |connection_task: &mut ConnectionTask| connection_task.found(link, found, was_draining)
         });
     }
 
-    fn found(&mut self, link: LinkId, found: Result<Found, Refusal>, was_draining: bool) {
+    fn found(&mut self, link: LinkId, found: Result<BrowseResult, AmqpRefusal>, was_draining: bool) {
         let Some(browser) = self.browser(link) else { return };
         let found = match found {
             Ok(found) => found,
@@ -204,11 +204,11 @@ impl ConnectionTask {
     }
 }
 
-impl Found {
+impl BrowseResult {
     /// All that one look has shown.
-    fn all(messages: Look) -> Found {
+    fn all(messages: MessageLook) -> BrowseResult {
         let next = messages.last().map_or(0, |(last, _)| last.get() + 1);
-        Found { is_all: messages.is_empty(), next: SequenceNumber::new(next), messages }
+        BrowseResult { is_all: messages.is_empty(), next: SequenceNumber::new(next), messages }
     }
 }
 
@@ -218,11 +218,11 @@ async fn find(
     session: Option<&str>,
     from: SequenceNumber,
     selector: &Selector,
-) -> Result<Found, Refusal> {
-    let mut found = Found { messages: Look::new(), next: from, is_all: false };
+) -> Result<BrowseResult, AmqpRefusal> {
+    let mut found = BrowseResult { messages: MessageLook::new(), next: from, is_all: false };
     for _ in 0..limits::SERVICE_BUS_LOOKS_AT_ONCE {
         let looked = looking::look(entity, session, found.next, limits::SERVICE_BUS_PEEK_MAX).await?;
-        let Found { messages, next, is_all } = Found::all(looked);
+        let BrowseResult { messages, next, is_all } = BrowseResult::all(looked);
         found.next = found.next.max(next);
         found.is_all = is_all;
         found.messages = messages;

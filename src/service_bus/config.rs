@@ -15,8 +15,8 @@ use crate::error::Misuse;
 use crate::id::QueueName;
 use crate::limits;
 use crate::queue::Backoff;
-use crate::queue::Exhausted;
-use crate::queue::Expired;
+use crate::queue::ExhaustedPolicy;
+use crate::queue::ExpiryPolicy;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::config_topics::ConfiguredTopic;
@@ -66,7 +66,7 @@ impl Configuration {
     }
 
     fn parse(path: &Path, text: &[u8]) -> Result<Configuration, ConfigurationError> {
-        let form: Form = serde_json::from_slice(&plain_json(text))
+        let form: ConfigForm = serde_json::from_slice(&plain_json(text))
             .map_err(|error| ConfigurationError::Form(path.to_owned(), error))?;
         let (mut read, mut mistakes) = (Configuration::default(), Vec::new());
         let text: Arc<str> = String::from_utf8_lossy(text).into();
@@ -105,7 +105,7 @@ fn place_of(text: &str, name: &str) -> Range<usize> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Form {
+struct ConfigForm {
     user_config: UserForm,
 }
 
@@ -120,14 +120,14 @@ struct UserForm {
 #[serde(rename_all = "PascalCase")]
 struct NamespaceForm {
     #[serde(default)]
-    queues: Vec<QueueForm>,
+    queues: Vec<ConfigQueueForm>,
     #[serde(default)]
     topics: Vec<TopicForm>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct QueueForm {
+struct ConfigQueueForm {
     name: String,
     #[serde(default)]
     properties: PropertiesForm,
@@ -147,7 +147,7 @@ pub(crate) struct PropertiesForm {
     requires_session: bool,
 }
 
-impl QueueForm {
+impl ConfigQueueForm {
     fn configured(self) -> Result<ConfiguredQueue, Misuse> {
         let properties = &self.properties;
         properties.check()?;
@@ -194,8 +194,8 @@ impl PropertiesForm {
                 .then(|| window.unwrap_or(limits::SERVICE_BUS_DUPLICATE_WINDOW)),
             time_to_live: self.default_message_time_to_live.as_deref().and_then(span),
             expired: match self.dead_lettering_on_message_expiration {
-                true => Expired::DeadLetter,
-                false => Expired::Drop,
+                true => ExpiryPolicy::DeadLetter,
+                false => ExpiryPolicy::Drop,
             },
             ..service_bus_options(self.requires_session)
         }
@@ -207,8 +207,8 @@ pub(crate) fn service_bus_options(requires_session: bool) -> QueueOptions {
     QueueOptions {
         order: if requires_session { Order::Arrival } else { Order::None },
         lock: limits::SERVICE_BUS_LOCK,
-        exhausted: Some(Exhausted::Skip),
-        expired: Expired::Drop,
+        exhausted: Some(ExhaustedPolicy::Skip),
+        expired: ExpiryPolicy::Drop,
         backoff: Backoff::default(),
         keep_deferred: true,
         ..QueueOptions::default()
@@ -243,7 +243,7 @@ mod tests {
         let options = &first.options;
         assert_eq!(
             (options.order, options.exhausted, options.expired),
-            (Order::Arrival, Some(Exhausted::Skip), Expired::Drop)
+            (Order::Arrival, Some(ExhaustedPolicy::Skip), ExpiryPolicy::Drop)
         );
         assert_eq!((options.lock, options.delivery_count_max), (Duration::from_secs(60), 3));
         assert_eq!(options.duplicate_window, Some(Duration::from_secs(20)));

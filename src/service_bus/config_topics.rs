@@ -41,7 +41,7 @@ pub(crate) struct TopicForm {
     #[serde(default)]
     properties: TopicPropertiesForm,
     #[serde(default)]
-    subscriptions: Vec<SubscriptionForm>,
+    subscriptions: Vec<ConfigSubscriptionForm>,
 }
 
 #[derive(Default, Deserialize)]
@@ -54,16 +54,16 @@ struct TopicPropertiesForm {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct SubscriptionForm {
+struct ConfigSubscriptionForm {
     name: String,
     #[serde(default)]
     properties: PropertiesForm,
-    rules: Option<Vec<RuleForm>>,
+    rules: Option<Vec<ConfigRuleForm>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct RuleForm {
+struct ConfigRuleForm {
     name: String,
     #[serde(default)]
     properties: RulePropertiesForm,
@@ -73,7 +73,7 @@ struct RuleForm {
 #[serde(rename_all = "PascalCase", default)]
 struct RulePropertiesForm {
     filter_type: Option<String>,
-    correlation_filter: Option<CorrelationForm>,
+    correlation_filter: Option<ConfigCorrelationForm>,
     sql_filter: Option<SqlForm>,
     action: Option<SqlForm>,
 }
@@ -86,7 +86,7 @@ struct SqlForm {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-struct CorrelationForm {
+struct ConfigCorrelationForm {
     content_type: Option<String>,
     correlation_id: Option<String>,
     #[serde(alias = "Subject")]
@@ -113,7 +113,7 @@ impl TopicForm {
     }
 }
 
-impl SubscriptionForm {
+impl ConfigSubscriptionForm {
     fn configured(self, topic: &TopicPropertiesForm) -> Result<ConfiguredSubscription, Misuse> {
         self.properties.check()?;
         let mut options = self.properties.options();
@@ -127,7 +127,7 @@ impl SubscriptionForm {
         let rules = match self.rules {
             None => vec![Rule::everything()],
             Some(rules) if rules.is_empty() => vec![Rule::everything()],
-            Some(rules) => rules.into_iter().map(RuleForm::rule).collect::<Result<_, Misuse>>()?,
+            Some(rules) => rules.into_iter().map(ConfigRuleForm::rule).collect::<Result<_, Misuse>>()?,
         };
         Ok(ConfiguredSubscription {
             name: SubscriptionName::new(&self.name)?,
@@ -138,7 +138,7 @@ impl SubscriptionForm {
     }
 }
 
-impl RuleForm {
+impl ConfigRuleForm {
     fn rule(self) -> Result<Rule, Misuse> {
         let RulePropertiesForm { filter_type, correlation_filter, sql_filter, action } = self.properties;
         let filter_type = filter_type.map(|text| text.to_ascii_lowercase());
@@ -164,7 +164,7 @@ impl RuleForm {
     }
 }
 
-impl CorrelationForm {
+impl ConfigCorrelationForm {
     fn correlation(self) -> Correlation {
         let mut correlation = Correlation {
             content_type: self.content_type,

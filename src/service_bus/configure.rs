@@ -12,10 +12,13 @@ use crate::service_bus::config_topics::ConfiguredSubscription;
 use crate::service_bus::config_topics::ConfiguredTopic;
 use crate::service_bus::description::Description;
 use crate::service_bus::endpoint::EndpointError;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::shared::EndpointState;
 
 /// Makes the queues of a file; those that are there are given its options.
-pub(crate) async fn configure(shared: &Shared, configuration: Configuration) -> Result<(), EndpointError> {
+pub(crate) async fn configure(
+    shared: &EndpointState,
+    configuration: Configuration,
+) -> Result<(), EndpointError> {
     for ConfiguredQueue { name, options, description } in configuration.queues {
         let failed = |error| EndpointError::Queue(name.to_string(), error);
         match shared.client.create_queue(name.as_str(), options.clone()).await {
@@ -34,7 +37,7 @@ pub(crate) async fn configure(shared: &Shared, configuration: Configuration) -> 
 }
 
 /// Makes a topic of a file. Subscriptions that are there are given its options and rules; others stay.
-async fn configure_topic(shared: &Shared, topic: ConfiguredTopic) -> Result<(), EndpointError> {
+async fn configure_topic(shared: &EndpointState, topic: ConfiguredTopic) -> Result<(), EndpointError> {
     let failed = |error| EndpointError::Topic(topic.name.to_string(), error);
     let made = shared.client.create_topic(&topic.name).await.map_err(failed)?;
     for subscription in topic.subscriptions {
@@ -51,13 +54,17 @@ async fn configure_topic(shared: &Shared, topic: ConfiguredTopic) -> Result<(), 
 }
 
 /// Says what the file says of an entity, unless that is known.
-async fn describe(shared: &Shared, queue: &Queue, said: Description) -> Result<(), EndpointError> {
+async fn describe(
+    shared: &EndpointState,
+    queue: &Queue,
+    description: Description,
+) -> Result<(), EndpointError> {
     let created_at = queue.view().await.map_err(RecordError::from)?.created_at;
     let known = shared.descriptions.of(queue.name(), created_at);
     let updated_at = known.updated_at;
-    let said = Description { of: known.of.or(Some(created_at)), updated_at, ..said };
-    if *known != said {
-        shared.descriptions.describe(queue.name(), &said).await?;
+    let description = Description { of: known.of.or(Some(created_at)), updated_at, ..description };
+    if *known != description {
+        shared.descriptions.describe(queue.name(), &description).await?;
     }
     Ok(())
 }

@@ -10,26 +10,26 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 
 use crate::amqp::AmqpError;
+use crate::amqp::AmqpEvent;
 use crate::amqp::Connection;
-use crate::amqp::Event;
 use crate::amqp::LinkId;
 use crate::service_bus::elapsed::elapsed_ms;
-use crate::service_bus::links::Link;
+use crate::service_bus::links::EndpointLink;
 use crate::service_bus::order::InOrder;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::rights::Grants;
 use crate::service_bus::settle::Completions;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::shared::EndpointState;
 use crate::service_bus::transactions::Transactions;
 
 /// What is done with the connection once an answer has come.
-type Then = Box<dyn FnOnce(&mut ConnectionTask) + Send>;
+type Continuation = Box<dyn FnOnce(&mut ConnectionTask) + Send>;
 
 /// One connection.
 pub(crate) struct ConnectionTask {
     pub(crate) amqp: Connection,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) links: HashMap<LinkId, Link>,
+    pub(crate) shared: Arc<EndpointState>,
+    pub(crate) links: HashMap<LinkId, EndpointLink>,
     /// Completions that came together, to be asked of the engine together.
     pub(crate) completions: Completions,
     /// Transactions that are not discharged.
@@ -49,9 +49,9 @@ pub(crate) struct ConnectionTask {
     /// Links over which answers went with what is to be deleted.
     pub(crate) answering: BTreeSet<LinkId>,
     /// What is asked of the engine.
-    pub(crate) work: FuturesUnordered<BoxFuture<'static, Then>>,
+    pub(crate) work: FuturesUnordered<BoxFuture<'static, Continuation>>,
     /// Answers that have come.
-    pub(crate) answered: VecDeque<Then>,
+    pub(crate) answered: VecDeque<Continuation>,
     /// How much was ever asked because a client said so, and which of it is not answered.
     pub(crate) work_ever: u64,
     pub(crate) under_way: BTreeSet<u64>,
@@ -76,7 +76,7 @@ pub(crate) struct ConnectionTask {
 }
 
 impl ConnectionTask {
-    pub(crate) fn new(amqp: Connection, shared: Arc<Shared>) -> ConnectionTask {
+    pub(crate) fn new(amqp: Connection, shared: Arc<EndpointState>) -> ConnectionTask {
         let now_ms = elapsed_ms(&*shared.clock);
         ConnectionTask {
             amqp,
@@ -131,7 +131,8 @@ impl ConnectionTask {
         F: Future<Output = T> + Send + 'static,
         T: FnOnce(&mut ConnectionTask) + Send + 'static,
     {
-        let asked: BoxFuture<'static, Then> = asked.map(|then| -> Then { Box::new(then) }).boxed();
+        let asked: BoxFuture<'static, Continuation> =
+            asked.map(|then| -> Continuation { Box::new(then) }).boxed();
         // Unbudgeted, or what is asked late in a long turn would be asked in another order.
         let mut asked = tokio::task::unconstrained(asked);
         match (&mut asked).now_or_never() {
@@ -163,23 +164,23 @@ impl ConnectionTask {
         }
     }
 
-    fn heed(&mut self, event: Event) {
+    fn heed(&mut self, event: AmqpEvent) {
         match event {
-            Event::Sasl { mechanism, response } => self.take_sasl(mechanism.as_str(), &response),
-            Event::Opened(_) => {}
-            Event::Attached { link, attach } => self.arrive(link, attach),
-            Event::Message { link, delivery, format, payload, settled, transaction, .. } => {
+            AmqpEvent::Sasl { mechanism, response } => self.take_sasl(mechanism.as_str(), &response),
+            AmqpEvent::Opened(_) => {}
+            AmqpEvent::Attached { link, attach } => self.arrive(link, attach),
+            AmqpEvent::Message { link, delivery, format, payload, settled, transaction, .. } => {
                 self.take_message(link, (delivery, settled), (format, payload), transaction);
             }
-            Event::TooLarge { link, delivery, settled } => self.reject_too_large(link, delivery, settled),
-            Event::Settled { link, delivery, outcome, settled, transaction } => match transaction {
+            AmqpEvent::TooLarge { link, delivery, settled } => self.reject_too_large(link, delivery, settled),
+            AmqpEvent::Settled { link, delivery, outcome, settled, transaction } => match transaction {
                 Some(transaction) => self.settle_in(link, (delivery, settled), outcome, transaction),
                 None => self.settle(link, delivery, outcome, settled),
             },
-            Event::Credit { link, drain, .. } => self.note_credit(link, drain),
-            Event::Detached { link, .. } => self.leave(InOrder::Leave(link, None)),
-            Event::Ended { channel, .. } => self.leave(InOrder::End(channel)),
-            Event::Closed { error } => {
+            AmqpEvent::Credit { link, drain, .. } => self.note_credit(link, drain),
+            AmqpEvent::Detached { link, .. } => self.leave(InOrder::Leave(link, None)),
+            AmqpEvent::Ended { channel, .. } => self.leave(InOrder::End(channel)),
+            AmqpEvent::Closed { error } => {
                 if let Some(error) = error {
                     tracing::debug!(%error, "an AMQP connection was closed");
                 }
@@ -190,8 +191,8 @@ impl ConnectionTask {
     }
 }
 
-impl From<Refusal> for AmqpError {
-    fn from(refusal: Refusal) -> AmqpError {
+impl From<AmqpRefusal> for AmqpError {
+    fn from(refusal: AmqpRefusal) -> AmqpError {
         AmqpError::new(refusal.condition, refusal.description)
     }
 }

@@ -14,20 +14,20 @@ use crate::error::QueueError;
 use crate::error::QueueRefusal;
 use crate::id::QueueName;
 use crate::limits;
+use crate::records::EndpointRecords;
 use crate::records::RecordError;
-use crate::records::Records;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 use crate::topic::Rule;
 
 /// The queue in which descriptions live; no client can use it.
 pub(crate) const RECORDS_QUEUE: &str = "seriatim.service-bus";
 
-const RECORDS: Records = Records::new(RECORDS_QUEUE);
+const RECORDS: EndpointRecords = EndpointRecords::new(RECORDS_QUEUE);
 
 /// Who may use an entity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Status {
+pub(crate) enum EntityStatus {
     /// Everybody who has the right.
     #[default]
     Active,
@@ -39,32 +39,32 @@ pub(crate) enum Status {
     ReceiveDisabled,
 }
 
-impl Status {
-    pub(crate) fn read(text: &str) -> Option<Status> {
+impl EntityStatus {
+    pub(crate) fn read(text: &str) -> Option<EntityStatus> {
         Some(match text {
-            "Active" => Status::Active,
-            "Disabled" => Status::Disabled,
-            "SendDisabled" => Status::SendDisabled,
-            "ReceiveDisabled" => Status::ReceiveDisabled,
+            "Active" => EntityStatus::Active,
+            "Disabled" => EntityStatus::Disabled,
+            "SendDisabled" => EntityStatus::SendDisabled,
+            "ReceiveDisabled" => EntityStatus::ReceiveDisabled,
             _ => return None,
         })
     }
 
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Status::Active => "Active",
-            Status::Disabled => "Disabled",
-            Status::SendDisabled => "SendDisabled",
-            Status::ReceiveDisabled => "ReceiveDisabled",
+            EntityStatus::Active => "Active",
+            EntityStatus::Disabled => "Disabled",
+            EntityStatus::SendDisabled => "SendDisabled",
+            EntityStatus::ReceiveDisabled => "ReceiveDisabled",
         }
     }
 
     pub(crate) fn may_send(self) -> bool {
-        matches!(self, Status::Active | Status::ReceiveDisabled)
+        matches!(self, EntityStatus::Active | EntityStatus::ReceiveDisabled)
     }
 
     pub(crate) fn may_receive(self) -> bool {
-        matches!(self, Status::Active | Status::SendDisabled)
+        matches!(self, EntityStatus::Active | EntityStatus::SendDisabled)
     }
 }
 
@@ -116,7 +116,7 @@ pub(crate) struct Description {
     pub(crate) of: Option<Timestamp>,
     /// Whether every message has to name its session, and every receiver takes one.
     pub(crate) requires_session: bool,
-    pub(crate) status: Status,
+    pub(crate) status: EntityStatus,
     /// The entity to which every message goes on.
     pub(crate) forward_to: Option<String>,
     /// The entity to which every dead letter goes on.
@@ -127,10 +127,15 @@ pub(crate) struct Description {
     pub(crate) time_to_live_ms: Option<u64>,
     pub(crate) duplicate_window_ms: Option<u64>,
     pub(crate) authorization: Vec<AuthorizationRule>,
+<<<<<<< contract
+    /// By the names of Service Bus; returned as it was given, and nothing depends on it.
+    #[serde(alias = "told")]
+=======
     /// By the names of the subscription's rules.
     pub(crate) rules: BTreeMap<String, SaidRule>,
     /// By the names of Service Bus; told back as it was said, and nothing depends on it.
-    pub(crate) told: BTreeMap<String, String>,
+>>>>>>> renamed
+    pub(crate) echoed: BTreeMap<String, String>,
 }
 
 impl Description {
@@ -189,17 +194,17 @@ impl Descriptions {
     pub(crate) fn check_status(
         &self,
         (name, created_at): (&QueueName, Timestamp),
-        may: fn(Status) -> bool,
-    ) -> Result<(), Refusal> {
+        may: fn(EntityStatus) -> bool,
+    ) -> Result<(), AmqpRefusal> {
         // Asked for each message that is sent: nothing is copied.
         let known = self.by_name.get(name).filter(|known| known.is_of(created_at));
-        let status = known.map_or(Status::default(), |known| known.status);
+        let status = known.map_or(EntityStatus::default(), |known| known.status);
         if may(status) {
             return Ok(());
         }
         let status = status.as_str();
         let refusal = format!("The messaging entity {name} is disabled for this: its status is {status}");
-        Err(Refusal::new(condition::ENTITY_DISABLED, refusal))
+        Err(AmqpRefusal::new(condition::ENTITY_DISABLED, refusal))
     }
 
     /// Names and descriptions of all that forward something.
@@ -220,12 +225,16 @@ impl Descriptions {
     }
 
     /// Says something of an entity, in place of what was said before. It is durable when this returns.
-    pub(crate) async fn describe(&self, name: &QueueName, said: &Description) -> Result<(), RecordError> {
-        let said = (*said != Description::default()).then_some(said);
+    pub(crate) async fn describe(
+        &self,
+        name: &QueueName,
+        description: &Description,
+    ) -> Result<(), RecordError> {
+        let description = (*description != Description::default()).then_some(description);
         // Where it could not be made at the start, it may be possible now.
         RECORDS.open(&self.client).await?;
-        RECORDS.store(&self.client, name.as_str(), said).await?;
-        self.put(name, said.cloned());
+        RECORDS.store(&self.client, name.as_str(), description).await?;
+        self.put(name, description.cloned());
         Ok(())
     }
 
@@ -234,14 +243,14 @@ impl Descriptions {
         &self,
         (queue, created_at): (&QueueName, Timestamp),
         (rules, rule): (&[Rule], &str),
-        said: SaidRule,
+        description: SaidRule,
     ) -> Result<(), RecordError> {
         let before = self.of(queue, created_at);
         let mut description = Description { of: Some(created_at), ..(*before).clone() };
         description.rules.retain(|name, _| rules.iter().any(|rule| rule.name() == name));
-        match said == SaidRule::default() {
+        match description == SaidRule::default() {
             true => drop(description.rules.remove(rule)),
-            false => drop(description.rules.insert(rule.to_owned(), said)),
+            false => drop(description.rules.insert(rule.to_owned(), description)),
         }
         match description.rules == before.rules {
             true => Ok(()),
@@ -249,9 +258,9 @@ impl Descriptions {
         }
     }
 
-    fn put(&self, name: &QueueName, said: Option<Description>) {
-        match said {
-            Some(said) => drop(self.by_name.insert(name.clone(), Arc::new(said))),
+    fn put(&self, name: &QueueName, description: Option<Description>) {
+        match description {
+            Some(description) => drop(self.by_name.insert(name.clone(), Arc::new(description))),
             None => drop(self.by_name.remove(name)),
         }
         self.changes.send_modify(|count| *count += 1);

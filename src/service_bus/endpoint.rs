@@ -25,7 +25,7 @@ use crate::limits;
 use crate::records::RecordError;
 use crate::sas::Keys;
 use crate::sas::Signatures;
-use crate::service_bus::accepted::Accepted;
+use crate::service_bus::accepted_connection::AcceptedConnection;
 use crate::service_bus::arrival::Arrivals;
 use crate::service_bus::config::Configuration;
 use crate::service_bus::config::ConfigurationError;
@@ -33,8 +33,8 @@ use crate::service_bus::configure::configure;
 use crate::service_bus::forwarding::forward;
 use crate::service_bus::listening::listen;
 use crate::service_bus::meters::Meters;
+use crate::service_bus::shared::EndpointState;
 use crate::service_bus::shared::Owners;
-use crate::service_bus::shared::Shared;
 
 /// Where an endpoint listens, and what it serves.
 #[derive(Clone, Debug)]
@@ -125,12 +125,12 @@ pub(crate) struct Endpoint {
     addresses: Vec<SocketAddr>,
     places: Arc<Semaphore>,
     arrivals: Arc<Arrivals>,
-    shared: Arc<Shared>,
+    shared: Arc<EndpointState>,
 }
 
 /// The connections of an endpoint: what ends them, and waits for their end.
 #[derive(Default)]
-struct Connections {
+struct EndpointConnections {
     tracker: TaskTracker,
     cut: CancellationToken,
 }
@@ -147,7 +147,7 @@ impl Endpoint {
         options.check_addresses()?;
         let is_for_others = options.is_for_others();
         let signatures = options.keys.map(Signatures::new);
-        let shared = Arc::new(Shared::new(intake, owners, clock, meters, signatures, is_for_others));
+        let shared = Arc::new(EndpointState::new(intake, owners, clock, meters, signatures, is_for_others));
         shared.descriptions.open().await?;
         if let Some(path) = &options.config {
             configure(&shared, Configuration::read(path)?).await?;
@@ -171,7 +171,7 @@ impl Endpoint {
 
     /// Serves until `stopping` is set; then every client is told, and cut off if it does not end.
     pub(crate) async fn run(self, stopping: CancellationToken) {
-        let connections = Connections::default();
+        let connections = EndpointConnections::default();
         connections.tracker.spawn(forward(self.shared.clone(), stopping.clone()));
         join_all(self.listeners.iter().map(|listener| self.accept(listener, &connections, &stopping))).await;
         self.shared.stopping.cancel();
@@ -182,7 +182,12 @@ impl Endpoint {
         }
     }
 
-    async fn accept(&self, listener: &TcpListener, connections: &Connections, stopping: &CancellationToken) {
+    async fn accept(
+        &self,
+        listener: &TcpListener,
+        connections: &EndpointConnections,
+        stopping: &CancellationToken,
+    ) {
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
@@ -195,7 +200,12 @@ impl Endpoint {
         }
     }
 
-    fn open(&self, stream: TcpStream, peer: SocketAddr, Connections { tracker, cut }: &Connections) {
+    fn open(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        EndpointConnections { tracker, cut }: &EndpointConnections,
+    ) {
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             tracing::warn!("turned an AMQP connection away: there are as many as there may be");
             return;
@@ -203,7 +213,7 @@ impl Endpoint {
         // Frames are written whole; waiting for more of them would only delay them.
         let _ = stream.set_nodelay(true);
         let open = self.shared.meters.open();
-        let accepted = Accepted::new(peer.ip(), place, open, tracker.token(), cut.clone());
+        let accepted = AcceptedConnection::new(peer.ip(), place, open, tracker.token(), cut.clone());
         let arrivals = self.arrivals.clone();
         tracker.spawn(async move { arrivals.serve(stream, accepted).await });
     }

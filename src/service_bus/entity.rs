@@ -52,7 +52,7 @@ impl Entity {
 }
 
 /// A queue or a topic, as it was found by its name.
-pub(crate) enum Found {
+pub(crate) enum QueueOrTopic {
     Queue(Box<QueueView>),
     Topic(Box<TopicView>),
 }

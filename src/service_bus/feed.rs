@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
 use crate::amqp::LinkId;
-use crate::amqp::Outgoing;
+use crate::amqp::OutgoingMessage;
 use crate::amqp::Unsent;
 use crate::engine::MessageStatus;
 use crate::id::QueueName;
@@ -15,17 +15,17 @@ use crate::id::SequenceNumber;
 use crate::limits;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::holds::Hold;
+use crate::service_bus::holds::ClientHold;
 use crate::service_bus::links::Fetching;
-use crate::service_bus::links::HeldBack;
-use crate::service_bus::links::Sent;
-use crate::service_bus::outgoing::State;
+use crate::service_bus::links::PendingMessage;
+use crate::service_bus::links::SettledSend;
+use crate::service_bus::outgoing::MessageStateWord;
 use crate::service_bus::receive::Handing;
-use crate::service_bus::receive::Packed;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::receive::MessageBatch;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
-use crate::service_bus::session::Session;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::session::HeldSession;
+use crate::service_bus::shared::EndpointState;
 
 impl ConnectionTask {
     /// Fetches messages for every receiver that has credit. Those for which there is no room stay hungry.
@@ -109,7 +109,7 @@ impl ConnectionTask {
         });
     }
 
-    fn look_for_room(&mut self, link: LinkId, gone: Option<HeldBack>) {
+    fn look_for_room(&mut self, link: LinkId, gone: Option<PendingMessage>) {
         self.hungry.insert(link);
         let Some(receiver) = self.receiver(link) else { return };
         receiver.is_waiting_for_room = false;
@@ -132,7 +132,7 @@ impl ConnectionTask {
         let handing = Handing {
             is_of_session: session.is_some(),
             deletes: receiver.deletes,
-            state: State::Active,
+            state: MessageStateWord::Active,
             window: receiver.window.clone(),
         };
         receiver.held_back = None;
@@ -150,8 +150,8 @@ impl ConnectionTask {
         });
     }
 
-    fn fetched(&mut self, link: LinkId, fetched: Result<Packed, Refusal>) {
-        let Packed { packed_messages, held_back } = match fetched {
+    fn fetched(&mut self, link: LinkId, fetched: Result<MessageBatch, AmqpRefusal>) {
+        let MessageBatch { packed_messages, held_back } = match fetched {
             Ok(packed) => packed,
             Err(refusal) => return self.fetch_failed(link, refusal),
         };
@@ -179,7 +179,7 @@ impl ConnectionTask {
         }
     }
 
-    fn fetch_failed(&mut self, link: LinkId, refusal: Refusal) {
+    fn fetch_failed(&mut self, link: LinkId, refusal: AmqpRefusal) {
         let Some(receiver) = self.receiver(link) else { return };
         receiver.fetching = None;
         tracing::debug!(%refusal, "fetch for a receiver");
@@ -188,7 +188,7 @@ impl ConnectionTask {
             condition::SERVER_BUSY => self.pause(link, limits::SERVICE_BUS_PAUSE),
             // What it was attached to was deleted.
             condition::NOT_FOUND | condition::SESSION_LOCK_LOST => self.detach(link, refusal),
-            _ => self.detach(link, Refusal::new(condition::DETACH_FORCED, refusal.to_string())),
+            _ => self.detach(link, AmqpRefusal::new(condition::DETACH_FORCED, refusal.to_string())),
         }
     }
 
@@ -229,7 +229,7 @@ impl ConnectionTask {
             self.receiver(link).and_then(|receiver| Some((receiver.backlog.pop_front()?, receiver.deletes)))
         {
             let tag = if settled { [0; 16] } else { packed_message.hold.token.tag() };
-            let outgoing = Outgoing {
+            let outgoing = OutgoingMessage {
                 tag: Bytes::copy_from_slice(&tag),
                 payload: packed_message.payload.clone(),
                 format: 0,
@@ -243,7 +243,9 @@ impl ConnectionTask {
             match sent {
                 Ok(delivery) => {
                     match settled {
-                        true => receiver.sent.push_back(Sent { hold: packed_message.hold, until_byte: None }),
+                        true => receiver
+                            .sent
+                            .push_back(SettledSend { hold: packed_message.hold, until_byte: None }),
                         false => drop(receiver.unsettled.insert(delivery, packed_message.hold)),
                     }
                     self.deleting.extend(settled.then_some(link));
@@ -276,7 +278,7 @@ impl ConnectionTask {
         let Some(receiver) = self.receiver(link) else { return };
         let Some(packed_message) = receiver.backlog.front() else { return };
         let (bytes, number) = (packed_message.payload.len(), packed_message.hold.number());
-        let refusal = Refusal::new(
+        let refusal = AmqpRefusal::new(
             condition::SIZE_EXCEEDED,
             format!(
                 "message {number} of queue {:?} has {bytes} bytes, and this receiver takes at most {bytes_max} bytes; nothing \
@@ -287,7 +289,8 @@ impl ConnectionTask {
         let (queue, is_dead) = (packed_message.hold.queue.clone(), packed_message.hold.is_dead_letter);
         self.note_too_large(&queue, number, (bytes as u64, bytes_max), is_dead);
         let Some(receiver) = self.receiver(link) else { return };
-        let holds: Vec<Hold> = receiver.backlog.drain(..).map(|packed_message| packed_message.hold).collect();
+        let holds: Vec<ClientHold> =
+            receiver.backlog.drain(..).map(|packed_message| packed_message.hold).collect();
         self.give_back(link, holds);
         let Some(receiver) = self.receiver(link) else { return };
         match receiver.session.is_some() && !receiver.unsettled.is_empty() {
@@ -324,9 +327,9 @@ impl ConnectionTask {
             for sent in receiver.sent.iter_mut().take(known) {
                 sent.until_byte.get_or_insert(written_to);
             }
-            let is_out = |sent: &Sent| sent.until_byte.is_some_and(|until| until <= bytes_written);
+            let is_out = |sent: &SettledSend| sent.until_byte.is_some_and(|until| until <= bytes_written);
             let count = receiver.sent.iter().take_while(|sent| is_out(sent)).count();
-            let holds: Vec<Hold> = receiver.sent.drain(..count).map(|sent| sent.hold).collect();
+            let holds: Vec<ClientHold> = receiver.sent.drain(..count).map(|sent| sent.hold).collect();
             if !receiver.sent.is_empty() {
                 self.deleting.insert(link);
             }
@@ -346,17 +349,17 @@ impl ConnectionTask {
 
 /// Asks the engine, or the dead-letter queue, for messages.
 async fn fetch(
-    shared: &Shared,
+    shared: &EndpointState,
     entity: &Entity,
-    session: Option<&Session>,
+    session: Option<&HeldSession>,
     handing: Handing,
     (max, wait): (usize, Duration),
     hurry: &CancellationToken,
-) -> Result<Packed, Refusal> {
+) -> Result<MessageBatch, AmqpRefusal> {
     let queue = &entity.queue;
     if entity.is_transfer {
         let _ = tokio::time::timeout(wait, hurry.cancelled()).await;
-        return Ok(Packed { packed_messages: Vec::new(), held_back: None });
+        return Ok(MessageBatch { packed_messages: Vec::new(), held_back: None });
     }
     let deliveries = match session {
         _ if entity.is_dead_letters => queue.receive_dead_letters_until(max, wait, hurry.cancelled()).await?,

@@ -10,33 +10,33 @@ use crate::limits;
 use crate::queue::QueueOptions;
 use crate::service_bus::address::EntityPath;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::entity::Found;
-use crate::service_bus::refusal::Refusal;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::entity::QueueOrTopic;
+use crate::service_bus::refusal::AmqpRefusal;
+use crate::service_bus::shared::EndpointState;
 use crate::service_bus::slashed::entity_name;
 
-impl Shared {
+impl EndpointState {
     /// The queue or topic of a name; names that differ in case only are one, unless there are two.
-    pub(crate) async fn find(&self, name: &str) -> Result<Option<Found>, QueueError> {
+    pub(crate) async fn find(&self, name: &str) -> Result<Option<QueueOrTopic>, QueueError> {
         // A name that no queue can have is one that no queue has.
         let Ok(queue) = self.client.queue(name) else { return Ok(None) };
         match queue.view().await {
-            Ok(view) => return Ok(Some(Found::Queue(Box::new(view)))),
+            Ok(view) => return Ok(Some(QueueOrTopic::Queue(Box::new(view)))),
             Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => {}
             Err(error) => return Err(error),
         }
         if let Some(topic) = self.topic_named(name).await? {
-            return Ok(Some(Found::Topic(Box::new(topic))));
+            return Ok(Some(QueueOrTopic::Topic(Box::new(topic))));
         }
-        Ok(self.named_alike(name).await?.map(|view| Found::Queue(Box::new(view))))
+        Ok(self.named_alike(name).await?.map(|view| QueueOrTopic::Queue(Box::new(view))))
     }
 
     /// Finds what an address names; names that differ in case only are one, unless there are two.
-    pub(crate) async fn entity(&self, path: &EntityPath) -> Result<Entity, Refusal> {
-        let not_found = || Refusal::not_found(&entity_name(&path.queue));
+    pub(crate) async fn entity(&self, path: &EntityPath) -> Result<Entity, AmqpRefusal> {
+        let not_found = || AmqpRefusal::not_found(&entity_name(&path.queue));
         let view = match self.find(&path.queue).await? {
-            Some(Found::Queue(view)) => *view,
-            Some(Found::Topic(topic)) => return self.topic_entity(path, &topic),
+            Some(QueueOrTopic::Queue(view)) => *view,
+            Some(QueueOrTopic::Topic(topic)) => return self.topic_entity(path, &topic),
             None => return Err(not_found()),
         };
         if !(self.is_open)(&view.name) {
@@ -55,10 +55,10 @@ impl Shared {
     }
 
     /// A topic: what is sent to it is read as for a queue in order of arrival.
-    fn topic_entity(&self, path: &EntityPath, view: &TopicView) -> Result<Entity, Refusal> {
+    fn topic_entity(&self, path: &EntityPath, view: &TopicView) -> Result<Entity, AmqpRefusal> {
         let name = view.name.clone();
         if path.is_dead_letters || !(self.is_open)(&name) {
-            return Err(Refusal::not_found(&path.queue));
+            return Err(AmqpRefusal::not_found(&path.queue));
         }
         Ok(Entity {
             queue: self.client.queue(&name)?,

@@ -13,7 +13,7 @@ use crate::clock::Timestamp;
 use crate::engine::DeliveryId;
 use crate::engine::Outcome;
 use crate::engine::Queue;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::engine::Transaction;
 use crate::header::FORWARDED;
 use crate::header::PropertyValue;
@@ -22,12 +22,12 @@ use crate::limits;
 use crate::message::Message;
 use crate::service_bus::address::EntityPath;
 use crate::service_bus::description::Description;
-use crate::service_bus::description::Status;
+use crate::service_bus::description::EntityStatus;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::published::published;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::shared::EndpointState;
 
 /// Why a message that went on too often is a dead letter, in the words of Service Bus.
 const TOO_OFTEN: &str = "MaxTransferHopCountExceeded";
@@ -37,26 +37,26 @@ const REFUSED: &str = "ForwardingRefused";
 
 /// What of an entity goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Source {
+enum ForwardingSource {
     Messages,
     DeadLetters,
 }
 
 /// Who goes where.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Route {
+struct ForwardingRoute {
     queue: QueueName,
-    source: Source,
+    source: ForwardingSource,
     target: String,
 }
 
 /// Forwards for every entity that asks for it, until it is told to stop.
-pub(crate) async fn forward(shared: Arc<Shared>, stopping: CancellationToken) {
+pub(crate) async fn forward(shared: Arc<EndpointState>, stopping: CancellationToken) {
     let (mut changes, tracker) = (shared.descriptions.changes(), TaskTracker::new());
-    let mut running: HashMap<Route, DropGuard> = HashMap::new();
+    let mut running: HashMap<ForwardingRoute, DropGuard> = HashMap::new();
     loop {
         changes.mark_unchanged();
-        let wanted: Vec<Route> = routes(&shared);
+        let wanted: Vec<ForwardingRoute> = routes(&shared);
         running.retain(|route, _| wanted.contains(route));
         for route in wanted {
             let (shared, stop) = (shared.clone(), stopping.child_token());
@@ -76,13 +76,13 @@ pub(crate) async fn forward(shared: Arc<Shared>, stopping: CancellationToken) {
     tracker.wait().await;
 }
 
-fn routes(shared: &Shared) -> Vec<Route> {
-    let of = |(queue, said): (QueueName, Arc<Description>)| {
+fn routes(shared: &EndpointState) -> Vec<ForwardingRoute> {
+    let of = |(queue, description): (QueueName, Arc<Description>)| {
         let route = |source, target: &Option<String>| {
-            Some(Route { queue: queue.clone(), source, target: target.clone()? })
+            Some(ForwardingRoute { queue: queue.clone(), source, target: target.clone()? })
         };
-        let messages = route(Source::Messages, &said.forward_to);
-        [messages, route(Source::DeadLetters, &said.forward_dead_letters_to)]
+        let messages = route(ForwardingSource::Messages, &description.forward_to);
+        [messages, route(ForwardingSource::DeadLetters, &description.forward_dead_letters_to)]
     };
     shared.descriptions.forwarding().into_iter().flat_map(of).flatten().collect()
 }
@@ -90,13 +90,13 @@ fn routes(shared: &Shared) -> Vec<Route> {
 /// Why something did not go on.
 enum Stay {
     /// It may go later: the target is full, disabled, or not there.
-    Later(Refusal),
+    Later(AmqpRefusal),
     /// It never will.
-    Never(&'static str, Refusal),
+    Never(&'static str, AmqpRefusal),
 }
 
 impl Stay {
-    fn of(refusal: Refusal) -> Stay {
+    fn of(refusal: AmqpRefusal) -> Stay {
         match refusal.condition {
             condition::NOT_FOUND
             | condition::RESOURCE_LIMIT
@@ -111,8 +111,8 @@ impl Stay {
 
 /// Lets what is in one entity go on.
 struct Forwarder {
-    shared: Arc<Shared>,
-    route: Route,
+    shared: Arc<EndpointState>,
+    route: ForwardingRoute,
     stop: CancellationToken,
 }
 
@@ -121,15 +121,15 @@ impl Forwarder {
         let mut is_told = false;
         while !self.stop.is_cancelled() {
             let forwarded = match self.route.source {
-                Source::Messages => self.forward_messages().await,
-                Source::DeadLetters => self.forward_dead_letters().await,
+                ForwardingSource::Messages => self.forward_messages().await,
+                ForwardingSource::DeadLetters => self.forward_dead_letters().await,
             };
             let Err(refusal) = forwarded else {
                 is_told = false;
                 continue;
             };
             if !is_told {
-                let Route { queue, target, .. } = &self.route;
+                let ForwardingRoute { queue, target, .. } = &self.route;
                 tracing::warn!(%refusal, "{queue} cannot forward to {target} now; it is tried again");
             }
             is_told = true;
@@ -145,24 +145,24 @@ impl Forwarder {
     }
 
     /// The queue, if it is the one that was said to forward.
-    async fn source(&self) -> Result<Queue, Refusal> {
+    async fn source(&self) -> Result<Queue, AmqpRefusal> {
         let queue = self.shared.client.queue(&self.route.queue)?;
-        let said = self.shared.descriptions.of(queue.name(), queue.view().await?.created_at);
+        let description = self.shared.descriptions.of(queue.name(), queue.view().await?.created_at);
         let target = match self.route.source {
-            Source::Messages => &said.forward_to,
-            Source::DeadLetters => &said.forward_dead_letters_to,
+            ForwardingSource::Messages => &description.forward_to,
+            ForwardingSource::DeadLetters => &description.forward_dead_letters_to,
         };
         match target.as_deref() == Some(&self.route.target) {
             true => Ok(queue),
-            false => Err(Refusal::not_found(self.route.queue.as_str())),
+            false => Err(AmqpRefusal::not_found(self.route.queue.as_str())),
         }
     }
 
-    async fn target(&self) -> Result<Entity, Refusal> {
+    async fn target(&self) -> Result<Entity, AmqpRefusal> {
         let queue = self.route.target.clone();
         let target =
             self.shared.entity(&EntityPath { queue, is_dead_letters: false, is_transfer: false }).await?;
-        self.shared.descriptions.check_status((target.name(), target.created_at), Status::may_send)?;
+        self.shared.descriptions.check_status((target.name(), target.created_at), EntityStatus::may_send)?;
         Ok(target)
     }
 
@@ -175,14 +175,14 @@ impl Forwarder {
         };
         if times >= limits::SERVICE_BUS_FORWARDS_MAX {
             let refusal = format!("it was forwarded {times} times already");
-            return Err(Stay::Never(TOO_OFTEN, Refusal::new(condition::NOT_ALLOWED, refusal)));
+            return Err(Stay::Never(TOO_OFTEN, AmqpRefusal::new(condition::NOT_ALLOWED, refusal)));
         }
         properties.insert(FORWARDED.to_owned(), PropertyValue::Integer(times + 1));
         let placed = self.shared.intake.place(target.name(), message);
         let message = placed.map_err(|misuse| Stay::Never(REFUSED, misuse.into()))?;
         if target.requires_session() && message.workflow_id.is_none() {
             let refusal = format!("{} requires sessions, and it has none", target.name());
-            return Err(Stay::Never(REFUSED, Refusal::new(condition::NOT_ALLOWED, refusal)));
+            return Err(Stay::Never(REFUSED, AmqpRefusal::new(condition::NOT_ALLOWED, refusal)));
         }
         Ok(message)
     }
@@ -196,7 +196,7 @@ impl Forwarder {
         added.map_err(|misuse| Stay::Never(REFUSED, misuse.into()))
     }
 
-    async fn forward_messages(&self) -> Result<(), Refusal> {
+    async fn forward_messages(&self) -> Result<(), AmqpRefusal> {
         let queue = self.source().await?;
         let received = queue.receive_until(
             limits::SERVICE_BUS_FORWARD_BATCH,
@@ -254,7 +254,7 @@ impl Forwarder {
         transaction.commit().await.map_err(|error| Stay::of(error.into()))
     }
 
-    async fn forward_dead_letters(&self) -> Result<(), Refusal> {
+    async fn forward_dead_letters(&self) -> Result<(), AmqpRefusal> {
         let queue = self.source().await?;
         let most = limits::SERVICE_BUS_FORWARD_BATCH;
         let taken =
@@ -284,7 +284,7 @@ impl Forwarder {
 }
 
 /// A dead letter says why it is one, and has all the time that its next entity gives.
-fn of_dead_letter(received: &Received) -> Message {
+fn of_dead_letter(received: &ReceivedMessage) -> Message {
     let mut message = received.sent_on(Timestamp::default());
     if let Some(why) = &received.dead_letter {
         let properties = &mut message.headers.properties;

@@ -12,10 +12,10 @@ use http::header;
 
 use crate::service_bus::administration;
 use crate::service_bus::administration::query;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::shared::EndpointState;
 
 /// Answers whether the engine does. A queue may have the name that is asked for: an administration client says its version.
-pub(crate) async fn tell(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+pub(crate) async fn respond(State(shared): State<Arc<EndpointState>>, request: Request) -> Response {
     if request.method() != Method::GET || query(request.uri(), "api-version").is_some() {
         return administration::respond(&shared, request).await;
     }

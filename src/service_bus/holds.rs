@@ -20,16 +20,16 @@ use crate::token::LockToken;
 
 /// A lock token as a client knows it: a UUID, in the byte order of RFC 4122.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Token(pub(crate) [u8; 16]);
+pub(crate) struct LockUuid(pub(crate) [u8; 16]);
 
-impl Token {
+impl LockUuid {
     /// The token of a message under a lock, which it may share with others. The number changes every byte, and every byte is
     /// ASCII: there are clients that compare tags as text, in which bytes that are no text look alike.
-    pub(crate) fn of(lock: LockToken, number: SequenceNumber) -> Token {
+    pub(crate) fn of(lock: LockToken, number: SequenceNumber) -> LockUuid {
         let mut both = [0; 24];
         both[..16].copy_from_slice(lock.as_bytes());
         both[16..].copy_from_slice(&number.get().to_be_bytes());
-        Token(xxh3_128(&both).to_be_bytes().map(|byte| byte & 0x7f))
+        LockUuid(xxh3_128(&both).to_be_bytes().map(|byte| byte & 0x7f))
     }
 
     /// As a delivery tag, which is a GUID as .NET writes it: its first three numbers are little-endian.
@@ -44,9 +44,9 @@ impl Token {
 
 /// A message that a client holds.
 #[derive(Clone, Debug)]
-pub(crate) struct Hold {
+pub(crate) struct ClientHold {
     pub(crate) queue: QueueName,
-    pub(crate) token: Token,
+    pub(crate) token: LockUuid,
     pub(crate) id: DeliveryId,
     pub(crate) is_dead_letter: bool,
     /// Whether its lock is that of its session.
@@ -69,7 +69,7 @@ pub(crate) struct Expiry {
     pub(crate) reported_at: Timestamp,
 }
 
-impl Hold {
+impl ClientHold {
     /// The client wants to settle it, in time or not.
     pub(crate) fn note_activity(&self) {
         if let Some(place) = &self.in_window {
@@ -85,7 +85,7 @@ impl Hold {
 
 /// How a message was settled, to tell a client that asks again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ClientSettlementKind {
     Completed,
     Abandoned,
     Deferred,
@@ -94,22 +94,22 @@ pub(crate) enum Kind {
 
 /// All holds of an endpoint.
 #[derive(Default)]
-pub(crate) struct Holds {
-    inside: Mutex<Inside>,
+pub(crate) struct ClientHolds {
+    inside: Mutex<HoldsState>,
 }
 
 #[derive(Default)]
-struct Inside {
-    by_token: HashMap<Token, Hold>,
+struct HoldsState {
+    by_token: HashMap<LockUuid, ClientHold>,
     sweep_at: usize,
     /// What was settled last: a client that has not heard the answer asks again.
-    settled: HashMap<Token, Kind>,
-    settled_in_order: VecDeque<Token>,
+    settled: HashMap<LockUuid, ClientSettlementKind>,
+    settled_in_order: VecDeque<LockUuid>,
 }
 
-impl Holds {
+impl ClientHolds {
     /// Notes holds that were handed out at `now`.
-    pub(crate) fn add(&self, holds: impl IntoIterator<Item = Hold>, now: Timestamp) {
+    pub(crate) fn add(&self, holds: impl IntoIterator<Item = ClientHold>, now: Timestamp) {
         let mut inside = self.inside();
         for hold in holds {
             inside.settled.remove(&hold.token);
@@ -122,19 +122,19 @@ impl Holds {
     }
 
     /// The hold of a token in a queue.
-    pub(crate) fn get(&self, queue: &QueueName, token: Token) -> Option<Hold> {
+    pub(crate) fn get(&self, queue: &QueueName, token: LockUuid) -> Option<ClientHold> {
         self.inside().by_token.get(&token).filter(|hold| hold.queue == *queue).cloned()
     }
 
     /// Notes until when a lock was prolonged.
-    pub(crate) fn prolong(&self, token: Token, until: Timestamp) {
+    pub(crate) fn prolong(&self, token: LockUuid, until: Timestamp) {
         if let Some(hold) = self.inside().by_token.get_mut(&token) {
             hold.until = until;
         }
     }
 
     /// Notes that a message was settled.
-    pub(crate) fn note_settled(&self, token: Token, kind: Kind) {
+    pub(crate) fn note_settled(&self, token: LockUuid, kind: ClientSettlementKind) {
         let mut inside = self.inside();
         inside.by_token.remove(&token);
         if inside.settled.insert(token, kind).is_none() {
@@ -148,16 +148,16 @@ impl Holds {
     }
 
     /// Forgets a hold that has gone another way.
-    pub(crate) fn forget(&self, token: Token) {
+    pub(crate) fn forget(&self, token: LockUuid) {
         self.inside().by_token.remove(&token);
     }
 
     /// How a message was settled, if that was lately.
-    pub(crate) fn settled(&self, token: Token) -> Option<Kind> {
+    pub(crate) fn settled(&self, token: LockUuid) -> Option<ClientSettlementKind> {
         self.inside().settled.get(&token).copied()
     }
 
-    fn inside(&self) -> MutexGuard<'_, Inside> {
+    fn inside(&self) -> MutexGuard<'_, HoldsState> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -166,10 +166,10 @@ impl Holds {
 mod tests {
     use super::*;
 
-    fn hold(byte: u8, until: u64) -> Hold {
-        Hold {
+    fn hold(byte: u8, until: u64) -> ClientHold {
+        ClientHold {
             queue: QueueName::new("q").unwrap(),
-            token: Token([byte; 16]),
+            token: LockUuid([byte; 16]),
             id: DeliveryId {
                 token: LockToken::new(1, [7; 12]),
                 sequence_number: SequenceNumber::new(1),
@@ -186,21 +186,21 @@ mod tests {
 
     #[test]
     fn a_tag_is_the_token_as_dotnet_writes_a_guid() {
-        let token = Token([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+        let token = LockUuid([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
         assert_eq!(token.tag(), [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15]);
-        assert_eq!(Token(token.tag()).tag(), token.0);
+        assert_eq!(LockUuid(token.tag()).tag(), token.0);
     }
 
     #[test]
     fn tokens_differ_also_as_text_and_by_halves() {
         let locks = [LockToken::new(1, [7; 12]), LockToken::new(1, [0xff; 12])];
-        let tokens: Vec<Token> = locks
+        let tokens: Vec<LockUuid> = locks
             .into_iter()
             .flat_map(|lock| (0..5_000).map(move |number| (lock, SequenceNumber::new(number))))
             // Of one receive, and each message locked for itself: neighbours in both.
-            .flat_map(|(lock, number)| [Token::of(lock, number), Token::of(lock.nth(1), number)])
+            .flat_map(|(lock, number)| [LockUuid::of(lock, number), LockUuid::of(lock.nth(1), number)])
             .collect();
-        assert_eq!(Token::of(locks[0], SequenceNumber::new(0)), tokens[0], "it is always the same");
+        assert_eq!(LockUuid::of(locks[0], SequenceNumber::new(0)), tokens[0], "it is always the same");
         let texts = tokens.iter().map(|token| String::from_utf8(token.tag().to_vec()));
         let texts: std::collections::BTreeSet<String> = texts.collect::<Result<_, _>>().expect("it is text");
         assert_eq!(texts.len(), tokens.len());
@@ -213,24 +213,28 @@ mod tests {
 
     #[test]
     fn a_hold_is_known_until_it_is_settled_and_its_end_is_remembered() {
-        let (holds, now, queue) = (Holds::default(), Timestamp::from_millis(0), QueueName::new("q").unwrap());
+        let (holds, now, queue) =
+            (ClientHolds::default(), Timestamp::from_millis(0), QueueName::new("q").unwrap());
         holds.add([hold(1, 10)], now);
-        assert!(holds.get(&queue, Token([1; 16])).is_some());
-        assert!(holds.get(&QueueName::new("r").unwrap(), Token([1; 16])).is_none());
-        holds.note_settled(Token([1; 16]), Kind::Completed);
-        assert!(holds.get(&queue, Token([1; 16])).is_none());
-        assert_eq!(holds.settled(Token([1; 16])), Some(Kind::Completed));
+        assert!(holds.get(&queue, LockUuid([1; 16])).is_some());
+        assert!(holds.get(&QueueName::new("r").unwrap(), LockUuid([1; 16])).is_none());
+        holds.note_settled(LockUuid([1; 16]), ClientSettlementKind::Completed);
+        assert!(holds.get(&queue, LockUuid([1; 16])).is_none());
+        assert_eq!(holds.settled(LockUuid([1; 16])), Some(ClientSettlementKind::Completed));
     }
 
     #[test]
     fn holds_that_ran_out_and_old_settlements_are_forgotten() {
-        let holds = Holds::default();
+        let holds = ClientHolds::default();
         let many = limits::SERVICE_BUS_HOLDS_SWEPT_FROM as u64;
         for number in 0..3 * many {
             let lock = LockToken::new(1, [7; 12]);
-            let token = Token::of(lock, SequenceNumber::new(number));
-            holds.add([Hold { token, ..hold(0, number) }], Timestamp::from_millis(number));
-            holds.note_settled(Token::of(lock, SequenceNumber::new(number << 32)), Kind::Completed);
+            let token = LockUuid::of(lock, SequenceNumber::new(number));
+            holds.add([ClientHold { token, ..hold(0, number) }], Timestamp::from_millis(number));
+            holds.note_settled(
+                LockUuid::of(lock, SequenceNumber::new(number << 32)),
+                ClientSettlementKind::Completed,
+            );
         }
         assert!(holds.inside().by_token.len() <= limits::SERVICE_BUS_HOLDS_SWEPT_FROM + 1);
         assert!(holds.inside().settled.len() <= limits::SERVICE_BUS_SETTLED_KEPT);

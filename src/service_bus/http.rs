@@ -17,27 +17,27 @@ use crate::inbound::browser::check_no_browser;
 use crate::inbound::browser::check_no_foreign_page;
 use crate::service_bus::administration;
 use crate::service_bus::health;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::shared::EndpointState;
 use crate::service_bus::websocket;
 
 /// Every route. Requests tell by their extensions where they come from: `Accepted`, and those of `inbound`.
-pub(crate) fn router(shared: Arc<Shared>) -> Router {
+pub(crate) fn router(shared: Arc<EndpointState>) -> Router {
     Router::new()
         .route("/$servicebus/websocket", get(websocket::open))
         .route("/$servicebus/websocket/", get(websocket::open))
-        .route("/health", any(health::tell))
+        .route("/health", any(health::respond))
         .fallback(administer)
         .layer(from_fn_with_state(shared.clone(), refuse_pages))
         .with_state(shared)
 }
 
 /// Everything else is for the administration.
-async fn administer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+async fn administer(State(shared): State<Arc<EndpointState>>, request: Request) -> Response {
     administration::respond(&shared, request).await
 }
 
 /// Without keys, whoever is let in may do everything; a web page in a browser of theirs may not.
-async fn refuse_pages(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+async fn refuse_pages(State(shared): State<Arc<EndpointState>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let checked = match (&shared.signatures, shared.is_for_others) {
         (Some(_), _) => Ok(()),

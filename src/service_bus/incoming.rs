@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::Malformed;
-use crate::amqp::Properties as AmqpProperties;
+use crate::amqp::DecodeError;
+use crate::amqp::MessageProperties as AmqpProperties;
 use crate::amqp::Value;
 use crate::amqp::lookup;
 use crate::amqp::message::Sections;
@@ -20,10 +20,10 @@ use crate::limits;
 use crate::message::Message;
 use crate::queue::Order;
 use crate::service_bus::property;
-use crate::service_bus::raw_sections::Form;
+use crate::service_bus::raw_sections::BodyForm;
 use crate::service_bus::raw_sections::KEPT;
 use crate::service_bus::raw_sections::RawSections;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::AmqpRefusal;
 
 /// The annotation that says when a message is to be offered.
 pub(crate) const SCHEDULED: &str = "x-opt-scheduled-enqueue-time";
@@ -38,7 +38,7 @@ const AFTER: &str = "seriatim-after";
 const DEFAULT_PRIORITY: u8 = 4;
 
 /// Reads a message for a queue of an order. `new_id` is what it is called if it has no ID.
-pub(crate) fn read(payload: &Bytes, order: Order, new_id: &str) -> Result<Message, Refusal> {
+pub(crate) fn read(payload: &Bytes, order: Order, new_id: &str) -> Result<Message, AmqpRefusal> {
     let mut sections = Sections::parse(payload)?;
     let mut given = sections.properties()?;
     if given.message_id.is_null() {
@@ -46,11 +46,11 @@ pub(crate) fn read(payload: &Bytes, order: Order, new_id: &str) -> Result<Messag
         sections.properties = encoded(|out| encode_properties(out, &given));
     }
     let application = sections.application_properties()?;
-    let (form, body) = Form::of(&sections, &sections.body()?);
+    let (form, body) = BodyForm::of(&sections, &sections.body()?);
     let mut message = with_headers(Message::new(body), &given);
     message.headers.properties = property::read(&application);
     if let Some(name) = message.headers.properties.keys().find(|name| is_kept(name)) {
-        return Err(Refusal::argument(format!("the property {name} is reserved")));
+        return Err(AmqpRefusal::argument(format!("the property {name} is reserved")));
     }
     message = with_times(message, &sections, &given)?;
     message = with_place(message, &given, order)?;
@@ -64,7 +64,7 @@ pub(crate) fn read(payload: &Bytes, order: Order, new_id: &str) -> Result<Messag
 
 /// The header, if it says anything that a message of ours has no word for: how long it lives has one, and how often it was
 /// delivered is not its sender's to say.
-fn header_to_keep(sections: &Sections) -> Result<Bytes, Malformed> {
+fn header_to_keep(sections: &Sections) -> Result<Bytes, DecodeError> {
     let header = sections.header()?;
     let is_plain = header.durable != Some(true)
         && header.first_acquirer != Some(true)
@@ -88,7 +88,7 @@ fn with_times(
     mut message: Message,
     sections: &Sections,
     given: &AmqpProperties,
-) -> Result<Message, Malformed> {
+) -> Result<Message, DecodeError> {
     let lasts = match (given.creation_time, given.absolute_expiry_time) {
         (Some(created), Some(expires)) if expires > created => Some(expires.abs_diff(created)),
         _ => sections.header()?.ttl_ms.map(u64::from),
@@ -106,11 +106,11 @@ fn with_times(
 }
 
 /// Where the message belongs inside its workflow, if its queue has such places.
-fn with_place(mut message: Message, given: &AmqpProperties, order: Order) -> Result<Message, Refusal> {
+fn with_place(mut message: Message, given: &AmqpProperties, order: Order) -> Result<Message, AmqpRefusal> {
     match order {
         Order::Position { .. } => {
             message.position = match message.headers.properties.get(POSITION) {
-                Some(said) => Some(position(said)?),
+                Some(property) => Some(position(property)?),
                 None => given.group_sequence.filter(|at| *at > 0).map(u64::from),
             };
         }
@@ -118,7 +118,7 @@ fn with_place(mut message: Message, given: &AmqpProperties, order: Order) -> Res
             message.after = match message.headers.properties.get(AFTER) {
                 Some(PropertyValue::Text(id)) if id.is_empty() => Some(None),
                 Some(PropertyValue::Text(id)) => Some(Some(id.clone())),
-                Some(_) => return Err(Refusal::argument(format!("the property {AFTER} is no text"))),
+                Some(_) => return Err(AmqpRefusal::argument(format!("the property {AFTER} is no text"))),
                 None => None,
             };
         }
@@ -127,19 +127,20 @@ fn with_place(mut message: Message, given: &AmqpProperties, order: Order) -> Res
     Ok(message)
 }
 
-fn position(said: &PropertyValue) -> Result<u64, Refusal> {
-    let position = match said {
+fn position(property: &PropertyValue) -> Result<u64, AmqpRefusal> {
+    let position = match property {
         PropertyValue::Integer(number) => u64::try_from(*number).ok(),
         PropertyValue::Text(text) => text.parse().ok(),
         _ => None,
     };
-    position
-        .ok_or_else(|| Refusal::argument(format!("the property {POSITION} is no whole number above zero")))
+    position.ok_or_else(|| {
+        AmqpRefusal::argument(format!("the property {POSITION} is no whole number above zero"))
+    })
 }
 
 /// Whether the message says all that was sent, so that nothing has to be kept.
-fn is_given(message: &Message, sections: &Sections, form: Form) -> bool {
-    form == Form::Data
+fn is_given(message: &Message, sections: &Sections, form: BodyForm) -> bool {
+    form == BodyForm::Data
         && sections.header.is_empty()
         && sections.delivery_annotations.is_empty()
         && sections.message_annotations.is_empty()
@@ -184,8 +185,8 @@ fn encoded(encode: impl FnOnce(&mut BytesMut)) -> Bytes {
     out.freeze()
 }
 
-impl From<Malformed> for Refusal {
-    fn from(malformed: Malformed) -> Refusal {
-        Refusal::new("amqp:decode-error", malformed.to_string())
+impl From<DecodeError> for AmqpRefusal {
+    fn from(malformed: DecodeError) -> AmqpRefusal {
+        AmqpRefusal::new("amqp:decode-error", malformed.to_string())
     }
 }

@@ -17,18 +17,18 @@ use crate::limits;
 use crate::service_bus::elapsed::millis;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::meters::Meters;
-use crate::service_bus::waiting::FullWindow;
 use crate::service_bus::waiting::WaitingLink;
-use crate::service_bus::window::Place;
+use crate::service_bus::waiting::WindowWait;
+use crate::service_bus::window::DeliveryPlace;
 use crate::service_bus::window::PrefetchWindow;
 
 /// What messages are of: a queue, or its dead letters.
-type Source = (QueueName, bool);
+type WindowSource = (QueueName, bool);
 
 /// The windows that links have had lately, by which new ones start.
 #[derive(Default)]
 pub(crate) struct LastWindows {
-    by_source: Mutex<HashMap<Source, LastWindow>>,
+    by_source: Mutex<HashMap<WindowSource, LastWindow>>,
 }
 
 /// The last window of a queue.
@@ -40,12 +40,12 @@ struct LastWindow {
 
 impl LastWindows {
     /// The window with which a new link starts.
-    fn get(&self, source: &Source, now_ms: u64) -> Option<usize> {
+    fn get(&self, source: &WindowSource, now_ms: u64) -> Option<usize> {
         self.windows().get(source).filter(|last| now_ms < last.until_ms).map(|last| last.messages)
     }
 
     /// Notes a window; those that are of no use any more are forgotten, so that there is at most one for each queue.
-    fn note(&self, source: &Source, messages: usize, (now_ms, until_ms): (u64, u64)) {
+    fn note(&self, source: &WindowSource, messages: usize, (now_ms, until_ms): (u64, u64)) {
         let mut windows = self.windows();
         if !windows.contains_key(source) {
             windows.retain(|_, last| now_ms < last.until_ms);
@@ -53,7 +53,7 @@ impl LastWindows {
         windows.insert(source.clone(), LastWindow { messages, until_ms });
     }
 
-    fn windows(&self) -> MutexGuard<'_, HashMap<Source, LastWindow>> {
+    fn windows(&self) -> MutexGuard<'_, HashMap<WindowSource, LastWindow>> {
         self.by_source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -61,16 +61,16 @@ impl LastWindows {
 /// The window of a link.
 pub(crate) struct LinkWindow {
     client: Client,
-    source: Source,
+    source: WindowSource,
     lock_ms: u64,
     last_windows: Arc<LastWindows>,
     meters: Meters,
-    inside: Mutex<Inside>,
+    inside: Mutex<WindowState>,
     /// The client has said something, by whatever way: there may be room.
     activity: Notify,
 }
 
-struct Inside {
+struct WindowState {
     window: PrefetchWindow,
     is_counted: bool,
     is_logged: bool,
@@ -82,7 +82,7 @@ struct Inside {
 #[derive(Clone)]
 pub(crate) struct WindowPlace {
     window: Arc<LinkWindow>,
-    place: Place,
+    place: DeliveryPlace,
 }
 
 impl LinkWindow {
@@ -101,7 +101,7 @@ impl LinkWindow {
             lock_ms,
             last_windows: last_windows.clone(),
             meters: meters.clone(),
-            inside: Mutex::new(Inside {
+            inside: Mutex::new(WindowState {
                 window,
                 is_counted: false,
                 is_logged: false,
@@ -160,7 +160,7 @@ impl LinkWindow {
             None if waits && !is_dead_letters => {
                 let messages = inside.window.size().unwrap_or_default();
                 let since = self.client.wall_now();
-                inside.waiting = Some(windows.note(queue, FullWindow { messages, since }));
+                inside.waiting = Some(windows.note(queue, WindowWait { messages, since }));
             }
             _ => {}
         }
@@ -190,7 +190,7 @@ impl LinkWindow {
         done
     }
 
-    fn note(&self, inside: &mut Inside, losses: u64, (size, now_ms): (usize, u64)) {
+    fn note(&self, inside: &mut WindowState, losses: u64, (size, now_ms): (usize, u64)) {
         if !std::mem::replace(&mut inside.is_counted, true) {
             self.meters.note_window();
         }
@@ -211,7 +211,7 @@ impl LinkWindow {
         }
     }
 
-    fn inside(&self) -> MutexGuard<'_, Inside> {
+    fn inside(&self) -> MutexGuard<'_, WindowState> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -14,14 +14,14 @@ use crate::message::Message;
 use crate::service_bus::browse::Browser;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::holds::Hold;
+use crate::service_bus::holds::ClientHold;
 use crate::service_bus::link_window::LinkWindow;
 use crate::service_bus::management::replies::Replies;
-use crate::service_bus::refusal::Refusal;
-use crate::service_bus::session::Session;
+use crate::service_bus::refusal::AmqpRefusal;
+use crate::service_bus::session::HeldSession;
 
 /// A link, and what it is for.
-pub(crate) enum Link {
+pub(crate) enum EndpointLink {
     /// It is not decided yet.
     Pending,
     /// Messages come to a queue.
@@ -42,12 +42,12 @@ pub(crate) enum Link {
 pub(crate) struct Sender {
     pub(crate) entity: Entity,
     /// Messages that came together, to be sent together.
-    pub(crate) group: Group,
+    pub(crate) group: MessageGroup,
 }
 
 /// Messages that came together.
 #[derive(Default)]
-pub(crate) struct Group {
+pub(crate) struct MessageGroup {
     pub(crate) messages: Vec<Message>,
     /// What each is settled by; nothing for one that the client has settled.
     pub(crate) deliveries: Vec<Option<DeliveryNumber>>,
@@ -68,25 +68,25 @@ pub(crate) struct Receiver {
     /// Whether the link is about to end.
     pub(crate) is_leaving: bool,
     /// Why it ends as soon as what the client has is settled: the next message is too large for it.
-    pub(crate) too_large: Option<Refusal>,
+    pub(crate) too_large: Option<AmqpRefusal>,
     /// What the client has not settled.
-    pub(crate) unsettled: HashMap<DeliveryNumber, Hold>,
+    pub(crate) unsettled: HashMap<DeliveryNumber, ClientHold>,
     /// What was sent settled and is deleted once it is on its way, in order.
-    pub(crate) sent: VecDeque<Sent>,
+    pub(crate) sent: VecDeque<SettledSend>,
     /// What was fetched and had no room.
     pub(crate) backlog: VecDeque<PackedMessage>,
-    pub(crate) session: Option<Arc<Session>>,
+    pub(crate) session: Option<Arc<HeldSession>>,
     /// How much it is sent ahead; none for a session, and where what is sent is gone.
     pub(crate) window: Option<Arc<LinkWindow>>,
     /// The next message, which does not fit into the window, and how often its lock was lost.
-    pub(crate) held_back: Option<HeldBack>,
+    pub(crate) held_back: Option<PendingMessage>,
     /// Whether somebody waits for room in the window.
     pub(crate) is_waiting_for_room: bool,
 }
 
 /// A message that is not sent for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct HeldBack {
+pub(crate) struct PendingMessage {
     pub(crate) message: SequenceNumber,
     pub(crate) times_lost: usize,
 }
@@ -102,13 +102,13 @@ pub(crate) struct Fetching {
 
 /// A message ready to be sent.
 pub(crate) struct PackedMessage {
-    pub(crate) hold: Hold,
+    pub(crate) hold: ClientHold,
     pub(crate) payload: Bytes,
 }
 
 /// A message that was sent settled.
-pub(crate) struct Sent {
-    pub(crate) hold: Hold,
+pub(crate) struct SettledSend {
+    pub(crate) hold: ClientHold,
     /// The byte of the connection after which it is on its way; unknown while it waits for the peer's window.
     pub(crate) until_byte: Option<u64>,
 }
@@ -127,7 +127,7 @@ pub(crate) enum Node {
 }
 
 impl Receiver {
-    pub(crate) fn new(entity: Entity, deletes: bool, session: Option<Arc<Session>>) -> Receiver {
+    pub(crate) fn new(entity: Entity, deletes: bool, session: Option<Arc<HeldSession>>) -> Receiver {
         Receiver {
             entity,
             deletes,
@@ -175,7 +175,7 @@ impl Drop for Receiver {
 impl ConnectionTask {
     pub(crate) fn receiver(&mut self, link: LinkId) -> Option<&mut Receiver> {
         match self.links.get_mut(&link) {
-            Some(Link::Receiver(receiver)) => Some(receiver),
+            Some(EndpointLink::Receiver(receiver)) => Some(receiver),
             _ => None,
         }
     }
@@ -183,9 +183,9 @@ impl ConnectionTask {
     pub(crate) fn note_credit(&mut self, link: LinkId, drain: bool) {
         self.hungry.insert(link);
         match self.links.get_mut(&link) {
-            Some(Link::Receiver(receiver)) => receiver.drains = drain,
-            Some(Link::Browser(_)) => self.note_browsing(link, drain),
-            Some(Link::Replies(_)) => {
+            Some(EndpointLink::Receiver(receiver)) => receiver.drains = drain,
+            Some(EndpointLink::Browser(_)) => self.note_browsing(link, drain),
+            Some(EndpointLink::Replies(_)) => {
                 self.send_replies(link);
                 if drain {
                     self.amqp.drained(link);

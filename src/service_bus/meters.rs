@@ -48,9 +48,9 @@ pub(crate) struct MeterReading {
 }
 
 /// A connection that is counted as open until this is dropped.
-pub(crate) struct Open(Meters);
+pub(crate) struct OpenConnection(Meters);
 
-impl Drop for Open {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.counters.connections.fetch_sub(1, Ordering::Relaxed);
     }
@@ -58,9 +58,9 @@ impl Drop for Open {
 
 impl Meters {
     /// Counts a connection as open.
-    pub(crate) fn open(&self) -> Open {
+    pub(crate) fn open(&self) -> OpenConnection {
         self.counters.connections.fetch_add(1, Ordering::Relaxed);
-        Open(self.clone())
+        OpenConnection(self.clone())
     }
 
     pub(crate) fn note_received(&self, accepted: usize, refused: usize) {

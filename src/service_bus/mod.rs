@@ -3,7 +3,7 @@
 //! What AMQP means as a protocol is the room `amqp`; here is what Service Bus means by it. Every connection is a task that
 //! reads, writes, and waits for the engine all at once; nothing is answered before the engine has it on disk.
 
-mod accepted;
+mod accepted_connection;
 mod address;
 mod administration;
 mod arrival;
@@ -31,7 +31,7 @@ mod management;
 mod meters;
 mod order;
 mod outgoing;
-mod piped;
+mod piped_stream;
 mod plain_json;
 mod prompt;
 mod property;
@@ -67,5 +67,5 @@ pub(crate) use crate::service_bus::endpoint::EndpointOptions;
 pub(crate) use crate::service_bus::meters::MeterReading;
 pub(crate) use crate::service_bus::meters::Meters;
 pub(crate) use crate::service_bus::shared::Owners;
-pub(crate) use crate::service_bus::too_large::TooLarge;
-pub(crate) use crate::service_bus::waiting::FullWindow;
+pub(crate) use crate::service_bus::too_large::OversizeEntry;
+pub(crate) use crate::service_bus::waiting::WindowWait;

@@ -9,14 +9,14 @@ use crate::amqp::DeliveryNumber;
 use crate::amqp::LinkId;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::elapsed::elapsed_ms;
-use crate::service_bus::holds::Hold;
-use crate::service_bus::links::Link;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::holds::ClientHold;
+use crate::service_bus::links::EndpointLink;
+use crate::service_bus::refusal::AmqpRefusal;
 
 /// What waits for its turn.
 pub(crate) enum InOrder {
     /// A link ends, by its client or for a reason of ours.
-    Leave(LinkId, Option<Refusal>),
+    Leave(LinkId, Option<AmqpRefusal>),
     /// The session of a channel ends; its links have ended before.
     End(u16),
     /// The connection ends.
@@ -27,7 +27,7 @@ pub(crate) enum InOrder {
 
 impl ConnectionTask {
     /// Ends a link from this side.
-    pub(crate) fn detach(&mut self, link: LinkId, refusal: Refusal) {
+    pub(crate) fn detach(&mut self, link: LinkId, refusal: AmqpRefusal) {
         self.leave(InOrder::Leave(link, Some(refusal)));
     }
 
@@ -97,8 +97,8 @@ impl ConnectionTask {
     /// From now on nothing more goes over a link, and what was fetched for it and not sent goes back.
     fn stop_feeding(&mut self, link: LinkId) {
         match self.links.get_mut(&link) {
-            Some(Link::Pending) => drop(self.links.remove(&link)),
-            Some(Link::Receiver(receiver)) => {
+            Some(EndpointLink::Pending) => drop(self.links.remove(&link)),
+            Some(EndpointLink::Receiver(receiver)) => {
                 receiver.is_leaving = true;
                 receiver.hurry();
                 let backlog = receiver.backlog.drain(..).map(|packed_message| packed_message.hold).collect();
@@ -111,10 +111,10 @@ impl ConnectionTask {
     /// Whether nothing is fetched for a link any more, and nothing that it has sent for good is still on its way out.
     fn is_quiet(&self, link: LinkId) -> bool {
         match self.links.get(&link) {
-            Some(Link::Receiver(receiver)) => {
+            Some(EndpointLink::Receiver(receiver)) => {
                 receiver.fetching.is_none() && receiver.sent.len() <= self.amqp.unsent(link).len()
             }
-            Some(Link::Replies(replies)) => replies.is_quiet(self.amqp.unsent(link).len()),
+            Some(EndpointLink::Replies(replies)) => replies.is_quiet(self.amqp.unsent(link).len()),
             _ => true,
         }
     }
@@ -133,17 +133,17 @@ impl ConnectionTask {
             self.break_off(left);
         }
         match self.links.remove(&link) {
-            Some(Link::Replies(mut replies)) => {
+            Some(EndpointLink::Replies(mut replies)) => {
                 replies.take_undeleted().iter().rev().for_each(|hold| self.shared.give_back(hold));
             }
-            Some(Link::Coordinator) => self.transactions.forget(link),
+            Some(EndpointLink::Coordinator) => self.transactions.forget(link),
             _ => {}
         }
     }
 
     /// Fails the first of what a client has left behind. The others are given back before, because they stay counted when
     /// an earlier one fails in their holder's hands.
-    fn break_off(&self, left: HashMap<DeliveryNumber, Hold>) {
+    fn break_off(&self, left: HashMap<DeliveryNumber, ClientHold>) {
         let mut left: Vec<_> = left.into_iter().collect();
         left.sort_unstable_by_key(|(delivery, _)| *delivery);
         let mut holds = left.iter().map(|(_, hold)| hold);
@@ -155,7 +155,7 @@ impl ConnectionTask {
     /// Gives messages back that a client has not seen, as if they had not been handed out; given in the order in which
     /// they were handed out. Whatever is asked of the engine later finds them given back. The messages of a session that
     /// is about to be closed are given back with it.
-    pub(crate) fn give_back(&mut self, link: LinkId, holds: Vec<Hold>) {
+    pub(crate) fn give_back(&mut self, link: LinkId, holds: Vec<ClientHold>) {
         let is_closing =
             self.receiver(link).is_some_and(|receiver| receiver.is_leaving && receiver.session.is_some());
         if !is_closing {

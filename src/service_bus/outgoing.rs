@@ -6,10 +6,10 @@ use bytes::Bytes;
 use bytes::BytesMut;
 
 use crate::amqp::Map;
-use crate::amqp::Properties as AmqpProperties;
+use crate::amqp::MessageProperties as AmqpProperties;
 use crate::amqp::Value;
 use crate::amqp::lookup;
-use crate::amqp::message::Header;
+use crate::amqp::message::MessageHeader;
 use crate::amqp::message::encode_application_properties;
 use crate::amqp::message::encode_delivery_annotations;
 use crate::amqp::message::encode_message_annotations;
@@ -19,7 +19,7 @@ use crate::engine::DeadLetter;
 use crate::engine::Deferral;
 use crate::engine::MessageStatus;
 use crate::engine::MessageView;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::header::FORWARDED;
 use crate::header::Headers;
 use crate::header::SET_BY_SETTLING;
@@ -27,11 +27,11 @@ use crate::id::MessageId;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::service_bus::holds::Expiry;
-use crate::service_bus::holds::Token;
+use crate::service_bus::holds::LockUuid;
 use crate::service_bus::incoming::SCHEDULED;
 use crate::service_bus::incoming::standard_properties;
 use crate::service_bus::property;
-use crate::service_bus::raw_sections::Form;
+use crate::service_bus::raw_sections::BodyForm;
 use crate::service_bus::raw_sections::KEPT;
 use crate::service_bus::raw_sections::RawSections;
 
@@ -43,14 +43,14 @@ const EXPIRY_TOLERANCE_MS: u64 = 1_000;
 
 /// What a client sees of where a message is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum MessageStateWord {
     Active = 0,
     Deferred = 1,
     Scheduled = 2,
 }
 
 /// A message on its way out.
-pub(crate) struct Outgoing<'a> {
+pub(crate) struct EncodedMessage<'a> {
     number: SequenceNumber,
     workflow_id: Option<&'a WorkflowId>,
     message_id: Option<&'a MessageId>,
@@ -63,10 +63,10 @@ pub(crate) struct Outgoing<'a> {
     headers: &'a Headers,
     body: &'a Bytes,
     dead_letter: Option<&'a DeadLetter>,
-    pub(crate) state: State,
+    pub(crate) state: MessageStateWord,
     pub(crate) locked_until: Option<Timestamp>,
     /// What it is settled by, if it is locked.
-    pub(crate) lock_token: Option<Token>,
+    pub(crate) lock_token: Option<LockUuid>,
 }
 
 /// How often a message failed, as Service Bus counts: a delivery under way has not failed, and neither has the one that made
@@ -77,10 +77,10 @@ fn failures_of(delivery_count: u32, dead_letter: Option<&DeadLetter>, is_out: bo
     (before + since).saturating_sub(u32::from(is_out))
 }
 
-impl<'a> Outgoing<'a> {
+impl<'a> EncodedMessage<'a> {
     /// A message that was handed out. Its count includes this time, that of Service Bus does not.
-    pub(crate) fn handed(message: &'a Received) -> Outgoing<'a> {
-        Outgoing {
+    pub(crate) fn handed(message: &'a ReceivedMessage) -> EncodedMessage<'a> {
+        EncodedMessage {
             number: message.sequence_number,
             workflow_id: message.workflow_id.as_ref(),
             message_id: message.message_id.as_ref(),
@@ -92,25 +92,27 @@ impl<'a> Outgoing<'a> {
             headers: &message.headers,
             body: &message.body,
             dead_letter: message.dead_letter.as_ref(),
-            state: State::Active,
+            state: MessageStateWord::Active,
             locked_until: None,
             lock_token: None,
         }
     }
 
     /// A message that is looked at.
-    pub(crate) fn seen(view: &'a MessageView) -> Outgoing<'a> {
+    pub(crate) fn seen(view: &'a MessageView) -> EncodedMessage<'a> {
         let (state, scheduled_at, dead_letter) = match &view.status {
-            MessageStatus::Deferred { why: Deferral::ByConsumer, .. } => (State::Deferred, None, None),
-            MessageStatus::Scheduled { until } => (State::Scheduled, Some(*until), None),
-            MessageStatus::DeadLettered(dead_letter) if dead_letter.deferred => {
-                (State::Deferred, None, Some(dead_letter))
+            MessageStatus::Deferred { why: Deferral::ByConsumer, .. } => {
+                (MessageStateWord::Deferred, None, None)
             }
-            MessageStatus::DeadLettered(dead_letter) => (State::Active, None, Some(dead_letter)),
-            _ => (State::Active, None, None),
+            MessageStatus::Scheduled { until } => (MessageStateWord::Scheduled, Some(*until), None),
+            MessageStatus::DeadLettered(dead_letter) if dead_letter.deferred => {
+                (MessageStateWord::Deferred, None, Some(dead_letter))
+            }
+            MessageStatus::DeadLettered(dead_letter) => (MessageStateWord::Active, None, Some(dead_letter)),
+            _ => (MessageStateWord::Active, None, None),
         };
         let is_out = view.locked_until.is_some();
-        Outgoing {
+        EncodedMessage {
             number: view.sequence_number,
             workflow_id: view.workflow_id.as_ref(),
             message_id: view.message_id.as_ref(),
@@ -145,9 +147,9 @@ impl<'a> Outgoing<'a> {
         out.freeze()
     }
 
-    fn header(&self, kept: Option<&RawSections>) -> Header {
+    fn header(&self, kept: Option<&RawSections>) -> MessageHeader {
         let sent = kept.and_then(|kept| kept.sections.header().ok()).unwrap_or_default();
-        Header {
+        MessageHeader {
             durable: sent.durable,
             priority: sent.priority,
             first_acquirer: sent.first_acquirer,
@@ -196,7 +198,7 @@ impl<'a> Outgoing<'a> {
     fn enqueued_at(&self, sent: &Map) -> Value {
         let accepted_ms = i64::try_from(self.accepted_at.as_millis()).unwrap_or(i64::MAX);
         match lookup(sent, SCHEDULED) {
-            Some(Value::Timestamp(due_ms)) if self.state != State::Scheduled => {
+            Some(Value::Timestamp(due_ms)) if self.state != MessageStateWord::Scheduled => {
                 Value::Timestamp(accepted_ms.max(*due_ms))
             }
             _ => time(self.accepted_at),
@@ -263,7 +265,7 @@ impl<'a> Outgoing<'a> {
         if !application.is_empty() {
             encode_application_properties(out, &application);
         }
-        Form::Data.encode(out, self.body);
+        BodyForm::Data.encode(out, self.body);
     }
 
     /// Clients need an ID: a message that has none is called by its number.

@@ -12,7 +12,7 @@ use crate::header::PropertyValue;
 use crate::header::SET_BY_SETTLING;
 use crate::header::is_kept;
 use crate::limits;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::AmqpRefusal;
 
 /// The properties for which there is a word.
 pub(crate) fn read(entries: &[(Value, Value)]) -> Properties {
@@ -22,22 +22,22 @@ pub(crate) fn read(entries: &[(Value, Value)]) -> Properties {
 
 /// What a settlement sets: as properties, and as AMQP says it where a property would lose its type.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Changes {
+pub(crate) struct PropertyChanges {
     pub(crate) properties: Properties,
     /// Entries of which no property says everything.
     typed: Vec<(Value, Value)>,
 }
 
-impl Changes {
-    pub(crate) fn read(entries: &[(Value, Value)]) -> Changes {
-        let loses_type = |(name, said): &&(Value, Value)| {
+impl PropertyChanges {
+    pub(crate) fn read(entries: &[(Value, Value)]) -> PropertyChanges {
+        let loses_type = |(name, original): &&(Value, Value)| {
             name.as_str().is_some_and(|name| !is_kept(name))
-                && property(said).is_none_or(|property| value(&property) != *said)
+                && property(original).is_none_or(|property| value(&property) != *original)
         };
         let typed = entries.iter().filter(loses_type).cloned().collect();
         let mut properties = read(entries);
         properties.retain(|name, _| !is_kept(name));
-        Changes { properties, typed }
+        PropertyChanges { properties, typed }
     }
 
     /// Takes out a property that is not the message's.
@@ -50,7 +50,7 @@ impl Changes {
     ///
     /// # Errors
     /// What has types of its own is too large together.
-    pub(crate) fn to_properties(&self, before: Option<&Bytes>) -> Result<Properties, Refusal> {
+    pub(crate) fn to_properties(&self, before: Option<&Bytes>) -> Result<Properties, AmqpRefusal> {
         let mut properties = self.properties.clone();
         let mut typed = before.map(typed).unwrap_or_default();
         let had_any = !typed.is_empty();
@@ -67,7 +67,7 @@ impl Changes {
         Value::Map(typed).encode(&mut out);
         if out.len() > limits::KEPT_BYTES_MAX {
             let most = limits::KEPT_BYTES_MAX;
-            return Err(Refusal::argument(format!(
+            return Err(AmqpRefusal::argument(format!(
                 "the properties have {} bytes, more than {most}",
                 out.len()
             )));

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::Properties as AmqpProperties;
+use crate::amqp::MessageProperties as AmqpProperties;
 use crate::amqp::Value;
 use crate::amqp::message::Sections;
 use crate::amqp::message::encode_application_properties;
 use crate::amqp::message::encode_properties;
-use crate::engine::Changes;
-use crate::engine::Published;
+use crate::engine::ActionChanges;
+use crate::engine::TopicMessage;
 use crate::error::Misuse;
 use crate::message::Message;
 use crate::message::NewMessage;
@@ -21,19 +21,19 @@ use crate::service_bus::raw_sections::KEPT;
 use crate::service_bus::raw_sections::RawSections;
 
 /// A message as the rules of a topic look at it.
-pub(crate) fn published(message: Message) -> Result<Published, Misuse> {
-    let mut published = Published::from(message.check()?);
+pub(crate) fn published(message: Message) -> Result<TopicMessage, Misuse> {
+    let mut published = TopicMessage::from(message.check()?);
     published.mend = Some(mend);
     let kept = published.message.headers.properties.get(KEPT).and_then(RawSections::of_property);
     let Some(given) = kept.and_then(|kept| kept.sections.properties().ok()) else { return Ok(published) };
     let fields = [("to", given.to), ("replytosessionid", given.reply_to_group_id)];
-    let said = fields.into_iter().filter_map(|(name, text)| Some((name, text?.to_string())));
-    published.extra = said.collect::<BTreeMap<_, _>>();
+    let fields_set = fields.into_iter().filter_map(|(name, text)| Some((name, text?.to_string())));
+    published.extra = fields_set.collect::<BTreeMap<_, _>>();
     Ok(published)
 }
 
 /// Brings what is kept of a message in line with what an action has changed.
-fn mend(message: &mut NewMessage, changes: &Changes) {
+fn mend(message: &mut NewMessage, changes: &ActionChanges) {
     let properties = &mut message.headers.properties;
     // What is said without it, our words say.
     let Some(mut kept) = properties.get(KEPT).and_then(RawSections::of_property) else { return };

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use bytes::BytesMut;
 
 use crate::amqp::Value;
-use crate::amqp::message::Body;
+use crate::amqp::message::MessageBody;
 use crate::amqp::message::Sections;
 use crate::amqp::message::encode_data;
 use crate::amqp::message::encode_value;
@@ -26,7 +26,7 @@ const WIDE: u8 = 0xb0;
 
 /// How the body of our message is the body of theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum BodyForm {
     /// Bytes of one data section in its smallest form.
     Data,
     /// Bytes of one data section whose length is written wide, although it is small.
@@ -42,50 +42,50 @@ pub(crate) enum Form {
 /// What is kept of a message.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RawSections {
-    pub(crate) form: Form,
+    pub(crate) form: BodyForm,
     /// Header, annotations, properties, application properties and footer as they came, without a body.
     pub(crate) sections: Sections,
 }
 
-impl Form {
+impl BodyForm {
     /// How a body is said in bytes, and these.
-    pub(crate) fn of(sections: &Sections, body: &Body) -> (Form, Bytes) {
+    pub(crate) fn of(sections: &Sections, body: &MessageBody) -> (BodyForm, Bytes) {
         let raw = &sections.body;
         match body {
-            Body::Empty => (Form::Nothing, Bytes::new()),
-            Body::Data(data) if data.len() == 1 && raw.starts_with(&DATA) => {
+            MessageBody::Empty => (BodyForm::Nothing, Bytes::new()),
+            MessageBody::Data(data) if data.len() == 1 && raw.starts_with(&DATA) => {
                 let bytes = data[0].clone();
                 let narrow = bytes.len() <= usize::from(u8::MAX);
                 match raw.len() - bytes.len() - DATA.len() {
-                    2 if narrow => (Form::Data, bytes),
-                    5 if !narrow => (Form::Data, bytes),
-                    5 => (Form::WideData, bytes),
-                    _ => (Form::Sections, raw.clone()),
+                    2 if narrow => (BodyForm::Data, bytes),
+                    5 if !narrow => (BodyForm::Data, bytes),
+                    5 => (BodyForm::WideData, bytes),
+                    _ => (BodyForm::Sections, raw.clone()),
                 }
             }
-            Body::Value(Value::String(text)) => {
+            MessageBody::Value(Value::String(text)) => {
                 let bytes = Bytes::copy_from_slice(text.as_bytes());
                 match text_section(text) == *raw {
-                    true => (Form::Text, bytes),
-                    false => (Form::Sections, raw.clone()),
+                    true => (BodyForm::Text, bytes),
+                    false => (BodyForm::Sections, raw.clone()),
                 }
             }
-            _ => (Form::Sections, raw.clone()),
+            _ => (BodyForm::Sections, raw.clone()),
         }
     }
 
     fn number(self) -> u8 {
         match self {
-            Form::Data => 0,
-            Form::WideData => 1,
-            Form::Text => 2,
-            Form::Nothing => 3,
-            Form::Sections => 4,
+            BodyForm::Data => 0,
+            BodyForm::WideData => 1,
+            BodyForm::Text => 2,
+            BodyForm::Nothing => 3,
+            BodyForm::Sections => 4,
         }
     }
 
-    fn numbered(number: u8) -> Option<Form> {
-        [Form::Data, Form::WideData, Form::Text, Form::Nothing, Form::Sections]
+    fn numbered(number: u8) -> Option<BodyForm> {
+        [BodyForm::Data, BodyForm::WideData, BodyForm::Text, BodyForm::Nothing, BodyForm::Sections]
             .into_iter()
             .find(|form| form.number() == number)
     }
@@ -93,19 +93,19 @@ impl Form {
     /// Appends the body of a message.
     pub(crate) fn encode(self, out: &mut BytesMut, body: &[u8]) {
         match self {
-            Form::Data => encode_data(out, body),
-            Form::WideData => {
+            BodyForm::Data => encode_data(out, body),
+            BodyForm::WideData => {
                 out.put_slice(&DATA);
                 out.put_u8(WIDE);
                 out.put_u32(u32::try_from(body.len()).unwrap_or(u32::MAX));
                 out.put_slice(body);
             }
-            Form::Text => match std::str::from_utf8(body) {
+            BodyForm::Text => match std::str::from_utf8(body) {
                 Ok(text) => encode_value(out, &Value::from(text)),
                 Err(_) => encode_data(out, body),
             },
-            Form::Nothing => {}
-            Form::Sections => out.put_slice(body),
+            BodyForm::Nothing => {}
+            BodyForm::Sections => out.put_slice(body),
         }
     }
 }
@@ -143,6 +143,6 @@ impl RawSections {
             return None;
         }
         let sections = Sections::parse(&bytes.slice(2..)).ok()?;
-        Some(RawSections { form: Form::numbered(form)?, sections })
+        Some(RawSections { form: BodyForm::numbered(form)?, sections })
     }
 }

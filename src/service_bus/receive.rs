@@ -8,17 +8,17 @@ use crate::engine::Queue;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::service_bus::elapsed::millis;
-use crate::service_bus::holds::Hold;
-use crate::service_bus::holds::Token;
+use crate::service_bus::holds::ClientHold;
+use crate::service_bus::holds::LockUuid;
 use crate::service_bus::link_window::LinkWindow;
 use crate::service_bus::link_window::WindowPlace;
-use crate::service_bus::links::HeldBack;
 use crate::service_bus::links::PackedMessage;
+use crate::service_bus::links::PendingMessage;
 use crate::service_bus::outgoing;
-use crate::service_bus::outgoing::State;
+use crate::service_bus::outgoing::MessageStateWord;
 use crate::service_bus::property::set_by_settling;
-use crate::service_bus::refusal::Refusal;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::refusal::AmqpRefusal;
+use crate::service_bus::shared::EndpointState;
 
 /// How deliveries are handed to a client.
 pub(crate) struct Handing {
@@ -27,25 +27,25 @@ pub(crate) struct Handing {
     /// Whether they are gone once they are sent.
     pub(crate) deletes: bool,
     /// Whether they had been set aside.
-    pub(crate) state: State,
+    pub(crate) state: MessageStateWord,
     /// The window of the link, if it has one.
     pub(crate) window: Option<Arc<LinkWindow>>,
 }
 
 /// What can be sent, and the message at which that ends because it does not fit into the link's window.
-pub(crate) struct Packed {
+pub(crate) struct MessageBatch {
     pub(crate) packed_messages: Vec<PackedMessage>,
-    pub(crate) held_back: Option<HeldBack>,
+    pub(crate) held_back: Option<PendingMessage>,
 }
 
-impl Shared {
+impl EndpointState {
     /// Makes batches of deliveries, whose locks are kept.
     pub(crate) fn pack(
         &self,
         queue: &Queue,
         deliveries: Vec<Delivery>,
         Handing { is_of_session, deletes, state, window }: Handing,
-    ) -> Packed {
+    ) -> MessageBatch {
         let mut packed_messages = Vec::with_capacity(deliveries.len());
         let mut deliveries = deliveries.into_iter();
         let mut held_back = None;
@@ -64,8 +64,8 @@ impl Shared {
                 }
             };
             let until = delivery.locked_until();
-            let token = Token::of(delivery.lock_token(), delivery.sequence_number());
-            let mut message = outgoing::Outgoing::handed(delivery.message());
+            let token = LockUuid::of(delivery.lock_token(), delivery.sequence_number());
+            let mut message = outgoing::EncodedMessage::handed(delivery.message());
             message.state = state;
             message.locked_until = (!deletes).then_some(until);
             message.lock_token = (!deletes).then_some(token);
@@ -73,7 +73,7 @@ impl Shared {
             let set_before = set_by_settling(&delivery.message().headers.properties).cloned();
             let is_dead_letter = delivery.message().dead_letter.is_some();
             let (queue, id) = (queue.name().clone(), delivery.keep());
-            let hold = Hold {
+            let hold = ClientHold {
                 queue,
                 token,
                 id,
@@ -87,7 +87,7 @@ impl Shared {
             packed_messages.push(PackedMessage { hold, payload });
         }
         self.note_holds(&packed_messages, deletes);
-        Packed { packed_messages, held_back }
+        MessageBatch { packed_messages, held_back }
     }
 
     /// What is deleted is held by nobody outside.
@@ -101,7 +101,7 @@ impl Shared {
     }
 
     /// Gives a message back as if it had not been handed out. Whatever is asked of the engine later finds it so.
-    pub(crate) fn give_back(&self, hold: &Hold) {
+    pub(crate) fn give_back(&self, hold: &ClientHold) {
         self.holds.forget(hold.token);
         if let Some(place) = &hold.in_window {
             place.take_back();
@@ -112,7 +112,7 @@ impl Shared {
     }
 
     /// Fails a message whose client has left without a word.
-    pub(crate) fn break_off(&self, hold: &Hold) {
+    pub(crate) fn break_off(&self, hold: &ClientHold) {
         self.holds.forget(hold.token);
         if let Ok(settler) = self.settler(&hold.queue) {
             settler.break_off(hold.id, "the connection broke off before it was settled");
@@ -120,7 +120,7 @@ impl Shared {
     }
 
     /// Deletes what is on its way to a client that settles nothing.
-    pub(crate) async fn delete(&self, holds: &[Hold]) -> Result<(), Refusal> {
+    pub(crate) async fn delete(&self, holds: &[ClientHold]) -> Result<(), AmqpRefusal> {
         let Some(queue) = holds.first().map(|hold| &hold.queue) else { return Ok(()) };
         let messages: Vec<DeliveryId> = holds.iter().map(|hold| hold.id).collect();
         for messages in messages.chunks(limits::COMPLETE_ALL_MAX) {
@@ -138,8 +138,8 @@ fn enter(
     message: SequenceNumber,
     times_lost: usize,
     until_ms: u64,
-) -> Result<Option<WindowPlace>, HeldBack> {
+) -> Result<Option<WindowPlace>, PendingMessage> {
     let Some(window) = window else { return Ok(None) };
     let place = window.enter(message, times_lost, until_ms);
-    place.map(Some).ok_or(HeldBack { message, times_lost })
+    place.map(Some).ok_or(PendingMessage { message, times_lost })
 }

@@ -20,7 +20,7 @@ use crate::error::Unavailable;
 
 /// Why something was refused, as a client is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct AmqpRefusal {
     pub(crate) condition: &'static str,
     pub(crate) description: String,
 }
@@ -51,28 +51,28 @@ pub(crate) mod condition {
     pub(crate) const UNKNOWN_TRANSACTION: &str = "amqp:transaction:unknown-id";
 }
 
-impl Refusal {
-    pub(crate) fn new(condition: &'static str, description: impl Into<String>) -> Refusal {
-        Refusal { condition, description: description.into() }
+impl AmqpRefusal {
+    pub(crate) fn new(condition: &'static str, description: impl Into<String>) -> AmqpRefusal {
+        AmqpRefusal { condition, description: description.into() }
     }
 
     /// There is no entity of this name. An SDK tells this refusal from others by its first words.
-    pub(crate) fn not_found(entity: &str) -> Refusal {
+    pub(crate) fn not_found(entity: &str) -> AmqpRefusal {
         let description =
             format!("The messaging entity {entity:?} could not be found; create the queue first");
-        Refusal::new(condition::NOT_FOUND, description)
+        AmqpRefusal::new(condition::NOT_FOUND, description)
     }
 
-    pub(crate) fn lock_lost() -> Refusal {
-        Refusal::new(condition::LOCK_LOST, "the lock was lost, or the message was settled already")
+    pub(crate) fn lock_lost() -> AmqpRefusal {
+        AmqpRefusal::new(condition::LOCK_LOST, "the lock was lost, or the message was settled already")
     }
 
-    pub(crate) fn session_lock_lost() -> Refusal {
-        Refusal::new(condition::SESSION_LOCK_LOST, "the lock of the session was lost")
+    pub(crate) fn session_lock_lost() -> AmqpRefusal {
+        AmqpRefusal::new(condition::SESSION_LOCK_LOST, "the lock of the session was lost")
     }
 
-    pub(crate) fn argument(description: impl Into<String>) -> Refusal {
-        Refusal::new(condition::ARGUMENT_ERROR, description)
+    pub(crate) fn argument(description: impl Into<String>) -> AmqpRefusal {
+        AmqpRefusal::new(condition::ARGUMENT_ERROR, description)
     }
 
     /// The status by which an answer of the management says the same.
@@ -91,26 +91,26 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for AmqpRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.condition, self.description)
     }
 }
 
-impl From<Misuse> for Refusal {
-    fn from(misuse: Misuse) -> Refusal {
-        Refusal::argument(misuse.to_string())
+impl From<Misuse> for AmqpRefusal {
+    fn from(misuse: Misuse) -> AmqpRefusal {
+        AmqpRefusal::argument(misuse.to_string())
     }
 }
 
-impl From<Unavailable> for Refusal {
-    fn from(unavailable: Unavailable) -> Refusal {
-        Refusal::new(condition::INTERNAL, unavailable.to_string())
+impl From<Unavailable> for AmqpRefusal {
+    fn from(unavailable: Unavailable) -> AmqpRefusal {
+        AmqpRefusal::new(condition::INTERNAL, unavailable.to_string())
     }
 }
 
-impl From<SendRefusal> for Refusal {
-    fn from(refusal: SendRefusal) -> Refusal {
+impl From<SendRefusal> for AmqpRefusal {
+    fn from(refusal: SendRefusal) -> AmqpRefusal {
         let condition = match &refusal {
             SendRefusal::QueueNotFound(_) | SendRefusal::TopicNotFound(_) => condition::NOT_FOUND,
             SendRefusal::BodyTooLarge { .. } => condition::SIZE_EXCEEDED,
@@ -126,12 +126,12 @@ impl From<SendRefusal> for Refusal {
             | SendRefusal::PlaceMismatch { .. }
             | SendRefusal::KeyReused(_) => condition::PRECONDITION_FAILED,
         };
-        Refusal::new(condition, refusal.to_string())
+        AmqpRefusal::new(condition, refusal.to_string())
     }
 }
 
-impl From<SendError> for Refusal {
-    fn from(error: SendError) -> Refusal {
+impl From<SendError> for AmqpRefusal {
+    fn from(error: SendError) -> AmqpRefusal {
         match error {
             SendError::Refused(refusal) => refusal.into(),
             SendError::Misuse(misuse) => misuse.into(),
@@ -140,8 +140,8 @@ impl From<SendError> for Refusal {
     }
 }
 
-impl From<ReceiveError> for Refusal {
-    fn from(error: ReceiveError) -> Refusal {
+impl From<ReceiveError> for AmqpRefusal {
+    fn from(error: ReceiveError) -> AmqpRefusal {
         let refusal = match error {
             ReceiveError::Refused(refusal) => refusal,
             ReceiveError::Misuse(misuse) => return misuse.into(),
@@ -157,12 +157,12 @@ impl From<ReceiveError> for Refusal {
             ReceiveRefusal::Unordered(_) => condition::NOT_ALLOWED,
             ReceiveRefusal::TooManyWaiting(_) | ReceiveRefusal::TooManyLocks(_) => condition::SERVER_BUSY,
         };
-        Refusal::new(condition, refusal.to_string())
+        AmqpRefusal::new(condition, refusal.to_string())
     }
 }
 
-impl From<SettleRefusal> for Refusal {
-    fn from(refusal: SettleRefusal) -> Refusal {
+impl From<SettleRefusal> for AmqpRefusal {
+    fn from(refusal: SettleRefusal) -> AmqpRefusal {
         let condition = match &refusal {
             // A client of Service Bus knows no difference.
             SettleRefusal::LockLost
@@ -174,12 +174,12 @@ impl From<SettleRefusal> for Refusal {
             SettleRefusal::Send(SendRefusal::StorageFull) => condition::RESOURCE_LIMIT,
             SettleRefusal::Send(_) => condition::PRECONDITION_FAILED,
         };
-        Refusal::new(condition, refusal.to_string())
+        AmqpRefusal::new(condition, refusal.to_string())
     }
 }
 
-impl From<SettleError> for Refusal {
-    fn from(error: SettleError) -> Refusal {
+impl From<SettleError> for AmqpRefusal {
+    fn from(error: SettleError) -> AmqpRefusal {
         match error {
             SettleError::Refused(refusal) => refusal.into(),
             SettleError::Misuse(misuse) => misuse.into(),
@@ -188,8 +188,8 @@ impl From<SettleError> for Refusal {
     }
 }
 
-impl From<TransactionError> for Refusal {
-    fn from(error: TransactionError) -> Refusal {
+impl From<TransactionError> for AmqpRefusal {
+    fn from(error: TransactionError) -> AmqpRefusal {
         match error {
             TransactionError::Send(error) => error.into(),
             TransactionError::Settle(error) => error.into(),
@@ -198,22 +198,22 @@ impl From<TransactionError> for Refusal {
     }
 }
 
-impl From<QueueError> for Refusal {
-    fn from(error: QueueError) -> Refusal {
+impl From<QueueError> for AmqpRefusal {
+    fn from(error: QueueError) -> AmqpRefusal {
         match error {
-            QueueError::Refused(QueueRefusal::QueueNotFound(name)) => Refusal::not_found(name.as_str()),
+            QueueError::Refused(QueueRefusal::QueueNotFound(name)) => AmqpRefusal::not_found(name.as_str()),
             QueueError::Refused(refusal @ QueueRefusal::StorageFull(_)) => {
-                Refusal::new(condition::RESOURCE_LIMIT, refusal.to_string())
+                AmqpRefusal::new(condition::RESOURCE_LIMIT, refusal.to_string())
             }
-            QueueError::Refused(refusal) => Refusal::new(condition::NOT_ALLOWED, refusal.to_string()),
+            QueueError::Refused(refusal) => AmqpRefusal::new(condition::NOT_ALLOWED, refusal.to_string()),
             QueueError::Misuse(misuse) => misuse.into(),
             QueueError::Unavailable(unavailable) => unavailable.into(),
         }
     }
 }
 
-impl From<TopicError> for Refusal {
-    fn from(error: TopicError) -> Refusal {
+impl From<TopicError> for AmqpRefusal {
+    fn from(error: TopicError) -> AmqpRefusal {
         let refusal = match error {
             TopicError::Refused(refusal) => refusal,
             TopicError::Misuse(misuse) => return misuse.into(),
@@ -225,27 +225,29 @@ impl From<TopicError> for Refusal {
             | TopicRefusal::RuleNotFound(..) => {
                 // An SDK tells this refusal from others by its first words.
                 let description = format!("The messaging entity asked for could not be found: {refusal}");
-                return Refusal::new(condition::NOT_FOUND, description);
+                return AmqpRefusal::new(condition::NOT_FOUND, description);
             }
             TopicRefusal::RuleExists(topic, subscription, rule) => {
                 let rule = format!("{topic}|{subscription}|{rule}");
                 let description = format!("The messaging entity '{rule}' already exists: remove it first");
-                return Refusal::new(condition::ENTITY_EXISTS, description);
+                return AmqpRefusal::new(condition::ENTITY_EXISTS, description);
             }
             TopicRefusal::StorageFull(_) | TopicRefusal::TooManyRules(..) | TopicRefusal::TopicChanged(_) => {
                 condition::RESOURCE_LIMIT
             }
             _ => condition::NOT_ALLOWED,
         };
-        Refusal::new(condition, refusal.to_string())
+        AmqpRefusal::new(condition, refusal.to_string())
     }
 }
 
-impl From<OperateError> for Refusal {
-    fn from(error: OperateError) -> Refusal {
+impl From<OperateError> for AmqpRefusal {
+    fn from(error: OperateError) -> AmqpRefusal {
         match error {
-            OperateError::Refused(OperateRefusal::QueueNotFound(name)) => Refusal::not_found(name.as_str()),
-            OperateError::Refused(refusal) => Refusal::new(condition::NOT_ALLOWED, refusal.to_string()),
+            OperateError::Refused(OperateRefusal::QueueNotFound(name)) => {
+                AmqpRefusal::not_found(name.as_str())
+            }
+            OperateError::Refused(refusal) => AmqpRefusal::new(condition::NOT_ALLOWED, refusal.to_string()),
             OperateError::Misuse(misuse) => misuse.into(),
             OperateError::Unavailable(unavailable) => unavailable.into(),
         }

@@ -9,14 +9,14 @@ use crate::clock::Timestamp;
 use crate::limits;
 use crate::sas::Right;
 use crate::sas::Rights;
-use crate::service_bus::address::Address;
+use crate::service_bus::address::EntityAddress;
 use crate::service_bus::address::EntityPath;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::links::Link;
+use crate::service_bus::links::EndpointLink;
 use crate::service_bus::links::Node;
-use crate::service_bus::management::request::Request;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::management::request::ManagementRequest;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::slashed::entity_name;
 
@@ -27,7 +27,7 @@ pub(crate) const PLAIN: &str = "PLAIN";
 pub(crate) const MANAGEMENT: &str = "/$management";
 
 /// What a link is for: the right that it needs, and below which path of its entity.
-pub(crate) type Wanted = (Right, &'static str);
+pub(crate) type RequiredGrant = (Right, &'static str);
 
 /// The tokens of a connection, by the path each was shown for.
 #[derive(Default)]
@@ -74,9 +74,9 @@ impl ConnectionTask {
     }
 
     /// Takes a token. Without keys, whoever reaches the endpoint may do everything.
-    pub(crate) fn take_token(&mut self, request: &Request) -> Result<(), Refusal> {
+    pub(crate) fn take_token(&mut self, request: &ManagementRequest) -> Result<(), AmqpRefusal> {
         let Some(signatures) = &self.shared.signatures else { return Ok(()) };
-        let unauthorized = |why: String| Refusal::new(condition::UNAUTHORIZED, why);
+        let unauthorized = |why: String| AmqpRefusal::new(condition::UNAUTHORIZED, why);
         let resource = lookup(&request.application, "name").and_then(Value::as_str).unwrap_or_default();
         let token = request.text("value").ok().flatten();
         let token = token.ok_or_else(|| unauthorized("the body is no token".to_owned()))?;
@@ -90,7 +90,7 @@ impl ConnectionTask {
             return Err(unauthorized("the connection has shown too many tokens".to_owned()));
         }
         let lasts = rights.until.since(now);
-        self.grants.by_path.insert(Address::path(resource), rights);
+        self.grants.by_path.insert(EntityAddress::path(resource), rights);
         let client = self.shared.client.clone();
         self.wait_for(async move {
             let _ = client.sleep(lasts).await;
@@ -100,16 +100,16 @@ impl ConnectionTask {
     }
 
     /// Whether the connection may do something with an entity.
-    pub(crate) fn may(&self, entity: &Entity, right: Right) -> Result<(), Refusal> {
+    pub(crate) fn may(&self, entity: &Entity, right: Right) -> Result<(), AmqpRefusal> {
         self.may_at(entity, right, "")
     }
 
     /// Whether it may do something over the management links of an entity: clients show tokens for these alone.
-    fn may_over_management(&self, entity: &Entity, right: Right) -> Result<(), Refusal> {
+    fn may_over_management(&self, entity: &Entity, right: Right) -> Result<(), AmqpRefusal> {
         self.may_at(entity, right, MANAGEMENT)
     }
 
-    fn may_at(&self, entity: &Entity, right: Right, below: &str) -> Result<(), Refusal> {
+    fn may_at(&self, entity: &Entity, right: Right, below: &str) -> Result<(), AmqpRefusal> {
         if self.shared.signatures.is_none() {
             return Ok(());
         }
@@ -122,7 +122,7 @@ impl ConnectionTask {
     }
 
     /// Refuses the management links of an entity to whom nothing there is allowed.
-    pub(crate) fn may_attach_management(&self, entity: &Entity) -> Result<(), Refusal> {
+    pub(crate) fn may_attach_management(&self, entity: &Entity) -> Result<(), AmqpRefusal> {
         let listens = self.may_over_management(entity, Right::Listen);
         listens.or_else(|refusal| self.may_over_management(entity, Right::Send).map_err(|_| refusal))
     }
@@ -133,7 +133,12 @@ impl ConnectionTask {
     }
 
     /// What is said of an entity that cannot be found.
-    pub(crate) fn unfound(&self, path: &EntityPath, (right, below): Wanted, refusal: Refusal) -> Refusal {
+    pub(crate) fn unfound(
+        &self,
+        path: &EntityPath,
+        (right, below): RequiredGrant,
+        refusal: AmqpRefusal,
+    ) -> AmqpRefusal {
         match refusal.condition == condition::NOT_FOUND && !self.may_know(&path.queue) {
             true => no_right(right, &path_of(&path.queue, (path.is_dead_letters, path.is_transfer), below)),
             false => refusal,
@@ -141,7 +146,7 @@ impl ConnectionTask {
     }
 
     /// What an operation of the management asks for.
-    pub(crate) fn may_manage(&self, entity: &Entity, request: &Request) -> Result<(), Refusal> {
+    pub(crate) fn may_manage(&self, entity: &Entity, request: &ManagementRequest) -> Result<(), AmqpRefusal> {
         match request.operation() {
             "schedule-message" | "cancel-scheduled-message" => self.may_over_management(entity, Right::Send),
             "add-rule" | "remove-rule" => self.may_over_management(entity, Right::Manage),
@@ -151,25 +156,25 @@ impl ConnectionTask {
 
     /// Ends links whose tokens have ended.
     fn end_unauthorized(&mut self) {
-        let is_over = |link: &Link| match link {
-            Link::Sender(sender) => self.may(&sender.entity, Right::Send).err(),
-            Link::Receiver(receiver) => self.may(&receiver.entity, Right::Listen).err(),
-            Link::Browser(browser) => self.may(&browser.entity, Right::Listen).err(),
-            Link::Requests(requests) => match &requests.node {
+        let is_over = |link: &EndpointLink| match link {
+            EndpointLink::Sender(sender) => self.may(&sender.entity, Right::Send).err(),
+            EndpointLink::Receiver(receiver) => self.may(&receiver.entity, Right::Listen).err(),
+            EndpointLink::Browser(browser) => self.may(&browser.entity, Right::Listen).err(),
+            EndpointLink::Requests(requests) => match &requests.node {
                 Node::Tokens => None,
                 Node::Management(entity) => self.may_attach_management(entity).err(),
             },
-            Link::Pending | Link::Coordinator | Link::Replies(_) => None,
+            EndpointLink::Pending | EndpointLink::Coordinator | EndpointLink::Replies(_) => None,
         };
-        let over: Vec<(LinkId, Refusal)> =
+        let over: Vec<(LinkId, AmqpRefusal)> =
             self.links.iter().filter_map(|(id, link)| Some((*id, is_over(link)?))).collect();
         over.into_iter().for_each(|(link, refusal)| self.detach(link, refusal));
     }
 }
 
-fn no_right(right: Right, path: &str) -> Refusal {
+fn no_right(right: Right, path: &str) -> AmqpRefusal {
     let why = format!("nothing this connection has shown allows to {} on {path}", right.as_str());
-    Refusal::new(condition::UNAUTHORIZED, why)
+    AmqpRefusal::new(condition::UNAUTHORIZED, why)
 }
 
 /// The path of an entity, or of what is below it, as tokens name it.

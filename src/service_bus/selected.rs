@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use bytes::Bytes;
 
 use crate::amqp::Map;
-use crate::amqp::Properties;
+use crate::amqp::MessageProperties;
 use crate::amqp::Value;
 use crate::amqp::lookup;
-use crate::amqp::message::Header;
+use crate::amqp::message::MessageHeader;
 use crate::amqp::message::Sections;
 use crate::selector::Operand;
 use crate::selector::Selector;
@@ -27,7 +27,7 @@ pub(crate) fn is_selected(selector: &Selector, payload: &Bytes) -> bool {
 
 fn operand<'m>(
     name: &str,
-    (header, properties, application): (&Header, &'m Properties, &'m Map),
+    (header, properties, application): (&MessageHeader, &'m MessageProperties, &'m Map),
 ) -> Operand<'m> {
     match name {
         "JMSPriority" => Operand::Integer(header.priority.unwrap_or(PRIORITY).into()),
@@ -74,7 +74,7 @@ fn property(value: &Value) -> Operand<'_> {
         value => match (value.as_i64(), value.as_u64(), value.as_str()) {
             (Some(number), ..) => Operand::Integer(number),
             (_, Some(number), _) => Operand::Float(number as f64),
-            (.., Some(said)) => text(said),
+            (.., Some(found)) => text(found),
             _ => Operand::Null,
         },
     }

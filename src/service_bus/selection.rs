@@ -8,7 +8,7 @@ use crate::amqp::Text;
 use crate::amqp::Value;
 use crate::amqp::lookup;
 use crate::selector::Selector;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 
 /// The filter by which a receiver asks for a session.
@@ -31,7 +31,7 @@ const STANDARD: [u64; 3] = [0x173, 0x174, 0x120];
 
 /// Judges what a receiver wants, and leaves in its source what is in force. What only decorates is left out. Who only looks may
 /// have a selector: one that takes messages would go past those that it does not want, and change their order.
-pub(crate) fn judge(attach: &mut Attach) -> Result<(), Refusal> {
+pub(crate) fn judge(attach: &mut Attach) -> Result<(), AmqpRefusal> {
     let browses = browses(attach);
     let Some(source) = &mut attach.source else { return Ok(()) };
     if source.capabilities.iter().any(is_of_topics) {
@@ -57,10 +57,10 @@ pub(crate) fn judge(attach: &mut Attach) -> Result<(), Refusal> {
 }
 
 /// The selector among the filters of who only looks.
-pub(crate) fn selector(filter: &[(Value, Value)]) -> Result<Option<Selector>, Refusal> {
+pub(crate) fn selector(filter: &[(Value, Value)]) -> Result<Option<Selector>, AmqpRefusal> {
     let mut selectors = filter.iter().filter(|filter| is_selector(filter));
     let Some((_, value)) = selectors.next() else { return Ok(None) };
-    let wrong = |why: String| Refusal::new(condition::INVALID_FIELD, why);
+    let wrong = |why: String| AmqpRefusal::new(condition::INVALID_FIELD, why);
     if selectors.next().is_some() {
         return Err(wrong("a receiver has one selector, and this one has several".to_owned()));
     }
@@ -98,7 +98,7 @@ pub(crate) fn is_of_topics(capability: &Text) -> bool {
 }
 
 /// What is asked for as a topic is none, or is received from.
-pub(crate) fn no_topic(address: &str) -> Refusal {
+pub(crate) fn no_topic(address: &str) -> AmqpRefusal {
     refused(format!(
         "{address:?} is asked for as a topic: that is implemented for senders to one that is there; receive from \
          <topic>/Subscriptions/<name>"
@@ -129,6 +129,6 @@ fn is_registered_name(name: &str) -> bool {
     is_registered(name) || matches!(name, "jms-selector" | "selector" | "no-local")
 }
 
-fn refused(description: impl Into<String>) -> Refusal {
-    Refusal::new(condition::NOT_IMPLEMENTED, description)
+fn refused(description: impl Into<String>) -> AmqpRefusal {
+    AmqpRefusal::new(condition::NOT_IMPLEMENTED, description)
 }

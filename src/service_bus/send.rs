@@ -4,41 +4,41 @@
 use bytes::Bytes;
 
 use crate::amqp::DeliveryNumber;
+use crate::amqp::DeliveryOutcome;
 use crate::amqp::LinkId;
-use crate::amqp::Outcome;
-use crate::amqp::message::Body;
+use crate::amqp::message::MessageBody;
 use crate::amqp::message::Sections;
 use crate::error::Misuse;
 use crate::error::SendError;
 use crate::limits;
 use crate::message::Message;
 use crate::service_bus::connection_task::ConnectionTask;
-use crate::service_bus::description::Status;
+use crate::service_bus::description::EntityStatus;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::incoming;
-use crate::service_bus::links::Group;
-use crate::service_bus::links::Link;
+use crate::service_bus::links::EndpointLink;
+use crate::service_bus::links::MessageGroup;
 use crate::service_bus::published::published;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::shared::EndpointState;
 
 /// The format of a batch: each of its data sections is a message.
 const BATCH: u32 = 0x8001_3700;
 
 /// What the engine answered to each message of a group.
-type Answers = Result<Vec<Result<(), SendError>>, SendError>;
+type GroupAnswers = Result<Vec<Result<(), SendError>>, SendError>;
 
-impl Shared {
+impl EndpointState {
     /// Reads a message for an entity, and finds its place.
-    pub(crate) fn read(&self, entity: &Entity, payload: &Bytes) -> Result<Message, Refusal> {
-        self.descriptions.check_status((entity.name(), entity.created_at), Status::may_send)?;
+    pub(crate) fn read(&self, entity: &Entity, payload: &Bytes) -> Result<Message, AmqpRefusal> {
+        self.descriptions.check_status((entity.name(), entity.created_at), EntityStatus::may_send)?;
         let new_id = self.client.token()?.to_string().replace('-', "");
         let message = incoming::read(payload, entity.options.order, &new_id)?;
         let message = self.intake.place(entity.name(), message)?;
         if entity.requires_session() && message.workflow_id.is_none() {
             let description = "the queue requires sessions, and the message names none";
-            return Err(Refusal::new(condition::NOT_ALLOWED, description));
+            return Err(AmqpRefusal::new(condition::NOT_ALLOWED, description));
         }
         Ok(message)
     }
@@ -49,7 +49,7 @@ impl Shared {
         entity: &Entity,
         format: u32,
         payload: &Bytes,
-    ) -> Result<Vec<Message>, Refusal> {
+    ) -> Result<Vec<Message>, AmqpRefusal> {
         match format {
             BATCH => batched(payload)?.iter().map(|payload| self.read(entity, payload)).collect(),
             _ => Ok(vec![self.read(entity, payload)?]),
@@ -59,7 +59,7 @@ impl Shared {
 
 impl Entity {
     /// Sends messages, each for itself, in the order given.
-    async fn send_each(&self, messages: Vec<Message>) -> Answers {
+    async fn send_each(&self, messages: Vec<Message>) -> GroupAnswers {
         let Some(topic) = &self.topic else {
             let answers = self.queue.send_each(messages).await?;
             return Ok(answers.into_iter().map(|answer| answer.map(drop)).collect());
@@ -99,26 +99,28 @@ impl ConnectionTask {
         transaction: Option<Bytes>,
     ) {
         match self.links.get(&link) {
-            Some(Link::Coordinator) => self.coordinate(link, delivery, &payload),
-            Some(Link::Sender(_)) if let Some(transaction) = transaction => {
+            Some(EndpointLink::Coordinator) => self.coordinate(link, delivery, &payload),
+            Some(EndpointLink::Sender(_)) if let Some(transaction) = transaction => {
                 self.post(link, (delivery, settled), (format, &payload), transaction);
             }
-            Some(Link::Sender(_)) if format == BATCH => self.take_batch(link, delivery, settled, &payload),
-            Some(Link::Sender(sender)) => {
+            Some(EndpointLink::Sender(_)) if format == BATCH => {
+                self.take_batch(link, delivery, settled, &payload)
+            }
+            Some(EndpointLink::Sender(sender)) => {
                 let read = self.shared.read(&sender.entity, &payload);
                 self.group(link, (!settled).then_some(delivery), read, payload.len());
             }
-            Some(Link::Requests(_)) if transaction.is_some() => {
+            Some(EndpointLink::Requests(_)) if transaction.is_some() => {
                 let refusal = "with a transaction nothing is asked of the management; send and settle over links, and schedule \
                                with x-opt-scheduled-enqueue-time";
-                let refusal = Refusal::new(condition::NOT_IMPLEMENTED, refusal);
+                let refusal = AmqpRefusal::new(condition::NOT_IMPLEMENTED, refusal);
                 self.refuse_delivery(link, (delivery, settled), refusal);
                 self.amqp.grant(link, limits::SERVICE_BUS_REQUEST_CREDIT);
             }
-            Some(Link::Requests(requests)) => {
+            Some(EndpointLink::Requests(requests)) => {
                 let requests = requests.clone();
                 if !settled {
-                    self.amqp.settle(link, delivery, Outcome::Accepted);
+                    self.amqp.settle(link, delivery, DeliveryOutcome::Accepted);
                 }
                 self.amqp.grant(link, limits::SERVICE_BUS_REQUEST_CREDIT);
                 // What was said before it is asked before it.
@@ -135,16 +137,16 @@ impl ConnectionTask {
         &mut self,
         link: LinkId,
         (delivery, settled): (DeliveryNumber, bool),
-        refusal: Refusal,
+        refusal: AmqpRefusal,
     ) {
         match settled {
             true => self.detach(link, refusal),
-            false => self.amqp.settle(link, delivery, Outcome::Rejected(Some(refusal.into()))),
+            false => self.amqp.settle(link, delivery, DeliveryOutcome::Rejected(Some(refusal.into()))),
         }
     }
 
     pub(crate) fn reject_too_large(&mut self, link: LinkId, delivery: DeliveryNumber, settled: bool) {
-        let refusal = Refusal::new(condition::SIZE_EXCEEDED, "the message is larger than the link takes");
+        let refusal = AmqpRefusal::new(condition::SIZE_EXCEEDED, "the message is larger than the link takes");
         self.group(link, (!settled).then_some(delivery), Err(refusal), 0);
     }
 
@@ -152,10 +154,10 @@ impl ConnectionTask {
         &mut self,
         link: LinkId,
         delivery: Option<DeliveryNumber>,
-        read: Result<Message, Refusal>,
+        read: Result<Message, AmqpRefusal>,
         bytes: usize,
     ) {
-        let Some(Link::Sender(sender)) = self.links.get_mut(&link) else { return };
+        let Some(EndpointLink::Sender(sender)) = self.links.get_mut(&link) else { return };
         match read {
             Ok(message) => {
                 let group = &mut sender.group;
@@ -172,7 +174,7 @@ impl ConnectionTask {
             Err(refusal) => {
                 self.shared.meters.note_received(0, 1);
                 if let Some(delivery) = delivery {
-                    self.amqp.settle(link, delivery, Outcome::Rejected(Some(refusal.into())));
+                    self.amqp.settle(link, delivery, DeliveryOutcome::Rejected(Some(refusal.into())));
                 }
                 self.replenish(link);
             }
@@ -185,8 +187,8 @@ impl ConnectionTask {
     }
 
     fn send_group(&mut self, link: LinkId) {
-        let Some(Link::Sender(sender)) = self.links.get_mut(&link) else { return };
-        let Group { messages, deliveries, bytes } = std::mem::take(&mut sender.group);
+        let Some(EndpointLink::Sender(sender)) = self.links.get_mut(&link) else { return };
+        let MessageGroup { messages, deliveries, bytes } = std::mem::take(&mut sender.group);
         if messages.is_empty() {
             return;
         }
@@ -205,7 +207,7 @@ impl ConnectionTask {
         link: LinkId,
         deliveries: &[Option<DeliveryNumber>],
         bytes: usize,
-        answers: Answers,
+        answers: GroupAnswers,
     ) {
         self.sending_bytes -= bytes;
         let answers = match answers {
@@ -224,7 +226,7 @@ impl ConnectionTask {
     /// Sends the messages of a batch, all or none.
     fn take_batch(&mut self, link: LinkId, delivery: DeliveryNumber, settled: bool, payload: &Bytes) {
         self.send_group(link);
-        let Some(Link::Sender(sender)) = self.links.get(&link) else { return };
+        let Some(EndpointLink::Sender(sender)) = self.links.get(&link) else { return };
         let entity = sender.entity.clone();
         let messages = match self.shared.read_all(&entity, BATCH, payload) {
             Ok(messages) => messages,
@@ -255,16 +257,16 @@ impl ConnectionTask {
 }
 
 /// The messages of a batch.
-fn batched(payload: &Bytes) -> Result<Vec<Bytes>, Refusal> {
+fn batched(payload: &Bytes) -> Result<Vec<Bytes>, AmqpRefusal> {
     match Sections::parse(payload)?.body()? {
-        Body::Data(payloads) => Ok(payloads),
-        _ => Err(Refusal::argument("a batch has data sections")),
+        MessageBody::Data(payloads) => Ok(payloads),
+        _ => Err(AmqpRefusal::argument("a batch has data sections")),
     }
 }
 
-fn outcome(sent: Result<(), SendError>) -> Outcome {
+fn outcome(sent: Result<(), SendError>) -> DeliveryOutcome {
     match sent {
-        Ok(()) => Outcome::Accepted,
-        Err(error) => Outcome::Rejected(Some(Refusal::from(error).into())),
+        Ok(()) => DeliveryOutcome::Accepted,
+        Err(error) => DeliveryOutcome::Rejected(Some(AmqpRefusal::from(error).into())),
     }
 }

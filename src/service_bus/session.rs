@@ -11,17 +11,17 @@ use crate::amqp::LinkId;
 use crate::amqp::SenderSettles;
 use crate::amqp::Value;
 use crate::clock::Timestamp;
-use crate::engine::TakenWorkflow;
+use crate::engine::AcceptedWorkflow;
 use crate::error::ReceiveError;
 use crate::error::ReceiveRefusal;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::links::Link;
+use crate::service_bus::links::EndpointLink;
 use crate::service_bus::links::Receiver;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::selection;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::shared::EndpointState;
 
 /// The property that says until when a session is locked, in ticks of .NET.
 const LOCKED_UNTIL: &str = "com.microsoft:locked-until-utc";
@@ -30,21 +30,21 @@ const LOCKED_UNTIL: &str = "com.microsoft:locked-until-utc";
 const TICKS_AT_EPOCH: i64 = 621_355_968_000_000_000;
 
 /// Which session a receiver wants.
-pub(crate) enum Wanted {
+pub(crate) enum SessionChoice {
     Named(String),
     /// The next that has work, waiting for one so long.
     Next(Duration),
 }
 
 /// A session that a link holds.
-pub(crate) struct Session {
+pub(crate) struct HeldSession {
     pub(crate) id: String,
-    pub(crate) taken: TakenWorkflow,
+    pub(crate) taken: AcceptedWorkflow,
     /// Milliseconds; renewals move it.
     locked_until: AtomicU64,
 }
 
-impl Session {
+impl HeldSession {
     pub(crate) fn locked_until(&self) -> Timestamp {
         Timestamp::from_millis(self.locked_until.load(Ordering::Relaxed))
     }
@@ -55,28 +55,32 @@ impl Session {
 }
 
 /// Takes a session.
-pub(crate) async fn accept(shared: &Shared, entity: &Entity, wanted: Wanted) -> Result<Session, Refusal> {
+pub(crate) async fn accept(
+    shared: &EndpointState,
+    entity: &Entity,
+    wanted: SessionChoice,
+) -> Result<HeldSession, AmqpRefusal> {
     let taken = match wanted {
-        Wanted::Named(id) => match entity.queue.take_workflow(&id).await {
+        SessionChoice::Named(id) => match entity.queue.take_workflow(&id).await {
             Ok(taken) => taken,
             Err(ReceiveError::Refused(ReceiveRefusal::WorkflowLocked)) => {
                 let description = format!("session {id:?} is locked by another receiver");
-                return Err(Refusal::new(condition::SESSION_CANNOT_BE_LOCKED, description));
+                return Err(AmqpRefusal::new(condition::SESSION_CANNOT_BE_LOCKED, description));
             }
             Err(error) => return Err(error.into()),
         },
-        Wanted::Next(wait) => {
+        SessionChoice::Next(wait) => {
             let next = tokio::select! {
                 next = entity.queue.take_next_workflow(wait) => next?,
                 () = shared.stopping.cancelled() => None,
             };
-            next.ok_or_else(|| Refusal::new(condition::TIMEOUT, "no session has work"))?
+            next.ok_or_else(|| AmqpRefusal::new(condition::TIMEOUT, "no session has work"))?
         }
     };
     taken.settle_apart().await?;
     let id = taken.workflow_id().map(ToString::to_string).unwrap_or_default();
     let locked_until = AtomicU64::new(taken.locked_until().as_millis());
-    Ok(Session { id, taken, locked_until })
+    Ok(HeldSession { id, taken, locked_until })
 }
 
 /// An instant in ticks of .NET.
@@ -86,7 +90,13 @@ fn ticks(at: Timestamp) -> i64 {
 }
 
 impl ConnectionTask {
-    pub(crate) fn accept_session(&mut self, link: LinkId, attach: &Attach, entity: Entity, session: Session) {
+    pub(crate) fn accept_session(
+        &mut self,
+        link: LinkId,
+        attach: &Attach,
+        entity: Entity,
+        session: HeldSession,
+    ) {
         let mut answer =
             LinkAnswer { message_bytes_max: Some(entity.message_bytes_max()), ..LinkAnswer::to(attach) };
         if let Some(source) = &mut answer.source {
@@ -97,13 +107,13 @@ impl ConnectionTask {
         let session = Arc::new(session);
         let deletes = attach.sender_settles == SenderSettles::Settled;
         let receiver = Receiver::new(entity, deletes, Some(session.clone()));
-        self.links.insert(link, Link::Receiver(receiver));
+        self.links.insert(link, EndpointLink::Receiver(receiver));
         self.amqp.accept_link(link, answer);
         self.watch_session(link, &session);
     }
 
     /// Tells the receiver when its session is lost.
-    fn watch_session(&mut self, link: LinkId, session: &Arc<Session>) {
+    fn watch_session(&mut self, link: LinkId, session: &Arc<HeldSession>) {
         let client = self.shared.client.clone();
         let session = Arc::downgrade(session);
         self.wait_for(async move {
@@ -115,20 +125,20 @@ impl ConnectionTask {
             }
             move |connection_task: &mut ConnectionTask| {
                 if connection_task.receiver(link).is_some() {
-                    connection_task.detach(link, Refusal::session_lock_lost());
+                    connection_task.detach(link, AmqpRefusal::session_lock_lost());
                 }
             }
         });
     }
 
     /// The session of this connection with an ID.
-    pub(crate) fn session(&self, entity: &Entity, id: &str) -> Result<Arc<Session>, Refusal> {
+    pub(crate) fn session(&self, entity: &Entity, id: &str) -> Result<Arc<HeldSession>, AmqpRefusal> {
         let held = self.links.values().find_map(|link| match link {
-            Link::Receiver(receiver) if receiver.entity.name() == entity.name() => {
+            EndpointLink::Receiver(receiver) if receiver.entity.name() == entity.name() => {
                 receiver.session.as_ref().filter(|session| session.id == id)
             }
             _ => None,
         });
-        held.cloned().ok_or_else(Refusal::session_lock_lost)
+        held.cloned().ok_or_else(AmqpRefusal::session_lock_lost)
     }
 }

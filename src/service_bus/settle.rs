@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::amqp::AmqpError;
 use crate::amqp::DeliveryNumber;
+use crate::amqp::DeliveryOutcome;
 use crate::amqp::LinkId;
 use crate::amqp::Map;
-use crate::amqp::Outcome;
 use crate::amqp::lookup;
 use crate::api::WireDuration;
 use crate::engine;
@@ -20,12 +20,12 @@ use crate::header::PropertyValue;
 use crate::id::QueueName;
 use crate::limits;
 use crate::service_bus::connection_task::ConnectionTask;
-use crate::service_bus::holds::Hold;
-use crate::service_bus::holds::Kind;
-use crate::service_bus::property::Changes;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::holds::ClientHold;
+use crate::service_bus::holds::ClientSettlementKind;
+use crate::service_bus::property::PropertyChanges;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::shared::EndpointState;
 
 /// The property of an abandoned message that says after what time it is tried again.
 const RETRY_AFTER: &str = "seriatim-retry-after";
@@ -38,71 +38,75 @@ const NO_REASON: &str = "DeadLettered";
 
 /// How a client wants a message settled.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Settlement {
+pub(crate) enum ClientSettlement {
     Complete,
-    Abandon(Changes),
-    Defer(Changes),
-    DeadLetter { reason: String, description: String, changes: Changes },
+    Abandon(PropertyChanges),
+    Defer(PropertyChanges),
+    DeadLetter { reason: String, description: String, changes: PropertyChanges },
 }
 
 /// Completions of one queue that came together.
 #[derive(Default)]
 pub(crate) struct Completions {
-    by_queue: HashMap<QueueName, Vec<(Reply, Hold)>>,
+    by_queue: HashMap<QueueName, Vec<(SettlementReply, ClientHold)>>,
 }
 
 /// Where and how a settlement is answered.
 #[derive(Clone, Debug)]
-struct Reply {
+struct SettlementReply {
     link: LinkId,
     delivery: DeliveryNumber,
     /// What the client hears if it went well; nothing, if it does not listen.
-    outcome: Option<Outcome>,
+    outcome: Option<DeliveryOutcome>,
 }
 
-impl Settlement {
-    pub(crate) fn kind(&self) -> Kind {
+impl ClientSettlement {
+    pub(crate) fn kind(&self) -> ClientSettlementKind {
         match self {
-            Settlement::Complete => Kind::Completed,
-            Settlement::Abandon(_) => Kind::Abandoned,
-            Settlement::Defer(_) => Kind::Deferred,
-            Settlement::DeadLetter { .. } => Kind::DeadLettered,
+            ClientSettlement::Complete => ClientSettlementKind::Completed,
+            ClientSettlement::Abandon(_) => ClientSettlementKind::Abandoned,
+            ClientSettlement::Defer(_) => ClientSettlementKind::Deferred,
+            ClientSettlement::DeadLetter { .. } => ClientSettlementKind::DeadLettered,
         }
     }
 
     /// What an outcome asks for; nothing when the message was not looked at.
-    pub(crate) fn of(outcome: &Outcome) -> Option<Settlement> {
+    pub(crate) fn of(outcome: &DeliveryOutcome) -> Option<ClientSettlement> {
         match outcome {
-            Outcome::Accepted => Some(Settlement::Complete),
+            DeliveryOutcome::Accepted => Some(ClientSettlement::Complete),
             // The last two are what a coordinator says, and no client.
-            Outcome::Released | Outcome::Declared(_) | Outcome::InTransaction(..) => None,
-            Outcome::Modified { undeliverable_here: true, annotations, .. } => {
-                Some(Settlement::Defer(Changes::read(annotations)))
+            DeliveryOutcome::Released | DeliveryOutcome::Declared(_) | DeliveryOutcome::InTransaction(..) => {
+                None
             }
-            Outcome::Modified { annotations, .. } => Some(Settlement::Abandon(Changes::read(annotations))),
-            Outcome::Rejected(error) => {
+            DeliveryOutcome::Modified { undeliverable_here: true, annotations, .. } => {
+                Some(ClientSettlement::Defer(PropertyChanges::read(annotations)))
+            }
+            DeliveryOutcome::Modified { annotations, .. } => {
+                Some(ClientSettlement::Abandon(PropertyChanges::read(annotations)))
+            }
+            DeliveryOutcome::Rejected(error) => {
                 let info = error.as_ref().map(|error| &error.info[..]).unwrap_or_default();
-                Some(Settlement::dead_letter(info, error.as_ref()))
+                Some(ClientSettlement::dead_letter(info, error.as_ref()))
             }
         }
     }
 
     /// A dead letter with this reason, or one that says that there is none.
-    pub(crate) fn suspend(reason: &str, description: &str, changes: Changes) -> Settlement {
+    pub(crate) fn suspend(reason: &str, description: &str, changes: PropertyChanges) -> ClientSettlement {
         let reason = if reason.is_empty() { NO_REASON } else { reason }.to_owned();
-        Settlement::DeadLetter { reason, description: description.to_owned(), changes }
+        ClientSettlement::DeadLetter { reason, description: description.to_owned(), changes }
     }
 
     fn dead_letter(
         info: &[(crate::amqp::Value, crate::amqp::Value)],
         error: Option<&AmqpError>,
-    ) -> Settlement {
+    ) -> ClientSettlement {
         let text = |name: &str| lookup(info, name).and_then(|value| value.as_str()).map(str::to_owned);
-        let mut changes = Changes::read(info);
+        let mut changes = PropertyChanges::read(info);
         changes.remove("DeadLetterReason");
         changes.remove("DeadLetterErrorDescription");
         let given = error.and_then(|error| error.description.as_ref()).map(ToString::to_string);
-        Settlement::DeadLetter {
+        ClientSettlement::DeadLetter {
             reason: text("DeadLetterReason")
                 .filter(|reason| !reason.is_empty())
                 .unwrap_or(NO_REASON.to_owned()),
@@ -117,22 +121,22 @@ impl ConnectionTask {
         &mut self,
         link: LinkId,
         delivery: DeliveryNumber,
-        outcome: Option<Outcome>,
+        outcome: Option<DeliveryOutcome>,
         settled: bool,
     ) {
         let Some(receiver) = self.receiver(link) else { return };
         let hold = receiver.unsettled.remove(&delivery);
         let Some(hold) = hold else {
             if !settled {
-                let lost = Outcome::Rejected(Some(Refusal::lock_lost().into()));
+                let lost = DeliveryOutcome::Rejected(Some(AmqpRefusal::lock_lost().into()));
                 self.amqp.settle(link, delivery, lost);
             }
             return;
         };
-        let outcome = outcome.unwrap_or(Outcome::Released);
-        let reply = Reply { link, delivery, outcome: (!settled).then(|| echo(&outcome)) };
-        match Settlement::of(&outcome) {
-            Some(Settlement::Complete) => {
+        let outcome = outcome.unwrap_or(DeliveryOutcome::Released);
+        let reply = SettlementReply { link, delivery, outcome: (!settled).then(|| echo(&outcome)) };
+        match ClientSettlement::of(&outcome) {
+            Some(ClientSettlement::Complete) => {
                 hold.note_activity();
                 let waiting = self.completions.by_queue.entry(hold.queue.clone()).or_default();
                 waiting.push((reply, hold));
@@ -164,16 +168,19 @@ impl ConnectionTask {
             self.start(async move {
                 let ids: Vec<DeliveryId> = waiting.iter().map(|(_, hold)| hold.id).collect();
                 let answers = match shared.settler(&name) {
-                    Ok(settler) => settler.complete_all(&ids).await.map_err(Refusal::from),
+                    Ok(settler) => settler.complete_all(&ids).await.map_err(AmqpRefusal::from),
                     Err(refusal) => Err(refusal),
                 };
-                let answers: Vec<Result<(), Refusal>> = match answers {
-                    Ok(answers) => answers.into_iter().map(|answer| answer.map_err(Refusal::from)).collect(),
+                let answers: Vec<Result<(), AmqpRefusal>> = match answers {
+                    Ok(answers) => {
+                        answers.into_iter().map(|answer| answer.map_err(AmqpRefusal::from)).collect()
+                    }
                     Err(refusal) => waiting.iter().map(|_| Err(refusal.clone())).collect(),
                 };
                 move |connection_task: &mut ConnectionTask| {
                     for ((reply, hold), answer) in waiting.into_iter().zip(answers) {
-                        let answer = connection_task.shared.note(&hold, Kind::Completed, answer);
+                        let answer =
+                            connection_task.shared.note(&hold, ClientSettlementKind::Completed, answer);
                         connection_task.settled(reply, answer);
                     }
                 }
@@ -181,7 +188,7 @@ impl ConnectionTask {
         }
     }
 
-    fn settled(&mut self, reply: Reply, answer: Result<(), Refusal>) {
+    fn settled(&mut self, reply: SettlementReply, answer: Result<(), AmqpRefusal>) {
         self.shared.meters.note_settled(usize::from(answer.is_ok()));
         let Some(outcome) = reply.outcome else { return };
         let outcome = match answer {
@@ -191,9 +198,9 @@ impl ConnectionTask {
             Err(refusal)
                 if refusal.condition == condition::LOCK_LOST && self.has_lost_session(reply.link) =>
             {
-                Outcome::Rejected(Some(Refusal::session_lock_lost().into()))
+                DeliveryOutcome::Rejected(Some(AmqpRefusal::session_lock_lost().into()))
             }
-            Err(refusal) => Outcome::Rejected(Some(refusal.into())),
+            Err(refusal) => DeliveryOutcome::Rejected(Some(refusal.into())),
         };
         self.amqp.settle(reply.link, reply.delivery, outcome);
     }
@@ -206,22 +213,30 @@ impl ConnectionTask {
     }
 }
 
-impl Shared {
-    pub(crate) fn settler(&self, queue: &QueueName) -> Result<Settler, Refusal> {
+impl EndpointState {
+    pub(crate) fn settler(&self, queue: &QueueName) -> Result<Settler, AmqpRefusal> {
         Ok(self.client.queue(queue.as_str())?.settler())
     }
 
     /// Settles a message that a client holds.
-    pub(crate) async fn settle(&self, hold: &Hold, settlement: Settlement) -> Result<(), Refusal> {
+    pub(crate) async fn settle(
+        &self,
+        hold: &ClientHold,
+        settlement: ClientSettlement,
+    ) -> Result<(), AmqpRefusal> {
         hold.note_activity();
         let kind = settlement.kind();
         let answer = self.settle_message(hold, settlement).await;
         self.note(hold, kind, answer)
     }
 
-    async fn settle_message(&self, hold: &Hold, settlement: Settlement) -> Result<(), Refusal> {
+    async fn settle_message(
+        &self,
+        hold: &ClientHold,
+        settlement: ClientSettlement,
+    ) -> Result<(), AmqpRefusal> {
         let settler = self.settler(&hold.queue)?;
-        if settlement == Settlement::Complete {
+        if settlement == ClientSettlement::Complete {
             settler.complete(hold.id, Completion::new()).await?;
             return Ok(());
         }
@@ -232,13 +247,13 @@ impl Shared {
     /// How a message ends that is not completed, and what is set of it.
     pub(crate) fn ending(
         &self,
-        hold: &Hold,
-        settlement: Settlement,
-    ) -> Result<(engine::Outcome, Properties), Refusal> {
+        hold: &ClientHold,
+        settlement: ClientSettlement,
+    ) -> Result<(engine::Outcome, Properties), AmqpRefusal> {
         let rule = self.intake.rule(&hold.queue);
         let (ending, changes) = match settlement {
-            Settlement::Complete => unreachable!("a message that is completed has no other ending"),
-            Settlement::Abandon(mut changes) => {
+            ClientSettlement::Complete => unreachable!("a message that is completed has no other ending"),
+            ClientSettlement::Abandon(mut changes) => {
                 let abandon = match changes.remove(RETRY_AFTER) {
                     Some(given) => Abandon::after(delay(RETRY_AFTER, &given)?),
                     None => rule
@@ -247,7 +262,7 @@ impl Shared {
                 };
                 (engine::Outcome::Abandon(abandon.reason("abandoned")), changes)
             }
-            Settlement::Defer(mut changes) => {
+            ClientSettlement::Defer(mut changes) => {
                 let asked = changes.remove(DEFER_FOR).map(|given| delay(DEFER_FOR, &given)).transpose()?;
                 let defer_for = asked.or_else(|| rule?.defer_delay());
                 let now = self.client.wall_now();
@@ -256,7 +271,7 @@ impl Shared {
                     hold.expiry.filter(|expiry| expiry.reported_at <= now).map(|expiry| expiry.ends_at);
                 (engine::Outcome::defer(expired, defer_for), changes)
             }
-            Settlement::DeadLetter { reason, description, changes } => {
+            ClientSettlement::DeadLetter { reason, description, changes } => {
                 (engine::Outcome::DeadLetter { reason, description }, changes)
             }
         };
@@ -264,14 +279,19 @@ impl Shared {
     }
 
     /// Gives a message back as if it had not been handed out.
-    pub(crate) async fn release(&self, hold: &Hold) -> Result<(), Refusal> {
+    pub(crate) async fn release(&self, hold: &ClientHold) -> Result<(), AmqpRefusal> {
         hold.note_activity();
         self.holds.forget(hold.token);
         Ok(self.settler(&hold.queue)?.end(hold.id, engine::Outcome::Release).await?)
     }
 
     /// Notes how a settlement went.
-    pub(crate) fn note(&self, hold: &Hold, kind: Kind, answer: Result<(), Refusal>) -> Result<(), Refusal> {
+    pub(crate) fn note(
+        &self,
+        hold: &ClientHold,
+        kind: ClientSettlementKind,
+        answer: Result<(), AmqpRefusal>,
+    ) -> Result<(), AmqpRefusal> {
         match answer {
             Ok(()) => {
                 self.holds.note_settled(hold.token, kind);
@@ -286,10 +306,10 @@ impl Shared {
 }
 
 /// The answer to an outcome that was taken. An error in it would tell the client that its rejection failed.
-pub(crate) fn echo(outcome: &Outcome) -> Outcome {
+pub(crate) fn echo(outcome: &DeliveryOutcome) -> DeliveryOutcome {
     match outcome {
-        Outcome::Rejected(_) => Outcome::Rejected(None),
-        Outcome::Modified { delivery_failed, undeliverable_here, .. } => Outcome::Modified {
+        DeliveryOutcome::Rejected(_) => DeliveryOutcome::Rejected(None),
+        DeliveryOutcome::Modified { delivery_failed, undeliverable_here, .. } => DeliveryOutcome::Modified {
             delivery_failed: *delivery_failed,
             undeliverable_here: *undeliverable_here,
             annotations: Map::new(),
@@ -299,8 +319,8 @@ pub(crate) fn echo(outcome: &Outcome) -> Outcome {
 }
 
 /// A delay as a client says it: seconds, or text of a span.
-fn delay(name: &str, given: &PropertyValue) -> Result<Duration, Refusal> {
-    let wrong = || Refusal::argument(format!("{name} is neither seconds nor a span like 5m"));
+fn delay(name: &str, given: &PropertyValue) -> Result<Duration, AmqpRefusal> {
+    let wrong = || AmqpRefusal::argument(format!("{name} is neither seconds nor a span like 5m"));
     match given {
         PropertyValue::Integer(seconds) => {
             Ok(Duration::from_secs(u64::try_from(*seconds).map_err(|_| wrong())?))

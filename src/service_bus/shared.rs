@@ -6,10 +6,10 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::definition::Defined;
+use crate::definition::DefiningFile;
 use crate::engine::Client;
 use crate::id::QueueName;
-use crate::inbound::inflow::Reading;
+use crate::inbound::inflow::BodyLimits;
 use crate::inbound::timeouts::Timeouts;
 use crate::intake::Intake;
 use crate::limits;
@@ -18,7 +18,7 @@ use crate::service_bus::description::Descriptions;
 #[cfg(test)]
 use crate::service_bus::description::RECORDS_QUEUE;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::holds::Holds;
+use crate::service_bus::holds::ClientHolds;
 use crate::service_bus::link_window::LastWindows;
 use crate::service_bus::link_window::LinkWindow;
 use crate::service_bus::meters::Meters;
@@ -30,7 +30,7 @@ pub(crate) type IsOpen = fn(&QueueName) -> bool;
 #[derive(Clone)]
 pub(crate) struct Owners {
     pub(crate) is_open: IsOpen,
-    pub(crate) defined: Defined,
+    pub(crate) defined: DefiningFile,
 }
 
 #[cfg(test)]
@@ -42,12 +42,12 @@ impl Owners {
 }
 
 /// What all connections of an endpoint share.
-pub(crate) struct Shared {
+pub(crate) struct EndpointState {
     pub(crate) client: Client,
     pub(crate) intake: Intake,
     pub(crate) is_open: IsOpen,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) holds: Holds,
+    pub(crate) holds: ClientHolds,
     pub(crate) meters: Meters,
     last_windows: Arc<LastWindows>,
     /// What tokens are checked with; without, nobody needs one.
@@ -58,14 +58,14 @@ pub(crate) struct Shared {
     pub(crate) stopping: CancellationToken,
     /// What is said of entities beside what their queues know.
     pub(crate) descriptions: Descriptions,
-    pub(crate) defined: Defined,
+    pub(crate) defined: DefiningFile,
     /// Bodies of administration clients.
-    pub(crate) reading: Arc<Reading>,
+    pub(crate) reading: Arc<BodyLimits>,
     /// Held by an administration client that looks at something and changes it.
     pub(crate) administering: Mutex<()>,
 }
 
-impl Shared {
+impl EndpointState {
     pub(crate) fn new(
         intake: Intake,
         Owners { is_open, defined }: Owners,
@@ -73,18 +73,18 @@ impl Shared {
         meters: Meters,
         signatures: Option<Signatures>,
         is_for_others: bool,
-    ) -> Shared {
+    ) -> EndpointState {
         let client = intake.client().clone();
-        Shared {
+        EndpointState {
             descriptions: Descriptions::new(client.clone()),
             defined,
-            reading: Arc::new(Reading::new(limits::SERVICE_BUS_DOCUMENTS_BYTES, Timeouts::default())),
+            reading: Arc::new(BodyLimits::new(limits::SERVICE_BUS_DOCUMENTS_BYTES, Timeouts::default())),
             administering: Mutex::default(),
             client,
             intake,
             is_open,
             clock,
-            holds: Holds::default(),
+            holds: ClientHolds::default(),
             last_windows: Arc::default(),
             meters,
             signatures,

@@ -13,13 +13,13 @@ use crate::limits;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::elapsed::elapsed_ms;
 use crate::service_bus::elapsed::millis;
-use crate::service_bus::links::Link;
+use crate::service_bus::links::EndpointLink;
 use crate::service_bus::order::InOrder;
-use crate::service_bus::stream::Stream;
+use crate::service_bus::stream::ConnectionStream;
 
 impl ConnectionTask {
     /// Talks until one side ends the connection.
-    pub(crate) async fn over(mut self, mut stream: Stream) {
+    pub(crate) async fn over(mut self, mut stream: ConnectionStream) {
         let ended = match self.connection_task(&mut stream).await {
             Ok(()) => stream.end().await,
             Err(error) => Err(error),
@@ -29,7 +29,7 @@ impl ConnectionTask {
         }
     }
 
-    async fn connection_task(&mut self, stream: &mut Stream) -> io::Result<()> {
+    async fn connection_task(&mut self, stream: &mut ConnectionStream) -> io::Result<()> {
         loop {
             self.turn();
             let was_full = self.amqp.is_output_full();
@@ -52,7 +52,7 @@ impl ConnectionTask {
         }
     }
 
-    fn write(&mut self, stream: &mut Stream) {
+    fn write(&mut self, stream: &mut ConnectionStream) {
         let written_before = self.bytes_written;
         if let Some(error) = stream.take_write_error() {
             self.stop_speaking(&error);
@@ -80,7 +80,7 @@ impl ConnectionTask {
     }
 
     /// Whether something was written that is not on its way yet, to a peer that hears.
-    fn has_unsent(&self, stream: &Stream) -> bool {
+    fn has_unsent(&self, stream: &ConnectionStream) -> bool {
         !self.is_write_closed && stream.unsent() > 0
     }
 
@@ -95,7 +95,7 @@ impl ConnectionTask {
             self.give_back(link, holds);
         }
         for link in std::mem::take(&mut self.answering) {
-            if let Some(Link::Replies(replies)) = self.links.get_mut(&link) {
+            if let Some(EndpointLink::Replies(replies)) = self.links.get_mut(&link) {
                 replies.take_undeleted().iter().rev().for_each(|hold| self.shared.give_back(hold));
             }
         }
@@ -108,7 +108,7 @@ impl ConnectionTask {
     }
 
     /// Waits until there is something to do.
-    async fn wait(&mut self, stream: &mut Stream, has_output: bool) -> io::Result<()> {
+    async fn wait(&mut self, stream: &mut ConnectionStream, has_output: bool) -> io::Result<()> {
         let reads = self.may_read();
         let interest = match (reads, has_output) {
             (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
@@ -137,7 +137,7 @@ impl ConnectionTask {
         Ok(())
     }
 
-    fn read(&mut self, stream: &mut Stream) {
+    fn read(&mut self, stream: &mut ConnectionStream) {
         // On the stack: thousands of connections that say nothing need no buffer each.
         let mut buffer = [0; limits::AMQP_READ_BYTES];
         let now_ms = elapsed_ms(&*self.shared.clock);

@@ -13,7 +13,7 @@ use crate::limits;
 
 /// A message that was too large for the last receiver that came to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TooLarge {
+pub(crate) struct OversizeEntry {
     /// Its bytes on the wire.
     pub(crate) bytes: u64,
     /// What the receiver takes at most.
@@ -27,7 +27,7 @@ pub(crate) struct TooLarge {
 /// The messages that are too large for their receivers; the one that was so longest ago is forgotten first.
 #[derive(Debug, Default)]
 pub(crate) struct TooLargeMessages {
-    known: Mutex<BTreeMap<(QueueName, SequenceNumber), TooLarge>>,
+    known: Mutex<BTreeMap<(QueueName, SequenceNumber), OversizeEntry>>,
 }
 
 impl TooLargeMessages {
@@ -51,7 +51,7 @@ impl TooLargeMessages {
         }
         let before = known.get(&place).map(|message| message.since);
         let since = before.unwrap_or(now);
-        known.insert(place, TooLarge { bytes, bytes_max, since, last_at: now });
+        known.insert(place, OversizeEntry { bytes, bytes_max, since, last_at: now });
         before.is_none()
     }
 
@@ -64,7 +64,7 @@ impl TooLargeMessages {
     }
 
     /// Those of a queue, in order of number.
-    pub(crate) fn of(&self, queue: &QueueName, now: Timestamp) -> Vec<(SequenceNumber, TooLarge)> {
+    pub(crate) fn of(&self, queue: &QueueName, now: Timestamp) -> Vec<(SequenceNumber, OversizeEntry)> {
         let known = self.known();
         let from = (queue.clone(), SequenceNumber::new(0));
         let of_queue = known.range(from..).take_while(|((of, _), _)| of == queue);
@@ -72,12 +72,12 @@ impl TooLargeMessages {
         fresh.map(|((_, number), message)| (*number, *message)).collect()
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<(QueueName, SequenceNumber), TooLarge>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<(QueueName, SequenceNumber), OversizeEntry>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn is_fresh(message: &TooLarge, now: Timestamp) -> bool {
+fn is_fresh(message: &OversizeEntry, now: Timestamp) -> bool {
     now.since(message.last_at) < limits::SERVICE_BUS_TOO_LARGE_REMEMBERED
 }
 

@@ -9,10 +9,10 @@ use bytes::Bytes;
 
 use crate::amqp::AmqpError;
 use crate::amqp::DeliveryNumber;
+use crate::amqp::DeliveryOutcome;
 use crate::amqp::LinkId;
-use crate::amqp::Outcome;
 use crate::amqp::Value;
-use crate::amqp::message::Body;
+use crate::amqp::message::MessageBody;
 use crate::amqp::message::Sections;
 use crate::engine;
 use crate::engine::Transaction;
@@ -23,14 +23,14 @@ use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::elapsed::elapsed_ms;
 use crate::service_bus::elapsed::millis;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::holds::Hold;
-use crate::service_bus::links::Link;
+use crate::service_bus::holds::ClientHold;
+use crate::service_bus::links::EndpointLink;
 use crate::service_bus::published::published;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
-use crate::service_bus::settle::Settlement;
+use crate::service_bus::settle::ClientSettlement;
 use crate::service_bus::settle::echo;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::shared::EndpointState;
 
 const DECLARE: (&str, u64) = ("amqp:declare:list", 0x31);
 const DISCHARGE: (&str, u64) = ("amqp:discharge:list", 0x32);
@@ -48,36 +48,37 @@ struct OpenTransaction {
     /// The link over which it was declared, with which it ends.
     coordinator: LinkId,
     ends_at_ms: u64,
-    parts: Vec<Part>,
+    parts: Vec<TransactionPart>,
     bytes: usize,
 }
 
 /// What happens with a transaction, or does not.
-pub(crate) enum Part {
+pub(crate) enum TransactionPart {
     Send(Arc<Entity>, Message),
     /// A message that a client holds ends; without a settlement, as if it had not been handed out.
-    Settle(Hold, Option<Settlement>),
+    Settle(ClientHold, Option<ClientSettlement>),
 }
 
 /// What is asked of a coordinator.
-enum Request {
+enum CoordinatorRequest {
     Declare,
     Discharge { transaction: Bytes, fails: bool },
 }
 
-impl Request {
-    fn read(payload: &Bytes) -> Result<Request, Refusal> {
-        let wrong =
-            || Refusal::new(condition::INVALID_FIELD, "a coordinator is asked to declare or to discharge");
-        let Body::Value(Value::Described(asked)) = Sections::parse(payload)?.body()? else {
+impl CoordinatorRequest {
+    fn read(payload: &Bytes) -> Result<CoordinatorRequest, AmqpRefusal> {
+        let wrong = || {
+            AmqpRefusal::new(condition::INVALID_FIELD, "a coordinator is asked to declare or to discharge")
+        };
+        let MessageBody::Value(Value::Described(asked)) = Sections::parse(payload)?.body()? else {
             return Err(wrong());
         };
         let (descriptor, fields) = *asked;
         let is = |(name, number)| descriptor == Value::Ulong(number) || descriptor.as_str() == Some(name);
         let Value::List(fields) = fields else { return Err(wrong()) };
         match fields.first() {
-            _ if is(DECLARE) => Ok(Request::Declare),
-            Some(Value::Binary(transaction)) if is(DISCHARGE) => Ok(Request::Discharge {
+            _ if is(DECLARE) => Ok(CoordinatorRequest::Declare),
+            Some(Value::Binary(transaction)) if is(DISCHARGE) => Ok(CoordinatorRequest::Discharge {
                 transaction: transaction.clone(),
                 fails: fields.get(1) == Some(&Value::Boolean(true)),
             }),
@@ -88,12 +89,12 @@ impl Request {
 
 impl Transactions {
     /// Begins a transaction, and says its ID.
-    fn declare(&mut self, coordinator: LinkId, now_ms: u64) -> Result<Bytes, Refusal> {
+    fn declare(&mut self, coordinator: LinkId, now_ms: u64) -> Result<Bytes, AmqpRefusal> {
         self.open.retain(|_, open| now_ms < open.ends_at_ms);
         if self.open.len() >= limits::SERVICE_BUS_TRANSACTIONS_MAX {
             let most = limits::SERVICE_BUS_TRANSACTIONS_MAX;
             let refusal = format!("the connection has {most} open transactions, which is the most");
-            return Err(Refusal::new(condition::RESOURCE_LIMIT, refusal));
+            return Err(AmqpRefusal::new(condition::RESOURCE_LIMIT, refusal));
         }
         self.declared += 1;
         let ends_at_ms = now_ms.saturating_add(millis(limits::SERVICE_BUS_TRANSACTION_LASTS));
@@ -103,33 +104,38 @@ impl Transactions {
     }
 
     /// Ends a transaction, and gives up what belongs to it.
-    fn end(&mut self, id: &Bytes, now_ms: u64) -> Result<Vec<Part>, Refusal> {
+    fn end(&mut self, id: &Bytes, now_ms: u64) -> Result<Vec<TransactionPart>, AmqpRefusal> {
         self.open(id, now_ms)?;
         let open = number_of(id).and_then(|number| self.open.remove(&number)).ok_or_else(unknown)?;
         Ok(open.parts)
     }
 
     /// Adds to a transaction, all or none.
-    fn add(&mut self, id: &Bytes, now_ms: u64, (parts, bytes): (Vec<Part>, usize)) -> Result<(), Refusal> {
+    fn add(
+        &mut self,
+        id: &Bytes,
+        now_ms: u64,
+        (parts, bytes): (Vec<TransactionPart>, usize),
+    ) -> Result<(), AmqpRefusal> {
         let waiting: usize = self.open.values().map(|open| open.bytes).sum();
         let open = self.open(id, now_ms)?;
         let most = limits::TRANSACTION_STEPS_MAX;
         if open.parts.len() + parts.len() > most {
             let refusal = format!("a transaction has at most {most} sends and settlements");
-            return Err(Refusal::new(condition::RESOURCE_LIMIT, refusal));
+            return Err(AmqpRefusal::new(condition::RESOURCE_LIMIT, refusal));
         }
         if waiting + bytes > limits::SERVICE_BUS_SENDING_BYTES {
             let most = limits::SERVICE_BUS_SENDING_BYTES;
             let refusal =
                 format!("the open transactions of a connection have at most {most} bytes of messages");
-            return Err(Refusal::new(condition::RESOURCE_LIMIT, refusal));
+            return Err(AmqpRefusal::new(condition::RESOURCE_LIMIT, refusal));
         }
         open.parts.extend(parts);
         open.bytes += bytes;
         Ok(())
     }
 
-    fn open(&mut self, id: &Bytes, now_ms: u64) -> Result<&mut OpenTransaction, Refusal> {
+    fn open(&mut self, id: &Bytes, now_ms: u64) -> Result<&mut OpenTransaction, AmqpRefusal> {
         let number = number_of(id).ok_or_else(unknown)?;
         match self.open.get(&number) {
             None => Err(unknown()),
@@ -137,7 +143,7 @@ impl Transactions {
                 self.open.remove(&number);
                 let seconds = limits::SERVICE_BUS_TRANSACTION_LASTS.as_secs();
                 let refusal = format!("the transaction was open for {seconds} seconds, and is rolled back");
-                Err(Refusal::new(condition::TRANSACTION_TIMEOUT, refusal))
+                Err(AmqpRefusal::new(condition::TRANSACTION_TIMEOUT, refusal))
             }
             Some(_) => self.open.get_mut(&number).ok_or_else(unknown),
         }
@@ -153,8 +159,8 @@ fn number_of(id: &Bytes) -> Option<u64> {
     Some(u64::from_be_bytes(<[u8; 8]>::try_from(&id[..]).ok()?))
 }
 
-fn unknown() -> Refusal {
-    Refusal::new(condition::UNKNOWN_TRANSACTION, "the connection has no such open transaction")
+fn unknown() -> AmqpRefusal {
+    AmqpRefusal::new(condition::UNKNOWN_TRANSACTION, "the connection has no such open transaction")
 }
 
 impl ConnectionTask {
@@ -162,25 +168,25 @@ impl ConnectionTask {
     pub(crate) fn coordinate(&mut self, link: LinkId, delivery: DeliveryNumber, payload: &Bytes) {
         self.amqp.grant(link, limits::SERVICE_BUS_REQUEST_CREDIT);
         let now_ms = elapsed_ms(&*self.shared.clock);
-        let declared = Request::read(payload).and_then(|request| match request {
-            Request::Declare => Ok(Some(self.transactions.declare(link, now_ms)?)),
-            Request::Discharge { transaction, fails } => {
+        let declared = CoordinatorRequest::read(payload).and_then(|request| match request {
+            CoordinatorRequest::Declare => Ok(Some(self.transactions.declare(link, now_ms)?)),
+            CoordinatorRequest::Discharge { transaction, fails } => {
                 let parts = self.transactions.end(&transaction, now_ms)?;
                 match fails {
-                    true => self.amqp.settle(link, delivery, Outcome::Accepted),
+                    true => self.amqp.settle(link, delivery, DeliveryOutcome::Accepted),
                     false => self.commit(link, delivery, parts),
                 }
                 Ok(None)
             }
         });
         match declared {
-            Ok(Some(transaction)) => self.amqp.settle(link, delivery, Outcome::Declared(transaction)),
+            Ok(Some(transaction)) => self.amqp.settle(link, delivery, DeliveryOutcome::Declared(transaction)),
             Ok(None) => {}
-            Err(refusal) => self.amqp.settle(link, delivery, Outcome::Rejected(Some(refusal.into()))),
+            Err(refusal) => self.amqp.settle(link, delivery, DeliveryOutcome::Rejected(Some(refusal.into()))),
         }
     }
 
-    fn commit(&mut self, link: LinkId, delivery: DeliveryNumber, parts: Vec<Part>) {
+    fn commit(&mut self, link: LinkId, delivery: DeliveryNumber, parts: Vec<TransactionPart>) {
         // What was said outside of it, and before its end, is asked before it.
         self.send_groups();
         self.send_completions();
@@ -189,10 +195,10 @@ impl ConnectionTask {
             let committed = shared.commit(&parts).await;
             move |connection_task: &mut ConnectionTask| {
                 let outcome = match committed {
-                    Ok(()) => Outcome::Accepted,
+                    Ok(()) => DeliveryOutcome::Accepted,
                     Err(refusal) => {
                         let what = format!("nothing of the transaction was done: {refusal}");
-                        Outcome::Rejected(Some(AmqpError::new(condition::ROLLED_BACK, what)))
+                        DeliveryOutcome::Rejected(Some(AmqpError::new(condition::ROLLED_BACK, what)))
                     }
                 };
                 connection_task.amqp.settle(link, delivery, outcome);
@@ -208,16 +214,18 @@ impl ConnectionTask {
         (format, payload): (u32, &Bytes),
         transaction: Bytes,
     ) {
-        let Some(Link::Sender(sender)) = self.links.get(&link) else { return };
+        let Some(EndpointLink::Sender(sender)) = self.links.get(&link) else { return };
         let (entity, now_ms) = (Arc::new(sender.entity.clone()), elapsed_ms(&*self.shared.clock));
         let added = self.shared.read_all(&entity, format, payload).and_then(|messages| {
-            let parts = messages.into_iter().map(|message| Part::Send(Arc::clone(&entity), message));
+            let parts =
+                messages.into_iter().map(|message| TransactionPart::Send(Arc::clone(&entity), message));
             self.transactions.add(&transaction, now_ms, (parts.collect(), payload.len()))
         });
         match added {
             Ok(()) if settled => {}
             Ok(()) => {
-                let outcome = Outcome::InTransaction(transaction, Box::new(Outcome::Accepted));
+                let outcome =
+                    DeliveryOutcome::InTransaction(transaction, Box::new(DeliveryOutcome::Accepted));
                 self.amqp.settle(link, delivery, outcome);
             }
             Err(refusal) => {
@@ -235,16 +243,16 @@ impl ConnectionTask {
         &mut self,
         link: LinkId,
         (delivery, settled): (DeliveryNumber, bool),
-        outcome: Option<Outcome>,
+        outcome: Option<DeliveryOutcome>,
         transaction: Bytes,
     ) {
         let now_ms = elapsed_ms(&*self.shared.clock);
         let Some(receiver) = self.receiver(link) else { return };
         let hold = receiver.unsettled.get(&delivery).cloned();
-        let outcome = outcome.unwrap_or(Outcome::Released);
-        let added = hold.ok_or_else(Refusal::lock_lost).and_then(|hold| {
+        let outcome = outcome.unwrap_or(DeliveryOutcome::Released);
+        let added = hold.ok_or_else(AmqpRefusal::lock_lost).and_then(|hold| {
             hold.note_activity();
-            let part = Part::Settle(hold, Settlement::of(&outcome));
+            let part = TransactionPart::Settle(hold, ClientSettlement::of(&outcome));
             self.transactions.add(&transaction, now_ms, (vec![part], 0))
         });
         match added {
@@ -253,7 +261,7 @@ impl ConnectionTask {
                     receiver.unsettled.remove(&delivery);
                 }
                 if !settled {
-                    let outcome = Outcome::InTransaction(transaction, Box::new(echo(&outcome)));
+                    let outcome = DeliveryOutcome::InTransaction(transaction, Box::new(echo(&outcome)));
                     self.amqp.settle(link, delivery, outcome);
                 }
                 self.note_settled(link);
@@ -263,22 +271,22 @@ impl ConnectionTask {
     }
 }
 
-impl Shared {
+impl EndpointState {
     /// Does everything, or nothing.
-    async fn commit(&self, parts: &[Part]) -> Result<(), Refusal> {
+    async fn commit(&self, parts: &[TransactionPart]) -> Result<(), AmqpRefusal> {
         let mut transaction = Transaction::new(self.client.clone());
         for part in parts {
             match part {
-                Part::Send(entity, message) => match &entity.topic {
+                TransactionPart::Send(entity, message) => match &entity.topic {
                     Some(topic) => transaction.publish(topic, published(message.clone())?),
                     None => transaction.send(entity.name(), message.clone())?,
                 },
-                Part::Settle(hold, settlement) => {
+                TransactionPart::Settle(hold, settlement) => {
                     self.add_settlement(&mut transaction, hold, settlement.as_ref())?;
                 }
             }
         }
-        let sent = parts.iter().filter(|part| matches!(part, Part::Send(..))).count();
+        let sent = parts.iter().filter(|part| matches!(part, TransactionPart::Send(..))).count();
         let committed = transaction.commit().await;
         let (accepted, refused) = if committed.is_ok() { (sent, 0) } else { (0, sent) };
         self.meters.note_received(accepted, refused);
@@ -290,14 +298,14 @@ impl Shared {
     fn add_settlement(
         &self,
         transaction: &mut Transaction,
-        hold: &Hold,
-        settlement: Option<&Settlement>,
-    ) -> Result<(), Refusal> {
+        hold: &ClientHold,
+        settlement: Option<&ClientSettlement>,
+    ) -> Result<(), AmqpRefusal> {
         match settlement {
             None => {
                 transaction.end_with(&hold.queue, hold.id, (engine::Outcome::Release, Properties::new()))?;
             }
-            Some(Settlement::Complete) => transaction.complete(&hold.queue, hold.id)?,
+            Some(ClientSettlement::Complete) => transaction.complete(&hold.queue, hold.id)?,
             Some(settlement) => {
                 transaction.end_with(&hold.queue, hold.id, self.ending(hold, settlement.clone())?)?;
             }
@@ -306,8 +314,8 @@ impl Shared {
     }
 
     /// Notes what has happened.
-    fn note_part(&self, part: &Part) {
-        let Part::Settle(hold, settlement) = part else { return };
+    fn note_part(&self, part: &TransactionPart) {
+        let TransactionPart::Settle(hold, settlement) = part else { return };
         self.meters.note_settled(1);
         match settlement {
             Some(settlement) => drop(self.note(hold, settlement.kind(), Ok(()))),

@@ -15,7 +15,7 @@ pub(crate) struct WaitingLink(u64);
 
 /// What the links of a queue wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FullWindow {
+pub(crate) struct WindowWait {
     /// How many messages the window has; the largest of those of all links.
     pub(crate) messages: usize,
     /// Since when the first of them waits.
@@ -25,18 +25,18 @@ pub(crate) struct FullWindow {
 /// The links that wait; as many as there are at most.
 #[derive(Debug, Default)]
 pub(crate) struct FullWindows {
-    known: Mutex<Known>,
+    known: Mutex<WindowWaits>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct WindowWaits {
     links_ever: u64,
-    by_link: BTreeMap<(QueueName, WaitingLink), FullWindow>,
+    by_link: BTreeMap<(QueueName, WaitingLink), WindowWait>,
 }
 
 impl FullWindows {
     /// Notes that a link of a queue waits.
-    pub(crate) fn note(&self, queue: &QueueName, window: FullWindow) -> WaitingLink {
+    pub(crate) fn note(&self, queue: &QueueName, window: WindowWait) -> WaitingLink {
         let mut known = self.known();
         known.links_ever += 1;
         let link = WaitingLink(known.links_ever);
@@ -50,17 +50,17 @@ impl FullWindows {
     }
 
     /// What the links of a queue wait for, if any does.
-    pub(crate) fn of(&self, queue: &QueueName) -> Option<FullWindow> {
+    pub(crate) fn of(&self, queue: &QueueName) -> Option<WindowWait> {
         let known = self.known();
         let of_queue =
             known.by_link.range((queue.clone(), WaitingLink(0))..).take_while(|((of, _), _)| of == queue);
-        of_queue.map(|(_, window)| *window).reduce(|one, other| FullWindow {
+        of_queue.map(|(_, window)| *window).reduce(|one, other| WindowWait {
             messages: one.messages.max(other.messages),
             since: one.since.min(other.since),
         })
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, WindowWaits> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn a_queue_has_a_full_window_as_long_as_one_of_its_links_waits() {
         let (windows, queue) = (FullWindows::default(), QueueName::new("q").unwrap());
-        let window = |messages, at| FullWindow { messages, since: Timestamp::from_millis(at) };
+        let window = |messages, at| WindowWait { messages, since: Timestamp::from_millis(at) };
         let one = windows.note(&queue, window(3, 20));
         let other = windows.note(&queue, window(1, 10));
         windows.note(&QueueName::new("r").unwrap(), window(9, 1));

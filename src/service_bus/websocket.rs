@@ -27,10 +27,10 @@ use tokio::io::AsyncWrite;
 use tokio::io::ReadBuf;
 
 use crate::limits;
-use crate::service_bus::accepted::Accepted;
-use crate::service_bus::piped::Piped;
-use crate::service_bus::shared::Shared;
-use crate::service_bus::stream::Stream;
+use crate::service_bus::accepted_connection::AcceptedConnection;
+use crate::service_bus::piped_stream::PipedStream;
+use crate::service_bus::shared::EndpointState;
+use crate::service_bus::stream::ConnectionStream;
 
 /// What the SDKs of Azure call AMQP over a WebSocket, and what its standard does.
 const PROTOCOLS: [&str; 2] = ["AMQPWSB10", "amqp"];
@@ -40,8 +40,8 @@ const NO_TEXT: &str = "AMQP is sent in binary messages";
 
 /// Makes an AMQP connection of a connection of HTTP.
 pub(crate) async fn open(
-    State(shared): State<Arc<Shared>>,
-    Extension(accepted): Extension<Accepted>,
+    State(shared): State<Arc<EndpointState>>,
+    Extension(accepted): Extension<AcceptedConnection>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let upgrade = upgrade.protocols(PROTOCOLS);
@@ -55,8 +55,9 @@ pub(crate) async fn open(
         .max_write_buffer_size(limits::AMQP_WEBSOCKET_BUFFER_BYTES + 2 * limits::AMQP_PIPED_BYTES)
         .max_message_size(limits::AMQP_WEBSOCKET_MESSAGE_BYTES_MAX)
         .max_frame_size(limits::AMQP_WEBSOCKET_MESSAGE_BYTES_MAX);
-    upgrade
-        .on_upgrade(|socket| accepted.speak(shared, Stream::Piped(Piped::new(WebSocketBytes::new(socket)))))
+    upgrade.on_upgrade(|socket| {
+        accepted.speak(shared, ConnectionStream::Piped(PipedStream::new(WebSocketBytes::new(socket))))
+    })
 }
 
 /// The bytes of a WebSocket.

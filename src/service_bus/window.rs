@@ -11,7 +11,7 @@ use crate::id::SequenceNumber;
 use crate::limits;
 
 /// A delivery's place among those of its link: lower was sent earlier.
-pub(crate) type Place = u64;
+pub(crate) type DeliveryPlace = u64;
 
 /// How many messages a link has in flight, and how many it may have.
 #[derive(Debug)]
@@ -21,20 +21,20 @@ pub(crate) struct PrefetchWindow {
     is_ahead: bool,
     /// None, until a lock runs out in the client's buffer.
     size: Option<Size>,
-    next_place: Place,
+    next_place: DeliveryPlace,
     /// What counts as in use: what was sent after everything that the client has settled, refused or renewed.
-    in_use: BTreeMap<Place, InFlight>,
+    in_use: BTreeMap<DeliveryPlace, InFlight>,
     /// What was overtaken, and whose lock still runs.
-    overtaken: BTreeMap<Place, InFlight>,
+    overtaken: BTreeMap<DeliveryPlace, InFlight>,
     /// The locks that still run, by their end.
-    deadlines: BTreeSet<(u64, Place)>,
+    deadlines: BTreeSet<(u64, DeliveryPlace)>,
     /// How many of those in use have lost their lock.
     expired: usize,
     /// What has lost its lock and does not count any more, because the client was silent.
-    written_off: BTreeSet<Place>,
+    written_off: BTreeSet<DeliveryPlace>,
     /// Messages that have lost their lock on this link and were not settled on it since.
     lost: BTreeSet<SequenceNumber>,
-    settlements: Settlements,
+    settlements: TimelySettlements,
     /// When the client last settled, was refused, or renewed, or was sent something when it had nothing in use.
     active_at_ms: u64,
     /// The longest that the client has had something in use and said nothing.
@@ -78,7 +78,7 @@ impl PrefetchWindow {
             expired: 0,
             written_off: BTreeSet::new(),
             lost: BTreeSet::new(),
-            settlements: Settlements::new(lock_ms),
+            settlements: TimelySettlements::new(lock_ms),
             active_at_ms: now_ms,
             quiet_ms_max: 0,
             silence_locks: None,
@@ -121,7 +121,7 @@ impl PrefetchWindow {
     }
 
     /// Notes a message that is sent, or about to be, and until when it is locked.
-    pub(crate) fn add(&mut self, message: SequenceNumber, until_ms: u64) -> Place {
+    pub(crate) fn add(&mut self, message: SequenceNumber, until_ms: u64) -> DeliveryPlace {
         let place = self.next_place;
         self.next_place += 1;
         if self.in_use.is_empty() {
@@ -135,12 +135,12 @@ impl PrefetchWindow {
     }
 
     /// Notes that a message was not sent after all.
-    pub(crate) fn take_back(&mut self, place: Place) {
+    pub(crate) fn take_back(&mut self, place: DeliveryPlace) {
         self.remove(place);
     }
 
     /// Notes that the client wants to settle a delivery, in time or not.
-    pub(crate) fn note_activity(&mut self, now_ms: u64, place: Place) {
+    pub(crate) fn note_activity(&mut self, now_ms: u64, place: DeliveryPlace) {
         self.expire(now_ms);
         self.remove(place);
         self.overtake(place);
@@ -161,7 +161,7 @@ impl PrefetchWindow {
     }
 
     /// Notes that the client has renewed a lock: that message is in a handler, and so is, or was, what was sent before it.
-    pub(crate) fn note_renewed(&mut self, now_ms: u64, place: Place, until_ms: u64) {
+    pub(crate) fn note_renewed(&mut self, now_ms: u64, place: DeliveryPlace, until_ms: u64) {
         self.expire(now_ms);
         let known = self.in_use.get_mut(&place).or_else(|| self.overtaken.get_mut(&place));
         if let Some(delivery) = known
@@ -248,7 +248,7 @@ impl PrefetchWindow {
         });
     }
 
-    fn remove(&mut self, place: Place) {
+    fn remove(&mut self, place: DeliveryPlace) {
         let Some(delivery) = self.in_use.remove(&place).or_else(|| self.overtaken.remove(&place)) else {
             return;
         };
@@ -259,7 +259,7 @@ impl PrefetchWindow {
     }
 
     /// What was sent before a place is in a handler, or forgotten, and not in the buffer.
-    fn overtake(&mut self, place: Place) {
+    fn overtake(&mut self, place: DeliveryPlace) {
         let later = self.in_use.split_off(&place);
         for (place, delivery) in std::mem::replace(&mut self.in_use, later) {
             match delivery.until_ms {
@@ -293,15 +293,18 @@ impl Size {
 
 /// How many messages were settled in time during the lock duration before the last that was.
 #[derive(Debug)]
-struct Settlements {
+struct TimelySettlements {
     slot_ms: u64,
     /// Parts of the time in which some were settled, and how many.
     by_slot: VecDeque<(u64, usize)>,
 }
 
-impl Settlements {
-    fn new(lock_ms: u64) -> Settlements {
-        Settlements { slot_ms: lock_ms.div_ceil(limits::SERVICE_BUS_RATE_SLOTS), by_slot: VecDeque::new() }
+impl TimelySettlements {
+    fn new(lock_ms: u64) -> TimelySettlements {
+        TimelySettlements {
+            slot_ms: lock_ms.div_ceil(limits::SERVICE_BUS_RATE_SLOTS),
+            by_slot: VecDeque::new(),
+        }
     }
 
     fn note(&mut self, now_ms: u64) {

@@ -5,29 +5,32 @@ use crate::engine::Client;
 use crate::error::Misuse;
 use crate::inbound::browser::check_no_browser;
 use crate::sas::Right;
-use crate::sas::Scope;
+use crate::sas::SignatureScope;
 use crate::sas::StorageRights;
 use crate::sas::StorageSignature;
 use crate::storage_queue::policies;
-use crate::storage_queue::refused::Refused;
+use crate::storage_queue::refusal::StorageRefusal;
 use crate::storage_queue::request::QueueRequest;
-use crate::storage_queue::shared::AppState;
+use crate::storage_queue::shared::StorageState;
 
 /// What a request may do.
-pub(crate) enum Access {
+pub(crate) enum StorageAccess {
     /// Everything: it comes from this machine, and no signature is needed.
     Local,
     /// What its signature gives.
     Signed(StorageRights),
 }
 
-impl Access {
+impl StorageAccess {
     /// Finds out. A signature that is shown has to be good, whether one is needed or not.
-    pub(crate) async fn of(app_state: &AppState, request: &QueueRequest) -> Result<Access, Refused> {
+    pub(crate) async fn of(
+        app_state: &StorageState,
+        request: &QueueRequest,
+    ) -> Result<StorageAccess, StorageRefusal> {
         let signed = request.signed();
         if signed.is_signed() {
             let now = app_state.clock.now();
-            return Ok(Access::Signed(match app_state.signatures.check_storage(&signed, now)? {
+            return Ok(StorageAccess::Signed(match app_state.signatures.check_storage(&signed, now)? {
                 StorageSignature::Whole(rights) => rights,
                 StorageSignature::Part(part) => {
                     let policy = match (part.policy(), request.queue()) {
@@ -42,47 +45,47 @@ impl Access {
         }
         if app_state.needs_signature {
             let message = "sign the request with the key of an account, or show a shared access signature";
-            return Err(Refused::forbidden("NoAuthenticationInformation", message));
+            return Err(StorageRefusal::forbidden("NoAuthenticationInformation", message));
         }
         check_no_browser(&request.parts)?;
-        Ok(Access::Local)
+        Ok(StorageAccess::Local)
     }
 
     /// Refuses what is not allowed: one of the permissions is needed for something of this scope, and the right for
     /// the queue.
     pub(crate) fn check(
         &self,
-        (permissions, scope): (&str, Scope),
+        (permissions, scope): (&str, SignatureScope),
         right: Right,
         queue: Option<&str>,
-    ) -> Result<(), Refused> {
-        let Access::Signed(signed) = self else { return Ok(()) };
+    ) -> Result<(), StorageRefusal> {
+        let StorageAccess::Signed(signed) = self else { return Ok(()) };
         if !signed.gives(permissions, scope) {
             let message = "the signature does not give this permission";
-            return Err(Refused::forbidden("AuthorizationPermissionMismatch", message));
+            return Err(StorageRefusal::forbidden("AuthorizationPermissionMismatch", message));
         }
         match queue {
             Some(queue) if !signed.rights.allows(right, queue) => {
                 let message = format!("key {} lacks the right for this queue", signed.rights.name());
-                Err(Refused::forbidden("AuthorizationFailure", message))
+                Err(StorageRefusal::forbidden("AuthorizationFailure", message))
             }
             None if right == Right::Manage && !signed.rights.allows_everywhere(right) => {
                 let message = format!(
                     "key {} lacks the right to manage, or reaches only some queues",
                     signed.rights.name()
                 );
-                Err(Refused::forbidden("AuthorizationFailure", message))
+                Err(StorageRefusal::forbidden("AuthorizationFailure", message))
             }
             _ => Ok(()),
         }
     }
 
     /// Refuses whoever did not sign with the key itself.
-    pub(crate) fn check_whole(&self) -> Result<(), Refused> {
+    pub(crate) fn check_whole(&self) -> Result<(), StorageRefusal> {
         match self {
-            Access::Signed(signed) if !signed.is_whole() => {
+            StorageAccess::Signed(signed) if !signed.is_whole() => {
                 let message = "only the account's key can sign for this";
-                Err(Refused::forbidden("AuthorizationPermissionMismatch", message))
+                Err(StorageRefusal::forbidden("AuthorizationPermissionMismatch", message))
             }
             _ => Ok(()),
         }
@@ -91,8 +94,8 @@ impl Access {
     /// A client that acts for who asks, so that it is written down who did what.
     pub(crate) fn acting(&self, client: &Client) -> Result<Client, Misuse> {
         let name = match self {
-            Access::Local => "local",
-            Access::Signed(signed) => signed.rights.name(),
+            StorageAccess::Local => "local",
+            StorageAccess::Signed(signed) => signed.rights.name(),
         };
         Ok(client.acting_as(Actor::new(name)?))
     }
@@ -100,8 +103,8 @@ impl Access {
     /// Whether it may know of a queue.
     pub(crate) fn reaches(&self, queue: &str) -> bool {
         match self {
-            Access::Local => true,
-            Access::Signed(signed) => signed.rights.reaches(queue),
+            StorageAccess::Local => true,
+            StorageAccess::Signed(signed) => signed.rights.reaches(queue),
         }
     }
 }

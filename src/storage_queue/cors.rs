@@ -11,24 +11,24 @@ use crate::storage_queue::answer::empty;
 use crate::storage_queue::answer::headed;
 use crate::storage_queue::properties::CorsRule;
 use crate::storage_queue::properties::cors_rules;
-use crate::storage_queue::refused::Answer;
-use crate::storage_queue::refused::Refused;
-use crate::storage_queue::shared::Shared;
+use crate::storage_queue::refusal::StorageRefusal;
+use crate::storage_queue::refusal::StorageResult;
+use crate::storage_queue::shared::SharedStorage;
 
 /// Answers a browser that asks before it sends what a page of another origin wants; it asks without a signature.
-pub(crate) async fn preflight(shared: &Shared, parts: &Parts) -> Answer {
+pub(crate) async fn preflight(shared: &SharedStorage, parts: &Parts) -> StorageResult {
     let text = |name: header::HeaderName| parts.headers.get(name)?.to_str().ok();
     let request = text(header::ORIGIN).zip(text(header::ACCESS_CONTROL_REQUEST_METHOD));
     let Some((origin, method)) = request else {
         let message = "OPTIONS is asked with Origin and Access-Control-Request-Method";
-        return Err(Refused::bad("InvalidHeaderValue", message));
+        return Err(StorageRefusal::bad("InvalidHeaderValue", message));
     };
     let wanted = text(header::ACCESS_CONTROL_REQUEST_HEADERS).unwrap_or_default();
     let rules = cors_rules(shared.client()).await?;
     let rule = rules.iter().find(|rule| rule.allows(origin, method) && rule.takes_headers(wanted));
     let Some(rule) = rule else {
         let message = "no CORS rule of the service allows this origin, method and headers";
-        return Err(Refused::forbidden("CorsPreflightFailure", message));
+        return Err(StorageRefusal::forbidden("CorsPreflightFailure", message));
     };
     let mut headers = rule.admission(origin);
     headers.push((header::ACCESS_CONTROL_ALLOW_METHODS, method.to_owned()));
@@ -42,7 +42,7 @@ pub(crate) async fn preflight(shared: &Shared, parts: &Parts) -> Answer {
 /// Lets a page of another origin see an answer, if the first rule for its origin and method says so. The request itself was
 /// judged by its signature.
 pub(crate) async fn admit(
-    shared: &Shared,
+    shared: &SharedStorage,
     (method, origin): (&str, Option<HeaderValue>),
     response: Response,
 ) -> Response {

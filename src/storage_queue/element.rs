@@ -3,7 +3,7 @@
 use roxmltree::Document;
 use roxmltree::Node;
 
-use crate::storage_queue::refused::Refused;
+use crate::storage_queue::refusal::StorageRefusal;
 
 /// An element of a document.
 #[derive(Clone, Copy, Debug)]
@@ -13,9 +13,9 @@ pub(crate) struct Element<'a>(Node<'a, 'a>);
 pub(crate) fn read<T>(
     body: &[u8],
     root: &str,
-    inside: impl FnOnce(Element<'_>) -> Result<T, Refused>,
-) -> Result<T, Refused> {
-    let wrong = || Refused::bad("InvalidXmlDocument", format!("the body is not a document <{root}>"));
+    inside: impl FnOnce(Element<'_>) -> Result<T, StorageRefusal>,
+) -> Result<T, StorageRefusal> {
+    let wrong = || StorageRefusal::bad("InvalidXmlDocument", format!("the body is not a document <{root}>"));
     let text = std::str::from_utf8(body).map_err(|_| wrong())?;
     let document = Document::parse(text.trim_start_matches('\u{feff}')).map_err(|_| wrong())?;
     match document.root_element() {
@@ -30,7 +30,7 @@ impl<'a> Element<'a> {
     }
 
     /// The elements in it, all of which must have this name.
-    pub(crate) fn all(self, name: &str) -> Result<Vec<Element<'a>>, Refused> {
+    pub(crate) fn all(self, name: &str) -> Result<Vec<Element<'a>>, StorageRefusal> {
         let inside: Vec<Element<'a>> = self.0.children().filter(Node::is_element).map(Element).collect();
         match inside.iter().find(|element| element.name() != name) {
             Some(other) => Err(other.unknown()),
@@ -39,7 +39,10 @@ impl<'a> Element<'a> {
     }
 
     /// The elements of these names in it, in this order; it may have no others, and each only once.
-    pub(crate) fn parts<const N: usize>(self, names: [&str; N]) -> Result<[Option<Element<'a>>; N], Refused> {
+    pub(crate) fn parts<const N: usize>(
+        self,
+        names: [&str; N],
+    ) -> Result<[Option<Element<'a>>; N], StorageRefusal> {
         let mut parts = [None; N];
         for element in self.0.children().filter(Node::is_element).map(Element) {
             let part = names.iter().position(|name| *name == element.name());
@@ -52,7 +55,10 @@ impl<'a> Element<'a> {
     }
 
     /// The same, where all of them must be there.
-    pub(crate) fn all_parts<const N: usize>(self, names: [&str; N]) -> Result<[Element<'a>; N], Refused> {
+    pub(crate) fn all_parts<const N: usize>(
+        self,
+        names: [&str; N],
+    ) -> Result<[Element<'a>; N], StorageRefusal> {
         let parts = self.parts(names)?;
         if let Some(at) = parts.iter().position(Option::is_none) {
             return Err(self.lacks(names[at]));
@@ -71,25 +77,28 @@ impl<'a> Element<'a> {
     }
 
     /// Its text as something else.
-    pub(crate) fn value<T>(self, read: impl FnOnce(&str) -> Option<T>) -> Result<T, Refused> {
+    pub(crate) fn value<T>(self, read: impl FnOnce(&str) -> Option<T>) -> Result<T, StorageRefusal> {
         read(&self.text()).ok_or_else(|| {
-            Refused::bad("InvalidXmlNodeValue", format!("what <{}> says is not possible there", self.name()))
+            StorageRefusal::bad(
+                "InvalidXmlNodeValue",
+                format!("what <{}> says is not possible there", self.name()),
+            )
         })
     }
 
     /// `true` or `false`.
-    pub(crate) fn flag(self) -> Result<bool, Refused> {
+    pub(crate) fn flag(self) -> Result<bool, StorageRefusal> {
         self.value(|text| text.to_ascii_lowercase().parse().ok())
     }
 
     /// The refusal for something that has to be in it and is not.
-    pub(crate) fn lacks(self, name: &str) -> Refused {
-        Refused::bad("MissingRequiredXmlNode", format!("<{}> lacks <{name}>", self.name()))
+    pub(crate) fn lacks(self, name: &str) -> StorageRefusal {
+        StorageRefusal::bad("MissingRequiredXmlNode", format!("<{}> lacks <{name}>", self.name()))
     }
 
-    fn unknown(self) -> Refused {
+    fn unknown(self) -> StorageRefusal {
         let message = format!("<{}> is not possible there, or not twice", self.name());
-        Refused::bad("UnsupportedXmlNode", message)
+        StorageRefusal::bad("UnsupportedXmlNode", message)
     }
 }
 
@@ -97,7 +106,7 @@ impl<'a> Element<'a> {
 mod tests {
     use super::*;
 
-    fn code<T>(read: Result<T, Refused>) -> &'static str {
+    fn code<T>(read: Result<T, StorageRefusal>) -> &'static str {
         read.err().map_or("", |refused| refused.code)
     }
 

@@ -4,19 +4,23 @@ use http::StatusCode;
 
 use crate::id::QueueName;
 use crate::limits;
-use crate::storage_queue::access::Access;
+use crate::storage_queue::access::StorageAccess;
 use crate::storage_queue::answer;
 use crate::storage_queue::metadata::Metadata;
 use crate::storage_queue::names::is_queue_name;
-use crate::storage_queue::refused::Answer;
-use crate::storage_queue::refused::Refused;
+use crate::storage_queue::refusal::StorageRefusal;
+use crate::storage_queue::refusal::StorageResult;
 use crate::storage_queue::request::QueueRequest;
-use crate::storage_queue::shared::AppState;
-use crate::storage_queue::shared::Shared;
+use crate::storage_queue::shared::SharedStorage;
+use crate::storage_queue::shared::StorageState;
 use crate::xml::Xml;
 
 /// A page of queues. The marker of the next page is the last name of this one.
-pub(crate) async fn list(shared: &Shared, request: &QueueRequest, access: &Access) -> Answer {
+pub(crate) async fn list(
+    shared: &SharedStorage,
+    request: &QueueRequest,
+    access: &StorageAccess,
+) -> StorageResult {
     let prefix = request.field("prefix").unwrap_or_default();
     let marker = request.field("marker").unwrap_or_default();
     let max = match request.field("maxresults") {
@@ -25,7 +29,7 @@ pub(crate) async fn list(shared: &Shared, request: &QueueRequest, access: &Acces
             .parse()
             .ok()
             .filter(|max| (1..=limits::STORAGE_QUEUES_MAX).contains(max))
-            .ok_or_else(|| Refused::out_of_range("maxresults"))?,
+            .ok_or_else(|| StorageRefusal::out_of_range("maxresults"))?,
     };
     let with_metadata =
         request.field("include").is_some_and(|parts| parts.split(',').any(|part| part == "metadata"));
@@ -64,15 +68,15 @@ fn show(xml: &mut Xml, name: &QueueName, metadata: &Metadata) {
 
 /// Up to `max` names after the marker, and whether these are the last.
 async fn names(
-    app_state: &AppState,
-    access: &Access,
+    app_state: &StorageState,
+    access: &StorageAccess,
     (prefix, marker): (&str, &str),
     max: usize,
-) -> Result<(Vec<QueueName>, bool), Refused> {
+) -> Result<(Vec<QueueName>, bool), StorageRefusal> {
     let mut names = Vec::new();
     let mut after = match marker {
         "" => None,
-        marker => Some(QueueName::new(marker).map_err(|_| Refused::out_of_range("marker"))?),
+        marker => Some(QueueName::new(marker).map_err(|_| StorageRefusal::out_of_range("marker"))?),
     };
     loop {
         let page = app_state.client().queues(after.as_ref(), limits::PAGE_MAX).await?;

@@ -22,11 +22,11 @@ use crate::storage_queue::names::message_id;
 use crate::storage_queue::names::pop_receipt;
 use crate::storage_queue::names::read_message_id;
 use crate::storage_queue::names::read_pop_receipt;
-use crate::storage_queue::refused::Answer;
-use crate::storage_queue::refused::Refused;
+use crate::storage_queue::refusal::StorageRefusal;
+use crate::storage_queue::refusal::StorageResult;
 use crate::storage_queue::request::QueueRequest;
 use crate::storage_queue::request::whole;
-use crate::storage_queue::shared::Shared;
+use crate::storage_queue::shared::SharedStorage;
 use crate::storage_queue::times;
 use crate::storage_queue::xml;
 use crate::xml::Xml;
@@ -86,22 +86,27 @@ fn text_of(body: &Bytes) -> String {
     }
 }
 
-fn listed(status: StatusCode, messages: &[MessageElement<'_>]) -> Answer {
+fn listed(status: StatusCode, messages: &[MessageElement<'_>]) -> StorageResult {
     let mut xml = Xml::new();
     xml.within("QueueMessagesList", |xml| messages.iter().for_each(|message| message.write(xml)));
     Ok(answer::xml(status, xml))
 }
 
-pub(crate) async fn put(shared: &Shared, request: &QueueRequest, body: Body, name: &str) -> Answer {
+pub(crate) async fn put(
+    shared: &SharedStorage,
+    request: &QueueRequest,
+    body: Body,
+    name: &str,
+) -> StorageResult {
     let queue = shared.queue(name)?;
     let lasts = time_to_live(request)?;
     let hidden = hidden_for(request, 0)?.unwrap_or_default();
     if lasts.is_some_and(|lasts| hidden >= lasts) {
-        return Err(Refused::out_of_range("visibilitytimeout"));
+        return Err(StorageRefusal::out_of_range("visibilitytimeout"));
     }
     let body = whole(shared, body).await?;
     let text = xml::read_message(&body)?
-        .ok_or_else(|| Refused::bad("InvalidXmlDocument", "the body has no message"))?;
+        .ok_or_else(|| StorageRefusal::bad("InvalidXmlDocument", "the body has no message"))?;
     let mut message = Message::new(checked(text)?);
     if let Some(lasts) = lasts {
         // A scheduled message lives from its instant on, one of a storage queue from when it was put.
@@ -115,7 +120,12 @@ pub(crate) async fn put(shared: &Shared, request: &QueueRequest, body: Body, nam
 }
 
 /// What is told of a message that was put. It may be gone by now.
-async fn put_answer(shared: &Shared, queue: &Queue, receipt: Option<&Receipt>, hidden: Duration) -> Answer {
+async fn put_answer(
+    shared: &SharedStorage,
+    queue: &Queue,
+    receipt: Option<&Receipt>,
+    hidden: Duration,
+) -> StorageResult {
     let number = receipt.and_then(Receipt::sequence_number).unwrap_or(SequenceNumber::new(0));
     let found = queue.peek(number, 1).await?;
     let found = found.first().filter(|view| view.sequence_number == number);
@@ -130,25 +140,25 @@ async fn put_answer(shared: &Shared, queue: &Queue, receipt: Option<&Receipt>, h
     listed(StatusCode::CREATED, &[message])
 }
 
-pub(crate) async fn get(shared: &Shared, request: &QueueRequest, name: &str) -> Answer {
+pub(crate) async fn get(shared: &SharedStorage, request: &QueueRequest, name: &str) -> StorageResult {
     let lasts = hidden_for(request, 1)?.unwrap_or(limits::STORAGE_HIDDEN_DEFAULT);
     let hidden = shared.queue(name)?.receive_hidden(how_many(request)?, lasts).await?;
     let messages: Vec<MessageElement<'_>> = hidden.iter().map(MessageElement::got).collect();
     listed(StatusCode::OK, &messages)
 }
 
-pub(crate) async fn peek(shared: &Shared, request: &QueueRequest, name: &str) -> Answer {
+pub(crate) async fn peek(shared: &SharedStorage, request: &QueueRequest, name: &str) -> StorageResult {
     let views: Vec<MessageView> = shared.queue(name)?.peek_offered(how_many(request)?).await?;
     let messages: Vec<MessageElement<'_>> = views.iter().map(MessageElement::peeked).collect();
     listed(StatusCode::OK, &messages)
 }
 
 pub(crate) async fn update(
-    shared: &Shared,
+    shared: &SharedStorage,
     request: &QueueRequest,
     body: Body,
     (name, id): (&str, &str),
-) -> Answer {
+) -> StorageResult {
     let queue = shared.queue(name)?;
     let lasts = hidden_for(request, 0)?.ok_or_else(|| missing("visibilitytimeout"))?;
     let receipt = request.field("popreceipt").ok_or_else(|| missing("popreceipt"))?.to_owned();
@@ -157,7 +167,7 @@ pub(crate) async fn update(
     let claim = claim(&queue, id, &receipt).await?;
     let expires_at = queue.peek(claim.sequence_number, 1).await?.first().and_then(|view| view.expires_at);
     if expires_at.is_some_and(|at| at < shared.client().wall_now() + lasts) {
-        return Err(Refused::out_of_range("visibilitytimeout"));
+        return Err(StorageRefusal::out_of_range("visibilitytimeout"));
     }
     let hidden = queue.hide_again(claim, lasts, text.map(Bytes::from)).await?;
     Ok(answer::headed(
@@ -169,7 +179,11 @@ pub(crate) async fn update(
     ))
 }
 
-pub(crate) async fn delete(shared: &Shared, request: &QueueRequest, (name, id): (&str, &str)) -> Answer {
+pub(crate) async fn delete(
+    shared: &SharedStorage,
+    request: &QueueRequest,
+    (name, id): (&str, &str),
+) -> StorageResult {
     let queue = shared.queue(name)?;
     let receipt = request.field("popreceipt").ok_or_else(|| missing("popreceipt"))?;
     queue.end_hidden(claim(&queue, id, receipt).await?).await?;
@@ -177,47 +191,48 @@ pub(crate) async fn delete(shared: &Shared, request: &QueueRequest, (name, id): 
 }
 
 /// The claim of a pop receipt. One that no message can have had is told from one for a message that is gone.
-async fn claim(queue: &Queue, id: &str, receipt: &str) -> Result<Claim, Refused> {
-    let number = read_message_id(id).ok_or_else(Refused::no_message)?;
+async fn claim(queue: &Queue, id: &str, receipt: &str) -> Result<Claim, StorageRefusal> {
+    let number = read_message_id(id).ok_or_else(StorageRefusal::no_message)?;
     if let Some(claim) = read_pop_receipt(receipt, number) {
         return Ok(claim);
     }
     let found = queue.peek(number, 1).await?;
     match found.first().is_some_and(|view| view.sequence_number == number) {
-        true => Err(Refused::stale_receipt()),
-        false => Err(Refused::no_message()),
+        true => Err(StorageRefusal::stale_receipt()),
+        false => Err(StorageRefusal::no_message()),
     }
 }
 
-fn checked(text: String) -> Result<String, Refused> {
-    if text.len() > limits::STORAGE_TEXT_BYTES_MAX { Err(Refused::too_large()) } else { Ok(text) }
+fn checked(text: String) -> Result<String, StorageRefusal> {
+    if text.len() > limits::STORAGE_TEXT_BYTES_MAX { Err(StorageRefusal::too_large()) } else { Ok(text) }
 }
 
-fn missing(name: &str) -> Refused {
-    Refused::bad("MissingRequiredQueryParameter", format!("{name} is missing"))
+fn missing(name: &str) -> StorageRefusal {
+    StorageRefusal::bad("MissingRequiredQueryParameter", format!("{name} is missing"))
 }
 
 /// For how long a message is to be hidden, if the request says so.
-fn hidden_for(request: &QueueRequest, shortest: u64) -> Result<Option<Duration>, Refused> {
+fn hidden_for(request: &QueueRequest, shortest: u64) -> Result<Option<Duration>, StorageRefusal> {
     let Some(text) = request.field("visibilitytimeout") else { return Ok(None) };
     let lasts = times::seconds_within(text, shortest, limits::STORAGE_WEEK);
-    lasts.map(Some).ok_or_else(|| Refused::out_of_range("visibilitytimeout"))
+    lasts.map(Some).ok_or_else(|| StorageRefusal::out_of_range("visibilitytimeout"))
 }
 
 /// How long a message lives; `None` is for ever. There is no longest time: what is longer than the engine counts is for ever.
-fn time_to_live(request: &QueueRequest) -> Result<Option<Duration>, Refused> {
+fn time_to_live(request: &QueueRequest) -> Result<Option<Duration>, StorageRefusal> {
     match request.field("messagettl") {
         None => Ok(Some(limits::STORAGE_WEEK)),
         Some("-1") => Ok(None),
         Some(text) => {
-            let lasts = times::seconds_from(text, 1).ok_or_else(|| Refused::out_of_range("messagettl"))?;
+            let lasts =
+                times::seconds_from(text, 1).ok_or_else(|| StorageRefusal::out_of_range("messagettl"))?;
             Ok(Some(lasts).filter(|lasts| *lasts <= limits::DURATION_MAX))
         }
     }
 }
 
-fn how_many(request: &QueueRequest) -> Result<usize, Refused> {
+fn how_many(request: &QueueRequest) -> Result<usize, StorageRefusal> {
     let Some(text) = request.field("numofmessages") else { return Ok(1) };
     let count = text.parse().ok().filter(|count| (1..=limits::STORAGE_MESSAGES_MAX).contains(count));
-    count.ok_or_else(|| Refused::out_of_range("numofmessages"))
+    count.ok_or_else(|| StorageRefusal::out_of_range("numofmessages"))
 }

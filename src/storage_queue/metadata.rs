@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::engine::Client;
 use crate::limits;
 use crate::storage_queue::records::RECORDS;
-use crate::storage_queue::refused::Refused;
+use crate::storage_queue::refusal::StorageRefusal;
 
 /// What the headers of metadata begin with.
 const PREFIX: &str = "x-ms-meta-";
@@ -20,8 +20,9 @@ pub(crate) struct Metadata(BTreeMap<String, String>);
 
 impl Metadata {
     /// Reads the headers of a request.
-    pub(crate) fn read(headers: &HeaderMap) -> Result<Metadata, Refused> {
-        let wrong = || Refused::bad("InvalidMetadata", "metadata are ASCII, and each name is given once");
+    pub(crate) fn read(headers: &HeaderMap) -> Result<Metadata, StorageRefusal> {
+        let wrong =
+            || StorageRefusal::bad("InvalidMetadata", "metadata are ASCII, and each name is given once");
         let mut metadata = BTreeMap::new();
         let mut bytes = 0;
         for (name, value) in headers {
@@ -36,7 +37,7 @@ impl Metadata {
         }
         if bytes > limits::STORAGE_METADATA_BYTES_MAX {
             let message = format!("names and values have {bytes} bytes");
-            return Err(Refused::bad("MetadataTooLarge", message));
+            return Err(StorageRefusal::bad("MetadataTooLarge", message));
         }
         Ok(Metadata(metadata))
     }
@@ -51,12 +52,12 @@ impl Metadata {
     }
 
     /// Looks up what is said of a queue.
-    pub(crate) async fn load(client: &Client, queue: &str) -> Result<Metadata, Refused> {
+    pub(crate) async fn load(client: &Client, queue: &str) -> Result<Metadata, StorageRefusal> {
         Ok(RECORDS.load(client, queue).await?.unwrap_or_default())
     }
 
     /// Says it of a queue, in place of what was said before.
-    pub(crate) async fn store(&self, client: &Client, queue: &str) -> Result<(), Refused> {
+    pub(crate) async fn store(&self, client: &Client, queue: &str) -> Result<(), StorageRefusal> {
         Ok(RECORDS.store(client, queue, (!self.0.is_empty()).then_some(self)).await?)
     }
 }

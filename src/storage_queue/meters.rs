@@ -8,7 +8,7 @@ use http::StatusCode;
 
 use crate::inbound::places::Places;
 use crate::limits;
-use crate::storage_queue::operation::Operation;
+use crate::storage_queue::operation::StorageOperation;
 
 /// How answers are told apart: done, the client's mistake, not the client's. Nothing here answers in another way.
 const CLASSES: [&str; 3] = ["2xx", "4xx", "5xx"];
@@ -18,16 +18,16 @@ const UNKNOWN: &str = "unknown";
 
 /// Counters of an endpoint; all clones count together.
 #[derive(Clone)]
-pub(crate) struct Meters {
+pub(crate) struct StorageMeters {
     /// The connections that are open have their places here.
     pub(crate) places: Arc<Places>,
     /// For each operation, and last for what is none: the answers of each class.
-    answers: Arc<[[AtomicU64; CLASSES.len()]; Operation::ALL.len() + 1]>,
+    answers: Arc<[[AtomicU64; CLASSES.len()]; StorageOperation::ALL.len() + 1]>,
 }
 
 /// What the counters say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct MeterReading {
+pub(crate) struct StorageMeterReading {
     /// Connections that are open.
     pub(crate) connections: usize,
     /// Requests that were answered: all kinds there are, also those of which there was none yet.
@@ -42,17 +42,17 @@ pub(crate) struct RequestCount {
     pub(crate) count: u64,
 }
 
-impl Default for Meters {
-    fn default() -> Meters {
+impl Default for StorageMeters {
+    fn default() -> StorageMeters {
         let places = Places::new(limits::HTTP_CONNECTIONS_MAX, limits::HTTP_CONNECTIONS_PER_ADDRESS_MAX);
-        Meters { places: Arc::new(places), answers: Arc::default() }
+        StorageMeters { places: Arc::new(places), answers: Arc::default() }
     }
 }
 
-impl Meters {
+impl StorageMeters {
     /// Counts a request that is answered; without an operation, it asked for none.
-    pub(crate) fn note_answer(&self, operation: Option<Operation>, status: StatusCode) {
-        let row = operation.map_or(Operation::ALL.len(), |operation| operation as usize);
+    pub(crate) fn note_answer(&self, operation: Option<StorageOperation>, status: StatusCode) {
+        let row = operation.map_or(StorageOperation::ALL.len(), |operation| operation as usize);
         let class = match status {
             status if status.is_success() => 0,
             status if status.is_server_error() => 2,
@@ -61,8 +61,8 @@ impl Meters {
         self.answers[row][class].fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn read(&self) -> MeterReading {
-        let names = Operation::ALL.into_iter().map(Operation::name).chain([UNKNOWN]);
+    pub(crate) fn read(&self) -> StorageMeterReading {
+        let names = StorageOperation::ALL.into_iter().map(StorageOperation::name).chain([UNKNOWN]);
         let rows = names.zip(self.answers.iter());
         let requests = rows.flat_map(|(operation, row)| {
             let counts = CLASSES.into_iter().zip(row);
@@ -72,6 +72,6 @@ impl Meters {
                 count: count.load(Ordering::Relaxed),
             })
         });
-        MeterReading { connections: self.places.in_use(), requests: requests.collect() }
+        StorageMeterReading { connections: self.places.in_use(), requests: requests.collect() }
     }
 }

@@ -11,15 +11,15 @@ use crate::limits;
 use crate::sas::AccessPolicy;
 use crate::sas::parse_instant;
 use crate::sas::read_instant;
-use crate::storage_queue::access::Access;
+use crate::storage_queue::access::StorageAccess;
 use crate::storage_queue::answer;
 use crate::storage_queue::element;
 use crate::storage_queue::element::Element;
 use crate::storage_queue::records::RECORDS;
-use crate::storage_queue::refused::Answer;
-use crate::storage_queue::refused::Refused;
+use crate::storage_queue::refusal::StorageRefusal;
+use crate::storage_queue::refusal::StorageResult;
 use crate::storage_queue::request::whole;
-use crate::storage_queue::shared::Shared;
+use crate::storage_queue::shared::SharedStorage;
 use crate::storage_queue::times;
 use crate::xml::Xml;
 
@@ -41,7 +41,11 @@ struct StoredPolicy {
 }
 
 /// The policy of an ID, if the queue has it.
-pub(crate) async fn find(client: &Client, queue: &str, id: &str) -> Result<Option<AccessPolicy>, Refused> {
+pub(crate) async fn find(
+    client: &Client,
+    queue: &str,
+    id: &str,
+) -> Result<Option<AccessPolicy>, StorageRefusal> {
     let stored = load(client, queue).await?.into_iter().find(|policy| policy.id == id);
     let Some(StoredPolicy { id: _, start, expiry, permissions }) = stored else { return Ok(None) };
     let instant = |text: Option<String>| text.map(|text| read_instant(&text)).transpose();
@@ -49,7 +53,7 @@ pub(crate) async fn find(client: &Client, queue: &str, id: &str) -> Result<Optio
 }
 
 /// Tells the policies of a queue.
-pub(crate) async fn show(shared: &Shared, queue: &str) -> Answer {
+pub(crate) async fn show(shared: &SharedStorage, queue: &str) -> StorageResult {
     shared.queue(queue)?;
     let policies = load(shared.client(), queue).await?;
     let mut xml = Xml::new();
@@ -58,7 +62,12 @@ pub(crate) async fn show(shared: &Shared, queue: &str) -> Answer {
 }
 
 /// Sets all policies of a queue, in place of those it had.
-pub(crate) async fn set(shared: &Shared, body: Body, access: &Access, queue: &str) -> Answer {
+pub(crate) async fn set(
+    shared: &SharedStorage,
+    body: Body,
+    access: &StorageAccess,
+    queue: &str,
+) -> StorageResult {
     let queue_created_at = shared.queue(queue)?.view().await?.created_at;
     let policies = read(&whole(shared, body).await?)?;
     let record = (!policies.is_empty()).then_some(Policies { queue_created_at, policies });
@@ -67,7 +76,7 @@ pub(crate) async fn set(shared: &Shared, body: Body, access: &Access, queue: &st
 }
 
 /// Removes the policies of a queue that is gone.
-pub(crate) async fn remove(client: &Client, queue: &str) -> Result<(), Refused> {
+pub(crate) async fn remove(client: &Client, queue: &str) -> Result<(), StorageRefusal> {
     let name = record_of(queue);
     match RECORDS.load::<Policies>(client, &name).await? {
         Some(_) => Ok(RECORDS.store::<Policies>(client, &name, None).await?),
@@ -75,7 +84,7 @@ pub(crate) async fn remove(client: &Client, queue: &str) -> Result<(), Refused> 
     }
 }
 
-async fn load(client: &Client, queue: &str) -> Result<Vec<StoredPolicy>, Refused> {
+async fn load(client: &Client, queue: &str) -> Result<Vec<StoredPolicy>, StorageRefusal> {
     let created_at = client.queue(queue)?.view().await?.created_at;
     let found = RECORDS.load::<Policies>(client, &record_of(queue)).await?;
     let found = found.filter(|policies| policies.queue_created_at == created_at);
@@ -87,7 +96,7 @@ fn record_of(queue: &str) -> String {
     format!("$policies/{queue}")
 }
 
-fn read(body: &[u8]) -> Result<Vec<StoredPolicy>, Refused> {
+fn read(body: &[u8]) -> Result<Vec<StoredPolicy>, StorageRefusal> {
     if body.is_empty() {
         return Ok(Vec::new());
     }
@@ -96,20 +105,22 @@ fn read(body: &[u8]) -> Result<Vec<StoredPolicy>, Refused> {
         for element in root.all("SignedIdentifier")? {
             let policy = StoredPolicy::read(element)?;
             if policies.iter().any(|other| other.id == policy.id) {
-                return Err(Refused::bad("InvalidXmlDocument", "two policies have the same ID"));
+                return Err(StorageRefusal::bad("InvalidXmlDocument", "two policies have the same ID"));
             }
             policies.push(policy);
         }
         let max = limits::STORAGE_POLICIES_MAX;
         match policies.len() > max {
-            true => Err(Refused::bad("InvalidXmlDocument", format!("a queue has at most {max} policies"))),
+            true => {
+                Err(StorageRefusal::bad("InvalidXmlDocument", format!("a queue has at most {max} policies")))
+            }
             false => Ok(policies),
         }
     })
 }
 
 impl StoredPolicy {
-    fn read(element: Element<'_>) -> Result<StoredPolicy, Refused> {
+    fn read(element: Element<'_>) -> Result<StoredPolicy, StorageRefusal> {
         let [id, terms] = element.parts(["Id", "AccessPolicy"])?;
         let is_id = |id: &str| (1..=limits::STORAGE_POLICY_ID_CHARS_MAX).contains(&id.chars().count());
         let id = id.ok_or_else(|| element.lacks("Id"))?;

@@ -8,15 +8,15 @@ use serde::Serialize;
 
 use crate::engine::Client;
 use crate::limits;
-use crate::storage_queue::access::Access;
+use crate::storage_queue::access::StorageAccess;
 use crate::storage_queue::answer;
 use crate::storage_queue::element;
 use crate::storage_queue::element::Element;
 use crate::storage_queue::records::RECORDS;
-use crate::storage_queue::refused::Answer;
-use crate::storage_queue::refused::Refused;
+use crate::storage_queue::refusal::StorageRefusal;
+use crate::storage_queue::refusal::StorageResult;
 use crate::storage_queue::request::whole;
-use crate::storage_queue::shared::Shared;
+use crate::storage_queue::shared::SharedStorage;
 use crate::xml::Xml;
 
 /// Under which name they are kept. Metadata are kept under names of queues, which have no such character.
@@ -30,7 +30,7 @@ const METHODS: [&str; 8] = ["DELETE", "GET", "HEAD", "MERGE", "POST", "OPTIONS",
 
 /// The properties of the service.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Properties {
+struct ServiceProperties {
     logging: Logging,
     hour_metrics: Metrics,
     minute_metrics: Metrics,
@@ -65,34 +65,34 @@ pub(crate) struct CorsRule {
 }
 
 /// What pages of other origins may do; the first rule that fits holds.
-pub(crate) async fn cors_rules(client: &Client) -> Result<Vec<CorsRule>, Refused> {
+pub(crate) async fn cors_rules(client: &Client) -> Result<Vec<CorsRule>, StorageRefusal> {
     Ok(load(client).await?.cors)
 }
 
-pub(crate) async fn show(shared: &Shared) -> Answer {
+pub(crate) async fn show(shared: &SharedStorage) -> StorageResult {
     let mut xml = Xml::new();
     load(shared.client()).await?.write(&mut xml);
     Ok(answer::xml(StatusCode::OK, xml))
 }
 
 /// Sets those that the body has; the others stay.
-pub(crate) async fn set(shared: &Shared, body: Body, access: &Access) -> Answer {
+pub(crate) async fn set(shared: &SharedStorage, body: Body, access: &StorageAccess) -> StorageResult {
     let body = whole(shared, body).await?;
     let _alone = shared.changing.lock().await;
     let mut properties = load(shared.client()).await?;
     element::read(&body, "StorageServiceProperties", |root| properties.change(root))?;
-    let is_default = properties == Properties::default();
+    let is_default = properties == ServiceProperties::default();
     let record = (!is_default).then_some(&properties);
     RECORDS.store(&access.acting(shared.client())?, RECORD, record).await?;
     Ok(answer::empty(StatusCode::ACCEPTED))
 }
 
-async fn load(client: &Client) -> Result<Properties, Refused> {
+async fn load(client: &Client) -> Result<ServiceProperties, StorageRefusal> {
     Ok(RECORDS.load(client, RECORD).await?.unwrap_or_default())
 }
 
-impl Properties {
-    fn change(&mut self, root: Element<'_>) -> Result<(), Refused> {
+impl ServiceProperties {
+    fn change(&mut self, root: Element<'_>) -> Result<(), StorageRefusal> {
         let [logging, hours, minutes, cors] =
             root.parts(["Logging", "HourMetrics", "MinuteMetrics", "Cors"])?;
         if let Some(logging) = logging {
@@ -121,7 +121,7 @@ impl Properties {
 }
 
 impl Logging {
-    fn read(element: Element<'_>) -> Result<Logging, Refused> {
+    fn read(element: Element<'_>) -> Result<Logging, StorageRefusal> {
         let [version, delete, read, write, kept] =
             element.all_parts(["Version", "Delete", "Read", "Write", "RetentionPolicy"])?;
         check_version(version)?;
@@ -143,7 +143,7 @@ impl Logging {
 }
 
 impl Metrics {
-    fn read(element: Element<'_>) -> Result<Metrics, Refused> {
+    fn read(element: Element<'_>) -> Result<Metrics, StorageRefusal> {
         let [version, enabled, operations, kept] =
             element.parts(["Version", "Enabled", "IncludeAPIs", "RetentionPolicy"])?;
         check_version(version.ok_or_else(|| element.lacks("Version"))?)?;
@@ -168,7 +168,7 @@ impl Metrics {
 }
 
 impl CorsRule {
-    fn read(element: Element<'_>) -> Result<CorsRule, Refused> {
+    fn read(element: Element<'_>) -> Result<CorsRule, StorageRefusal> {
         let [origins, methods, allowed_headers, exposed_headers, seconds] = element.all_parts([
             "AllowedOrigins",
             "AllowedMethods",
@@ -204,23 +204,23 @@ impl CorsRule {
     }
 }
 
-fn read_rules(element: Element<'_>) -> Result<Vec<CorsRule>, Refused> {
+fn read_rules(element: Element<'_>) -> Result<Vec<CorsRule>, StorageRefusal> {
     let rules = element.all("CorsRule")?.into_iter().map(CorsRule::read);
-    let rules = rules.collect::<Result<Vec<CorsRule>, Refused>>()?;
+    let rules = rules.collect::<Result<Vec<CorsRule>, StorageRefusal>>()?;
     let bytes: usize = rules.iter().flat_map(CorsRule::texts).map(|(_, text)| text.len()).sum();
     let (rules_max, bytes_max) = (limits::STORAGE_CORS_RULES_MAX, limits::STORAGE_CORS_BYTES_MAX);
     if rules.len() > rules_max || bytes > bytes_max {
         let message = format!("<Cors> has at most {rules_max} rules, of {bytes_max} bytes together");
-        return Err(Refused::bad("InvalidXmlDocument", message));
+        return Err(StorageRefusal::bad("InvalidXmlDocument", message));
     }
     Ok(rules)
 }
 
-fn check_version(element: Element<'_>) -> Result<(), Refused> {
+fn check_version(element: Element<'_>) -> Result<(), StorageRefusal> {
     element.value(|text| (text == VERSION).then_some(()))
 }
 
-fn read_days(element: Element<'_>) -> Result<Option<u32>, Refused> {
+fn read_days(element: Element<'_>) -> Result<Option<u32>, StorageRefusal> {
     let [enabled, days] = element.parts(["Enabled", "Days"])?;
     if !enabled.ok_or_else(|| element.lacks("Enabled"))?.flag()? {
         return Ok(None);

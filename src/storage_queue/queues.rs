@@ -5,17 +5,17 @@ use http::StatusCode;
 
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
-use crate::queue::Expired;
+use crate::queue::ExpiryPolicy;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
-use crate::storage_queue::access::Access;
+use crate::storage_queue::access::StorageAccess;
 use crate::storage_queue::answer;
 use crate::storage_queue::metadata::Metadata;
 use crate::storage_queue::policies;
-use crate::storage_queue::refused::Answer;
-use crate::storage_queue::refused::Refused;
+use crate::storage_queue::refusal::StorageRefusal;
+use crate::storage_queue::refusal::StorageResult;
 use crate::storage_queue::request::QueueRequest;
-use crate::storage_queue::shared::Shared;
+use crate::storage_queue::shared::SharedStorage;
 
 /// What a queue that is made here is like: no order, nobody gives up a message but its sender, and what has expired is
 /// gone.
@@ -23,16 +23,22 @@ fn options() -> QueueOptions {
     QueueOptions {
         order: Order::None,
         delivery_count_max: u32::MAX,
-        expired: Expired::Drop,
+        expired: ExpiryPolicy::Drop,
         ..QueueOptions::default()
     }
 }
 
-pub(crate) async fn create(shared: &Shared, request: &QueueRequest, access: &Access, name: &str) -> Answer {
+pub(crate) async fn create(
+    shared: &SharedStorage,
+    request: &QueueRequest,
+    access: &StorageAccess,
+    name: &str,
+) -> StorageResult {
     let (queue, client) = (shared.queue(name)?, shared.client());
     let metadata = request.metadata()?;
-    let taken =
-        || Refused::conflict("QueueAlreadyExists", "there is a queue of this name with other metadata");
+    let taken = || {
+        StorageRefusal::conflict("QueueAlreadyExists", "there is a queue of this name with other metadata")
+    };
     let same = |metadata_before: Metadata| match metadata_before == metadata {
         true => Ok(answer::empty(StatusCode::NO_CONTENT)),
         false => Err(taken()),
@@ -49,11 +55,11 @@ pub(crate) async fn create(shared: &Shared, request: &QueueRequest, access: &Acc
     }
 }
 
-pub(crate) async fn delete(shared: &Shared, access: &Access, name: &str) -> Answer {
+pub(crate) async fn delete(shared: &SharedStorage, access: &StorageAccess, name: &str) -> StorageResult {
     let queue = shared.queue(name)?;
     if let Some(file) = (shared.defined)(queue.name()) {
         let message = format!("the queue is defined by {file}: remove that file first");
-        return Err(Refused::conflict("QueueIsDefined", message));
+        return Err(StorageRefusal::conflict("QueueIsDefined", message));
     }
     access.acting(shared.client())?.delete_queue(queue.name()).await?;
     Metadata::default().store(shared.client(), name).await?;
@@ -62,7 +68,7 @@ pub(crate) async fn delete(shared: &Shared, access: &Access, name: &str) -> Answ
 }
 
 /// What is said of a queue, and how many messages it has, hidden ones included.
-pub(crate) async fn look(shared: &Shared, name: &str) -> Answer {
+pub(crate) async fn look(shared: &SharedStorage, name: &str) -> StorageResult {
     let counts = shared.queue(name)?.view().await?.counts;
     let messages = counts.stored() - counts.dead_lettered;
     let metadata = Metadata::load(shared.client(), name).await?;
@@ -70,17 +76,21 @@ pub(crate) async fn look(shared: &Shared, name: &str) -> Answer {
     Ok(answer::headed(response, [("x-ms-approximate-messages-count", messages.to_string())]))
 }
 
-pub(crate) async fn show(shared: &Shared, request: &QueueRequest, name: &str) -> Answer {
+pub(crate) async fn show(shared: &SharedStorage, request: &QueueRequest, name: &str) -> StorageResult {
     shared.queue(name)?.view().await?;
     request.metadata()?.store(shared.client(), name).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
 /// Removes every message, dead letters included; what another endpoint has handed out under a lock stays.
-pub(crate) async fn clear(shared: &Shared, access: &Access, name: &str) -> Result<Response, Refused> {
+pub(crate) async fn clear(
+    shared: &SharedStorage,
+    access: &StorageAccess,
+    name: &str,
+) -> Result<Response, StorageRefusal> {
     let queue = shared.queue(name)?;
     queue.view().await?;
     let queue = access.acting(shared.client())?.queue(queue.name())?;
-    queue.purge().await.map_err(|error| Refused::busy(error.to_string()))?;
+    queue.purge().await.map_err(|error| StorageRefusal::busy(error.to_string()))?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }

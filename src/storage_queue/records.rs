@@ -1,9 +1,9 @@
 //! Where this endpoint keeps what it knows beside messages.
 
-use crate::records::Records;
+use crate::records::EndpointRecords;
 
 /// The queue in which records live; no storage queue can have this name.
 pub(crate) const RECORDS_QUEUE: &str = "seriatim.storage";
 
 /// What this endpoint keeps beside messages.
-pub(crate) const RECORDS: Records = Records::new(RECORDS_QUEUE);
+pub(crate) const RECORDS: EndpointRecords = EndpointRecords::new(RECORDS_QUEUE);

@@ -12,8 +12,8 @@ use crate::inbound::inflow::Inflow;
 use crate::limits;
 use crate::sas::StorageRequest;
 use crate::storage_queue::metadata::Metadata;
-use crate::storage_queue::refused::Refused;
-use crate::storage_queue::shared::Shared;
+use crate::storage_queue::refusal::StorageRefusal;
+use crate::storage_queue::shared::SharedStorage;
 
 /// A request, taken apart; its body goes its own way.
 pub(crate) struct QueueRequest {
@@ -25,13 +25,13 @@ pub(crate) struct QueueRequest {
 }
 
 impl QueueRequest {
-    pub(crate) fn read(parts: Parts) -> Result<QueueRequest, Refused> {
+    pub(crate) fn read(parts: Parts) -> Result<QueueRequest, StorageRefusal> {
         let mut path = Vec::new();
         for part in parts.uri.path().split('/').filter(|part| !part.is_empty()) {
             path.push(decoded(part)?);
         }
         if path.is_empty() {
-            return Err(Refused::no_resource());
+            return Err(StorageRefusal::no_resource());
         }
         let account = path.remove(0);
         let mut query = Vec::new();
@@ -81,18 +81,18 @@ impl QueueRequest {
     }
 
     /// The metadata that its headers give a queue.
-    pub(crate) fn metadata(&self) -> Result<Metadata, Refused> {
+    pub(crate) fn metadata(&self) -> Result<Metadata, StorageRefusal> {
         Metadata::read(&self.parts.headers)
     }
 }
 
 /// The body of a request.
-pub(crate) async fn whole(shared: &Shared, body: Body) -> Result<Bytes, Refused> {
+pub(crate) async fn whole(shared: &SharedStorage, body: Body) -> Result<Bytes, StorageRefusal> {
     let (body, _room) = Inflow::new(&shared.reading, body, limits::STORAGE_BODY_BYTES_MAX).all().await?;
     Ok(body)
 }
 
-fn decoded(text: &str) -> Result<String, Refused> {
+fn decoded(text: &str) -> Result<String, StorageRefusal> {
     let decoded = percent_decode_str(text).decode_utf8();
-    Ok(decoded.map_err(|_| Refused::bad("InvalidUri", "the URL is not UTF-8"))?.into_owned())
+    Ok(decoded.map_err(|_| StorageRefusal::bad("InvalidUri", "the URL is not UTF-8"))?.into_owned())
 }

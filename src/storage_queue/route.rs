@@ -9,27 +9,27 @@ use axum::response::Response;
 use http::Method;
 use http::header;
 
-use crate::storage_queue::access::Access;
+use crate::storage_queue::access::StorageAccess;
 use crate::storage_queue::answer::headed;
 use crate::storage_queue::cors;
 use crate::storage_queue::list;
 use crate::storage_queue::messages;
-use crate::storage_queue::operation::Operation;
+use crate::storage_queue::operation::StorageOperation;
 use crate::storage_queue::policies;
 use crate::storage_queue::properties;
 use crate::storage_queue::queues;
-use crate::storage_queue::refused::Answer;
-use crate::storage_queue::refused::Refused;
+use crate::storage_queue::refusal::StorageRefusal;
+use crate::storage_queue::refusal::StorageResult;
 use crate::storage_queue::request::QueueRequest;
 use crate::storage_queue::request_id::request_id;
 use crate::storage_queue::service;
-use crate::storage_queue::shared::Shared;
+use crate::storage_queue::shared::SharedStorage;
 
-pub(crate) fn router(shared: &Shared) -> Router {
+pub(crate) fn router(shared: &SharedStorage) -> Router {
     Router::new().fallback(respond).with_state(shared.clone())
 }
 
-async fn respond(State(shared): State<Shared>, request: Request) -> Response {
+async fn respond(State(shared): State<SharedStorage>, request: Request) -> Response {
     let method = request.method().clone();
     let client = request.headers().get("x-ms-client-request-id").cloned();
     let (parts, body) = request.into_parts();
@@ -39,7 +39,7 @@ async fn respond(State(shared): State<Shared>, request: Request) -> Response {
             (None, cors::preflight(&shared, &request.parts).await)
         }
         Ok(request) => {
-            let operation = Operation::of(&request);
+            let operation = StorageOperation::of(&request);
             let known = operation.as_ref().ok().copied();
             (known, answer(&shared, (&request, body), operation).await)
         }
@@ -65,14 +65,14 @@ async fn respond(State(shared): State<Shared>, request: Request) -> Response {
 
 /// Answers whoever may ask; who they are is found out before they are told that what they ask cannot be done.
 async fn answer(
-    shared: &Shared,
+    shared: &SharedStorage,
     (request, body): (&QueueRequest, Body),
-    operation: Result<Operation, Refused>,
-) -> Answer {
-    let access = Access::of(shared, request).await?;
+    operation: Result<StorageOperation, StorageRefusal>,
+) -> StorageResult {
+    let access = StorageAccess::of(shared, request).await?;
     let operation = operation?;
     if shared.signatures.account(&request.account) != request.account && !operation.only_reads() {
-        return Err(Refused::read_only());
+        return Err(StorageRefusal::read_only());
     }
     if operation.needs_whole_key() {
         access.check_whole()?;
@@ -83,29 +83,29 @@ async fn answer(
 }
 
 async fn act(
-    shared: &Shared,
+    shared: &SharedStorage,
     (request, body): (&QueueRequest, Body),
-    access: &Access,
-    operation: Operation,
-) -> Answer {
+    access: &StorageAccess,
+    operation: StorageOperation,
+) -> StorageResult {
     let queue = request.queue().unwrap_or_default();
     let message = (queue, request.message().unwrap_or_default());
     match operation {
-        Operation::ListQueues => list::list(shared, request, access).await,
-        Operation::GetServiceProperties => properties::show(shared).await,
-        Operation::SetServiceProperties => properties::set(shared, body, access).await,
-        Operation::GetServiceStats => service::stats(shared),
-        Operation::CreateQueue => queues::create(shared, request, access, queue).await,
-        Operation::DeleteQueue => queues::delete(shared, access, queue).await,
-        Operation::GetQueueMetadata => queues::look(shared, queue).await,
-        Operation::SetQueueMetadata => queues::show(shared, request, queue).await,
-        Operation::GetQueueAcl => policies::show(shared, queue).await,
-        Operation::SetQueueAcl => policies::set(shared, body, access, queue).await,
-        Operation::PutMessage => messages::put(shared, request, body, queue).await,
-        Operation::GetMessages => messages::get(shared, request, queue).await,
-        Operation::PeekMessages => messages::peek(shared, request, queue).await,
-        Operation::ClearMessages => queues::clear(shared, access, queue).await,
-        Operation::UpdateMessage => messages::update(shared, request, body, message).await,
-        Operation::DeleteMessage => messages::delete(shared, request, message).await,
+        StorageOperation::ListQueues => list::list(shared, request, access).await,
+        StorageOperation::GetServiceProperties => properties::show(shared).await,
+        StorageOperation::SetServiceProperties => properties::set(shared, body, access).await,
+        StorageOperation::GetServiceStats => service::stats(shared),
+        StorageOperation::CreateQueue => queues::create(shared, request, access, queue).await,
+        StorageOperation::DeleteQueue => queues::delete(shared, access, queue).await,
+        StorageOperation::GetQueueMetadata => queues::look(shared, queue).await,
+        StorageOperation::SetQueueMetadata => queues::show(shared, request, queue).await,
+        StorageOperation::GetQueueAcl => policies::show(shared, queue).await,
+        StorageOperation::SetQueueAcl => policies::set(shared, body, access, queue).await,
+        StorageOperation::PutMessage => messages::put(shared, request, body, queue).await,
+        StorageOperation::GetMessages => messages::get(shared, request, queue).await,
+        StorageOperation::PeekMessages => messages::peek(shared, request, queue).await,
+        StorageOperation::ClearMessages => queues::clear(shared, access, queue).await,
+        StorageOperation::UpdateMessage => messages::update(shared, request, body, message).await,
+        StorageOperation::DeleteMessage => messages::delete(shared, request, message).await,
     }
 }

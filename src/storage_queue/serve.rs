@@ -14,12 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::clock::Timestamp;
-use crate::definition::Defined;
+use crate::definition::DefiningFile;
 use crate::error::Unavailable;
 use crate::inbound::accept::accept_streams;
 use crate::inbound::accept::listen;
 use crate::inbound::connection::Connections;
-use crate::inbound::inflow::Reading;
+use crate::inbound::inflow::BodyLimits;
 use crate::inbound::timeouts::Timeouts;
 use crate::inbound::tls::TlsError;
 use crate::inbound::tls::TlsFiles;
@@ -28,13 +28,13 @@ use crate::limits;
 use crate::sas::Keys;
 use crate::sas::Signatures;
 use crate::storage_queue::answer::headed;
-use crate::storage_queue::meters::Meters;
+use crate::storage_queue::meters::StorageMeters;
 use crate::storage_queue::records::RECORDS;
-use crate::storage_queue::refused::Refused;
+use crate::storage_queue::refusal::StorageRefusal;
 use crate::storage_queue::request_id::request_id;
 use crate::storage_queue::route::router;
-use crate::storage_queue::shared::AppState;
-use crate::storage_queue::shared::Shared;
+use crate::storage_queue::shared::SharedStorage;
+use crate::storage_queue::shared::StorageState;
 
 /// The account for development and its key, which everybody knows: all emulators have them.
 const EVERYBODYS_ACCOUNT: &str = "devstoreaccount1";
@@ -78,7 +78,7 @@ pub(crate) struct StorageQueues {
     listener: TcpListener,
     address: SocketAddr,
     tls: ArcSwapOption<ServerConfig>,
-    shared: Shared,
+    shared: SharedStorage,
 }
 
 impl StorageQueues {
@@ -86,9 +86,9 @@ impl StorageQueues {
     pub(crate) async fn bind(
         options: StorageQueueOptions,
         intake: Intake,
-        defined: Defined,
+        defined: DefiningFile,
         clock: Arc<dyn Clock>,
-        meters: Meters,
+        meters: StorageMeters,
     ) -> Result<StorageQueues, StorageQueueError> {
         let address = options.address;
         if !address.ip().is_loopback() && (options.keys.is_none() || options.tls.is_none()) {
@@ -104,8 +104,8 @@ impl StorageQueues {
             Some(keys) => Signatures::new(keys),
             None => Signatures::of_everybody(EVERYBODYS_ACCOUNT, EVERYBODYS_KEY),
         };
-        let reading = Arc::new(Reading::new(limits::STORAGE_BODIES_BYTES, Timeouts::default()));
-        let shared = Arc::new(AppState {
+        let reading = Arc::new(BodyLimits::new(limits::STORAGE_BODIES_BYTES, Timeouts::default()));
+        let shared = Arc::new(StorageState {
             intake,
             signatures,
             needs_signature,
@@ -135,5 +135,5 @@ impl StorageQueues {
 fn refuse_head(why: &'static str) -> Response {
     // Nothing is known of a request whose head means nothing, and this has no clock.
     let request_id = request_id(Timestamp::default());
-    headed(Refused::bad("InvalidInput", why).into_response(), [("x-ms-request-id", request_id)])
+    headed(StorageRefusal::bad("InvalidInput", why).into_response(), [("x-ms-request-id", request_id)])
 }

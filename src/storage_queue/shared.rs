@@ -5,48 +5,48 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 
 use crate::clock::Clock;
-use crate::definition::Defined;
+use crate::definition::DefiningFile;
 use crate::engine::Client;
 use crate::engine::Queue;
-use crate::inbound::inflow::Reading;
+use crate::inbound::inflow::BodyLimits;
 use crate::intake::Intake;
 use crate::sas::Signatures;
-use crate::storage_queue::meters::Meters;
+use crate::storage_queue::meters::StorageMeters;
 use crate::storage_queue::names::QUEUE_NAME_LENGTHS;
 use crate::storage_queue::names::is_queue_name;
-use crate::storage_queue::refused::Refused;
+use crate::storage_queue::refusal::StorageRefusal;
 
 /// What every request shares.
-pub(crate) type Shared = Arc<AppState>;
+pub(crate) type SharedStorage = Arc<StorageState>;
 
 /// The engine, and who may do what with it.
-pub(crate) struct AppState {
+pub(crate) struct StorageState {
     pub(crate) intake: Intake,
     pub(crate) signatures: Signatures,
     /// Whether every request has to be signed.
     pub(crate) needs_signature: bool,
-    pub(crate) defined: Defined,
-    pub(crate) reading: Arc<Reading>,
+    pub(crate) defined: DefiningFile,
+    pub(crate) reading: Arc<BodyLimits>,
     /// Schedules messages, and judges signatures.
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) meters: Meters,
+    pub(crate) meters: StorageMeters,
     /// Held by who reads a record, changes it and puts it back.
     pub(crate) changing: Mutex<()>,
 }
 
-impl AppState {
+impl StorageState {
     pub(crate) fn client(&self) -> &Client {
         self.intake.client()
     }
 
     /// The queue of a name, whether there is one or not.
-    pub(crate) fn queue(&self, name: &str) -> Result<Queue, Refused> {
+    pub(crate) fn queue(&self, name: &str) -> Result<Queue, StorageRefusal> {
         let wrong = || {
             let message = "a queue is named by 3 to 63 small letters, digits and single hyphens";
-            Refused::bad("InvalidResourceName", message)
+            StorageRefusal::bad("InvalidResourceName", message)
         };
         if !QUEUE_NAME_LENGTHS.contains(&name.chars().count()) {
-            return Err(Refused::wrong_length());
+            return Err(StorageRefusal::wrong_length());
         }
         if !is_queue_name(name) {
             return Err(wrong());

@@ -2,14 +2,14 @@
 
 use roxmltree::Document;
 
-use crate::storage_queue::refused::Refused;
+use crate::storage_queue::refusal::StorageRefusal;
 
 /// The text of a message in the body of a request; `None` for a body without anything.
-pub(crate) fn read_message(body: &[u8]) -> Result<Option<String>, Refused> {
+pub(crate) fn read_message(body: &[u8]) -> Result<Option<String>, StorageRefusal> {
     if body.is_empty() {
         return Ok(None);
     }
-    let wrong = || Refused::bad("InvalidXmlDocument", "the body is not <QueueMessage><MessageText>..");
+    let wrong = || StorageRefusal::bad("InvalidXmlDocument", "the body is not <QueueMessage><MessageText>..");
     let text = std::str::from_utf8(body).map_err(|_| wrong())?;
     let document = Document::parse(text.trim_start_matches('\u{feff}')).map_err(|_| wrong())?;
     let root = document.root_element();

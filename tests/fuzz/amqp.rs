@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use bytes::BytesMut;
+use seriatim::amqp::AmqpEvent;
 use seriatim::amqp::Connection;
 use seriatim::amqp::ConnectionOptions;
-use seriatim::amqp::Event;
+use seriatim::amqp::DeliveryOutcome;
 use seriatim::amqp::LinkAnswer;
-use seriatim::amqp::Outcome;
-use seriatim::amqp::Outgoing;
+use seriatim::amqp::OutgoingMessage;
 use seriatim::amqp::Value;
 use seriatim::amqp::message::Sections;
 
@@ -79,7 +79,7 @@ fn turn(connection: &mut Connection) -> usize {
         while let Some(event) = connection.next_event() {
             assert_eq!(told_closed, 0, "nothing follows the last event: {event:?}");
             is_silent = false;
-            told_closed += usize::from(matches!(event, Event::Closed { .. }));
+            told_closed += usize::from(matches!(event, AmqpEvent::Closed { .. }));
             answer(connection, &event);
         }
         let waiting = connection.output().len();
@@ -92,35 +92,39 @@ fn turn(connection: &mut Connection) -> usize {
     }
 }
 
-fn answer(connection: &mut Connection, event: &Event) {
+fn answer(connection: &mut Connection, event: &AmqpEvent) {
     match event {
-        Event::Sasl { .. } => connection.answer_sasl(true),
-        Event::Attached { link, attach } if attach.name.len() == 3 => connection.detach(*link, None),
-        Event::Attached { link, attach } => connection.accept_link(*link, LinkAnswer::to(attach).credit(3)),
-        Event::Message { link, delivery, payload, .. } => {
+        AmqpEvent::Sasl { .. } => connection.answer_sasl(true),
+        AmqpEvent::Attached { link, attach } if attach.name.len() == 3 => connection.detach(*link, None),
+        AmqpEvent::Attached { link, attach } => {
+            connection.accept_link(*link, LinkAnswer::to(attach).credit(3))
+        }
+        AmqpEvent::Message { link, delivery, payload, .. } => {
             codec(payload);
-            connection.settle(*link, *delivery, Outcome::Accepted);
+            connection.settle(*link, *delivery, DeliveryOutcome::Accepted);
             connection.grant(*link, 3);
         }
-        Event::Settled { link, delivery, outcome, .. } => {
-            connection.settle(*link, *delivery, outcome.clone().unwrap_or(Outcome::Released));
+        AmqpEvent::Settled { link, delivery, outcome, .. } => {
+            connection.settle(*link, *delivery, outcome.clone().unwrap_or(DeliveryOutcome::Released));
         }
-        Event::TooLarge { link, delivery, .. } => {
-            connection.settle(*link, *delivery, Outcome::Rejected(None))
+        AmqpEvent::TooLarge { link, delivery, .. } => {
+            connection.settle(*link, *delivery, DeliveryOutcome::Rejected(None))
         }
-        Event::Credit { link, drain, .. } => {
+        AmqpEvent::Credit { link, drain, .. } => {
             for len in [10, 1_000, 70_000] {
                 let payload = vec![0x40; len].into();
-                let _ =
-                    connection.send(*link, Outgoing { payload, settled: len == 10, ..Outgoing::default() });
+                let _ = connection.send(
+                    *link,
+                    OutgoingMessage { payload, settled: len == 10, ..OutgoingMessage::default() },
+                );
             }
             if *drain {
                 connection.drained(*link);
             }
         }
-        Event::Detached { link, .. } => connection.detach(*link, None),
-        Event::Ended { channel, .. } => connection.end(*channel),
-        Event::Closed { .. } => connection.close(None),
-        Event::Opened(_) => {}
+        AmqpEvent::Detached { link, .. } => connection.detach(*link, None),
+        AmqpEvent::Ended { channel, .. } => connection.end(*channel),
+        AmqpEvent::Closed { .. } => connection.close(None),
+        AmqpEvent::Opened(_) => {}
     }
 }

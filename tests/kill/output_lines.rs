@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use seriatim::Delivery;
 use seriatim::QueueName;
-use seriatim::Received;
+use seriatim::ReceivedMessage;
 use seriatim::Timestamp;
 use seriatim::id::LockToken;
 
@@ -83,7 +83,7 @@ pub(crate) fn say_received(
     queue: &QueueName,
     token: LockToken,
     until: Timestamp,
-    messages: &[Received],
+    messages: &[ReceivedMessage],
     lock_ms: u64,
 ) {
     say(&Report::Received {
@@ -105,7 +105,7 @@ pub(crate) fn hold(token: LockToken) -> String {
     token.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn seen(queue: &QueueName, message: &Received) -> Seen {
+fn seen(queue: &QueueName, message: &ReceivedMessage) -> Seen {
     Seen {
         queue: queue.to_string(),
         workflow_id: message.workflow_id.as_ref().map(ToString::to_string).unwrap_or_default(),

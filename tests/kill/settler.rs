@@ -180,7 +180,7 @@ pub(crate) fn name_of(delivery: &Delivery) -> Name {
 }
 
 fn names_of(run: &Run) -> Vec<Name> {
-    let id = |message: &seriatim::Received| message.message_id.as_ref().map(|id| id.as_str().parse());
+    let id = |message: &seriatim::ReceivedMessage| message.message_id.as_ref().map(|id| id.as_str().parse());
     run.messages()
         .iter()
         .filter_map(id)

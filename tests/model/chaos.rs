@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use seriatim::Abandon;
+use seriatim::AcceptedWorkflow;
 use seriatim::Client;
 use seriatim::Completion;
 use seriatim::Delivery;
@@ -13,13 +14,12 @@ use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::Run;
 use seriatim::SequenceNumber;
-use seriatim::TakenWorkflow;
 use seriatim::error::OperationError;
-use seriatim::queue::Exhausted;
-use seriatim::queue::Expired;
+use seriatim::queue::ExhaustedPolicy;
+use seriatim::queue::ExpiryPolicy;
+use seriatim::queue::GapAction;
 use seriatim::queue::GapPolicy;
-use seriatim::queue::GapThen;
-use seriatim::queue::Late;
+use seriatim::queue::LatePolicy;
 use seriatim::testing::ManualClock;
 
 use crate::model::random::Random;
@@ -54,7 +54,7 @@ pub(crate) struct Chaos {
     random: Random,
     deliveries: Vec<Delivery>,
     runs: Vec<Run>,
-    pub(crate) taken: Vec<TakenWorkflow>,
+    pub(crate) taken: Vec<AcceptedWorkflow>,
     last: String,
 }
 
@@ -88,13 +88,17 @@ impl Chaos {
         let options = QueueOptions::default()
             .order(random.pick(&[Order::After, Order::After, Order::POSITION, Order::Arrival, Order::None]))
             .delivery_count_max(random.pick(&[1, 2, 3]))
-            .exhausted(random.pick(&[Exhausted::Hold, Exhausted::Skip, Exhausted::Quarantine]))
+            .exhausted(random.pick(&[
+                ExhaustedPolicy::Hold,
+                ExhaustedPolicy::Skip,
+                ExhaustedPolicy::Quarantine,
+            ]))
             .gap(GapPolicy {
                 wait: Duration::from_secs(10),
-                then: random.pick(&[GapThen::Hold, GapThen::Skip, GapThen::Wait]),
+                then: random.pick(&[GapAction::Hold, GapAction::Skip, GapAction::Wait]),
             })
-            .late(random.pick(&[Late::Ignore, Late::Refuse, Late::DeadLetter]))
-            .expired(random.pick(&[Expired::Drop, Expired::DeadLetter]))
+            .late(random.pick(&[LatePolicy::Ignore, LatePolicy::Refuse, LatePolicy::DeadLetter]))
+            .expired(random.pick(&[ExpiryPolicy::Drop, ExpiryPolicy::DeadLetter]))
             .hold_on_defer(random.chance(30))
             .duplicate_window(random.chance(30).then_some(Duration::from_secs(20)))
             .forget_after(Duration::from_secs(random.pick(&[1, 50, 10_000])))

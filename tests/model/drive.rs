@@ -17,10 +17,10 @@ use seriatim::SequenceNumber;
 use seriatim::Timestamp;
 use seriatim::delivery::Redriven;
 use seriatim::id::LockToken;
-use seriatim::queue::Exhausted;
-use seriatim::queue::Expired;
+use seriatim::queue::ExhaustedPolicy;
+use seriatim::queue::ExpiryPolicy;
+use seriatim::queue::GapAction;
 use seriatim::queue::GapPolicy;
-use seriatim::queue::GapThen;
 use seriatim::queue::HoldKind;
 use seriatim::testing::ManualClock;
 use seriatim::view::Deferral;
@@ -83,18 +83,18 @@ fn options(random: &mut Random) -> Options {
 }
 
 fn queue_options(options: Options) -> QueueOptions {
-    let then = if options.skip_gap { GapThen::Skip } else { GapThen::Hold };
+    let then = if options.skip_gap { GapAction::Skip } else { GapAction::Hold };
     QueueOptions::default()
         .order(if options.positional { Order::POSITION } else { Order::Arrival })
         .lock(Duration::from_millis(LOCK))
         .delivery_count_max(options.count_max)
         .exhausted(match options.exhausted {
-            Policy::Hold => Exhausted::Hold,
-            Policy::Skip => Exhausted::Skip,
-            Policy::Quarantine => Exhausted::Quarantine,
+            Policy::Hold => ExhaustedPolicy::Hold,
+            Policy::Skip => ExhaustedPolicy::Skip,
+            Policy::Quarantine => ExhaustedPolicy::Quarantine,
         })
         .gap(GapPolicy { wait: Duration::from_millis(GAP), then })
-        .expired(if options.drop_expired { Expired::Drop } else { Expired::DeadLetter })
+        .expired(if options.drop_expired { ExpiryPolicy::Drop } else { ExpiryPolicy::DeadLetter })
         .hold_on_defer(options.hold_on_defer)
         .keep_deferred(options.keep_deferred)
         .duplicate_window(options.window.then_some(Duration::from_millis(WINDOW)))

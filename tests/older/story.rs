@@ -14,11 +14,11 @@ use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
 use seriatim::Timestamp;
 use seriatim::id::IdempotencyKey;
-use seriatim::queue::Exhausted;
-use seriatim::queue::Expired;
+use seriatim::queue::ExhaustedPolicy;
+use seriatim::queue::ExpiryPolicy;
+use seriatim::queue::GapAction;
 use seriatim::queue::GapPolicy;
-use seriatim::queue::GapThen;
-use seriatim::queue::Late;
+use seriatim::queue::LatePolicy;
 use seriatim::testing::ManualClock;
 
 /// When the story begins.
@@ -133,9 +133,9 @@ async fn aside(queue: &Queue) {
 /// Positions: gaps, marks of every kind, what came late, a workflow held for a gap.
 async fn positions(client: &Client, clock: &ManualClock) {
     let options = QueueOptions::by_position()
-        .late(Late::DeadLetter)
-        .gap(GapPolicy { wait: seconds(30), then: GapThen::Hold })
-        .expired(Expired::Drop)
+        .late(LatePolicy::DeadLetter)
+        .gap(GapPolicy { wait: seconds(30), then: GapAction::Hold })
+        .expired(ExpiryPolicy::Drop)
         .hold_on_defer(true);
     let queue = client.create_queue("positions", options).await.expect("it is new");
     for position in [1, 2, 3, 6, 8, 20] {
@@ -166,7 +166,7 @@ async fn positions(client: &Client, clock: &ManualClock) {
 
 /// After-order: a chain, its links, a branch whose root is unknown, one that a held predecessor stops.
 async fn chains(client: &Client, clock: &ManualClock) {
-    let gap = GapPolicy { wait: seconds(3_600), then: GapThen::Skip };
+    let gap = GapPolicy { wait: seconds(3_600), then: GapAction::Skip };
     let options = QueueOptions::default().order(Order::After).gap(gap).delivery_count_max(1);
     let queue = client.create_queue("chains", options).await.expect("it is new");
     send(&queue, of("chain", "a").message_id("a").first()).await;
@@ -199,7 +199,7 @@ async fn alone(client: &Client, clock: &ManualClock) {
 
 /// A workflow behind a message that is exhausted goes to the dead letters.
 async fn quarantined(client: &Client) {
-    let exhausted = Some(Exhausted::Quarantine);
+    let exhausted = Some(ExhaustedPolicy::Quarantine);
     let options = QueueOptions::default().exhausted(exhausted).delivery_count_max(1);
     let queue = client.create_queue("quarantined", options).await.expect("it is new");
     for body in ["one", "two", "three"] {

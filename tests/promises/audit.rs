@@ -9,7 +9,7 @@ use seriatim::Message;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
 use seriatim::limits;
-use seriatim::queue::Exhausted;
+use seriatim::queue::ExhaustedPolicy;
 use seriatim::view::AuditEntry;
 use seriatim::view::AuditVerb;
 
@@ -27,7 +27,7 @@ async fn audit(client: &Client) -> Vec<AuditEntry> {
 
 #[tokio::test]
 async fn every_verb_of_an_operator_is_written_down_with_who_why_and_what() {
-    let exhausted = Some(Exhausted::Hold);
+    let exhausted = Some(ExhaustedPolicy::Hold);
     let options = QueueOptions::by_position().delivery_count_max(1).exhausted(exhausted);
     let fixture = Fixture::new(options.clone()).await;
     let client = fixture.engine.client().acting_as(ada());

@@ -11,7 +11,7 @@ use seriatim::QueueOptions;
 use seriatim::Raw;
 use seriatim::Run;
 use seriatim::processor::BatchOutcome;
-use seriatim::queue::Exhausted;
+use seriatim::queue::ExhaustedPolicy;
 use seriatim::view::WorkflowStatus;
 
 use crate::promises::fixture::FileFixture;
@@ -21,7 +21,7 @@ use crate::promises::fixture::seconds;
 use crate::promises::processor::until;
 
 fn skipping(delivery_count_max: u32) -> QueueOptions {
-    QueueOptions::default().delivery_count_max(delivery_count_max).exhausted(Exhausted::Skip)
+    QueueOptions::default().delivery_count_max(delivery_count_max).exhausted(ExhaustedPolicy::Skip)
 }
 
 async fn fixture_of(count: u64, options: QueueOptions) -> Fixture {
@@ -145,7 +145,7 @@ async fn a_run_of_one_has_failed_by_itself() {
 #[tokio::test]
 async fn suspects_hold_no_workflow_before_one_of_them_fails_alone() {
     let options = skipping(1).order(Order::Arrival).delivery_count_max(1);
-    let fixture = fixture_of(3, options.exhausted(Exhausted::Hold)).await;
+    let fixture = fixture_of(3, options.exhausted(ExhaustedPolicy::Hold)).await;
     drop(run(&fixture).await);
     assert_eq!(fixture.status("w").await, Some(WorkflowStatus::Ready));
     fixture.must().await.complete().await.unwrap();

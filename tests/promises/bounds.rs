@@ -5,7 +5,7 @@ use seriatim::Message;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
 use seriatim::limits;
-use seriatim::queue::Exhausted;
+use seriatim::queue::ExhaustedPolicy;
 use seriatim::view::Counts;
 
 use crate::promises::fixture::Fixture;
@@ -70,7 +70,7 @@ async fn every_message_expires_and_every_dead_letter_is_purged_however_many_ther
 
 #[tokio::test]
 async fn a_quarantine_takes_all_of_a_workflow_and_a_redrive_puts_all_of_it_back() {
-    let exhausted = Some(Exhausted::Quarantine);
+    let exhausted = Some(ExhaustedPolicy::Quarantine);
     let fixture = Fixture::new(QueueOptions::default().delivery_count_max(1).exhausted(exhausted)).await;
     fixture.send_many("w", |message| message).await;
     fixture.must().await.abandon().await.unwrap();

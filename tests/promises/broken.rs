@@ -12,16 +12,16 @@ use seriatim::Receipt;
 use seriatim::SequenceNumber;
 use seriatim::Timestamp;
 use seriatim::error::ReceiveRefusal;
-use seriatim::queue::Exhausted;
+use seriatim::queue::ExhaustedPolicy;
+use seriatim::queue::GapAction;
 use seriatim::queue::GapPolicy;
-use seriatim::queue::GapThen;
-use seriatim::queue::Late;
+use seriatim::queue::LatePolicy;
 use seriatim::view::WorkflowStatus;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::seconds;
 
-pub(crate) fn once(exhausted: Exhausted) -> QueueOptions {
+pub(crate) fn once(exhausted: ExhaustedPolicy) -> QueueOptions {
     QueueOptions::default().delivery_count_max(1).exhausted(exhausted)
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn after_order() -> QueueOptions {
 }
 
 pub(crate) fn skip_after(wait: Duration) -> QueueOptions {
-    QueueOptions::by_position().gap(GapPolicy { wait, then: GapThen::Skip })
+    QueueOptions::by_position().gap(GapPolicy { wait, then: GapAction::Skip })
 }
 
 pub(crate) async fn fixture_of_three(options: QueueOptions) -> Fixture {
@@ -57,7 +57,7 @@ pub(crate) async fn breathe(fixture: &Fixture) {
 
 #[tokio::test]
 async fn i5_every_spent_message_that_a_lost_holder_had_is_offered_after_resume() {
-    let fixture = fixture_of_three(once(Exhausted::Hold)).await;
+    let fixture = fixture_of_three(once(ExhaustedPolicy::Hold)).await;
     let taken = fixture.queue.take_workflow("w").await.unwrap();
     let ahead = taken.receive(3, Duration::ZERO).await.unwrap();
     fixture.clock.advance(seconds(31));
@@ -68,7 +68,7 @@ async fn i5_every_spent_message_that_a_lost_holder_had_is_offered_after_resume()
 
 #[tokio::test]
 async fn i5_a_spent_message_that_is_not_the_head_is_offered_after_resume() {
-    let fixture = fixture_of_three(once(Exhausted::Hold)).await;
+    let fixture = fixture_of_three(once(ExhaustedPolicy::Hold)).await;
     let taken = fixture.queue.take_workflow("w").await.unwrap();
     let mut ahead = taken.receive(3, Duration::ZERO).await.unwrap();
     ahead[1].abandon().await.unwrap();
@@ -79,7 +79,7 @@ async fn i5_a_spent_message_that_is_not_the_head_is_offered_after_resume() {
 
 #[tokio::test]
 async fn i5_resume_and_redrive_of_a_spent_head_offers_it() {
-    let fixture = fixture_of_three(once(Exhausted::Hold)).await;
+    let fixture = fixture_of_three(once(ExhaustedPolicy::Hold)).await;
     fixture.must().await.abandon().await.unwrap();
     fixture.queue.workflow("w").unwrap().resume_and_redrive().await.unwrap();
     assert_eq!(fixture.drain().await, ["1", "2", "3"]);
@@ -220,7 +220,7 @@ async fn a_receiver_of_a_taken_workflow_is_told_at_once_that_an_operator_release
 
 #[tokio::test]
 async fn a_clock_that_steps_back_does_not_delay_what_is_due_now() {
-    let fixture = Fixture::new(once(Exhausted::Quarantine)).await;
+    let fixture = Fixture::new(once(ExhaustedPolicy::Quarantine)).await;
     fixture.send("w", "1").await;
     fixture.must().await.abandon().await.unwrap();
     fixture.counts().await;
@@ -249,7 +249,7 @@ async fn g3_a_message_fetched_by_number_cannot_fail_for_ever() {
 
 #[tokio::test]
 async fn i3_when_a_later_message_is_spent_the_earlier_delivery_keeps_its_lock() {
-    let fixture = fixture_of_three(once(Exhausted::Hold)).await;
+    let fixture = fixture_of_three(once(ExhaustedPolicy::Hold)).await;
     let taken = fixture.queue.take_workflow("w").await.unwrap();
     let mut ahead = taken.receive(3, Duration::ZERO).await.unwrap();
     ahead[1].abandon().await.unwrap();
@@ -258,7 +258,7 @@ async fn i3_when_a_later_message_is_spent_the_earlier_delivery_keeps_its_lock() 
 
 #[tokio::test]
 async fn i10_the_expiry_of_a_spent_head_lets_the_workflow_go_on() {
-    let fixture = Fixture::new(once(Exhausted::Hold)).await;
+    let fixture = Fixture::new(once(ExhaustedPolicy::Hold)).await;
     fixture.accept(Message::new("1").workflow("w").time_to_live(seconds(5))).await;
     fixture.send("w", "2").await;
     fixture.must().await.abandon().await.unwrap();
@@ -285,7 +285,7 @@ async fn a_message_that_expired_while_handed_out_is_dead_lettered_when_it_is_rev
 
 #[tokio::test]
 async fn o7_a_skipped_position_that_comes_is_kept_although_late_ones_are_refused() {
-    let fixture = Fixture::new(skip_after(seconds(10)).late(Late::Refuse)).await;
+    let fixture = Fixture::new(skip_after(seconds(10)).late(LatePolicy::Refuse)).await;
     fixture.send_at("w", 2).await;
     fixture.clock.advance(seconds(10));
     assert_eq!(fixture.drain().await, ["2"]);
@@ -322,7 +322,7 @@ async fn g4_a_completion_may_send_the_missing_position_behind_a_later_one() {
 
 #[tokio::test]
 async fn g4_a_completion_that_fills_the_gap_does_not_hold_the_workflow_for_it() {
-    let gap = GapPolicy { wait: seconds(10), then: GapThen::Hold };
+    let gap = GapPolicy { wait: seconds(10), then: GapAction::Hold };
     let fixture = Fixture::new(QueueOptions::by_position().gap(gap)).await;
     fixture.send_at("w", 1).await;
     let mut first = fixture.must().await;
@@ -335,8 +335,8 @@ async fn g4_a_completion_that_fills_the_gap_does_not_hold_the_workflow_for_it() 
 
 #[tokio::test]
 async fn o7_a_gap_is_judged_only_when_the_workflow_has_come_to_it() {
-    let gap = GapPolicy { wait: seconds(10), then: GapThen::Hold };
-    let options = once(Exhausted::Quarantine).gap(gap).order(Order::POSITION);
+    let gap = GapPolicy { wait: seconds(10), then: GapAction::Hold };
+    let options = once(ExhaustedPolicy::Quarantine).gap(gap).order(Order::POSITION);
     let fixture = Fixture::new(options).await;
     for position in [1, 2] {
         fixture.send_at("w", position).await;
@@ -352,7 +352,7 @@ async fn o7_a_gap_is_judged_only_when_the_workflow_has_come_to_it() {
 
 #[tokio::test]
 async fn o11_a_late_duplicate_is_not_put_back_to_a_position_that_was_completed() {
-    let fixture = Fixture::new(QueueOptions::by_position().late(Late::DeadLetter)).await;
+    let fixture = Fixture::new(QueueOptions::by_position().late(LatePolicy::DeadLetter)).await;
     fixture.send_at("w", 1).await;
     assert_eq!(fixture.drain().await, ["1"]);
     fixture.send_at("w", 1).await;
@@ -365,7 +365,7 @@ async fn o11_a_late_duplicate_is_not_put_back_to_a_position_that_was_completed()
 
 #[tokio::test]
 async fn o11_quarantine_of_a_run_is_redriven_whole() {
-    let fixture = fixture_of_three(once(Exhausted::Quarantine)).await;
+    let fixture = fixture_of_three(once(ExhaustedPolicy::Quarantine)).await;
     let mut run = fixture.queue.receive_run(3, Duration::ZERO).await.unwrap().unwrap();
     run.complete_first_then(0, Outcome::Abandon(Abandon::now())).await.unwrap();
     assert_eq!(fixture.counts().await.dead_lettered, 3);
@@ -375,7 +375,7 @@ async fn o11_quarantine_of_a_run_is_redriven_whole() {
 
 #[tokio::test]
 async fn o6_a_quarantine_is_not_lost_to_an_operators_hold() {
-    let fixture = fixture_of_three(once(Exhausted::Quarantine)).await;
+    let fixture = fixture_of_three(once(ExhaustedPolicy::Quarantine)).await;
     let mut first = fixture.must().await;
     fixture.queue.workflow("w").unwrap().hold("look at it").await.unwrap();
     first.abandon().await.unwrap();

@@ -6,9 +6,9 @@ use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
 use seriatim::error::SendRefusal;
-use seriatim::queue::Exhausted;
+use seriatim::queue::ExhaustedPolicy;
+use seriatim::queue::GapAction;
 use seriatim::queue::GapPolicy;
-use seriatim::queue::GapThen;
 use seriatim::view::WorkflowStatus;
 
 use crate::promises::broken::breathe;
@@ -61,7 +61,7 @@ async fn g7_a_message_that_comes_twice_in_one_batch_is_kept_once_even_after_its_
 
 #[tokio::test]
 async fn one_turn_sweeps_a_limited_number() {
-    let fixture = Fixture::new(once(Exhausted::Quarantine)).await;
+    let fixture = Fixture::new(once(ExhaustedPolicy::Quarantine)).await;
     for _ in 0..6 {
         let batch = (0..1_000).map(|_| Message::new("").workflow("w"));
         fixture.queue.send_batch(batch).await.unwrap();
@@ -121,7 +121,7 @@ async fn a_fault_is_told_as_one_to_whoever_met_it() {
 
 #[tokio::test]
 async fn i11_resume_of_a_redriven_gap_waits_anew() {
-    let gap = GapPolicy { wait: seconds(10), then: GapThen::Hold };
+    let gap = GapPolicy { wait: seconds(10), then: GapAction::Hold };
     let fixture = Fixture::new(QueueOptions::by_position().gap(gap)).await;
     fixture.send_at("w", 2).await;
     fixture.clock.advance(seconds(10));

@@ -13,10 +13,10 @@ use seriatim::error::QueueRefusal;
 use seriatim::error::ReceiveRefusal;
 use seriatim::error::SendRefusal;
 use seriatim::event::EventKind;
-use seriatim::queue::Exhausted;
-use seriatim::queue::Expired;
+use seriatim::queue::ExhaustedPolicy;
+use seriatim::queue::ExpiryPolicy;
+use seriatim::queue::GapAction;
 use seriatim::queue::GapPolicy;
-use seriatim::queue::GapThen;
 use seriatim::view::HoldCause;
 use seriatim::view::WorkflowStatus;
 
@@ -27,7 +27,7 @@ use crate::promises::fixture::seconds;
 
 #[tokio::test]
 async fn an_expired_message_counts_as_settled_and_wakes_what_waits_behind_it() {
-    for expired in [Expired::DeadLetter, Expired::Drop] {
+    for expired in [ExpiryPolicy::DeadLetter, ExpiryPolicy::Drop] {
         let fixture = Fixture::new(QueueOptions::by_position().expired(expired)).await;
         fixture.accept(Message::new("1").workflow("w").position(1).time_to_live(seconds(5))).await;
         fixture.send_at("w", 2).await;
@@ -127,7 +127,7 @@ async fn a_resend_in_after_order_is_recognised() {
 #[tokio::test]
 async fn messages_that_name_each_other_do_not_stop_the_engine() {
     let options = QueueOptions::default().order(Order::After);
-    let gap = GapPolicy { wait: seconds(10), then: GapThen::Skip };
+    let gap = GapPolicy { wait: seconds(10), then: GapAction::Skip };
     let fixture = Fixture::new(options.gap(gap)).await;
     fixture.send_after("w", "a", Some("b")).await;
     fixture.send_after("w", "b", Some("a")).await;
@@ -137,7 +137,7 @@ async fn messages_that_name_each_other_do_not_stop_the_engine() {
 
 #[tokio::test]
 async fn a_dead_predecessor_holds_an_after_ordered_workflow_or_counts_as_settled() {
-    for (exhausted, held) in [(Exhausted::Hold, true), (Exhausted::Skip, false)] {
+    for (exhausted, held) in [(ExhaustedPolicy::Hold, true), (ExhaustedPolicy::Skip, false)] {
         let options = QueueOptions::default().order(Order::After).exhausted(exhausted);
         let fixture = Fixture::new(options).await;
         fixture.send_after("w", "a", None).await;

@@ -6,8 +6,8 @@ use seriatim::QueueOptions;
 use seriatim::Receipt;
 use seriatim::error::QueueError;
 use seriatim::error::QueueRefusal;
+use seriatim::queue::GapAction;
 use seriatim::queue::GapPolicy;
-use seriatim::queue::GapThen;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::seconds;
@@ -71,7 +71,7 @@ async fn a_cursor_is_forgotten_when_its_time_is_over() {
 
 #[tokio::test]
 async fn a_position_that_was_given_up_is_not_ignored_when_its_workflow_is_forgotten() {
-    let gap = GapPolicy { wait: seconds(5), then: GapThen::Skip };
+    let gap = GapPolicy { wait: seconds(5), then: GapAction::Skip };
     let fixture = Fixture::new(forgetful().gap(gap)).await;
     for position in [1, 4, 7] {
         fixture.send_at("w", position).await;

@@ -6,7 +6,7 @@ use seriatim::QueueOptions;
 use seriatim::error::OperateRefusal;
 use seriatim::error::SendRefusal;
 use seriatim::error::SettleRefusal;
-use seriatim::queue::Exhausted;
+use seriatim::queue::ExhaustedPolicy;
 use seriatim::view::HoldCause;
 use seriatim::view::WorkflowStatus;
 
@@ -117,7 +117,7 @@ async fn dead_letters_do_not_fill_a_queue_and_a_redrive_may_exceed_its_limit_by_
 
 #[tokio::test]
 async fn an_exhausted_message_holds_its_workflow_when_there_are_as_many_dead_letters_as_there_may_be() {
-    for exhausted in [Exhausted::Skip, Exhausted::Quarantine] {
+    for exhausted in [ExhaustedPolicy::Skip, ExhaustedPolicy::Quarantine] {
         let options = QueueOptions::default().delivery_count_max(1).exhausted(exhausted).dead_letters_max(1);
         let fixture = Fixture::new(options).await;
         fixture.send("a", "1").await;
@@ -149,7 +149,7 @@ async fn an_exhausted_message_without_a_workflow_is_tried_again_until_there_is_r
 
 #[tokio::test]
 async fn what_would_be_dead_lettered_at_once_is_refused_when_there_is_no_room_for_it() {
-    let late = seriatim::queue::Late::DeadLetter;
+    let late = seriatim::queue::LatePolicy::DeadLetter;
     let fixture = Fixture::new(QueueOptions::by_position().dead_letters_max(1).late(late)).await;
     fixture.send_at("w", 1).await;
     fixture.must().await.complete().await.unwrap();

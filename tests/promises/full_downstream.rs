@@ -17,7 +17,7 @@ use seriatim::SequenceNumber;
 use seriatim::Timestamp;
 use seriatim::processor::BatchOutcome;
 use seriatim::queue::Backoff;
-use seriatim::queue::Exhausted;
+use seriatim::queue::ExhaustedPolicy;
 use seriatim::view::WorkflowStatus;
 
 use crate::promises::fixture::Fixture;
@@ -34,7 +34,7 @@ async fn fixture_and_full_queue() -> (Fixture, Queue) {
         QueueOptions::default()
             .lock(seconds(12 * 60 * 60))
             .delivery_count_max(2)
-            .exhausted(Exhausted::Skip)
+            .exhausted(ExhaustedPolicy::Skip)
             .backoff(Backoff { first: seconds(1), factor: 2, max: seconds(600) }),
     )
     .await;

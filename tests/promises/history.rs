@@ -8,7 +8,7 @@ use seriatim::Message;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
 use seriatim::Timestamp;
-use seriatim::queue::Expired;
+use seriatim::queue::ExpiryPolicy;
 use seriatim::testing::ManualClock;
 use seriatim::view::HistoryEnding;
 use seriatim::view::HistoryEntry;
@@ -62,7 +62,7 @@ async fn a_queue_without_a_history_remembers_nothing() {
 
 #[tokio::test]
 async fn however_a_message_ends_that_is_remembered() {
-    let fixture = Fixture::new(remembering(3_600).expired(Expired::Drop)).await;
+    let fixture = Fixture::new(remembering(3_600).expired(ExpiryPolicy::Drop)).await;
     let completed = fixture.send_at("a", 1).await;
     fixture.drain().await;
     let expired = fixture.accept(Message::new("x").workflow("b").position(1).time_to_live(seconds(5))).await;

@@ -6,9 +6,9 @@ use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::error::OperateRefusal;
 use seriatim::event::EventKind;
-use seriatim::queue::Exhausted;
+use seriatim::queue::ExhaustedPolicy;
+use seriatim::queue::GapAction;
 use seriatim::queue::GapPolicy;
-use seriatim::queue::GapThen;
 use seriatim::queue::HoldKind;
 use seriatim::view::WorkflowStatus;
 
@@ -17,7 +17,7 @@ use crate::promises::fixture::body;
 use crate::promises::fixture::millis;
 use crate::promises::fixture::seconds;
 
-fn gap(then: GapThen) -> QueueOptions {
+fn gap(then: GapAction) -> QueueOptions {
     QueueOptions::by_position().gap(GapPolicy { wait: seconds(10), then })
 }
 
@@ -28,7 +28,7 @@ async fn causes(fixture: &Fixture) -> Vec<HoldKind> {
 
 #[tokio::test]
 async fn a_hold_for_a_gap_ends_when_the_gap_is_filled() {
-    let fixture = Fixture::new(gap(GapThen::Hold)).await;
+    let fixture = Fixture::new(gap(GapAction::Hold)).await;
     let mut events = fixture.engine.events();
     fixture.send_at("w", 2).await;
     fixture.clock.advance(seconds(10));
@@ -41,7 +41,7 @@ async fn a_hold_for_a_gap_ends_when_the_gap_is_filled() {
 
 #[tokio::test]
 async fn a_gap_that_is_filled_in_part_waits_anew_for_the_rest() {
-    let fixture = Fixture::new(gap(GapThen::Hold)).await;
+    let fixture = Fixture::new(gap(GapAction::Hold)).await;
     fixture.send_at("w", 3).await;
     fixture.clock.advance(seconds(10));
     fixture.send_at("w", 1).await;
@@ -53,7 +53,7 @@ async fn a_gap_that_is_filled_in_part_waits_anew_for_the_rest() {
 
 #[tokio::test]
 async fn an_operators_hold_stands_beside_that_of_a_gap() {
-    let fixture = Fixture::new(gap(GapThen::Hold)).await;
+    let fixture = Fixture::new(gap(GapAction::Hold)).await;
     let workflow = fixture.queue.workflow("w").unwrap();
     fixture.send_at("w", 2).await;
     workflow.hold("look first").await.unwrap();
@@ -88,7 +88,7 @@ async fn a_workflow_goes_on_when_the_last_of_its_causes_is_lifted() {
 
 #[tokio::test]
 async fn a_resume_without_a_cause_lifts_all_and_an_open_gap_waits_anew() {
-    let fixture = Fixture::new(gap(GapThen::Hold)).await;
+    let fixture = Fixture::new(gap(GapAction::Hold)).await;
     let workflow = fixture.queue.workflow("w").unwrap();
     fixture.send_at("w", 2).await;
     fixture.clock.advance(seconds(10));
@@ -103,7 +103,7 @@ async fn a_resume_without_a_cause_lifts_all_and_an_open_gap_waits_anew() {
 
 #[tokio::test]
 async fn nothing_is_skipped_while_an_operator_holds_the_workflow() {
-    let fixture = Fixture::new(gap(GapThen::Skip)).await;
+    let fixture = Fixture::new(gap(GapAction::Skip)).await;
     let workflow = fixture.queue.workflow("w").unwrap();
     fixture.send_at("w", 2).await;
     workflow.hold("look first").await.unwrap();
@@ -115,7 +115,7 @@ async fn nothing_is_skipped_while_an_operator_holds_the_workflow() {
 
 #[tokio::test]
 async fn that_a_workflow_could_have_been_idle_is_no_reason_to_judge_its_gap() {
-    let skipping = gap(GapThen::Skip).forget_after(seconds(60));
+    let skipping = gap(GapAction::Skip).forget_after(seconds(60));
     let fixture = Fixture::new(skipping.clone()).await;
     let workflow = fixture.queue.workflow("w").unwrap();
     fixture.send_at("w", 1).await;
@@ -124,7 +124,7 @@ async fn that_a_workflow_could_have_been_idle_is_no_reason_to_judge_its_gap() {
     workflow.hold("look first").await.unwrap();
     fixture.clock.advance(seconds(10));
     assert_eq!(causes(&fixture).await, [HoldKind::Operator], "nothing is skipped under it");
-    let hold = GapPolicy { then: GapThen::Hold, ..skipping.gap };
+    let hold = GapPolicy { then: GapAction::Hold, ..skipping.gap };
     let holding = skipping.gap(hold);
     fixture.queue.client().change_queue("q", holding).await.unwrap();
     fixture.clock.advance(seconds(60));
@@ -138,7 +138,7 @@ async fn that_a_workflow_could_have_been_idle_is_no_reason_to_judge_its_gap() {
 #[tokio::test]
 async fn a_redrive_in_progress_leaves_an_operators_hold_alone() {
     let options = QueueOptions::by_position().delivery_count_max(1);
-    let fixture = Fixture::new(options.exhausted(Exhausted::Quarantine)).await;
+    let fixture = Fixture::new(options.exhausted(ExhaustedPolicy::Quarantine)).await;
     let workflow = fixture.queue.workflow("w").unwrap();
     fixture.send_at("w", 1).await;
     fixture.must().await.abandon().await.unwrap();
@@ -151,7 +151,7 @@ async fn a_redrive_in_progress_leaves_an_operators_hold_alone() {
 
 #[tokio::test]
 async fn a_holder_does_not_stop_the_gap_policy_from_skipping() {
-    let fixture = Fixture::new(gap(GapThen::Skip)).await;
+    let fixture = Fixture::new(gap(GapAction::Skip)).await;
     fixture.send_at("w", 1).await;
     let taken = fixture.queue.take_workflow("w").await.unwrap();
     let mut first = taken.receive(1, Duration::ZERO).await.unwrap().remove(0);
@@ -165,7 +165,7 @@ async fn a_holder_does_not_stop_the_gap_policy_from_skipping() {
 
 #[tokio::test]
 async fn a_holder_is_woken_when_the_gap_is_skipped() {
-    let fixture = Fixture::new(gap(GapThen::Skip)).await;
+    let fixture = Fixture::new(gap(GapAction::Skip)).await;
     let taken = fixture.queue.take_workflow("w").await.unwrap();
     fixture.send_at("w", 2).await;
     let clock = fixture.clock.clone();
@@ -179,7 +179,7 @@ async fn a_holder_is_woken_when_the_gap_is_skipped() {
 
 #[tokio::test]
 async fn a_holder_keeps_its_lock_and_state_when_a_gap_holds_its_workflow() {
-    let fixture = Fixture::new(gap(GapThen::Hold)).await;
+    let fixture = Fixture::new(gap(GapAction::Hold)).await;
     fixture.send_at("w", 1).await;
     let mut taken = fixture.queue.take_workflow("w").await.unwrap();
     taken.receive(1, Duration::ZERO).await.unwrap().remove(0).complete().await.unwrap();
@@ -196,7 +196,7 @@ async fn a_holder_keeps_its_lock_and_state_when_a_gap_holds_its_workflow() {
 
 #[tokio::test]
 async fn a_holder_does_not_silence_the_alarm_of_a_gap() {
-    let fixture = Fixture::new(gap(GapThen::Wait)).await;
+    let fixture = Fixture::new(gap(GapAction::Wait)).await;
     let taken = fixture.queue.take_workflow("w").await.unwrap();
     fixture.send_at("w", 2).await;
     let mut events = fixture.engine.events();

@@ -12,10 +12,10 @@ use seriatim::delivery::Redriven;
 use seriatim::error::ReceiveRefusal;
 use seriatim::error::SendRefusal;
 use seriatim::error::SettleRefusal;
-use seriatim::queue::Exhausted;
+use seriatim::queue::ExhaustedPolicy;
+use seriatim::queue::GapAction;
 use seriatim::queue::GapPolicy;
-use seriatim::queue::GapThen;
-use seriatim::queue::Late;
+use seriatim::queue::LatePolicy;
 use seriatim::view::DeadLetterView;
 use seriatim::view::HoldCause;
 use seriatim::view::WorkflowStatus;
@@ -98,7 +98,7 @@ async fn o4_a_position_that_is_settled_is_answered_and_stored_once() {
 
 #[tokio::test]
 async fn o4_late_messages_are_refused_or_dead_lettered_on_demand() {
-    for (late, refused) in [(Late::Refuse, true), (Late::DeadLetter, false)] {
+    for (late, refused) in [(LatePolicy::Refuse, true), (LatePolicy::DeadLetter, false)] {
         let fixture = Fixture::new(QueueOptions::by_position().late(late)).await;
         fixture.send_at("w", 1).await;
         fixture.drain().await;
@@ -151,7 +151,7 @@ async fn o5_the_queues_backoff_delays_within_its_bounds() {
     assert_eq!(fixture.drain().await, ["1"], "the first delay is at most a second");
 }
 
-fn twice(exhausted: Exhausted) -> QueueOptions {
+fn twice(exhausted: ExhaustedPolicy) -> QueueOptions {
     QueueOptions::by_position().delivery_count_max(2).exhausted(exhausted)
 }
 
@@ -166,7 +166,7 @@ async fn spend_the_first(fixture: &Fixture) {
 
 #[tokio::test]
 async fn o6_hold_keeps_the_spent_message_at_the_head_until_resumed() {
-    let fixture = Fixture::new(twice(Exhausted::Hold)).await;
+    let fixture = Fixture::new(twice(ExhaustedPolicy::Hold)).await;
     spend_the_first(&fixture).await;
     assert!(fixture.next().await.is_none());
     let Some(WorkflowStatus::Held(hold)) = fixture.status("w").await else {
@@ -183,7 +183,7 @@ async fn o6_hold_keeps_the_spent_message_at_the_head_until_resumed() {
 
 #[tokio::test]
 async fn o6_skip_dead_letters_the_spent_message_and_goes_on() {
-    let fixture = Fixture::new(twice(Exhausted::Skip)).await;
+    let fixture = Fixture::new(twice(ExhaustedPolicy::Skip)).await;
     spend_the_first(&fixture).await;
     assert_eq!(fixture.drain().await, ["2", "3"]);
     let dead_letters = fixture.queue.dead_letters(None, 10).await.unwrap();
@@ -193,7 +193,7 @@ async fn o6_skip_dead_letters_the_spent_message_and_goes_on() {
 
 #[tokio::test]
 async fn o6_quarantine_dead_letters_all_that_follows_and_redrives_it_in_place() {
-    let fixture = Fixture::new(twice(Exhausted::Quarantine)).await;
+    let fixture = Fixture::new(twice(ExhaustedPolicy::Quarantine)).await;
     spend_the_first(&fixture).await;
     assert!(fixture.next().await.is_none());
     fixture.send_at("w", 4).await;
@@ -204,13 +204,13 @@ async fn o6_quarantine_dead_letters_all_that_follows_and_redrives_it_in_place() 
     assert_eq!(fixture.drain().await, ["1", "2", "3", "4"]);
 }
 
-fn gap(then: GapThen) -> QueueOptions {
+fn gap(then: GapAction) -> QueueOptions {
     QueueOptions::by_position().gap(GapPolicy { wait: seconds(10), then })
 }
 
 #[tokio::test]
 async fn o7_a_gap_holds_the_workflow_after_its_wait() {
-    let fixture = Fixture::new(gap(GapThen::Hold)).await;
+    let fixture = Fixture::new(gap(GapAction::Hold)).await;
     fixture.send_at("w", 3).await;
     fixture.clock.advance(millis(9_999));
     assert_eq!(fixture.status("w").await, Some(WorkflowStatus::WaitingForPredecessor));
@@ -228,7 +228,7 @@ async fn o7_a_gap_holds_the_workflow_after_its_wait() {
 
 #[tokio::test]
 async fn o7_a_skipped_gap_is_recorded_and_what_comes_for_it_is_kept_aside() {
-    let fixture = Fixture::new(gap(GapThen::Skip)).await;
+    let fixture = Fixture::new(gap(GapAction::Skip)).await;
     fixture.send_at("w", 1).await;
     fixture.send_at("w", 4).await;
     assert_eq!(fixture.drain().await, ["1"]);
@@ -242,7 +242,7 @@ async fn o7_a_skipped_gap_is_recorded_and_what_comes_for_it_is_kept_aside() {
 
 #[tokio::test]
 async fn o7_waiting_on_raises_an_alarm_each_time() {
-    let fixture = Fixture::new(gap(GapThen::Wait)).await;
+    let fixture = Fixture::new(gap(GapAction::Wait)).await;
     let mut events = fixture.engine.events();
     fixture.send_at("w", 2).await;
     for _ in 0..3 {
@@ -464,7 +464,7 @@ async fn o12_when_an_early_one_fails_the_later_ones_are_taken_back() {
 
 #[tokio::test]
 async fn o12_who_settles_apart_keeps_what_he_has_ahead_where_failed_messages_are_skipped() {
-    let options = QueueOptions::default().exhausted(Exhausted::Skip);
+    let options = QueueOptions::default().exhausted(ExhaustedPolicy::Skip);
     let fixture = Fixture::new(options).await;
     for body in ["1", "2", "3"] {
         fixture.send("w", body).await;

@@ -5,7 +5,7 @@ use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::delivery::Redriven;
 use seriatim::error::OperateRefusal;
-use seriatim::queue::Exhausted;
+use seriatim::queue::ExhaustedPolicy;
 use seriatim::view::HoldCause;
 use seriatim::view::WorkflowStatus;
 
@@ -13,7 +13,7 @@ use crate::promises::fixture::Fixture;
 use crate::promises::fixture::body;
 use crate::promises::fixture::seconds;
 
-fn once(order: Order, exhausted: Exhausted) -> QueueOptions {
+fn once(order: Order, exhausted: ExhaustedPolicy) -> QueueOptions {
     QueueOptions::default().order(order).delivery_count_max(1).exhausted(exhausted)
 }
 
@@ -26,7 +26,7 @@ async fn held_by(fixture: &Fixture) -> Option<HoldCause> {
 
 #[tokio::test]
 async fn o6_a_single_redrive_is_refused_as_long_as_its_workflow_is_quarantined() {
-    let fixture = Fixture::new(once(Order::POSITION, Exhausted::Quarantine)).await;
+    let fixture = Fixture::new(once(Order::POSITION, ExhaustedPolicy::Quarantine)).await;
     let first = fixture.send_at("w", 1).await;
     let second = fixture.send_at("w", 2).await;
     fixture.must().await.abandon().await.unwrap();
@@ -43,7 +43,7 @@ async fn o6_a_single_redrive_is_refused_as_long_as_its_workflow_is_quarantined()
 
 #[tokio::test]
 async fn o11_a_message_for_itself_is_recovered_by_redrive_after_a_quarantine() {
-    let fixture = Fixture::new(once(Order::None, Exhausted::Quarantine)).await;
+    let fixture = Fixture::new(once(Order::None, ExhaustedPolicy::Quarantine)).await;
     let number = fixture.accept(Message::new("1").workflow("w")).await;
     fixture.send("w", "2").await;
     fixture.must().await.abandon().await.unwrap();
@@ -55,7 +55,7 @@ async fn o11_a_message_for_itself_is_recovered_by_redrive_after_a_quarantine() {
 #[tokio::test]
 async fn o6_a_spent_message_for_itself_is_dead_lettered_because_nobody_could_resume_it() {
     for order in [Order::Arrival, Order::POSITION, Order::None] {
-        let fixture = Fixture::new(once(order, Exhausted::Hold)).await;
+        let fixture = Fixture::new(once(order, ExhaustedPolicy::Hold)).await;
         let number = fixture.accept(Message::new("1")).await;
         fixture.must().await.abandon().await.unwrap();
         let counts = fixture.counts().await;
@@ -67,7 +67,7 @@ async fn o6_a_spent_message_for_itself_is_dead_lettered_because_nobody_could_res
 
 #[tokio::test]
 async fn an_operators_hold_outlasts_the_policys() {
-    let fixture = Fixture::new(once(Order::POSITION, Exhausted::Hold)).await;
+    let fixture = Fixture::new(once(Order::POSITION, ExhaustedPolicy::Hold)).await;
     let workflow = fixture.queue.workflow("w").unwrap();
     fixture.send_at("w", 2).await;
     fixture.clock.advance(seconds(600));
@@ -89,7 +89,7 @@ async fn an_operators_hold_outlasts_the_policys() {
 
 #[tokio::test]
 async fn an_operators_hold_ends_no_quarantine() {
-    let fixture = Fixture::new(once(Order::POSITION, Exhausted::Quarantine)).await;
+    let fixture = Fixture::new(once(Order::POSITION, ExhaustedPolicy::Quarantine)).await;
     fixture.send_at("w", 1).await;
     fixture.must().await.abandon().await.unwrap();
     fixture.queue.workflow("w").unwrap().hold("look first").await.unwrap();

@@ -6,8 +6,8 @@ use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
 use seriatim::error::SendRefusal;
+use seriatim::queue::GapAction;
 use seriatim::queue::GapPolicy;
-use seriatim::queue::GapThen;
 use seriatim::view::Deferral;
 use seriatim::view::MessageStatus;
 use seriatim::view::WorkflowStatus;
@@ -45,7 +45,7 @@ async fn a_scheduled_message_in_order_of_arrival_comes_at_its_time() {
 
 #[tokio::test]
 async fn a_cancelled_position_is_missing_until_it_is_sent_again_and_its_gap_waits_from_then() {
-    let gap = GapPolicy { wait: seconds(10), then: GapThen::Hold };
+    let gap = GapPolicy { wait: seconds(10), then: GapAction::Hold };
     let fixture = Fixture::new(QueueOptions::by_position().gap(gap)).await;
     let at = fixture.clock.now() + seconds(600);
     let first = fixture.accept(Message::new("1").workflow("w").position(1).schedule_at(at)).await;

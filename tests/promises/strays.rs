@@ -7,9 +7,9 @@ use seriatim::Receipt;
 use seriatim::delivery::Redriven;
 use seriatim::error::OperateRefusal;
 use seriatim::error::SendRefusal;
-use seriatim::queue::Exhausted;
+use seriatim::queue::ExhaustedPolicy;
+use seriatim::queue::GapAction;
 use seriatim::queue::GapPolicy;
-use seriatim::queue::GapThen;
 use seriatim::view::HoldCause;
 use seriatim::view::WorkflowStatus;
 
@@ -20,7 +20,7 @@ use crate::promises::fixture::seconds;
 #[tokio::test]
 async fn a_stray_never_becomes_the_head() {
     for begins in [true, false] {
-        let fixture = Fixture::new(strays(GapThen::Skip)).await;
+        let fixture = Fixture::new(strays(GapAction::Skip)).await;
         if begins {
             fixture.send_after("w", "a", None).await;
             assert_eq!(fixture.drain().await, ["a"]);
@@ -42,14 +42,14 @@ async fn a_stray_never_becomes_the_head() {
     }
 }
 
-fn strays(then: GapThen) -> QueueOptions {
+fn strays(then: GapAction) -> QueueOptions {
     let gap = GapPolicy { wait: seconds(10), then };
-    QueueOptions::default().order(Order::After).exhausted(Exhausted::Skip).gap(gap)
+    QueueOptions::default().order(Order::After).exhausted(ExhaustedPolicy::Skip).gap(gap)
 }
 
 #[tokio::test]
 async fn a_stray_waits_from_when_the_chain_before_it_is_settled() {
-    let fixture = Fixture::new(strays(GapThen::Skip)).await;
+    let fixture = Fixture::new(strays(GapAction::Skip)).await;
     fixture.send_after("w", "a", None).await;
     fixture.send_after("w", "z", Some("y")).await;
     fixture.must().await.abandon_after(seconds(60), "later").await.unwrap();
@@ -64,7 +64,7 @@ async fn a_stray_waits_from_when_the_chain_before_it_is_settled() {
 
 #[tokio::test]
 async fn each_stray_has_a_wait_of_its_own() {
-    let fixture = Fixture::new(strays(GapThen::Skip)).await;
+    let fixture = Fixture::new(strays(GapAction::Skip)).await;
     fixture.send_after("w", "m", Some("l")).await;
     fixture.clock.advance(seconds(6));
     fixture.send_after("w", "z", Some("y")).await;
@@ -78,7 +78,7 @@ async fn each_stray_has_a_wait_of_its_own() {
 
 #[tokio::test]
 async fn a_stray_is_shown_by_a_hold_and_the_chain_goes_on_with_its_own_successor() {
-    let fixture = Fixture::new(strays(GapThen::Hold)).await;
+    let fixture = Fixture::new(strays(GapAction::Hold)).await;
     fixture.send_after("w", "a", None).await;
     fixture.send_after("w", "z", Some("y")).await;
     assert_eq!(fixture.drain().await, ["a"]);
@@ -94,7 +94,7 @@ async fn a_stray_is_shown_by_a_hold_and_the_chain_goes_on_with_its_own_successor
 
 #[tokio::test]
 async fn a_resend_in_after_order_is_recognised_however_long_the_chain_has_become() {
-    let fixture = Fixture::new(strays(GapThen::Skip)).await;
+    let fixture = Fixture::new(strays(GapAction::Skip)).await;
     fixture.send_after("w", "0", None).await;
     for number in 1..1_100_u32 {
         fixture.send_after("w", &number.to_string(), Some(&(number - 1).to_string())).await;
@@ -115,7 +115,7 @@ async fn a_resend_in_after_order_is_recognised_however_long_the_chain_has_become
 
 #[tokio::test]
 async fn what_waits_for_a_predecessor_is_listed_and_the_missing_one_is_named() {
-    let fixture = Fixture::new(strays(GapThen::Hold)).await;
+    let fixture = Fixture::new(strays(GapAction::Hold)).await;
     fixture.send_after("w", "a", None).await;
     for (id, after) in [("f", "e"), ("d", "c"), ("c", "b"), ("g", "f")] {
         fixture.send_after("w", id, Some(after)).await;
@@ -133,7 +133,7 @@ async fn what_waits_for_a_predecessor_is_listed_and_the_missing_one_is_named() {
 
 #[tokio::test]
 async fn messages_that_name_each_other_in_a_circle_are_listed_once() {
-    let fixture = Fixture::new(strays(GapThen::Wait)).await;
+    let fixture = Fixture::new(strays(GapAction::Wait)).await;
     fixture.send_after("w", "x", Some("y")).await;
     fixture.send_after("w", "y", Some("x")).await;
     let mut listed = listed(&fixture).await;
@@ -143,7 +143,7 @@ async fn messages_that_name_each_other_in_a_circle_are_listed_once() {
 
 #[tokio::test]
 async fn an_id_stands_once_in_a_chain_that_ends_with_a_stray_of_the_same_id() {
-    let fixture = Fixture::new(strays(GapThen::Skip)).await;
+    let fixture = Fixture::new(strays(GapAction::Skip)).await;
     fixture.send_after("w", "b", Some("c")).await;
     fixture.clock.advance(seconds(10));
     assert_eq!(fixture.counts().await.dead_lettered, 1, "nobody knows its predecessor");
@@ -167,7 +167,7 @@ async fn listed(fixture: &Fixture) -> Vec<String> {
 
 #[tokio::test]
 async fn a_stray_that_was_given_up_comes_back_once_its_predecessor_is_known() {
-    let fixture = Fixture::new(strays(GapThen::Skip)).await;
+    let fixture = Fixture::new(strays(GapAction::Skip)).await;
     fixture.send_after("w", "a", None).await;
     let stray = fixture.send_after("w", "c", Some("b")).await;
     assert_eq!(fixture.drain().await, ["a"]);
@@ -187,7 +187,7 @@ async fn a_stray_that_was_given_up_comes_back_once_its_predecessor_is_known() {
 
 #[tokio::test]
 async fn a_stray_does_not_come_back_before_what_was_completed() {
-    let fixture = Fixture::new(strays(GapThen::Skip)).await;
+    let fixture = Fixture::new(strays(GapAction::Skip)).await;
     fixture.send_after("w", "a", None).await;
     let stray = fixture.send_after("w", "c", Some("b")).await;
     assert_eq!(fixture.drain().await, ["a"]);
@@ -201,7 +201,7 @@ async fn a_stray_does_not_come_back_before_what_was_completed() {
 
 #[tokio::test]
 async fn strays_that_follow_each_other_come_back_in_their_order() {
-    let fixture = Fixture::new(strays(GapThen::Skip)).await;
+    let fixture = Fixture::new(strays(GapAction::Skip)).await;
     fixture.send_after("w", "a", None).await;
     let first = fixture.send_after("w", "c", Some("b")).await;
     let second = fixture.send_after("w", "d", Some("c")).await;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
 
+use seriatim::AcceptedWorkflow;
 use seriatim::Clock;
 use seriatim::Completion;
 use seriatim::Delivery;
@@ -13,13 +14,12 @@ use seriatim::Order;
 use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
-use seriatim::TakenWorkflow;
 use seriatim::Timestamp;
 use seriatim::event::EventKind;
 use seriatim::event::Events;
-use seriatim::queue::Exhausted;
+use seriatim::queue::ExhaustedPolicy;
+use seriatim::queue::GapAction;
 use seriatim::queue::GapPolicy;
-use seriatim::queue::GapThen;
 use seriatim::queue::HoldKind;
 use seriatim::testing::ManualClock;
 use seriatim::view::MessageStatus;
@@ -35,7 +35,7 @@ pub(crate) struct Stage {
     queue: Queue,
     events: Events,
     deliveries: BTreeMap<String, Delivery>,
-    taken: BTreeMap<String, TakenWorkflow>,
+    taken: BTreeMap<String, AcceptedWorkflow>,
 }
 
 type Answers = Vec<String>;
@@ -88,18 +88,18 @@ impl Stage {
         };
         let mut options = QueueOptions::default().order(order);
         options.exhausted = line.value("spent").map(|policy| match policy {
-            "skip" => Exhausted::Skip,
-            "quarantine" => Exhausted::Quarantine,
-            _ => Exhausted::Hold,
+            "skip" => ExhaustedPolicy::Skip,
+            "quarantine" => ExhaustedPolicy::Quarantine,
+            _ => ExhaustedPolicy::Hold,
         });
         if let Some(max) = line.value("max") {
             options.delivery_count_max = line.parse(max);
         }
         if let Some(wait) = line.seconds("gap") {
             let then = match line.value("then") {
-                Some("skip") => GapThen::Skip,
-                Some("wait") => GapThen::Wait,
-                _ => GapThen::Hold,
+                Some("skip") => GapAction::Skip,
+                Some("wait") => GapAction::Wait,
+                _ => GapAction::Hold,
             };
             options.gap = GapPolicy { wait, then };
         }
@@ -351,7 +351,7 @@ impl Stage {
     }
 }
 
-fn shown(message: &seriatim::Received) -> String {
+fn shown(message: &seriatim::ReceivedMessage) -> String {
     let body = String::from_utf8_lossy(&message.body).into_owned();
     format!("{} {body} count {}", message.sequence_number, message.delivery_count)
 }

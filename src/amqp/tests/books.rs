@@ -6,13 +6,13 @@ use proptest::prelude::*;
 use crate::amqp::attach::Attach;
 use crate::amqp::attach::Role;
 use crate::amqp::connection::Connection;
+use crate::amqp::event::AmqpEvent;
 use crate::amqp::event::DeliveryNumber;
-use crate::amqp::event::Event;
 use crate::amqp::event::LinkAnswer;
 use crate::amqp::event::LinkId;
-use crate::amqp::event::Outgoing;
+use crate::amqp::event::OutgoingMessage;
 use crate::amqp::link::LinkState;
-use crate::amqp::outcome::Outcome;
+use crate::amqp::outcome::DeliveryOutcome;
 use crate::amqp::performative::Performative;
 use crate::amqp::tests::peer;
 use crate::amqp::tests::peer::message;
@@ -96,21 +96,21 @@ impl Application {
         while let Some(event) = self.connection.next_event() {
             assert!(!self.is_closed, "nothing follows the last event: {event:?}");
             match event {
-                Event::Attached { link, attach } => {
+                AmqpEvent::Attached { link, attach } => {
                     self.asked.push((link, *attach));
                     return self.asked.last().cloned();
                 }
-                Event::Message { link, delivery, .. } | Event::TooLarge { link, delivery, .. } => {
+                AmqpEvent::Message { link, delivery, .. } | AmqpEvent::TooLarge { link, delivery, .. } => {
                     self.deliveries.push((link, delivery));
                 }
                 // Half of what is ended is answered at once, the rest at the end or never.
-                Event::Detached { link, .. } if self.deliveries.len().is_multiple_of(2) => {
+                AmqpEvent::Detached { link, .. } if self.deliveries.len().is_multiple_of(2) => {
                     self.connection.detach(link, None);
                 }
-                Event::Ended { channel, .. } if !self.deliveries.len().is_multiple_of(3) => {
+                AmqpEvent::Ended { channel, .. } if !self.deliveries.len().is_multiple_of(3) => {
                     self.connection.end(channel)
                 }
-                Event::Closed { .. } => self.is_closed = true,
+                AmqpEvent::Closed { .. } => self.is_closed = true,
                 _ => {}
             }
         }
@@ -184,8 +184,13 @@ impl Application {
             let (link, DeliveryNumber(first)) = self.deliveries[index.index(self.deliveries.len())];
             if self.connection.sessions.contains_key(&link.channel) {
                 let role = if more == 4 { Role::Sender } else { Role::Receiver };
-                let sent =
-                    peer::disposition(role, first, first.wrapping_add(more), settled, Outcome::Accepted);
+                let sent = peer::disposition(
+                    role,
+                    first,
+                    first.wrapping_add(more),
+                    settled,
+                    DeliveryOutcome::Accepted,
+                );
                 self.says(link.channel, sent);
             }
         }
@@ -197,7 +202,7 @@ impl Application {
 
     fn send(&mut self, link: LinkId, len: usize, settled: bool) {
         let credit = self.connection.credit(link);
-        let outgoing = Outgoing { settled, ..message(vec![0; len]) };
+        let outgoing = OutgoingMessage { settled, ..message(vec![0; len]) };
         match self.connection.send(link, outgoing) {
             Ok(delivery) => {
                 assert_eq!(self.connection.credit(link), credit - 1);
@@ -210,7 +215,7 @@ impl Application {
     fn settle(&mut self, index: &prop::sample::Index, accepts: bool) {
         if !self.deliveries.is_empty() {
             let (link, delivery) = self.deliveries[index.index(self.deliveries.len())];
-            let outcome = if accepts { Outcome::Accepted } else { Outcome::Rejected(None) };
+            let outcome = if accepts { DeliveryOutcome::Accepted } else { DeliveryOutcome::Rejected(None) };
             self.connection.settle(link, delivery, outcome);
         }
     }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use bytes::BytesMut;
 use proptest::prelude::*;
 
-use crate::amqp::malformed::Malformed;
+use crate::amqp::decode_error::DecodeError;
 use crate::amqp::message::Sections;
 use crate::amqp::message::encode_application_properties;
 use crate::amqp::message::encode_data;
@@ -18,7 +18,7 @@ fn encoded(value: &Value) -> Bytes {
     out.freeze()
 }
 
-fn decoded(bytes: &[u8]) -> Result<Value, Malformed> {
+fn decoded(bytes: &[u8]) -> Result<Value, DecodeError> {
     Value::decode(&Bytes::copy_from_slice(bytes))
 }
 
@@ -86,7 +86,7 @@ fn delivery_annotations_are_found_behind_the_body_too_and_nowhere_else() {
         parse(&[&head, &body, &annotated, &annotated]),
         parse(&[&annotated, &head, &body, &annotated]),
     ] {
-        assert_eq!(wrong, Err(Malformed::Order));
+        assert_eq!(wrong, Err(DecodeError::Order));
     }
 }
 
@@ -122,13 +122,13 @@ fn a_nesting_bomb_is_refused() {
             outer.extend(inner);
             outer
         });
-        assert_eq!(decoded(&bomb), Err(Malformed::Depth));
+        assert_eq!(decoded(&bomb), Err(DecodeError::Depth));
     }
-    assert_eq!(decoded(&[0x00; 100_000]), Err(Malformed::Depth));
+    assert_eq!(decoded(&[0x00; 100_000]), Err(DecodeError::Depth));
     assert_eq!(Performative::read(&Bytes::from(vec![0x00; 100_000])).map(drop), Err(SYMBOL_OR_NUMBER));
 }
 
-const SYMBOL_OR_NUMBER: Malformed = Malformed::Expected("a symbol or a number as descriptor");
+const SYMBOL_OR_NUMBER: DecodeError = DecodeError::Expected("a symbol or a number as descriptor");
 
 #[test]
 fn an_array_of_nothings_cannot_claim_memory() {
@@ -136,7 +136,7 @@ fn an_array_of_nothings_cannot_claim_memory() {
         let mut array = vec![0xf0, 0, 0, 0, 5];
         array.extend(0x7fff_ffff_u32.to_be_bytes());
         array.push(code);
-        assert_eq!(decoded(&array), Err(Malformed::Count));
+        assert_eq!(decoded(&array), Err(DecodeError::Count));
     }
 }
 
@@ -150,7 +150,7 @@ fn a_long_descriptor_of_many_elements_cannot_claim_memory() {
     array.extend(30_000_u32.to_be_bytes());
     array.extend(&name);
     array.push(0x40);
-    assert_eq!(decoded(&array), Err(Malformed::Count));
+    assert_eq!(decoded(&array), Err(DecodeError::Count));
 }
 
 #[test]

@@ -4,12 +4,12 @@ use crate::amqp::ConnectionOptions;
 use crate::amqp::attach::Attach;
 use crate::amqp::attach::Role;
 use crate::amqp::closing::Detach;
-use crate::amqp::closing::End;
+use crate::amqp::closing::SessionEnd;
 use crate::amqp::error::AmqpError;
 use crate::amqp::error::condition;
-use crate::amqp::event::Event;
+use crate::amqp::event::AmqpEvent;
 use crate::amqp::event::LinkAnswer;
-use crate::amqp::outcome::Outcome;
+use crate::amqp::outcome::DeliveryOutcome;
 use crate::amqp::performative::Performative;
 use crate::amqp::tests::peer;
 use crate::amqp::tests::peer::Pair;
@@ -35,7 +35,7 @@ fn begun() -> Pair {
 fn ended_for(pair: &mut Pair) -> Option<String> {
     pair.events();
     pair.receive_frames().into_iter().find_map(|frames| match frames {
-        Performative::End(End { error }) => error.map(|error| error.condition.to_string()),
+        Performative::End(SessionEnd { error }) => error.map(|error| error.condition.to_string()),
         _ => None,
     })
 }
@@ -50,16 +50,18 @@ fn everything_may_be_said_before_anything_is_answered() {
     bytes.extend(peer::frame(7, &says_attach(attach("in", 1, Role::Receiver))));
     bytes.extend(peer::frame(7, &Performative::Flow(flow(1, 5))));
     pair.says_bytes(&bytes);
-    assert!(matches!(pair.events()[..], [Event::Sasl { .. }]));
+    assert!(matches!(pair.events()[..], [AmqpEvent::Sasl { .. }]));
     pair.connection.answer_sasl(true);
     let events = pair.events();
-    let [Event::Opened(_), Event::Attached { .. }, Event::Attached { link, attach }] = &events[..] else {
+    let [AmqpEvent::Opened(_), AmqpEvent::Attached { .. }, AmqpEvent::Attached { link, attach }] =
+        &events[..]
+    else {
         panic!("{events:?}");
     };
     assert_eq!(link.channel(), 7);
     pair.connection.accept_link(*link, LinkAnswer::to(attach));
     let link = *link;
-    assert_eq!(pair.events(), [Event::Credit { link, credit: 5, drain: false }], "it was told before");
+    assert_eq!(pair.events(), [AmqpEvent::Credit { link, credit: 5, drain: false }], "it was told before");
     assert_eq!(pair.connection.credit(link), 5);
 }
 
@@ -73,7 +75,7 @@ fn an_answer_echoes_what_was_asked_and_adds_what_was_not() {
     source.filter = filter;
     pair.says(says_attach(asked.clone()));
     let events = pair.events();
-    let [Event::Attached { link, attach }] = &events[..] else {
+    let [AmqpEvent::Attached { link, attach }] = &events[..] else {
         panic!("{events:?}");
     };
     assert_eq!(**attach, asked);
@@ -99,7 +101,7 @@ fn an_answer_echoes_what_was_asked_and_adds_what_was_not() {
 fn a_refused_link_is_attached_without_ends_and_closed() {
     let mut pair = begun();
     pair.says(says_attach(attach("link", 0, Role::Receiver)));
-    let Some(Event::Attached { link, attach }) = pair.connection.next_event() else {
+    let Some(AmqpEvent::Attached { link, attach }) = pair.connection.next_event() else {
         panic!("it asks for a link");
     };
     let error = AmqpError::new(condition::NOT_FOUND, "no such queue");
@@ -120,7 +122,7 @@ fn a_detach_is_answered_as_it_was_said() {
     for closed in [true, false] {
         let (mut pair, link) = Pair::attached(Role::Sender, 1);
         let (events, frames) = pair.after(detach(0, closed));
-        assert_eq!(events, [Event::Detached { link, error: None, closed }]);
+        assert_eq!(events, [AmqpEvent::Detached { link, error: None, closed }]);
         assert_eq!(frames, [], "the application answers");
         pair.connection.detach(link, None);
         assert_eq!(pair.receive_frames(), [detach(0, closed)]);
@@ -133,10 +135,10 @@ fn what_was_sent_before_a_detach_can_be_settled_before_it_is_answered() {
     pair.says(transfer(0, 7, b"one"));
     pair.says(detach(0, true));
     let events = pair.events();
-    let [Event::Message { delivery, .. }, Event::Detached { .. }] = &events[..] else {
+    let [AmqpEvent::Message { delivery, .. }, AmqpEvent::Detached { .. }] = &events[..] else {
         panic!("{events:?}");
     };
-    pair.connection.settle(link, *delivery, Outcome::Accepted);
+    pair.connection.settle(link, *delivery, DeliveryOutcome::Accepted);
     pair.connection.detach(link, None);
     assert!(matches!(pair.receive_frames()[..], [Performative::Disposition(_), Performative::Detach(_)]));
     assert_eq!((pair.connection.hub.unsettled, pair.connection.hub.links), (0, 0));
@@ -147,14 +149,14 @@ fn what_was_said_of_deliveries_before_an_end_can_be_answered_before_it() {
     let (mut pair, link) = Pair::attached(Role::Receiver, 5);
     let delivery = pair.connection.send(link, message("one")).unwrap();
     pair.receive_frames();
-    pair.says(peer::disposition(Role::Receiver, 0, 0, false, Outcome::Accepted));
-    pair.says(Performative::End(End::default()));
+    pair.says(peer::disposition(Role::Receiver, 0, 0, false, DeliveryOutcome::Accepted));
+    pair.says(Performative::End(SessionEnd::default()));
     assert!(matches!(
         pair.events()[..],
-        [Event::Settled { .. }, Event::Detached { .. }, Event::Ended { .. }]
+        [AmqpEvent::Settled { .. }, AmqpEvent::Detached { .. }, AmqpEvent::Ended { .. }]
     ));
     assert_eq!(pair.connection.credit(link), 0, "nothing is sent to who has left");
-    pair.connection.settle(link, delivery, Outcome::Accepted);
+    pair.connection.settle(link, delivery, DeliveryOutcome::Accepted);
     pair.connection.detach(link, None);
     pair.connection.end(0);
     assert!(matches!(pair.receive_frames()[..], [Performative::Disposition(_), Performative::End(_)]));
@@ -166,13 +168,13 @@ fn a_handle_or_a_channel_that_is_used_again_waits_until_its_end_is_answered() {
     let (mut pair, link) = Pair::attached(Role::Sender, 10);
     pair.says(detach(0, true));
     pair.says(says_attach(attach("next", 0, Role::Sender)));
-    assert!(matches!(pair.events()[..], [Event::Detached { .. }]));
+    assert!(matches!(pair.events()[..], [AmqpEvent::Detached { .. }]));
     assert!(!pair.connection.may_read(), "what follows would wait as well");
     pair.connection.detach(link, None);
-    assert!(matches!(pair.events()[..], [Event::Attached { .. }]));
-    pair.says(Performative::End(End::default()));
+    assert!(matches!(pair.events()[..], [AmqpEvent::Attached { .. }]));
+    pair.says(Performative::End(SessionEnd::default()));
     pair.says(peer::begin());
-    assert!(matches!(pair.events()[..], [Event::Detached { .. }, Event::Ended { .. }]));
+    assert!(matches!(pair.events()[..], [AmqpEvent::Detached { .. }, AmqpEvent::Ended { .. }]));
     pair.receive_frames();
     pair.connection.end(0);
     pair.events();
@@ -209,7 +211,7 @@ fn a_link_that_was_never_answered_can_be_detached() {
     pair.says(says_attach(attach("link", 0, Role::Receiver)));
     pair.says(detach(0, true));
     let events = pair.events();
-    let [Event::Attached { link, .. }, Event::Detached { .. }] = &events[..] else {
+    let [AmqpEvent::Attached { link, .. }, AmqpEvent::Detached { .. }] = &events[..] else {
         panic!("{events:?}");
     };
     pair.connection.detach(*link, None);
@@ -229,7 +231,7 @@ fn commands_for_a_link_that_is_over_do_not_reach_its_successor() {
     pair.receive_frames();
     assert_ne!(old, new);
     assert!(pair.connection.send(old, message("two")).is_err());
-    pair.connection.settle(old, delivery, Outcome::Accepted);
+    pair.connection.settle(old, delivery, DeliveryOutcome::Accepted);
     pair.connection.detach(old, None);
     pair.connection.drained(old);
     assert_eq!(pair.receive_frames(), []);
@@ -253,12 +255,13 @@ fn a_name_attached_again_takes_the_place_of_the_link_before() {
     let (mut pair, old) = Pair::attached(Role::Sender, 1);
     pair.says(says_attach(attach("link", 1, Role::Sender)));
     let events = pair.events();
-    let [Event::Detached { link, error: Some(error), .. }, Event::Attached { .. }] = &events[..] else {
+    let [AmqpEvent::Detached { link, error: Some(error), .. }, AmqpEvent::Attached { .. }] = &events[..]
+    else {
         panic!("{events:?}");
     };
     assert_eq!((*link, error.condition.as_str()), (old, condition::STOLEN));
     pair.says(says_attach(attach("link", 2, Role::Receiver)));
-    assert!(matches!(pair.events()[..], [Event::Attached { .. }]), "the other direction is another link");
+    assert!(matches!(pair.events()[..], [AmqpEvent::Attached { .. }]), "the other direction is another link");
 }
 
 #[test]
@@ -266,26 +269,27 @@ fn a_handle_in_use_ends_the_session_and_its_links() {
     let (mut pair, link) = Pair::attached(Role::Sender, 1);
     pair.says(says_attach(attach("other", 0, Role::Sender)));
     let events = pair.events();
-    let [Event::Detached { link: over, .. }, Event::Ended { channel: 0, error: Some(_) }] = &events[..]
+    let [AmqpEvent::Detached { link: over, .. }, AmqpEvent::Ended { channel: 0, error: Some(_) }] =
+        &events[..]
     else {
         panic!("{events:?}");
     };
     assert_eq!(*over, link);
     assert_eq!(ended_for(&mut pair).as_deref(), Some(condition::HANDLE_IN_USE));
     assert_eq!(pair.after(transfer(0, 0, b"late")), (vec![], vec![]));
-    assert_eq!(pair.after(Performative::End(End::default())), (vec![], vec![]));
+    assert_eq!(pair.after(Performative::End(SessionEnd::default())), (vec![], vec![]));
     assert!(matches!(pair.after(peer::begin()).1[..], [Performative::Begin(_)]), "the channel is free again");
 }
 
 #[test]
 fn a_peer_that_ends_a_session_ends_its_links() {
     let (mut pair, link) = Pair::attached(Role::Sender, 1);
-    let (events, frames) = pair.after(Performative::End(End::default()));
-    let detached = Event::Detached { link, error: None, closed: true };
-    assert_eq!(events, [detached, Event::Ended { channel: 0, error: None }]);
+    let (events, frames) = pair.after(Performative::End(SessionEnd::default()));
+    let detached = AmqpEvent::Detached { link, error: None, closed: true };
+    assert_eq!(events, [detached, AmqpEvent::Ended { channel: 0, error: None }]);
     assert_eq!(frames, [], "the application answers");
     pair.connection.end(0);
-    assert_eq!(pair.receive_frames(), [Performative::End(End::default())]);
+    assert_eq!(pair.receive_frames(), [Performative::End(SessionEnd::default())]);
     pair.connection.grant(link, 5);
     assert_eq!(pair.receive_frames(), []);
 }
@@ -320,7 +324,7 @@ fn a_connection_has_no_more_links_than_it_may() {
     pair.receive_frames();
     pair.says(says_attach(attach("more", 2, Role::Sender)));
     assert_eq!(ended_for(&mut pair).as_deref(), Some(condition::RESOURCE_LIMIT_EXCEEDED));
-    pair.says(Performative::End(End::default()));
+    pair.says(Performative::End(SessionEnd::default()));
     pair.says(peer::begin());
     pair.events();
     pair.attach(attach("more", 0, Role::Sender), 1);
@@ -335,13 +339,13 @@ fn an_answer_larger_than_the_peers_frames_refuses_the_link() {
     pair.says(Performative::Open(Box::new(open)));
     pair.says(peer::begin());
     pair.says(says_attach(attach("link", 0, Role::Receiver)));
-    let Some(Event::Attached { link, attach }) = pair.events().pop() else {
+    let Some(AmqpEvent::Attached { link, attach }) = pair.events().pop() else {
         panic!("it asks for a link");
     };
     let mut answer = LinkAnswer::to(&attach);
     answer.properties = vec![(Value::symbol("x"), Value::String("y".repeat(600).into()))];
     pair.connection.accept_link(link, answer);
     let events = pair.events();
-    assert!(matches!(&events[..], [Event::Detached { error: Some(error), .. }]
+    assert!(matches!(&events[..], [AmqpEvent::Detached { error: Some(error), .. }]
         if error.condition == condition::FRAME_SIZE_TOO_SMALL));
 }

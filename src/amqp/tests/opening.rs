@@ -6,7 +6,7 @@ use crate::amqp::ConnectionOptions;
 use crate::amqp::closing::Close;
 use crate::amqp::error::AmqpError;
 use crate::amqp::error::condition;
-use crate::amqp::event::Event;
+use crate::amqp::event::AmqpEvent;
 use crate::amqp::opening::Open;
 use crate::amqp::performative::Performative;
 use crate::amqp::tests::peer;
@@ -20,9 +20,9 @@ fn a_peer_that_says_who_it_is_waits_for_the_verdict() {
     pair.says_bytes(peer::HEADER);
     pair.says(peer::open());
     let response = Bytes::from_static(b"\0name\0password");
-    assert_eq!(pair.events(), [Event::Sasl { mechanism: "PLAIN".into(), response }]);
+    assert_eq!(pair.events(), [AmqpEvent::Sasl { mechanism: "PLAIN".into(), response }]);
     pair.connection.answer_sasl(true);
-    assert!(matches!(pair.events()[..], [Event::Opened(_)]));
+    assert!(matches!(pair.events()[..], [AmqpEvent::Opened(_)]));
     assert!(!pair.connection.is_finished());
 }
 
@@ -93,7 +93,7 @@ fn a_performative_that_is_none_closes_the_connection() {
 fn a_peer_that_closes_is_answered() {
     let mut pair = Pair::begun(ConnectionOptions::default());
     let (events, frames) = pair.after(Performative::Close(Close::default()));
-    assert_eq!(events, [Event::Closed { error: None }]);
+    assert_eq!(events, [AmqpEvent::Closed { error: None }]);
     assert_eq!(frames, [], "the application answers");
     pair.connection.close(None);
     assert_eq!(pair.receive_frames(), [Performative::Close(Close::default())]);
@@ -118,7 +118,7 @@ fn an_error_is_told_with_three_fields() {
     pair.connection.close(Some(error.clone()));
     let error_list = [0x00, 0x53, 0x1d, 0xc0, 8, 3, 0xa3, 3, b'a', b':', b'b', 0x40, 0x40];
     assert!(pair.connection.output().ends_with(&error_list), "{:x?}", pair.connection.output());
-    assert_eq!(pair.events(), [Event::Closed { error: Some(error) }]);
+    assert_eq!(pair.events(), [AmqpEvent::Closed { error: Some(error) }]);
 }
 
 #[test]

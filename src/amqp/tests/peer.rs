@@ -11,18 +11,18 @@ pub(crate) use crate::amqp::attach::Role;
 pub(crate) use crate::amqp::attach::SenderSettles;
 pub(crate) use crate::amqp::closing::Close;
 pub(crate) use crate::amqp::closing::Detach;
-pub(crate) use crate::amqp::closing::End;
+pub(crate) use crate::amqp::closing::SessionEnd;
 use crate::amqp::connection::Connection;
-use crate::amqp::event::Event;
+use crate::amqp::event::AmqpEvent;
 use crate::amqp::event::LinkAnswer;
 use crate::amqp::event::LinkId;
-use crate::amqp::event::Outgoing;
+use crate::amqp::event::OutgoingMessage;
 use crate::amqp::frame;
-use crate::amqp::frame::Kind;
+use crate::amqp::frame::FrameKind;
 use crate::amqp::list;
 use crate::amqp::opening::Begin;
 use crate::amqp::opening::Open;
-pub(crate) use crate::amqp::outcome::Outcome;
+pub(crate) use crate::amqp::outcome::DeliveryOutcome;
 pub(crate) use crate::amqp::performative::Performative;
 use crate::amqp::sasl;
 pub(crate) use crate::amqp::terminus::Source;
@@ -127,7 +127,13 @@ pub(crate) fn transfer(handle: u32, delivery: u32, payload: &[u8]) -> Performati
     Performative::Transfer(transfer, Bytes::copy_from_slice(payload))
 }
 
-pub(crate) fn disposition(role: Role, first: u32, last: u32, settled: bool, state: Outcome) -> Performative {
+pub(crate) fn disposition(
+    role: Role,
+    first: u32,
+    last: u32,
+    settled: bool,
+    state: DeliveryOutcome,
+) -> Performative {
     Performative::Disposition(Disposition {
         role,
         first,
@@ -138,8 +144,8 @@ pub(crate) fn disposition(role: Role, first: u32, last: u32, settled: bool, stat
     })
 }
 
-pub(crate) fn message(payload: impl Into<Bytes>) -> Outgoing {
-    Outgoing { tag: Bytes::from_static(b"tag"), payload: payload.into(), format: 0, settled: false }
+pub(crate) fn message(payload: impl Into<Bytes>) -> OutgoingMessage {
+    OutgoingMessage { tag: Bytes::from_static(b"tag"), payload: payload.into(), format: 0, settled: false }
 }
 
 /// A connection and the peer that speaks to it.
@@ -160,7 +166,7 @@ impl Pair {
         let mut pair = Pair::silent(options);
         pair.says_bytes(HEADER);
         pair.says(open());
-        assert!(matches!(pair.events()[..], [Event::Opened(_)]));
+        assert!(matches!(pair.events()[..], [AmqpEvent::Opened(_)]));
         pair.says(begin());
         assert_eq!(pair.events(), []);
         assert_eq!(pair.connection.output()[..8], *HEADER);
@@ -179,7 +185,7 @@ impl Pair {
         let link = pair.attach(attach("link", 0, role), credit);
         if role.is_receiver() {
             pair.says(Performative::Flow(flow(0, credit)));
-            assert_eq!(pair.events(), [Event::Credit { link, credit, drain: false }]);
+            assert_eq!(pair.events(), [AmqpEvent::Credit { link, credit, drain: false }]);
         }
         pair.receive_frames();
         (pair, link)
@@ -188,7 +194,7 @@ impl Pair {
     pub(crate) fn attach(&mut self, attach: Attach, credit: u32) -> LinkId {
         self.says(Performative::Attach(Box::new(attach)));
         let events = self.events();
-        let [Event::Attached { link, attach }] = &events[..] else {
+        let [AmqpEvent::Attached { link, attach }] = &events[..] else {
             panic!("{events:?}");
         };
         self.connection.accept_link(*link, LinkAnswer::to(attach).credit(credit));
@@ -203,7 +209,7 @@ impl Pair {
         self.connection.receive(bytes, self.now_ms);
     }
 
-    pub(crate) fn events(&mut self) -> Vec<Event> {
+    pub(crate) fn events(&mut self) -> Vec<AmqpEvent> {
         std::iter::from_fn(|| self.connection.next_event()).collect()
     }
 
@@ -213,7 +219,7 @@ impl Pair {
     }
 
     /// What happens when the peer says it: the events, and what it hears.
-    pub(crate) fn after(&mut self, performative: Performative) -> (Vec<Event>, Vec<Performative>) {
+    pub(crate) fn after(&mut self, performative: Performative) -> (Vec<AmqpEvent>, Vec<Performative>) {
         self.says(performative);
         (self.events(), self.receive_frames())
     }
@@ -221,7 +227,7 @@ impl Pair {
     /// The condition with which the connection was closed, if it was.
     pub(crate) fn closed_for(&mut self) -> Option<String> {
         self.events().into_iter().find_map(|event| match event {
-            Event::Closed { error } => error.map(|error| error.condition.to_string()),
+            AmqpEvent::Closed { error } => error.map(|error| error.condition.to_string()),
             _ => None,
         })
     }
@@ -231,7 +237,7 @@ impl Pair {
 pub(crate) fn next_performative(output: &mut BytesMut) -> Option<(u16, Performative)> {
     loop {
         let frame = frame::take(output, usize::MAX).unwrap()?;
-        assert_eq!(frame.kind, Kind::Amqp);
+        assert_eq!(frame.kind, FrameKind::Amqp);
         if !frame.body.is_empty() {
             return Some((frame.channel, Performative::read(&frame.body).unwrap()));
         }

@@ -5,13 +5,13 @@ use bytes::Bytes;
 use crate::amqp::ConnectionOptions;
 use crate::amqp::attach::Role;
 use crate::amqp::closing::Detach;
-use crate::amqp::closing::End;
+use crate::amqp::closing::SessionEnd;
 use crate::amqp::error::condition;
+use crate::amqp::event::AmqpEvent;
 use crate::amqp::event::DeliveryNumber;
-use crate::amqp::event::Event;
 use crate::amqp::event::LinkId;
 use crate::amqp::opening::Begin;
-use crate::amqp::outcome::Outcome;
+use crate::amqp::outcome::DeliveryOutcome;
 use crate::amqp::performative::Performative;
 use crate::amqp::tests::peer::Pair;
 use crate::amqp::tests::peer::attach;
@@ -32,10 +32,10 @@ fn part(delivery: Option<u32>, payload: &'static [u8], more: bool) -> Performati
     Performative::Transfer(transfer, Bytes::from_static(payload))
 }
 
-fn received(link: LinkId, delivery: u32, payload: &'static [u8], settled: bool) -> Event {
+fn received(link: LinkId, delivery: u32, payload: &'static [u8], settled: bool) -> AmqpEvent {
     let tag = Bytes::from_static(b"tag");
     let payload = Bytes::from_static(payload);
-    Event::Message {
+    AmqpEvent::Message {
         link,
         delivery: DeliveryNumber(delivery),
         format: 0,
@@ -60,14 +60,15 @@ fn a_message_is_told_and_settled_with_its_outcome() {
     let (mut pair, link) = Pair::attached(Role::Sender, 10);
     pair.says(part(Some(7), b"hello", false));
     assert_eq!(pair.events(), [received(link, 7, b"hello", false)]);
-    pair.connection.settle(link, DeliveryNumber(7), Outcome::Accepted);
-    let Performative::Disposition(mut expected) = disposition(Role::Receiver, 7, 7, true, Outcome::Accepted)
+    pair.connection.settle(link, DeliveryNumber(7), DeliveryOutcome::Accepted);
+    let Performative::Disposition(mut expected) =
+        disposition(Role::Receiver, 7, 7, true, DeliveryOutcome::Accepted)
     else {
         unreachable!()
     };
     expected.last = None;
     assert_eq!(pair.receive_frames(), [Performative::Disposition(expected)]);
-    pair.connection.settle(link, DeliveryNumber(7), Outcome::Accepted);
+    pair.connection.settle(link, DeliveryNumber(7), DeliveryOutcome::Accepted);
     assert_eq!(pair.receive_frames(), [], "it is settled once");
 }
 
@@ -81,7 +82,7 @@ fn messages_that_end_alike_are_settled_in_one_frame() {
     }
     pair.events();
     for (at, number) in numbers.iter().enumerate() {
-        let outcome = if at == 3 { Outcome::Released } else { Outcome::Accepted };
+        let outcome = if at == 3 { DeliveryOutcome::Released } else { DeliveryOutcome::Accepted };
         pair.connection.settle(link, DeliveryNumber(*number), outcome);
     }
     let ranges = pair.receive_frames().into_iter().map(|frames| match frames {
@@ -133,7 +134,7 @@ fn a_message_is_settled_if_any_of_its_parts_is() {
     pair.says(Performative::Transfer(first, Bytes::from_static(b"a")));
     pair.says(part(None, b"b", false));
     assert_eq!(pair.events(), [received(link, 0, b"ab", true)]);
-    pair.connection.settle(link, DeliveryNumber(0), Outcome::Accepted);
+    pair.connection.settle(link, DeliveryNumber(0), DeliveryOutcome::Accepted);
     assert_eq!(pair.receive_frames(), []);
 }
 
@@ -142,7 +143,7 @@ fn a_delivery_within_another_one_detaches_the_link() {
     let (mut pair, link) = Pair::attached(Role::Sender, 10);
     pair.says(part(Some(0), b"half", true));
     pair.says(part(Some(1), b"other", false));
-    assert!(matches!(pair.events()[..], [Event::Detached { link: over, .. }] if over == link));
+    assert!(matches!(pair.events()[..], [AmqpEvent::Detached { link: over, .. }] if over == link));
     assert_eq!(detached_for(&mut pair).as_deref(), Some(condition::NOT_ALLOWED));
     assert_eq!(pair.connection.hub.partial_bytes, 0);
 }
@@ -197,7 +198,7 @@ fn a_message_larger_than_the_link_takes_is_not_kept_and_leaves_the_link_as_it_is
     pair.says(part(None, b"four", true));
     assert_eq!(pair.connection.hub.partial_bytes, 0);
     pair.says(part(None, b"four", false));
-    let too_large = Event::TooLarge { link, delivery: DeliveryNumber(0), settled: false };
+    let too_large = AmqpEvent::TooLarge { link, delivery: DeliveryNumber(0), settled: false };
     assert_eq!(pair.events(), [too_large]);
     assert_eq!(pair.connection.credit(link), 9);
 }
@@ -242,7 +243,7 @@ fn no_more_is_unsettled_than_may_be() {
         pair.says(transfer(0, number, b""));
         pair.events();
         if number == 0 {
-            pair.connection.settle(link, DeliveryNumber(0), Outcome::Accepted);
+            pair.connection.settle(link, DeliveryNumber(0), DeliveryOutcome::Accepted);
         }
     }
     assert_eq!(pair.connection.credit(link), 7);
@@ -281,7 +282,7 @@ fn more_than_the_window_ends_the_session() {
     pair.says(transfer(0, 0, b""));
     pair.events();
     let frames = pair.receive_frames();
-    let [Performative::End(End { error: Some(error) })] = &frames[..] else {
+    let [Performative::End(SessionEnd { error: Some(error) })] = &frames[..] else {
         panic!("{frames:?}");
     };
     assert_eq!(error.condition, condition::WINDOW_VIOLATION);
@@ -291,8 +292,10 @@ fn more_than_the_window_ends_the_session() {
 fn a_receiver_that_sends_ends_the_session() {
     let (mut pair, _) = Pair::attached(Role::Receiver, 1);
     pair.says(transfer(0, 0, b""));
-    assert!(matches!(&pair.events()[..], [Event::Detached { .. }, Event::Ended { error: Some(error), .. }]
-        if error.condition == condition::ERRANT_LINK));
+    assert!(
+        matches!(&pair.events()[..], [AmqpEvent::Detached { .. }, AmqpEvent::Ended { error: Some(error), .. }]
+        if error.condition == condition::ERRANT_LINK)
+    );
 }
 
 #[test]
@@ -300,10 +303,15 @@ fn a_sender_that_settles_what_it_sent_is_told_of() {
     let (mut pair, link) = Pair::attached(Role::Sender, 5);
     pair.says(transfer(0, 0, b""));
     pair.events();
-    pair.says(disposition(Role::Sender, 0, 9, true, Outcome::Released));
+    pair.says(disposition(Role::Sender, 0, 9, true, DeliveryOutcome::Released));
     let delivery = DeliveryNumber(0);
-    let settled =
-        Event::Settled { link, delivery, outcome: Some(Outcome::Released), settled: true, transaction: None };
+    let settled = AmqpEvent::Settled {
+        link,
+        delivery,
+        outcome: Some(DeliveryOutcome::Released),
+        settled: true,
+        transaction: None,
+    };
     assert_eq!(pair.events(), [settled]);
     assert_eq!(pair.connection.hub.unsettled, 0);
 }
@@ -313,7 +321,7 @@ fn a_window_counts_from_where_the_peer_begins() {
     let mut pair = Pair::begun(ConnectionOptions { incoming_window: 4, ..ConnectionOptions::default() });
     let begin =
         Begin { next_outgoing_id: u32::MAX, incoming_window: 1, outgoing_window: 1, ..Begin::default() };
-    pair.says(Performative::End(End::default()));
+    pair.says(Performative::End(SessionEnd::default()));
     pair.says(Performative::Begin(begin));
     pair.events();
     pair.connection.end(0);

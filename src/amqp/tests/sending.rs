@@ -8,14 +8,14 @@ use crate::amqp::attach::Attach;
 use crate::amqp::attach::Role;
 use crate::amqp::error::AmqpError;
 use crate::amqp::error::condition;
+use crate::amqp::event::AmqpEvent;
 use crate::amqp::event::DeliveryNumber;
-use crate::amqp::event::Event;
 use crate::amqp::event::LinkId;
-use crate::amqp::event::Outgoing;
+use crate::amqp::event::OutgoingMessage;
 use crate::amqp::event::Unsent;
 use crate::amqp::opening::Begin;
 use crate::amqp::opening::Open;
-use crate::amqp::outcome::Outcome;
+use crate::amqp::outcome::DeliveryOutcome;
 use crate::amqp::performative::Performative;
 use crate::amqp::tests::peer;
 use crate::amqp::tests::peer::Pair;
@@ -52,8 +52,8 @@ fn parts(frames: Vec<Performative>) -> Vec<(Transfer, Bytes)> {
     frames.into_iter().map(part).collect()
 }
 
-fn settled(link: LinkId, delivery: DeliveryNumber, outcome: Outcome, settled: bool) -> Event {
-    Event::Settled { link, delivery, outcome: Some(outcome), settled, transaction: None }
+fn settled(link: LinkId, delivery: DeliveryNumber, outcome: DeliveryOutcome, settled: bool) -> AmqpEvent {
+    AmqpEvent::Settled { link, delivery, outcome: Some(outcome), settled, transaction: None }
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_message_goes_out_with_its_own_tag_and_uses_credit() {
     let (mut pair, link) = Pair::attached(Role::Receiver, 2);
     let tag = Bytes::from(vec![9; 16]);
     let outgoing =
-        Outgoing { tag: tag.clone(), payload: Bytes::from_static(b"hello"), format: 3, settled: true };
+        OutgoingMessage { tag: tag.clone(), payload: Bytes::from_static(b"hello"), format: 3, settled: true };
     pair.connection.send(link, outgoing.clone()).unwrap();
     let frames = parts(pair.receive_frames());
     let [(transfer, payload)] = &frames[..] else {
@@ -147,9 +147,9 @@ fn credit_counts_what_is_under_way() {
         pair.connection.send(link, message("x")).unwrap();
     }
     pair.says(Performative::Flow(Flow { delivery_count: Some(1), ..flow(0, 10) }));
-    assert_eq!(pair.events(), [Event::Credit { link, credit: 7, drain: false }]);
+    assert_eq!(pair.events(), [AmqpEvent::Credit { link, credit: 7, drain: false }]);
     pair.says(Performative::Flow(Flow { delivery_count: Some(1), ..flow(0, 2) }));
-    assert_eq!(pair.events(), [Event::Credit { link, credit: 0, drain: false }]);
+    assert_eq!(pair.events(), [AmqpEvent::Credit { link, credit: 0, drain: false }]);
 }
 
 #[test]
@@ -193,16 +193,16 @@ fn a_receiver_that_waits_for_the_settlement_gets_it() {
     let (mut pair, link) = Pair::attached(Role::Receiver, 10);
     let numbers: Vec<_> = (0..4).map(|_| pair.connection.send(link, message("x")).unwrap()).collect();
     pair.receive_frames();
-    pair.says(disposition(Role::Receiver, 0, 2, false, Outcome::Accepted));
+    pair.says(disposition(Role::Receiver, 0, 2, false, DeliveryOutcome::Accepted));
     let described: Vec<_> =
-        numbers[..3].iter().map(|n| settled(link, *n, Outcome::Accepted, false)).collect();
+        numbers[..3].iter().map(|n| settled(link, *n, DeliveryOutcome::Accepted, false)).collect();
     assert_eq!(pair.events(), described);
-    pair.says(disposition(Role::Receiver, 0, 2, false, Outcome::Accepted));
+    pair.says(disposition(Role::Receiver, 0, 2, false, DeliveryOutcome::Accepted));
     assert_eq!(pair.events(), [], "it is told once");
-    let lost = Outcome::Rejected(Some(AmqpError::new("com.microsoft:message-lock-lost", "late")));
-    pair.connection.settle(link, numbers[0], Outcome::Accepted);
+    let lost = DeliveryOutcome::Rejected(Some(AmqpError::new("com.microsoft:message-lock-lost", "late")));
+    pair.connection.settle(link, numbers[0], DeliveryOutcome::Accepted);
     pair.connection.settle(link, numbers[1], lost.clone());
-    pair.connection.settle(link, numbers[2], Outcome::Rejected(None));
+    pair.connection.settle(link, numbers[2], DeliveryOutcome::Rejected(None));
     let single = |n: u32, state| {
         let (role, state) = (Role::Sender, Some(state));
         Performative::Disposition(Disposition {
@@ -214,7 +214,8 @@ fn a_receiver_that_waits_for_the_settlement_gets_it() {
             transaction: None,
         })
     };
-    let expected = [single(0, Outcome::Accepted), single(1, lost), single(2, Outcome::Rejected(None))];
+    let expected =
+        [single(0, DeliveryOutcome::Accepted), single(1, lost), single(2, DeliveryOutcome::Rejected(None))];
     assert_eq!(pair.receive_frames(), expected);
     assert_eq!(pair.connection.hub.unsettled, 1);
 }
@@ -224,9 +225,9 @@ fn a_receiver_that_settles_itself_is_not_answered() {
     let (mut pair, link) = Pair::attached(Role::Receiver, 10);
     let number = pair.connection.send(link, message("x")).unwrap();
     pair.receive_frames();
-    pair.says(disposition(Role::Receiver, number.0, number.0, true, Outcome::Released));
-    assert_eq!(pair.events(), [settled(link, number, Outcome::Released, true)]);
-    pair.connection.settle(link, number, Outcome::Released);
+    pair.says(disposition(Role::Receiver, number.0, number.0, true, DeliveryOutcome::Released));
+    assert_eq!(pair.events(), [settled(link, number, DeliveryOutcome::Released, true)]);
+    pair.connection.settle(link, number, DeliveryOutcome::Released);
     assert_eq!(pair.receive_frames(), []);
     assert_eq!(pair.connection.hub.unsettled, 0);
 }
@@ -238,12 +239,15 @@ fn a_range_over_all_numbers_costs_only_what_is_unsettled() {
     let numbers: Vec<_> = (0..3).map(|_| pair.connection.send(link, message("x")).unwrap()).collect();
     assert_eq!(numbers.iter().map(|n| n.0).collect::<Vec<_>>(), [u32::MAX, 0, 1]);
     let (first, last) = (u32::MAX - 1_000_000_000, 1_000_000_000);
-    pair.says(disposition(Role::Receiver, first, last, true, Outcome::Accepted));
-    let described: Vec<_> = numbers.iter().map(|n| settled(link, *n, Outcome::Accepted, true)).collect();
+    pair.says(disposition(Role::Receiver, first, last, true, DeliveryOutcome::Accepted));
+    let described: Vec<_> =
+        numbers.iter().map(|n| settled(link, *n, DeliveryOutcome::Accepted, true)).collect();
     assert_eq!(pair.events(), described);
-    pair.says(disposition(Role::Receiver, 5, 4, true, Outcome::Accepted));
-    assert!(matches!(&pair.events()[..], [Event::Detached { .. }, Event::Ended { error: Some(error), .. }]
-        if error.condition == condition::INVALID_FIELD));
+    pair.says(disposition(Role::Receiver, 5, 4, true, DeliveryOutcome::Accepted));
+    assert!(
+        matches!(&pair.events()[..], [AmqpEvent::Detached { .. }, AmqpEvent::Ended { error: Some(error), .. }]
+        if error.condition == condition::INVALID_FIELD)
+    );
 }
 
 #[test]
@@ -253,10 +257,11 @@ fn a_long_outcome_is_not_copied_for_any_number_of_deliveries() {
         for _ in 0..deliveries {
             pair.connection.send(link, message("x")).unwrap();
         }
-        let rejected = Outcome::Rejected(Some(AmqpError::new("com.microsoft:dead-letter", "it is long")));
+        let rejected =
+            DeliveryOutcome::Rejected(Some(AmqpError::new("com.microsoft:dead-letter", "it is long")));
         pair.says(disposition(Role::Receiver, 0, 1_000, false, rejected));
         let events = pair.events();
-        assert_eq!(matches!(events[..], [Event::Detached { .. }, Event::Ended { .. }]), !is_allowed);
+        assert_eq!(matches!(events[..], [AmqpEvent::Detached { .. }, AmqpEvent::Ended { .. }]), !is_allowed);
         assert_eq!(events.len() == deliveries as usize, is_allowed);
     }
 }
@@ -286,7 +291,7 @@ fn a_drain_is_answered_when_there_is_nothing_more() {
     pair.connection.drained(link);
     assert_eq!(pair.receive_frames(), [], "nobody drains");
     pair.says(Performative::Flow(Flow { drain: true, ..flow(0, 10) }));
-    assert_eq!(pair.events(), [Event::Credit { link, credit: 10, drain: true }]);
+    assert_eq!(pair.events(), [AmqpEvent::Credit { link, credit: 10, drain: true }]);
     pair.connection.send(link, message("last")).unwrap();
     pair.connection.drained(link);
     let frames = pair.receive_frames();
@@ -296,7 +301,7 @@ fn a_drain_is_answered_when_there_is_nothing_more() {
     assert_eq!((answer.delivery_count, answer.link_credit, answer.drain), (Some(10), Some(0), true));
     assert_eq!(pair.connection.credit(link), 0);
     pair.says(Performative::Flow(Flow { delivery_count: Some(10), ..flow(0, 3) }));
-    assert_eq!(pair.events(), [Event::Credit { link, credit: 3, drain: false }]);
+    assert_eq!(pair.events(), [AmqpEvent::Credit { link, credit: 3, drain: false }]);
 }
 
 #[test]
@@ -329,7 +334,7 @@ fn an_echo_is_answered_for_what_it_asks_about() {
 fn a_delivery_settled_while_it_waits_goes_out_settled() {
     let (mut pair, link) = narrow(512, 0);
     let number = pair.connection.send(link, message("x")).unwrap();
-    pair.connection.settle(link, number, Outcome::Accepted);
+    pair.connection.settle(link, number, DeliveryOutcome::Accepted);
     assert_eq!(pair.receive_frames(), []);
     pair.says(Performative::Flow(Flow { incoming_window: 9, handle: None, ..flow(0, 0) }));
     pair.events();
@@ -362,7 +367,7 @@ fn what_the_peer_does_not_take_is_not_sent() {
     pair.says(Performative::Flow(flow(0, 10)));
     pair.events();
     assert_eq!(pair.connection.send(link, message("12345")), Err(Unsent::TooLarge));
-    let long_tag = Outgoing { tag: Bytes::from_static(&[0; 65]), ..message("") };
+    let long_tag = OutgoingMessage { tag: Bytes::from_static(&[0; 65]), ..message("") };
     assert_eq!(pair.connection.send(link, long_tag), Err(Unsent::TooLarge));
     pair.connection.send(link, message("1234")).unwrap();
     assert_eq!(
@@ -370,7 +375,7 @@ fn what_the_peer_does_not_take_is_not_sent() {
         Err(Unsent::TooManyUnsettled),
         "one may be unsettled"
     );
-    pair.connection.send(link, Outgoing { settled: true, ..message("1") }).unwrap();
+    pair.connection.send(link, OutgoingMessage { settled: true, ..message("1") }).unwrap();
     let sender = pair.attach(attach("other", 1, Role::Sender), 5);
     assert_eq!(pair.connection.send(sender, message("")), Err(Unsent::NoLink));
 }

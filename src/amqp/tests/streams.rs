@@ -7,11 +7,11 @@ use crate::amqp::ConnectionOptions;
 use crate::amqp::attach::Role;
 use crate::amqp::closing::Close;
 use crate::amqp::closing::Detach;
-use crate::amqp::closing::End;
+use crate::amqp::closing::SessionEnd;
 use crate::amqp::connection::Connection;
-use crate::amqp::event::Event;
+use crate::amqp::event::AmqpEvent;
 use crate::amqp::event::LinkAnswer;
-use crate::amqp::outcome::Outcome;
+use crate::amqp::outcome::DeliveryOutcome;
 use crate::amqp::performative::Performative;
 use crate::amqp::tests::peer;
 use crate::amqp::tests::peer::attach;
@@ -38,19 +38,21 @@ pub(crate) fn options() -> ConnectionOptions {
 }
 
 /// Answers every event in the way that leads furthest, and never waits. Says how many there were.
-fn answer(connection: &mut Connection, event: &Event) {
+fn answer(connection: &mut Connection, event: &AmqpEvent) {
     match event {
-        Event::Sasl { .. } => connection.answer_sasl(true),
-        Event::Attached { link, attach } => connection.accept_link(*link, LinkAnswer::to(attach).credit(5)),
-        Event::Message { link, delivery, payload, .. } => {
+        AmqpEvent::Sasl { .. } => connection.answer_sasl(true),
+        AmqpEvent::Attached { link, attach } => {
+            connection.accept_link(*link, LinkAnswer::to(attach).credit(5))
+        }
+        AmqpEvent::Message { link, delivery, payload, .. } => {
             assert!(payload.len() <= 2_000);
-            connection.settle(*link, *delivery, Outcome::Accepted);
+            connection.settle(*link, *delivery, DeliveryOutcome::Accepted);
             connection.grant(*link, 5);
         }
-        Event::TooLarge { link, delivery, .. } => {
-            connection.settle(*link, *delivery, Outcome::Rejected(None));
+        AmqpEvent::TooLarge { link, delivery, .. } => {
+            connection.settle(*link, *delivery, DeliveryOutcome::Rejected(None));
         }
-        Event::Credit { link, drain, .. } => {
+        AmqpEvent::Credit { link, drain, .. } => {
             for len in [3, 700, 3] {
                 let _ = connection.send(*link, message(vec![5; len]));
             }
@@ -58,25 +60,25 @@ fn answer(connection: &mut Connection, event: &Event) {
                 connection.drained(*link);
             }
         }
-        Event::Settled { link, delivery, settled, .. } => {
+        AmqpEvent::Settled { link, delivery, settled, .. } => {
             if !settled {
-                connection.settle(*link, *delivery, Outcome::Accepted);
+                connection.settle(*link, *delivery, DeliveryOutcome::Accepted);
             }
             let _ = connection.send(*link, message("next"));
         }
-        Event::Detached { link, .. } => connection.detach(*link, None),
-        Event::Ended { channel, .. } => connection.end(*channel),
-        Event::Closed { .. } => connection.close(None),
-        Event::Opened(_) => {}
+        AmqpEvent::Detached { link, .. } => connection.detach(*link, None),
+        AmqpEvent::Ended { channel, .. } => connection.end(*channel),
+        AmqpEvent::Closed { .. } => connection.close(None),
+        AmqpEvent::Opened(_) => {}
     }
 }
 
 /// What happens when the bytes come in these pieces.
-fn played<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Event> {
+fn played<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<AmqpEvent> {
     played_with(options(), pieces)
 }
 
-fn played_with<'a>(options: ConnectionOptions, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Event> {
+fn played_with<'a>(options: ConnectionOptions, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<AmqpEvent> {
     let mut connection = Connection::new(options, 0);
     let mut events = Vec::new();
     for piece in pieces {
@@ -106,9 +108,9 @@ fn played_with<'a>(options: ConnectionOptions, pieces: impl IntoIterator<Item = 
         }
         connection.output().clear();
     }
-    let closed = events.iter().filter(|event| matches!(event, Event::Closed { .. })).count();
+    let closed = events.iter().filter(|event| matches!(event, AmqpEvent::Closed { .. })).count();
     assert_eq!(closed, 1, "{events:?}");
-    assert!(matches!(events.last(), Some(Event::Closed { .. })), "{events:?}");
+    assert!(matches!(events.last(), Some(AmqpEvent::Closed { .. })), "{events:?}");
     assert!(connection.is_finished());
     events
 }
@@ -139,10 +141,10 @@ pub(crate) fn performative() -> impl Strategy<Value = Performative> {
     let role = || prop_oneof![Just(Role::Sender), Just(Role::Receiver)];
     let outcome = || {
         prop_oneof![
-            Just(Outcome::Accepted),
-            Just(Outcome::Released),
-            Just(Outcome::Rejected(None)),
-            any::<bool>().prop_map(|delivery_failed| Outcome::Modified {
+            Just(DeliveryOutcome::Accepted),
+            Just(DeliveryOutcome::Released),
+            Just(DeliveryOutcome::Rejected(None)),
+            any::<bool>().prop_map(|delivery_failed| DeliveryOutcome::Modified {
                 delivery_failed,
                 undeliverable_here: true,
                 annotations: Vec::new(),
@@ -190,7 +192,7 @@ pub(crate) fn performative() -> impl Strategy<Value = Performative> {
         8 => dispositions,
         2 => detaches,
         1 => Just(peer::begin()),
-        1 => Just(Performative::End(End::default())),
+        1 => Just(Performative::End(SessionEnd::default())),
     ]
 }
 
@@ -219,7 +221,7 @@ pub(crate) fn well_begun() -> Vec<u8> {
         for number in 0..3 {
             bytes.extend(peer::frame(channel, &transfer(0, number, b"payload")));
         }
-        let accepted = disposition(Role::Receiver, 0, 2, false, Outcome::Accepted);
+        let accepted = disposition(Role::Receiver, 0, 2, false, DeliveryOutcome::Accepted);
         bytes.extend(peer::frame(channel, &accepted));
     }
     bytes
@@ -270,8 +272,8 @@ proptest! {
 #[test]
 fn a_conversation_that_begins_well_goes_on() {
     let events = played([&well_begun()[..]]);
-    let count = |is: fn(&Event) -> bool| events.iter().filter(|event| is(event)).count();
-    assert_eq!(count(|event| matches!(event, Event::Message { .. })), 6);
-    assert_eq!(count(|event| matches!(event, Event::Settled { settled: false, .. })), 6);
-    assert_eq!(count(|event| matches!(event, Event::Detached { .. } | Event::Ended { .. })), 0);
+    let count = |is: fn(&AmqpEvent) -> bool| events.iter().filter(|event| is(event)).count();
+    assert_eq!(count(|event| matches!(event, AmqpEvent::Message { .. })), 6);
+    assert_eq!(count(|event| matches!(event, AmqpEvent::Settled { settled: false, .. })), 6);
+    assert_eq!(count(|event| matches!(event, AmqpEvent::Detached { .. } | AmqpEvent::Ended { .. })), 0);
 }

@@ -20,7 +20,7 @@ use crate::engine::QueueView;
 use crate::engine::WorkflowStatus;
 use crate::engine::WorkflowView;
 use crate::id::QueueName;
-use crate::queue::GapThen;
+use crate::queue::GapAction;
 use crate::queue::QueueOptions;
 
 /// A workflow that does not go on.
@@ -130,7 +130,7 @@ pub enum NextAction {
 }
 
 /// What happens next, and when.
-struct Next(NextAction, Option<Timestamp>, String);
+struct NextStep(NextAction, Option<Timestamp>, String);
 
 impl BlockedView {
     /// Shows a workflow that does not go on, given the message it is about; `None` when it does go on.
@@ -148,7 +148,7 @@ impl BlockedView {
         };
         let head = head.filter(|_| cause != BlockedCause::Gap);
         let attempts = head.map_or(&[][..], |head| &head.attempts);
-        let Next(next_action, next_at, next) = next(options, view, cause);
+        let NextStep(next_action, next_at, next) = next(options, view, cause);
         Some(BlockedView {
             queue: queue.to_string(),
             workflow_id: Some(workflow_id),
@@ -243,7 +243,7 @@ impl BlockedView {
         let of_queue =
             |cause, next| BlockedView::of_queue(&view.name, cause, (waiting, NextAction::HandOut), next);
         if let Some(until) = view.rate_limited_until {
-            let Next(_, _, next) = after_pause(&view.options, Some(until));
+            let NextStep(_, _, next) = after_pause(&view.options, Some(until));
             let next_at = Some(WireTime(until));
             return Some(BlockedView { next_at, ..of_queue(BlockedCause::RateLimited, next) });
         }
@@ -381,21 +381,21 @@ impl BlockedCause {
     }
 }
 
-fn next(options: &QueueOptions, view: &WorkflowView, cause: BlockedCause) -> Next {
+fn next(options: &QueueOptions, view: &WorkflowView, cause: BlockedCause) -> NextStep {
     match (&view.status, cause, &view.gap) {
         (WorkflowStatus::Held(_), ..) if view.holds.len() > 1 => {
             let causes: Vec<&str> = view.holds.iter().map(|hold| hold.cause.kind().as_str()).collect();
             let sentence = format!("nothing, until every cause of the hold is lifted: {}", causes.join(", "));
-            Next(NextAction::Nothing, None, sentence)
+            NextStep(NextAction::Nothing, None, sentence)
         }
         (WorkflowStatus::Held(hold), ..) => after_hold(hold, missing_predecessor(view)),
         (WorkflowStatus::Blocked { until: Some(until), sequence_number, .. }, ..) => {
             let sentence = format!("message {sequence_number} is tried again at {}", WireTime(*until));
-            Next(NextAction::Retry, Some(*until), sentence)
+            NextStep(NextAction::Retry, Some(*until), sentence)
         }
         (WorkflowStatus::Blocked { sequence_number, .. }, ..) => {
             let sentence = format!("nothing, until somebody asks for message {sequence_number}");
-            Next(NextAction::Nothing, None, sentence)
+            NextStep(NextAction::Nothing, None, sentence)
         }
         (_, BlockedCause::Gap, Some(gap)) => after_gap(options, gap),
         (WorkflowStatus::Locked { until }, ..) => {
@@ -403,10 +403,10 @@ fn next(options: &QueueOptions, view: &WorkflowView, cause: BlockedCause) -> Nex
                 "the lock runs out at {}, unless its holder renews it or settles before",
                 WireTime(*until)
             );
-            Next(NextAction::Unlock, Some(*until), sentence)
+            NextStep(NextAction::Unlock, Some(*until), sentence)
         }
         (_, BlockedCause::RateLimited, _) => after_pause(options, view.rate_limited_until),
-        _ => Next(NextAction::Nothing, None, "nothing, until the missing message comes".to_owned()),
+        _ => NextStep(NextAction::Nothing, None, "nothing, until the missing message comes".to_owned()),
     }
 }
 
@@ -425,21 +425,21 @@ fn after_held_back(held_back: &HeldBackView) -> (BlockedCause, String) {
     }
 }
 
-fn after_pause(options: &QueueOptions, until: Option<Timestamp>) -> Next {
+fn after_pause(options: &QueueOptions, until: Option<Timestamp>) -> NextStep {
     let rate = options.rate.map(|rate| format!("the rate of {rate}")).unwrap_or_default();
     let at = until.map(|until| format!(" at {}", WireTime(until))).unwrap_or_default();
-    Next(NextAction::HandOut, until, format!("{rate} allows the next hand-out of the queue{at}"))
+    NextStep(NextAction::HandOut, until, format!("{rate} allows the next hand-out of the queue{at}"))
 }
 
 fn missing_predecessor(view: &WorkflowView) -> Option<String> {
     view.gap.as_ref()?.missing_predecessor.as_ref().map(ToString::to_string)
 }
 
-fn after_hold(hold: &Hold, missing_predecessor: Option<String>) -> Next {
+fn after_hold(hold: &Hold, missing_predecessor: Option<String>) -> NextStep {
     let sentence = match &hold.cause {
         HoldCause::Redriving => {
             let sentence = "it resumes once its dead letters are back in place".to_owned();
-            return Next(NextAction::Resume, None, sentence);
+            return NextStep(NextAction::Resume, None, sentence);
         }
         HoldCause::Operator => "nothing, until somebody resumes it".to_owned(),
         HoldCause::Exhausted(number) => {
@@ -461,10 +461,10 @@ fn after_hold(hold: &Hold, missing_predecessor: Option<String>) -> Next {
             "what is sent to it is dead-lettered, until somebody resumes it".to_owned()
         }
     };
-    Next(NextAction::Nothing, None, sentence)
+    NextStep(NextAction::Nothing, None, sentence)
 }
 
-fn after_gap(options: &QueueOptions, gap: &Gap) -> Next {
+fn after_gap(options: &QueueOptions, gap: &Gap) -> NextStep {
     let missing = match (gap.first_missing, gap.first_waiting) {
         (Some(missing), Some(waiting)) if waiting > missing + 1 => {
             format!("{} are", spanned("position", missing, waiting - 1))
@@ -476,13 +476,13 @@ fn after_gap(options: &QueueOptions, gap: &Gap) -> Next {
         },
     };
     let (action, what) = match options.gap.then {
-        GapThen::Hold => (NextAction::Hold, "the workflow is held"),
-        GapThen::Skip => (NextAction::SkipGap, "what is missing is given up"),
-        GapThen::Wait => (NextAction::Alarm, "an event is raised, and the wait goes on"),
+        GapAction::Hold => (NextAction::Hold, "the workflow is held"),
+        GapAction::Skip => (NextAction::SkipGap, "what is missing is given up"),
+        GapAction::Wait => (NextAction::Alarm, "an event is raised, and the wait goes on"),
     };
     let sentence = match gap.due {
         Some(due) => format!("if {missing} not there at {}, {what}", WireTime(due)),
         None => format!("if {missing} not there when the workflow comes to it, {what}"),
     };
-    Next(action, gap.due, sentence)
+    NextStep(action, gap.due, sentence)
 }

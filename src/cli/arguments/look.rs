@@ -5,7 +5,7 @@ use clap::Subcommand;
 use seriatim::api::views::BlockedCause;
 
 use crate::cli::arguments::daemon::DaemonArguments;
-use crate::cli::arguments::target::Target;
+use crate::cli::arguments::target::TargetArgument;
 use crate::cli::word::parse_word;
 
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ pub(crate) struct BlockedArguments {
 #[derive(Debug, Args)]
 pub(crate) struct ShowArguments {
     /// QUEUE, QUEUE/WORKFLOW or QUEUE#NUMBER.
-    pub(crate) target: Target,
+    pub(crate) target: TargetArgument,
     /// How many messages of a workflow are printed at most.
     #[arg(long, default_value_t = 50, value_parser = at_least_one)]
     pub(crate) limit: usize,

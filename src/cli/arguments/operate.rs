@@ -8,7 +8,7 @@ use seriatim::api::views::WorkflowWord;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::target::Positions;
-use crate::cli::arguments::target::Target;
+use crate::cli::arguments::target::TargetArgument;
 use crate::cli::arguments::target::WorkflowTarget;
 use crate::cli::word::parse_word;
 
@@ -121,7 +121,7 @@ pub(crate) struct DeadLetterArguments {
 #[derive(Debug, Args)]
 pub(crate) struct RetryArguments {
     /// QUEUE/WORKFLOW, or QUEUE with --all.
-    pub(crate) target: Target,
+    pub(crate) target: TargetArgument,
     /// Why, for the audit.
     #[arg(long)]
     pub(crate) reason: Option<String>,
@@ -136,7 +136,7 @@ pub(crate) struct RetryArguments {
 #[derive(Debug, Args)]
 pub(crate) struct SkipArguments {
     /// QUEUE/WORKFLOW, or QUEUE with --all.
-    pub(crate) target: Target,
+    pub(crate) target: TargetArgument,
     /// Why; it stays with the dead letter, and in the audit.
     #[arg(long)]
     pub(crate) reason: String,
@@ -151,7 +151,7 @@ pub(crate) struct SkipArguments {
 #[derive(Debug, Args)]
 pub(crate) struct HoldArguments {
     /// QUEUE/WORKFLOW, or QUEUE with --all.
-    pub(crate) target: Target,
+    pub(crate) target: TargetArgument,
     /// Why; it is shown as long as the workflow is held.
     #[arg(long)]
     pub(crate) reason: Option<String>,
@@ -166,7 +166,7 @@ pub(crate) struct HoldArguments {
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArguments {
     /// QUEUE/WORKFLOW, or QUEUE with --all.
-    pub(crate) target: Target,
+    pub(crate) target: TargetArgument,
     /// Puts the workflow's dead letters back in their places first.
     #[arg(long)]
     pub(crate) redrive: bool,
@@ -200,7 +200,7 @@ pub(crate) struct UnlockArguments {
 #[derive(Debug, Args)]
 pub(crate) struct RedriveArguments {
     /// QUEUE#NUMBER for one dead letter, QUEUE/WORKFLOW for those of a workflow, or QUEUE with --all.
-    pub(crate) target: Target,
+    pub(crate) target: TargetArgument,
     /// Sends it as a new message at this position, instead of to its own place.
     #[arg(long)]
     pub(crate) position: Option<u64>,
@@ -221,7 +221,7 @@ pub(crate) struct RedriveArguments {
 #[derive(Debug, Args)]
 pub(crate) struct PurgeArguments {
     /// QUEUE/WORKFLOW, or QUEUE with --all: everything it stores, or the workflows that match.
-    pub(crate) target: Target,
+    pub(crate) target: TargetArgument,
     /// Why, for the audit.
     #[arg(long)]
     pub(crate) reason: String,

@@ -41,14 +41,14 @@ pub(crate) struct SettleArguments {
     /// The delivery, as `receive --keep` has printed it.
     pub(crate) delivery: String,
     #[command(subcommand)]
-    pub(crate) how: Settlement,
+    pub(crate) how: SettlementArgument,
     #[command(flatten)]
     pub(crate) daemon: DaemonArguments,
 }
 
 /// How a delivery is settled.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Settlement {
+pub(crate) enum SettlementArgument {
     /// It is done.
     Complete,
     /// It failed; it is tried again in its place.

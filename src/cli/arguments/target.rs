@@ -11,7 +11,7 @@ use seriatim::WorkflowId;
 /// of them is data: `orders/a/b#c` is the workflow `a/b#c`. Only that of a subscription has slashes,
 /// `orders/subscriptions/billing`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum TargetArgument {
     Queue(String),
     Workflow(WorkflowTarget),
     Message(String, u64),
@@ -31,31 +31,33 @@ pub(crate) struct MessageTarget {
     pub(crate) number: u64,
 }
 
-impl Target {
+impl TargetArgument {
     pub(crate) fn queue(&self) -> &str {
         match self {
-            Target::Queue(queue) | Target::Message(queue, _) => queue,
-            Target::Workflow(workflow) => &workflow.queue,
+            TargetArgument::Queue(queue) | TargetArgument::Message(queue, _) => queue,
+            TargetArgument::Workflow(workflow) => &workflow.queue,
         }
     }
 }
 
-impl FromStr for Target {
+impl FromStr for TargetArgument {
     type Err = Misuse;
 
-    fn from_str(text: &str) -> Result<Target, Misuse> {
+    fn from_str(text: &str) -> Result<TargetArgument, Misuse> {
         let from = QueueName::topic_len(text);
-        let Some(sign) = text[from..].find(['/', '#']) else { return Ok(Target::Queue(queue(text)?)) };
+        let Some(sign) = text[from..].find(['/', '#']) else {
+            return Ok(TargetArgument::Queue(queue(text)?));
+        };
         let sign = from + sign;
         let (name, rest) = (queue(&text[..sign])?, &text[sign + 1..]);
         if text[sign..].starts_with('/') {
             let workflow_id = WorkflowId::new(rest)?.to_string();
-            return Ok(Target::Workflow(WorkflowTarget { queue: name, workflow_id }));
+            return Ok(TargetArgument::Workflow(WorkflowTarget { queue: name, workflow_id }));
         }
         let number = rest.parse();
         let number =
             number.map_err(|_| Misuse::new("message", format!("{rest:?} is not a sequence number")))?;
-        Ok(Target::Message(name, number))
+        Ok(TargetArgument::Message(name, number))
     }
 }
 
@@ -64,7 +66,7 @@ impl FromStr for WorkflowTarget {
 
     fn from_str(text: &str) -> Result<WorkflowTarget, Misuse> {
         match text.parse()? {
-            Target::Workflow(workflow) => Ok(workflow),
+            TargetArgument::Workflow(workflow) => Ok(workflow),
             _ => Err(Misuse::new("workflow", format!("{text:?} is not like QUEUE/WORKFLOW"))),
         }
     }
@@ -75,7 +77,7 @@ impl FromStr for MessageTarget {
 
     fn from_str(text: &str) -> Result<MessageTarget, Misuse> {
         match text.parse()? {
-            Target::Message(queue, number) => Ok(MessageTarget { queue, number }),
+            TargetArgument::Message(queue, number) => Ok(MessageTarget { queue, number }),
             _ => Err(Misuse::new("message", format!("{text:?} is not like QUEUE#NUMBER"))),
         }
     }
@@ -116,12 +118,12 @@ impl fmt::Display for WorkflowTarget {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for TargetArgument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Queue(queue) => f.write_str(queue),
-            Target::Workflow(workflow) => workflow.fmt(f),
-            Target::Message(queue, number) => write!(f, "{queue}#{number}"),
+            TargetArgument::Queue(queue) => f.write_str(queue),
+            TargetArgument::Workflow(workflow) => workflow.fmt(f),
+            TargetArgument::Message(queue, number) => write!(f, "{queue}#{number}"),
         }
     }
 }
@@ -142,11 +144,13 @@ mod tests {
 
     #[test]
     fn everything_behind_the_first_sign_is_data() {
-        let parse = |text: &str| text.parse::<Target>();
-        assert_eq!(parse("orders").unwrap(), Target::Queue("orders".to_owned()));
-        assert_eq!(parse("orders#17").unwrap(), Target::Message("orders".to_owned(), 17));
+        let parse = |text: &str| text.parse::<TargetArgument>();
+        assert_eq!(parse("orders").unwrap(), TargetArgument::Queue("orders".to_owned()));
+        assert_eq!(parse("orders#17").unwrap(), TargetArgument::Message("orders".to_owned(), 17));
         for id in ["a/b#c", "#1", "/", " "] {
-            let Ok(Target::Workflow(workflow)) = parse(&format!("orders/{id}")) else { panic!("{id}") };
+            let Ok(TargetArgument::Workflow(workflow)) = parse(&format!("orders/{id}")) else {
+                panic!("{id}")
+            };
             assert_eq!(workflow.workflow_id, id);
         }
         for wrong in ["", "/a", "orders/", "orders#", "orders#a", "or ders"] {

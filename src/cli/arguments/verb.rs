@@ -47,7 +47,7 @@ use crate::cli::arguments::take::SettleArguments;
 #[command(version, about, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    pub(crate) verb: Verb,
+    pub(crate) verb: CliCommand,
 }
 
 pub(crate) const EXIT_CODES: &str = "Exit codes: 0 all is well; 1 a promise was broken, a file is damaged, or something \
@@ -62,7 +62,7 @@ const CHECK_CODES: &str = "Exit codes: 0 there is no mistake; 1 there are mistak
 
 #[derive(Debug, Subcommand)]
 #[command(subcommand_help_heading = "Verbs")]
-pub(crate) enum Verb {
+pub(crate) enum CliCommand {
     /// Run the daemon: what a folder of definitions says, until it is told to stop.
     #[command(after_help = EXIT_CODES)]
     Run(RunArguments),

@@ -23,14 +23,14 @@ use seriatim::api::views::QueueEnvelope;
 use seriatim::api::views::QueueRatesView;
 
 use crate::cli::blocked;
-use crate::cli::moment::Present;
+use crate::cli::moment::LocalTime;
 use crate::cli::out::printable;
 use crate::cli::strip::strip;
 use crate::cli::strip::what;
-use crate::cli::top::snapshot::Snapshot;
+use crate::cli::top::snapshot::DaemonSnapshot;
 use crate::cli::top::state::Details;
-use crate::cli::top::state::Open;
-use crate::cli::top::state::State;
+use crate::cli::top::state::TopState;
+use crate::cli::top::state::WorkflowPane;
 use crate::cli::word::word;
 
 /// Minutes of the last hour that a line of bars shows.
@@ -44,7 +44,7 @@ const QUIET: Style = Style::new().fg(Color::DarkGray);
 const HEADING: Style = Style::new().add_modifier(Modifier::BOLD);
 
 /// Draws a state.
-pub(crate) fn draw(frame: &mut Frame<'_>, state: &State, present: &Present) {
+pub(crate) fn draw(frame: &mut Frame<'_>, state: &TopState, present: &LocalTime) {
     let rows = Layout::vertical([Constraint::Length(3), Constraint::Min(3), Constraint::Length(1)]);
     let [head, body, foot] = rows.areas(frame.area());
     draw_head(frame, head, state, present);
@@ -59,7 +59,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, state: &State, present: &Present) {
     frame.render_widget(Paragraph::new(Line::styled(keys, QUIET)), foot);
 }
 
-fn draw_head(frame: &mut Frame<'_>, area: Rect, state: &State, present: &Present) {
+fn draw_head(frame: &mut Frame<'_>, area: Rect, state: &TopState, present: &LocalTime) {
     let status = &state.snapshot.status;
     let is_well = status.state == "ready" && state.problem.is_none();
     let tone = if is_well { Color::Green } else { Color::Red };
@@ -92,7 +92,7 @@ fn badge(colour: Colour) -> Color {
     }
 }
 
-fn draw_lists(frame: &mut Frame<'_>, area: Rect, state: &State, present: &Present) {
+fn draw_lists(frame: &mut Frame<'_>, area: Rect, state: &TopState, present: &LocalTime) {
     let snapshot = &state.snapshot;
     let wanted = u16::try_from(snapshot.queues.len()).unwrap_or(u16::MAX).saturating_add(2);
     let queues_height = wanted.min((area.height / 2).max(3));
@@ -102,7 +102,7 @@ fn draw_lists(frame: &mut Frame<'_>, area: Rect, state: &State, present: &Presen
     draw_blocked(frame, below, state, present);
 }
 
-fn draw_queues(frame: &mut Frame<'_>, area: Rect, snapshot: &Snapshot) {
+fn draw_queues(frame: &mut Frame<'_>, area: Rect, snapshot: &DaemonSnapshot) {
     let names = [
         "queue",
         "last 20 minutes",
@@ -133,7 +133,7 @@ fn draw_queues(frame: &mut Frame<'_>, area: Rect, snapshot: &Snapshot) {
     frame.render_widget(Table::new(rows, widths).header(heading.style(QUIET)), area);
 }
 
-fn queue_row(snapshot: &Snapshot, queue: &QueueEnvelope) -> Row<'static> {
+fn queue_row(snapshot: &DaemonSnapshot, queue: &QueueEnvelope) -> Row<'static> {
     let (counts, rates) = (&queue.counts, snapshot.rates_of(&queue.name));
     let blocked = snapshot.count(Some(&queue.name), None);
     let paused = if queue.paused == Some(true) { " (paused)" } else { "" };
@@ -169,7 +169,7 @@ fn bars(rates: &QueueRatesView) -> String {
     minutes.iter().map(|minute| BARS[(minute * top).div_ceil(max) as usize]).collect()
 }
 
-fn draw_blocked(frame: &mut Frame<'_>, area: Rect, state: &State, present: &Present) {
+fn draw_blocked(frame: &mut Frame<'_>, area: Rect, state: &TopState, present: &LocalTime) {
     let snapshot = &state.snapshot;
     if snapshot.blocked.is_empty() {
         let text = Line::styled(" Nothing is stuck.", Style::new().fg(Color::Green));
@@ -201,7 +201,7 @@ fn draw_blocked(frame: &mut Frame<'_>, area: Rect, state: &State, present: &Pres
     frame.render_stateful_widget(table, area, &mut chosen);
 }
 
-fn blocked_row(row: &BlockedView, present: &Present) -> Row<'static> {
+fn blocked_row(row: &BlockedView, present: &LocalTime) -> Row<'static> {
     let error = row.last_error.as_deref().or(row.hold_reason.as_deref()).unwrap_or_default();
     Row::new([
         Cell::from(format!(" {}", printable(&blocked::place(row)))),
@@ -221,7 +221,7 @@ fn tone(cause: BlockedCause) -> Color {
     }
 }
 
-fn draw_workflow(frame: &mut Frame<'_>, area: Rect, open: &Open, present: &Present) {
+fn draw_workflow(frame: &mut Frame<'_>, area: Rect, open: &WorkflowPane, present: &LocalTime) {
     let mut lines = vec![Line::styled(format!(" {}", printable(&open.target.to_string())), HEADING)];
     match &open.details {
         None => lines.push(Line::styled(" Asking the daemon.", QUIET)),
@@ -230,7 +230,7 @@ fn draw_workflow(frame: &mut Frame<'_>, area: Rect, open: &Open, present: &Prese
     frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }), area);
 }
 
-fn details_of(details: &Details, present: &Present) -> Vec<Line<'static>> {
+fn details_of(details: &Details, present: &LocalTime) -> Vec<Line<'static>> {
     let line = |text: String| Line::raw(format!(" {}", printable(&text)));
     let Some(workflow) = &details.workflow else {
         return vec![Line::raw(" Nothing is stored of it any more.")];

@@ -10,16 +10,16 @@ use seriatim::api::views::StatusView;
 use seriatim::remote::Remote;
 
 use crate::cli::blocked;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::limits;
-use crate::cli::moment::Present;
+use crate::cli::moment::LocalTime;
 use crate::cli::queues;
 use crate::cli::word::counted;
 use crate::cli::word::word;
 
 /// The daemon at one moment.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Snapshot {
+pub(crate) struct DaemonSnapshot {
     pub(crate) status: StatusView,
     pub(crate) rates: RatesView,
     pub(crate) queues: Vec<QueueEnvelope>,
@@ -29,15 +29,15 @@ pub(crate) struct Snapshot {
     pub(crate) has_more: bool,
 }
 
-impl Snapshot {
+impl DaemonSnapshot {
     /// Asks the daemon.
-    pub(crate) async fn take(remote: &Remote) -> Result<Snapshot, Failure> {
-        let status = remote.status().await.map_err(Failure::to("ask the daemon how it is"))?;
-        let rates = remote.rates().await.map_err(Failure::to("ask for the rates"))?;
+    pub(crate) async fn take(remote: &Remote) -> Result<DaemonSnapshot, CliFailure> {
+        let status = remote.status().await.map_err(CliFailure::to("ask the daemon how it is"))?;
+        let rates = remote.rates().await.map_err(CliFailure::to("ask for the rates"))?;
         let queues = queues::all(remote).await?;
         let page = remote.blocked(None, None, None, limits::TOP_ROWS).await;
-        let page = page.map_err(Failure::to("list what is blocked"))?;
-        Ok(Snapshot { status, rates, queues, blocked: page.blocked, has_more: page.after.is_some() })
+        let page = page.map_err(CliFailure::to("list what is blocked"))?;
+        Ok(DaemonSnapshot { status, rates, queues, blocked: page.blocked, has_more: page.after.is_some() })
     }
 
     /// How many workflows do not go on, of one queue or of all, for one cause or for any.
@@ -74,7 +74,7 @@ impl Snapshot {
     }
 
     /// All of it as text.
-    pub(crate) fn describe(&self, present: &Present) -> String {
+    pub(crate) fn describe(&self, present: &LocalTime) -> String {
         let StatusView { version, state, .. } = &self.status;
         let mut parts = vec![format!("seriatim {version}, {state}\n{}", self.figures().join("; "))];
         if !self.queues.is_empty() {

@@ -8,27 +8,27 @@ use seriatim::api::views::WorkflowEnvelope;
 use seriatim::remote::Remote;
 
 use crate::cli::arguments::target::WorkflowTarget;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::limits;
-use crate::cli::top::snapshot::Snapshot;
+use crate::cli::top::snapshot::DaemonSnapshot;
 
 /// Rows that a page up or down goes.
 const PAGE: usize = 10;
 
 /// Where a person is.
-pub(crate) struct State {
+pub(crate) struct TopState {
     pub(crate) url: String,
-    pub(crate) snapshot: Snapshot,
+    pub(crate) snapshot: DaemonSnapshot,
     /// The row of what is blocked that is chosen.
     pub(crate) chosen: usize,
     /// The workflow that is open.
-    pub(crate) open: Option<Open>,
+    pub(crate) open: Option<WorkflowPane>,
     /// Why what is shown is not of now.
     pub(crate) problem: Option<String>,
 }
 
 /// A workflow that is open.
-pub(crate) struct Open {
+pub(crate) struct WorkflowPane {
     pub(crate) target: WorkflowTarget,
     /// What is known of it: `None` before it was asked for.
     pub(crate) details: Option<Details>,
@@ -42,32 +42,32 @@ pub(crate) struct Details {
 }
 
 /// What was asked of the daemon at once.
-pub(crate) struct Seen {
-    snapshot: Snapshot,
+pub(crate) struct TopView {
+    snapshot: DaemonSnapshot,
     details: Option<(WorkflowTarget, Details)>,
 }
 
 /// What a key leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum KeyAction {
     Stay,
     /// Ask the daemon at once.
     Look,
     Quit,
 }
 
-impl State {
-    pub(crate) fn new(url: String, snapshot: Snapshot) -> State {
-        State { url, snapshot, chosen: 0, open: None, problem: None }
+impl TopState {
+    pub(crate) fn new(url: String, snapshot: DaemonSnapshot) -> TopState {
+        TopState { url, snapshot, chosen: 0, open: None, problem: None }
     }
 
     /// What a key does.
-    pub(crate) fn press(&mut self, key: KeyEvent) -> Step {
+    pub(crate) fn press(&mut self, key: KeyEvent) -> KeyAction {
         let last = self.snapshot.blocked.len().saturating_sub(1);
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Char('c') if is_control => return Step::Quit,
-            KeyCode::Char('q') => return Step::Quit,
+            KeyCode::Char('c') if is_control => return KeyAction::Quit,
+            KeyCode::Char('q') => return KeyAction::Quit,
             KeyCode::Esc | KeyCode::Backspace | KeyCode::Left => self.open = None,
             _ if self.open.is_some() => {}
             KeyCode::Up | KeyCode::Char('k') => self.chosen = self.chosen.saturating_sub(1),
@@ -79,17 +79,17 @@ impl State {
             KeyCode::Enter | KeyCode::Right => return self.open(),
             _ => {}
         }
-        Step::Stay
+        KeyAction::Stay
     }
 
-    fn open(&mut self) -> Step {
+    fn open(&mut self) -> KeyAction {
         let row = self.snapshot.blocked.get(self.chosen);
         let Some((row, id)) = row.and_then(|row| Some((row, row.workflow_id.clone()?))) else {
-            return Step::Stay;
+            return KeyAction::Stay;
         };
         let target = WorkflowTarget { queue: row.queue.clone(), workflow_id: id };
-        self.open = Some(Open { target, details: None });
-        Step::Look
+        self.open = Some(WorkflowPane { target, details: None });
+        KeyAction::Look
     }
 
     /// The workflow that is open.
@@ -98,7 +98,7 @@ impl State {
     }
 
     /// Takes what was seen, or why nothing was. The chosen row stays the same workflow.
-    pub(crate) fn see(&mut self, seen: Result<Seen, Failure>) {
+    pub(crate) fn see(&mut self, seen: Result<TopView, CliFailure>) {
         let seen = match seen {
             Ok(seen) => seen,
             Err(failure) => {
@@ -107,7 +107,7 @@ impl State {
             }
         };
         self.problem = None;
-        let place = |snapshot: &Snapshot, at: usize| {
+        let place = |snapshot: &DaemonSnapshot, at: usize| {
             snapshot.blocked.get(at).map(|row| (row.queue.clone(), row.workflow_id.clone()))
         };
         let before = place(&self.snapshot, self.chosen);
@@ -123,12 +123,12 @@ impl State {
     }
 }
 
-impl Seen {
+impl TopView {
     /// Asks the daemon how it is, and for a workflow if one is open.
-    pub(crate) async fn ask(remote: &Remote, target: Option<WorkflowTarget>) -> Result<Seen, Failure> {
-        let snapshot = Snapshot::take(remote).await?;
-        let Some(target) = target else { return Ok(Seen { snapshot, details: None }) };
-        let failed = || Failure::to(format!("show {target}"));
+    pub(crate) async fn ask(remote: &Remote, target: Option<WorkflowTarget>) -> Result<TopView, CliFailure> {
+        let snapshot = DaemonSnapshot::take(remote).await?;
+        let Some(target) = target else { return Ok(TopView { snapshot, details: None }) };
+        let failed = || CliFailure::to(format!("show {target}"));
         let (queue, id) = (&target.queue, &target.workflow_id);
         let workflow = remote.workflow(queue, id).await.map_err(failed())?;
         let messages = match workflow.as_ref().is_some_and(|workflow| workflow.ended.is_none()) {
@@ -138,11 +138,11 @@ impl Seen {
             }
             false => Vec::new(),
         };
-        Ok(Seen { snapshot, details: Some((target, Details { workflow, messages })) })
+        Ok(TopView { snapshot, details: Some((target, Details { workflow, messages })) })
     }
 
     #[cfg(test)]
-    pub(crate) fn of(snapshot: Snapshot, details: Option<(WorkflowTarget, Details)>) -> Seen {
-        Seen { snapshot, details }
+    pub(crate) fn of(snapshot: DaemonSnapshot, details: Option<(WorkflowTarget, Details)>) -> TopView {
+        TopView { snapshot, details }
     }
 }

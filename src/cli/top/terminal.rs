@@ -14,21 +14,21 @@ use seriatim::remote::Remote;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-use crate::cli::failure::Failure;
+use crate::cli::failure::CliFailure;
 use crate::cli::limits;
-use crate::cli::moment::Present;
+use crate::cli::moment::LocalTime;
 use crate::cli::top::draw::draw;
-use crate::cli::top::state::Seen;
-use crate::cli::top::state::State;
-use crate::cli::top::state::Step;
+use crate::cli::top::state::KeyAction;
+use crate::cli::top::state::TopState;
+use crate::cli::top::state::TopView;
 
 /// How long the reader of keys waits before it looks whether anybody wants them.
 const KEY_WAIT: Duration = Duration::from_millis(200);
 
-type Asking<'a> = Pin<Box<dyn Future<Output = Result<Seen, Failure>> + 'a>>;
+type Asking<'a> = Pin<Box<dyn Future<Output = Result<TopView, CliFailure>> + 'a>>;
 
 /// Shows the state until somebody quits. The terminal is afterwards as it was, also after a panic.
-pub(crate) async fn show(remote: &Remote, state: State) -> Result<(), Failure> {
+pub(crate) async fn show(remote: &Remote, state: TopState) -> Result<(), CliFailure> {
     let terminal = ratatui::try_init();
     let mut terminal =
         terminal.map_err(|error| io::Error::new(error.kind(), format!("use the terminal: {error}")))?;
@@ -37,7 +37,11 @@ pub(crate) async fn show(remote: &Remote, state: State) -> Result<(), Failure> {
     shown
 }
 
-async fn watch(remote: &Remote, mut state: State, terminal: &mut DefaultTerminal) -> Result<(), Failure> {
+async fn watch(
+    remote: &Remote,
+    mut state: TopState,
+    terminal: &mut DefaultTerminal,
+) -> Result<(), CliFailure> {
     let mut keys = keys();
     let mut ticks = tokio::time::interval(limits::TOP_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -45,18 +49,18 @@ async fn watch(remote: &Remote, mut state: State, terminal: &mut DefaultTerminal
     ticks.tick().await;
     let mut asking: Option<Asking<'_>> = None;
     loop {
-        terminal.draw(|frame| draw(frame, &state, &Present::here()))?;
+        terminal.draw(|frame| draw(frame, &state, &LocalTime::here()))?;
         tokio::select! {
             event = keys.recv() => {
                 let step = match event {
-                    None => Step::Quit,
+                    None => KeyAction::Quit,
                     Some(Event::Key(key)) if key.kind != KeyEventKind::Release => state.press(key),
-                    Some(_) => Step::Stay,
+                    Some(_) => KeyAction::Stay,
                 };
                 match step {
-                    Step::Quit => return Ok(()),
-                    Step::Look => asking = Some(Box::pin(Seen::ask(remote, state.target()))),
-                    Step::Stay => {}
+                    KeyAction::Quit => return Ok(()),
+                    KeyAction::Look => asking = Some(Box::pin(TopView::ask(remote, state.target()))),
+                    KeyAction::Stay => {}
                 }
             }
             seen = answer(&mut asking) => {
@@ -64,14 +68,14 @@ async fn watch(remote: &Remote, mut state: State, terminal: &mut DefaultTerminal
                 state.see(seen);
             }
             _ = ticks.tick() => {
-                asking.get_or_insert_with(|| Box::pin(Seen::ask(remote, state.target())));
+                asking.get_or_insert_with(|| Box::pin(TopView::ask(remote, state.target())));
             }
         }
     }
 }
 
 /// The answer to what is asked; none ever while nothing is.
-async fn answer(asking: &mut Option<Asking<'_>>) -> Result<Seen, Failure> {
+async fn answer(asking: &mut Option<Asking<'_>>) -> Result<TopView, CliFailure> {
     match asking {
         Some(asking) => asking.await,
         None => pending().await,

@@ -11,14 +11,14 @@ use seriatim::api::views::RatesView;
 use seriatim::api::views::StatusView;
 
 use crate::cli::arguments::target::WorkflowTarget;
-use crate::cli::failure::Failure;
-use crate::cli::moment::Present;
+use crate::cli::failure::CliFailure;
+use crate::cli::moment::LocalTime;
 use crate::cli::top::draw::draw;
-use crate::cli::top::snapshot::Snapshot;
+use crate::cli::top::snapshot::DaemonSnapshot;
 use crate::cli::top::state::Details;
-use crate::cli::top::state::Seen;
-use crate::cli::top::state::State;
-use crate::cli::top::state::Step;
+use crate::cli::top::state::KeyAction;
+use crate::cli::top::state::TopState;
+use crate::cli::top::state::TopView;
 
 fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
@@ -30,7 +30,7 @@ fn row(id: &str) -> Value {
         "next_action": "retry", "next_at": 1_240_000 })
 }
 
-fn snapshot(ids: &[&str]) -> Snapshot {
+fn snapshot(ids: &[&str]) -> DaemonSnapshot {
     let status: StatusView = read(json!({ "version": "1.2.3", "state": "ready", "started_at": 400_000,
         "file_bytes": 12 << 20, "storage_free_bytes": 3_u64 << 30, "definitions": 1, "handlers_running": 2,
         "blocked": [{ "queue": "orders", "cause": "retry", "workflows": ids.len() }] }));
@@ -41,23 +41,23 @@ fn snapshot(ids: &[&str]) -> Snapshot {
         "scheduled": 4, "dead_lettered": 5, "completed": 90, "expired": 0, "cancelled": 0, "purged": 0, "accepted": 120 });
     let queue = json!({ "name": "orders", "created_at": 0, "counts": counts, "options": {}, "paused": true });
     let blocked = ids.iter().map(|id| read(row(id))).collect();
-    Snapshot { status, rates, queues: vec![read(queue)], blocked, has_more: false }
+    DaemonSnapshot { status, rates, queues: vec![read(queue)], blocked, has_more: false }
 }
 
-fn state(ids: &[&str]) -> State {
-    State::new("http://127.0.0.1:7700".to_owned(), snapshot(ids))
+fn state(ids: &[&str]) -> TopState {
+    TopState::new("http://127.0.0.1:7700".to_owned(), snapshot(ids))
 }
 
 /// The frame of a state, line by line.
-fn frame(state: &State, (width, height): (u16, u16)) -> Vec<String> {
+fn frame(state: &TopState, (width, height): (u16, u16)) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| draw(frame, state, &Present::at(1_000_000))).unwrap();
+    terminal.draw(|frame| draw(frame, state, &LocalTime::at(1_000_000))).unwrap();
     let buffer = terminal.backend().buffer();
     let line = |y: u16| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
     (0..height).map(line).collect()
 }
 
-fn press(state: &mut State, code: KeyCode) -> Step {
+fn press(state: &mut TopState, code: KeyCode) -> KeyAction {
     state.press(KeyEvent::new(code, KeyModifiers::NONE))
 }
 
@@ -93,14 +93,14 @@ fn a_row_is_chosen_opened_and_left() {
         (KeyCode::Up, 0),
         (KeyCode::End, 2),
     ] {
-        assert_eq!((press(&mut state, key), state.chosen), (Step::Stay, chosen), "{key}");
+        assert_eq!((press(&mut state, key), state.chosen), (KeyAction::Stay, chosen), "{key}");
     }
-    assert_eq!(press(&mut state, KeyCode::Enter), Step::Look);
+    assert_eq!(press(&mut state, KeyCode::Enter), KeyAction::Look);
     assert!(frame(&state, (60, 8))[3].contains("orders/c"));
-    assert_eq!(press(&mut state, KeyCode::Esc), Step::Stay);
+    assert_eq!(press(&mut state, KeyCode::Esc), KeyAction::Stay);
     assert!(state.open.is_none());
-    assert_eq!(press(&mut state, KeyCode::Char('q')), Step::Quit);
-    assert_eq!(state.press(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), Step::Quit);
+    assert_eq!(press(&mut state, KeyCode::Char('q')), KeyAction::Quit);
+    assert_eq!(state.press(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), KeyAction::Quit);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_workflow_is_shown_with_what_stands_in_its_line() {
         "dead_letters": 0, "next_position": 16, "has_state": false, "blocked": row("4711") }));
     let target = WorkflowTarget { queue: "orders".to_owned(), workflow_id: "4711".to_owned() };
     let details = Details { workflow: Some(workflow), messages };
-    state.see(Ok(Seen::of(snapshot(&["4711"]), Some((target, details)))));
+    state.see(Ok(TopView::of(snapshot(&["4711"]), Some((target, details)))));
     let shown = frame(&state, (100, 16)).join("\n");
     for word in ["..15 done | 16 FAILED 3x", "#116", "bank is closed", "17 #117", "next: message 16"] {
         assert!(shown.contains(word), "{word}: {shown}");
@@ -129,15 +129,15 @@ fn a_workflow_is_shown_with_what_stands_in_its_line() {
 fn the_chosen_workflow_stays_chosen_and_trouble_is_told_over_what_was_seen_last() {
     let mut state = state(&["b", "c"]);
     press(&mut state, KeyCode::Down);
-    state.see(Ok(Seen::of(snapshot(&["a", "b", "c"]), None)));
+    state.see(Ok(TopView::of(snapshot(&["a", "b", "c"]), None)));
     assert_eq!(state.chosen, 2, "a row has come before it");
-    state.see(Ok(Seen::of(snapshot(&["a"]), None)));
+    state.see(Ok(TopView::of(snapshot(&["a"]), None)));
     assert_eq!(state.chosen, 0);
-    state.see(Err(Failure::Refused("ask the daemon how it is: nobody answers".to_owned())));
+    state.see(Err(CliFailure::Refused("ask the daemon how it is: nobody answers".to_owned())));
     let shown = frame(&state, (100, 10));
     assert!(shown[0].contains("cannot ask the daemon how it is: nobody answers"), "{shown:#?}");
     assert!(shown.join("\n").contains("orders/a"), "{shown:#?}");
-    state.see(Ok(Seen::of(snapshot(&[]), None)));
+    state.see(Ok(TopView::of(snapshot(&[]), None)));
     assert!(frame(&state, (40, 10)).join("\n").contains("Nothing is stuck."));
 }
 

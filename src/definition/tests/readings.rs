@@ -7,22 +7,22 @@ use proptest::prelude::*;
 
 use crate::clock::Timestamp;
 use crate::definition::Definition;
+use crate::definition::ForwardTarget;
 use crate::definition::HandlerSpec;
 use crate::definition::Notice;
-use crate::definition::Secret;
-use crate::definition::Target;
+use crate::definition::SecretSource;
 use crate::definition::read::read;
 use crate::header::PropertyValue;
 use crate::id::Position;
+use crate::intake::FieldSource;
 use crate::intake::HeaderName;
-use crate::intake::Source;
 use crate::message::Message;
 use crate::queue::Backoff;
-use crate::queue::Exhausted;
-use crate::queue::Expired;
+use crate::queue::ExhaustedPolicy;
+use crate::queue::ExpiryPolicy;
+use crate::queue::GapAction;
 use crate::queue::GapPolicy;
-use crate::queue::GapThen;
-use crate::queue::Late;
+use crate::queue::LatePolicy;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::rate::Rate;
@@ -126,13 +126,13 @@ fn every_option_of_a_queue_can_be_said() {
         order: Order::Position { first: Position::new(3).unwrap() },
         lock: Duration::from_secs(60),
         delivery_count_max: 8,
-        exhausted: Some(Exhausted::Quarantine),
+        exhausted: Some(ExhaustedPolicy::Quarantine),
         backoff: Backoff::default(),
-        gap: GapPolicy { wait: Duration::from_secs(7 * 86_400), then: GapThen::Skip },
-        late: Late::Refuse,
+        gap: GapPolicy { wait: Duration::from_secs(7 * 86_400), then: GapAction::Skip },
+        late: LatePolicy::Refuse,
         duplicate_window: Some(Duration::from_secs(600)),
         time_to_live: Some(Duration::from_secs(2 * 86_400)),
-        expired: Expired::Drop,
+        expired: ExpiryPolicy::Drop,
         hold_on_defer: true,
         forget_after: Duration::from_secs(5_400),
         delete_when_idle: Some(Duration::from_secs(30 * 86_400)),
@@ -163,9 +163,9 @@ fn sources_are_pointers_headers_and_properties() {
     let full = sources(FULL);
     assert_eq!(full.key.unwrap().to_string(), "/order_id");
     assert_eq!(full.position.unwrap().to_string(), "/version");
-    assert_eq!(full.message_id, Some(Source::Header(HeaderName::CorrelationId)));
+    assert_eq!(full.message_id, Some(FieldSource::Header(HeaderName::CorrelationId)));
     let after = sources("order = \"after\"\nafter = { property = \"previous\" }\n");
-    assert_eq!(after.predecessor, Some(Source::Property("previous".to_owned())));
+    assert_eq!(after.predecessor, Some(FieldSource::Property("previous".to_owned())));
     assert_eq!(sources("order = \"position\"\nposition = { first = 0x10 }\n").position, None);
 }
 
@@ -202,16 +202,19 @@ fn a_handler_has_all_that_it_was_given() {
     assert!(matches!(persistent.spec, HandlerSpec::Persistent { processes: 4, in_flight_max: 2, .. }));
     assert_eq!(persistent.timeout, Duration::from_secs(30));
     let HandlerSpec::Http { address, secret } = &definition.handlers[2].spec else { panic!("http") };
-    assert!(matches!(secret, Some(Secret::File(path)) if path.ends_with("testdata/secret")), "{secret:?}");
+    assert!(
+        matches!(secret, Some(SecretSource::File(path)) if path.ends_with("testdata/secret")),
+        "{secret:?}"
+    );
     assert!(address.allow_private);
-    let HandlerSpec::Forward { target: Target::Remote { address, key }, keep_position: true } =
+    let HandlerSpec::Forward { target: ForwardTarget::Remote { address, key }, keep_position: true } =
         &definition.handlers[3].spec
     else {
         panic!("forward")
     };
     assert_eq!(
         (address.url.as_str(), key),
-        ("https://host:7700/other", &Some(Secret::Env("PATH".to_owned())))
+        ("https://host:7700/other", &Some(SecretSource::Env("PATH".to_owned())))
     );
     let notify = definition.notify.unwrap();
     assert!(matches!(notify.by, Notice::Exec(_)));

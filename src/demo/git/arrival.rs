@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::collections::HashMap;
 
-use crate::demo::git::change::Change;
+use crate::demo::git::change::PathChange;
 
 /// The indices of the changes in the order of their author times; equal times keep the mainline's order.
-pub(crate) fn arrival_order(changes: &[Change]) -> Vec<usize> {
+pub(crate) fn arrival_order(changes: &[PathChange]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..changes.len()).collect();
     // The sort must be stable: most changes share their time with the others of their commit.
     order.sort_by_key(|index| changes[*index].author_time);
@@ -25,8 +25,8 @@ pub(crate) struct EarlyArrivals {
 }
 
 /// Counts what arrives before its turn when the changes arrive in the given order.
-pub(crate) fn count_early(changes: &[Change], order: &[usize]) -> EarlyArrivals {
-    let mut paths: HashMap<&[u8], Progress> = HashMap::new();
+pub(crate) fn count_early(changes: &[PathChange], order: &[usize]) -> EarlyArrivals {
+    let mut paths: HashMap<&[u8], PathProgress> = HashMap::new();
     let mut early = EarlyArrivals::default();
     let mut waiting = 0;
     for index in order {
@@ -52,7 +52,7 @@ pub(crate) fn count_early(changes: &[Change], order: &[usize]) -> EarlyArrivals 
 
 /// How far one path has come.
 #[derive(Default)]
-struct Progress {
+struct PathProgress {
     applied: u64,
     waiting: BTreeSet<u64>,
     was_early: bool,
@@ -63,12 +63,12 @@ mod tests {
     use super::*;
 
     /// The changes of paths with their author times, in mainline order.
-    fn changes(history: &[(&'static str, i64)]) -> Vec<Change> {
+    fn changes(history: &[(&'static str, i64)]) -> Vec<PathChange> {
         let mut positions: HashMap<&str, u64> = HashMap::new();
         let mut change = |(mainline, (path, author_time)): (usize, &(&'static str, i64))| {
             let position = positions.entry(path).or_default();
             *position += 1;
-            Change {
+            PathChange {
                 path: path.as_bytes().to_vec(),
                 position: *position,
                 old: None,

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::demo::git::entry::Entry;
+use crate::demo::git::entry::TreeEntry;
 use crate::demo::git::path_text;
 
 /// The body of the message of one change: which path goes from what to what.
@@ -15,9 +15,9 @@ pub(crate) struct ChangeBody {
     #[serde(with = "path_text")]
     pub(crate) path: Vec<u8>,
     /// What the path must hold for this change to be next; `None` is absent.
-    pub(crate) old: Option<Entry>,
+    pub(crate) old: Option<TreeEntry>,
     /// What the path holds afterwards; `None` is absent.
-    pub(crate) new: Option<Entry>,
+    pub(crate) new: Option<TreeEntry>,
 }
 
 #[cfg(test)]
@@ -29,7 +29,7 @@ mod tests {
         let body = ChangeBody {
             path: b"src/caf\xe9 100%.rs".to_vec(),
             old: None,
-            new: Some(Entry { mode: 0o100644, id: "ab".repeat(20) }),
+            new: Some(TreeEntry { mode: 0o100644, id: "ab".repeat(20) }),
         };
         let json = serde_json::to_string(&body).unwrap();
         let id = "ab".repeat(20);

@@ -12,7 +12,7 @@ use crate::demo::git::error::GitError;
 
 /// What a path holds: a file, an executable, a symbolic link or the commit of a submodule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Entry {
+pub(crate) struct TreeEntry {
     /// The kind and the permissions, as git counts them: `0o100644`, `0o100755`, `0o120000` or `0o160000`.
     /// It is part of the entry because a path may change it and keep its content.
     #[serde(serialize_with = "serialize_mode", deserialize_with = "deserialize_mode")]
@@ -21,9 +21,9 @@ pub(crate) struct Entry {
     pub(crate) id: String,
 }
 
-impl Entry {
+impl TreeEntry {
     /// Reads mode and id as git prints them; `None` is a path that is absent.
-    pub(crate) fn parse(mode: &[u8], id: &[u8]) -> Result<Option<Entry>, GitError> {
+    pub(crate) fn parse(mode: &[u8], id: &[u8]) -> Result<Option<TreeEntry>, GitError> {
         let digits = str::from_utf8(mode).map_err(|_| GitError::unexpected("a mode", mode))?;
         let mode = parse_mode(digits).ok_or_else(|| GitError::unexpected("a mode", mode))?;
         if !matches!(id.len(), 40 | 64) || !id.iter().all(u8::is_ascii_hexdigit) {
@@ -33,12 +33,12 @@ impl Entry {
             return Ok(None);
         }
         let id = String::from_utf8_lossy(id).into_owned();
-        Ok(Some(Entry { mode, id }))
+        Ok(Some(TreeEntry { mode, id }))
     }
 }
 
 /// The text of git's own listings: the mode in octal, then the id.
-impl fmt::Display for Entry {
+impl fmt::Display for TreeEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:06o} {}", self.mode, self.id)
     }
@@ -71,34 +71,34 @@ mod tests {
     #[test]
     fn ids_of_both_hashes_are_read() {
         for id in ["a1".repeat(20), "b2".repeat(32)] {
-            let entry = Entry::parse(b"100755", id.as_bytes()).unwrap().unwrap();
-            assert_eq!(entry, Entry { mode: 0o100755, id });
+            let entry = TreeEntry::parse(b"100755", id.as_bytes()).unwrap().unwrap();
+            assert_eq!(entry, TreeEntry { mode: 0o100755, id });
         }
     }
 
     #[test]
     fn mode_zero_is_an_absent_path() {
-        assert_eq!(Entry::parse(b"000000", "0".repeat(40).as_bytes()).unwrap(), None);
+        assert_eq!(TreeEntry::parse(b"000000", "0".repeat(40).as_bytes()).unwrap(), None);
     }
 
     #[test]
     fn what_is_no_entry_is_refused() {
         let id = "a".repeat(40);
         for mode in ["", "100", "+00644", "10064x", "1006444", "100 44"] {
-            assert!(Entry::parse(mode.as_bytes(), id.as_bytes()).is_err(), "{mode:?}");
+            assert!(TreeEntry::parse(mode.as_bytes(), id.as_bytes()).is_err(), "{mode:?}");
         }
         for id in ["", "abc", &"g".repeat(40), &"a".repeat(41)] {
-            assert!(Entry::parse(b"100644", id.as_bytes()).is_err(), "{id:?}");
+            assert!(TreeEntry::parse(b"100644", id.as_bytes()).is_err(), "{id:?}");
         }
-        assert!(Entry::parse(b"10\xff644", id.as_bytes()).is_err());
+        assert!(TreeEntry::parse(b"10\xff644", id.as_bytes()).is_err());
     }
 
     #[test]
     fn a_mode_is_octal_in_json() {
-        let entry = Entry { mode: 0o120000, id: "c3".repeat(20) };
+        let entry = TreeEntry { mode: 0o120000, id: "c3".repeat(20) };
         let json = serde_json::to_string(&entry).unwrap();
         assert_eq!(json, format!(r#"{{"mode":"120000","id":"{}"}}"#, entry.id));
-        assert_eq!(serde_json::from_str::<Entry>(&json).unwrap(), entry);
-        assert!(serde_json::from_str::<Entry>(r#"{"mode":"9","id":""}"#).is_err());
+        assert_eq!(serde_json::from_str::<TreeEntry>(&json).unwrap(), entry);
+        assert!(serde_json::from_str::<TreeEntry>(r#"{"mode":"9","id":""}"#).is_err());
     }
 }

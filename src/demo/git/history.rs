@@ -5,9 +5,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::demo::git::change::Change;
+use crate::demo::git::change::PathChange;
 use crate::demo::git::command::Git;
-use crate::demo::git::entry::Entry;
+use crate::demo::git::entry::TreeEntry;
 use crate::demo::git::error::GitError;
 use crate::demo::git::limits;
 use crate::demo::git::log;
@@ -61,7 +61,7 @@ impl Repository {
     /// # Errors
     ///
     /// When git fails, or the history is altered, damaged, or longer than what is held in memory.
-    pub(crate) fn changes(&self) -> Result<Vec<Change>, GitError> {
+    pub(crate) fn changes(&self) -> Result<Vec<PathChange>, GitError> {
         let command = self.git.command(&[
             "log",
             // One line of history; a merge is the change it brought to that line.
@@ -95,7 +95,7 @@ impl Repository {
     /// # Errors
     ///
     /// When git fails, or the tree is larger than what is held in memory.
-    pub(crate) fn head_tree(&self) -> Result<BTreeMap<Vec<u8>, Entry>, GitError> {
+    pub(crate) fn head_tree(&self) -> Result<BTreeMap<Vec<u8>, TreeEntry>, GitError> {
         let arguments = ["ls-tree", "-r", "-z", "--full-tree", &self.head];
         let tree = self.git.run(self.git.command(&arguments), |output| tree::read_tree(output));
         tree.map_err(|error| self.explain_missing(error))

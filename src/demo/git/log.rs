@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::collections::hash_map;
 use std::io::BufRead;
 
-use crate::demo::git::change::Change;
-use crate::demo::git::entry::Entry;
+use crate::demo::git::change::PathChange;
+use crate::demo::git::entry::TreeEntry;
 use crate::demo::git::error::GitError;
 use crate::demo::git::path_text;
 use crate::demo::git::tokens::Tokens;
@@ -19,7 +19,7 @@ use crate::demo::git::tokens::Tokens;
 pub(crate) const FORMAT: &str = "--format=commit %H %at %ct";
 
 /// Reads a history from its root, and at most so many changes.
-pub(crate) fn read_changes(source: impl BufRead, changes_max: usize) -> Result<Vec<Change>, GitError> {
+pub(crate) fn read_changes(source: impl BufRead, changes_max: usize) -> Result<Vec<PathChange>, GitError> {
     let mut tokens = Tokens::new(source);
     let mut mainline = Mainline::default();
     while let Some(token) = tokens.next()? {
@@ -43,16 +43,16 @@ pub(crate) fn read_changes(source: impl BufRead, changes_max: usize) -> Result<V
 /// The mainline as far as it was read.
 #[derive(Default)]
 struct Mainline {
-    changes: Vec<Change>,
+    changes: Vec<PathChange>,
     commits: usize,
     /// The commit whose changes are being read.
-    commit: Commit,
+    commit: LogCommit,
     tips: HashMap<Vec<u8>, Tip>,
 }
 
 /// What the log says of a commit besides its changes.
 #[derive(Default)]
-struct Commit {
+struct LogCommit {
     id: String,
     author_time: i64,
 }
@@ -61,7 +61,7 @@ struct Commit {
 #[derive(Default)]
 struct Tip {
     position: u64,
-    entry: Option<Entry>,
+    entry: Option<TreeEntry>,
 }
 
 impl Mainline {
@@ -73,13 +73,13 @@ impl Mainline {
         // Some commits of old tools have no readable author line. The committer's time is the next best, and it
         // only matters for the order of arrival, never for the result.
         let author_time = words.find_map(|word| word.parse().ok()).unwrap_or_default();
-        self.commit = Commit { id, author_time };
+        self.commit = LogCommit { id, author_time };
         self.commits += 1;
         Ok(())
     }
 
     /// Adds a change of the open commit, after checking that it continues the path's previous change.
-    fn add(&mut self, path: Vec<u8>, old: Option<Entry>, new: Option<Entry>) -> Result<(), GitError> {
+    fn add(&mut self, path: Vec<u8>, old: Option<TreeEntry>, new: Option<TreeEntry>) -> Result<(), GitError> {
         let mainline = self.commits.checked_sub(1);
         let mainline = mainline.ok_or_else(|| GitError::unexpected("a commit before its changes", &path))?;
         let tip = match self.tips.entry(path.clone()) {
@@ -97,7 +97,7 @@ impl Mainline {
             });
         }
         *tip = Tip { position, entry: new.clone() };
-        self.changes.push(Change {
+        self.changes.push(PathChange {
             path,
             position,
             old,
@@ -110,7 +110,7 @@ impl Mainline {
 }
 
 /// What a path holds, in words.
-fn describe(entry: &Option<Entry>) -> String {
+fn describe(entry: &Option<TreeEntry>) -> String {
     match entry {
         Some(entry) => entry.to_string(),
         None => "absent".to_owned(),
@@ -119,12 +119,12 @@ fn describe(entry: &Option<Entry>) -> String {
 
 /// Reads `old-mode new-mode old-id new-id status`. The status is implied by the rest, except that it must be one
 /// which is followed by a single path.
-fn parse_entries(words: &[u8]) -> Result<(Option<Entry>, Option<Entry>), GitError> {
+fn parse_entries(words: &[u8]) -> Result<(Option<TreeEntry>, Option<TreeEntry>), GitError> {
     let parts: Vec<&[u8]> = words.split(|byte| *byte == b' ').collect();
     let [old_mode, new_mode, old_id, new_id, b"A" | b"D" | b"M" | b"T"] = parts[..] else {
         return Err(GitError::unexpected("a change", words));
     };
-    Ok((Entry::parse(old_mode, old_id)?, Entry::parse(new_mode, new_id)?))
+    Ok((TreeEntry::parse(old_mode, old_id)?, TreeEntry::parse(new_mode, new_id)?))
 }
 
 #[cfg(test)]
@@ -140,7 +140,7 @@ mod tests {
         "2222222222222222222222222222222222222222",
     ];
 
-    fn read(text: &str) -> Result<Vec<Change>, GitError> {
+    fn read(text: &str) -> Result<Vec<PathChange>, GitError> {
         read_changes(text.as_bytes(), CHANGES_MAX)
     }
 

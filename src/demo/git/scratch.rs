@@ -14,7 +14,7 @@ pub(crate) struct Scratch {
 }
 
 /// A commit to be made.
-pub(crate) struct Commit {
+pub(crate) struct NewCommit {
     branch: &'static str,
     from: Option<&'static str>,
     merging: Option<&'static str>,
@@ -22,57 +22,57 @@ pub(crate) struct Commit {
     edits: Vec<String>,
 }
 
-impl Commit {
+impl NewCommit {
     /// A commit on top of `main`, or its root.
-    pub(crate) fn at(author_time: i64) -> Commit {
-        Commit { branch: "main", from: None, merging: None, author_time, edits: Vec::new() }
+    pub(crate) fn at(author_time: i64) -> NewCommit {
+        NewCommit { branch: "main", from: None, merging: None, author_time, edits: Vec::new() }
     }
 
     /// Puts the commit on another branch.
-    pub(crate) fn on(mut self, branch: &'static str) -> Commit {
+    pub(crate) fn on(mut self, branch: &'static str) -> NewCommit {
         self.branch = branch;
         self
     }
 
     /// Begins the branch at another one, or continues one of a former import.
-    pub(crate) fn from(mut self, branch: &'static str) -> Commit {
+    pub(crate) fn from(mut self, branch: &'static str) -> NewCommit {
         self.from = Some(branch);
         self
     }
 
     /// Makes the commit a merge with a second parent.
-    pub(crate) fn merging(mut self, branch: &'static str) -> Commit {
+    pub(crate) fn merging(mut self, branch: &'static str) -> NewCommit {
         self.merging = Some(branch);
         self
     }
 
     /// Writes a file.
-    pub(crate) fn file(self, path: impl AsRef<[u8]>, content: &str) -> Commit {
+    pub(crate) fn file(self, path: impl AsRef<[u8]>, content: &str) -> NewCommit {
         self.node("100644", path, content)
     }
 
     /// Writes a file, an executable or a symbolic link.
-    pub(crate) fn node(mut self, mode: &str, path: impl AsRef<[u8]>, content: &str) -> Commit {
+    pub(crate) fn node(mut self, mode: &str, path: impl AsRef<[u8]>, content: &str) -> NewCommit {
         let (path, length) = (quote(path.as_ref()), content.len());
         self.edits.push(format!("M {mode} inline {path}\ndata {length}\n{content}\n"));
         self
     }
 
     /// Points a submodule to a commit.
-    pub(crate) fn submodule(mut self, path: &str, commit: &str) -> Commit {
+    pub(crate) fn submodule(mut self, path: &str, commit: &str) -> NewCommit {
         self.edits.push(format!("M 160000 {commit} {path}\n"));
         self
     }
 
     /// Deletes a path.
-    pub(crate) fn delete(mut self, path: impl AsRef<[u8]>) -> Commit {
+    pub(crate) fn delete(mut self, path: impl AsRef<[u8]>) -> NewCommit {
         self.edits.push(format!("D {}\n", quote(path.as_ref())));
         self
     }
 
     /// Writes the commit for `git fast-import`.
     fn to_stream(&self, stream: &mut String) {
-        let Commit { branch, author_time, .. } = self;
+        let NewCommit { branch, author_time, .. } = self;
         let _ = writeln!(stream, "commit refs/heads/{branch}");
         let _ = writeln!(stream, "author Ada <ada@example.org> {author_time} +0100");
         let _ = writeln!(stream, "committer Bob <bob@example.org> 4000000000 -0300\ndata 0");
@@ -102,7 +102,7 @@ impl Scratch {
     }
 
     /// A repository with these commits, the first of which is the root.
-    pub(crate) fn with(commits: &[Commit]) -> Scratch {
+    pub(crate) fn with(commits: &[NewCommit]) -> Scratch {
         let scratch = Scratch::new();
         scratch.import(commits);
         scratch
@@ -114,7 +114,7 @@ impl Scratch {
     }
 
     /// Adds commits.
-    pub(crate) fn import(&self, commits: &[Commit]) {
+    pub(crate) fn import(&self, commits: &[NewCommit]) {
         let mut stream = String::new();
         for commit in commits {
             commit.to_stream(&mut stream);

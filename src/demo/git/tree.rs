@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
-use crate::demo::git::entry::Entry;
+use crate::demo::git::entry::TreeEntry;
 use crate::demo::git::error::GitError;
 use crate::demo::git::limits;
 use crate::demo::git::tokens::Tokens;
 
 /// Reads all paths of a tree with what they hold. A submodule is listed with its commit.
-pub(crate) fn read_tree(source: impl BufRead) -> Result<BTreeMap<Vec<u8>, Entry>, GitError> {
+pub(crate) fn read_tree(source: impl BufRead) -> Result<BTreeMap<Vec<u8>, TreeEntry>, GitError> {
     let mut tokens = Tokens::new(source);
     let mut tree = BTreeMap::new();
     while let Some(token) = tokens.next()? {
@@ -17,7 +17,7 @@ pub(crate) fn read_tree(source: impl BufRead) -> Result<BTreeMap<Vec<u8>, Entry>
             return Err(GitError::TooManyPaths);
         }
         let (path, mode, id) = split(token).ok_or_else(|| unexpected(token))?;
-        let entry = Entry::parse(mode, id)?.ok_or_else(|| unexpected(token))?;
+        let entry = TreeEntry::parse(mode, id)?.ok_or_else(|| unexpected(token))?;
         tree.insert(path.to_vec(), entry);
     }
     Ok(tree)

@@ -11,18 +11,18 @@ use seriatim::Queue;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::demo::git::Change;
-use crate::demo::git::Entry;
+use crate::demo::git::PathChange;
 use crate::demo::git::Repository;
+use crate::demo::git::TreeEntry;
 use crate::demo::replay::error::ReplayError;
 use crate::demo::replay::feed::feed;
 use crate::demo::replay::feed::queue_options;
-use crate::demo::replay::handle::Handler;
+use crate::demo::replay::handle::ReplayHandler;
 use crate::demo::replay::handle::WORKERS;
 use crate::demo::replay::path_state::PathState;
 use crate::demo::replay::plan::EnginePlan;
-use crate::demo::replay::progress::Outcome;
-use crate::demo::replay::progress::Progress;
+use crate::demo::replay::progress::ReplayOutcome;
+use crate::demo::replay::progress::ReplayProgress;
 
 /// The name of the engine's file in the data folder.
 pub(crate) const FILE_NAME: &str = "seriatim.redb";
@@ -61,12 +61,12 @@ fn end_with_the_supervisor() -> Result<(), ReplayError> {
 
 async fn run(
     plan: &EnginePlan,
-    changes: Vec<Change>,
-    tree: &BTreeMap<Vec<u8>, Entry>,
+    changes: Vec<PathChange>,
+    tree: &BTreeMap<Vec<u8>, TreeEntry>,
 ) -> Result<(), ReplayError> {
     let engine = Engine::open(plan.data.join(FILE_NAME)).await?;
     let queue = engine.client().create_queue("changes", queue_options(plan.handling)).await?;
-    let handler = Arc::new(Handler {
+    let handler = Arc::new(ReplayHandler {
         queue: queue.clone(),
         handling: plan.handling,
         failures: plan.failures,
@@ -101,7 +101,7 @@ async fn run(
     while let Some(result) = workers.join_next().await {
         result.map_err(|error| ReplayError::system("handle")(error.into()))??;
     }
-    describe(&Progress::Done(outcome(&queue, tree).await?))?;
+    describe(&ReplayProgress::Done(outcome(&queue, tree).await?))?;
     drop((queue, handler));
     engine.close().await;
     Ok(())
@@ -110,18 +110,23 @@ async fn run(
 /// Tells the supervisor how far it is, and returns how many messages are left.
 async fn report(queue: &Queue) -> Result<u64, ReplayError> {
     let counts = queue.view().await?.counts;
-    describe(&Progress::Going { applied: counts.completed, deferred: counts.early + counts.failed })?;
+    describe(&ReplayProgress::Going { applied: counts.completed, deferred: counts.early + counts.failed })?;
     Ok(counts.stored())
 }
 
-fn describe(progress: &Progress) -> Result<(), ReplayError> {
+fn describe(progress: &ReplayProgress) -> Result<(), ReplayError> {
     progress.report().map_err(ReplayError::system("tell the supervisor"))
 }
 
 /// Reads every workflow's state and compares it with the tree.
-async fn outcome(queue: &Queue, tree: &BTreeMap<Vec<u8>, Entry>) -> Result<Outcome, ReplayError> {
-    let mut outcome =
-        Outcome { applied: 0, workflows: 0, wrong_predecessors: 0, failures_injected: 0, tree_equal: false };
+async fn outcome(queue: &Queue, tree: &BTreeMap<Vec<u8>, TreeEntry>) -> Result<ReplayOutcome, ReplayError> {
+    let mut outcome = ReplayOutcome {
+        applied: 0,
+        workflows: 0,
+        wrong_predecessors: 0,
+        failures_injected: 0,
+        tree_equal: false,
+    };
     let mut held = BTreeMap::new();
     let mut last = None;
     loop {

@@ -7,7 +7,7 @@ use seriatim::Order;
 use seriatim::Queue;
 use seriatim::QueueOptions;
 
-use crate::demo::git::Change;
+use crate::demo::git::PathChange;
 use crate::demo::git::arrival_order;
 use crate::demo::git::workflow_id;
 use crate::demo::replay::error::ReplayError;
@@ -33,7 +33,11 @@ pub(crate) fn queue_options(handling: Handling) -> QueueOptions {
 
 /// Sends every change. After a crash it simply begins again from the start: a position that is settled or waiting is
 /// answered, not stored again.
-pub(crate) async fn feed(queue: Queue, changes: Vec<Change>, handling: Handling) -> Result<(), ReplayError> {
+pub(crate) async fn feed(
+    queue: Queue,
+    changes: Vec<PathChange>,
+    handling: Handling,
+) -> Result<(), ReplayError> {
     let order = match handling {
         Handling::Ordered | Handling::AsTheyArrive => arrival_order(&changes),
         Handling::RetryAtBack => (0..changes.len()).collect(),
@@ -46,7 +50,7 @@ pub(crate) async fn feed(queue: Queue, changes: Vec<Change>, handling: Handling)
     Ok(())
 }
 
-fn message(change: &Change, index: usize, handling: Handling) -> Result<Message, ReplayError> {
+fn message(change: &PathChange, index: usize, handling: Handling) -> Result<Message, ReplayError> {
     let message = Message::json(&change.body())?.workflow(workflow_id(&change.path));
     Ok(match handling {
         Handling::Ordered => message.position(change.position),

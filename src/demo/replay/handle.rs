@@ -9,7 +9,7 @@ use seriatim::Completion;
 use seriatim::Delivery;
 use seriatim::Message;
 use seriatim::Queue;
-use seriatim::Received;
+use seriatim::ReceivedMessage;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -38,7 +38,7 @@ const INJECTED: &str = "injected failure";
 const AGAIN: &str = "again";
 
 /// What a handler needs to know.
-pub(crate) struct Handler {
+pub(crate) struct ReplayHandler {
     pub(crate) queue: Queue,
     pub(crate) handling: Handling,
     pub(crate) failures: f64,
@@ -47,7 +47,7 @@ pub(crate) struct Handler {
     pub(crate) applied: AtomicU64,
 }
 
-impl Handler {
+impl ReplayHandler {
     /// Receives and handles until `finished` says that everything is done.
     pub(crate) async fn work(
         self: Arc<Self>,
@@ -106,13 +106,13 @@ impl Handler {
     }
 
     /// Whether the first attempt of a message is to fail; the same for the same seed.
-    fn is_chosen(&self, message: &Received) -> bool {
+    fn is_chosen(&self, message: &ReceivedMessage) -> bool {
         let share = xxh3_64_with_seed(&message.body, self.seed) as f64 / u64::MAX as f64;
         share < self.failures
     }
 }
 
-fn has_failed(message: &Received) -> bool {
+fn has_failed(message: &ReceivedMessage) -> bool {
     let again = message.headers.subject.as_deref() == Some(AGAIN);
     again || message.attempts.iter().any(|attempt| attempt.reason == INJECTED)
 }

@@ -16,5 +16,5 @@ pub(crate) use crate::demo::replay::engine_process::run_engine_process;
 pub(crate) use crate::demo::replay::error::ReplayError;
 pub(crate) use crate::demo::replay::plan::EnginePlan;
 pub(crate) use crate::demo::replay::plan::Handling;
-pub(crate) use crate::demo::replay::plan::Plan;
+pub(crate) use crate::demo::replay::plan::ReplayPlan;
 pub(crate) use crate::demo::replay::supervise::replay;

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::demo::git::ChangeBody;
-use crate::demo::git::Entry;
+use crate::demo::git::TreeEntry;
 
 /// What a path holds, with what happened to its messages. It is written in the transaction that completes a message,
 /// so its counts are exact however often the process is killed.
@@ -22,7 +22,7 @@ pub(crate) struct PathState {
 
 impl PathState {
     /// What the path holds.
-    pub(crate) fn entry(&self) -> Option<&Entry> {
+    pub(crate) fn entry(&self) -> Option<&TreeEntry> {
         self.last.new.as_ref()
     }
 
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     fn change(old: Option<u32>, new: Option<u32>) -> ChangeBody {
-        let entry = |mode| Entry { mode, id: "ab".repeat(20) };
+        let entry = |mode| TreeEntry { mode, id: "ab".repeat(20) };
         ChangeBody { path: b"a".to_vec(), old: old.map(entry), new: new.map(entry) }
     }
 

@@ -14,7 +14,7 @@ pub(crate) enum Handling {
 }
 
 /// A replay, as the supervising process is asked for it.
-pub(crate) struct Plan {
+pub(crate) struct ReplayPlan {
     pub(crate) repository: PathBuf,
     pub(crate) failures: f64,
     pub(crate) crashes: u32,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 /// One line.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Progress {
+pub(crate) enum ReplayProgress {
     /// The engine is open and works.
     Going {
         /// Changes applied, as the file has them.
@@ -16,12 +16,12 @@ pub(crate) enum Progress {
         deferred: u64,
     },
     /// Everything is applied, and this is what came of it.
-    Done(Outcome),
+    Done(ReplayOutcome),
 }
 
 /// What came of a replay, read from the workflows' states.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Outcome {
+pub(crate) struct ReplayOutcome {
     pub(crate) applied: u64,
     pub(crate) workflows: u64,
     pub(crate) wrong_predecessors: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Outcome {
     pub(crate) tree_equal: bool,
 }
 
-impl Progress {
+impl ReplayProgress {
     /// Writes the line. A supervisor that is gone is an error: this process is not to live on.
     pub(crate) fn report(&self) -> std::io::Result<()> {
         let mut line = serde_json::to_string(self)?;

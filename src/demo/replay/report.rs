@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::demo::replay::progress::Outcome;
+use crate::demo::replay::progress::ReplayOutcome;
 
 /// What a replay found; its JSON form is the last line of `demo git --json`.
 #[derive(Debug, Serialize)]
@@ -28,7 +28,7 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn new(
-        outcome: &Outcome,
+        outcome: &ReplayOutcome,
         changes: u64,
         arrived_early: u64,
         deferred_max: u64,

@@ -7,7 +7,7 @@ use indicatif::ProgressDrawTarget;
 use indicatif::ProgressStyle;
 
 use crate::demo::replay::plan::Handling;
-use crate::demo::replay::plan::Plan;
+use crate::demo::replay::plan::ReplayPlan;
 use crate::demo::replay::report::Report;
 
 /// The story of a replay. With `--json` only the result is told on stdout.
@@ -18,7 +18,7 @@ pub(crate) struct Story {
 }
 
 impl Story {
-    pub(crate) fn begin(plan: &Plan, changes: usize, early: usize) -> Story {
+    pub(crate) fn begin(plan: &ReplayPlan, changes: usize, early: usize) -> Story {
         let target = match std::io::stderr().is_terminal() {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),

@@ -13,7 +13,7 @@ use std::process::Stdio;
 use seriatim::Clock;
 use seriatim::SystemClock;
 
-use crate::demo::git::Change;
+use crate::demo::git::PathChange;
 use crate::demo::git::Repository;
 use crate::demo::git::arrival_order;
 use crate::demo::git::check_workflow_ids;
@@ -21,14 +21,14 @@ use crate::demo::git::count_early;
 use crate::demo::replay::engine_process::FILE_NAME;
 use crate::demo::replay::error::ReplayError;
 use crate::demo::replay::plan::Handling;
-use crate::demo::replay::plan::Plan;
-use crate::demo::replay::progress::Outcome;
-use crate::demo::replay::progress::Progress;
+use crate::demo::replay::plan::ReplayPlan;
+use crate::demo::replay::progress::ReplayOutcome;
+use crate::demo::replay::progress::ReplayProgress;
 use crate::demo::replay::report::Report;
 use crate::demo::replay::story::Story;
 
 /// Replays a history; true when every promise was kept.
-pub(crate) fn replay(plan: &Plan) -> Result<bool, ReplayError> {
+pub(crate) fn replay(plan: &ReplayPlan) -> Result<bool, ReplayError> {
     let repository = Repository::open(&plan.repository)?;
     let changes = repository.changes()?;
     check_workflow_ids(changes.iter().map(|change| &change.path[..]))?;
@@ -58,7 +58,7 @@ pub(crate) fn replay(plan: &Plan) -> Result<bool, ReplayError> {
 }
 
 /// The order in which the messages arrive.
-fn order_of(plan: &Plan, changes: &[Change]) -> Vec<usize> {
+fn order_of(plan: &ReplayPlan, changes: &[PathChange]) -> Vec<usize> {
     match plan.handling {
         Handling::RetryAtBack => (0..changes.len()).collect(),
         Handling::Ordered | Handling::AsTheyArrive => arrival_order(changes),
@@ -67,7 +67,7 @@ fn order_of(plan: &Plan, changes: &[Change]) -> Vec<usize> {
 
 /// One replay under way.
 struct Supervision<'a> {
-    plan: &'a Plan,
+    plan: &'a ReplayPlan,
     head: &'a str,
     data: &'a Path,
     changes: u64,
@@ -76,7 +76,7 @@ struct Supervision<'a> {
 }
 
 impl Supervision<'_> {
-    fn run(&mut self, story: &mut Story) -> Result<Outcome, ReplayError> {
+    fn run(&mut self, story: &mut Story) -> Result<ReplayOutcome, ReplayError> {
         loop {
             let mut process = self.start()?;
             if let Some(outcome) = self.follow(&mut process, story)? {
@@ -110,14 +110,14 @@ impl Supervision<'_> {
         &mut self,
         process: &mut EngineProcess,
         story: &mut Story,
-    ) -> Result<Option<Outcome>, ReplayError> {
+    ) -> Result<Option<ReplayOutcome>, ReplayError> {
         while let Some(progress) = process.next()? {
             match progress {
-                Progress::Done(outcome) => {
+                ReplayProgress::Done(outcome) => {
                     process.end()?;
                     return Ok(Some(outcome));
                 }
-                Progress::Going { applied, deferred } => {
+                ReplayProgress::Going { applied, deferred } => {
                     self.deferred_max = self.deferred_max.max(deferred);
                     story.go_on(applied);
                     if self.crashes < self.plan.crashes && applied >= self.next_crash() {
@@ -149,7 +149,7 @@ struct EngineProcess {
 
 impl EngineProcess {
     /// What it says next; `None` when it has ended.
-    fn next(&mut self) -> Result<Option<Progress>, ReplayError> {
+    fn next(&mut self) -> Result<Option<ReplayProgress>, ReplayError> {
         let mut line = String::new();
         let read = self.lines.read_line(&mut line);
         match read.map_err(ReplayError::system("hear from the engine's process"))? {

@@ -18,10 +18,10 @@ use crate::engine::threads;
 /// What still runs there is dropped, and the thread ends.
 #[derive(Default)]
 pub(crate) struct Background {
-    started: OnceLock<Option<Started>>,
+    started: OnceLock<Option<BackgroundRuntime>>,
 }
 
-struct Started {
+struct BackgroundRuntime {
     runtime: Handle,
     /// The thread ends when this is dropped.
     _stop: oneshot::Sender<()>,
@@ -47,7 +47,7 @@ impl Background {
     }
 }
 
-fn start() -> io::Result<Started> {
+fn start() -> io::Result<BackgroundRuntime> {
     let runtime = Builder::new_current_thread().build()?;
     let handle = runtime.handle().clone();
     let (stop, stopped) = oneshot::channel::<()>();
@@ -55,5 +55,5 @@ fn start() -> io::Result<Started> {
         // Nobody ever sends: it ends when the sender is dropped.
         let _ = runtime.block_on(stopped);
     })?;
-    Ok(Started { runtime: handle, _stop: stop })
+    Ok(BackgroundRuntime { runtime: handle, _stop: stop })
 }

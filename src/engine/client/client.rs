@@ -19,19 +19,19 @@ use crate::engine::client::topics::KnownTopics;
 use crate::engine::clocks::SharedClocks;
 use crate::engine::inbox::Inbox;
 use crate::engine::inbox::Request;
+use crate::engine::meter::CommitMeter;
 use crate::engine::meter::CommitStats;
-use crate::engine::meter::Meter;
-use crate::engine::query::Answer;
 use crate::engine::query::Query;
+use crate::engine::query::QueryAnswer;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
-use crate::engine::rules::command::Purged;
+use crate::engine::rules::command::PurgeStep;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::effect::Event;
-use crate::engine::store::Room;
+use crate::engine::store::DiskRoom;
 use crate::engine::store::room::StorageRoom;
 use crate::engine::view::QueueView;
 use crate::error::Fault;
@@ -49,26 +49,26 @@ use crate::token::LockToken;
 /// one, unless it is closed.
 #[derive(Clone)]
 pub struct Client {
-    shared: Arc<Shared>,
+    shared: Arc<ClientState>,
     /// Who is written down with what operators do, if anybody is.
     actor: Option<Arc<Actor>>,
     /// Whether what operators do is only tried.
     is_dry_run: bool,
 }
 
-struct Shared {
+struct ClientState {
     inbox: Inbox,
     epoch: u32,
     events: broadcast::Sender<Event>,
-    meter: Meter,
+    meter: CommitMeter,
     clock: Arc<dyn Clock>,
     clocks: Arc<SharedClocks>,
-    room: Option<Room>,
+    room: Option<DiskRoom>,
     background: Background,
     topics: KnownTopics,
 }
 
-impl Drop for Shared {
+impl Drop for ClientState {
     fn drop(&mut self) {
         let (slot, _) = oneshot::channel();
         self.inbox.post_at_once(Request::Close { slot });
@@ -80,13 +80,23 @@ impl Client {
         inbox: Inbox,
         epoch: u32,
         events: broadcast::Sender<Event>,
-        meter: Meter,
+        meter: CommitMeter,
         (clock, clocks): (Arc<dyn Clock>, Arc<SharedClocks>),
-        room: Option<Room>,
+        room: Option<DiskRoom>,
     ) -> Client {
         let (background, topics) = (Background::default(), KnownTopics::default());
         Client {
-            shared: Arc::new(Shared { inbox, epoch, events, meter, clock, clocks, room, background, topics }),
+            shared: Arc::new(ClientState {
+                inbox,
+                epoch,
+                events,
+                meter,
+                clock,
+                clocks,
+                room,
+                background,
+                topics,
+            }),
             actor: None,
             is_dry_run: false,
         }
@@ -157,7 +167,7 @@ impl Client {
             let purge = Command::Purge { queue, scope, from };
             // It is a part of the deletion, which is what is put on record.
             from = match self.shared.inbox.ask(purge, None).await? {
-                Reply::Purge(Ok(Purged { next: Some(next), .. })) => next,
+                Reply::Purge(Ok(PurgeStep { next: Some(next), .. })) => next,
                 Reply::Purge(_) => return Ok(()),
                 other => unreachable!("a purge is answered as one: {other:?}"),
             };
@@ -182,7 +192,7 @@ impl Client {
         limit: usize,
     ) -> Result<Vec<QueueView>, Unavailable> {
         match self.shared.inbox.query(Query::Queues { after: after.cloned(), limit }).await? {
-            Answer::Queues(queues) => Ok(queues),
+            QueryAnswer::Queues(queues) => Ok(queues),
             other => unreachable!("a look at queues is answered with queues: {other:?}"),
         }
     }
@@ -193,7 +203,7 @@ impl Client {
     /// [`Unavailable`] when the engine is closed.
     pub async fn next_due(&self) -> Result<Option<Timestamp>, Unavailable> {
         match self.shared.inbox.query(Query::NextDue).await? {
-            Answer::NextDue(due) => Ok(due),
+            QueryAnswer::NextDue(due) => Ok(due),
             other => unreachable!("a look at what is due is answered with an instant: {other:?}"),
         }
     }
@@ -205,7 +215,7 @@ impl Client {
 
     /// How much room the disk has, as it was last looked at; `None` when no head room is kept on it.
     pub fn storage_room(&self) -> Option<StorageRoom> {
-        self.shared.room.as_ref().map(Room::view)
+        self.shared.room.as_ref().map(DiskRoom::view)
     }
 
     /// The fault that has stopped the engine, if one has; asked without waiting. The engine stays stopped: opening its
@@ -296,7 +306,7 @@ impl Client {
     /// [`Unavailable`] when the engine is closed.
     pub async fn audit(&self, after: u64, limit: usize) -> Result<Vec<AuditEntry>, Unavailable> {
         match self.shared.inbox.query(Query::Audit { after, limit }).await? {
-            Answer::Audit(entries) => Ok(entries),
+            QueryAnswer::Audit(entries) => Ok(entries),
             other => unreachable!("a look at the audit is answered with entries: {other:?}"),
         }
     }
@@ -321,7 +331,7 @@ impl Client {
     }
 
     /// Looks something up that is in no queue.
-    pub(crate) async fn look_up(&self, query: Query) -> Result<Answer, Unavailable> {
+    pub(crate) async fn look_up(&self, query: Query) -> Result<QueryAnswer, Unavailable> {
         self.shared.inbox.query(query).await
     }
 
@@ -344,7 +354,7 @@ impl Client {
     pub(crate) async fn ask_on(&self, command: Command, begun: Option<u64>) -> Result<Reply, Unavailable> {
         if self.is_dry_run && command.can_be_tried() {
             return match self.shared.inbox.query(Query::TryOut(Box::new(command))).await? {
-                Answer::TriedOut(reply) => Ok(*reply),
+                QueryAnswer::TriedOut(reply) => Ok(*reply),
                 other => unreachable!("a trial is answered as its command: {other:?}"),
             };
         }
@@ -387,9 +397,9 @@ impl Client {
     }
 
     /// Looks something up in a queue.
-    pub(crate) async fn look(&self, queue: &QueueName, query: Query) -> Result<Answer, QueueError> {
+    pub(crate) async fn look(&self, queue: &QueueName, query: Query) -> Result<QueryAnswer, QueueError> {
         match self.shared.inbox.query(query).await? {
-            Answer::NoQueue => Err(QueueError::Refused(QueueRefusal::QueueNotFound(queue.clone()))),
+            QueryAnswer::NoQueue => Err(QueueError::Refused(QueueRefusal::QueueNotFound(queue.clone()))),
             answer => Ok(answer),
         }
     }

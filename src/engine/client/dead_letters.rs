@@ -9,8 +9,8 @@ use crate::engine::client::queue::Queue;
 use crate::engine::client::queue::check_max;
 use crate::engine::client::queue::check_numbers;
 use crate::engine::client::queue::deliveries;
-use crate::engine::query::Answer;
 use crate::engine::query::Query;
+use crate::engine::query::QueryAnswer;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::redriven::Edit;
@@ -35,7 +35,7 @@ impl Queue {
         let after = after.map(|last| (last.dead_letter.reason.clone(), last.sequence_number));
         let query = Query::DeadLetters { queue: self.name.clone(), after, limit };
         match self.client.look(&self.name, query).await? {
-            Answer::DeadLetters(dead_letters) => Ok(dead_letters),
+            QueryAnswer::DeadLetters(dead_letters) => Ok(dead_letters),
             other => unreachable!("a look at dead letters is answered with them: {other:?}"),
         }
     }

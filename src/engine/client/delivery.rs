@@ -6,18 +6,18 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
 use crate::engine::client::outcome::Outcome;
-use crate::engine::client::received::Received;
+use crate::engine::client::received_message::ReceivedMessage;
 use crate::engine::client::settler::DeliveryId;
 use crate::engine::client::settling::Abandon;
 use crate::engine::client::settling::Completion;
 use crate::engine::client::settling::postponed;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Completion as CompletionCommand;
-use crate::engine::rules::command::Handed;
-use crate::engine::rules::command::Held;
+use crate::engine::rules::command::CompletionCommand;
+use crate::engine::rules::command::DeliveryRef;
+use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Retry;
-use crate::engine::rules::command::Settled;
+use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt;
@@ -44,7 +44,7 @@ use crate::token::LockToken;
 /// A delivery that is dropped without being settled is given back at once as a failed attempt.
 #[must_use = "a delivery that is dropped counts as a failed attempt"]
 pub struct Delivery {
-    message: Arc<Received>,
+    message: Arc<ReceivedMessage>,
     hold: DeliveryHold,
     locked_until: Timestamp,
     since: Duration,
@@ -74,12 +74,12 @@ impl Drop for DeliveryHold {
 }
 
 impl DeliveryHold {
-    fn held(&self) -> Held {
-        Held { token: self.token, sequence: self.sequence, delivery_count: self.delivery_count }
+    fn held(&self) -> DeliveryRef {
+        DeliveryRef { token: self.token, sequence: self.sequence, delivery_count: self.delivery_count }
     }
 
     fn command(&self, settlement: Settlement) -> Command {
-        let Held { token, sequence, delivery_count } = self.held();
+        let DeliveryRef { token, sequence, delivery_count } = self.held();
         Command::Settle { queue: self.queue.clone(), token, sequence, delivery_count, settlement }
     }
 }
@@ -91,23 +91,23 @@ fn dropped() -> Settlement {
 }
 
 impl Delivery {
-    pub(crate) fn new(client: Client, queue: QueueName, handed: Handed) -> Delivery {
+    pub(crate) fn new(client: Client, queue: QueueName, handed: LockedMessage) -> Delivery {
         let (token, sequence, locked_until) =
             (handed.token, handed.sequence, client.shown(handed.locked_until));
         let delivery_count = handed.record.delivery_count;
         let (since, lasts) = (client.elapsed_at(handed.record.handed_out_at), handed.lasts());
-        let message = Arc::new(Received::new(&client, handed));
+        let message = Arc::new(ReceivedMessage::new(&client, handed));
         let hold = DeliveryHold { client, queue, token, sequence, delivery_count, settled: false };
         Delivery { message, hold, locked_until, since, lasts }
     }
 
     /// The message.
-    pub fn message(&self) -> &Received {
+    pub fn message(&self) -> &ReceivedMessage {
         &self.message
     }
 
     /// The message, for somebody else to keep.
-    pub(crate) fn shared_message(&self) -> Arc<Received> {
+    pub(crate) fn shared_message(&self) -> Arc<ReceivedMessage> {
         self.message.clone()
     }
 
@@ -135,11 +135,11 @@ impl Delivery {
     /// [`Queue::settler`](crate::Queue::settler) until the lock runs out.
     pub fn keep(mut self) -> DeliveryId {
         self.note_settled();
-        let Held { token, sequence, delivery_count } = self.hold.held();
+        let DeliveryRef { token, sequence, delivery_count } = self.hold.held();
         DeliveryId { token, sequence_number: sequence, delivery_count }
     }
 
-    /// Ends it well.
+    /// Completes the message.
     ///
     /// # Errors
     /// [`SettleRefusal::LockLost`](crate::error::SettleRefusal::LockLost) when it is not held any more;
@@ -150,7 +150,7 @@ impl Delivery {
         Ok(())
     }
 
-    /// Ends it well; messages to send and the new workflow state are one transaction with it.
+    /// Completes the message; messages to send and the new workflow state are one transaction with it.
     ///
     /// # Errors
     /// As [`Delivery::complete`]; [`SettleRefusal::Send`](crate::error::SettleRefusal::Send) when one of the messages was
@@ -233,7 +233,8 @@ impl Delivery {
         self.end(Outcome::Release).await
     }
 
-    /// Ends it in any way.
+    /// Ends it in any way. The receipts of what a completion sends are not returned: [`Delivery::complete_with`] returns
+    /// them.
     ///
     /// # Errors
     /// As [`Delivery::complete_with`].
@@ -259,7 +260,7 @@ impl Delivery {
         Ok(())
     }
 
-    async fn settle(&mut self, settlement: Settlement) -> Result<Settled, SettleError> {
+    async fn settle(&mut self, settlement: Settlement) -> Result<SettleResult, SettleError> {
         let settled = settled(self.hold.client.ask(self.hold.command(settlement)).await?)?;
         self.note_settled();
         Ok(settled)
@@ -273,7 +274,7 @@ impl Delivery {
     }
 
     /// How it is named in a command that settles it.
-    pub(crate) fn to_settle(&self) -> Held {
+    pub(crate) fn to_settle(&self) -> DeliveryRef {
         self.hold.held()
     }
 
@@ -331,13 +332,13 @@ impl Renewal {
         Ok(self.ask().await?.lasts.unwrap_or_default())
     }
 
-    async fn ask(&self) -> Result<Settled, SettleError> {
+    async fn ask(&self) -> Result<SettleResult, SettleError> {
         settled(self.client.ask(Command::Renew { queue: self.queue.clone(), token: self.token }).await?)
     }
 }
 
 /// The answer to a settle.
-pub(crate) fn settled(reply: Reply) -> Result<Settled, SettleError> {
+pub(crate) fn settled(reply: Reply) -> Result<SettleResult, SettleError> {
     match reply {
         Reply::Settle(answer) => answer.map_err(SettleError::Refused),
         other => unreachable!("a settle is answered as one: {other:?}"),

@@ -16,7 +16,7 @@ pub struct Events {
 /// A reader that was too slow has missed this many events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("cannot read every event: this listener was too slow, and missed some ({0})")]
-pub struct Missed(pub u64);
+pub struct EventsLag(pub u64);
 
 impl Events {
     pub(crate) fn new(receiver: broadcast::Receiver<Event>) -> Events {
@@ -26,11 +26,11 @@ impl Events {
     /// Waits for the next event; `None` once the engine is closed.
     ///
     /// # Errors
-    /// [`Missed`] when the reader was too slow; it goes on with the oldest event that is still kept.
-    pub async fn next(&mut self) -> Option<Result<Event, Missed>> {
+    /// [`EventsLag`] when the reader was too slow; it goes on with the oldest event that is still kept.
+    pub async fn next(&mut self) -> Option<Result<Event, EventsLag>> {
         match self.receiver.recv().await {
             Ok(event) => Some(Ok(event)),
-            Err(RecvError::Lagged(missed)) => Some(Err(Missed(missed))),
+            Err(RecvError::Lagged(missed)) => Some(Err(EventsLag(missed))),
             Err(RecvError::Closed) => None,
         }
     }

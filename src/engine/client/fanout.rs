@@ -1,19 +1,18 @@
 //! Which subscriptions of a topic want a message: its rules, read once and kept beside the client.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 
-use crate::engine::client::published::Published;
-use crate::engine::rules::topics::Fanout;
-use crate::engine::rules::topics::TopicRecord;
+use crate::engine::client::topic_message::TopicMessage;
+use crate::engine::rules::topic_record::Fanout;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::error::Misuse;
 use crate::filter::Action;
-use crate::filter::Known;
+use crate::filter::FilterInput;
+use crate::filter::FilterValue;
 use crate::filter::Name;
-use crate::filter::Scope;
+use crate::filter::PropertyScope;
 use crate::filter::SqlFilter;
-use crate::filter::Value;
 use crate::header::Properties;
 use crate::id::QueueName;
 use crate::limits;
@@ -28,7 +27,7 @@ pub(crate) struct CompiledTopic {
     /// In the order of their subscriptions.
     rules: Vec<CompiledRule>,
     /// Rules of correlation by one of their values: the one that the fewest rules ask for.
-    by_value: HashMap<Name, HashMap<Key, Vec<usize>>>,
+    by_value: HashMap<Name, HashMap<FilterKey, Vec<usize>>>,
     /// The other rules, judged for every message.
     judged: Vec<usize>,
 }
@@ -45,13 +44,13 @@ enum Test {
     True,
     False,
     /// All of these values.
-    Values(Vec<(Name, Key)>),
+    Values(Vec<(Name, FilterKey)>),
     Sql(SqlFilter),
 }
 
 /// A value as it is found by: whole numbers are the same whatever their type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Key {
+enum FilterKey {
     Boolean(bool),
     Integer(i64),
     Float(u64),
@@ -59,21 +58,21 @@ enum Key {
     Binary(Vec<u8>),
 }
 
-impl Key {
-    fn of(value: Value<'_>) -> Option<Key> {
+impl FilterKey {
+    fn of(value: FilterValue<'_>) -> Option<FilterKey> {
         // Beyond it a floating-point number is no exact whole one.
         const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
         Some(match value {
-            Value::Null => return None,
-            Value::Boolean(truth) => Key::Boolean(truth),
-            Value::Integer(number) => Key::Integer(number),
+            FilterValue::Null => return None,
+            FilterValue::Boolean(truth) => FilterKey::Boolean(truth),
+            FilterValue::Integer(number) => FilterKey::Integer(number),
             #[allow(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
-            Value::Float(number) if number.fract() == 0.0 && number.abs() < WHOLE_MAX => {
-                Key::Integer(number as i64)
+            FilterValue::Float(number) if number.fract() == 0.0 && number.abs() < WHOLE_MAX => {
+                FilterKey::Integer(number as i64)
             }
-            Value::Float(number) => Key::Float(number.to_bits()),
-            Value::Text(text) => Key::Text(text.into_owned()),
-            Value::Binary(bytes) => Key::Binary(bytes.into_owned()),
+            FilterValue::Float(number) => FilterKey::Float(number.to_bits()),
+            FilterValue::Text(text) => FilterKey::Text(text.into_owned()),
+            FilterValue::Binary(bytes) => FilterKey::Binary(bytes.into_owned()),
         })
     }
 }
@@ -101,7 +100,7 @@ impl CompiledTopic {
 
     /// Lists each rule of correlation under its rarest value.
     fn list(&mut self) {
-        let mut counts: HashMap<(Name, Key), usize> = HashMap::new();
+        let mut counts: HashMap<(Name, FilterKey), usize> = HashMap::new();
         for value in self.rules.iter().flat_map(CompiledRule::values) {
             *counts.entry(value.clone()).or_default() += 1;
         }
@@ -122,13 +121,13 @@ impl CompiledTopic {
     /// [`Misuse`] when there are too many, or an action makes a message too large.
     pub(crate) fn choose(
         &self,
-        messages: &[Published],
+        messages: &[TopicMessage],
         new_id: &dyn Fn() -> String,
     ) -> Result<Fanout, Misuse> {
         let mut copies: BTreeMap<usize, Vec<NewMessage>> = BTreeMap::new();
         let mut count = 0;
         for message in messages {
-            let judged = Judged { message, new_id };
+            let judged = FilterMessage { message, new_id };
             for (queue, copy) in self.copies_of(&judged)? {
                 count += 1;
                 copies.entry(queue).or_default().push(copy);
@@ -145,7 +144,7 @@ impl CompiledTopic {
         Ok(Fanout { revision: self.revision, copies: copies.collect() })
     }
 
-    fn copies_of(&self, judged: &Judged<'_>) -> Result<Vec<(usize, NewMessage)>, Misuse> {
+    fn copies_of(&self, judged: &FilterMessage<'_>) -> Result<Vec<(usize, NewMessage)>, Misuse> {
         let mut copies = Vec::new();
         let mut last_plain = None;
         for at in self.candidates(judged) {
@@ -170,10 +169,10 @@ impl CompiledTopic {
     }
 
     /// The rules that could match, in their order.
-    fn candidates(&self, judged: &Judged<'_>) -> Vec<usize> {
+    fn candidates(&self, judged: &FilterMessage<'_>) -> Vec<usize> {
         let mut found = self.judged.clone();
         for (name, values) in &self.by_value {
-            if let Some(listed) = Key::of(judged.property(name)).and_then(|key| values.get(&key)) {
+            if let Some(listed) = FilterKey::of(judged.property(name)).and_then(|key| values.get(&key)) {
                 found.extend(listed);
             }
         }
@@ -189,12 +188,12 @@ impl CompiledRule {
             Filter::False => Test::False,
             Filter::Correlation(correlation) => {
                 let field = |(name, value): (&str, &str)| {
-                    let value = Key::Text(value.to_owned());
-                    (Name { scope: Scope::System, text: name.to_owned() }, value)
+                    let value = FilterKey::Text(value.to_owned());
+                    (Name { scope: PropertyScope::System, text: name.to_owned() }, value)
                 };
                 let property = |(name, value): (&String, &crate::header::PropertyValue)| {
-                    let name = Name { scope: Scope::User, text: name.clone() };
-                    Some((name, Key::of(Value::from(value))?))
+                    let name = Name { scope: PropertyScope::User, text: name.clone() };
+                    Some((name, FilterKey::of(FilterValue::from(value))?))
                 };
                 let properties = correlation.properties.iter().filter_map(property);
                 Test::Values(correlation.fields().map(field).chain(properties).collect())
@@ -207,19 +206,19 @@ impl CompiledRule {
         CompiledRule { subscription, name: rule.name().to_owned(), test, action }
     }
 
-    fn values(&self) -> &[(Name, Key)] {
+    fn values(&self) -> &[(Name, FilterKey)] {
         match &self.test {
             Test::Values(values) => values,
             _ => &[],
         }
     }
 
-    fn matches(&self, judged: &Judged<'_>) -> bool {
+    fn matches(&self, judged: &FilterMessage<'_>) -> bool {
         match &self.test {
             Test::True => true,
             Test::False => false,
             Test::Values(values) => {
-                values.iter().all(|(name, key)| Key::of(judged.property(name)).as_ref() == Some(key))
+                values.iter().all(|(name, key)| FilterKey::of(judged.property(name)).as_ref() == Some(key))
             }
             Test::Sql(filter) => filter.matches(judged),
         }
@@ -227,13 +226,13 @@ impl CompiledRule {
 }
 
 /// A message that filters look at.
-struct Judged<'a> {
-    message: &'a Published,
+struct FilterMessage<'a> {
+    message: &'a TopicMessage,
     new_id: &'a dyn Fn() -> String,
 }
 
-impl Known for Judged<'_> {
-    fn property(&self, name: &Name) -> Value<'_> {
+impl FilterInput for FilterMessage<'_> {
+    fn property(&self, name: &Name) -> FilterValue<'_> {
         self.message.property(name)
     }
 
@@ -242,18 +241,13 @@ impl Known for Judged<'_> {
     }
 }
 
-/// Text as a value.
-pub(crate) fn text(text: Option<&str>) -> Value<'_> {
-    text.map_or(Value::Null, |text| Value::Text(Cow::Borrowed(text)))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
     use crate::clock::Timestamp;
-    use crate::engine::rules::topics::SubscriptionRecord;
+    use crate::engine::rules::topic_record::SubscriptionRecord;
     use crate::header::PropertyValue;
     use crate::id::SubscriptionName;
     use crate::message::Message;
@@ -269,7 +263,7 @@ mod tests {
         CompiledTopic::of(&TopicRecord { name, number: 1, revision: 1, created_at, subscriptions })
     }
 
-    fn message(message: Message) -> Published {
+    fn message(message: Message) -> TopicMessage {
         message.check().unwrap().into()
     }
 
@@ -281,7 +275,7 @@ mod tests {
         };
         let topic = topic((0..10_000).map(rule).collect());
         let message = message(Message::new("").subject("order").property("tenant", 17_i64));
-        let judged = Judged { message: &message, new_id: &String::new };
+        let judged = FilterMessage { message: &message, new_id: &String::new };
         assert_eq!(topic.candidates(&judged), [17]);
         let copies = topic.choose(std::slice::from_ref(&message), &String::new).unwrap().copies;
         assert_eq!(copies.len(), 1);
@@ -329,10 +323,11 @@ mod tests {
     }
 
     /// Judged rule by rule, by the filter as it is written.
-    fn naive(rule: &Rule, message: &Published) -> bool {
+    fn naive(rule: &Rule, message: &TopicMessage) -> bool {
         let headers = &message.message.headers;
         let same = |one: &PropertyValue, other: &PropertyValue| {
-            Value::from(one).compare(crate::filter::Comparison::Equal, &Value::from(other)) == Some(true)
+            FilterValue::from(one).compare(crate::filter::FilterComparison::Equal, &FilterValue::from(other))
+                == Some(true)
         };
         match rule.filter() {
             Filter::True => true,

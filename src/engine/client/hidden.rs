@@ -10,12 +10,12 @@ use crate::engine::client::client::Client;
 use crate::engine::client::delivery::settled;
 use crate::engine::client::queue::Queue;
 use crate::engine::client::queue::check_max;
-use crate::engine::query::Answer;
 use crate::engine::query::Query;
+use crate::engine::query::QueryAnswer;
 use crate::engine::rules::claim::Claim;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
-use crate::engine::rules::command::Shown;
+use crate::engine::rules::command::UnlockedMessage;
 use crate::engine::rules::record::Status;
 use crate::engine::view::MessageView;
 use crate::error::QueueError;
@@ -45,8 +45,8 @@ pub struct Hidden {
 }
 
 impl Hidden {
-    fn new(client: &Client, shown: Shown) -> Hidden {
-        let Shown { sequence, record, content } = shown;
+    fn new(client: &Client, shown: UnlockedMessage) -> Hidden {
+        let UnlockedMessage { sequence, record, content } = shown;
         let content = Arc::unwrap_or_clone(content);
         let until = match record.status {
             Status::ByConsumer { due: Some(due), .. } => client.shown_due(due),
@@ -139,7 +139,7 @@ impl Queue {
     /// As [`Queue::view`].
     pub async fn peek_offered(&self, limit: usize) -> Result<Vec<MessageView>, QueueError> {
         match self.client().look(self.name(), Query::Offered { queue: self.name().clone(), limit }).await? {
-            Answer::Messages(messages) => Ok(messages),
+            QueryAnswer::Messages(messages) => Ok(messages),
             other => unreachable!("a look at messages is answered with messages: {other:?}"),
         }
     }

@@ -2,8 +2,8 @@
 
 use crate::engine::client::client::Client;
 use crate::engine::client::queue::Queue;
-use crate::engine::query::Answer;
 use crate::engine::query::Query;
+use crate::engine::query::QueryAnswer;
 use crate::engine::rules::history::HistoryEntry;
 use crate::error::QueueError;
 use crate::id::QueueName;
@@ -27,7 +27,7 @@ impl Queue {
     pub async fn history_of(&self, number: SequenceNumber) -> Result<Option<HistoryEntry>, QueueError> {
         let query = Query::Ended { queue: self.name().clone(), sequence: number };
         match self.client().look(self.name(), query).await? {
-            Answer::History(entries) => Ok(entries.into_iter().next()),
+            QueryAnswer::History(entries) => Ok(entries.into_iter().next()),
             other => unreachable!("a look at a history is answered with entries: {other:?}"),
         }
     }
@@ -43,7 +43,7 @@ pub(crate) async fn history(
 ) -> Result<Vec<HistoryEntry>, QueueError> {
     let query = Query::History { queue: queue.clone(), id, before, limit };
     match client.look(queue, query).await? {
-        Answer::History(entries) => Ok(entries),
+        QueryAnswer::History(entries) => Ok(entries),
         other => unreachable!("a look at a history is answered with entries: {other:?}"),
     }
 }

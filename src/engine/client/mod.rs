@@ -1,5 +1,6 @@
 //! The public interface of the engine: everything that can be asked of it.
 
+pub(crate) mod accepted_workflow;
 mod background;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 pub(crate) mod client;
@@ -11,16 +12,15 @@ pub(crate) mod hidden;
 mod history;
 mod once;
 pub(crate) mod outcome;
-pub(crate) mod published;
 pub(crate) mod queue;
-pub(crate) mod received;
+pub(crate) mod received_message;
 pub(crate) mod run;
 mod runs;
 pub(crate) mod scheduled;
 pub(crate) mod settler;
 pub(crate) mod settling;
-pub(crate) mod taken;
 pub(crate) mod topic;
+pub(crate) mod topic_message;
 pub(crate) mod topics;
 #[cfg(feature = "daemon")]
 pub(crate) mod transaction;

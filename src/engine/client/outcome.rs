@@ -6,9 +6,9 @@ use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
 use crate::engine::client::settling::Abandon;
 use crate::engine::client::settling::Completion;
-use crate::engine::rules::command::Completion as CompletionCommand;
+use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::Settlement;
-use crate::engine::rules::due::Until;
+use crate::engine::rules::due::DeferralEnd;
 use crate::error::Misuse;
 use crate::error::SettleError;
 use crate::header::Properties;
@@ -75,9 +75,9 @@ impl Outcome {
             Outcome::Complete => Ok(Settlement::Complete(CompletionCommand::default())),
             Outcome::CompleteWith(completion) => Ok(Settlement::Complete(completion.check()?)),
             Outcome::Abandon(abandon) => abandon.check(client),
-            Outcome::Defer => Ok(deferral(Until::ByConsumer)),
-            Outcome::DeferFor(delay) => Ok(deferral(Until::After(delay))),
-            Outcome::DeferUntil(until) => Ok(deferral(Until::At(until))),
+            Outcome::Defer => Ok(deferral(DeferralEnd::ByConsumer)),
+            Outcome::DeferFor(delay) => Ok(deferral(DeferralEnd::After(delay))),
+            Outcome::DeferUntil(until) => Ok(deferral(DeferralEnd::At(until))),
             Outcome::DeadLetter { reason, description } => dead_letter(reason, description),
             Outcome::Release => Ok(Settlement::Release),
         }
@@ -117,7 +117,7 @@ fn dead_letter(reason: String, description: String) -> Result<Settlement, Settle
     })
 }
 
-fn deferral(until: Until) -> Settlement {
+fn deferral(until: DeferralEnd) -> Settlement {
     Settlement::Defer { until, properties: Properties::new() }
 }
 

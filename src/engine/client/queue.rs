@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use crate::engine::client::accepted_workflow::AcceptedWorkflow;
 use crate::engine::client::client::Client;
 use crate::engine::client::delivery::Delivery;
 use crate::engine::client::run::Run;
 use crate::engine::client::settler::Settler;
-use crate::engine::client::taken::TakenWorkflow;
 use crate::engine::client::workflow::Workflow;
-use crate::engine::query::Answer;
 use crate::engine::query::Query;
+use crate::engine::query::QueryAnswer;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
@@ -244,7 +244,7 @@ impl Queue {
     ///
     /// # Errors
     /// [`ReceiveRefusal::WorkflowLocked`](crate::error::ReceiveRefusal::WorkflowLocked) when somebody holds it.
-    pub async fn take_workflow(&self, id: impl AsRef<str>) -> Result<TakenWorkflow, ReceiveError> {
+    pub async fn take_workflow(&self, id: impl AsRef<str>) -> Result<AcceptedWorkflow, ReceiveError> {
         let (queue, workflow) = (self.name.clone(), Some(WorkflowId::new(id)?));
         let command = Command::Take { queue, workflow, token: self.client.token()? };
         let taken = self.taken(self.client.ask(command).await?)?;
@@ -255,17 +255,17 @@ impl Queue {
     ///
     /// # Errors
     /// As [`Queue::receive`].
-    pub async fn take_next_workflow(&self, wait: Duration) -> Result<Option<TakenWorkflow>, ReceiveError> {
+    pub async fn take_next_workflow(&self, wait: Duration) -> Result<Option<AcceptedWorkflow>, ReceiveError> {
         let (queue, token) = (self.name.clone(), self.client.token()?);
         let command = Command::Take { queue, workflow: None, token };
         self.taken(self.client.ask_for_work(command, wait).await?)
     }
 
-    fn taken(&self, reply: Reply) -> Result<Option<TakenWorkflow>, ReceiveError> {
+    fn taken(&self, reply: Reply) -> Result<Option<AcceptedWorkflow>, ReceiveError> {
         match reply {
             Reply::Take(answer) => {
                 let taken = answer.map_err(ReceiveError::Refused)?;
-                Ok(taken.map(|taken| TakenWorkflow::new(self.client.clone(), self.name.clone(), taken)))
+                Ok(taken.map(|taken| AcceptedWorkflow::new(self.client.clone(), self.name.clone(), taken)))
             }
             other => unreachable!("taking a workflow is answered as that: {other:?}"),
         }
@@ -285,7 +285,7 @@ impl Queue {
     /// [`QueueRefusal::QueueNotFound`](crate::error::QueueRefusal::QueueNotFound).
     pub async fn view(&self) -> Result<QueueView, QueueError> {
         match self.client.look(&self.name, Query::Queue { name: self.name.clone() }).await? {
-            Answer::Queue(view) => Ok(*view),
+            QueryAnswer::Queue(view) => Ok(*view),
             other => unreachable!("a look at a queue is answered with a queue: {other:?}"),
         }
     }
@@ -301,7 +301,7 @@ impl Queue {
     ) -> Result<Vec<WorkflowView>, QueueError> {
         let query = Query::Workflows { queue: self.name.clone(), after: after.cloned(), limit };
         match self.client.look(&self.name, query).await? {
-            Answer::Workflows(workflows) => Ok(workflows),
+            QueryAnswer::Workflows(workflows) => Ok(workflows),
             other => unreachable!("a look at workflows is answered with workflows: {other:?}"),
         }
     }
@@ -319,7 +319,7 @@ impl Queue {
     ) -> Result<Option<Vec<WorkflowView>>, QueueError> {
         let query = Query::Standing { queue: self.name.clone(), after: after.cloned(), limit };
         match self.client.look(&self.name, query).await? {
-            Answer::Standing(workflows) => Ok(workflows),
+            QueryAnswer::Standing(workflows) => Ok(workflows),
             other => unreachable!("a look at what stands still is answered so: {other:?}"),
         }
     }
@@ -331,7 +331,7 @@ impl Queue {
     pub async fn peek(&self, from: SequenceNumber, limit: usize) -> Result<Vec<MessageView>, QueueError> {
         let query = Query::Messages { queue: self.name.clone(), from, limit };
         match self.client.look(&self.name, query).await? {
-            Answer::Messages(messages) => Ok(messages),
+            QueryAnswer::Messages(messages) => Ok(messages),
             other => unreachable!("a look at messages is answered with messages: {other:?}"),
         }
     }
@@ -363,7 +363,7 @@ impl Queue {
     ) -> Result<Vec<(SequenceNumber, WorkflowView)>, QueueError> {
         let query = Query::Alone { queue: self.name.clone(), from, limit };
         match self.client.look(&self.name, query).await? {
-            Answer::Alone(views) => Ok(views),
+            QueryAnswer::Alone(views) => Ok(views),
             other => unreachable!("a look at messages alone is answered with them: {other:?}"),
         }
     }

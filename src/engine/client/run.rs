@@ -8,16 +8,16 @@ use crate::engine::client::delivery::DROPPED;
 use crate::engine::client::delivery::Renewal;
 use crate::engine::client::delivery::settled;
 use crate::engine::client::outcome::Outcome;
-use crate::engine::client::received::Received;
+use crate::engine::client::received_message::ReceivedMessage;
 use crate::engine::client::settling::Abandon;
 use crate::engine::client::settling::Completion;
 use crate::engine::client::settling::postponed;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Completion as CompletionCommand;
-use crate::engine::rules::command::Handed;
+use crate::engine::rules::command::CompletionCommand;
+use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
-use crate::engine::rules::command::Settled;
+use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt;
@@ -36,7 +36,7 @@ use crate::token::LockToken;
 /// A run that is dropped gives its messages back as [`Run::abandon_all`] does.
 #[must_use = "a run that is dropped counts as a failed attempt at its messages"]
 pub struct Run {
-    messages: Vec<Received>,
+    messages: Vec<ReceivedMessage>,
     completed: usize,
     hold: RunHold,
     locked_until: Timestamp,
@@ -72,18 +72,18 @@ impl Drop for RunHold {
 }
 
 impl Run {
-    pub(crate) fn new(client: Client, queue: QueueName, handed: Vec<Handed>) -> Option<Run> {
+    pub(crate) fn new(client: Client, queue: QueueName, handed: Vec<LockedMessage>) -> Option<Run> {
         let first = handed.first()?;
         let sequence = first.sequence;
         let (token, locked_until) = (first.token, client.shown(first.locked_until));
         let (since, lasts) = (client.elapsed_at(first.record.handed_out_at), first.lasts());
-        let messages = handed.into_iter().map(|handed| Received::new(&client, handed)).collect();
+        let messages = handed.into_iter().map(|handed| ReceivedMessage::new(&client, handed)).collect();
         let hold = RunHold { client, queue, token, settled: false, first: Some(sequence) };
         Some(Run { messages, completed: 0, hold, locked_until, since, lasts })
     }
 
     /// The messages that are not settled yet, in order.
-    pub fn messages(&self) -> &[Received] {
+    pub fn messages(&self) -> &[ReceivedMessage] {
         &self.messages[self.completed..]
     }
 
@@ -214,7 +214,7 @@ impl Run {
         }
     }
 
-    async fn settle(&self, settlement: RunSettlement) -> Result<Settled, SettleError> {
+    async fn settle(&self, settlement: RunSettlement) -> Result<SettleResult, SettleError> {
         let RunHold { client, queue, token, .. } = &self.hold;
         let command = Command::SettleRun { queue: queue.clone(), token: *token, settlement };
         settled(client.ask(command).await?)

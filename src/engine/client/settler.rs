@@ -12,12 +12,12 @@ use crate::engine::client::delivery::settled;
 use crate::engine::client::outcome::Outcome;
 use crate::engine::client::settling::Completion;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Completion as CompletionCommand;
-use crate::engine::rules::command::Held;
+use crate::engine::rules::command::CompletionCommand;
+use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
-use crate::engine::rules::command::Settled;
+use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt;
@@ -59,12 +59,12 @@ impl DeliveryId {
 
     /// What settles it, in its queue.
     pub(crate) fn to_command(self, queue: &QueueName, settlement: Settlement) -> Command {
-        let Held { token, sequence, delivery_count } = self.held();
+        let DeliveryRef { token, sequence, delivery_count } = self.held();
         Command::Settle { queue: queue.clone(), token, sequence, delivery_count, settlement }
     }
 
-    fn held(&self) -> Held {
-        Held { token: self.token, sequence: self.sequence_number, delivery_count: self.delivery_count }
+    fn held(&self) -> DeliveryRef {
+        DeliveryRef { token: self.token, sequence: self.sequence_number, delivery_count: self.delivery_count }
     }
 }
 
@@ -121,7 +121,7 @@ impl Settler {
         Settler { client, queue }
     }
 
-    /// Ends a delivery well; messages to send and the new workflow state are one transaction with it.
+    /// Completes a delivery; messages to send and the new workflow state are one transaction with it.
     ///
     /// # Errors
     /// As [`Delivery::complete_with`](crate::Delivery::complete_with).
@@ -133,7 +133,8 @@ impl Settler {
         Ok(self.settle(id, Settlement::Complete(completion.check()?)).await?.receipts)
     }
 
-    /// Ends a delivery in any way.
+    /// Ends a delivery in any way. The receipts of what a completion sends are not returned: [`Settler::complete`] returns
+    /// them.
     ///
     /// # Errors
     /// As [`Delivery::complete_with`](crate::Delivery::complete_with).
@@ -236,7 +237,7 @@ impl Settler {
         self.client.give_back(id.to_command(&self.queue, settlement));
     }
 
-    async fn settle(&self, id: DeliveryId, settlement: Settlement) -> Result<Settled, SettleError> {
+    async fn settle(&self, id: DeliveryId, settlement: Settlement) -> Result<SettleResult, SettleError> {
         settled(self.client.ask(id.to_command(&self.queue, settlement)).await?)
     }
 }

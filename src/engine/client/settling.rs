@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
-use crate::engine::rules::command::Completion as CompletionCommand;
+use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;

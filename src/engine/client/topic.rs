@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
-use crate::engine::client::published::Published;
 use crate::engine::client::queue::Queue;
 use crate::engine::client::queue::check_batch;
-use crate::engine::query::Answer;
+use crate::engine::client::topic_message::TopicMessage;
 use crate::engine::query::Query;
+use crate::engine::query::QueryAnswer;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::receipt::Receipt;
-use crate::engine::rules::topics::Fanout;
-use crate::engine::rules::topics::SubscriptionRecord;
-use crate::engine::rules::topics::TopicChange;
-use crate::engine::rules::topics::TopicRecord;
+use crate::engine::rules::topic_record::Fanout;
+use crate::engine::rules::topic_record::SubscriptionRecord;
+use crate::engine::rules::topic_record::TopicChange;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::error::Misuse;
 use crate::error::QueueError;
 use crate::error::SendError;
@@ -131,13 +131,13 @@ impl Topic {
     pub(crate) fn checked(
         &self,
         messages: impl IntoIterator<Item = Message>,
-    ) -> Result<Vec<Published>, Misuse> {
+    ) -> Result<Vec<TopicMessage>, Misuse> {
         let mut checked = Vec::new();
         for message in messages.into_iter().take(limits::SEND_BATCH_MAX + 1) {
             checked.push(message.check()?);
         }
         check_batch(&checked)?;
-        Ok(checked.into_iter().map(Published::from).collect())
+        Ok(checked.into_iter().map(TopicMessage::from).collect())
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -146,7 +146,7 @@ impl Topic {
 
     pub(crate) async fn publish(
         &self,
-        messages: Vec<Published>,
+        messages: Vec<TopicMessage>,
     ) -> Result<Vec<(QueueName, Receipt)>, SendError> {
         for _ in 0..limits::TOPIC_TRIES_MAX {
             let fanout = self.fanout(&messages).await?;
@@ -170,7 +170,7 @@ impl Topic {
     }
 
     /// Which subscriptions get which of the messages, by their rules as they are known.
-    pub(crate) async fn fanout(&self, messages: &[Published]) -> Result<Fanout, SendError> {
+    pub(crate) async fn fanout(&self, messages: &[TopicMessage]) -> Result<Fanout, SendError> {
         let new_id = || self.client.token().map(|token| token.to_string()).unwrap_or_default();
         let Some(topic) = self.client.compiled_topic(&self.name).await? else {
             return Err(SendError::Refused(SendRefusal::TopicNotFound(self.name.clone())));
@@ -357,7 +357,7 @@ impl Client {
         name: &QueueName,
     ) -> Result<Option<Arc<TopicRecord>>, Unavailable> {
         match self.look_up(Query::Topic { name: name.clone() }).await? {
-            Answer::Topics(topics) => Ok(topics.into_iter().next()),
+            QueryAnswer::Topics(topics) => Ok(topics.into_iter().next()),
             other => unreachable!("a look at topics is answered with topics: {other:?}"),
         }
     }

@@ -9,9 +9,9 @@ use crate::engine::client::client::Client;
 use crate::engine::client::fanout::CompiledTopic;
 use crate::engine::client::topic::Topic;
 use crate::engine::client::topic::TopicView;
-use crate::engine::query::Answer;
 use crate::engine::query::Query;
-use crate::engine::rules::topics::TopicChange;
+use crate::engine::query::QueryAnswer;
+use crate::engine::rules::topic_record::TopicChange;
 use crate::error::Misuse;
 use crate::error::OperationError;
 use crate::error::TopicError;
@@ -77,7 +77,7 @@ impl Client {
         limit: usize,
     ) -> Result<Vec<TopicView>, Unavailable> {
         match self.look_up(Query::Topics { after: after.cloned(), limit }).await? {
-            Answer::Topics(topics) => Ok(topics.iter().map(|topic| TopicView::from(&**topic)).collect()),
+            QueryAnswer::Topics(topics) => Ok(topics.iter().map(|topic| TopicView::from(&**topic)).collect()),
             other => unreachable!("a look at topics is answered with topics: {other:?}"),
         }
     }

@@ -2,10 +2,10 @@
 
 use crate::engine::client::client::Client;
 use crate::engine::client::outcome::Outcome;
-use crate::engine::client::published::Published;
 use crate::engine::client::settler::DeliveryId;
 use crate::engine::client::settling::Completion;
 use crate::engine::client::topic::Topic;
+use crate::engine::client::topic_message::TopicMessage;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
@@ -23,13 +23,13 @@ use crate::message::Message;
 /// [`Transaction::commit`], and a transaction that is dropped never does.
 pub(crate) struct Transaction {
     client: Client,
-    steps: Vec<Step>,
+    steps: Vec<TransactionStep>,
 }
 
-enum Step {
+enum TransactionStep {
     Done(Command),
     /// Which subscriptions get it is chosen when the rest happens.
-    Publish(Topic, Published),
+    Publish(Topic, TopicMessage),
 }
 
 /// Why nothing of a transaction was done.
@@ -51,13 +51,13 @@ impl Transaction {
     /// Sends a message to a queue.
     pub(crate) fn send(&mut self, queue: &QueueName, message: Message) -> Result<(), Misuse> {
         let (queue, messages) = (queue.clone(), vec![message.check()?]);
-        self.steps.push(Step::Done(Command::Send { queue, messages }));
+        self.steps.push(TransactionStep::Done(Command::Send { queue, messages }));
         Ok(())
     }
 
     /// Sends a message to a topic.
-    pub(crate) fn publish(&mut self, topic: &Topic, message: Published) {
-        self.steps.push(Step::Publish(topic.clone(), message));
+    pub(crate) fn publish(&mut self, topic: &Topic, message: TopicMessage) {
+        self.steps.push(TransactionStep::Publish(topic.clone(), message));
     }
 
     /// Ends a delivery well.
@@ -79,7 +79,7 @@ impl Transaction {
     }
 
     fn settle(&mut self, queue: &QueueName, id: DeliveryId, settlement: Settlement) {
-        self.steps.push(Step::Done(id.to_command(queue, settlement)));
+        self.steps.push(TransactionStep::Done(id.to_command(queue, settlement)));
     }
 
     /// Does everything, in one commit.
@@ -99,7 +99,7 @@ impl Transaction {
             let Err((index, refusal)) = answer else { return Ok(()) };
             match (&self.steps[index], *refusal) {
                 (
-                    Step::Publish(topic, _),
+                    TransactionStep::Publish(topic, _),
                     Reply::Send(Err(SendRefusal::TopicChanged(_) | SendRefusal::TopicNotFound(_))),
                 ) => self.client.forget_topic(topic.name()),
                 (_, refusal) => return Err(error_of(refusal)),
@@ -112,8 +112,8 @@ impl Transaction {
         let mut commands = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             commands.push(match step {
-                Step::Done(command) => command.clone(),
-                Step::Publish(topic, message) => {
+                TransactionStep::Done(command) => command.clone(),
+                TransactionStep::Publish(topic, message) => {
                     let fanout = topic.fanout(std::slice::from_ref(message)).await?;
                     Command::Publish { topic: topic.name().clone(), fanout }
                 }

@@ -7,8 +7,8 @@ use crate::engine::client::history::history;
 use crate::engine::client::queue::purge;
 use crate::engine::client::settling::check_state;
 use crate::engine::client::settling::shortened;
-use crate::engine::query::Answer;
 use crate::engine::query::Query;
+use crate::engine::query::QueryAnswer;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeScope;
@@ -52,7 +52,7 @@ impl Workflow {
     pub async fn view(&self) -> Result<Option<WorkflowView>, QueueError> {
         let query = Query::Workflow { queue: self.queue.clone(), id: self.id.clone() };
         match self.client.look(&self.queue, query).await? {
-            Answer::Workflow(view) => Ok(view.map(|view| *view)),
+            QueryAnswer::Workflow(view) => Ok(view.map(|view| *view)),
             other => unreachable!("a look at a workflow is answered with one: {other:?}"),
         }
     }
@@ -73,7 +73,7 @@ impl Workflow {
     pub async fn messages(&self, from: u64, limit: usize) -> Result<Vec<MessageView>, QueueError> {
         let query = Query::Line { queue: self.queue.clone(), id: self.id.clone(), from, limit };
         match self.client.look(&self.queue, query).await? {
-            Answer::Messages(messages) => Ok(messages),
+            QueryAnswer::Messages(messages) => Ok(messages),
             other => unreachable!("a look at messages is answered with messages: {other:?}"),
         }
     }
@@ -85,7 +85,7 @@ impl Workflow {
     pub async fn state(&self) -> Result<Option<Bytes>, QueueError> {
         let query = Query::State { queue: self.queue.clone(), id: self.id.clone() };
         match self.client.look(&self.queue, query).await? {
-            Answer::State(state) => Ok(state),
+            QueryAnswer::State(state) => Ok(state),
             other => unreachable!("a look at a state is answered with a state: {other:?}"),
         }
     }

@@ -1,22 +1,22 @@
 //! Filters and actions of subscriptions.
 
 use crate::filter::Action;
-use crate::filter::Known;
+use crate::filter::FilterInput;
+use crate::filter::FilterValue;
 use crate::filter::Name;
 use crate::filter::SqlFilter;
-use crate::filter::Value;
 use crate::header::Properties;
 
 /// A message of which everything is known, and always the same.
 struct Everything;
 
-impl Known for Everything {
-    fn property(&self, name: &Name) -> Value<'_> {
+impl FilterInput for Everything {
+    fn property(&self, name: &Name) -> FilterValue<'_> {
         match name.text.len() % 4 {
-            0 => Value::Integer(7),
-            1 => Value::Text(name.text.as_str().to_owned().into()),
-            2 => Value::Boolean(true),
-            _ => Value::Null,
+            0 => FilterValue::Integer(7),
+            1 => FilterValue::Text(name.text.as_str().to_owned().into()),
+            2 => FilterValue::Boolean(true),
+            _ => FilterValue::Null,
         }
     }
 

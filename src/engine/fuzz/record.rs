@@ -8,11 +8,11 @@ use serde::de::DeserializeOwned;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::record::Tally;
 use crate::engine::store::codec;
-use crate::engine::store::in_words::Names;
+use crate::engine::store::in_words::QueueNames;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::parts_of;
@@ -33,7 +33,7 @@ pub fn record(data: &[u8]) {
         Some(0) => again::<Command>(bytes),
         Some(1) => again::<Change>(bytes),
         Some(2) => again::<QueueRecord>(bytes),
-        Some(3) => again::<Tally>(bytes),
+        Some(3) => again::<QueueCounters>(bytes),
         Some(4) => again::<Numbers>(bytes),
         Some(5) => again::<BatchRecord>(bytes),
         Some(6) => reminder(bytes),
@@ -72,7 +72,7 @@ impl TableVisitor for RowOf<'_> {
         }
         if let Some((prefix, key)) = parts_of::<T::Prefix, T::Key>(self.bytes) {
             assert_eq!(key_of(&prefix, &key), self.bytes, "a key has one form only");
-            let _ = key_in_words::<T>(&prefix, &key, &Names::new());
+            let _ = key_in_words::<T>(&prefix, &key, &QueueNames::new());
         }
         Ok(())
     }

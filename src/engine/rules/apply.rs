@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Held;
+use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Reply;
-use crate::engine::rules::command::Settled;
-use crate::engine::rules::due::Now;
+use crate::engine::rules::command::SettleResult;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::effect::Effect;
-use crate::engine::rules::lock::Locks;
-use crate::engine::rules::rate::Rates;
+use crate::engine::rules::lock::LockTable;
+use crate::engine::rules::rate_buckets::RateBuckets;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::records::Records;
 use crate::engine::rules::settlements::Settlements;
@@ -23,7 +23,7 @@ use crate::id::QueueName;
 use crate::queue::QueueOptions;
 
 /// What a command led to. Its changes are already written to the rows; its effects wait for the commit.
-pub(crate) struct Outcome {
+pub(crate) struct CommandOutcome {
     pub(crate) reply: Reply,
     pub(crate) effects: Vec<Effect>,
 }
@@ -31,24 +31,24 @@ pub(crate) struct Outcome {
 /// The rules with what they keep in memory only.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
-    locks: Locks,
-    rates: Rates,
+    locks: LockTable,
+    rates: RateBuckets,
     settlements: Settlements,
     /// The last use of queues that left no trace on disk: receives that found nothing, and looks.
     used_at: BTreeMap<QueueId, Timestamp>,
 }
 
 impl Rules {
-    pub(crate) fn locks(&self) -> &Locks {
+    pub(crate) fn locks(&self) -> &LockTable {
         &self.locks
     }
 
-    pub(crate) fn rates(&self) -> &Rates {
+    pub(crate) fn rates(&self) -> &RateBuckets {
         &self.rates
     }
 
     #[cfg(test)]
-    pub(crate) fn locks_mut(&mut self) -> &mut Locks {
+    pub(crate) fn locks_mut(&mut self) -> &mut LockTable {
         &mut self.locks
     }
 
@@ -66,10 +66,10 @@ impl Rules {
     /// same rows and the same answers.
     pub(crate) fn apply(
         &mut self,
-        now: Now,
+        now: ClockInstants,
         command: Command,
         records: &mut dyn Records,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<CommandOutcome, Fault> {
         if let Command::Transact { steps } = command {
             return self.transact(now, steps, records);
         }
@@ -84,13 +84,13 @@ impl Rules {
             self.used_at.remove(&queue);
             self.rates.forget(queue);
         }
-        Ok(Outcome { reply, effects })
+        Ok(CommandOutcome { reply, effects })
     }
 
     /// Answers what a command would be answered, and changes nothing.
     pub(crate) fn try_out(
         &mut self,
-        now: Now,
+        now: ClockInstants,
         command: Command,
         records: &mut dyn Records,
     ) -> Result<Reply, Fault> {
@@ -204,13 +204,13 @@ impl Step<'_> {
     }
 
     fn run_holders_command(&mut self, command: Command, used_at: Timestamp) -> Result<Reply, Fault> {
-        let unit = |()| Settled::default();
+        let unit = |()| SettleResult::default();
         Ok(match command {
             Command::CloseTaken { queue, token } => {
                 Reply::Settle(answer(self.close_taken(&queue, token))?.map(unit))
             }
             Command::Settle { queue, token, sequence, delivery_count, settlement } => {
-                let held = Held { token, sequence, delivery_count };
+                let held = DeliveryRef { token, sequence, delivery_count };
                 Reply::Settle(answer(self.settle(&queue, held, settlement))?)
             }
             Command::SettleRun { queue, token, settlement } => {

@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
-use crate::engine::rules::record::Link;
-use crate::engine::rules::record::Mark;
+use crate::engine::rules::record::ChainLink;
+use crate::engine::rules::record::MarkRecord;
 use crate::engine::rules::record::MessageRecord;
-use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::id::MessageId;
 use crate::id::SequenceNumber;
 use crate::limits;
 
-impl Workflow {
+impl OpenWorkflow {
     /// Lets a message that was just stored wait for the chain to reach it.
     pub(crate) fn wait_for_chain(
         &mut self,
@@ -26,7 +26,7 @@ impl Workflow {
         sequence: SequenceNumber,
         message: &MessageRecord,
     ) -> Read<()> {
-        let link = Link {
+        let link = ChainLink {
             sequence: Some(sequence),
             message_id: message.message_id.clone(),
             rank: None,
@@ -115,7 +115,7 @@ impl Workflow {
         &mut self,
         step: &mut Step<'_>,
         message: &MessageRecord,
-        how: Settled,
+        how: SettlementKind,
     ) -> Read<()> {
         self.restate_link(step, message, Some(how))
     }
@@ -129,7 +129,7 @@ impl Workflow {
         &mut self,
         step: &mut Step<'_>,
         message: &MessageRecord,
-        settled: Option<Settled>,
+        settled: Option<SettlementKind>,
     ) -> Read<()> {
         let Some(mut link) = step.records.link(&self.key, message.after.as_ref())? else {
             return Ok(());
@@ -151,10 +151,10 @@ impl Workflow {
         step: &mut Step<'_>,
         sequence: SequenceNumber,
         after: Option<MessageId>,
-        settled: Option<Settled>,
+        settled: Option<SettlementKind>,
     ) -> Read<()> {
         let place = limits::NUMBER_END + sequence.get();
-        let mark = settled.map(|how| Mark { from: place, to: place, how });
+        let mark = settled.map(|how| MarkRecord { from: place, to: place, how });
         let trail = settled.map(|_| TrailEntry { after });
         step.write(Change::Mark(self.key.clone(), place, mark))?;
         step.write(Change::Trail(self.key.clone(), place, trail))
@@ -242,7 +242,7 @@ impl Workflow {
     }
 
     /// The link that leads to a rank.
-    pub(crate) fn link_at(&self, step: &Step<'_>, rank: u64) -> Read<Option<Link>> {
+    pub(crate) fn link_at(&self, step: &Step<'_>, rank: u64) -> Read<Option<ChainLink>> {
         match step.records.trail_from(&self.key, rank)?.filter(|(at, _)| *at == rank) {
             Some((_, trail)) => step.records.link(&self.key, trail.after.as_ref()),
             None => Ok(None),

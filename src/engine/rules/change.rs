@@ -11,23 +11,23 @@ use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::cursor::CursorCount;
 use crate::engine::rules::history::HistoryEntry;
-use crate::engine::rules::record::Answered;
-use crate::engine::rules::record::Content;
+use crate::engine::rules::record::AnswerRecord;
+use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::Holding;
-use crate::engine::rules::record::Link;
-use crate::engine::rules::record::Mark;
+use crate::engine::rules::record::MarkRecord;
+use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::record::Stream;
-use crate::engine::rules::record::Tally;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
-use crate::engine::rules::topics::TopicRecord;
+use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -39,17 +39,17 @@ pub(crate) enum Change {
     Queue(QueueRecord),
     /// The queue and every row that belongs to it is deleted.
     QueueGone(QueueId),
-    Tally(QueueId, Tally),
+    Tally(QueueId, QueueCounters),
     Workflow(WorkflowKey, Option<Arc<WorkflowRecord>>),
     State(WorkflowKey, Option<Bytes>),
     Message(MessageKey, Option<Arc<MessageRecord>>),
-    Content(MessageKey, Option<Arc<Content>>),
+    Content(MessageKey, Option<Arc<MessageContent>>),
     /// A place in a workflow's line.
     Line(WorkflowKey, u64, Option<SequenceNumber>),
     /// The place of a message that was set aside.
     Aside(WorkflowKey, u64, Option<SequenceNumber>),
     /// The follower of a message ID (`None`: of no message, that is the first).
-    Link(WorkflowKey, Option<MessageId>, Option<Link>),
+    Link(WorkflowKey, Option<MessageId>, Option<ChainLink>),
     /// Which predecessor the message of this rank named, so that old links can be dropped.
     Trail(WorkflowKey, u64, Option<TrailEntry>),
     /// An early message of an after-ordered workflow whose predecessor is not stored.
@@ -57,16 +57,16 @@ pub(crate) enum Change {
     /// An early message of an after-ordered workflow, by its own message ID.
     Waiting(WorkflowKey, MessageId, Option<SequenceNumber>),
     /// A settled range, keyed by its first rank.
-    Mark(WorkflowKey, u64, Option<Mark>),
+    Mark(WorkflowKey, u64, Option<MarkRecord>),
     Holding(WorkflowKey, Option<Holding>),
     /// The workflow that has this number in the ready list.
-    Ready(QueueId, u64, Option<Stream>),
+    Ready(QueueId, u64, Option<WorkflowRef>),
     Reminder(Reminder, bool),
     /// A dead letter, listed by reason and by workflow. The rank is 0 where it has none.
     DeadLetter(DeadLetterKey, bool),
     Duplicate(QueueId, MessageId, Option<Duplicate>),
     /// The answer that is kept for an idempotency key.
-    Answer(QueueId, Arc<str>, Option<Arc<Answered>>),
+    Answer(QueueId, Arc<str>, Option<Arc<AnswerRecord>>),
     /// How many such answers a queue keeps, if any.
     AnswerCount(QueueId, Option<u64>),
     /// An entry of the audit, by its number.

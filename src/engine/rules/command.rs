@@ -10,17 +10,17 @@ use serde::Serialize;
 use crate::actor::Actor;
 use crate::clock::Timestamp;
 use crate::engine::rules::claim::Claim;
-use crate::engine::rules::due::Until;
+use crate::engine::rules::due::DeferralEnd;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt;
-use crate::engine::rules::record::Content;
+use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::redriven::Edit;
 use crate::engine::rules::redriven::Redriven;
-use crate::engine::rules::topics::Fanout;
-use crate::engine::rules::topics::TopicChange;
+use crate::engine::rules::topic_record::Fanout;
+use crate::engine::rules::topic_record::TopicChange;
 use crate::error::OperateRefusal;
 use crate::error::QueueRefusal;
 use crate::error::ReceiveRefusal;
@@ -163,7 +163,7 @@ pub(crate) enum Command {
     /// Completes deliveries of any workflows of a queue, each judged for itself.
     CompleteAll {
         queue: QueueName,
-        deliveries: Vec<Held>,
+        deliveries: Vec<DeliveryRef>,
     },
     /// Messages that are accepted or refused each for itself, in the order given.
     SendEach {
@@ -250,7 +250,7 @@ pub(crate) enum Command {
 
 /// A delivery as its holder names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Held {
+pub(crate) struct DeliveryRef {
     pub(crate) token: LockToken,
     pub(crate) sequence: SequenceNumber,
     /// Which hand-out of the message it is; one that was revoked since is void.
@@ -260,7 +260,7 @@ pub(crate) struct Held {
 /// How a delivery ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Settlement {
-    Complete(Completion),
+    Complete(CompletionCommand),
     Abandon {
         retry: Retry,
         reason: String,
@@ -268,7 +268,7 @@ pub(crate) enum Settlement {
         output: Output,
     },
     Defer {
-        until: Until,
+        until: DeferralEnd,
         properties: Properties,
     },
     DeadLetter {
@@ -294,7 +294,7 @@ pub(crate) enum Settlement {
 
 /// What happens in the same transaction as a completion.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Completion {
+pub(crate) struct CompletionCommand {
     pub(crate) state: StateChange,
     pub(crate) sends: Vec<(QueueName, Vec<NewMessage>)>,
 }
@@ -313,7 +313,7 @@ pub(crate) enum StateChange {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RunSettlement {
     pub(crate) completed: usize,
-    pub(crate) completion: Completion,
+    pub(crate) completion: CompletionCommand,
     pub(crate) next: Option<Settlement>,
     pub(crate) keep_rest: bool,
     /// The first message of what is left of the run; said, a settlement that is asked again is never taken for the next.
@@ -369,17 +369,17 @@ pub(crate) enum PurgeScope {
 
 /// A message as it is handed out.
 #[derive(Clone, Debug)]
-pub(crate) struct Handed {
+pub(crate) struct LockedMessage {
     pub(crate) token: LockToken,
     pub(crate) locked_until: Timestamp,
     pub(crate) sequence: SequenceNumber,
     pub(crate) record: Arc<MessageRecord>,
-    pub(crate) content: Arc<Content>,
+    pub(crate) content: Arc<MessageContent>,
     /// Whether its workflow has a state; only its holder changes that.
     pub(crate) has_state: bool,
 }
 
-impl Handed {
+impl LockedMessage {
     /// For how long the lock was held when the message was handed out.
     pub(crate) fn lasts(&self) -> Duration {
         self.locked_until.since(self.record.handed_out_at)
@@ -388,24 +388,24 @@ impl Handed {
 
 /// A message as it is handed out without a lock.
 #[derive(Clone, Debug)]
-pub(crate) struct Shown {
+pub(crate) struct UnlockedMessage {
     pub(crate) sequence: SequenceNumber,
     pub(crate) record: Arc<MessageRecord>,
-    pub(crate) content: Arc<Content>,
+    pub(crate) content: Arc<MessageContent>,
 }
 
 /// A workflow as it is taken whole.
 #[derive(Clone, Debug)]
-pub(crate) struct Taken {
+pub(crate) struct WorkflowGrant {
     pub(crate) token: LockToken,
     pub(crate) locked_until: Timestamp,
-    pub(crate) stream: Stream,
+    pub(crate) stream: WorkflowRef,
     pub(crate) state: Option<Bytes>,
 }
 
 /// What a settle or a renewal did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Settled {
+pub(crate) struct SettleResult {
     /// Until when the lock is held, if anything of it is left.
     pub(crate) locked_until: Option<Timestamp>,
     /// For how long a renewed lock is held from the renewal on.
@@ -431,16 +431,16 @@ pub(crate) enum PurgeFrom {
 
 /// What one step of a purge did, and where the next begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Purged {
+pub(crate) struct PurgeStep {
     pub(crate) count: u64,
     pub(crate) next: Option<PurgeFrom>,
     /// Its entry in the audit, if it is on record.
     pub(crate) entry: Option<u64>,
 }
 
-impl Purged {
-    pub(crate) fn new(count: u64, next: Option<PurgeFrom>) -> Purged {
-        Purged { count, next, entry: None }
+impl PurgeStep {
+    pub(crate) fn new(count: u64, next: Option<PurgeFrom>) -> PurgeStep {
+        PurgeStep { count, next, entry: None }
     }
 }
 
@@ -454,19 +454,19 @@ pub(crate) enum Reply {
     Send(Result<Vec<Receipt>, SendRefusal>),
     /// What became of each copy, and in which queue.
     PublishOnce(Result<Vec<(QueueName, Receipt)>, SendRefusal>),
-    Receive(Result<Vec<Handed>, ReceiveRefusal>),
-    Take(Result<Option<Taken>, ReceiveRefusal>),
+    Receive(Result<Vec<LockedMessage>, ReceiveRefusal>),
+    Take(Result<Option<WorkflowGrant>, ReceiveRefusal>),
     /// Messages handed out without a lock.
-    ReceiveHidden(Result<Vec<Shown>, ReceiveRefusal>),
-    HideAgain(Result<Box<Shown>, SettleRefusal>),
-    Settle(Result<Settled, SettleRefusal>),
+    ReceiveHidden(Result<Vec<UnlockedMessage>, ReceiveRefusal>),
+    HideAgain(Result<Box<UnlockedMessage>, SettleRefusal>),
+    Settle(Result<SettleResult, SettleRefusal>),
     /// The answer to each delivery, in the order of the command.
     CompleteAll(Vec<Result<(), SettleRefusal>>),
     /// The answer to each message, in the order of the command.
     SendEach(Vec<Result<Receipt, SendRefusal>>),
     Operate(Result<(), OperateRefusal>),
     Redrive(Result<Redriven, OperateRefusal>),
-    Purge(Result<Purged, OperateRefusal>),
+    Purge(Result<PurgeStep, OperateRefusal>),
     /// The answer to each step, in order; or which of them, counted from zero, was refused, and how: then none was done.
     Transact(Result<Vec<Reply>, (usize, Box<Reply>)>),
     /// An internal command was done; whether there is more of it.

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use crate::engine::rules::change::Change;
-use crate::engine::rules::command::Handed;
-use crate::engine::rules::command::Held;
-use crate::engine::rules::command::Settled as SettledReply;
+use crate::engine::rules::command::DeliveryRef;
+use crate::engine::rules::command::LockedMessage;
+use crate::engine::rules::command::SettleResult as SettledReply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
 use crate::engine::rules::effect::Effect;
@@ -25,15 +25,15 @@ use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
-use crate::engine::rules::send::Judged;
+use crate::engine::rules::send::AdmittedMessages;
 use crate::engine::rules::settlements::digest_of;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::ReceiveRefusal;
 use crate::error::SettleRefusal;
 use crate::id::QueueName;
@@ -43,7 +43,7 @@ use crate::token::LockToken;
 
 /// What a dead letter is locked by: its own number, so that its workflow is free.
 pub(crate) fn lock_key(queue: QueueId, sequence: SequenceNumber) -> WorkflowKey {
-    WorkflowKey { queue, stream: Stream::Single(sequence) }
+    WorkflowKey { queue, stream: WorkflowRef::Single(sequence) }
 }
 
 impl Step<'_> {
@@ -53,7 +53,7 @@ impl Step<'_> {
         name: &QueueName,
         max: usize,
         token: LockToken,
-    ) -> Ruling<Vec<Handed>, ReceiveRefusal> {
+    ) -> Ruling<Vec<LockedMessage>, ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
         let (mut handed, mut bytes, mut passed) = (Vec::new(), 0, 0);
         while handed.len() < max.min(limits::RECEIVE_MAX) && bytes < limits::RECEIVE_BYTES_MAX {
@@ -90,7 +90,7 @@ impl Step<'_> {
         name: &QueueName,
         sequences: &[SequenceNumber],
         token: LockToken,
-    ) -> Ruling<Vec<Handed>, ReceiveRefusal> {
+    ) -> Ruling<Vec<LockedMessage>, ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
         let mut found: Vec<(SequenceNumber, Arc<MessageRecord>)> = Vec::new();
         for sequence in sequences {
@@ -125,7 +125,7 @@ impl Step<'_> {
         queue: &QueueRecord,
         (sequence, before): (SequenceNumber, Arc<MessageRecord>),
         token: LockToken,
-    ) -> Read<Handed> {
+    ) -> Read<LockedMessage> {
         let locked_until = self.now + queue.options.lock;
         self.locks.grant(token, lock_key(queue.id, sequence), LockKind::DeadLetter, locked_until);
         self.locks.hand_out(token, sequence);
@@ -136,7 +136,14 @@ impl Step<'_> {
         self.write(Change::Message(key, Some(Arc::new(record.clone()))))?;
         record.delivery_count = delivery_count_of(&record);
         let content = self.records.content(key)?.expect("every stored message has its content");
-        Ok(Handed { token, locked_until, sequence, record: Arc::new(record), content, has_state: false })
+        Ok(LockedMessage {
+            token,
+            locked_until,
+            sequence,
+            record: Arc::new(record),
+            content,
+            has_state: false,
+        })
     }
 
     /// Whether a token is that of a dead letter.
@@ -148,7 +155,7 @@ impl Step<'_> {
     pub(crate) fn settle_dead_letter(
         &mut self,
         name: &QueueName,
-        held: Held,
+        held: DeliveryRef,
         settlement: Settlement,
     ) -> Ruling<SettledReply, SettleRefusal> {
         let (queue, message) = self.held_dead_letter(name, held)?;
@@ -156,7 +163,7 @@ impl Step<'_> {
             return refuse(SettleRefusal::AlreadyDeadLettered(held.sequence));
         }
         let as_asked = (settlement.how(), digest_of(&settlement));
-        let workflow = Workflow::open(self, &queue, message.stream.clone())?;
+        let workflow = OpenWorkflow::open(self, &queue, message.stream.clone())?;
         self.check_properties(&workflow, held.sequence, &settlement)?;
         let (settlement, state, judged) = self.judge_settlement(&workflow, settlement, &[])?;
         if state != StateChange::Keep {
@@ -180,7 +187,7 @@ impl Step<'_> {
     fn held_dead_letter(
         &self,
         name: &QueueName,
-        held: Held,
+        held: DeliveryRef,
     ) -> Ruling<(Arc<QueueRecord>, Arc<MessageRecord>), SettleRefusal> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(SettleRefusal::QueueNotFound);
@@ -198,9 +205,9 @@ impl Step<'_> {
 
     fn complete_dead_letter(
         &mut self,
-        mut workflow: Workflow,
+        mut workflow: OpenWorkflow,
         (sequence, message): (SequenceNumber, &MessageRecord),
-        judged: Vec<Judged>,
+        judged: Vec<AdmittedMessages>,
     ) -> Read<Vec<Receipt>> {
         workflow.list_dead_letter(self, sequence, message, false)?;
         workflow.erase(self, sequence, message, HistoryEnding::Completed)?;
@@ -211,7 +218,7 @@ impl Step<'_> {
     /// Gives a dead letter back, as failed, as not looked at, or set aside.
     fn return_dead_letter(
         &mut self,
-        mut workflow: Workflow,
+        mut workflow: OpenWorkflow,
         (sequence, before): (SequenceNumber, &MessageRecord),
         settlement: Settlement,
     ) -> Read<()> {
@@ -238,7 +245,7 @@ impl Step<'_> {
 
     /// A lock has run out under which somebody had a dead letter.
     pub(crate) fn lose_dead_letter(&mut self, key: &WorkflowKey) -> Read<()> {
-        let Stream::Single(sequence) = key.stream else {
+        let WorkflowRef::Single(sequence) = key.stream else {
             unreachable!("a dead letter is locked by its number")
         };
         let mut message = MessageRecord::clone(&*self.message_listed(key.queue, sequence)?);

@@ -13,18 +13,18 @@ use crate::clock::Timestamp;
 
 /// What both clocks show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Now {
+pub(crate) struct ClockInstants {
     /// Advances by what has passed, and never runs back.
     pub(crate) engine: Timestamp,
     /// The wall clock, as far as it is believed.
     pub(crate) wall: Timestamp,
 }
 
-impl Now {
+impl ClockInstants {
     /// Both clocks show the same.
     #[cfg(test)]
-    pub(crate) fn same(at: Timestamp) -> Now {
-        Now { engine: at, wall: at }
+    pub(crate) fn same(at: Timestamp) -> ClockInstants {
+        ClockInstants { engine: at, wall: at }
     }
 }
 
@@ -68,24 +68,24 @@ impl Due {
     }
 
     /// What its own clock shows.
-    pub(crate) fn clock(self, now: Now) -> Timestamp {
+    pub(crate) fn clock(self, now: ClockInstants) -> Timestamp {
         if self.is_of_wall() { now.wall } else { now.engine }
     }
 
     /// Whether its own clock has come to it.
-    pub(crate) fn is_past(self, now: Now) -> bool {
+    pub(crate) fn is_past(self, now: ClockInstants) -> bool {
         self.at() <= self.clock(now)
     }
 
     /// When that is by the wall clock, if nobody sets it until then.
-    pub(crate) fn shown(self, now: Now) -> Timestamp {
+    pub(crate) fn shown(self, now: ClockInstants) -> Timestamp {
         if self.is_of_wall() { self.at() } else { shown(self.at(), now) }
     }
 }
 
 /// When a message that was set aside comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Until {
+pub(crate) enum DeferralEnd {
     /// When it is asked for by its sequence number.
     ByConsumer,
     At(Timestamp),
@@ -106,7 +106,7 @@ impl fmt::Display for Due {
 }
 
 /// An instant of engine time by the wall clock, if nobody sets it until then.
-pub(crate) fn shown(at: Timestamp, now: Now) -> Timestamp {
+pub(crate) fn shown(at: Timestamp, now: ClockInstants) -> Timestamp {
     let until = i128::from(at.as_millis()) - i128::from(now.engine.as_millis());
     let shown = i128::from(now.wall.as_millis()) + until;
     Timestamp::from_millis(u64::try_from(shown.max(0)).unwrap_or(u64::MAX))
@@ -121,12 +121,12 @@ pub(crate) struct NextDue {
 
 impl NextDue {
     /// Whether something is due by now.
-    pub(crate) fn is_past(self, now: Now) -> bool {
+    pub(crate) fn is_past(self, now: ClockInstants) -> bool {
         [self.engine, self.wall].into_iter().flatten().any(|due| due.is_past(now))
     }
 
     /// When the first thing is due by the wall clock.
-    pub(crate) fn shown(self, now: Now) -> Option<Timestamp> {
+    pub(crate) fn shown(self, now: ClockInstants) -> Option<Timestamp> {
         [self.engine, self.wall].into_iter().flatten().map(|due| due.shown(now)).min()
     }
 }
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn an_instant_is_compared_with_its_own_clock_only() {
-        let now = Now { engine: at(100), wall: at(5_000) };
+        let now = ClockInstants { engine: at(100), wall: at(5_000) };
         assert!(Due::engine(at(100)).is_past(now) && !Due::engine(at(101)).is_past(now));
         assert!(Due::wall(at(5_000)).is_past(now) && !Due::wall(at(5_001)).is_past(now));
         assert!(Due::engine(Timestamp::MAX) < Due::wall(at(0)), "each clock has its own range of keys");
@@ -149,11 +149,11 @@ mod tests {
 
     #[test]
     fn instants_are_shown_by_the_wall_clock() {
-        let now = Now { engine: at(100), wall: at(5_000) };
+        let now = ClockInstants { engine: at(100), wall: at(5_000) };
         assert_eq!(Due::engine(at(130)).shown(now), at(5_030));
         assert_eq!(Due::engine(at(60)).shown(now), at(4_960));
         assert_eq!(Due::wall(at(7)).shown(now), at(7));
-        let behind = Now { engine: at(5_000), wall: at(100) };
+        let behind = ClockInstants { engine: at(5_000), wall: at(100) };
         assert_eq!(Due::engine(at(10)).shown(behind), at(0), "before the first instant there is none");
     }
 

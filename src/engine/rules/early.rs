@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::id::MessageId;
 use crate::id::Position;
 use crate::id::SequenceNumber;
@@ -25,7 +25,7 @@ struct Arrival {
 /// The run of one workflow as it will be once the messages of the command that were judged so far are stored.
 ///
 /// As long as there is room for all of them to wait, nobody looks how far the run will reach.
-pub(crate) struct RunAhead {
+pub(crate) struct ProjectedRun {
     through: u64,
     tail: Option<MessageId>,
     early: u64,
@@ -41,10 +41,10 @@ pub(crate) struct RunAhead {
     unfollowed_bytes: u64,
 }
 
-impl RunAhead {
-    pub(crate) fn new(workflow: &Workflow) -> RunAhead {
+impl ProjectedRun {
+    pub(crate) fn new(workflow: &OpenWorkflow) -> ProjectedRun {
         let record = &workflow.record;
-        RunAhead {
+        ProjectedRun {
             through: record.through,
             tail: record.tail.clone(),
             early: record.early,
@@ -58,7 +58,12 @@ impl RunAhead {
     }
 
     /// Adds a message of the command; false when it would have to wait early, and there is no room.
-    pub(crate) fn add(&mut self, step: &Step<'_>, workflow: &Workflow, message: &NewMessage) -> Read<bool> {
+    pub(crate) fn add(
+        &mut self,
+        step: &Step<'_>,
+        workflow: &OpenWorkflow,
+        message: &NewMessage,
+    ) -> Read<bool> {
         let scheduled = message.schedule_at.is_some_and(|due| due > step.wall);
         let arrival = Arrival {
             place: message.place.clone(),
@@ -82,7 +87,7 @@ impl RunAhead {
     }
 
     /// Whether a message at this place is in the run as soon as it is stored.
-    fn is_reached(&self, workflow: &Workflow, place: &Place) -> bool {
+    fn is_reached(&self, workflow: &OpenWorkflow, place: &Place) -> bool {
         match place {
             Place::Position(position) => position.get() <= self.through + 1,
             Place::After(predecessor) => workflow.is_chained() && *predecessor == self.tail,
@@ -90,14 +95,14 @@ impl RunAhead {
         }
     }
 
-    fn has_room(&self, workflow: &Workflow) -> bool {
+    fn has_room(&self, workflow: &OpenWorkflow) -> bool {
         let options = &workflow.queue.options;
         self.early + self.unfollowed_early <= options.early_max
             && self.early_bytes + self.unfollowed_bytes <= options.early_bytes_max
     }
 
     /// Stores a message in thought, and lets the run go on as far as it will.
-    fn follow(&mut self, step: &Step<'_>, workflow: &Workflow, arrival: Arrival) -> Read<()> {
+    fn follow(&mut self, step: &Step<'_>, workflow: &OpenWorkflow, arrival: Arrival) -> Read<()> {
         self.count(arrival.early_bytes, true);
         self.waiting.insert(arrival.place.clone(), arrival);
         for _ in 0..limits::EXTEND_MAX {
@@ -112,7 +117,7 @@ impl RunAhead {
         Ok(())
     }
 
-    fn extend(&mut self, step: &Step<'_>, workflow: &Workflow) -> Read<bool> {
+    fn extend(&mut self, step: &Step<'_>, workflow: &OpenWorkflow) -> Read<bool> {
         let next = self.through + 1;
         if let Some(mark) = workflow.mark_at(step, next)? {
             self.through = mark.to;
@@ -133,7 +138,7 @@ impl RunAhead {
         }
     }
 
-    fn extend_chain(&mut self, step: &Step<'_>, workflow: &Workflow) -> Read<bool> {
+    fn extend_chain(&mut self, step: &Step<'_>, workflow: &OpenWorkflow) -> Read<bool> {
         if let Some(arrival) = self.reach_waiting(&Place::After(self.tail.clone())) {
             self.tail = arrival.message_id;
             return Ok(true);

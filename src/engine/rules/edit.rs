@@ -5,20 +5,20 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::engine::rules::change::Change;
-use crate::engine::rules::record::Content;
 use crate::engine::rules::record::DeadLetter;
+use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::redriven::Edit;
 use crate::engine::rules::redriven::Redriven;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::OperateRefusal;
 use crate::error::SendRefusal;
 use crate::header::PropertyValue;
@@ -65,12 +65,12 @@ impl Step<'_> {
         &mut self,
         queue: &Arc<QueueRecord>,
         before: &MessageRecord,
-        content: &Content,
+        content: &MessageContent,
         edited: SequenceNumber,
     ) -> Read<SequenceNumber> {
         let sequence = self.next_sequence()?;
         self.tally(queue.id)?.counts.accepted += 1;
-        let mut workflow = Workflow::open(self, queue, Stream::Single(sequence))?;
+        let mut workflow = OpenWorkflow::open(self, queue, WorkflowRef::Single(sequence))?;
         let Status::DeadLettered(dead_letter) = &before.status else {
             unreachable!("only dead letters are edited")
         };
@@ -108,7 +108,7 @@ impl Step<'_> {
         let key = MessageKey { queue: queue.id, sequence };
         let mut content = self.records.content(key)?.expect("every stored message has its content");
         let before = self.message_listed(queue.id, sequence)?;
-        let length = |content: &Content| (content.headers.len() + content.body.len()) as u64;
+        let length = |content: &MessageContent| (content.headers.len() + content.body.len()) as u64;
         let bytes = before.bytes - length(&content);
         let changed = Arc::make_mut(&mut content);
         changed.body = body;
@@ -116,7 +116,7 @@ impl Step<'_> {
         changed.headers.properties.insert(ORIGINAL.to_owned(), number);
         let after = MessageRecord { bytes: bytes + length(changed), ..MessageRecord::clone(&before) };
         self.write(Change::Content(key, Some(content)))?;
-        let mut workflow = Workflow::open(self, queue, before.stream.clone())?;
+        let mut workflow = OpenWorkflow::open(self, queue, before.stream.clone())?;
         workflow.restate(self, sequence, Some(&before), &after)?;
         workflow.close(self)
     }

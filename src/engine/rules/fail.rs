@@ -3,9 +3,9 @@
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::DeadLetterKey;
 use crate::engine::rules::command::Retry;
+use crate::engine::rules::due::ClockInstants;
+use crate::engine::rules::due::DeferralEnd;
 use crate::engine::rules::due::Due;
-use crate::engine::rules::due::Now;
-use crate::engine::rules::due::Until;
 use crate::engine::rules::due::shown;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::holds::HoldCause;
@@ -13,19 +13,19 @@ use crate::engine::rules::line::LinePlace;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::record::Attempt;
 use crate::engine::rules::record::DeadLetter;
-use crate::engine::rules::record::Deferred;
+use crate::engine::rules::record::DeferralRecord;
 use crate::engine::rules::record::MessageRecord;
-use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::Suspicion;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::id::SequenceNumber;
 use crate::limits;
-use crate::queue::Exhausted;
-use crate::queue::Expired;
+use crate::queue::ExhaustedPolicy;
+use crate::queue::ExpiryPolicy;
 use crate::queue::HoldKind;
 
 /// Reason of a dead letter whose delivery count reached the maximum.
@@ -51,7 +51,7 @@ impl<'a> Why<'a> {
     }
 }
 
-impl Workflow {
+impl OpenWorkflow {
     /// A handed-out message has failed: it is tried again, or it is exhausted.
     pub(crate) fn fail(
         &mut self,
@@ -123,7 +123,7 @@ impl Workflow {
         }
         let due = self.due_of_retry(step, retry, message.delivery_count);
         let exhausted = !is_shared && message.delivery_count >= self.queue.options.delivery_count_max;
-        if let Some(Deferred { aside: true, .. }) = fetched {
+        if let Some(DeferralRecord { aside: true, .. }) = fetched {
             self.await_retry(step, sequence, &before, (message, fetched, due), reason)?;
             return match exhausted && !step.has_all_dead_letters(&self.queue)? {
                 // Beside the line it blocks nobody, so there is nothing to hold.
@@ -172,11 +172,11 @@ impl Workflow {
         step: &mut Step<'_>,
         sequence: SequenceNumber,
         before: &MessageRecord,
-        (mut message, fetched, due): (MessageRecord, Option<Deferred>, Option<Due>),
+        (mut message, fetched, due): (MessageRecord, Option<DeferralRecord>, Option<Due>),
         reason: &str,
     ) -> Read<()> {
         message.status = match (fetched, due) {
-            (Some(Deferred { due: back, aside: true }), due) => {
+            (Some(DeferralRecord { due: back, aside: true }), due) => {
                 Status::ByConsumer { due: due.or(back), aside: true }
             }
             (_, Some(due)) => Status::Failed { due: Some(due) },
@@ -213,20 +213,20 @@ impl Workflow {
     ) -> Read<()> {
         // A message for itself has nothing behind it, and nobody could name its workflow to resume it.
         let policy = match self.key.stream {
-            Stream::Named(_) => self.queue.options.exhausted_policy(),
-            Stream::Single(_) => Exhausted::Skip,
+            WorkflowRef::Named(_) => self.queue.options.exhausted_policy(),
+            WorkflowRef::Single(_) => ExhaustedPolicy::Skip,
         };
-        let policy = match policy != Exhausted::Hold && step.has_all_dead_letters(&self.queue)? {
-            true => Exhausted::Hold,
+        let policy = match policy != ExhaustedPolicy::Hold && step.has_all_dead_letters(&self.queue)? {
+            true => ExhaustedPolicy::Hold,
             false => policy,
         };
-        if let (Exhausted::Hold, Stream::Single(_)) = (policy, &self.key.stream) {
+        if let (ExhaustedPolicy::Hold, WorkflowRef::Single(_)) = (policy, &self.key.stream) {
             // Nobody could name its workflow to resume it, so it comes back by itself.
             let longest = Due::engine(step.now + self.queue.options.backoff.max);
             message.status = Status::Failed { due: Some(due.unwrap_or(longest)) };
             return self.restate(step, sequence, Some(before), &message);
         }
-        if policy == Exhausted::Hold {
+        if policy == ExhaustedPolicy::Hold {
             message.status = Status::Failed { due: None };
             self.restate(step, sequence, Some(before), &message)?;
             self.hold(step, HoldCause::Exhausted(sequence), reason)?;
@@ -234,7 +234,7 @@ impl Workflow {
         }
         self.restate(step, sequence, Some(before), &message)?;
         self.dead_letter(step, sequence, MAX_DELIVERY_COUNT_EXCEEDED, reason)?;
-        if policy == Exhausted::Quarantine {
+        if policy == ExhaustedPolicy::Quarantine {
             self.hold(step, HoldCause::Quarantine(sequence), reason)?;
         }
         Ok(())
@@ -253,7 +253,7 @@ impl Workflow {
             return self.expire(step, sequence, &message);
         }
         message.status = match fetched {
-            Some(Deferred { due, aside }) => Status::ByConsumer { due, aside },
+            Some(DeferralRecord { due, aside }) => Status::ByConsumer { due, aside },
             None => Status::Ready,
         };
         self.restate(step, sequence, Some(&before), &message)
@@ -264,7 +264,7 @@ impl Workflow {
         &mut self,
         step: &mut Step<'_>,
         sequence: SequenceNumber,
-        until: Until,
+        until: DeferralEnd,
     ) -> Read<()> {
         let before = step.message_listed(self.key.queue, sequence)?;
         let was_aside = self.is_aside(&before);
@@ -274,9 +274,9 @@ impl Workflow {
         let aside = was_aside || !self.queue.options.hold_on_defer;
         let mut message = MessageRecord::clone(&before);
         let due = match until {
-            Until::ByConsumer => None,
-            Until::After(delay) => Some(Due::engine(step.now + delay.min(limits::DURATION_MAX))),
-            Until::At(at) => Some(Due::wall(at)),
+            DeferralEnd::ByConsumer => None,
+            DeferralEnd::After(delay) => Some(Due::engine(step.now + delay.min(limits::DURATION_MAX))),
+            DeferralEnd::At(at) => Some(Due::wall(at)),
         };
         message.status = Status::ByConsumer { due, aside };
         message.has_extra = message.delivery_count >= self.queue.options.delivery_count_max;
@@ -290,7 +290,7 @@ impl Workflow {
             self.join(step, sequence, LinePlace::Aside(rank))?;
         }
         self.restate(step, sequence, Some(&before), &message)?;
-        if moves { self.pass(step, &message, Settled::Aside) } else { Ok(()) }
+        if moves { self.pass(step, &message, SettlementKind::Aside) } else { Ok(()) }
     }
 
     /// Whether a message that is handed out has no delivery left, not even the one that a deferral allows beyond the
@@ -308,7 +308,7 @@ impl Workflow {
         description: &str,
     ) -> Read<()> {
         self.dead_letter_quietly(step, sequence, reason, description)?;
-        if self.is_chained() && self.queue.options.exhausted_policy() == Exhausted::Hold {
+        if self.is_chained() && self.queue.options.exhausted_policy() == ExhaustedPolicy::Hold {
             self.hold(step, HoldCause::Predecessor(sequence), reason)?;
         }
         Ok(())
@@ -330,7 +330,7 @@ impl Workflow {
         message.suspicion = Suspicion::None;
         self.restate(step, sequence, Some(&before), &message)?;
         self.list_dead_letter(step, sequence, &message, true)?;
-        let how = if reason == TTL_EXPIRED { Settled::Expired } else { Settled::DeadLettered };
+        let how = if reason == TTL_EXPIRED { SettlementKind::Expired } else { SettlementKind::DeadLettered };
         self.pass(step, &message, how)
     }
 
@@ -373,10 +373,12 @@ impl Workflow {
     ) -> Read<()> {
         self.lift_hold_of(step, sequence)?;
         match self.queue.options.expired {
-            Expired::DeadLetter => self.dead_letter(step, sequence, TTL_EXPIRED, "its time to live is over"),
-            Expired::Drop => {
-                self.end(step, sequence, message, Settled::Expired)?;
-                if self.is_chained() && self.queue.options.exhausted_policy() == Exhausted::Hold {
+            ExpiryPolicy::DeadLetter => {
+                self.dead_letter(step, sequence, TTL_EXPIRED, "its time to live is over")
+            }
+            ExpiryPolicy::Drop => {
+                self.end(step, sequence, message, SettlementKind::Expired)?;
+                if self.is_chained() && self.queue.options.exhausted_policy() == ExhaustedPolicy::Hold {
                     self.hold(step, HoldCause::Predecessor(sequence), TTL_EXPIRED)?;
                 }
                 Ok(())
@@ -385,12 +387,17 @@ impl Workflow {
     }
 }
 
-pub(crate) fn is_expired(message: &MessageRecord, now: Now) -> bool {
+pub(crate) fn is_expired(message: &MessageRecord, now: ClockInstants) -> bool {
     message.expires_at.is_some_and(|expiry| expiry.is_past(now))
 }
 
 /// Keeps the last attempts with the message, so that "why is it stuck" has an answer.
-pub(crate) fn note_attempt(message: &mut MessageRecord, delivery_count: u32, now: Now, why: Why<'_>) {
+pub(crate) fn note_attempt(
+    message: &mut MessageRecord,
+    delivery_count: u32,
+    now: ClockInstants,
+    why: Why<'_>,
+) {
     if message.attempts.len() == limits::ATTEMPTS_KEPT {
         message.attempts.remove(0);
     }

@@ -8,15 +8,15 @@ use crate::engine::rules::history::HistoryEnding;
 use crate::engine::rules::holds::HoldCause;
 use crate::engine::rules::record::GapRecord;
 use crate::engine::rules::record::Remind;
-use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::remember::HistorySubject;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::Workflow;
-use crate::queue::GapThen;
+use crate::engine::rules::workflow::OpenWorkflow;
+use crate::queue::GapAction;
 use crate::queue::HoldKind;
 
-impl Workflow {
+impl OpenWorkflow {
     /// Keeps the reminder of the gap that is there, and drops that of one that is gone, with the hold for it.
     pub(crate) fn plan_gap(&mut self, step: &mut Step<'_>) -> Read<()> {
         let open = self.open_gap(step)?;
@@ -83,18 +83,18 @@ impl Workflow {
         let Some(gap) = self.record.gap.filter(|gap| gap.due.is_none()) else { return Ok(()) };
         let is_there = self.open_gap(step)?.is_some_and(|open| open.at == gap.at);
         let policy = self.queue.options.gap.then;
-        let stays = self.record.holds.has(HoldKind::Gap) || (policy == GapThen::Skip && self.is_held());
+        let stays = self.record.holds.has(HoldKind::Gap) || (policy == GapAction::Skip && self.is_held());
         if stays || !is_there || self.is_before_gap(step)? {
             return Ok(());
         }
         self.emit(step, None, EventKind::Gap { since: gap.since })?;
         match policy {
-            GapThen::Hold => {
+            GapAction::Hold => {
                 self.hold(step, HoldCause::Gap, "a predecessor has not come in time")?;
                 Ok(())
             }
-            GapThen::Skip => self.skip_gap(step),
-            GapThen::Wait => {
+            GapAction::Skip => self.skip_gap(step),
+            GapAction::Wait => {
                 let due = step.now + self.queue.options.gap.wait;
                 self.record.gap = Some(GapRecord { due: Some(due), ..gap });
                 step.set_reminder(due, self.key.queue, Remind::Gap(self.key.stream.clone()))
@@ -112,7 +112,7 @@ impl Workflow {
         let from = self.record.through + 1;
         let waiting = step.records.line_from(&self.key, from)?;
         let (waiting, _) = waiting.expect("where a gap is, a message waits behind it");
-        self.give_up(step, from, waiting - 1, Settled::Skipped)?;
+        self.give_up(step, from, waiting - 1, SettlementKind::Skipped)?;
         self.remember(step, HistorySubject::Places(from, waiting - 1), HistoryEnding::Skipped)?;
         self.emit(step, None, EventKind::GapSkipped { from, to: waiting - 1 })?;
         Ok(())

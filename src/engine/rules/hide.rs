@@ -12,19 +12,19 @@ use bytes::Bytes;
 use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::claim::Claim;
-use crate::engine::rules::command::Shown;
+use crate::engine::rules::command::UnlockedMessage;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::line::LinePlace;
-use crate::engine::rules::record::Content;
+use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageRecord;
-use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::ReceiveRefusal;
 use crate::error::SendRefusal;
 use crate::error::SettleRefusal;
@@ -39,7 +39,7 @@ impl Step<'_> {
         name: &QueueName,
         max: usize,
         lasts: Duration,
-    ) -> Ruling<Vec<Shown>, ReceiveRefusal> {
+    ) -> Ruling<Vec<UnlockedMessage>, ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
         let mut shown = Vec::new();
         let mut bytes = 0;
@@ -58,7 +58,7 @@ impl Step<'_> {
             let lasts = lasts.max(limits::HIDDEN_MIN);
             let message = workflow.hide(self, sequence, &before, record, lasts)?;
             bytes += content.body.len();
-            shown.push(Shown { sequence, record: message, content });
+            shown.push(UnlockedMessage { sequence, record: message, content });
             workflow.close(self)?;
         }
         Ok(shown)
@@ -71,7 +71,7 @@ impl Step<'_> {
         claim: Claim,
         lasts: Duration,
         body: Option<Bytes>,
-    ) -> Ruling<Shown, SettleRefusal> {
+    ) -> Ruling<UnlockedMessage, SettleRefusal> {
         let (mut workflow, before) = self.claimed(name, claim)?;
         let sequence = claim.sequence_number;
         let bytes_max = workflow.queue.options.body_bytes_max;
@@ -87,14 +87,15 @@ impl Step<'_> {
         }
         let record = workflow.hide(self, sequence, &before, record, lasts)?;
         workflow.close(self)?;
-        Ok(Shown { sequence, record, content })
+        Ok(UnlockedMessage { sequence, record, content })
     }
 
     /// Ends a claimed message.
     pub(crate) fn end_hidden(&mut self, name: &QueueName, claim: Claim) -> Ruling<(), SettleRefusal> {
         let (mut workflow, message) = self.claimed(name, claim)?;
         // What nobody has seen was not done.
-        let how = if message.delivery_count == 0 { Settled::Cancelled } else { Settled::Completed };
+        let how =
+            if message.delivery_count == 0 { SettlementKind::Cancelled } else { SettlementKind::Completed };
         workflow.end(self, claim.sequence_number, &message, how)?;
         workflow.close(self)?;
         Ok(())
@@ -105,7 +106,7 @@ impl Step<'_> {
         &self,
         name: &QueueName,
         claim: Claim,
-    ) -> Ruling<(Workflow, Arc<MessageRecord>), SettleRefusal> {
+    ) -> Ruling<(OpenWorkflow, Arc<MessageRecord>), SettleRefusal> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(SettleRefusal::QueueNotFound);
         };
@@ -123,16 +124,16 @@ impl Step<'_> {
         if !is_free || message.delivery_count != claim.delivery_count || message.handed_out_at != claim.at {
             return refuse(SettleRefusal::LockLost);
         }
-        Ok((Workflow::open(self, &queue, message.stream.clone())?, message))
+        Ok((OpenWorkflow::open(self, &queue, message.stream.clone())?, message))
     }
 
-    fn content_listed(&self, workflow: &Workflow, sequence: SequenceNumber) -> Read<Arc<Content>> {
+    fn content_listed(&self, workflow: &OpenWorkflow, sequence: SequenceNumber) -> Read<Arc<MessageContent>> {
         let content = self.records.content(workflow.message_key(sequence))?;
         Ok(content.expect("every stored message has its content"))
     }
 }
 
-impl Workflow {
+impl OpenWorkflow {
     /// Keeps a message back for a while, at its place in the line.
     fn hide(
         &mut self,

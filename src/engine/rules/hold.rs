@@ -7,12 +7,12 @@ use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::Placed;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
+use crate::engine::rules::workflow::RankedMessage;
 use crate::id::SequenceNumber;
 use crate::queue::HoldKind;
 
-impl Workflow {
+impl OpenWorkflow {
     /// Whether it offers nothing until a cause is gone or someone resumes it.
     pub(crate) fn is_held(&self) -> bool {
         !self.record.holds.is_empty()
@@ -33,7 +33,11 @@ impl Workflow {
 
     /// Holds the workflow for an exhausted message that has come to the head, however it got there. A quarantine
     /// dead-letters it, and when dead letters are back in place it is tried again.
-    pub(crate) fn hold_at_exhausted_head(&mut self, step: &mut Step<'_>, head: Option<&Placed>) -> Read<()> {
+    pub(crate) fn hold_at_exhausted_head(
+        &mut self,
+        step: &mut Step<'_>,
+        head: Option<&RankedMessage>,
+    ) -> Read<()> {
         let holds = &self.record.holds;
         let is_handled = holds.has(HoldKind::Quarantine) || holds.has(HoldKind::Redriving);
         match head {

@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::engine::rules::early::RunAhead;
+use crate::engine::rules::early::ProjectedRun;
 use crate::engine::rules::line::is_dead;
-use crate::engine::rules::record::Link;
+use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
-use crate::engine::rules::record::Settled;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::SendRefusal;
 use crate::id::MessageId;
 use crate::id::Position;
@@ -29,7 +29,7 @@ use crate::limits;
 use crate::lookup::Lookup;
 use crate::message::NewMessage;
 use crate::message::Place;
-use crate::queue::Late;
+use crate::queue::LatePolicy;
 use crate::queue::Order;
 
 /// Reason of a dead letter whose place the gap policy or an operator had given up.
@@ -86,7 +86,7 @@ pub(crate) struct Judge {
     ids: BTreeMap<(Arc<str>, MessageId), SequenceNumber>,
     places: Lookup<(WorkflowKey, Place), Pending>,
     chained: BTreeMap<(WorkflowKey, MessageId), SequenceNumber>,
-    ahead: Lookup<WorkflowKey, RunAhead>,
+    ahead: Lookup<WorkflowKey, ProjectedRun>,
 }
 
 impl Judge {
@@ -211,7 +211,7 @@ impl Judge {
         id: &WorkflowId,
         sequence: SequenceNumber,
     ) -> Ruling<Verdict, SendRefusal> {
-        let workflow = Workflow::open(step, queue, Stream::Named(id.clone()))?;
+        let workflow = OpenWorkflow::open(step, queue, WorkflowRef::Named(id.clone()))?;
         let place = (workflow.key.clone(), message.place.clone());
         let used = match self.places.get(&place) {
             Some(pending) => PlaceUse::Pending(pending.clone()),
@@ -237,7 +237,7 @@ impl Judge {
     }
 
     /// What a place is used for once the command has completed what it completes.
-    fn after_completion(&self, workflow: &Workflow, message: &NewMessage, used: PlaceUse) -> PlaceUse {
+    fn after_completion(&self, workflow: &OpenWorkflow, message: &NewMessage, used: PlaceUse) -> PlaceUse {
         let is_completed = |by: &SequenceNumber| {
             self.completed.as_ref().is_some_and(|(of, all)| *of == workflow.queue.id && all.contains(by))
         };
@@ -257,11 +257,11 @@ impl Judge {
     fn judge_room(
         &mut self,
         step: &Step<'_>,
-        workflow: &Workflow,
+        workflow: &OpenWorkflow,
         index: usize,
         message: &NewMessage,
     ) -> Ruling<(), SendRefusal> {
-        let ahead = self.ahead.get_or_insert_with(&workflow.key, || RunAhead::new(workflow));
+        let ahead = self.ahead.get_or_insert_with(&workflow.key, || ProjectedRun::new(workflow));
         match ahead.add(step, workflow, message)? {
             true => Ok(()),
             false => refuse(SendRefusal::WorkflowFull { index, early: workflow.record.early }),
@@ -280,7 +280,7 @@ fn ordered_workflow<'a>(queue: &QueueRecord, message: &'a NewMessage) -> Option<
 /// Whether a message fills a place for which stored ones wait.
 fn is_waited_for(step: &Step<'_>, queue: &Arc<QueueRecord>, message: &NewMessage) -> Read<bool> {
     let Some(id) = ordered_workflow(queue, message) else { return Ok(false) };
-    let key = WorkflowKey { queue: queue.id, stream: Stream::Named(id.clone()) };
+    let key = WorkflowKey { queue: queue.id, stream: WorkflowRef::Named(id.clone()) };
     match (&message.place, &message.message_id) {
         (Place::Position(position), _) => {
             Ok(step.records.line_from(&key, position.get().saturating_add(1))?.is_some())
@@ -288,7 +288,7 @@ fn is_waited_for(step: &Step<'_>, queue: &Arc<QueueRecord>, message: &NewMessage
         (Place::After(_), Some(id)) => {
             let follower = step.records.link(&key, Some(id))?;
             let waits =
-                |link: &Link| link.sequence.is_some() && link.rank.is_none() && link.settled.is_none();
+                |link: &ChainLink| link.sequence.is_some() && link.rank.is_none() && link.settled.is_none();
             Ok(follower.as_ref().is_some_and(waits))
         }
         _ => Ok(false),
@@ -321,9 +321,9 @@ fn judge_pending(
 /// The place was completed: whatever comes for it is late.
 fn judge_late(queue: &QueueRecord, index: usize) -> Ruling<Verdict, SendRefusal> {
     match queue.options.late {
-        Late::Ignore => Ok(Verdict::AlreadySettled),
-        Late::Refuse => refuse(SendRefusal::AlreadySettled { index }),
-        Late::DeadLetter => Ok(Verdict::DeadLetter(ARRIVED_LATE)),
+        LatePolicy::Ignore => Ok(Verdict::AlreadySettled),
+        LatePolicy::Refuse => refuse(SendRefusal::AlreadySettled { index }),
+        LatePolicy::DeadLetter => Ok(Verdict::DeadLetter(ARRIVED_LATE)),
     }
 }
 
@@ -365,7 +365,7 @@ fn check_first(first: Position, position: Position, index: usize) -> Result<(), 
     Ok(())
 }
 
-impl Workflow {
+impl OpenWorkflow {
     fn use_of(&self, step: &Step<'_>, message: &NewMessage) -> Ruling<PlaceUse, SendRefusal> {
         match &message.place {
             Place::Position(position) => self.use_of_position(step, position.get()),
@@ -385,7 +385,11 @@ impl Workflow {
             return Ok(PlaceUse::stored(sequence, pending.message_id.clone()));
         }
         if let Some(mark) = self.mark_at(step, rank)? {
-            return Ok(if mark.how == Settled::Completed { PlaceUse::Completed } else { PlaceUse::GivenUp });
+            return Ok(if mark.how == SettlementKind::Completed {
+                PlaceUse::Completed
+            } else {
+                PlaceUse::GivenUp
+            });
         }
         Ok(if rank < self.record.cursor { PlaceUse::Completed } else { PlaceUse::Free })
     }
@@ -409,7 +413,7 @@ impl Workflow {
         // Where one with this ID was given up, the chain may end with it while another one stands before it.
         for rank in [Some(rank), self.rank_before_follower(step, id)?].into_iter().flatten() {
             // It follows another one, and successors could not say which of the two they mean.
-            if let Some(Link { sequence: Some(by), settled: None, .. }) = self.link_at(step, rank)? {
+            if let Some(ChainLink { sequence: Some(by), settled: None, .. }) = self.link_at(step, rank)? {
                 return Ok(PlaceUse::Elsewhere(by));
             }
         }
@@ -418,7 +422,7 @@ impl Workflow {
 }
 
 /// What the place behind a predecessor is used for, when somebody has followed it.
-fn use_of_known_link(link: Link, id: Option<&MessageId>) -> PlaceUse {
+fn use_of_known_link(link: ChainLink, id: Option<&MessageId>) -> PlaceUse {
     match (link.sequence, link.settled) {
         (None, _) => PlaceUse::GivenUp,
         (Some(sequence), None) => PlaceUse::stored(sequence, link.message_id),
@@ -426,7 +430,7 @@ fn use_of_known_link(link: Link, id: Option<&MessageId>) -> PlaceUse {
         (Some(sequence), Some(_)) if link.message_id.as_ref() != id => {
             PlaceUse::stored(sequence, link.message_id)
         }
-        (Some(_), Some(Settled::Completed)) => PlaceUse::Completed,
+        (Some(_), Some(SettlementKind::Completed)) => PlaceUse::Completed,
         (Some(_), Some(_)) => PlaceUse::GivenUp,
     }
 }

@@ -1,10 +1,10 @@
 //! What kind of command one is: for whom, how large, whether it can be tried.
 
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Completion;
+use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::command::Settlement;
-use crate::engine::rules::topics::TopicChange;
+use crate::engine::rules::topic_record::TopicChange;
 use crate::message::NewMessage;
 use crate::topic::Rule;
 
@@ -72,7 +72,8 @@ impl Command {
     /// About how many bytes of bodies and headers it carries.
     pub(crate) fn bytes(&self) -> usize {
         let messages = |messages: &[NewMessage]| messages.iter().map(NewMessage::len).sum::<usize>();
-        let sends = |completion: &Completion| completion.sends.iter().map(|(_, sent)| messages(sent)).sum();
+        let sends =
+            |completion: &CompletionCommand| completion.sends.iter().map(|(_, sent)| messages(sent)).sum();
         match self {
             Command::Send { messages: sent, .. }
             | Command::SendEach { messages: sent, .. }

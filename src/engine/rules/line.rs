@@ -9,15 +9,15 @@ use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Remind;
-use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::remember::HistorySubject;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::id::SequenceNumber;
 
-impl Workflow {
+impl OpenWorkflow {
     /// Writes a message's new record over its old one; counters and reminders follow.
     pub(crate) fn restate(
         &mut self,
@@ -75,9 +75,9 @@ impl Workflow {
         step: &mut Step<'_>,
         sequence: SequenceNumber,
         message: &MessageRecord,
-        how: Settled,
+        how: SettlementKind,
     ) -> Read<()> {
-        if how == Settled::Completed {
+        if how == SettlementKind::Completed {
             self.record.done = self.record.done.max(message.rank.unwrap_or(0));
         }
         self.leave(step, sequence, message)?;
@@ -197,12 +197,12 @@ pub(crate) fn is_dead(message: &MessageRecord) -> bool {
 }
 
 /// How the history calls it when a message in the line is settled for good.
-fn ending_of(how: Settled) -> HistoryEnding {
+fn ending_of(how: SettlementKind) -> HistoryEnding {
     match how {
-        Settled::Completed => HistoryEnding::Completed,
-        Settled::Expired => HistoryEnding::Expired,
-        Settled::Cancelled => HistoryEnding::Cancelled,
-        Settled::Purged => HistoryEnding::Purged,
+        SettlementKind::Completed => HistoryEnding::Completed,
+        SettlementKind::Expired => HistoryEnding::Expired,
+        SettlementKind::Cancelled => HistoryEnding::Cancelled,
+        SettlementKind::Purged => HistoryEnding::Purged,
         other => unreachable!("a message does not end as {other:?}"),
     }
 }

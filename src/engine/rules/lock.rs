@@ -26,7 +26,7 @@ pub(crate) enum LockKind {
 
 /// One lock.
 #[derive(Clone, Debug)]
-pub(crate) struct Lock {
+pub(crate) struct LockEntry {
     pub(crate) workflow: WorkflowKey,
     pub(crate) kind: LockKind,
     pub(crate) until: Timestamp,
@@ -38,7 +38,7 @@ pub(crate) struct Lock {
     number: u64,
 }
 
-impl Lock {
+impl LockEntry {
     fn deadline(&self, token: LockToken) -> (Timestamp, u64, LockToken) {
         (self.until, self.number, token)
     }
@@ -49,8 +49,8 @@ type DeadLetterPlace = (String, SequenceNumber);
 
 /// All locks, found by token, by workflow and by deadline.
 #[derive(Debug, Default)]
-pub(crate) struct Locks {
-    by_token: Lookup<LockToken, Lock>,
+pub(crate) struct LockTable {
+    by_token: Lookup<LockToken, LockEntry>,
     by_workflow: Lookup<WorkflowKey, LockToken>,
     deadlines: BTreeSet<(Timestamp, u64, LockToken)>,
     granted: u64,
@@ -58,23 +58,23 @@ pub(crate) struct Locks {
     /// only known to spare looking at them again.
     dead_letters_from: BTreeMap<QueueId, DeadLetterPlace>,
     /// During a trial: each lock that has changed, as it was before (`None` when there was none).
-    trial: Option<Vec<(LockToken, Option<Lock>)>>,
+    trial: Option<Vec<(LockToken, Option<LockEntry>)>>,
 }
 
-impl Locks {
+impl LockTable {
     /// The lock, if it is held at `now`.
-    pub(crate) fn held(&self, token: LockToken, now: Timestamp) -> Option<&Lock> {
+    pub(crate) fn held(&self, token: LockToken, now: Timestamp) -> Option<&LockEntry> {
         self.by_token.get(&token).filter(|lock| now < lock.until)
     }
 
     /// The lock on a workflow, run out or not.
-    pub(crate) fn of(&self, workflow: &WorkflowKey) -> Option<(LockToken, &Lock)> {
+    pub(crate) fn of(&self, workflow: &WorkflowKey) -> Option<(LockToken, &LockEntry)> {
         let token = *self.by_workflow.get(workflow)?;
         Some((token, self.by_token.get(&token).expect("a holder's token is that of a lock")))
     }
 
     /// The lock of this token, run out or not.
-    pub(crate) fn get(&self, token: LockToken) -> Option<&Lock> {
+    pub(crate) fn get(&self, token: LockToken) -> Option<&LockEntry> {
         self.by_token.get(&token)
     }
 
@@ -94,7 +94,7 @@ impl Locks {
         self.deadlines.iter().map(|(_, _, token)| *token).filter(of_queue).collect()
     }
 
-    /// Begins a trial: every change from now on is taken back by [`Locks::roll_back`].
+    /// Begins a trial: every change from now on is taken back by [`LockTable::roll_back`].
     pub(crate) fn begin_trial(&mut self) {
         self.trial = Some(Vec::new());
     }
@@ -154,7 +154,8 @@ impl Locks {
         let holder = self.by_workflow.insert(workflow.clone(), token);
         assert!(holder.is_none(), "a workflow has at most one holder");
         self.granted += 1;
-        let lock = Lock { workflow, kind, until, out: Vec::new(), is_apart: false, number: self.granted };
+        let lock =
+            LockEntry { workflow, kind, until, out: Vec::new(), is_apart: false, number: self.granted };
         self.deadlines.insert(lock.deadline(token));
         let known = self.by_token.insert(token, lock);
         assert!(known.is_none(), "a lock token is never given twice");

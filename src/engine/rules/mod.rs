@@ -30,7 +30,8 @@ mod order;
 pub(crate) mod output;
 mod purge;
 mod queues;
-pub(crate) mod rate;
+mod rate;
+pub(crate) mod rate_buckets;
 mod recall;
 pub(crate) mod receipt;
 mod receive;
@@ -49,9 +50,10 @@ pub(crate) mod settlements;
 mod shorten;
 mod step;
 mod taken;
+pub(crate) mod topic_record;
 #[cfg(test)]
 mod topic_samples;
-pub(crate) mod topics;
+mod topics;
 mod transact;
 mod workflow;
 

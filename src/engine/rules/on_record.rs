@@ -14,12 +14,12 @@ use crate::engine::rules::effect::Effect;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::MessageKey;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::redriven::Edit;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::topics::TopicChange;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::topic_record::TopicChange;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
@@ -144,7 +144,7 @@ impl Step<'_> {
 
     fn head_of(&self, queue: &QueueName, workflow: &WorkflowId) -> Read<Option<SequenceNumber>> {
         let Some(queue) = self.queue_named(queue)? else { return Ok(None) };
-        let workflow = Workflow::open(self, &queue, Stream::Named(workflow.clone()))?;
+        let workflow = OpenWorkflow::open(self, &queue, WorkflowRef::Named(workflow.clone()))?;
         Ok(workflow.head(self)?.map(|(_, sequence, _)| sequence))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::receipt::Receipt;
-use crate::engine::rules::record::Answered;
+use crate::engine::rules::record::AnswerRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::records::Read;
@@ -26,7 +26,7 @@ use crate::message::NewMessage;
 /// What is known of a key.
 enum Asked {
     /// The same request was answered.
-    Before(Arc<Answered>),
+    Before(Arc<AnswerRecord>),
     /// It is new; where its answer will be kept.
     Anew(Place),
 }
@@ -118,7 +118,7 @@ impl Step<'_> {
             None => self.write(Change::AnswerCount(of, Some(kept + 1)))?,
         }
         let until = self.now + limits::IDEMPOTENCY_WINDOW;
-        let answered = Answered { digest, receipts, until, shares };
+        let answered = AnswerRecord { digest, receipts, until, shares };
         self.write(Change::Answer(of, key.clone(), Some(Arc::new(answered))))?;
         self.set_reminder(until, of, Remind::Answer(key))
     }

@@ -16,15 +16,15 @@ use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::LOCK_LOST;
 use crate::engine::rules::record::MessageRecord;
-use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::remember::HistorySubject;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::OperateRefusal;
 use crate::id::Position;
 use crate::id::QueueName;
@@ -50,7 +50,7 @@ impl Step<'_> {
         if queue.options.order == Order::None {
             return refuse(OperateRefusal::Unordered(name.clone()));
         }
-        let mut workflow = Workflow::open(self, &queue, Stream::Named(id))?;
+        let mut workflow = OpenWorkflow::open(self, &queue, WorkflowRef::Named(id))?;
         let unknown = !workflow.exists() && self.locks.of(&workflow.key).is_none();
         if unknown && !matches!(operation, Operation::Hold { .. }) {
             return refuse(OperateRefusal::WorkflowNotFound);
@@ -81,7 +81,7 @@ impl Step<'_> {
         if queue.options.order == Order::None {
             return refuse(OperateRefusal::Unordered(name.clone()));
         }
-        let mut workflow = Workflow::open(self, &queue, Stream::Named(id))?;
+        let mut workflow = OpenWorkflow::open(self, &queue, WorkflowRef::Named(id))?;
         if self.locks.of(&workflow.key).is_some() {
             return refuse(OperateRefusal::WorkflowLocked);
         }
@@ -100,7 +100,7 @@ impl Step<'_> {
             return self.lose_dead_letter(&key);
         }
         let queue = self.queue(key.queue)?;
-        let mut workflow = Workflow::open(self, &queue, key.stream)?;
+        let mut workflow = OpenWorkflow::open(self, &queue, key.stream)?;
         workflow.take_from_holder(self, LOCK_LOST)?;
         workflow.close(self)?;
         Ok(())
@@ -113,7 +113,7 @@ impl Step<'_> {
         };
         assert_eq!(self.locks.len(), 0, "recovery comes before the first lock");
         let queue = self.queue(key.queue)?;
-        let mut workflow = Workflow::open(self, &queue, key.stream.clone())?;
+        let mut workflow = OpenWorkflow::open(self, &queue, key.stream.clone())?;
         workflow.fail_all(self, &holding, "the engine stopped while it was handed out")?;
         self.write(Change::Holding(key, None))?;
         workflow.close(self)?;
@@ -121,7 +121,7 @@ impl Step<'_> {
     }
 }
 
-impl Workflow {
+impl OpenWorkflow {
     fn resume(&mut self, step: &mut Step<'_>, redrive: bool) -> Ruling<(), OperateRefusal> {
         match (self.is_held(), redrive) {
             (false, _) => refuse(OperateRefusal::NotHeld),
@@ -196,7 +196,7 @@ impl Workflow {
         if let Some(there) = self.first_not_missing(step, from, to)? {
             return refuse(OperateRefusal::NotMissing(there));
         }
-        self.give_up(step, from.get(), to.get(), Settled::Voided)?;
+        self.give_up(step, from.get(), to.get(), SettlementKind::Voided)?;
         self.remember(step, HistorySubject::Places(from.get(), to.get()), HistoryEnding::Voided)?;
         self.emit(step, None, EventKind::GapSkipped { from: from.get(), to: to.get() })?;
         Ok(())

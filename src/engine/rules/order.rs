@@ -1,21 +1,26 @@
 //! Places in order: the cursor, the unbroken run that begins at it, and the ranks that are settled ahead of it.
 
 use crate::engine::rules::change::Change;
-use crate::engine::rules::record::Mark;
+use crate::engine::rules::record::MarkRecord;
 use crate::engine::rules::record::MessageRecord;
-use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::limits;
 
-impl Workflow {
+impl OpenWorkflow {
     /// Lets the workflow go on past a message that was settled or set aside.
-    pub(crate) fn pass(&mut self, step: &mut Step<'_>, message: &MessageRecord, how: Settled) -> Read<()> {
+    pub(crate) fn pass(
+        &mut self,
+        step: &mut Step<'_>,
+        message: &MessageRecord,
+        how: SettlementKind,
+    ) -> Read<()> {
         if !self.is_positional() {
             return Ok(());
         }
-        if self.is_chained() && how != Settled::Aside {
+        if self.is_chained() && how != SettlementKind::Aside {
             self.settle_link(step, message, how)?;
         }
         match message.rank {
@@ -25,7 +30,13 @@ impl Workflow {
     }
 
     /// Lets the workflow go on past ranks that were settled, set aside or given up.
-    pub(crate) fn pass_range(&mut self, step: &mut Step<'_>, from: u64, to: u64, how: Settled) -> Read<()> {
+    pub(crate) fn pass_range(
+        &mut self,
+        step: &mut Step<'_>,
+        from: u64,
+        to: u64,
+        how: SettlementKind,
+    ) -> Read<()> {
         let in_turn = from <= self.record.cursor;
         if !in_turn || is_remembered(how) {
             self.mark(step, from, to, how)?;
@@ -98,16 +109,16 @@ impl Workflow {
     }
 
     /// The settled range that a rank is in.
-    pub(crate) fn mark_at(&self, step: &Step<'_>, rank: u64) -> Read<Option<Mark>> {
+    pub(crate) fn mark_at(&self, step: &Step<'_>, rank: u64) -> Read<Option<MarkRecord>> {
         Ok(step.records.mark_upto(&self.key, rank)?.filter(|mark| rank <= mark.to))
     }
 
     /// Records ranks as settled, joining ranges that were settled in the same way.
-    pub(crate) fn mark(&mut self, step: &mut Step<'_>, from: u64, to: u64, how: Settled) -> Read<()> {
+    pub(crate) fn mark(&mut self, step: &mut Step<'_>, from: u64, to: u64, how: SettlementKind) -> Read<()> {
         if from == to {
             self.unmark(step, from)?;
         }
-        let mut mark = Mark { from, to, how };
+        let mut mark = MarkRecord { from, to, how };
         if let Some(left) = from.checked_sub(1).map_or(Ok(None), |rank| self.mark_at(step, rank))?
             && left.how == how
         {
@@ -127,17 +138,23 @@ impl Workflow {
         let Some(mark) = self.mark_at(step, rank)? else {
             return Ok(());
         };
-        let left = (mark.from < rank).then(|| Mark { to: rank - 1, ..mark });
+        let left = (mark.from < rank).then(|| MarkRecord { to: rank - 1, ..mark });
         step.write(Change::Mark(self.key.clone(), mark.from, left))?;
         if rank < mark.to {
-            let right = Mark { from: rank + 1, ..mark };
+            let right = MarkRecord { from: rank + 1, ..mark };
             step.write(Change::Mark(self.key.clone(), right.from, Some(right)))?;
         }
         Ok(())
     }
 
     /// Gives up every rank from `from` to `to` that is neither stored nor settled.
-    pub(crate) fn give_up(&mut self, step: &mut Step<'_>, from: u64, to: u64, how: Settled) -> Read<()> {
+    pub(crate) fn give_up(
+        &mut self,
+        step: &mut Step<'_>,
+        from: u64,
+        to: u64,
+        how: SettlementKind,
+    ) -> Read<()> {
         let mut next = from;
         while next <= to {
             if let Some(mark) = self.mark_at(step, next)? {
@@ -168,6 +185,6 @@ impl Workflow {
 
 /// Whether a settled rank is remembered after the cursor has passed: it was never handled, so a message that comes
 /// for it must not be ignored as a resend.
-pub(crate) fn is_remembered(how: Settled) -> bool {
-    !matches!(how, Settled::Completed | Settled::Aside)
+pub(crate) fn is_remembered(how: SettlementKind) -> bool {
+    !matches!(how, SettlementKind::Completed | SettlementKind::Aside)
 }

@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
-use crate::engine::rules::command::Purged;
+use crate::engine::rules::command::PurgeStep;
 use crate::engine::rules::history::HistoryEnding;
 use crate::engine::rules::line::is_dead;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
-use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::OperateRefusal;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -31,7 +31,7 @@ impl Step<'_> {
         name: &QueueName,
         scope: PurgeScope,
         from: PurgeFrom,
-    ) -> Ruling<Purged, OperateRefusal> {
+    ) -> Ruling<PurgeStep, OperateRefusal> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(OperateRefusal::QueueNotFound(name.clone()));
         };
@@ -43,7 +43,7 @@ impl Step<'_> {
         })
     }
 
-    fn purge_everything(&mut self, queue: &Arc<QueueRecord>, from: &PurgeFrom) -> Read<Purged> {
+    fn purge_everything(&mut self, queue: &Arc<QueueRecord>, from: &PurgeFrom) -> Read<PurgeStep> {
         let mut count = 0;
         let mut next = match from {
             PurgeFrom::Message(next) => *next,
@@ -51,15 +51,15 @@ impl Step<'_> {
         };
         for _ in 0..limits::SWEEP_MAX {
             let Some((sequence, message)) = self.records.message_from(queue.id, next)? else {
-                return Ok(Purged::new(count, None));
+                return Ok(PurgeStep::new(count, None));
             };
             next = SequenceNumber::new(sequence.get() + 1);
             count += u64::from(self.purge_one(queue, sequence, &message)?);
         }
-        Ok(Purged::new(count, Some(PurgeFrom::Message(next))))
+        Ok(PurgeStep::new(count, Some(PurgeFrom::Message(next))))
     }
 
-    fn purge_dead_letters(&mut self, queue: &Arc<QueueRecord>, from: &PurgeFrom) -> Read<Purged> {
+    fn purge_dead_letters(&mut self, queue: &Arc<QueueRecord>, from: &PurgeFrom) -> Read<PurgeStep> {
         let from = match from {
             PurgeFrom::Reason(reason, sequence) => Bound::Excluded((reason.as_str(), *sequence)),
             _ => Bound::Unbounded,
@@ -71,18 +71,23 @@ impl Step<'_> {
         }
         let (count, is_full) = (dead_letters.len() as u64, dead_letters.len() == limits::SWEEP_MAX);
         let last = dead_letters.into_iter().next_back().filter(|_| is_full);
-        Ok(Purged::new(count, last.map(|(reason, sequence)| PurgeFrom::Reason(reason, sequence))))
+        Ok(PurgeStep::new(count, last.map(|(reason, sequence)| PurgeFrom::Reason(reason, sequence))))
     }
 
-    fn purge_dead_letter(&mut self, queue: &Arc<QueueRecord>, sequence: SequenceNumber) -> Read<Purged> {
+    fn purge_dead_letter(&mut self, queue: &Arc<QueueRecord>, sequence: SequenceNumber) -> Read<PurgeStep> {
         let Some(message) = self.message(queue.id, sequence)?.filter(|message| is_dead(message)) else {
-            return Ok(Purged::new(0, None));
+            return Ok(PurgeStep::new(0, None));
         };
-        Ok(Purged::new(u64::from(self.purge_one(queue, sequence, &message)?), None))
+        Ok(PurgeStep::new(u64::from(self.purge_one(queue, sequence, &message)?), None))
     }
 
-    fn purge_workflow(&mut self, queue: &Arc<QueueRecord>, id: WorkflowId, from: &PurgeFrom) -> Read<Purged> {
-        let mut workflow = Workflow::open(self, queue, Stream::Named(id))?;
+    fn purge_workflow(
+        &mut self,
+        queue: &Arc<QueueRecord>,
+        id: WorkflowId,
+        from: &PurgeFrom,
+    ) -> Read<PurgeStep> {
+        let mut workflow = OpenWorkflow::open(self, queue, WorkflowRef::Named(id))?;
         let (mut count, mut place) = (0, from.clone());
         let mut next = None;
         for looked in 0..=limits::SWEEP_MAX {
@@ -98,7 +103,7 @@ impl Step<'_> {
         if count > 0 {
             workflow.close(self)?;
         }
-        Ok(Purged::new(count, next))
+        Ok(PurgeStep::new(count, next))
     }
 
     /// Removes one message, unless it is handed out.
@@ -108,7 +113,7 @@ impl Step<'_> {
         sequence: SequenceNumber,
         message: &MessageRecord,
     ) -> Read<bool> {
-        let mut workflow = Workflow::open(self, queue, message.stream.clone())?;
+        let mut workflow = OpenWorkflow::open(self, queue, message.stream.clone())?;
         let is_purged = workflow.purge_one(self, sequence, message)?;
         if is_purged {
             workflow.close(self)?;
@@ -117,7 +122,7 @@ impl Step<'_> {
     }
 }
 
-impl Workflow {
+impl OpenWorkflow {
     /// Removes one message, unless it is handed out.
     fn purge_one(
         &mut self,
@@ -133,7 +138,7 @@ impl Workflow {
             self.erase(step, sequence, message, HistoryEnding::Purged)?;
         } else {
             self.lift_hold_of(step, sequence)?;
-            self.end(step, sequence, message, Settled::Purged)?;
+            self.end(step, sequence, message, SettlementKind::Purged)?;
         }
         Ok(true)
     }

@@ -4,20 +4,20 @@ use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::cursor::CursorCount;
-use crate::engine::rules::record::Mark;
+use crate::engine::rules::record::MarkRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
-use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::limits;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 
-impl Workflow {
+impl OpenWorkflow {
     /// Begins where a workflow that was forgotten stood, if that is remembered.
     pub(crate) fn recall(&mut self, step: &Step<'_>) -> Read<()> {
         if !self.has_cursor() {
@@ -114,7 +114,7 @@ impl Step<'_> {
             self.write(Change::Mark(key.clone(), first.from, None))?;
             return Ok(true);
         };
-        let both = Mark { to: second.to, how: Settled::Skipped, ..first };
+        let both = MarkRecord { to: second.to, how: SettlementKind::Skipped, ..first };
         self.write(Change::Mark(key.clone(), second.from, None))?;
         self.write(Change::Mark(key.clone(), first.from, Some(both)))?;
         Ok(false)

@@ -3,23 +3,23 @@
 use std::sync::Arc;
 
 use crate::engine::rules::change::Change;
-use crate::engine::rules::command::Handed;
-use crate::engine::rules::command::Held;
+use crate::engine::rules::command::DeliveryRef;
+use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::lock::LockKind;
-use crate::engine::rules::record::Deferred;
+use crate::engine::rules::record::DeferralRecord;
 use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::Placed;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
+use crate::engine::rules::workflow::RankedMessage;
 use crate::error::ReceiveRefusal;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -33,7 +33,7 @@ impl Step<'_> {
         name: &QueueName,
         max: usize,
         token: LockToken,
-    ) -> Ruling<Vec<Handed>, ReceiveRefusal> {
+    ) -> Ruling<Vec<LockedMessage>, ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
         let mut handed = Vec::new();
         let mut bytes = 0;
@@ -63,7 +63,7 @@ impl Step<'_> {
         name: &QueueName,
         max: usize,
         token: LockToken,
-    ) -> Ruling<Vec<Handed>, ReceiveRefusal> {
+    ) -> Ruling<Vec<LockedMessage>, ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
         if self.locks.len() >= limits::LOCKS_MAX {
             return refuse(ReceiveRefusal::TooManyLocks(self.locks.len()));
@@ -87,12 +87,12 @@ impl Step<'_> {
         name: &QueueName,
         sequences: &[SequenceNumber],
         token: LockToken,
-    ) -> Ruling<Vec<Handed>, ReceiveRefusal> {
+    ) -> Ruling<Vec<LockedMessage>, ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
-        let mut streams: Vec<Stream> = Vec::new();
+        let mut streams: Vec<WorkflowRef> = Vec::new();
         for sequence in sequences {
             let message = self.deferred(&queue, *sequence)?;
-            let workflow = Workflow::open(self, &queue, message.stream.clone())?;
+            let workflow = OpenWorkflow::open(self, &queue, message.stream.clone())?;
             if self.locks.of(&workflow.key).is_some() {
                 return refuse(ReceiveRefusal::WorkflowLocked);
             }
@@ -114,7 +114,7 @@ impl Step<'_> {
             }
             let place = streams.iter().position(|stream| *stream == message.stream);
             let token = token.nth(place.expect("every stream was listed"));
-            let mut workflow = Workflow::open(self, &queue, message.stream.clone())?;
+            let mut workflow = OpenWorkflow::open(self, &queue, message.stream.clone())?;
             if self.locks.of(&workflow.key).is_none() {
                 workflow.lock(self, token, LockKind::Deliveries);
             }
@@ -145,12 +145,15 @@ impl Step<'_> {
     }
 
     /// The workflow that has been ready for longest, and its head, once expired heads are out of the way.
-    pub(crate) fn next_ready(&mut self, queue: &Arc<QueueRecord>) -> Read<Option<(Workflow, Placed)>> {
+    pub(crate) fn next_ready(
+        &mut self,
+        queue: &Arc<QueueRecord>,
+    ) -> Read<Option<(OpenWorkflow, RankedMessage)>> {
         for _ in 0..limits::EXPIRED_IN_A_ROW_MAX {
             let Some((ticket, stream)) = self.records.ready_from(queue.id, 0)? else {
                 return Ok(None);
             };
-            let mut workflow = Workflow::open(self, queue, stream)?;
+            let mut workflow = OpenWorkflow::open(self, queue, stream)?;
             assert_eq!(workflow.record.ticket, Some(ticket), "a ready workflow is listed under its ticket");
             let head = workflow.offer_from(self, 0)?;
             let (rank, sequence, message) = head.expect("a ready workflow has a message to hand out");
@@ -165,7 +168,7 @@ impl Step<'_> {
     }
 }
 
-impl Workflow {
+impl OpenWorkflow {
     /// Gives a holder the workflow.
     pub(crate) fn lock(&mut self, step: &mut Step<'_>, token: LockToken, kind: LockKind) {
         let until = step.now + self.queue.options.lock;
@@ -178,7 +181,7 @@ impl Workflow {
         step: &mut Step<'_>,
         token: LockToken,
         max: usize,
-    ) -> Read<Vec<Handed>> {
+    ) -> Read<Vec<LockedMessage>> {
         let mut run = Vec::new();
         let mut bytes = 0;
         let mut from = 0;
@@ -221,9 +224,9 @@ impl Workflow {
         token: LockToken,
         sequence: SequenceNumber,
         before: Arc<MessageRecord>,
-    ) -> Read<Handed> {
+    ) -> Read<LockedMessage> {
         let fetched = match before.status {
-            Status::ByConsumer { due, aside } => Some(Deferred { due, aside }),
+            Status::ByConsumer { due, aside } => Some(DeferralRecord { due, aside }),
             _ => None,
         };
         let mut record = MessageRecord::clone(&before);
@@ -238,12 +241,12 @@ impl Workflow {
         let (locked_until, delivery_count) = (lock.until, record.delivery_count);
         // Only the holder of a whole workflow may be handed the same message again.
         if lock.kind == LockKind::Whole {
-            step.settlements.forget(Held { token, sequence, delivery_count });
+            step.settlements.forget(DeliveryRef { token, sequence, delivery_count });
         }
         self.write_holding(step, token)?;
         let content = step.records.content(self.message_key(sequence))?;
         let content = content.expect("every stored message has its content");
-        Ok(Handed { token, locked_until, sequence, record, content, has_state: self.record.has_state })
+        Ok(LockedMessage { token, locked_until, sequence, record, content, has_state: self.record.has_state })
     }
 
     /// Writes down what the holder has out, so that a restart finds it. A workflow taken whole is written down even

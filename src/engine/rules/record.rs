@@ -39,16 +39,16 @@ pub(crate) struct MessageKey {
 
 /// Which workflow of a queue: a named one, or the one a message without workflow ID is for itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(crate) enum Stream {
+pub(crate) enum WorkflowRef {
     Single(SequenceNumber),
     Named(WorkflowId),
 }
 
-impl Stream {
+impl WorkflowRef {
     pub(crate) fn workflow_id(&self) -> Option<&WorkflowId> {
         match self {
-            Stream::Named(id) => Some(id),
-            Stream::Single(_) => None,
+            WorkflowRef::Named(id) => Some(id),
+            WorkflowRef::Single(_) => None,
         }
     }
 }
@@ -57,7 +57,7 @@ impl Stream {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct WorkflowKey {
     pub(crate) queue: QueueId,
-    pub(crate) stream: Stream,
+    pub(crate) stream: WorkflowRef,
 }
 
 /// A queue's name and options.
@@ -133,7 +133,7 @@ impl Counts {
 
 /// A queue's counters, the instant of its last use, and which entries of its history are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Tally {
+pub(crate) struct QueueCounters {
     pub(crate) counts: Counts,
     pub(crate) used_at: Timestamp,
     pub(crate) history: HistorySpan,
@@ -225,14 +225,14 @@ pub(crate) enum Status {
     },
     /// Handed out; with the deferral it had when it was fetched by number.
     Locked {
-        fetched: Option<Deferred>,
+        fetched: Option<DeferralRecord>,
     },
     DeadLettered(Box<DeadLetter>),
 }
 
 /// How a message was set aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Deferred {
+pub(crate) struct DeferralRecord {
     pub(crate) due: Option<Due>,
     pub(crate) aside: bool,
 }
@@ -281,7 +281,7 @@ pub struct Attempt {
 /// What changes of a message during its life.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MessageRecord {
-    pub(crate) stream: Stream,
+    pub(crate) stream: WorkflowRef,
     /// Its place in the line; `None` in after-order while its predecessor is not in the run.
     pub(crate) rank: Option<u64>,
     /// After-order: the message it follows. `None` also for the first.
@@ -332,7 +332,7 @@ impl MessageRecord {
 
 /// What does not change of a message, except that a settle may change its properties.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Content {
+pub(crate) struct MessageContent {
     pub(crate) workflow_id: Option<WorkflowId>,
     pub(crate) headers: Headers,
     pub(crate) body: Bytes,
@@ -348,7 +348,7 @@ pub(crate) struct Holding {
 
 /// How a rank was settled without having been completed in its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Settled {
+pub(crate) enum SettlementKind {
     /// Completed ahead of an unsettled one; forgotten once the cursor has passed.
     Completed,
     /// Set aside by the consumer ahead of an unsettled one; forgotten once the cursor has passed.
@@ -365,21 +365,21 @@ pub(crate) enum Settled {
 
 /// A range of ranks settled in the same way; kept while a message could still come for one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Mark {
+pub(crate) struct MarkRecord {
     pub(crate) from: u64,
     pub(crate) to: u64,
-    pub(crate) how: Settled,
+    pub(crate) how: SettlementKind,
 }
 
 /// After-order: the message that named a predecessor, kept for a while after it is settled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Link {
+pub(crate) struct ChainLink {
     /// `None` when a gap was skipped here and the follower never came.
     pub(crate) sequence: Option<SequenceNumber>,
     pub(crate) message_id: Option<MessageId>,
     /// Its rank, once the chain has reached it.
     pub(crate) rank: Option<u64>,
-    pub(crate) settled: Option<Settled>,
+    pub(crate) settled: Option<SettlementKind>,
 }
 
 /// A message ID that is remembered to detect duplicates.
@@ -391,7 +391,7 @@ pub(crate) struct Duplicate {
 
 /// The answer to a send with an idempotency key, kept to be given again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Answered {
+pub(crate) struct AnswerRecord {
     /// Of the request that was answered.
     pub(crate) digest: u64,
     pub(crate) receipts: Vec<Receipt>,
@@ -416,11 +416,11 @@ pub(crate) enum Remind {
     /// A message's time to live is over.
     Expiry(SequenceNumber),
     /// A gap has lasted long enough.
-    Gap(Stream),
+    Gap(WorkflowRef),
     /// There is more to extend, sweep or redrive.
-    Sweep(Stream),
+    Sweep(WorkflowRef),
     /// A workflow may be forgotten.
-    Forget(Stream),
+    Forget(WorkflowRef),
     /// A message ID need not be remembered any more.
     Duplicate(MessageId),
     /// A queue may have been idle for long enough.

@@ -13,23 +13,23 @@ use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::cursor::CursorCount;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::history::HistoryEntry;
-use crate::engine::rules::record::Answered;
-use crate::engine::rules::record::Content;
+use crate::engine::rules::record::AnswerRecord;
+use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::Holding;
-use crate::engine::rules::record::Link;
-use crate::engine::rules::record::Mark;
+use crate::engine::rules::record::MarkRecord;
+use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::record::Stream;
-use crate::engine::rules::record::Tally;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
-use crate::engine::rules::topics::TopicRecord;
+use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::error::Fault;
 use crate::id::MessageId;
 use crate::id::QueueName;
@@ -54,20 +54,20 @@ pub(crate) trait Records {
     /// Up to `limit` queues in order of name, after the given one.
     fn queues(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<QueueRecord>>>;
     fn queue_count(&self) -> Read<usize>;
-    fn tally(&self, queue: QueueId) -> Read<Tally>;
+    fn tally(&self, queue: QueueId) -> Read<QueueCounters>;
     fn workflow(&self, key: &WorkflowKey) -> Read<Option<Arc<WorkflowRecord>>>;
     /// A workflow with its stream as it is known already: who goes on with that text shares it, so that comparing it with
     /// what is stored of the workflow is comparing two pointers.
-    fn workflow_known(&self, key: &WorkflowKey) -> Read<Option<(Stream, Arc<WorkflowRecord>)>> {
+    fn workflow_known(&self, key: &WorkflowKey) -> Read<Option<(WorkflowRef, Arc<WorkflowRecord>)>> {
         Ok(self.workflow(key)?.map(|record| (key.stream.clone(), record)))
     }
     /// Up to `limit` workflows of the queue in order of stream, after the given one.
     fn workflows(
         &self,
         queue: QueueId,
-        after: Option<&Stream>,
+        after: Option<&WorkflowRef>,
         limit: usize,
-    ) -> Read<Vec<(Stream, Arc<WorkflowRecord>)>>;
+    ) -> Read<Vec<(WorkflowRef, Arc<WorkflowRecord>)>>;
     fn state(&self, key: &WorkflowKey) -> Read<Option<Bytes>>;
     fn message(&self, key: MessageKey) -> Read<Option<Arc<MessageRecord>>>;
     /// The first message of the queue with at least this number.
@@ -76,12 +76,12 @@ pub(crate) trait Records {
         queue: QueueId,
         from: SequenceNumber,
     ) -> Read<Option<(SequenceNumber, Arc<MessageRecord>)>>;
-    fn content(&self, key: MessageKey) -> Read<Option<Arc<Content>>>;
+    fn content(&self, key: MessageKey) -> Read<Option<Arc<MessageContent>>>;
     /// The first place in the line with at least this rank.
     fn line_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>>;
     /// The first place set aside with at least this rank.
     fn aside_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>>;
-    fn link(&self, key: &WorkflowKey, after: Option<&MessageId>) -> Read<Option<Link>>;
+    fn link(&self, key: &WorkflowKey, after: Option<&MessageId>) -> Read<Option<ChainLink>>;
     /// The first trail with at least this rank.
     fn trail_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, TrailEntry)>>;
     /// The root with the lowest sequence number that is at least this one.
@@ -91,13 +91,13 @@ pub(crate) trait Records {
     /// Any early message of an after-ordered workflow, always the same for the same rows.
     fn waiting_first(&self, key: &WorkflowKey) -> Read<Option<SequenceNumber>>;
     /// The settled range with the greatest first rank that is at most `rank`.
-    fn mark_upto(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>>;
+    fn mark_upto(&self, key: &WorkflowKey, rank: u64) -> Read<Option<MarkRecord>>;
     /// The settled range with the smallest first rank that is at least `rank`.
-    fn mark_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>>;
+    fn mark_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<MarkRecord>>;
     /// The first holding after the given key (from the start for `None`).
     fn holding_after(&self, key: Option<&WorkflowKey>) -> Read<Option<(WorkflowKey, Holding)>>;
     /// The workflow with the lowest number in the queue's ready list.
-    fn ready_from(&self, queue: QueueId, ticket: u64) -> Read<Option<(u64, Stream)>>;
+    fn ready_from(&self, queue: QueueId, ticket: u64) -> Read<Option<(u64, WorkflowRef)>>;
     /// The first reminder in order from `from` on, of whichever clock.
     fn reminder_from(&self, from: Due) -> Read<Option<Reminder>>;
     /// The first dead letter of the workflow with at least this rank and number.
@@ -115,7 +115,7 @@ pub(crate) trait Records {
     ) -> Read<Vec<(String, SequenceNumber)>>;
     fn duplicate(&self, queue: QueueId, id: &MessageId) -> Read<Option<Duplicate>>;
     /// The answer that is kept for an idempotency key.
-    fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<Answered>>>;
+    fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<AnswerRecord>>>;
     /// How many such answers the queue keeps.
     fn answer_count(&self, queue: QueueId) -> Read<u64>;
     /// The entry of the audit with this number.

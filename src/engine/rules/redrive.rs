@@ -10,19 +10,19 @@ use crate::engine::rules::history::HistoryEnding;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::judge::Verdict;
 use crate::engine::rules::line::is_dead;
-use crate::engine::rules::record::Link;
+use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::redriven::Redriven;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::OperateRefusal;
 use crate::error::SendRefusal;
 use crate::id::MessageId;
@@ -54,7 +54,7 @@ impl Step<'_> {
         if self.is_original(MessageKey { queue: queue.id, sequence }, &message)? {
             return refuse(OperateRefusal::Original(sequence));
         }
-        let mut workflow = Workflow::open(self, &queue, message.stream.clone())?;
+        let mut workflow = OpenWorkflow::open(self, &queue, message.stream.clone())?;
         if workflow.is_quarantined() {
             return refuse(OperateRefusal::Quarantined(sequence));
         }
@@ -97,7 +97,7 @@ impl Step<'_> {
         };
         self.judge_redrive(queue, &new)?;
         let workflow_id = new.workflow_id.clone();
-        let mut workflow = Workflow::open(self, queue, message.stream.clone())?;
+        let mut workflow = OpenWorkflow::open(self, queue, message.stream.clone())?;
         let ending = HistoryEnding::Redriven(SequenceNumber::new(self.peek_sequence()?));
         workflow.list_dead_letter(self, sequence, message, false)?;
         workflow.erase(self, sequence, message, ending)?;
@@ -122,7 +122,7 @@ impl Step<'_> {
     }
 }
 
-impl Workflow {
+impl OpenWorkflow {
     /// Whether whatever comes back would go to the dead letters again.
     fn is_quarantined(&self) -> bool {
         self.record.holds.has(HoldKind::Quarantine)
@@ -136,7 +136,7 @@ impl Workflow {
         sequence: SequenceNumber,
         message: &MessageRecord,
     ) -> Read<bool> {
-        if matches!(self.key.stream, Stream::Single(_)) {
+        if matches!(self.key.stream, WorkflowRef::Single(_)) {
             return Ok(true);
         }
         if self.is_chained() {
@@ -184,13 +184,13 @@ impl Workflow {
         step: &Step<'_>,
         sequence: SequenceNumber,
         message: &MessageRecord,
-    ) -> Read<Option<Link>> {
+    ) -> Read<Option<ChainLink>> {
         let link = step.records.link(&self.key, message.after.as_ref())?;
         Ok(link.filter(|link| link.sequence == Some(sequence)))
     }
 
     /// Whether the chain has reached the predecessor of a message, or it is stored and waits for the chain.
-    fn knows_predecessor(&self, step: &Step<'_>, message: &MessageRecord, link: &Link) -> Read<bool> {
+    fn knows_predecessor(&self, step: &Step<'_>, message: &MessageRecord, link: &ChainLink) -> Read<bool> {
         Ok(link.rank.is_some()
             || match &message.after {
                 Some(predecessor) => step.records.waiting(&self.key, predecessor)?.is_some(),

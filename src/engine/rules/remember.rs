@@ -12,11 +12,11 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::queue::Order;
@@ -35,7 +35,7 @@ pub(crate) enum HistorySubject<'a> {
     Places(u64, u64),
 }
 
-impl Workflow {
+impl OpenWorkflow {
     /// Remembers how a message ended, or places, if the queue has a history.
     pub(crate) fn remember(
         &self,
@@ -76,7 +76,7 @@ impl Workflow {
         mut entry: HistoryEntry,
     ) -> Read<HistoryEntry> {
         // What a message without order says of its workflow is kept with its body.
-        if matches!(self.key.stream, Stream::Single(_)) && self.queue.options.order == Order::None {
+        if matches!(self.key.stream, WorkflowRef::Single(_)) && self.queue.options.order == Order::None {
             let content = step.records.content(self.message_key(sequence))?;
             entry.workflow_id = content.and_then(|content| content.workflow_id.clone());
         }
@@ -189,7 +189,7 @@ impl Step<'_> {
             self.write(Change::HistoryOfMessage(queue, sequence, there.then_some(number)))?;
         }
         if let Some(id) = &entry.workflow_id {
-            let key = WorkflowKey { queue, stream: Stream::Named(id.clone()) };
+            let key = WorkflowKey { queue, stream: WorkflowRef::Named(id.clone()) };
             self.write(Change::HistoryOfWorkflow(key, number, there))?;
         }
         Ok(())

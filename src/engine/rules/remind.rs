@@ -12,10 +12,10 @@ use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::id::MessageId;
 use crate::id::SequenceNumber;
 use crate::queue::HoldKind;
@@ -36,7 +36,7 @@ impl Step<'_> {
             Remind::Due(sequence) => self.bring_back(&queue, sequence),
             Remind::Expiry(sequence) => self.expire_unlocked(&queue, sequence),
             Remind::Gap(stream) => {
-                let mut workflow = Workflow::open(self, &queue, stream)?;
+                let mut workflow = OpenWorkflow::open(self, &queue, stream)?;
                 workflow.gap_is_overdue(reminder.due.at());
                 workflow.close(self)
             }
@@ -53,7 +53,7 @@ impl Step<'_> {
     /// A scheduled, failed or set-aside message is due.
     fn bring_back(&mut self, queue: &Arc<QueueRecord>, sequence: SequenceNumber) -> Read<()> {
         let before = self.message_listed(queue.id, sequence)?;
-        Workflow::open(self, queue, before.stream.clone())?.bring_back(self, sequence, &before)
+        OpenWorkflow::open(self, queue, before.stream.clone())?.bring_back(self, sequence, &before)
     }
 
     /// The expiry of a scheduled message whose instant has come: what is left of its time to live runs on engine time.
@@ -67,14 +67,14 @@ impl Step<'_> {
         if matches!(message.status, Status::Locked { .. }) {
             return Ok(());
         }
-        let mut workflow = Workflow::open(self, queue, message.stream.clone())?;
+        let mut workflow = OpenWorkflow::open(self, queue, message.stream.clone())?;
         workflow.expire(self, sequence, &message)?;
         workflow.close(self)
     }
 
     /// Goes on with what one command could not finish: extending a run, quarantining or redriving a workflow.
-    fn sweep(&mut self, queue: &Arc<QueueRecord>, stream: Stream) -> Read<()> {
-        let mut workflow = Workflow::open(self, queue, stream)?;
+    fn sweep(&mut self, queue: &Arc<QueueRecord>, stream: WorkflowRef) -> Read<()> {
+        let mut workflow = OpenWorkflow::open(self, queue, stream)?;
         workflow.record.sweep = None;
         if workflow.record.holds.has(HoldKind::Quarantine) {
             workflow.quarantine_some(self)?;
@@ -88,8 +88,8 @@ impl Step<'_> {
     }
 
     /// Forgets a workflow that has been idle for long enough, or looks again when it could be.
-    fn forget(&mut self, queue: &Arc<QueueRecord>, stream: Stream) -> Read<()> {
-        let mut workflow = Workflow::open(self, queue, stream)?;
+    fn forget(&mut self, queue: &Arc<QueueRecord>, stream: WorkflowRef) -> Read<()> {
+        let mut workflow = OpenWorkflow::open(self, queue, stream)?;
         workflow.record.forget = None;
         let idle = workflow.record.idle_since.filter(|_| workflow.is_empty());
         let Some(since) = idle else {
@@ -118,7 +118,7 @@ impl Step<'_> {
     }
 }
 
-impl Workflow {
+impl OpenWorkflow {
     /// Makes a scheduled, failed or set-aside message ready, and closes the workflow.
     pub(crate) fn bring_back(
         mut self,

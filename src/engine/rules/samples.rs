@@ -13,8 +13,8 @@ use crate::engine::rules::change::Change;
 use crate::engine::rules::change::DeadLetterKey;
 use crate::engine::rules::change::TrailEntry;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Completion;
-use crate::engine::rules::command::Held;
+use crate::engine::rules::command::CompletionCommand;
+use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
@@ -24,8 +24,8 @@ use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
 use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::cursor::CursorCount;
+use crate::engine::rules::due::DeferralEnd;
 use crate::engine::rules::due::Due;
-use crate::engine::rules::due::Until;
 use crate::engine::rules::history::HistoryEnding;
 use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::history::HistorySpan;
@@ -33,31 +33,31 @@ use crate::engine::rules::holds::Hold;
 use crate::engine::rules::holds::HoldCause;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt;
-use crate::engine::rules::record::Answered;
+use crate::engine::rules::record::AnswerRecord;
 use crate::engine::rules::record::Attempt;
-use crate::engine::rules::record::Content;
+use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::DeadLetter;
-use crate::engine::rules::record::Deferred;
+use crate::engine::rules::record::DeferralRecord;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::GapRecord;
 use crate::engine::rules::record::Holding;
-use crate::engine::rules::record::Link;
-use crate::engine::rules::record::Mark;
+use crate::engine::rules::record::MarkRecord;
+use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::record::Shortening;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::Suspicion;
-use crate::engine::rules::record::Tally;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::redriven::Edit;
 use crate::engine::rules::topic_samples;
 use crate::header::Headers;
@@ -150,7 +150,7 @@ pub(crate) fn story() -> Vec<Command> {
         properties: headers().properties,
         output: output(),
     };
-    let completion = Completion {
+    let completion = CompletionCommand {
         state: StateChange::Set(Bytes::from_static(b"state")),
         sends: vec![(queue(), vec![placed(9)])],
     };
@@ -222,7 +222,7 @@ pub(crate) fn commands() -> Vec<Command> {
         delivery_count: 1,
         settlement,
     }));
-    let completion = Completion::default();
+    let completion = CompletionCommand::default();
     let settlement = RunSettlement {
         completed: 2,
         completion,
@@ -236,7 +236,7 @@ pub(crate) fn commands() -> Vec<Command> {
         workflow: workflow.clone(),
         operation,
     }));
-    let held = Held { token: token(1), sequence: number(300), delivery_count: 2 };
+    let held = DeliveryRef { token: token(1), sequence: number(300), delivery_count: 2 };
     commands.push(Command::CompleteAll { queue: queue.clone(), deliveries: vec![held, held] });
     commands.push(Command::Transact {
         steps: commands.iter().filter(|step| step.can_be_step()).cloned().collect(),
@@ -279,12 +279,12 @@ fn settlements() -> Vec<Settlement> {
         output: output(),
     };
     vec![
-        Settlement::Complete(Completion { state: StateChange::Clear, sends }),
+        Settlement::Complete(CompletionCommand { state: StateChange::Clear, sends }),
         abandon(Retry::Now),
         abandon(Retry::After(Duration::from_millis(1_500))),
         abandon(Retry::At(at(9))),
         abandon(Retry::Backoff(7)),
-        Settlement::Defer { until: Until::At(at(9)), properties: headers().properties },
+        Settlement::Defer { until: DeferralEnd::At(at(9)), properties: headers().properties },
         Settlement::DeadLetter {
             reason: "r".to_owned(),
             description: "d".to_owned(),
@@ -319,13 +319,13 @@ fn reminder(what: Remind) -> Reminder {
 
 fn changes() -> Vec<Change> {
     let queue = QueueId(1);
-    let stream = Stream::Named(workflow());
+    let stream = WorkflowRef::Named(workflow());
     let key = WorkflowKey { queue, stream: stream.clone() };
     let message_key = MessageKey { queue, sequence: number(300) };
     let numbers = Numbers { next_sequence: 1, next_ticket: 2, next_queue: 3 };
     let content =
-        Content { workflow_id: Some(workflow()), headers: headers(), body: Bytes::from_static(b"b") };
-    let link = Link { sequence: Some(number(1)), message_id: Some(id()), rank: Some(2), settled: None };
+        MessageContent { workflow_id: Some(workflow()), headers: headers(), body: Bytes::from_static(b"b") };
+    let link = ChainLink { sequence: Some(number(1)), message_id: Some(id()), rank: Some(2), settled: None };
     let dead_letter =
         DeadLetterKey { workflow: key.clone(), rank: 3, sequence: number(4), reason: "r".to_owned() };
     let history = HistorySpan { first: 300, next: 302, check: Some(at(9)) };
@@ -333,7 +333,7 @@ fn changes() -> Vec<Change> {
         Change::Numbers(numbers),
         Change::Queue(queue_record(queue)),
         Change::QueueGone(queue),
-        Change::Tally(queue, Tally { used_at: at(8), history, ..Tally::default() }),
+        Change::Tally(queue, QueueCounters { used_at: at(8), history, ..QueueCounters::default() }),
         Change::Workflow(key.clone(), Some(Arc::new(workflow_record()))),
         Change::State(key.clone(), Some(Bytes::from_static(b"state"))),
         Change::Content(message_key, Some(Arc::new(content))),
@@ -343,7 +343,7 @@ fn changes() -> Vec<Change> {
         Change::Trail(key.clone(), 6, Some(TrailEntry { after: Some(id()) })),
         Change::Root(key.clone(), number(7), true),
         Change::Waiting(key.clone(), id(), Some(number(7))),
-        Change::Mark(key.clone(), 8, Some(Mark { from: 8, to: 9, how: Settled::Skipped })),
+        Change::Mark(key.clone(), 8, Some(MarkRecord { from: 8, to: 9, how: SettlementKind::Skipped })),
         Change::Holding(key.clone(), Some(Holding { out: vec![number(1), number(2)], is_run: true })),
         Change::Ready(queue, 9, Some(stream)),
         Change::DeadLetter(dead_letter, true),
@@ -399,7 +399,7 @@ fn history_entry() -> HistoryEntry {
     }
 }
 
-fn answered() -> Answered {
+fn answered() -> AnswerRecord {
     let receipts = vec![
         Receipt::Accepted(number(300)),
         Receipt::Duplicate(number(2)),
@@ -407,7 +407,7 @@ fn answered() -> Answered {
         Receipt::DeadLettered(number(3)),
     ];
     let shares = vec![(SubscriptionName::new("s").unwrap(), 1), (SubscriptionName::new("t").unwrap(), 3)];
-    Answered { digest: 300, receipts, until: at(9), shares }
+    AnswerRecord { digest: 300, receipts, until: at(9), shares }
 }
 
 fn queue_record(id: QueueId) -> QueueRecord {
@@ -448,7 +448,7 @@ fn statuses() -> Vec<Status> {
         Status::Scheduled { due: Due::wall(at(9)) },
         Status::Failed { due: Some(due(9)) },
         Status::ByConsumer { due: None, aside: true },
-        Status::Locked { fetched: Some(Deferred { due: Some(due(9)), aside: true }) },
+        Status::Locked { fetched: Some(DeferralRecord { due: Some(due(9)), aside: true }) },
         Status::DeadLettered(Box::new(dead_letter)),
     ]
 }
@@ -466,7 +466,7 @@ fn message_record(status: Status) -> MessageRecord {
         output: output(),
     };
     MessageRecord {
-        stream: Stream::Single(number(300)),
+        stream: WorkflowRef::Single(number(300)),
         rank: Some(1),
         after: Some(id()),
         message_id: Some(id()),
@@ -484,7 +484,7 @@ fn message_record(status: Status) -> MessageRecord {
 }
 
 fn reminds() -> Vec<Remind> {
-    let stream = || Stream::Named(workflow());
+    let stream = || WorkflowRef::Named(workflow());
     vec![
         Remind::Due(number(1)),
         Remind::Expiry(number(1)),

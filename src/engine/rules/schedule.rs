@@ -6,18 +6,18 @@ use crate::clock::Timestamp;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
-use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::SendRefusal;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 
 /// A scheduled message, with its queue and its instant.
-struct Scheduled {
+struct ScheduledMessage {
     queue: Arc<QueueRecord>,
     message: Arc<MessageRecord>,
     due: Due,
@@ -31,10 +31,10 @@ impl Step<'_> {
         sequence: SequenceNumber,
         void: bool,
     ) -> Ruling<(), SendRefusal> {
-        let Scheduled { queue, message, .. } = self.scheduled(name, sequence)?;
-        let mut workflow = Workflow::open(self, &queue, message.stream.clone())?;
+        let ScheduledMessage { queue, message, .. } = self.scheduled(name, sequence)?;
+        let mut workflow = OpenWorkflow::open(self, &queue, message.stream.clone())?;
         match void || !workflow.is_positional() {
-            true => workflow.end(self, sequence, &message, Settled::Cancelled)?,
+            true => workflow.end(self, sequence, &message, SettlementKind::Cancelled)?,
             false => workflow.give_place_back(self, sequence, &message)?,
         }
         workflow.close(self)?;
@@ -49,7 +49,7 @@ impl Step<'_> {
         sequence: SequenceNumber,
         at: Timestamp,
     ) -> Ruling<(), SendRefusal> {
-        let Scheduled { queue, message: before, due: before_due } = self.scheduled(name, sequence)?;
+        let ScheduledMessage { queue, message: before, due: before_due } = self.scheduled(name, sequence)?;
         let mut message = MessageRecord::clone(&before);
         message.status = Status::Scheduled { due: Due::wall(at) };
         // What would have come long ago comes now, and lives from now on.
@@ -58,7 +58,7 @@ impl Step<'_> {
             true => Due::wall(begins + expiry.at().since(before_due.at())),
             false => expiry,
         });
-        let mut workflow = Workflow::open(self, &queue, before.stream.clone())?;
+        let mut workflow = OpenWorkflow::open(self, &queue, before.stream.clone())?;
         workflow.restate(self, sequence, Some(&before), &message)?;
         if at > self.wall {
             workflow.close(self)?;
@@ -68,7 +68,7 @@ impl Step<'_> {
         Ok(workflow.bring_back(self, sequence, &message)?)
     }
 
-    fn scheduled(&self, name: &QueueName, sequence: SequenceNumber) -> Ruling<Scheduled, SendRefusal> {
+    fn scheduled(&self, name: &QueueName, sequence: SequenceNumber) -> Ruling<ScheduledMessage, SendRefusal> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(SendRefusal::QueueNotFound(name.clone()));
         };
@@ -78,7 +78,7 @@ impl Step<'_> {
             _ => None,
         });
         match (message, due) {
-            (Some(message), Some(due)) => Ok(Scheduled { queue, message, due }),
+            (Some(message), Some(due)) => Ok(ScheduledMessage { queue, message, due }),
             _ => refuse(SendRefusal::NotScheduled(sequence)),
         }
     }

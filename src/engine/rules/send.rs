@@ -8,22 +8,22 @@ use crate::engine::rules::judge::Judge;
 use crate::engine::rules::judge::Verdict;
 use crate::engine::rules::line::LinePlace;
 use crate::engine::rules::receipt::Receipt;
-use crate::engine::rules::record::Content;
 use crate::engine::rules::record::DeadLetter;
 use crate::engine::rules::record::Duplicate;
+use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::Suspicion;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::SendRefusal;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -32,7 +32,7 @@ use crate::message::Place;
 use crate::queue::Order;
 
 /// Messages that were judged and can no longer be refused.
-pub(crate) struct Judged {
+pub(crate) struct AdmittedMessages {
     queue: Arc<QueueRecord>,
     messages: Vec<(NewMessage, Verdict)>,
 }
@@ -61,7 +61,8 @@ impl Step<'_> {
         match Judge::default().judge(self, &queue, &messages) {
             // Nearly always none is refused: then they are judged as one command.
             Ok(verdicts) => {
-                let judged = Judged { queue, messages: messages.into_iter().zip(verdicts).collect() };
+                let judged =
+                    AdmittedMessages { queue, messages: messages.into_iter().zip(verdicts).collect() };
                 Ok(self.accept_judged(judged)?.into_iter().map(Ok).collect())
             }
             Err(Stop::Refused(_)) => self.send_one_by_one(&queue, messages),
@@ -85,7 +86,7 @@ impl Step<'_> {
                 }
                 Err(Stop::Fault(fault)) => return Err(fault),
             };
-            let judged = Judged {
+            let judged = AdmittedMessages {
                 queue: queue.clone(),
                 messages: messages.into_iter().map(|m| (m, verdict)).collect(),
             };
@@ -99,16 +100,16 @@ impl Step<'_> {
         judge: &mut Judge,
         name: &QueueName,
         messages: Vec<NewMessage>,
-    ) -> Ruling<Judged, SendRefusal> {
+    ) -> Ruling<AdmittedMessages, SendRefusal> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(SendRefusal::QueueNotFound(name.clone()));
         };
         let verdicts = judge.judge(self, &queue, &messages)?;
-        Ok(Judged { queue, messages: messages.into_iter().zip(verdicts).collect() })
+        Ok(AdmittedMessages { queue, messages: messages.into_iter().zip(verdicts).collect() })
     }
 
-    pub(crate) fn accept_judged(&mut self, judged: Judged) -> Read<Vec<Receipt>> {
-        let Judged { queue, messages } = judged;
+    pub(crate) fn accept_judged(&mut self, judged: AdmittedMessages) -> Read<Vec<Receipt>> {
+        let AdmittedMessages { queue, messages } = judged;
         let mut receipts = Vec::with_capacity(messages.len());
         for (message, verdict) in messages {
             receipts.push(match verdict {
@@ -127,7 +128,7 @@ impl Step<'_> {
         let sequence = self.next_sequence()?;
         self.tally(queue.id)?.counts.accepted += 1;
         self.remember_id(queue, sequence, &new)?;
-        let mut workflow = Workflow::open(self, queue, stream_of(queue, sequence, &new))?;
+        let mut workflow = OpenWorkflow::open(self, queue, stream_of(queue, sequence, &new))?;
         let is_behind = workflow.is_offering();
         let (message, content) = record_of(self, &workflow, sequence, new);
         let message = Arc::new(message);
@@ -153,7 +154,7 @@ impl Step<'_> {
         let sequence = self.next_sequence()?;
         self.tally(queue.id)?.counts.accepted += 1;
         self.remember_id(queue, sequence, &new)?;
-        let mut workflow = Workflow::open(self, queue, stream_of(queue, sequence, &new))?;
+        let mut workflow = OpenWorkflow::open(self, queue, stream_of(queue, sequence, &new))?;
         let (mut message, content) = record_of(self, &workflow, sequence, new);
         let description = "its place was settled before it came".to_owned();
         let dead_letter = DeadLetter::new(reason, description, self.wall);
@@ -192,7 +193,7 @@ impl Step<'_> {
     }
 }
 
-impl Workflow {
+impl OpenWorkflow {
     /// Puts a message that is not handed out to its place; early ones that waited for it join the run.
     pub(crate) fn enter(
         &mut self,
@@ -209,19 +210,19 @@ impl Workflow {
     }
 }
 
-fn stream_of(queue: &QueueRecord, sequence: SequenceNumber, new: &NewMessage) -> Stream {
+fn stream_of(queue: &QueueRecord, sequence: SequenceNumber, new: &NewMessage) -> WorkflowRef {
     match &new.workflow_id {
-        Some(id) if queue.options.order != Order::None => Stream::Named(id.clone()),
-        _ => Stream::Single(sequence),
+        Some(id) if queue.options.order != Order::None => WorkflowRef::Named(id.clone()),
+        _ => WorkflowRef::Single(sequence),
     }
 }
 
 fn record_of(
     step: &Step<'_>,
-    workflow: &Workflow,
+    workflow: &OpenWorkflow,
     sequence: SequenceNumber,
     new: NewMessage,
-) -> (MessageRecord, Content) {
+) -> (MessageRecord, MessageContent) {
     let (rank, after) = match new.place {
         _ if !workflow.is_positional() => (Some(sequence.get()), None),
         Place::Position(position) => (Some(position.get()), None),
@@ -253,5 +254,5 @@ fn record_of(
     };
     // The text that the workflow has already, if it has one.
     let workflow_id = workflow.key.stream.workflow_id().cloned().or(new.workflow_id);
-    (message, Content { workflow_id, headers: new.headers, body: new.body })
+    (message, MessageContent { workflow_id, headers: new.headers, body: new.body })
 }

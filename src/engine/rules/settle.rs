@@ -6,11 +6,11 @@ use bytes::Bytes;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
-use crate::engine::rules::command::Completion;
-use crate::engine::rules::command::Held;
+use crate::engine::rules::command::CompletionCommand;
+use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
-use crate::engine::rules::command::Settled as SettledReply;
+use crate::engine::rules::command::SettleResult as SettledReply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
 use crate::engine::rules::effect::Effect;
@@ -19,22 +19,22 @@ use crate::engine::rules::fail::Why;
 use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::holds::Hold;
 use crate::engine::rules::judge::Judge;
-use crate::engine::rules::lock::Lock;
+use crate::engine::rules::lock::LockEntry;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::MessageRecord;
-use crate::engine::rules::record::Settled;
+use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
-use crate::engine::rules::send::Judged;
+use crate::engine::rules::send::AdmittedMessages;
 use crate::engine::rules::settlements::digest_of;
 use crate::engine::rules::settlements::digest_of_run;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::SettleRefusal;
 use crate::error::SettledHow;
 use crate::header::Properties;
@@ -42,7 +42,7 @@ use crate::header::properties_len;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
-use crate::queue::Exhausted;
+use crate::queue::ExhaustedPolicy;
 use crate::queue::Order;
 use crate::token::LockToken;
 
@@ -51,10 +51,10 @@ impl Step<'_> {
     pub(crate) fn settle(
         &mut self,
         name: &QueueName,
-        held: Held,
+        held: DeliveryRef,
         settlement: Settlement,
     ) -> Ruling<SettledReply, SettleRefusal> {
-        let Held { token, sequence, .. } = held;
+        let DeliveryRef { token, sequence, .. } = held;
         if self.holds_dead_letter(token) {
             return self.settle_dead_letter(name, held, settlement);
         }
@@ -78,8 +78,8 @@ impl Step<'_> {
     fn held_message(
         &self,
         name: &QueueName,
-        held: Held,
-    ) -> Ruling<(Workflow, Arc<MessageRecord>), SettleRefusal> {
+        held: DeliveryRef,
+    ) -> Ruling<(OpenWorkflow, Arc<MessageRecord>), SettleRefusal> {
         let (workflow, out) = self.held_workflow(name, held.token)?;
         let Some(message) = self.message(workflow.queue.id, held.sequence)? else {
             return refuse(SettleRefusal::MessageNotFound(held.sequence));
@@ -95,7 +95,7 @@ impl Step<'_> {
     fn answer_again(
         &mut self,
         name: &QueueName,
-        held: Held,
+        held: DeliveryRef,
         settlement: &Settlement,
         refusal: SettleRefusal,
     ) -> Ruling<SettledReply, SettleRefusal> {
@@ -105,8 +105,8 @@ impl Step<'_> {
     }
 
     /// Completes one delivery, and nothing else.
-    pub(crate) fn complete(&mut self, name: &QueueName, held: Held) -> Ruling<(), SettleRefusal> {
-        let settlement = Settlement::Complete(Completion::default());
+    pub(crate) fn complete(&mut self, name: &QueueName, held: DeliveryRef) -> Ruling<(), SettleRefusal> {
+        let settlement = Settlement::Complete(CompletionCommand::default());
         self.settle(name, held, settlement)?;
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Step<'_> {
         let endings = self.endings(&workflow, (token, &out), (completed, next.as_ref(), keep_rest))?;
         for sequence in &out[..completed] {
             let message = self.message_listed(workflow.queue.id, *sequence)?;
-            let completed = Settlement::Complete(Completion::default());
+            let completed = Settlement::Complete(CompletionCommand::default());
             workflow.apply_settlement(self, token, (*sequence, message), completed)?;
         }
         workflow.end_rest(self, token, &out[completed..], next, keep_rest)?;
@@ -158,7 +158,7 @@ impl Step<'_> {
         name: &QueueName,
         token: LockToken,
         first: Option<SequenceNumber>,
-    ) -> Ruling<(Workflow, Vec<SequenceNumber>), SettleRefusal> {
+    ) -> Ruling<(OpenWorkflow, Vec<SequenceNumber>), SettleRefusal> {
         let (workflow, out) = self.held_workflow(name, token)?;
         match first.filter(|first| out.first() != Some(first)) {
             Some(first) => refuse(SettleRefusal::MessageNotFound(first)),
@@ -182,10 +182,10 @@ impl Step<'_> {
     /// How each message of a run ends.
     fn endings(
         &self,
-        workflow: &Workflow,
+        workflow: &OpenWorkflow,
         (token, out): (LockToken, &[SequenceNumber]),
         (completed, next, keep_rest): (usize, Option<&Settlement>, bool),
-    ) -> Read<Vec<(Held, SettledHow)>> {
+    ) -> Read<Vec<(DeliveryRef, SettledHow)>> {
         let mut endings = Vec::with_capacity(out.len());
         for (at, sequence) in out.iter().enumerate() {
             let how = match next {
@@ -196,7 +196,7 @@ impl Step<'_> {
                 _ => SettledHow::Released,
             };
             let delivery_count = self.message_listed(workflow.queue.id, *sequence)?.delivery_count;
-            endings.push((Held { token, sequence: *sequence, delivery_count }, how));
+            endings.push((DeliveryRef { token, sequence: *sequence, delivery_count }, how));
         }
         Ok(endings)
     }
@@ -205,19 +205,19 @@ impl Step<'_> {
     /// completes were completed already.
     pub(crate) fn judge_settlement(
         &self,
-        workflow: &Workflow,
+        workflow: &OpenWorkflow,
         settlement: Settlement,
         completed: &[SequenceNumber],
-    ) -> Ruling<(Settlement, StateChange, Vec<Judged>), SettleRefusal> {
+    ) -> Ruling<(Settlement, StateChange, Vec<AdmittedMessages>), SettleRefusal> {
         let Settlement::Complete(completion) = settlement else {
             return Ok((settlement, StateChange::Keep, Vec::new()));
         };
-        let stateless = matches!(workflow.key.stream, Stream::Single(_));
+        let stateless = matches!(workflow.key.stream, WorkflowRef::Single(_));
         if stateless && completion.state != StateChange::Keep {
             return refuse(SettleRefusal::NoWorkflow);
         }
         if completion.sends.is_empty() {
-            return Ok((Settlement::Complete(Completion::default()), completion.state, Vec::new()));
+            return Ok((Settlement::Complete(CompletionCommand::default()), completion.state, Vec::new()));
         }
         let mut judge = Judge::after_completing(workflow.queue.id, completed);
         let mut judged = Vec::with_capacity(completion.sends.len());
@@ -227,13 +227,13 @@ impl Step<'_> {
                 Stop::Fault(fault) => Stop::Fault(fault),
             })?);
         }
-        Ok((Settlement::Complete(Completion::default()), completion.state, judged))
+        Ok((Settlement::Complete(CompletionCommand::default()), completion.state, judged))
     }
 
     /// Properties are added with each attempt; together they stay within the limit of a send.
     pub(crate) fn check_properties(
         &self,
-        workflow: &Workflow,
+        workflow: &OpenWorkflow,
         sequence: SequenceNumber,
         settlement: &Settlement,
     ) -> Ruling<(), SettleRefusal> {
@@ -258,7 +258,7 @@ impl Step<'_> {
         }
     }
 
-    pub(crate) fn accept_all(&mut self, judged: Vec<Judged>) -> Read<Vec<Receipt>> {
+    pub(crate) fn accept_all(&mut self, judged: Vec<AdmittedMessages>) -> Read<Vec<Receipt>> {
         let mut receipts = Vec::new();
         for judged in judged {
             receipts.extend(self.accept_judged(judged)?);
@@ -270,9 +270,9 @@ impl Step<'_> {
     /// because one of them may fill it.
     fn close_and_send(
         &mut self,
-        mut workflow: Workflow,
+        mut workflow: OpenWorkflow,
         token: LockToken,
-        judged: Vec<Judged>,
+        judged: Vec<AdmittedMessages>,
     ) -> Read<(Option<Timestamp>, Vec<Receipt>)> {
         let locked_until = workflow.settle_lock(self, token)?;
         if judged.is_empty() {
@@ -282,7 +282,7 @@ impl Step<'_> {
         let (queue, stream) = (workflow.queue.clone(), workflow.key.stream.clone());
         workflow.close_unjudged(self)?;
         let receipts = self.accept_all(judged)?;
-        Workflow::open(self, &queue, stream)?.close(self)?;
+        OpenWorkflow::open(self, &queue, stream)?.close(self)?;
         Ok((locked_until, receipts))
     }
 
@@ -291,16 +291,17 @@ impl Step<'_> {
         &self,
         name: &QueueName,
         token: LockToken,
-    ) -> Ruling<(Workflow, Vec<SequenceNumber>), SettleRefusal> {
+    ) -> Ruling<(OpenWorkflow, Vec<SequenceNumber>), SettleRefusal> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(SettleRefusal::QueueNotFound);
         };
-        let of_workflow = |lock: &&Lock| lock.workflow.queue == queue.id && lock.kind != LockKind::DeadLetter;
+        let of_workflow =
+            |lock: &&LockEntry| lock.workflow.queue == queue.id && lock.kind != LockKind::DeadLetter;
         let Some(lock) = self.locks.held(token, self.now).filter(of_workflow) else {
             return refuse(SettleRefusal::LockLost);
         };
         let (stream, out) = (lock.workflow.stream.clone(), lock.out.clone());
-        Ok((Workflow::open(self, &queue, stream)?, out))
+        Ok((OpenWorkflow::open(self, &queue, stream)?, out))
     }
 
     /// Prolongs a lock by the queue's lock time from now.
@@ -329,7 +330,7 @@ impl Step<'_> {
         state: Option<Bytes>,
     ) -> Ruling<(), SettleRefusal> {
         let (mut workflow, _) = self.held_workflow(name, token)?;
-        if matches!(workflow.key.stream, Stream::Single(_)) {
+        if matches!(workflow.key.stream, WorkflowRef::Single(_)) {
             return refuse(SettleRefusal::NoWorkflow);
         }
         workflow.set_state(self, state.map_or(StateChange::Clear, StateChange::Set))?;
@@ -338,7 +339,7 @@ impl Step<'_> {
     }
 }
 
-impl Workflow {
+impl OpenWorkflow {
     /// Ends what a run has left: the next in its own way, the rest given back or kept. When nobody knows where the run
     /// failed, all of it has failed together.
     fn end_rest(
@@ -377,7 +378,7 @@ impl Workflow {
         let holds_before = self.record.holds.clone();
         let place = message.rank.unwrap_or(0);
         match settlement {
-            Settlement::Complete(_) => return self.end(step, sequence, &message, Settled::Completed),
+            Settlement::Complete(_) => return self.end(step, sequence, &message, SettlementKind::Completed),
             Settlement::Abandon { retry, reason, properties, output } => {
                 self.change_properties(step, sequence, properties)?;
                 self.fail(step, sequence, retry, Why { reason: &reason, output: &output })?;
@@ -415,7 +416,7 @@ impl Workflow {
         let options = &self.queue.options;
         step.locks.get(token).is_some_and(|lock| lock.is_apart)
             && options.order == Order::Arrival
-            && options.exhausted_policy() == Exhausted::Skip
+            && options.exhausted_policy() == ExhaustedPolicy::Skip
             && !options.hold_on_defer
     }
 

@@ -10,11 +10,11 @@ use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::command::Completion;
-use crate::engine::rules::command::Held;
+use crate::engine::rules::command::CompletionCommand;
+use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
-use crate::engine::rules::command::Settled;
+use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::record::QueueId;
 use crate::error::SettleRefusal;
@@ -35,7 +35,7 @@ enum Subject {
 
 /// A settlement that is remembered.
 #[derive(Clone, Debug)]
-struct Remembered {
+struct PastSettlement {
     subject: Subject,
     queue: QueueId,
     how: SettledHow,
@@ -46,7 +46,7 @@ struct Remembered {
     /// Of a run, the message it began with.
     first: Option<SequenceNumber>,
     /// What was answered; `None` for an answer that says nothing.
-    reply: Option<Box<Settled>>,
+    reply: Option<Box<SettleResult>>,
     until: Timestamp,
 }
 
@@ -54,19 +54,19 @@ struct Remembered {
 #[derive(Debug, Default)]
 pub(crate) struct Settlements {
     /// The oldest first. The number of the first is `dropped`, and each has the next.
-    in_order: VecDeque<Remembered>,
+    in_order: VecDeque<PastSettlement>,
     /// How many have been dropped, because they were too old or too many.
     dropped: u64,
     /// The number of the last settlement of each subject, of those before `indexed`.
     index: Lookup<Subject, u64>,
     indexed: u64,
     /// What is to be taken back, while a trial runs.
-    trial: Option<Trial>,
+    trial: Option<SettlementTrial>,
 }
 
 /// What a trial has to take back.
 #[derive(Debug)]
-struct Trial {
+struct SettlementTrial {
     /// How many there were before.
     noted: u64,
     /// Those of them that were forgotten.
@@ -80,16 +80,16 @@ impl Settlements {
     pub(crate) fn note(
         &mut self,
         (queue, now): (QueueId, Timestamp),
-        held: Held,
+        held: DeliveryRef,
         (how, digest): (SettledHow, u64),
-        reply: &Settled,
+        reply: &SettleResult,
     ) {
         self.keep((queue, now), subject_of(held), (how, Some(digest)), (None, reply));
     }
 
     /// Notes that a delivery was settled as one of a run.
-    pub(crate) fn note_of_run(&mut self, at: (QueueId, Timestamp), held: Held, how: SettledHow) {
-        self.keep(at, subject_of(held), (how, None), (None, &Settled::default()));
+    pub(crate) fn note_of_run(&mut self, at: (QueueId, Timestamp), held: DeliveryRef, how: SettledHow) {
+        self.keep(at, subject_of(held), (how, None), (None, &SettleResult::default()));
     }
 
     /// Notes how a run was settled, from this message on.
@@ -98,19 +98,20 @@ impl Settlements {
         at: (QueueId, Timestamp),
         (token, first): (LockToken, SequenceNumber),
         (how, digest): (SettledHow, u64),
-        reply: &Settled,
+        reply: &SettleResult,
     ) {
         self.keep(at, Subject::Run(token), (how, Some(digest)), (Some(first), reply));
     }
 
     /// Begins a trial: every change from now on is taken back by [`Settlements::roll_back`].
     pub(crate) fn begin_trial(&mut self) {
-        self.trial = Some(Trial { noted: self.noted(), forgotten: Vec::new(), indexed: Vec::new() });
+        self.trial =
+            Some(SettlementTrial { noted: self.noted(), forgotten: Vec::new(), indexed: Vec::new() });
     }
 
     /// Ends a trial: what is remembered is what was remembered when it began.
     pub(crate) fn roll_back(&mut self) {
-        let Some(Trial { noted, forgotten, indexed }) = self.trial.take() else { return };
+        let Some(SettlementTrial { noted, forgotten, indexed }) = self.trial.take() else { return };
         for (subject, before) in indexed.into_iter().rev() {
             match before {
                 Some(number) => drop(self.index.insert(subject, number)),
@@ -129,9 +130,9 @@ impl Settlements {
         (queue, now): (QueueId, Timestamp),
         subject: Subject,
         (how, digest): (SettledHow, Option<u64>),
-        (first, reply): (Option<SequenceNumber>, &Settled),
+        (first, reply): (Option<SequenceNumber>, &SettleResult),
     ) {
-        let reply = (*reply != Settled::default()).then(|| Box::new(reply.clone()));
+        let reply = (*reply != SettleResult::default()).then(|| Box::new(reply.clone()));
         let until = now + limits::SETTLEMENTS_KEPT_FOR;
         while self.trial.is_none()
             && let Some(first) = self.in_order.front()
@@ -140,7 +141,7 @@ impl Settlements {
             self.drop_first();
         }
         let is_forgotten = false;
-        self.in_order.push_back(Remembered {
+        self.in_order.push_back(PastSettlement {
             subject,
             queue,
             how,
@@ -163,7 +164,7 @@ impl Settlements {
 
     /// A delivery that was given back is handed out anew under the same token and with the same count: what was said of it
     /// is over.
-    pub(crate) fn forget(&mut self, held: Held) {
+    pub(crate) fn forget(&mut self, held: DeliveryRef) {
         let Some(number) = self.find(&subject_of(held)) else { return };
         let was_forgotten =
             std::mem::replace(&mut self.in_order[place(number, self.dropped)].is_forgotten, true);
@@ -176,9 +177,9 @@ impl Settlements {
     pub(crate) fn answer(
         &mut self,
         at: (QueueId, Timestamp),
-        held: Held,
+        held: DeliveryRef,
         settlement: &Settlement,
-    ) -> Option<Result<Settled, SettleRefusal>> {
+    ) -> Option<Result<SettleResult, SettleRefusal>> {
         let known = self.known(at, &subject_of(held))?;
         Some(known.answer(|| digest_of(settlement)))
     }
@@ -189,7 +190,7 @@ impl Settlements {
         at: (QueueId, Timestamp),
         token: LockToken,
         settlement: &RunSettlement,
-    ) -> Option<Result<Settled, SettleRefusal>> {
+    ) -> Option<Result<SettleResult, SettleRefusal>> {
         let known = self.known(at, &Subject::Run(token))?;
         let is_there = settlement.first.is_none() || settlement.first == known.first;
         Some(match is_there {
@@ -198,7 +199,7 @@ impl Settlements {
         })
     }
 
-    fn known(&mut self, (queue, now): (QueueId, Timestamp), subject: &Subject) -> Option<&Remembered> {
+    fn known(&mut self, (queue, now): (QueueId, Timestamp), subject: &Subject) -> Option<&PastSettlement> {
         let number = self.find(subject)?;
         let known = &self.in_order[place(number, self.dropped)];
         (known.queue == queue && now < known.until && !known.is_forgotten).then_some(known)
@@ -232,8 +233,8 @@ fn place(number: u64, dropped: u64) -> usize {
     usize::try_from(number - dropped).expect("as many as are remembered fit into memory")
 }
 
-impl Remembered {
-    fn answer(&self, digest: impl FnOnce() -> u64) -> Result<Settled, SettleRefusal> {
+impl PastSettlement {
+    fn answer(&self, digest: impl FnOnce() -> u64) -> Result<SettleResult, SettleRefusal> {
         match self.digest.is_some_and(|known| known == digest()) {
             true => Ok(self.reply.as_deref().cloned().unwrap_or_default()),
             false => Err(SettleRefusal::AlreadySettled { how: self.how }),
@@ -241,7 +242,7 @@ impl Remembered {
     }
 }
 
-fn subject_of(held: Held) -> Subject {
+fn subject_of(held: DeliveryRef) -> Subject {
     Subject::Delivery(held.token, held.sequence, held.delivery_count)
 }
 
@@ -294,7 +295,7 @@ const PLAIN: u64 = 1;
 /// What makes a settlement of a delivery recognisable.
 pub(crate) fn digest_of(settlement: &Settlement) -> u64 {
     match settlement {
-        Settlement::Complete(completion) if *completion == Completion::default() => PLAIN,
+        Settlement::Complete(completion) if *completion == CompletionCommand::default() => PLAIN,
         other => hash(other.without_chance().as_ref().unwrap_or(other)),
     }
 }
@@ -335,15 +336,15 @@ impl postcard::ser_flavors::Flavor for Hasher {
 mod tests {
     use super::*;
 
-    fn held(sequence: u64) -> Held {
+    fn held(sequence: u64) -> DeliveryRef {
         let token = LockToken::new(1, [7; 12]);
-        Held { token, sequence: SequenceNumber::new(sequence), delivery_count: 1 }
+        DeliveryRef { token, sequence: SequenceNumber::new(sequence), delivery_count: 1 }
     }
 
     #[test]
     fn settlements_are_remembered_for_a_minute_and_no_more_than_the_limit() {
         let (mut settlements, queue) = (Settlements::default(), QueueId(1));
-        let (release, reply) = (Settlement::Release, Settled::default());
+        let (release, reply) = (Settlement::Release, SettleResult::default());
         let as_released = (release.how(), digest_of(&release));
         let at = Timestamp::from_millis;
         settlements.note((queue, at(0)), held(1), as_released, &reply);
@@ -367,11 +368,11 @@ mod tests {
     #[test]
     fn what_was_said_of_a_delivery_is_over_when_it_is_handed_out_anew() {
         let (mut settlements, at) = (Settlements::default(), (QueueId(1), Timestamp::from_millis(0)));
-        settlements.note(at, held(1), released(), &Settled::default());
+        settlements.note(at, held(1), released(), &SettleResult::default());
         assert!(settlements.answer(at, held(1), &Settlement::Release).is_some());
         settlements.forget(held(1));
         assert!(settlements.answer(at, held(1), &Settlement::Release).is_none());
-        settlements.note(at, held(1), released(), &Settled::default());
+        settlements.note(at, held(1), released(), &SettleResult::default());
         assert!(settlements.answer(at, held(1), &Settlement::Release).is_some(), "it was settled once more");
     }
 
@@ -381,17 +382,17 @@ mod tests {
         let is_known = |settlements: &mut Settlements, number| {
             settlements.answer(at, held(number), &Settlement::Release).is_some()
         };
-        settlements.note(at, held(1), released(), &Settled::default());
-        settlements.note(at, held(2), released(), &Settled::default());
+        settlements.note(at, held(1), released(), &SettleResult::default());
+        settlements.note(at, held(2), released(), &SettleResult::default());
         settlements.forget(held(2));
         settlements.begin_trial();
-        settlements.note(at, held(3), released(), &Settled::default());
+        settlements.note(at, held(3), released(), &SettleResult::default());
         settlements.forget(held(1));
         settlements.forget(held(2));
         assert!(is_known(&mut settlements, 3) && !is_known(&mut settlements, 1));
         settlements.roll_back();
         assert_eq!([1, 2, 3].map(|number| is_known(&mut settlements, number)), [true, false, false]);
-        settlements.note(at, held(4), released(), &Settled::default());
+        settlements.note(at, held(4), released(), &SettleResult::default());
         assert!(is_known(&mut settlements, 4));
     }
 

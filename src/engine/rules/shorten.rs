@@ -12,11 +12,11 @@ use crate::engine::rules::record::Shortening;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::id::SequenceNumber;
 use crate::limits;
 
-impl Workflow {
+impl OpenWorkflow {
     /// Ends a scheduled message as cancelled and gives its place back, to whatever is sent for it.
     pub(crate) fn give_place_back(
         &mut self,

@@ -5,22 +5,22 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
-use crate::engine::rules::due::Now;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
-use crate::engine::rules::lock::Locks;
-use crate::engine::rules::rate::Rates;
+use crate::engine::rules::lock::LockTable;
+use crate::engine::rules::rate_buckets::RateBuckets;
 use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::record::Tally;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 use crate::engine::rules::settlements::Settlements;
@@ -58,12 +58,12 @@ pub(crate) struct Step<'a> {
     /// Wall time, with which given instants are compared and which people are shown.
     pub(crate) wall: Timestamp,
     pub(crate) records: &'a mut dyn Records,
-    pub(crate) locks: &'a mut Locks,
-    pub(crate) rates: &'a mut Rates,
+    pub(crate) locks: &'a mut LockTable,
+    pub(crate) rates: &'a mut RateBuckets,
     pub(crate) settlements: &'a mut Settlements,
     pub(crate) effects: Vec<Effect>,
     numbers: Option<Numbers>,
-    tallies: BTreeMap<QueueId, Tally>,
+    tallies: BTreeMap<QueueId, QueueCounters>,
     /// The queue that the command deletes.
     pub(crate) gone: Option<QueueId>,
     changes: usize,
@@ -74,21 +74,21 @@ const TICKETS_BITS: u32 = 15;
 
 impl<'a> Step<'a> {
     pub(crate) fn new(
-        now: Now,
+        now: ClockInstants,
         records: &'a mut dyn Records,
-        locks: &'a mut Locks,
-        rates: &'a mut Rates,
+        locks: &'a mut LockTable,
+        rates: &'a mut RateBuckets,
         settlements: &'a mut Settlements,
     ) -> Step<'a> {
         let (effects, tallies) = (Vec::new(), BTreeMap::new());
-        let Now { engine: now, wall } = now;
+        let ClockInstants { engine: now, wall } = now;
         let (numbers, gone, changes) = (None, None, 0);
         Step { now, wall, records, locks, rates, settlements, effects, numbers, tallies, gone, changes }
     }
 
     /// What both clocks show.
-    pub(crate) fn clocks(&self) -> Now {
-        Now { engine: self.now, wall: self.wall }
+    pub(crate) fn clocks(&self) -> ClockInstants {
+        ClockInstants { engine: self.now, wall: self.wall }
     }
 
     /// How many rows the command has changed so far; a refused command has changed none.
@@ -122,7 +122,7 @@ impl<'a> Step<'a> {
     }
 
     /// The queue's counters, to be changed: a use of the queue.
-    pub(crate) fn tally(&mut self, queue: QueueId) -> Read<&mut Tally> {
+    pub(crate) fn tally(&mut self, queue: QueueId) -> Read<&mut QueueCounters> {
         let now = self.now;
         let tally = self.tally_unused(queue)?;
         tally.used_at = now;
@@ -130,7 +130,7 @@ impl<'a> Step<'a> {
     }
 
     /// The queue's counters, to be changed by what is no use of the queue.
-    pub(crate) fn tally_unused(&mut self, queue: QueueId) -> Read<&mut Tally> {
+    pub(crate) fn tally_unused(&mut self, queue: QueueId) -> Read<&mut QueueCounters> {
         if !self.tallies.contains_key(&queue) {
             let tally = self.records.tally(queue)?;
             self.tallies.insert(queue, tally);

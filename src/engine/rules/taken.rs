@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::engine::rules::command::Handed;
-use crate::engine::rules::command::Taken;
-use crate::engine::rules::lock::Lock;
+use crate::engine::rules::command::LockedMessage;
+use crate::engine::rules::command::WorkflowGrant;
+use crate::engine::rules::lock::LockEntry;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::record::QueueRecord;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::Workflow;
+use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::ReceiveRefusal;
 use crate::error::SettleRefusal;
 use crate::id::QueueName;
@@ -28,7 +28,7 @@ impl Step<'_> {
         name: &QueueName,
         workflow: Option<WorkflowId>,
         token: LockToken,
-    ) -> Ruling<Option<Taken>, ReceiveRefusal> {
+    ) -> Ruling<Option<WorkflowGrant>, ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
         if self.locks.len() >= limits::LOCKS_MAX {
             return refuse(ReceiveRefusal::TooManyLocks(self.locks.len()));
@@ -47,21 +47,25 @@ impl Step<'_> {
         &mut self,
         queue: &Arc<QueueRecord>,
         id: WorkflowId,
-    ) -> Ruling<Workflow, ReceiveRefusal> {
+    ) -> Ruling<OpenWorkflow, ReceiveRefusal> {
         if queue.options.order == Order::None {
             return refuse(ReceiveRefusal::Unordered(queue.name.clone()));
         }
-        let workflow = Workflow::open(self, queue, Stream::Named(id))?;
+        let workflow = OpenWorkflow::open(self, queue, WorkflowRef::Named(id))?;
         if self.locks.of(&workflow.key).is_some() {
             return refuse(ReceiveRefusal::WorkflowLocked);
         }
         Ok(workflow)
     }
 
-    fn take_opened(&mut self, mut workflow: Workflow, token: LockToken) -> Ruling<Taken, ReceiveRefusal> {
+    fn take_opened(
+        &mut self,
+        mut workflow: OpenWorkflow,
+        token: LockToken,
+    ) -> Ruling<WorkflowGrant, ReceiveRefusal> {
         workflow.lock(self, token, LockKind::Whole);
         workflow.write_holding(self, token)?;
-        let taken = Taken {
+        let taken = WorkflowGrant {
             token,
             locked_until: self.now + workflow.queue.options.lock,
             stream: workflow.key.stream.clone(),
@@ -77,7 +81,7 @@ impl Step<'_> {
         name: &QueueName,
         token: LockToken,
         max: usize,
-    ) -> Ruling<Vec<Handed>, ReceiveRefusal> {
+    ) -> Ruling<Vec<LockedMessage>, ReceiveRefusal> {
         let (mut workflow, out) = self.taken(name, token)?;
         if workflow.is_held() {
             return Ok(Vec::new());
@@ -110,7 +114,7 @@ impl Step<'_> {
         name: &QueueName,
         token: LockToken,
         sequences: &[SequenceNumber],
-    ) -> Ruling<Vec<Handed>, ReceiveRefusal> {
+    ) -> Ruling<Vec<LockedMessage>, ReceiveRefusal> {
         let (workflow, out) = self.taken(name, token)?;
         if workflow.is_held() {
             return refuse(ReceiveRefusal::WorkflowHeld);
@@ -127,7 +131,7 @@ impl Step<'_> {
         let mut handed = Vec::new();
         for sequence in sequences {
             let message = self.message_listed(workflow.queue.id, *sequence)?;
-            if handed.iter().any(|earlier: &Handed| earlier.sequence == *sequence) {
+            if handed.iter().any(|earlier: &LockedMessage| earlier.sequence == *sequence) {
                 continue;
             }
             handed.push(workflow.hand_out(self, token, *sequence, message)?);
@@ -136,14 +140,15 @@ impl Step<'_> {
         Ok(handed)
     }
 
-    fn taken(&self, name: &QueueName, token: LockToken) -> Ruling<(Workflow, usize), ReceiveRefusal> {
+    fn taken(&self, name: &QueueName, token: LockToken) -> Ruling<(OpenWorkflow, usize), ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
-        let of_workflow = |lock: &&Lock| lock.workflow.queue == queue.id && lock.kind != LockKind::DeadLetter;
+        let of_workflow =
+            |lock: &&LockEntry| lock.workflow.queue == queue.id && lock.kind != LockKind::DeadLetter;
         let Some(lock) = self.locks.held(token, self.now).filter(of_workflow) else {
             return refuse(ReceiveRefusal::LockLost);
         };
         let (out, stream) = (lock.out.len(), lock.workflow.stream.clone());
-        Ok((Workflow::open(self, &queue, stream)?, out))
+        Ok((OpenWorkflow::open(self, &queue, stream)?, out))
     }
 
     /// Takes a workflow back from its holder in good order: what is unsettled is given back uncounted.

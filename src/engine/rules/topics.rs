@@ -2,10 +2,6 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde::Serialize;
-
-use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::receipt::Receipt;
@@ -14,6 +10,10 @@ use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::refuse;
+use crate::engine::rules::topic_record::Fanout;
+use crate::engine::rules::topic_record::SubscriptionRecord;
+use crate::engine::rules::topic_record::TopicChange;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::error::QueueRefusal;
 use crate::error::SendRefusal;
 use crate::error::TopicRefusal;
@@ -26,6 +26,8 @@ use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::topic::Rule;
 
+<<<<<<< contract
+=======
 /// A topic. Its subscriptions are queues beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TopicRecord {
@@ -85,6 +87,7 @@ impl TopicRecord {
     }
 }
 
+>>>>>>> renamed
 impl Step<'_> {
     pub(crate) fn change_topic(
         &mut self,

@@ -4,11 +4,11 @@
 //! taken back; only if none was refused they are done. Between the two nothing happens, so they go the same way again.
 
 use crate::engine::rules::Rules;
-use crate::engine::rules::apply::Outcome;
+use crate::engine::rules::apply::CommandOutcome;
 use crate::engine::rules::apply::is_refusal;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
-use crate::engine::rules::due::Now;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::records::Records;
 use crate::error::Fault;
 use crate::limits;
@@ -17,15 +17,15 @@ impl Rules {
     /// Does every step, in order, or none.
     pub(crate) fn transact(
         &mut self,
-        now: Now,
+        now: ClockInstants,
         steps: Vec<Command>,
         records: &mut dyn Records,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<CommandOutcome, Fault> {
         assert!(steps.len() <= limits::TRANSACTION_STEPS_MAX, "who asks has counted the steps");
         let refused =
             self.in_trial(records, |rules, records| rules.first_refused(now, steps.clone(), records))?;
         if let Some((index, refusal)) = refused {
-            return Ok(Outcome {
+            return Ok(CommandOutcome {
                 reply: Reply::Transact(Err((index, Box::new(refusal)))),
                 effects: Vec::new(),
             });
@@ -37,13 +37,13 @@ impl Rules {
             replies.push(done.reply);
             effects.extend(done.effects);
         }
-        Ok(Outcome { reply: Reply::Transact(Ok(replies)), effects })
+        Ok(CommandOutcome { reply: Reply::Transact(Ok(replies)), effects })
     }
 
     /// Does the steps until one is refused.
     fn first_refused(
         &mut self,
-        now: Now,
+        now: ClockInstants,
         steps: Vec<Command>,
         records: &mut dyn Records,
     ) -> Result<Option<(usize, Reply)>, Fault> {

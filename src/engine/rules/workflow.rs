@@ -12,9 +12,9 @@ use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
 use crate::id::SequenceNumber;
@@ -24,10 +24,10 @@ use crate::token::LockToken;
 
 /// A workflow in the hands of one command.
 ///
-/// Every change of it ends with [`Workflow::close`], which decides anew what it offers and sets its reminders. A
+/// Every change of it ends with [`OpenWorkflow::close`], which decides anew what it offers and sets its reminders. A
 /// workflow that is dropped without it would leave rows that contradict each other.
 #[must_use = "a workflow that was opened has to be closed"]
-pub(crate) struct Workflow {
+pub(crate) struct OpenWorkflow {
     pub(crate) queue: Arc<QueueRecord>,
     pub(crate) key: WorkflowKey,
     pub(crate) record: WorkflowRecord,
@@ -39,13 +39,13 @@ pub(crate) struct Workflow {
 }
 
 /// A message with its rank and its number.
-pub(crate) type Placed = (u64, SequenceNumber, Arc<MessageRecord>);
+pub(crate) type RankedMessage = (u64, SequenceNumber, Arc<MessageRecord>);
 
 /// Who has the workflow, for what, and how many messages of it.
 type Holder = (LockToken, LockKind, usize);
 
-impl Workflow {
-    pub(crate) fn open(step: &Step<'_>, queue: &Arc<QueueRecord>, stream: Stream) -> Read<Workflow> {
+impl OpenWorkflow {
+    pub(crate) fn open(step: &Step<'_>, queue: &Arc<QueueRecord>, stream: WorkflowRef) -> Read<OpenWorkflow> {
         let key = WorkflowKey { queue: queue.id, stream };
         let (key, stored) = match step.records.workflow_known(&key)? {
             Some((stream, record)) => (WorkflowKey { stream, ..key }, Some(record)),
@@ -53,7 +53,7 @@ impl Workflow {
         };
         let (queue, record) = (queue.clone(), WorkflowRecord::default());
         let (recalled, has_come_back) = (None, false);
-        let mut workflow = Workflow { queue, key, record, stored: None, recalled, has_come_back };
+        let mut workflow = OpenWorkflow { queue, key, record, stored: None, recalled, has_come_back };
         match &stored {
             Some(record) => workflow.record = WorkflowRecord::clone(record),
             None if workflow.is_positional() => {
@@ -75,7 +75,7 @@ impl Workflow {
     /// Whether its messages have places that can be missing.
     pub(crate) fn is_positional(&self) -> bool {
         let ordered = matches!(self.queue.options.order, Order::Position { .. } | Order::After);
-        ordered && matches!(self.key.stream, Stream::Named(_))
+        ordered && matches!(self.key.stream, WorkflowRef::Named(_))
     }
 
     pub(crate) fn is_chained(&self) -> bool {
@@ -112,11 +112,11 @@ impl Workflow {
     }
 
     /// The first message of the line, whatever its status.
-    pub(crate) fn head(&self, step: &Step<'_>) -> Read<Option<Placed>> {
+    pub(crate) fn head(&self, step: &Step<'_>) -> Read<Option<RankedMessage>> {
         self.line_from(step, 0)
     }
 
-    pub(crate) fn line_from(&self, step: &Step<'_>, rank: u64) -> Read<Option<Placed>> {
+    pub(crate) fn line_from(&self, step: &Step<'_>, rank: u64) -> Read<Option<RankedMessage>> {
         let Some((rank, sequence)) = step.records.line_from(&self.key, rank)? else {
             return Ok(None);
         };
@@ -125,7 +125,7 @@ impl Workflow {
 
     /// The first message from `rank` on that its order allows to hand out next, if it is ready. Beside a suspect nothing is
     /// handed out, and a suspect beside nothing.
-    pub(crate) fn offer_from(&self, step: &Step<'_>, rank: u64) -> Read<Option<Placed>> {
+    pub(crate) fn offer_from(&self, step: &Step<'_>, rank: u64) -> Read<Option<RankedMessage>> {
         let (mut from, mut is_behind) = (rank, false);
         while let Some((rank, sequence, message)) = self.line_from(step, from)? {
             match message.status {
@@ -146,9 +146,9 @@ impl Workflow {
         kind: EventKind,
     ) -> Read<()> {
         let workflow_id = match self.key.stream {
-            Stream::Named(ref id) => Some(id.clone()),
+            WorkflowRef::Named(ref id) => Some(id.clone()),
             // In a queue without order the sender may have named a workflow nevertheless.
-            Stream::Single(of) => {
+            WorkflowRef::Single(of) => {
                 step.records.content(self.message_key(of))?.and_then(|content| content.workflow_id.clone())
             }
         };
@@ -195,7 +195,12 @@ impl Workflow {
         Ok(())
     }
 
-    fn plan_offer(&mut self, step: &mut Step<'_>, holder: Option<Holder>, head: Option<Placed>) -> Read<()> {
+    fn plan_offer(
+        &mut self,
+        step: &mut Step<'_>,
+        holder: Option<Holder>,
+        head: Option<RankedMessage>,
+    ) -> Read<()> {
         // What is back uncounted within the millisecond shows no trace of it.
         let returned = self.has_come_back || head.as_ref().is_some_and(|(_, _, head)| was_out(head));
         let offered = match holder {
@@ -210,7 +215,7 @@ impl Workflow {
         match (offered && holder.is_none(), self.record.ticket) {
             (true, None) => {
                 let ticket = match &self.key.stream {
-                    Stream::Single(sequence) if returned => Step::former_ticket(*sequence),
+                    WorkflowRef::Single(sequence) if returned => Step::former_ticket(*sequence),
                     _ => step.next_ticket()?,
                 };
                 self.record.ticket = Some(ticket);

@@ -17,7 +17,7 @@ use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::codec;
-use crate::engine::store::definition::Definition;
+use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::key::prefix_end;
 use crate::engine::store::table::MEMTABLES;
@@ -195,7 +195,7 @@ fn rest_of<T: Table>(key: &[u8]) -> Result<T::Key, Fault> {
 
 /// A checksummed row's record.
 pub(crate) fn record<V: DeserializeOwned>(
-    table: &Definition,
+    table: &RawTableDefinition,
     key: &[u8],
     checksummed: &[u8],
 ) -> Result<V, Fault> {

@@ -3,36 +3,36 @@
 use crate::engine::rules::record::QueueId;
 use crate::engine::store::base::Base;
 use crate::engine::store::key::KeyPart;
-use crate::engine::store::memtable::Group;
 use crate::engine::store::memtable::Memtable;
+use crate::engine::store::memtable::PrefixGroup;
+use crate::engine::store::row_write::RowState;
+use crate::engine::store::row_write::Rows;
 use crate::engine::store::rows::RowMap;
-use crate::engine::store::slot::Slot;
-use crate::engine::store::slot::Stamp;
-use crate::engine::store::table::Place;
+use crate::engine::store::slot::SlotStamp;
+use crate::engine::store::slot::WindowSlot;
+use crate::engine::store::table::PrefixedKey;
 use crate::engine::store::table::Table;
 use crate::engine::store::table::weight_of;
-use crate::engine::store::written::Now;
-use crate::engine::store::written::Rows;
 use crate::error::Fault;
 
 /// What one turn has changed of a table.
-pub(crate) struct Touched<T: Table> {
+pub(crate) struct TableChanges<T: Table> {
     /// The position of the commit that this turn becomes.
     position: u64,
     /// The first position of the generation that is being filled.
     filling_from: u64,
-    rows: Vec<(Place<T>, Now<T::Value>)>,
+    rows: Vec<(PrefixedKey<T>, RowState<T::Value>)>,
     /// About how many bytes these rows take in the journal.
     weight: u64,
 }
 
-impl<T: Table> Default for Touched<T> {
-    fn default() -> Touched<T> {
-        Touched { position: 0, filling_from: 1, rows: Vec::new(), weight: 0 }
+impl<T: Table> Default for TableChanges<T> {
+    fn default() -> TableChanges<T> {
+        TableChanges { position: 0, filling_from: 1, rows: Vec::new(), weight: 0 }
     }
 }
 
-impl<T: Table> Touched<T> {
+impl<T: Table> TableChanges<T> {
     /// Begins the turn whose commit has this position.
     pub(crate) fn begin(&mut self, position: u64) {
         self.position = position;
@@ -44,12 +44,18 @@ impl<T: Table> Touched<T> {
     }
 
     /// Notes what a row has become. True when that is its first change in its generation.
-    fn note(&mut self, stamp: &mut Stamp, prefix: &T::Prefix, key: &T::Key, value: Option<T::Value>) -> bool {
+    fn note(
+        &mut self,
+        stamp: &mut SlotStamp,
+        prefix: &T::Prefix,
+        key: &T::Key,
+        value: Option<T::Value>,
+    ) -> bool {
         let weight = weight_of::<T>(value.as_ref());
         let now = match value {
-            Some(value) => Now::Put(value),
-            None if stamp.is_on_disk(self.position) => Now::Deleted,
-            None => Now::AsBefore,
+            Some(value) => RowState::Put(value),
+            None if stamp.is_on_disk(self.position) => RowState::Deleted,
+            None => RowState::AsBefore,
         };
         if stamp.position == self.position {
             self.rows[stamp.index as usize].1 = now;
@@ -73,7 +79,7 @@ impl<T: Table> Touched<T> {
         Some((Rows { rows: std::mem::replace(&mut self.rows, next) }, std::mem::take(&mut self.weight)))
     }
 
-    /// How much of the turn there is so far, for [`Touched::shorten`].
+    /// How much of the turn there is so far, for [`TableChanges::shorten`].
     pub(crate) fn mark(&self) -> (usize, u64) {
         (self.rows.len(), self.weight)
     }
@@ -82,12 +88,12 @@ impl<T: Table> Touched<T> {
     pub(crate) fn restore(
         &mut self,
         (len, _): (usize, u64),
-        row: Option<&Slot<T::Value>>,
-        gone: Option<&Stamp>,
+        row: Option<&WindowSlot<T::Value>>,
+        gone: Option<&SlotStamp>,
     ) {
         let (stamp, now) = match (row, gone) {
-            (Some(slot), _) => (&slot.stamp, Now::Put(slot.value.clone())),
-            (None, Some(stamp)) => (stamp, Now::Deleted),
+            (Some(slot), _) => (&slot.stamp, RowState::Put(slot.value.clone())),
+            (None, Some(stamp)) => (stamp, RowState::Deleted),
             (None, None) => return,
         };
         let index = stamp.index as usize;
@@ -111,7 +117,7 @@ impl<T: Table> Touched<T> {
     fn forget_queue(&mut self, queue: QueueId) {
         for ((prefix, _), now) in &mut self.rows {
             if prefix.of_queue() == Some(queue) {
-                *now = Now::AsBefore;
+                *now = RowState::AsBefore;
             }
         }
     }
@@ -162,8 +168,8 @@ impl<T: Table> Memtable<T> {
     }
 }
 
-impl<T: Table> Group<T> {
-    pub(crate) fn stamp(&self, key: &T::Key) -> Option<&Stamp> {
+impl<T: Table> PrefixGroup<T> {
+    pub(crate) fn stamp(&self, key: &T::Key) -> Option<&SlotStamp> {
         match self.rows.get(key) {
             Some(slot) => Some(&slot.stamp),
             None if self.gone.is_empty() => None,
@@ -174,7 +180,7 @@ impl<T: Table> Group<T> {
     /// Puts a row. True when that is its first change in its generation.
     fn put(
         &mut self,
-        touched: &mut Touched<T>,
+        touched: &mut TableChanges<T>,
         prefix: &T::Prefix,
         key: &T::Key,
         value: T::Value,
@@ -185,17 +191,23 @@ impl<T: Table> Group<T> {
             return touched.note(&mut slot.stamp, prefix, key, Some(value));
         }
         let gone = if self.gone.is_empty() { None } else { self.gone.remove(key) };
-        let mut stamp = gone.unwrap_or(Stamp::fresh(based));
+        let mut stamp = gone.unwrap_or(SlotStamp::fresh(based));
         let is_first = touched.note(&mut stamp, prefix, key, Some(value.clone()));
-        self.rows.insert(key.clone(), Slot { stamp, value });
+        self.rows.insert(key.clone(), WindowSlot { stamp, value });
         is_first
     }
 
     /// Deletes a row. True when that is its first change in its generation, and worth flushing.
-    fn delete(&mut self, touched: &mut Touched<T>, prefix: &T::Prefix, key: &T::Key, based: bool) -> bool {
+    fn delete(
+        &mut self,
+        touched: &mut TableChanges<T>,
+        prefix: &T::Prefix,
+        key: &T::Key,
+        based: bool,
+    ) -> bool {
         let mut stamp = match self.rows.remove(key) {
             Some(slot) => slot.stamp,
-            None if based && !self.is_gone(key) => Stamp::fresh(based),
+            None if based && !self.is_gone(key) => SlotStamp::fresh(based),
             None => return false,
         };
         let is_first = touched.note(&mut stamp, prefix, key, None);
@@ -206,9 +218,9 @@ impl<T: Table> Group<T> {
     }
 }
 
-impl Stamp {
-    fn fresh(based: bool) -> Stamp {
-        Stamp { position: 0, index: 0, based, journaled: false }
+impl SlotStamp {
+    fn fresh(based: bool) -> SlotStamp {
+        SlotStamp { position: 0, index: 0, based, journaled: false }
     }
 
     /// Whether the disk knows a row with this key, so that its deletion has to be written.

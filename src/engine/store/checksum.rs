@@ -6,7 +6,7 @@
 use redb::TableHandle;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::engine::store::definition::Definition;
+use crate::engine::store::definition::RawTableDefinition;
 use crate::error::Fault;
 
 const SEAL_LEN: usize = 8;
@@ -19,7 +19,7 @@ pub(crate) const LAST_COMMIT_LEADS_ASTRAY: &str =
 pub(crate) const PAGES_MAKE_NO_SENSE: &str = "pages contradict each other";
 
 /// Checksums a payload for its place.
-pub(crate) fn checksum(table: &Definition, key: &[u8], mut payload: Vec<u8>) -> Vec<u8> {
+pub(crate) fn checksum(table: &RawTableDefinition, key: &[u8], mut payload: Vec<u8>) -> Vec<u8> {
     let checksum = checksum_of(table, key, &payload);
     payload.extend(checksum);
     payload
@@ -30,7 +30,7 @@ pub(crate) fn checksum(table: &Definition, key: &[u8], mut payload: Vec<u8>) -> 
 /// # Errors
 /// [`Fault::Damaged`] when the checksum does not fit.
 pub(crate) fn verify_checksum<'a>(
-    table: &Definition,
+    table: &RawTableDefinition,
     key: &[u8],
     checksummed: &'a [u8],
 ) -> Result<&'a [u8], Fault> {
@@ -42,11 +42,11 @@ pub(crate) fn verify_checksum<'a>(
 }
 
 /// The fault of a record that cannot be what was written.
-pub(crate) fn damaged(table: &Definition, detail: &str) -> Fault {
+pub(crate) fn damaged(table: &RawTableDefinition, detail: &str) -> Fault {
     Fault::Damaged { table: table_name(table), detail: detail.to_owned() }
 }
 
-fn checksum_of(table: &Definition, key: &[u8], payload: &[u8]) -> [u8; SEAL_LEN] {
+fn checksum_of(table: &RawTableDefinition, key: &[u8], payload: &[u8]) -> [u8; SEAL_LEN] {
     let mut hasher = Xxh3::new();
     hasher.update(table.name().as_bytes());
     hasher.update(&(key.len() as u64).to_le_bytes());
@@ -56,7 +56,7 @@ fn checksum_of(table: &Definition, key: &[u8], payload: &[u8]) -> [u8; SEAL_LEN]
 }
 
 /// A table's name as a text that outlives the definition, which only lends it.
-fn table_name(table: &Definition) -> &'static str {
+fn table_name(table: &RawTableDefinition) -> &'static str {
     const NAMES: [&str; 31] = [
         "meta",
         "journal",
@@ -99,8 +99,8 @@ mod tests {
     use crate::engine::store::schema;
     use crate::engine::store::table::Table;
 
-    const STATES: Definition = schema::States::DEFINITION;
-    const CONTENTS: Definition = schema::Contents::DEFINITION;
+    const STATES: RawTableDefinition = schema::States::DEFINITION;
+    const CONTENTS: RawTableDefinition = schema::Contents::DEFINITION;
 
     #[test]
     fn a_flipped_bit_is_refused_not_served() {

@@ -15,7 +15,7 @@ use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::options::StoreOptions;
 use crate::engine::store::store::Store;
-use crate::engine::store::window::Window;
+use crate::engine::store::window::JournalWindow;
 use crate::error::Fault;
 use crate::error::OpenError;
 
@@ -76,7 +76,7 @@ impl Store {
     /// Flushes all that is in the journal, which is one generation: what was purged meanwhile would stay in it.
     fn flush_all(&mut self) -> Result<(), Fault> {
         // The next commit closes it.
-        self.window = Window::new(1, 0);
+        self.window = JournalWindow::new(1, 0);
         let ((), job) = self.prepare(|turn| {
             let numbers = turn.numbers()?;
             turn.write(Change::Numbers(numbers))

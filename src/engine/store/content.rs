@@ -11,12 +11,12 @@ use crate::engine::store::table::Table;
 use crate::error::Fault;
 
 /// Rows by key, without their checksums.
-pub(crate) type Content = BTreeMap<Vec<u8>, Vec<u8>>;
+pub(crate) type RowsByKey = BTreeMap<Vec<u8>, Vec<u8>>;
 
 impl<T: Table> Memtable<T> {
     /// Every row of the table: the flushed ones, and over them those of the window.
-    pub(crate) fn all_rows(&self, base: &Base<'_>) -> Result<Content, Fault> {
-        let mut rows = Content::new();
+    pub(crate) fn all_rows(&self, base: &Base<'_>) -> Result<RowsByKey, Fault> {
+        let mut rows = RowsByKey::new();
         for (key, value) in base.all_rows::<T>()? {
             rows.insert(key, codec::encode(&value));
         }

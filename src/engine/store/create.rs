@@ -15,8 +15,8 @@ use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::lock_file::private;
 use crate::engine::store::lock_file::sibling;
+use crate::engine::store::meta::ChecksummedTable;
 use crate::engine::store::meta::FORMAT_ROW;
-use crate::engine::store::meta::Sheet;
 use crate::engine::store::options::StoreOptions;
 use crate::engine::store::schema;
 use crate::engine::store::transaction::begin;
@@ -46,7 +46,7 @@ pub(crate) fn new_file(path: &Path) -> Result<(PathBuf, File), Fault> {
 
 /// Writes what tells a store from any other redb file, and makes the tables that are not there.
 pub(crate) fn write_format(transaction: &WriteTransaction) -> Result<(), Fault> {
-    Sheet::open(transaction, definition::META)?.put(&name_key(FORMAT_ROW), &schema::FORMAT)?;
+    ChecksummedTable::open(transaction, definition::META)?.put(&name_key(FORMAT_ROW), &schema::FORMAT)?;
     for definition in schema::all() {
         drop(transaction.open_table(definition).map_err(store_fault)?);
     }
@@ -54,7 +54,7 @@ pub(crate) fn write_format(transaction: &WriteTransaction) -> Result<(), Fault> 
 }
 
 /// What is asked of a file system to put a file in its place; the tests ask one that forgets what was not synced.
-trait Names {
+trait FileNames {
     /// Makes the content of a file durable.
     fn sync_file(&self, file: &Path) -> io::Result<()>;
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
@@ -64,7 +64,7 @@ trait Names {
 
 struct FileSystem;
 
-impl Names for FileSystem {
+impl FileNames for FileSystem {
     fn sync_file(&self, file: &Path) -> io::Result<()> {
         File::open(file)?.sync_all()
     }
@@ -83,7 +83,7 @@ pub(crate) fn put_in_place(new: &Path, path: &Path) -> Result<(), Fault> {
     put_by(&FileSystem, new, path).map_err(file_fault)
 }
 
-fn put_by(names: &impl Names, new: &Path, path: &Path) -> io::Result<()> {
+fn put_by(names: &impl FileNames, new: &Path, path: &Path) -> io::Result<()> {
     names.sync_file(new)?;
     names.rename(new, path)?;
     let folder = match path.parent() {
@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    impl Names for Forgetful {
+    impl FileNames for Forgetful {
         fn sync_file(&self, file: &Path) -> io::Result<()> {
             self.now.borrow_mut().insert(file.to_owned(), true);
             self.note()

@@ -3,9 +3,9 @@
 use redb::TableDefinition;
 
 /// A table: raw keys, raw values.
-pub(crate) type Definition = TableDefinition<'static, &'static [u8], &'static [u8]>;
+pub(crate) type RawTableDefinition = TableDefinition<'static, &'static [u8], &'static [u8]>;
 
-pub(crate) const META: Definition = TableDefinition::new("meta");
-pub(crate) const JOURNAL: Definition = TableDefinition::new("journal");
-pub(crate) const QUEUES: Definition = TableDefinition::new("queues");
-pub(crate) const TALLIES: Definition = TableDefinition::new("tallies");
+pub(crate) const META: RawTableDefinition = TableDefinition::new("meta");
+pub(crate) const JOURNAL: RawTableDefinition = TableDefinition::new("journal");
+pub(crate) const QUEUES: RawTableDefinition = TableDefinition::new("queues");
+pub(crate) const TALLIES: RawTableDefinition = TableDefinition::new("tallies");

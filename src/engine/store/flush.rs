@@ -8,31 +8,31 @@ use crate::engine::store::base::Base;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::codec;
 #[cfg(test)]
-use crate::engine::store::content::Content;
+use crate::engine::store::content::RowsByKey;
 use crate::engine::store::journal::RowReader;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::memtable::Memtable;
+use crate::engine::store::row_write::RowState;
+use crate::engine::store::row_write::RowWrite;
+use crate::engine::store::row_write::Rows;
 use crate::engine::store::rows::RowMap;
-use crate::engine::store::table::Place;
+use crate::engine::store::table::PrefixedKey;
 use crate::engine::store::table::Table;
 use crate::engine::store::table::weight_of;
 use crate::engine::store::window::Budget;
-use crate::engine::store::written::Now;
-use crate::engine::store::written::Rows;
-use crate::engine::store::written::Written;
 use crate::error::Fault;
 
 /// Looking whether a row is still as its generation left it costs one unit of work; writing it costs this many.
 const UNITS_PER_ROW: u64 = 8;
 
 /// The keys of the rows that the journal has changed, by generation, each where it was last put first.
-pub(crate) struct Changed<T: Table> {
-    filling: Vec<Place<T>>,
-    checksummed: VecDeque<Vec<Place<T>>>,
+pub(crate) struct ChangedKeys<T: Table> {
+    filling: Vec<PrefixedKey<T>>,
+    checksummed: VecDeque<Vec<PrefixedKey<T>>>,
     /// Of the generation being flushed: keys not looked at yet.
-    candidates: Vec<Place<T>>,
+    candidates: Vec<PrefixedKey<T>>,
     /// Keys to be written, the last first; in order once no candidate is left.
-    survivors: Vec<Place<T>>,
+    survivors: Vec<PrefixedKey<T>>,
     sorted: bool,
     /// Rows that commits under way flush.
     landing: VecDeque<FlushingRow<T>>,
@@ -43,12 +43,12 @@ struct FlushingRow<T: Table> {
     position: u64,
     /// The end of the generation that has its last change, unless it has changed since.
     upto: u64,
-    place: Place<T>,
+    place: PrefixedKey<T>,
 }
 
-impl<T: Table> Default for Changed<T> {
-    fn default() -> Changed<T> {
-        Changed {
+impl<T: Table> Default for ChangedKeys<T> {
+    fn default() -> ChangedKeys<T> {
+        ChangedKeys {
             filling: Vec::new(),
             checksummed: VecDeque::new(),
             candidates: Vec::new(),
@@ -59,9 +59,9 @@ impl<T: Table> Default for Changed<T> {
     }
 }
 
-impl<T: Table> Changed<T> {
+impl<T: Table> ChangedKeys<T> {
     /// Notes a row that changes for the first time in the generation that is being filled.
-    pub(crate) fn note(&mut self, place: Place<T>) {
+    pub(crate) fn note(&mut self, place: PrefixedKey<T>) {
         self.filling.push(place);
     }
 
@@ -81,7 +81,7 @@ pub(crate) trait AnyMemtable {
     /// Begins the turn whose commit has this position.
     fn begin_turn(&mut self, position: u64);
     /// Ends a turn: what it has changed, and about how many bytes that takes in the journal.
-    fn end_turn(&mut self) -> Option<(Box<dyn Written>, u64)>;
+    fn end_turn(&mut self) -> Option<(Box<dyn RowWrite>, u64)>;
     /// Reads the next table's part of the journal row at a position.
     fn replay(&mut self, row: &mut RowReader<'_>, position: u64) -> Result<(), Fault>;
     /// Applies the next table's part of an entry of another's, whose position it is.
@@ -97,12 +97,12 @@ pub(crate) trait AnyMemtable {
     fn units_left(&self) -> u64;
     /// Works off a budget of the flush: of the generation that ends with `upto`, rows that the commit at this position is
     /// to flush.
-    fn flush(&mut self, upto: u64, position: u64, budget: &mut Budget) -> Option<Box<dyn Written>>;
+    fn flush(&mut self, upto: u64, position: u64, budget: &mut Budget) -> Option<Box<dyn RowWrite>>;
     /// Gives up rows that are found in the table, now that the commits up to a position are done.
     fn mark_committed(&mut self, position: u64);
     /// Puts every row of the table, flushed or not, into a map.
     #[cfg(test)]
-    fn content(&self, base: &Base<'_>) -> Result<Content, Fault>;
+    fn content(&self, base: &Base<'_>) -> Result<RowsByKey, Fault>;
     /// Forgets every row of a queue.
     fn forget_queue(&mut self, queue: QueueId);
     /// Forgets every row of a queue that is not wanted.
@@ -118,7 +118,7 @@ impl<T: Table> AnyMemtable for Memtable<T> {
         self.touched.begin(position);
     }
 
-    fn end_turn(&mut self) -> Option<(Box<dyn Written>, u64)> {
+    fn end_turn(&mut self) -> Option<(Box<dyn RowWrite>, u64)> {
         let (rows, weight) = self.touched.take()?;
         Some((Box::new(rows), weight))
     }
@@ -167,7 +167,7 @@ impl<T: Table> AnyMemtable for Memtable<T> {
         candidates as u64 * (1 + UNITS_PER_ROW) + survivors as u64 * UNITS_PER_ROW
     }
 
-    fn flush(&mut self, upto: u64, position: u64, budget: &mut Budget) -> Option<Box<dyn Written>> {
+    fn flush(&mut self, upto: u64, position: u64, budget: &mut Budget) -> Option<Box<dyn RowWrite>> {
         self.pick_survivors(upto, &mut budget.units);
         let mut rows = Vec::new();
         while !budget.is_used_up()
@@ -183,14 +183,14 @@ impl<T: Table> AnyMemtable for Memtable<T> {
                     // From now on, deleting it has to delete what is flushed.
                     slot.stamp.based = true;
                     budget.bytes = budget.bytes.saturating_sub(weight_of::<T>(Some(&slot.value)));
-                    Now::Put(slot.value.clone())
+                    RowState::Put(slot.value.clone())
                 }
-                None => Now::Deleted,
+                None => RowState::Deleted,
             };
             rows.push(((prefix.clone(), key.clone()), now));
             self.changed.landing.push_back(FlushingRow { position, upto, place: (prefix, key) });
         }
-        (!rows.is_empty()).then(|| Box::new(Rows::<T> { rows }) as Box<dyn Written>)
+        (!rows.is_empty()).then(|| Box::new(Rows::<T> { rows }) as Box<dyn RowWrite>)
     }
 
     fn mark_committed(&mut self, position: u64) {
@@ -212,7 +212,7 @@ impl<T: Table> AnyMemtable for Memtable<T> {
     }
 
     #[cfg(test)]
-    fn content(&self, base: &Base<'_>) -> Result<Content, Fault> {
+    fn content(&self, base: &Base<'_>) -> Result<RowsByKey, Fault> {
         self.all_rows(base)
     }
 

@@ -10,7 +10,7 @@ use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::in_place::Epoch;
 use crate::engine::store::in_place::InPlace;
 use crate::engine::store::job::Job;
-use crate::engine::store::journal::Header;
+use crate::engine::store::journal::JournalHeader;
 use crate::engine::store::journal::RowReader;
 use crate::engine::store::log::Entry;
 use crate::engine::store::meta::QueueChange;
@@ -93,7 +93,7 @@ impl Store {
         }
         let InPlace { epoch, queue_changes } = in_place;
         self.change_queues(&queue_changes);
-        let Header { time, numbers, tallies, wall, .. } = header;
+        let JournalHeader { time, numbers, tallies, wall, .. } = header;
         self.kept.numbers = numbers;
         self.kept.tallies.extend(tallies);
         (self.kept.batch.time, self.kept.batch.wall) = (time, wall);
@@ -107,7 +107,7 @@ impl Store {
         Ok(self.with_flush(job))
     }
 
-    fn check_follows(&self, position: u64, header: &Header, in_place: &InPlace) -> Result<(), Fault> {
+    fn check_follows(&self, position: u64, header: &JournalHeader, in_place: &InPlace) -> Result<(), Fault> {
         let (last, checksum) = self.place();
         if header.position != position || position != last + 1 || header.previous != checksum {
             return Err(Fault::Log(format!("entry {position} does not follow entry {last}")));

@@ -6,9 +6,9 @@ use crate::engine::rules::record::QueueId;
 use crate::id::QueueName;
 
 /// The queues' names, for those who know only numbers.
-pub(crate) type Names = BTreeMap<QueueId, QueueName>;
+pub(crate) type QueueNames = BTreeMap<QueueId, QueueName>;
 
 /// Something that has a name for people.
 pub(crate) trait InWords {
-    fn in_words(&self, names: &Names) -> String;
+    fn in_words(&self, names: &QueueNames) -> String;
 }

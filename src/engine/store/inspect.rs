@@ -20,7 +20,7 @@ use crate::engine::store::checksum::LAST_COMMIT_LEADS_ASTRAY;
 use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::definition;
-use crate::engine::store::definition::Definition;
+use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::lock_file::check_is_file;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
@@ -34,7 +34,7 @@ use crate::engine::store::recognize::refusal;
 use crate::engine::store::schema;
 use crate::engine::store::transaction::begin;
 use crate::engine::store::upgrade::bring_up_to_date;
-use crate::engine::store::write_barrier::Gate;
+use crate::engine::store::write_barrier::GatedFile;
 use crate::error::Fault;
 use crate::error::OpenError;
 use crate::limits;
@@ -56,7 +56,7 @@ impl Inspection {
         check_is_file(path)?;
         let mut file = File::open(path).map_err(|error| fault_of(path, &error))?;
         check_magic(path, &mut file)?;
-        let write_barrier = Gate::for_looking(FileBackend::new(file).map_err(store_fault)?);
+        let write_barrier = GatedFile::for_looking(FileBackend::new(file).map_err(store_fault)?);
         let mut builder = Database::builder();
         builder.set_cache_size(limits::STORE_CACHE_BYTES);
         let database = match guarded(|| builder.create_with_backend(write_barrier)) {
@@ -137,7 +137,7 @@ pub(crate) fn page_damage(database: &mut Database) -> Result<Option<String>, Fau
 /// that is stored can be read.
 pub(crate) fn damaged_tables(path: &Path) -> String {
     let Ok(inspection) = Inspection::open(path) else { return String::new() };
-    let is_damaged = |definition: &Definition| {
+    let is_damaged = |definition: &RawTableDefinition| {
         let read = guarded(|| read_table(&inspection.transaction()?, definition));
         !matches!(read, Ok(Ok(())))
     };
@@ -149,7 +149,7 @@ pub(crate) fn damaged_tables(path: &Path) -> String {
     }
 }
 
-fn read_table(transaction: &ReadTransaction, definition: &Definition) -> Result<(), Fault> {
+fn read_table(transaction: &ReadTransaction, definition: &RawTableDefinition) -> Result<(), Fault> {
     let table = match transaction.open_table(*definition) {
         Ok(table) => table,
         // A file of an older format has fewer.

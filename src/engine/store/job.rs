@@ -11,27 +11,27 @@ use redb::WriteTransaction;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
-use crate::engine::rules::record::Tally;
 use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::in_place;
 use crate::engine::store::in_place::Epoch;
 use crate::engine::store::journal;
-use crate::engine::store::journal::Header;
+use crate::engine::store::journal::JournalHeader;
 use crate::engine::store::journal::RowWriter;
 use crate::engine::store::local_log::LocalLog;
 use crate::engine::store::log::Entry;
 use crate::engine::store::log::Log;
-use crate::engine::store::meta::Counted;
+use crate::engine::store::meta::CommitCounters;
 use crate::engine::store::meta::QueueChange;
 use crate::engine::store::meta::write_epoch;
 use crate::engine::store::options::StoreOptions;
-use crate::engine::store::room::Room;
+use crate::engine::store::room::DiskRoom;
+use crate::engine::store::row_write::RowWrite;
 use crate::engine::store::snapshot::Snapshot;
 use crate::engine::store::stamp::WallRecord;
 use crate::engine::store::watch::Watch;
-use crate::engine::store::written::Written;
 use crate::error::Fault;
 use crate::limits;
 
@@ -49,14 +49,14 @@ pub(crate) struct Job {
     pub(crate) time: Timestamp,
     pub(crate) wall: WallRecord,
     pub(crate) numbers: Numbers,
-    pub(crate) tallies: Vec<(QueueId, Tally)>,
+    pub(crate) tallies: Vec<(QueueId, QueueCounters)>,
     /// The rows that the turn has changed, table by table.
-    pub(crate) changed: Vec<Box<dyn Written>>,
+    pub(crate) changed: Vec<Box<dyn RowWrite>>,
     pub(crate) queue_changes: Vec<QueueChange>,
     /// The rows that this commit flushes.
-    pub(crate) flushed: Vec<Box<dyn Written>>,
+    pub(crate) flushed: Vec<Box<dyn RowWrite>>,
     /// The end of a generation all of whose rows are flushed with this commit, and what was counted at it.
-    pub(crate) ended: Option<(u64, Counted)>,
+    pub(crate) ended: Option<(u64, CommitCounters)>,
     /// What was promised of the disk to the commands of the turn.
     pub(crate) promised_bytes: u64,
 }
@@ -64,7 +64,7 @@ pub(crate) struct Job {
 impl Job {
     /// The checksummed journal row, chained to the one before, and its checksum.
     fn journal_row(&self, previous: u64) -> (Vec<u8>, u64) {
-        let header = Header {
+        let header = JournalHeader {
             position: self.position,
             previous,
             time: self.time,
@@ -111,7 +111,7 @@ pub(crate) struct Committer {
     /// About how many bytes the file has got since its last fsync, if there is a log before it.
     unsynced: Arc<AtomicU64>,
     watch: Option<Arc<Watch>>,
-    room: Option<Room>,
+    room: Option<DiskRoom>,
 }
 
 impl Committer {
@@ -121,7 +121,7 @@ impl Committer {
         log: Option<Arc<dyn Log>>,
         (checksum, unsynced): (Arc<AtomicU64>, Arc<AtomicU64>),
         watch: Option<Arc<Watch>>,
-        room: Option<Room>,
+        room: Option<DiskRoom>,
     ) -> Committer {
         let local = LocalLog::new(database.clone(), options);
         Committer { database, local, log, checksum, unsynced, watch, room }

@@ -18,8 +18,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
-use crate::engine::rules::record::Tally;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::codec;
@@ -51,13 +51,13 @@ const PAGE_OVERHEAD: usize = 64;
 
 /// What a journal row says beside the rows that have changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Header {
+pub(crate) struct JournalHeader {
     pub(crate) position: u64,
     /// The checksum of the row before.
     pub(crate) previous: u64,
     pub(crate) time: Timestamp,
     pub(crate) numbers: Numbers,
-    pub(crate) tallies: Vec<(QueueId, Tally)>,
+    pub(crate) tallies: Vec<(QueueId, QueueCounters)>,
     pub(crate) wall: WallRecord,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct RowWriter {
 
 impl RowWriter {
     /// Begins a row of about so many bytes.
-    pub(crate) fn new(header: &Header, bytes: usize) -> RowWriter {
+    pub(crate) fn new(header: &JournalHeader, bytes: usize) -> RowWriter {
         RowWriter { bytes: codec::encode_to(header, Vec::with_capacity(bytes)) }
     }
 
@@ -120,7 +120,7 @@ pub(crate) struct RowReader<'a> {
 
 impl<'a> RowReader<'a> {
     /// Checks the checksum, and reads the header. Returns the checksum too. What is written in place is passed over.
-    pub(crate) fn open(checksummed: &'a [u8]) -> Result<(Header, u64, RowReader<'a>), Fault> {
+    pub(crate) fn open(checksummed: &'a [u8]) -> Result<(JournalHeader, u64, RowReader<'a>), Fault> {
         let (header, checksum, mut row) = RowReader::open_as(checksummed)?;
         InPlace::skip(&mut row)?;
         Ok((header, checksum, row))
@@ -128,7 +128,9 @@ impl<'a> RowReader<'a> {
 
     /// The same, with what is written in place.
     #[cfg(any(test, feature = "cluster"))]
-    pub(crate) fn open_whole(checksummed: &'a [u8]) -> Result<(Header, u64, InPlace, RowReader<'a>), Fault> {
+    pub(crate) fn open_whole(
+        checksummed: &'a [u8],
+    ) -> Result<(JournalHeader, u64, InPlace, RowReader<'a>), Fault> {
         let (header, checksum, mut row) = RowReader::open_as(checksummed)?;
         let in_place = InPlace::read(&mut row)?;
         Ok((header, checksum, in_place, row))
@@ -280,13 +282,13 @@ mod tests {
     use crate::engine::store::in_place::Epoch;
     use crate::engine::store::meta::QueueChange;
 
-    fn header() -> Header {
-        Header {
+    fn header() -> JournalHeader {
+        JournalHeader {
             position: 300,
             previous: 7,
             time: Timestamp::from_millis(1_000_000),
             numbers: Numbers { next_sequence: 5, next_ticket: 2, next_queue: 1 },
-            tallies: vec![(QueueId(1), Tally::default())],
+            tallies: vec![(QueueId(1), QueueCounters::default())],
             wall: WallRecord { wall: Timestamp::from_millis(300), ..WallRecord::default() },
         }
     }

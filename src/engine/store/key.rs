@@ -6,8 +6,8 @@ use crate::clock::Timestamp;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::store::codec;
 use crate::engine::store::in_words::InWords;
 use crate::id::MessageId;
@@ -166,24 +166,24 @@ impl KeyPart for QueueId {
     }
 }
 
-impl KeyPart for Stream {
+impl KeyPart for WorkflowRef {
     fn write(&self, key: &mut Vec<u8>) {
         match self {
-            Stream::Single(sequence) => {
+            WorkflowRef::Single(sequence) => {
                 key.push(SINGLE);
                 sequence.write(key);
             }
-            Stream::Named(id) => {
+            WorkflowRef::Named(id) => {
                 key.push(NAMED);
                 write_text(id.as_str(), key);
             }
         }
     }
 
-    fn read(parts: &mut Parts<'_>) -> Option<Stream> {
+    fn read(parts: &mut Parts<'_>) -> Option<WorkflowRef> {
         match parts.byte()? {
-            SINGLE => SequenceNumber::read(parts).map(Stream::Single),
-            NAMED => WorkflowId::new(read_text(parts)?).ok().map(Stream::Named),
+            SINGLE => SequenceNumber::read(parts).map(WorkflowRef::Single),
+            NAMED => WorkflowId::new(read_text(parts)?).ok().map(WorkflowRef::Named),
             _ => None,
         }
     }
@@ -196,7 +196,7 @@ impl KeyPart for WorkflowKey {
     }
 
     fn read(parts: &mut Parts<'_>) -> Option<WorkflowKey> {
-        Some(WorkflowKey { queue: QueueId::read(parts)?, stream: Stream::read(parts)? })
+        Some(WorkflowKey { queue: QueueId::read(parts)?, stream: WorkflowRef::read(parts)? })
     }
 
     fn of_queue(&self) -> Option<QueueId> {
@@ -276,14 +276,14 @@ impl KeyPart for (u64, SequenceNumber) {
     }
 }
 
-impl KeyPart for (Timestamp, Stream) {
+impl KeyPart for (Timestamp, WorkflowRef) {
     fn write(&self, key: &mut Vec<u8>) {
         self.0.as_millis().write(key);
         self.1.write(key);
     }
 
-    fn read(parts: &mut Parts<'_>) -> Option<(Timestamp, Stream)> {
-        Some((Timestamp::from_millis(u64::read(parts)?), Stream::read(parts)?))
+    fn read(parts: &mut Parts<'_>) -> Option<(Timestamp, WorkflowRef)> {
+        Some((Timestamp::from_millis(u64::read(parts)?), WorkflowRef::read(parts)?))
     }
 }
 
@@ -317,10 +317,10 @@ mod tests {
 
     use super::*;
 
-    fn stream() -> impl Strategy<Value = Stream> {
+    fn stream() -> impl Strategy<Value = WorkflowRef> {
         prop_oneof![
-            (0..4_u64).prop_map(|n| Stream::Single(SequenceNumber::new(n))),
-            "[a\u{0}\u{1}\u{ff}]{1,4}".prop_map(|id| Stream::Named(WorkflowId::new(id).unwrap())),
+            (0..4_u64).prop_map(|n| WorkflowRef::Single(SequenceNumber::new(n))),
+            "[a\u{0}\u{1}\u{ff}]{1,4}".prop_map(|id| WorkflowRef::Named(WorkflowId::new(id).unwrap())),
         ]
     }
 

@@ -6,31 +6,31 @@ use std::ops::Bound;
 use foldhash::fast::RandomState;
 
 use crate::engine::store::base::Base;
-use crate::engine::store::change::Touched;
-use crate::engine::store::flush::Changed;
-use crate::engine::store::flushed::Flushed;
+use crate::engine::store::change::TableChanges;
+use crate::engine::store::flush::ChangedKeys;
+use crate::engine::store::flushed_rows::FlushedRows;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::prefix_of;
 use crate::engine::store::rows::RowMap;
-use crate::engine::store::slot::Slot;
+use crate::engine::store::slot::WindowSlot;
 use crate::engine::store::table::Row;
 use crate::engine::store::table::Table;
-use crate::engine::store::trial::Trial;
+use crate::engine::store::trial::TableTrial;
 use crate::error::Fault;
 
 /// The rows of one prefix: those that are there, and those that are deleted but may still be flushed.
-pub(crate) struct Group<T: Table> {
+pub(crate) struct PrefixGroup<T: Table> {
     pub(crate) rows: T::Rows,
     pub(crate) gone: T::Gone,
 }
 
-impl<T: Table> Default for Group<T> {
-    fn default() -> Group<T> {
-        Group { rows: T::Rows::default(), gone: T::Gone::default() }
+impl<T: Table> Default for PrefixGroup<T> {
+    fn default() -> PrefixGroup<T> {
+        PrefixGroup { rows: T::Rows::default(), gone: T::Gone::default() }
     }
 }
 
-impl<T: Table> Group<T> {
+impl<T: Table> PrefixGroup<T> {
     /// Whether the window has its own word on this key, so that a flushed row does not count.
     pub(crate) fn shadows(&self, key: &T::Key) -> bool {
         self.rows.contains(key) || self.is_gone(key)
@@ -41,26 +41,26 @@ impl<T: Table> Group<T> {
     }
 }
 
-type Groups<T> = HashMap<<T as Table>::Prefix, Group<T>, RandomState>;
+type PrefixGroups<T> = HashMap<<T as Table>::Prefix, PrefixGroup<T>, RandomState>;
 
 /// One table.
 pub(crate) struct Memtable<T: Table> {
-    pub(crate) groups: Groups<T>,
-    pub(crate) flushed: Flushed<T>,
+    pub(crate) groups: PrefixGroups<T>,
+    pub(crate) flushed: FlushedRows<T>,
     /// What this turn has changed.
-    pub(crate) touched: Touched<T>,
-    pub(crate) changed: Changed<T>,
+    pub(crate) touched: TableChanges<T>,
+    pub(crate) changed: ChangedKeys<T>,
     /// What is to be taken back, while a trial runs.
-    pub(crate) trial: Option<Trial<T>>,
+    pub(crate) trial: Option<TableTrial<T>>,
 }
 
 impl<T: Table> Memtable<T> {
     pub(crate) fn new(base: &Base<'_>) -> Result<Memtable<T>, Fault> {
         Ok(Memtable {
             groups: HashMap::default(),
-            flushed: Flushed::new(base)?,
-            touched: Touched::default(),
-            changed: Changed::default(),
+            flushed: FlushedRows::new(base)?,
+            touched: TableChanges::default(),
+            changed: ChangedKeys::default(),
             trial: None,
         })
     }
@@ -179,7 +179,7 @@ impl<T: Table> Memtable<T> {
         &self,
         base: &Base<'_>,
         prefix: &T::Prefix,
-        own: Option<(&T::Key, &Slot<T::Value>)>,
+        own: Option<(&T::Key, &WindowSlot<T::Value>)>,
         flushed: Option<T::Key>,
         is_nearer: impl Fn(&T::Key, &T::Key) -> bool,
     ) -> Result<Option<Row<T>>, Fault> {
@@ -198,6 +198,6 @@ impl<T: Table> Memtable<T> {
     }
 }
 
-fn counts<T: Table>(group: Option<&Group<T>>, key: &T::Key) -> bool {
+fn counts<T: Table>(group: Option<&PrefixGroup<T>>, key: &T::Key) -> bool {
     group.is_none_or(|group| !group.shadows(key))
 }

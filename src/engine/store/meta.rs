@@ -15,16 +15,16 @@ use serde::de::DeserializeOwned;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
-use crate::engine::rules::record::Tally;
 use crate::engine::store::base::record;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::checksum;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::codec;
 use crate::engine::store::definition;
-use crate::engine::store::definition::Definition;
+use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::key::name_key;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::key::prefix_end;
@@ -37,7 +37,7 @@ use crate::error::Fault;
 use crate::id::QueueName;
 
 /// Tables whose keys do not begin with a queue.
-const OF_NO_QUEUE: [Definition; 3] = [
+const OF_NO_QUEUE: [RawTableDefinition; 3] = [
     <schema::Reminders as table::Table>::DEFINITION,
     <schema::Audit as table::Table>::DEFINITION,
     <schema::Topics as table::Table>::DEFINITION,
@@ -60,32 +60,32 @@ pub(crate) struct BatchRecord {
 
 /// What the store keeps in memory beside the memtables: little, bounded, and rewritten in many turns.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct StoreMeta {
     pub(crate) numbers: Numbers,
     pub(crate) batch: BatchRecord,
     pub(crate) queues: BTreeMap<QueueId, Arc<QueueRecord>>,
     pub(crate) names: BTreeMap<QueueName, QueueId>,
-    pub(crate) tallies: BTreeMap<QueueId, Tally>,
+    pub(crate) tallies: BTreeMap<QueueId, QueueCounters>,
     /// The queues whose counters this turn has changed.
     pub(crate) touched_tallies: BTreeSet<QueueId>,
     /// The workflows that may stand still; in memory only.
     pub(crate) standing: Standing,
 }
 
-impl Kept {
+impl StoreMeta {
     /// Reads what is written in place.
-    pub(crate) fn load(transaction: &WriteTransaction) -> Result<Kept, Fault> {
-        let meta = Sheet::open(transaction, definition::META)?;
-        let mut kept = Kept {
+    pub(crate) fn load(transaction: &WriteTransaction) -> Result<StoreMeta, Fault> {
+        let meta = ChecksummedTable::open(transaction, definition::META)?;
+        let mut kept = StoreMeta {
             numbers: meta.get(&name_key(NUMBERS_ROW))?.unwrap_or_default(),
             batch: meta.get(&name_key(BATCH_ROW))?.unwrap_or_default(),
-            ..Kept::default()
+            ..StoreMeta::default()
         };
-        for (_, record) in Sheet::open(transaction, definition::QUEUES)?.rows::<QueueRecord>()? {
+        for (_, record) in ChecksummedTable::open(transaction, definition::QUEUES)?.rows::<QueueRecord>()? {
             kept.keep_queue(record);
         }
-        let tallies = Sheet::open(transaction, definition::TALLIES)?;
-        for (key, tally) in tallies.rows::<Tally>()? {
+        let tallies = ChecksummedTable::open(transaction, definition::TALLIES)?;
+        for (key, tally) in tallies.rows::<QueueCounters>()? {
             let nonsense = || damaged(&definition::TALLIES, "a key makes no sense");
             let (queue, ()) = parts_of(&key).ok_or_else(nonsense)?;
             kept.tallies.insert(queue, tally);
@@ -94,8 +94,8 @@ impl Kept {
     }
 
     /// What only the journal has, to be written before its rows are dropped.
-    pub(crate) fn counted(&self) -> Counted {
-        Counted { numbers: self.numbers, batch: self.batch, tallies: self.tallies.clone() }
+    pub(crate) fn counted(&self) -> CommitCounters {
+        CommitCounters { numbers: self.numbers, batch: self.batch, tallies: self.tallies.clone() }
     }
 
     pub(crate) fn keep_queue(&mut self, record: QueueRecord) {
@@ -115,20 +115,20 @@ impl Kept {
 }
 
 /// The counters as they were with one commit.
-pub(crate) struct Counted {
+pub(crate) struct CommitCounters {
     numbers: Numbers,
     batch: BatchRecord,
-    tallies: BTreeMap<QueueId, Tally>,
+    tallies: BTreeMap<QueueId, QueueCounters>,
 }
 
-impl Counted {
+impl CommitCounters {
     /// Writes them, with the checksum of that commit's journal row.
     pub(crate) fn save(&self, transaction: &WriteTransaction, checksum: u64) -> Result<(), Fault> {
-        let mut meta = Sheet::open(transaction, definition::META)?;
+        let mut meta = ChecksummedTable::open(transaction, definition::META)?;
         meta.put(&name_key(NUMBERS_ROW), &self.numbers)?;
         meta.put(&name_key(BATCH_ROW), &BatchRecord { hash: checksum, ..self.batch })?;
         drop(meta);
-        let mut tallies = Sheet::open(transaction, definition::TALLIES)?;
+        let mut tallies = ChecksummedTable::open(transaction, definition::TALLIES)?;
         for (queue, tally) in &self.tallies {
             tallies.put(&prefix_of(queue), tally)?;
         }
@@ -146,16 +146,15 @@ pub(crate) enum QueueChange {
 impl QueueChange {
     pub(crate) fn write(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
         match self {
-            QueueChange::Put(record) => {
-                Sheet::open(transaction, definition::QUEUES)?.put(&prefix_of(&record.id), &**record)
-            }
+            QueueChange::Put(record) => ChecksummedTable::open(transaction, definition::QUEUES)?
+                .put(&prefix_of(&record.id), &**record),
             QueueChange::Gone(queue) => {
                 // A reminder is dropped when it is due, and what operators did stays.
                 let is_of_queue =
-                    |table: &Definition| OF_NO_QUEUE.iter().all(|other| other.name() != table.name());
+                    |table: &RawTableDefinition| OF_NO_QUEUE.iter().all(|other| other.name() != table.name());
                 let of_queue = schema::MEMTABLE.into_iter().filter(is_of_queue);
                 for definition in of_queue.chain([definition::QUEUES, definition::TALLIES]) {
-                    Sheet::open(transaction, definition)?.delete_prefix(&prefix_of(queue))?;
+                    ChecksummedTable::open(transaction, definition)?.delete_prefix(&prefix_of(queue))?;
                 }
                 Ok(())
             }
@@ -165,21 +164,21 @@ impl QueueChange {
 
 /// Notes the epoch, in place.
 pub(crate) fn write_epoch(transaction: &WriteTransaction, epoch: u32) -> Result<(), Fault> {
-    Sheet::open(transaction, definition::META)?.put(&name_key(EPOCH_ROW), &epoch)
+    ChecksummedTable::open(transaction, definition::META)?.put(&name_key(EPOCH_ROW), &epoch)
 }
 
 /// A table inside a write transaction: raw keys, checksummed values.
-pub(crate) struct Sheet<'t> {
-    definition: Definition,
+pub(crate) struct ChecksummedTable<'t> {
+    definition: RawTableDefinition,
     table: Table<'t, &'static [u8], &'static [u8]>,
 }
 
-impl<'t> Sheet<'t> {
+impl<'t> ChecksummedTable<'t> {
     pub(crate) fn open(
         transaction: &'t WriteTransaction,
-        definition: Definition,
-    ) -> Result<Sheet<'t>, Fault> {
-        Ok(Sheet { definition, table: transaction.open_table(definition).map_err(store_fault)? })
+        definition: RawTableDefinition,
+    ) -> Result<ChecksummedTable<'t>, Fault> {
+        Ok(ChecksummedTable { definition, table: transaction.open_table(definition).map_err(store_fault)? })
     }
 
     pub(crate) fn get<V: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<V>, Fault> {

@@ -18,7 +18,7 @@ mod content_hash;
 pub(crate) mod create;
 pub(crate) mod definition;
 mod flush;
-mod flushed;
+mod flushed_rows;
 #[cfg(any(test, feature = "cluster"))]
 mod follow;
 pub(crate) mod format3;
@@ -45,7 +45,7 @@ mod lock_file;
 )]
 pub(crate) mod log;
 mod memtable;
-pub(crate) mod merged;
+pub(crate) mod merged_tables;
 pub(crate) mod meta;
 mod neighbours;
 mod open;
@@ -56,6 +56,7 @@ mod records;
 mod replay;
 #[cfg_attr(not(feature = "head-room"), allow(dead_code, reason = "who asks for head room needs the feature"))]
 pub(crate) mod room;
+mod row_write;
 pub(crate) mod rows;
 pub(crate) mod schema;
 #[cfg(any(test, feature = "cluster"))]
@@ -78,12 +79,11 @@ mod window;
 pub(crate) mod words;
 mod write;
 mod write_barrier;
-mod written;
 
 pub(crate) use crate::engine::store::job::Committer;
 pub(crate) use crate::engine::store::job::Job;
 pub(crate) use crate::engine::store::options::StoreOptions;
-pub(crate) use crate::engine::store::room::Room;
+pub(crate) use crate::engine::store::room::DiskRoom;
 pub(crate) use crate::engine::store::stamp::Stamp;
 pub(crate) use crate::engine::store::stamp::WallRecord;
 pub(crate) use crate::engine::store::store::Store;

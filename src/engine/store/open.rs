@@ -35,9 +35,9 @@ use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 #[cfg(any(test, feature = "cluster"))]
 use crate::engine::store::log::Log;
+use crate::engine::store::meta::ChecksummedTable;
 use crate::engine::store::meta::EPOCH_ROW;
-use crate::engine::store::meta::Kept;
-use crate::engine::store::meta::Sheet;
+use crate::engine::store::meta::StoreMeta;
 use crate::engine::store::meta::write_epoch;
 #[cfg(test)]
 use crate::engine::store::recognize::MAGIC;
@@ -47,7 +47,7 @@ use crate::engine::store::recognize::damaged_file;
 #[cfg(test)]
 use crate::engine::store::recognize::foreign;
 use crate::engine::store::recognize::refusal;
-use crate::engine::store::room::Room;
+use crate::engine::store::room::DiskRoom;
 use crate::engine::store::schema::Memtables;
 use crate::engine::store::schema::Topics;
 use crate::engine::store::store::Store;
@@ -55,8 +55,8 @@ use crate::engine::store::table::Table;
 use crate::engine::store::transaction::begin;
 use crate::engine::store::upgrade::bring_up_to_date;
 use crate::engine::store::watch::Watch;
-use crate::engine::store::window::Window;
-use crate::engine::store::write_barrier::Gate;
+use crate::engine::store::window::JournalWindow;
+use crate::engine::store::write_barrier::GatedFile;
 use crate::error::Fault;
 use crate::error::OpenError;
 use crate::limits;
@@ -195,10 +195,10 @@ impl Store {
     ) -> Result<Store, Fault> {
         // A file from before there were topics has no table of them.
         drop(transaction.open_table(<Topics as Table>::DEFINITION).map_err(store_fault)?);
-        let kept = Kept::load(&transaction)?;
+        let kept = StoreMeta::load(&transaction)?;
         transaction.commit().map_err(store_fault)?;
         let memtables = Memtables::new(&Base::new(&database))?;
-        let window = Window::new(generation_bytes(options), options.generations);
+        let window = JournalWindow::new(generation_bytes(options), options.generations);
         let database = Arc::new(database);
         let checksum = Arc::default();
         let mut store = Store {
@@ -222,7 +222,7 @@ impl Store {
 }
 
 fn last_epoch(transaction: &WriteTransaction) -> Result<u32, Fault> {
-    Ok(Sheet::open(transaction, definition::META)?.get(&name_key(EPOCH_ROW))?.unwrap_or(0))
+    Ok(ChecksummedTable::open(transaction, definition::META)?.get(&name_key(EPOCH_ROW))?.unwrap_or(0))
 }
 
 /// The epoch after another.
@@ -240,17 +240,17 @@ fn generation_bytes(options: StoreOptions) -> u64 {
 
 /// The room on the disk of a file, if that is to be looked after.
 #[cfg(feature = "head-room")]
-fn room_of(path: &Path, options: StoreOptions, written: &Arc<AtomicU64>) -> Result<Option<Room>, Fault> {
+fn room_of(path: &Path, options: StoreOptions, written: &Arc<AtomicU64>) -> Result<Option<DiskRoom>, Fault> {
     if options.head_room_bytes == 0 {
         return Ok(None);
     }
     let volume = std::path::absolute(path).map(|path| Volume::of(&path));
-    let begun = volume.and_then(|volume| Room::begin(volume, options.head_room_bytes, written.clone()));
+    let begun = volume.and_then(|volume| DiskRoom::begin(volume, options.head_room_bytes, written.clone()));
     begun.map(Some).map_err(|error| fault_of(path, &error))
 }
 
 #[cfg(not(feature = "head-room"))]
-fn room_of(_: &Path, _: StoreOptions, _: &Arc<AtomicU64>) -> Result<Option<Room>, Fault> {
+fn room_of(_: &Path, _: StoreOptions, _: &Arc<AtomicU64>) -> Result<Option<DiskRoom>, Fault> {
     Ok(None)
 }
 
@@ -264,7 +264,7 @@ fn builder(options: StoreOptions) -> Builder {
 fn open_file(
     path: &Path,
     options: StoreOptions,
-    (written, room): (Arc<AtomicU64>, Option<Room>),
+    (written, room): (Arc<AtomicU64>, Option<DiskRoom>),
 ) -> Result<(Database, Watch), OpenError> {
     let file = OpenOptions::new().read(true).write(true).open(path);
     let mut file = file.map_err(|error| fault_of(path, &error))?;
@@ -272,7 +272,7 @@ fn open_file(
     let bytes = file.metadata().map_err(file_fault)?.len();
     let watch = Watch::begin(path, &file)?;
     let write_barrier =
-        Gate::closed(FileBackend::new(file).map_err(store_fault)?, options.sync_delay, written, room);
+        GatedFile::closed(FileBackend::new(file).map_err(store_fault)?, options.sync_delay, written, room);
     // A repair has looked at every page already.
     let repaired = Arc::new(AtomicBool::new(false));
     let mut builder = builder(options);

@@ -62,8 +62,9 @@ fn damaged_page(file: &mut File) -> Option<Range<u64>> {
     for _ in 0..=len / page_bytes {
         let (pointer, shape) = stack.pop()?;
         let place = layout.place(pointer.page);
-        let fits =
-            |page: &Bytes| page.end(shape).is_some_and(|end| page.checksum(end) == Some(pointer.checksum));
+        let fits = |page: &PageBytes| {
+            page.end(shape).is_some_and(|end| page.checksum(end) == Some(pointer.checksum))
+        };
         let Some(page) = read(file, &place).filter(fits) else { return Some(place) };
         let below = page.below(shape);
         let Some(below) = below else { return Some(place) };
@@ -93,7 +94,7 @@ impl Layout {
 
 /// A page as the one above it names it.
 #[derive(Clone, Copy)]
-struct Pointer {
+struct PagePointer {
     page: u64,
     checksum: u128,
 }
@@ -107,9 +108,9 @@ struct Shape {
 }
 
 /// Bytes that may make no sense.
-struct Bytes(Vec<u8>);
+struct PageBytes(Vec<u8>);
 
-fn read(file: &mut File, place: &Range<u64>) -> Option<Bytes> {
+fn read(file: &mut File, place: &Range<u64>) -> Option<PageBytes> {
     let len = place.end.checked_sub(place.start).filter(|len| *len <= PAGE_BYTES_MAX)?;
     if file.metadata().ok()?.len() < place.end {
         return None;
@@ -117,10 +118,10 @@ fn read(file: &mut File, place: &Range<u64>) -> Option<Bytes> {
     let mut bytes = vec![0; usize::try_from(len).ok()?];
     file.seek(SeekFrom::Start(place.start)).ok()?;
     file.read_exact(&mut bytes).ok()?;
-    Some(Bytes(bytes))
+    Some(PageBytes(bytes))
 }
 
-impl Bytes {
+impl PageBytes {
     fn array_at<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
         self.0.get(at..at.checked_add(N)?)?.try_into().ok()
     }
@@ -133,10 +134,10 @@ impl Bytes {
         usize::try_from(self.u32_at(at)?).ok()
     }
 
-    fn pointer_at(&self, at: usize) -> Option<Pointer> {
+    fn pointer_at(&self, at: usize) -> Option<PagePointer> {
         let page = self.array_at(at).map(u64::from_le_bytes)?;
         let checksum = self.array_at(at + 8).map(u128::from_le_bytes)?;
-        Some(Pointer { page, checksum })
+        Some(PagePointer { page, checksum })
     }
 
     fn checksum(&self, end: usize) -> Option<u128> {
@@ -186,14 +187,14 @@ impl Bytes {
     }
 
     /// The pages below this one: a branch's children, or the trees of the tables in a leaf. `None` when they make no sense.
-    fn below(&self, shape: Shape) -> Option<Vec<(Pointer, Shape)>> {
+    fn below(&self, shape: Shape) -> Option<Vec<(PagePointer, Shape)>> {
         let count = self.count()?;
         let mut below = Vec::new();
         if self.0.first() == Some(&BRANCH) {
             for child in 0..=count {
                 let page = self.array_at(8 + 16 * (count + 1) + 8 * child).map(u64::from_le_bytes)?;
                 let checksum = self.array_at(8 + 16 * child).map(u128::from_le_bytes)?;
-                below.push((Pointer { page, checksum }, shape));
+                below.push((PagePointer { page, checksum }, shape));
             }
         } else if shape.lists_tables {
             let mut start = self.keys_end(shape)?;
@@ -208,8 +209,8 @@ impl Bytes {
 }
 
 /// The root of a table's tree, from what is kept of the table; nothing for an empty one.
-fn table(kept: &[u8]) -> Option<(Pointer, Shape)> {
-    let kept = Bytes(kept.to_vec());
+fn table(kept: &[u8]) -> Option<(PagePointer, Shape)> {
+    let kept = PageBytes(kept.to_vec());
     let is_set = |at: usize| kept.0.get(at).is_some_and(|byte| *byte != 0);
     if kept.0.first() != Some(&PLAIN_TABLE) || !is_set(9) {
         return None;

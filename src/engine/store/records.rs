@@ -13,25 +13,25 @@ use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::cursor::CursorCount;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::history::HistoryEntry;
-use crate::engine::rules::record::Answered;
-use crate::engine::rules::record::Content;
+use crate::engine::rules::record::AnswerRecord;
+use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::Holding;
-use crate::engine::rules::record::Link;
-use crate::engine::rules::record::Mark;
+use crate::engine::rules::record::MarkRecord;
+use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::record::Stream;
-use crate::engine::rules::record::Tally;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
-use crate::engine::rules::topics::TopicRecord;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::schema;
@@ -73,7 +73,7 @@ impl Records for Turn<'_> {
         Ok(self.kept.queues.len())
     }
 
-    fn tally(&self, queue: QueueId) -> Read<Tally> {
+    fn tally(&self, queue: QueueId) -> Read<QueueCounters> {
         Ok(self.kept.tallies.get(&queue).copied().unwrap_or_default())
     }
 
@@ -81,7 +81,7 @@ impl Records for Turn<'_> {
         self.memtables.workflows.get(&self.base, &key.queue, &key.stream)
     }
 
-    fn workflow_known(&self, key: &WorkflowKey) -> Read<Option<(Stream, Arc<WorkflowRecord>)>> {
+    fn workflow_known(&self, key: &WorkflowKey) -> Read<Option<(WorkflowRef, Arc<WorkflowRecord>)>> {
         match self.memtables.workflows.in_memory(&key.queue, &key.stream) {
             Some((stream, record)) => Ok(Some((stream.clone(), record.clone()))),
             None => Ok(self.workflow(key)?.map(|record| (key.stream.clone(), record))),
@@ -91,9 +91,9 @@ impl Records for Turn<'_> {
     fn workflows(
         &self,
         queue: QueueId,
-        after: Option<&Stream>,
+        after: Option<&WorkflowRef>,
         limit: usize,
-    ) -> Read<Vec<(Stream, Arc<WorkflowRecord>)>> {
+    ) -> Read<Vec<(WorkflowRef, Arc<WorkflowRecord>)>> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         self.memtables.workflows.page(&self.base, &queue, from, limit)
     }
@@ -114,7 +114,7 @@ impl Records for Turn<'_> {
         self.memtables.messages.first(&self.base, &queue, &from)
     }
 
-    fn content(&self, key: MessageKey) -> Read<Option<Arc<Content>>> {
+    fn content(&self, key: MessageKey) -> Read<Option<Arc<MessageContent>>> {
         self.memtables.contents.get(&self.base, &key.queue, &key.sequence)
     }
 
@@ -126,7 +126,7 @@ impl Records for Turn<'_> {
         self.memtables.aside.first(&self.base, key, &rank)
     }
 
-    fn link(&self, key: &WorkflowKey, after: Option<&MessageId>) -> Read<Option<Link>> {
+    fn link(&self, key: &WorkflowKey, after: Option<&MessageId>) -> Read<Option<ChainLink>> {
         self.memtables.links.get(&self.base, key, &after.cloned())
     }
 
@@ -147,11 +147,11 @@ impl Records for Turn<'_> {
         Ok(page.into_iter().next().map(|(_, sequence)| sequence))
     }
 
-    fn mark_upto(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>> {
+    fn mark_upto(&self, key: &WorkflowKey, rank: u64) -> Read<Option<MarkRecord>> {
         Ok(self.memtables.marks.last(&self.base, key, &rank)?.map(|(_, mark)| mark))
     }
 
-    fn mark_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>> {
+    fn mark_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<MarkRecord>> {
         Ok(self.memtables.marks.first(&self.base, key, &rank)?.map(|(_, mark)| mark))
     }
 
@@ -168,7 +168,7 @@ impl Records for Turn<'_> {
         Ok(None)
     }
 
-    fn ready_from(&self, queue: QueueId, ticket: u64) -> Read<Option<(u64, Stream)>> {
+    fn ready_from(&self, queue: QueueId, ticket: u64) -> Read<Option<(u64, WorkflowRef)>> {
         self.memtables.ready.first(&self.base, &queue, &ticket)
     }
 
@@ -204,7 +204,7 @@ impl Records for Turn<'_> {
         self.memtables.duplicates.get(&self.base, &queue, id)
     }
 
-    fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<Answered>>> {
+    fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<AnswerRecord>>> {
         self.memtables.answers.get(&self.base, &queue, key)
     }
 

@@ -12,7 +12,7 @@ use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::journal;
-use crate::engine::store::journal::Header;
+use crate::engine::store::journal::JournalHeader;
 use crate::engine::store::journal::RowReader;
 use crate::engine::store::meta::BatchRecord;
 use crate::engine::store::store::Store;
@@ -66,7 +66,7 @@ impl Store {
         if self.window.append(position, checksummed.len() as u64) {
             self.end_generation(position);
         }
-        let Header { time, numbers, tallies, wall, .. } = header;
+        let JournalHeader { time, numbers, tallies, wall, .. } = header;
         self.kept.numbers = numbers;
         self.kept.tallies.extend(tallies);
         Ok(BatchRecord { position, hash: checksum, time, wall })

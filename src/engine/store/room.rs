@@ -46,26 +46,26 @@ pub(crate) struct Outlay {
 
 /// What the disk has room for. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Room {
-    shared: Arc<Shared>,
+pub(crate) struct DiskRoom {
+    shared: Arc<DiskRoomLimits>,
 }
 
-impl fmt::Debug for Room {
+impl fmt::Debug for DiskRoom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Room").field(&self.view()).finish()
     }
 }
 
-struct Shared {
+struct DiskRoomLimits {
     space: Box<dyn Space>,
     /// How much is kept free for what has to go on.
     head_room_bytes: u64,
     /// Bytes written to the store's file since it was opened.
     written: Arc<AtomicU64>,
-    state: Mutex<State>,
+    state: Mutex<DiskRoomState>,
 }
 
-struct State {
+struct DiskRoomState {
     /// Free bytes at the last look, and what had been written by then.
     free_bytes: u64,
     written_then: u64,
@@ -95,18 +95,19 @@ pub struct StorageRoom {
     pub is_full: bool,
 }
 
-impl Room {
+impl DiskRoom {
     /// Looks at the disk. Where it is too full to open a file, the ballast is deleted.
     pub(crate) fn begin(
         space: impl Space,
         head_room_bytes: u64,
         written: Arc<AtomicU64>,
-    ) -> io::Result<Room> {
+    ) -> io::Result<DiskRoom> {
         let ballast = if space.has_ballast(head_room_bytes) { Ballast::There } else { Ballast::None };
         let free_bytes = space.free()?;
-        let state = State { free_bytes, written_then: 0, promised_bytes: 0, ballast, is_full: false };
-        let shared = Shared { space: Box::new(space), head_room_bytes, written, state: Mutex::new(state) };
-        let room = Room { shared: Arc::new(shared) };
+        let state = DiskRoomState { free_bytes, written_then: 0, promised_bytes: 0, ballast, is_full: false };
+        let shared =
+            DiskRoomLimits { space: Box::new(space), head_room_bytes, written, state: Mutex::new(state) };
+        let room = DiskRoom { shared: Arc::new(shared) };
         room.make_way(0);
         room.judge(&mut room.state());
         Ok(room)
@@ -179,7 +180,7 @@ impl Room {
         false
     }
 
-    fn release(&self, state: &mut State) {
+    fn release(&self, state: &mut DiskRoomState) {
         match self.shared.space.drop_ballast() {
             Ok(()) => {
                 state.ballast = Ballast::None;
@@ -255,23 +256,23 @@ impl Room {
         self.judge(&mut state);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, DiskRoomState> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Free bytes beside the ballast.
-    fn free(&self, state: &State) -> u64 {
+    fn free(&self, state: &DiskRoomState) -> u64 {
         let written = self.shared.written.load(Ordering::Relaxed).saturating_sub(state.written_then);
         state.free_bytes.saturating_sub(written).saturating_sub(state.promised_bytes)
     }
 
     /// Free bytes with the ballast.
-    fn left(&self, state: &State) -> u64 {
+    fn left(&self, state: &DiskRoomState) -> u64 {
         let ballast = if state.ballast == Ballast::There { self.shared.head_room_bytes } else { 0 };
         self.free(state) + ballast
     }
 
-    fn look(&self, state: &mut State) {
+    fn look(&self, state: &mut DiskRoomState) {
         if state.ballast == Ballast::Making {
             return;
         }
@@ -283,7 +284,7 @@ impl Room {
         }
     }
 
-    fn judge(&self, state: &mut State) {
+    fn judge(&self, state: &mut DiskRoomState) {
         let left = self.left(state);
         if !state.is_full && left < self.full_below() {
             state.is_full = true;
@@ -364,10 +365,10 @@ mod tests {
         }
     }
 
-    fn room(free: u64) -> (Room, Made, Arc<AtomicU64>) {
+    fn room(free: u64) -> (DiskRoom, Made, Arc<AtomicU64>) {
         let (made, written) = (Made::default(), Arc::<AtomicU64>::default());
         made.set_free(free);
-        let room = Room::begin(made.clone(), HEAD_ROOM, written.clone()).unwrap();
+        let room = DiskRoom::begin(made.clone(), HEAD_ROOM, written.clone()).unwrap();
         room.make_ballast();
         (room, made, written)
     }
@@ -443,7 +444,7 @@ mod tests {
     fn a_file_is_opened_where_the_ballast_was_if_nothing_else_is_free() {
         let made = Made::default();
         *made.0.lock().unwrap() = (0, true);
-        let room = Room::begin(made.clone(), HEAD_ROOM, Arc::default()).unwrap();
+        let room = DiskRoom::begin(made.clone(), HEAD_ROOM, Arc::default()).unwrap();
         assert!(!made.has() && room.view().is_full);
     }
 

@@ -81,27 +81,27 @@ impl<K: Ord, V> RowMap<K, V> for BTreeMap<K, V> {
 }
 
 /// Rows found by hash. Their order is made when it is first asked for, and kept until it is trimmed.
-pub(crate) struct Hashed<K, V, S = RandomState> {
+pub(crate) struct HashRows<K, V, S = RandomState> {
     rows: HashMap<K, V, S>,
     order: OnceCell<BTreeSet<K>>,
 }
 
 /// Rows found by a number of the engine's own.
-pub(crate) type Numbered<K, V> = Hashed<K, V, Neighbours>;
+pub(crate) type NumberKey<K, V> = HashRows<K, V, Neighbours>;
 
-impl<K, V, S: Default> Default for Hashed<K, V, S> {
-    fn default() -> Hashed<K, V, S> {
-        Hashed { rows: HashMap::default(), order: OnceCell::new() }
+impl<K, V, S: Default> Default for HashRows<K, V, S> {
+    fn default() -> HashRows<K, V, S> {
+        HashRows { rows: HashMap::default(), order: OnceCell::new() }
     }
 }
 
-impl<K: Clone + Ord + Hash, V, S: BuildHasher + Default> Hashed<K, V, S> {
+impl<K: Clone + Ord + Hash, V, S: BuildHasher + Default> HashRows<K, V, S> {
     fn order(&self) -> &BTreeSet<K> {
         self.order.get_or_init(|| self.rows.keys().cloned().collect())
     }
 }
 
-impl<K: Clone + Ord + Hash, V, S: BuildHasher + Default> RowMap<K, V> for Hashed<K, V, S> {
+impl<K: Clone + Ord + Hash, V, S: BuildHasher + Default> RowMap<K, V> for HashRows<K, V, S> {
     fn get(&self, key: &K) -> Option<&V> {
         self.rows.get(key)
     }
@@ -162,7 +162,7 @@ mod tests {
         #[test]
         fn hashed_rows_answer_as_sorted_ones(steps in proptest::collection::vec((0..6_u8, 0..12_u64), 1..60)) {
             let mut sorted = BTreeMap::new();
-            let (mut hashed, mut numbered) = (Hashed::<_, _>::default(), Numbered::default());
+            let (mut hashed, mut numbered) = (HashRows::<_, _>::default(), NumberKey::default());
             for (step, key) in steps {
                 match step {
                     0 | 1 => {

@@ -12,21 +12,21 @@
 //! | workflows | queue, stream | `WorkflowRecord` | while there is something to remember |
 //! | states | queue, stream | bytes | while the workflow has a state |
 //! | messages | queue, sequence | `MessageRecord` | while the message is stored |
-//! | contents | queue, sequence | `Content` | while the message is stored |
+//! | contents | queue, sequence | `MessageContent` | while the message is stored |
 //! | line | queue, stream, rank | sequence | while it stands in the line |
 //! | aside | queue, stream, rank | sequence | while it stands beside the line |
-//! | links | queue, stream, predecessor | `Link` | until the cursor is far beyond it |
+//! | links | queue, stream, predecessor | `ChainLink` | until the cursor is far beyond it |
 //! | trails | queue, stream, rank | `TrailEntry` | as long as its link |
 //! | roots | queue, stream, sequence | nothing | while it waits for an unknown predecessor |
 //! | waiting | queue, stream, message ID | sequence | while the chain has not reached it |
-//! | marks | queue, stream, first rank | `Mark` | while a message could come for its ranks; with its workflow or its cursor |
+//! | marks | queue, stream, first rank | `MarkRecord` | while a message could come for its ranks; with its workflow or its cursor |
 //! | holdings | queue, stream | `Holding` | while somebody holds it |
 //! | ready | queue, ticket | stream | while its head can be handed out |
 //! | reminders | due, queue, what | nothing | until it is due |
 //! | dead_by_reason | queue, reason, sequence | nothing | while it is a dead letter |
 //! | dead_by_workflow | queue, stream, rank, sequence | nothing | while it is a dead letter |
 //! | duplicates | queue, message ID | `Duplicate` | until its window is over |
-//! | answers | queue, idempotency key | `Answered` | until its window is over |
+//! | answers | queue, idempotency key | `AnswerRecord` | until its window is over |
 //! | answer_counts | queue | how many answers | while there are some |
 //! | audit | number | `AuditEntry` | until there are too many after it |
 //! | history | queue, number | `HistoryEntry` | until it is too old, or there are too many after it |
@@ -49,31 +49,31 @@ use crate::engine::rules::change::TrailEntry;
 use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::cursor::CursorCount;
 use crate::engine::rules::history::HistoryEntry;
-use crate::engine::rules::record::Answered;
-use crate::engine::rules::record::Content;
+use crate::engine::rules::record::AnswerRecord;
+use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::Holding;
-use crate::engine::rules::record::Link;
-use crate::engine::rules::record::Mark;
+use crate::engine::rules::record::MarkRecord;
+use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
-use crate::engine::rules::topics::TopicRecord;
+use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::store::base::Base;
-use crate::engine::store::definition::Definition;
 use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::definition::META;
 use crate::engine::store::definition::QUEUES;
+use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::definition::TALLIES;
 use crate::engine::store::flush::AnyMemtable;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::memtable::Memtable;
-use crate::engine::store::rows::Hashed;
-use crate::engine::store::rows::Numbered;
-use crate::engine::store::slot::Slot;
-use crate::engine::store::slot::Stamp;
+use crate::engine::store::rows::HashRows;
+use crate::engine::store::rows::NumberKey;
+use crate::engine::store::slot::SlotStamp;
+use crate::engine::store::slot::WindowSlot;
 use crate::engine::store::table::MEMTABLES;
 use crate::engine::store::table::Table;
 use crate::engine::store::table::TableVisitor;
@@ -100,11 +100,11 @@ macro_rules! tables {
             impl Table for $table {
                 type Prefix = $prefix;
                 type Key = $key;
-                type Rows = $rows<$key, Slot<$value>>;
-                type Gone = $rows<$key, Stamp>;
+                type Rows = $rows<$key, WindowSlot<$value>>;
+                type Gone = $rows<$key, SlotStamp>;
                 type Value = $value;
                 const NAME: &'static str = stringify!($field);
-                const DEFINITION: Definition = TableDefinition::new(Self::NAME);
+                const DEFINITION: RawTableDefinition = TableDefinition::new(Self::NAME);
                 const NUMBER: u8 = $number;
             }
         )*
@@ -117,7 +117,7 @@ macro_rules! tables {
         const _: () = assert!([$($number),*].len() == MEMTABLES, "a table has its place in memory");
 
         /// Their definitions, in the order of their numbers.
-        pub(crate) const MEMTABLE: [Definition; MEMTABLES] = [$($table::DEFINITION),*];
+        pub(crate) const MEMTABLE: [RawTableDefinition; MEMTABLES] = [$($table::DEFINITION),*];
 
         /// Visits every table whose rows go through the journal, in the order of their numbers.
         pub(crate) fn visit_each(visitor: &mut impl TableVisitor) -> Result<(), Fault> {
@@ -140,41 +140,41 @@ macro_rules! tables {
 }
 
 tables! {
-    0 workflows Workflows: Hashed, QueueId, Stream => Arc<WorkflowRecord>;
-    1 states States: Hashed, QueueId, Stream => Bytes;
-    2 messages Messages: Numbered, QueueId, SequenceNumber => Arc<MessageRecord>;
-    3 contents Contents: Numbered, QueueId, SequenceNumber => Arc<Content>;
+    0 workflows Workflows: HashRows, QueueId, WorkflowRef => Arc<WorkflowRecord>;
+    1 states States: HashRows, QueueId, WorkflowRef => Bytes;
+    2 messages Messages: NumberKey, QueueId, SequenceNumber => Arc<MessageRecord>;
+    3 contents Contents: NumberKey, QueueId, SequenceNumber => Arc<MessageContent>;
     4 line Line: BTreeMap, WorkflowKey, u64 => SequenceNumber;
     5 aside Aside: BTreeMap, WorkflowKey, u64 => SequenceNumber;
-    6 links Links: BTreeMap, WorkflowKey, Option<MessageId> => Link;
+    6 links Links: BTreeMap, WorkflowKey, Option<MessageId> => ChainLink;
     7 trails Trails: BTreeMap, WorkflowKey, u64 => TrailEntry;
     8 roots Roots: BTreeMap, WorkflowKey, SequenceNumber => ();
     9 waiting Waiting: BTreeMap, WorkflowKey, MessageId => SequenceNumber;
-    10 marks Marks: BTreeMap, WorkflowKey, u64 => Mark;
-    11 holdings Holdings: Hashed, QueueId, Stream => Holding;
-    12 ready Ready: BTreeMap, QueueId, u64 => Stream;
+    10 marks Marks: BTreeMap, WorkflowKey, u64 => MarkRecord;
+    11 holdings Holdings: HashRows, QueueId, WorkflowRef => Holding;
+    12 ready Ready: BTreeMap, QueueId, u64 => WorkflowRef;
     13 reminders Reminders: BTreeMap, (), ReminderKey => ();
     14 dead_by_reason DeadByReason: BTreeMap, QueueId, (String, SequenceNumber) => ();
     15 dead_by_workflow DeadByWorkflow: BTreeMap, WorkflowKey, (u64, SequenceNumber) => ();
-    16 duplicates Duplicates: Hashed, QueueId, MessageId => Duplicate;
-    17 answers Answers: Hashed, QueueId, Arc<str> => Arc<Answered>;
-    18 answer_counts AnswerCounts: Hashed, QueueId, () => u64;
+    16 duplicates Duplicates: HashRows, QueueId, MessageId => Duplicate;
+    17 answers Answers: HashRows, QueueId, Arc<str> => Arc<AnswerRecord>;
+    18 answer_counts AnswerCounts: HashRows, QueueId, () => u64;
     19 audit Audit: BTreeMap, (), u64 => Arc<AuditEntry>;
-    20 history History: Hashed, QueueId, u64 => Arc<HistoryEntry>;
-    21 history_by_message HistoryByMessage: Hashed, QueueId, SequenceNumber => u64;
+    20 history History: HashRows, QueueId, u64 => Arc<HistoryEntry>;
+    21 history_by_message HistoryByMessage: HashRows, QueueId, SequenceNumber => u64;
     22 history_by_workflow HistoryByWorkflow: BTreeMap, WorkflowKey, u64 => ();
-    23 cursors Cursors: Hashed, QueueId, Stream => Cursor;
-    24 cursors_by_age CursorsByAge: BTreeMap, QueueId, (Timestamp, Stream) => ();
-    25 cursor_counts CursorCounts: Hashed, QueueId, () => CursorCount;
+    23 cursors Cursors: HashRows, QueueId, WorkflowRef => Cursor;
+    24 cursors_by_age CursorsByAge: BTreeMap, QueueId, (Timestamp, WorkflowRef) => ();
+    25 cursor_counts CursorCounts: HashRows, QueueId, () => CursorCount;
     26 topics Topics: BTreeMap, (), QueueName => Arc<TopicRecord>;
 }
 
 /// Every table with checksummed rows.
-pub(crate) fn checksummed() -> impl Iterator<Item = Definition> {
+pub(crate) fn checksummed() -> impl Iterator<Item = RawTableDefinition> {
     MEMTABLE.into_iter().chain([META, QUEUES, TALLIES])
 }
 
 /// Every table.
-pub(crate) fn all() -> impl Iterator<Item = Definition> {
+pub(crate) fn all() -> impl Iterator<Item = RawTableDefinition> {
     checksummed().chain([JOURNAL])
 }

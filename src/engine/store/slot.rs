@@ -2,7 +2,7 @@
 
 /// Where a row of the window stands.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stamp {
+pub(crate) struct SlotStamp {
     /// The commit that has its last change; zero before its first.
     pub(crate) position: u64,
     /// Its place among what that turn has changed.
@@ -14,7 +14,7 @@ pub(crate) struct Stamp {
 }
 
 /// A row of the window.
-pub(crate) struct Slot<V> {
-    pub(crate) stamp: Stamp,
+pub(crate) struct WindowSlot<V> {
+    pub(crate) stamp: SlotStamp,
     pub(crate) value: V,
 }

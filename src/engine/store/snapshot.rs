@@ -14,7 +14,7 @@ use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::create::new_file;
 use crate::engine::store::create::put_in_place;
 use crate::engine::store::definition;
-use crate::engine::store::definition::Definition;
+use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::journal;
 use crate::engine::store::journal::RowReader;
 use crate::engine::store::lock_file::fault_of;
@@ -83,7 +83,7 @@ impl Snapshot {
     fn copy_table(
         &self,
         copy: &Database,
-        definition: Definition,
+        definition: RawTableDefinition,
         rows_before: u64,
         counts: &dyn Fn(&[u8]) -> bool,
         progress: &dyn Fn(u64),

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 use crate::engine::store::turn::Turn;
@@ -23,7 +23,7 @@ use crate::id::WorkflowId;
 use crate::limits;
 
 /// Workflows with their records, in order of ID.
-type Workflows = Vec<(Stream, Arc<WorkflowRecord>)>;
+type Workflows = Vec<(WorkflowRef, Arc<WorkflowRecord>)>;
 
 /// The workflows of each queue that may stand still.
 #[derive(Debug, Default)]
@@ -46,14 +46,14 @@ struct OfQueue {
 enum Scan {
     #[default]
     Begin,
-    After(Stream),
+    After(WorkflowRef),
     Done,
 }
 
 impl Standing {
     /// Notes what becomes of a workflow. What a trial does is taken back, so nothing is taken out by one.
     pub(crate) fn note(&mut self, key: &WorkflowKey, record: Option<&WorkflowRecord>, is_trial: bool) {
-        let Stream::Named(id) = &key.stream else { return };
+        let WorkflowRef::Named(id) = &key.stream else { return };
         match record {
             Some(record) if may_stop(record) => self.enter(key.queue, id),
             // A ticket is what it has while its head is offered.
@@ -65,7 +65,7 @@ impl Standing {
 
     /// Notes a message that failed or was set aside: its workflow may wait for it.
     pub(crate) fn note_message(&mut self, queue: QueueId, message: &MessageRecord) {
-        if let (Stream::Named(id), Status::Failed { .. } | Status::ByConsumer { .. }) =
+        if let (WorkflowRef::Named(id), Status::Failed { .. } | Status::ByConsumer { .. }) =
             (&message.stream, &message.status)
         {
             self.enter(queue, id);
@@ -127,7 +127,7 @@ impl Turn<'_> {
             let bound = from.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
             let next = of_queue.known.range::<WorkflowId, _>((bound, Bound::Unbounded)).next().cloned();
             let Some(id) = next else { break };
-            let key = WorkflowKey { queue, stream: Stream::Named(id.clone()) };
+            let key = WorkflowKey { queue, stream: WorkflowRef::Named(id.clone()) };
             match self.workflow(&key)? {
                 Some(record) => found.push((key.stream, record)),
                 // A trial has entered it.
@@ -146,7 +146,7 @@ impl Turn<'_> {
         let after = match of_queue.scan.clone() {
             Scan::Done => return Ok(()),
             // Before the first name are messages for themselves.
-            Scan::Begin => Stream::Single(SequenceNumber::new(u64::MAX)),
+            Scan::Begin => WorkflowRef::Single(SequenceNumber::new(u64::MAX)),
             Scan::After(last) => last,
         };
         let page = self.workflows(queue, Some(&after), limits::PAGE_MAX)?;
@@ -156,7 +156,7 @@ impl Turn<'_> {
         };
         for (stream, record) in page {
             let is_offered = record.ticket.is_some() || record.line == 0;
-            if let (Stream::Named(id), true) = (&stream, may_stop(&record) || !is_offered) {
+            if let (WorkflowRef::Named(id), true) = (&stream, may_stop(&record) || !is_offered) {
                 self.kept.standing.enter(queue, id);
             }
         }

@@ -13,16 +13,16 @@ use crate::engine::store::job::Committer;
 use crate::engine::store::job::Job;
 use crate::engine::store::lock_file::LockFile;
 use crate::engine::store::log::Log;
-use crate::engine::store::meta::Kept;
 use crate::engine::store::meta::QueueChange;
+use crate::engine::store::meta::StoreMeta;
 use crate::engine::store::options::StoreOptions;
-use crate::engine::store::room::Room;
+use crate::engine::store::room::DiskRoom;
 use crate::engine::store::schema::Memtables;
 use crate::engine::store::stamp::Stamp;
 use crate::engine::store::turn::Turn;
 use crate::engine::store::watch::Watch;
+use crate::engine::store::window::JournalWindow;
 use crate::engine::store::window::Slice;
-use crate::engine::store::window::Window;
 use crate::error::Fault;
 
 /// About how many bytes a journal row takes beside the rows that have changed.
@@ -34,8 +34,8 @@ pub(crate) struct Store {
     pub(crate) options: StoreOptions,
     pub(crate) epoch: Epoch,
     pub(crate) memtables: Memtables,
-    pub(crate) kept: Kept,
-    pub(crate) window: Window,
+    pub(crate) kept: StoreMeta,
+    pub(crate) window: JournalWindow,
     /// The checksum of the last journal row.
     pub(crate) checksum: Arc<AtomicU64>,
     /// The log that decides, if the file is only a copy of one.
@@ -46,7 +46,7 @@ pub(crate) struct Store {
     /// Where the file is; a store in memory is nowhere.
     pub(crate) watch: Option<Arc<Watch>>,
     /// What the disk has room for, if that is looked after.
-    pub(crate) room: Option<Room>,
+    pub(crate) room: Option<DiskRoom>,
     /// Held as long as the store is open; released after the database is closed.
     pub(crate) _lock: Option<LockFile>,
 }
@@ -77,7 +77,7 @@ impl Store {
     }
 
     /// What the disk has room for, if that is looked after.
-    pub(crate) fn room(&self) -> Option<&Room> {
+    pub(crate) fn room(&self) -> Option<&DiskRoom> {
         self.room.as_ref()
     }
 

@@ -5,12 +5,12 @@ use std::hash::Hash;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::engine::store::definition::Definition;
+use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::rows::RowMap;
-use crate::engine::store::slot::Slot;
-use crate::engine::store::slot::Stamp;
-use crate::engine::store::weight::Weighed;
+use crate::engine::store::slot::SlotStamp;
+use crate::engine::store::slot::WindowSlot;
+use crate::engine::store::weight::Weight;
 use crate::error::Fault;
 
 /// About what a key and its lengths take in the journal.
@@ -26,11 +26,11 @@ pub(crate) trait Table: 'static {
     /// The rest of the key.
     type Key: KeyPart + Clone + Ord + Send + 'static;
     /// How the rows of a prefix are kept in memory.
-    type Rows: RowMap<Self::Key, Slot<Self::Value>>;
-    type Gone: RowMap<Self::Key, Stamp>;
-    type Value: Weighed + Clone + Serialize + DeserializeOwned + Send + 'static;
+    type Rows: RowMap<Self::Key, WindowSlot<Self::Value>>;
+    type Gone: RowMap<Self::Key, SlotStamp>;
+    type Value: Weight + Clone + Serialize + DeserializeOwned + Send + 'static;
     const NAME: &'static str;
-    const DEFINITION: Definition;
+    const DEFINITION: RawTableDefinition;
     /// The table's number in a journal row; never used for another.
     const NUMBER: u8;
 }
@@ -41,12 +41,12 @@ pub(crate) trait TableVisitor {
 }
 
 /// A key with its prefix.
-pub(crate) type Place<T> = (<T as Table>::Prefix, <T as Table>::Key);
+pub(crate) type PrefixedKey<T> = (<T as Table>::Prefix, <T as Table>::Key);
 
 /// A row as a look-up returns it.
 pub(crate) type Row<T> = (<T as Table>::Key, <T as Table>::Value);
 
 /// About how many bytes a row takes in the journal; the pace of generations needs no more.
 pub(crate) fn weight_of<T: Table>(value: Option<&T::Value>) -> u64 {
-    KEY_BYTES + value.map_or(0, Weighed::bytes)
+    KEY_BYTES + value.map_or(0, Weight::bytes)
 }

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
-use crate::engine::rules::record::Tally;
 use crate::engine::store::memtable::Memtable;
 use crate::engine::store::rows::RowMap;
-use crate::engine::store::slot::Slot;
-use crate::engine::store::slot::Stamp;
+use crate::engine::store::slot::SlotStamp;
+use crate::engine::store::slot::WindowSlot;
 use crate::engine::store::table::Table;
 use crate::engine::store::turn::Turn;
 
 /// What a trial has to take back of one table.
-pub(crate) struct Trial<T: Table> {
-    rows: Vec<Before<T>>,
+pub(crate) struct TableTrial<T: Table> {
+    rows: Vec<OldRow<T>>,
     /// How many changed rows the generation that is being filled had.
     changed: usize,
     /// How many rows the turn had touched, and their bytes.
@@ -23,26 +23,26 @@ pub(crate) struct Trial<T: Table> {
 }
 
 /// A row as it was before a change.
-struct Before<T: Table> {
+struct OldRow<T: Table> {
     prefix: T::Prefix,
     key: T::Key,
-    row: Option<Slot<T::Value>>,
-    gone: Option<Stamp>,
+    row: Option<WindowSlot<T::Value>>,
+    gone: Option<SlotStamp>,
 }
 
 impl<T: Table> Memtable<T> {
     /// Begins a trial: every change from now on is taken back by [`Memtable::roll_back`].
     pub(crate) fn begin_trial(&mut self) {
         let touched = self.touched.mark();
-        self.trial = Some(Trial { rows: Vec::new(), changed: self.changed.len(), touched });
+        self.trial = Some(TableTrial { rows: Vec::new(), changed: self.changed.len(), touched });
     }
 
     /// Keeps a row that is about to change, if this is a trial.
     pub(crate) fn remember(&mut self, prefix: &T::Prefix, key: &T::Key) {
         let Some(trial) = &mut self.trial else { return };
         let group = self.groups.get(prefix);
-        let slot = |slot: &Slot<T::Value>| Slot { stamp: slot.stamp, value: slot.value.clone() };
-        trial.rows.push(Before {
+        let slot = |slot: &WindowSlot<T::Value>| WindowSlot { stamp: slot.stamp, value: slot.value.clone() };
+        trial.rows.push(OldRow {
             prefix: prefix.clone(),
             key: key.clone(),
             row: group.and_then(|group| group.rows.get(key)).map(slot),
@@ -53,7 +53,7 @@ impl<T: Table> Memtable<T> {
     /// Ends a trial: every row is as it was when it began.
     pub(crate) fn roll_back(&mut self) {
         let Some(trial) = self.trial.take() else { return };
-        for Before { prefix, key, row, gone } in trial.rows.into_iter().rev() {
+        for OldRow { prefix, key, row, gone } in trial.rows.into_iter().rev() {
             self.touched.restore(trial.touched, row.as_ref(), gone.as_ref());
             // What was passed over because the trial had deleted it has to be found again.
             self.flushed.forget_ahead(&prefix);
@@ -74,7 +74,7 @@ impl<T: Table> Memtable<T> {
 /// What a trial has to take back of what is kept beside the tables.
 pub(crate) struct KeptTrial {
     numbers: Numbers,
-    tallies: BTreeMap<QueueId, Tally>,
+    tallies: BTreeMap<QueueId, QueueCounters>,
     touched_tallies: BTreeSet<QueueId>,
     has_changed: bool,
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::store::base::Base;
-use crate::engine::store::meta::Kept;
 use crate::engine::store::meta::QueueChange;
+use crate::engine::store::meta::StoreMeta;
 use crate::engine::store::schema::Memtables;
 use crate::engine::store::stamp::Stamp;
 use crate::engine::store::trial::KeptTrial;
@@ -15,7 +15,7 @@ use crate::engine::store::trial::KeptTrial;
 pub(crate) struct Turn<'t> {
     pub(crate) base: Base<'t>,
     pub(crate) memtables: &'t mut Memtables,
-    pub(crate) kept: &'t mut Kept,
+    pub(crate) kept: &'t mut StoreMeta,
     pub(crate) queue_changes: Vec<QueueChange>,
     pub(crate) changed: bool,
     /// What is to be taken back, while a trial runs.

@@ -23,8 +23,8 @@ use crate::engine::store::checksum::damaged;
 use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::create::write_format;
 use crate::engine::store::definition;
-use crate::engine::store::definition::Definition;
 use crate::engine::store::definition::JOURNAL;
+use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::format3;
 use crate::engine::store::format3::OldTable;
 use crate::engine::store::journal;
@@ -34,17 +34,17 @@ use crate::engine::store::key::parts_of;
 use crate::engine::store::key::prefix_of;
 use crate::engine::store::meta::BATCH_ROW;
 use crate::engine::store::meta::BatchRecord;
+use crate::engine::store::meta::ChecksummedTable;
 use crate::engine::store::meta::FORMAT_ROW;
 use crate::engine::store::meta::NUMBERS_ROW;
-use crate::engine::store::meta::Sheet;
 use crate::engine::store::schema;
 use crate::engine::store::table::Table;
 use crate::error::Fault;
 
-const REMINDERS: Definition = schema::Reminders::DEFINITION;
+const REMINDERS: RawTableDefinition = schema::Reminders::DEFINITION;
 
 /// The reminders under their old keys, while they are given new ones.
-const OLD_REMINDERS: Definition = Definition::new("reminders_before");
+const OLD_REMINDERS: RawTableDefinition = RawTableDefinition::new("reminders_before");
 
 /// The first number of the tables that came with format 3.
 const FIRST_OF_FORMAT_3: usize = 17;
@@ -57,7 +57,8 @@ const PAGE_BYTES: usize = 1024 * 1024;
 /// # Errors
 /// A fault leaves the file as it was, if the transaction is dropped.
 pub(crate) fn bring_up_to_date(database: &Database, transaction: &WriteTransaction) -> Result<(), Fault> {
-    let found: Option<u32> = Sheet::open(transaction, definition::META)?.get(&name_key(FORMAT_ROW))?;
+    let found: Option<u32> =
+        ChecksummedTable::open(transaction, definition::META)?.get(&name_key(FORMAT_ROW))?;
     let older = found.filter(|found| *found < schema::FORMAT);
     if let Some(found) = older {
         tables_are_there(transaction, found)?;
@@ -85,7 +86,7 @@ fn tables_are_there(transaction: &WriteTransaction, found: u32) -> Result<(), Fa
 }
 
 fn upgrade(database: &Database, transaction: &WriteTransaction, found: u32) -> Result<(), Fault> {
-    let mut counted = Counted::read(transaction)?;
+    let mut counted = UpgradedRows::read(transaction)?;
     if found > schema::FORMAT_BEFORE_JOURNAL {
         let before = database.begin_read().map_err(store_fault)?;
         counted.flush_journal(&before, transaction)?;
@@ -102,19 +103,20 @@ fn upgrade(database: &Database, transaction: &WriteTransaction, found: u32) -> R
 }
 
 /// What is written in place, as it was.
-struct Counted {
+struct UpgradedRows {
     queues: BTreeMap<QueueId, format3::QueueRecord>,
     tallies: BTreeMap<QueueId, format3::Tally>,
     numbers: format3::Numbers,
     batch: format3::Batch,
 }
 
-impl Counted {
-    fn read(transaction: &WriteTransaction) -> Result<Counted, Fault> {
-        let meta = Sheet::open(transaction, definition::META)?;
-        let queues = Sheet::open(transaction, definition::QUEUES)?.rows::<format3::QueueRecord>()?;
-        let tallies = Sheet::open(transaction, definition::TALLIES)?.rows::<format3::Tally>()?;
-        Ok(Counted {
+impl UpgradedRows {
+    fn read(transaction: &WriteTransaction) -> Result<UpgradedRows, Fault> {
+        let meta = ChecksummedTable::open(transaction, definition::META)?;
+        let queues =
+            ChecksummedTable::open(transaction, definition::QUEUES)?.rows::<format3::QueueRecord>()?;
+        let tallies = ChecksummedTable::open(transaction, definition::TALLIES)?.rows::<format3::Tally>()?;
+        Ok(UpgradedRows {
             queues: by_queue(&definition::QUEUES, queues)?,
             tallies: by_queue(&definition::TALLIES, tallies)?,
             numbers: meta.get(&name_key(NUMBERS_ROW))?.unwrap_or_default(),
@@ -161,7 +163,7 @@ impl Counted {
         row: &mut RowReader<'_>,
         transaction: &WriteTransaction,
     ) -> Result<(), Fault> {
-        let mut sheet = Sheet::open(transaction, table.definition)?;
+        let mut sheet = ChecksummedTable::open(transaction, table.definition)?;
         while let Some((key, payload)) = row.next_row()? {
             // A queue's rows in the journal outlive it.
             let of_gone = || QueueId::first_of(key).is_none_or(|queue| !self.queues.contains_key(&queue));
@@ -178,16 +180,16 @@ impl Counted {
 
     /// Writes it as it is today.
     fn write(mut self, transaction: &WriteTransaction) -> Result<(), Fault> {
-        let mut meta = Sheet::open(transaction, definition::META)?;
+        let mut meta = ChecksummedTable::open(transaction, definition::META)?;
         meta.put(&name_key(NUMBERS_ROW), &record::Numbers::from(self.numbers))?;
         meta.put(&name_key(BATCH_ROW), &BatchRecord::from(self.batch))?;
         let queues = &self.queues;
         self.tallies.retain(|queue, _| queues.contains_key(queue));
-        let mut tallies = Sheet::open(transaction, definition::TALLIES)?;
+        let mut tallies = ChecksummedTable::open(transaction, definition::TALLIES)?;
         for (queue, tally) in self.tallies {
-            tallies.put(&prefix_of(&queue), &record::Tally::from(tally))?;
+            tallies.put(&prefix_of(&queue), &record::QueueCounters::from(tally))?;
         }
-        let mut queues = Sheet::open(transaction, definition::QUEUES)?;
+        let mut queues = ChecksummedTable::open(transaction, definition::QUEUES)?;
         for (queue, old) in self.queues {
             queues.put(&prefix_of(&queue), &record::QueueRecord::from(old))?;
         }
@@ -195,7 +197,10 @@ impl Counted {
     }
 }
 
-fn by_queue<V>(definition: &Definition, rows: Vec<(Vec<u8>, V)>) -> Result<BTreeMap<QueueId, V>, Fault> {
+fn by_queue<V>(
+    definition: &RawTableDefinition,
+    rows: Vec<(Vec<u8>, V)>,
+) -> Result<BTreeMap<QueueId, V>, Fault> {
     let of_queue = |(key, value): (Vec<u8>, V)| match parts_of::<QueueId, ()>(&key) {
         Some((queue, ())) => Ok((queue, value)),
         None => Err(damaged(definition, "a key makes no sense")),
@@ -237,7 +242,7 @@ fn convert(transaction: &WriteTransaction, table: &OldTable) -> Result<(), Fault
 fn convert_reminders(transaction: &WriteTransaction) -> Result<(), Fault> {
     transaction.rename_table(REMINDERS, OLD_REMINDERS).map_err(store_fault)?;
     let old = transaction.open_table(OLD_REMINDERS).map_err(store_fault)?;
-    let mut new = Sheet::open(transaction, REMINDERS)?;
+    let mut new = ChecksummedTable::open(transaction, REMINDERS)?;
     for row in old.iter().map_err(store_fault)? {
         let (key, checksummed) = row.map_err(store_fault)?;
         verify_checksum(&REMINDERS, key.value(), checksummed.value())?;

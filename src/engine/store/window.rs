@@ -20,7 +20,7 @@ const IDLE_BYTES: u64 = 1024 * 1024;
 const IDLE_BYTES_MIN: u64 = 1024 * 1024;
 
 /// The generations of the journal.
-pub(crate) struct Window {
+pub(crate) struct JournalWindow {
     /// How many bytes fill a generation.
     generation_bytes: u64,
     /// How many full generations wait before the oldest is flushed.
@@ -71,9 +71,9 @@ impl Slice {
     }
 }
 
-impl Window {
-    pub(crate) fn new(generation_bytes: u64, full_max: usize) -> Window {
-        Window { generation_bytes, full_max, bytes: 0, full: VecDeque::new(), flushing: false }
+impl JournalWindow {
+    pub(crate) fn new(generation_bytes: u64, full_max: usize) -> JournalWindow {
+        JournalWindow { generation_bytes, full_max, bytes: 0, full: VecDeque::new(), flushing: false }
     }
 
     /// Notes a journal row; true when it has filled its generation, which is then closed.
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_is_left_is_flushed_while_nothing_else_is_to_be_done() {
-        let mut window = Window::new(IDLE_BYTES_MIN * 2, 2);
+        let mut window = JournalWindow::new(IDLE_BYTES_MIN * 2, 2);
         assert!(!window.append(1, IDLE_BYTES_MIN - 1) && !window.has_idle_work(), "a trickle waits");
         assert!(!window.append(2, 1) && window.has_idle_work());
         assert!(window.append_idle(3, 10), "the generation ends before it is full");
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_fold_is_over_before_the_next_generation_is_full() {
         for bytes in [1, 7, 100, 999] {
-            let mut window = Window::new(1_000, 0);
+            let mut window = JournalWindow::new(1_000, 0);
             while !window.append(1, bytes) {}
             let mut left = 100_000;
             let mut commits = 0;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::clock::Timestamp;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::store::in_words::InWords;
-use crate::engine::store::in_words::Names;
+use crate::engine::store::in_words::QueueNames;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::table::Table;
@@ -20,13 +20,13 @@ use crate::id::SequenceNumber;
 const KEY_BYTES_SHOWN: usize = 64;
 
 /// A row's key.
-pub(crate) fn key_in_words<T: Table>(prefix: &T::Prefix, key: &T::Key, names: &Names) -> String {
+pub(crate) fn key_in_words<T: Table>(prefix: &T::Prefix, key: &T::Key, names: &QueueNames) -> String {
     let words = [prefix.in_words(names), key.in_words(names)];
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 /// A row's key from its bytes, which may make no sense.
-pub(crate) fn bytes_in_words<T: Table>(key: &[u8], names: &Names) -> String {
+pub(crate) fn bytes_in_words<T: Table>(key: &[u8], names: &QueueNames) -> String {
     match parts_of::<T::Prefix, T::Key>(key) {
         Some((prefix, key)) => key_in_words::<T>(&prefix, &key, names),
         None => hex(key),
@@ -45,26 +45,26 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 }
 
 impl InWords for () {
-    fn in_words(&self, _names: &Names) -> String {
+    fn in_words(&self, _names: &QueueNames) -> String {
         String::new()
     }
 }
 
 /// A rank or a ticket: the table says which.
 impl InWords for u64 {
-    fn in_words(&self, _names: &Names) -> String {
+    fn in_words(&self, _names: &QueueNames) -> String {
         format!("at {self}")
     }
 }
 
 impl InWords for SequenceNumber {
-    fn in_words(&self, _names: &Names) -> String {
+    fn in_words(&self, _names: &QueueNames) -> String {
         format!("message {self}")
     }
 }
 
 impl InWords for QueueId {
-    fn in_words(&self, names: &Names) -> String {
+    fn in_words(&self, names: &QueueNames) -> String {
         match names.get(self) {
             Some(name) => format!("queue {name}"),
             // What belongs to no queue belongs to them.
@@ -74,41 +74,41 @@ impl InWords for QueueId {
     }
 }
 
-impl InWords for Stream {
-    fn in_words(&self, _names: &Names) -> String {
+impl InWords for WorkflowRef {
+    fn in_words(&self, _names: &QueueNames) -> String {
         match self {
-            Stream::Single(sequence) => format!("message {sequence} alone"),
-            Stream::Named(id) => format!("workflow {id:?}"),
+            WorkflowRef::Single(sequence) => format!("message {sequence} alone"),
+            WorkflowRef::Named(id) => format!("workflow {id:?}"),
         }
     }
 }
 
 impl InWords for WorkflowKey {
-    fn in_words(&self, names: &Names) -> String {
+    fn in_words(&self, names: &QueueNames) -> String {
         format!("{}, {}", self.queue.in_words(names), self.stream.in_words(names))
     }
 }
 
 impl InWords for QueueName {
-    fn in_words(&self, _names: &Names) -> String {
+    fn in_words(&self, _names: &QueueNames) -> String {
         format!("topic {self}")
     }
 }
 
 impl InWords for MessageId {
-    fn in_words(&self, _names: &Names) -> String {
+    fn in_words(&self, _names: &QueueNames) -> String {
         format!("message ID {self:?}")
     }
 }
 
 impl InWords for Arc<str> {
-    fn in_words(&self, _names: &Names) -> String {
+    fn in_words(&self, _names: &QueueNames) -> String {
         format!("idempotency key {self:?}")
     }
 }
 
 impl InWords for Option<MessageId> {
-    fn in_words(&self, _names: &Names) -> String {
+    fn in_words(&self, _names: &QueueNames) -> String {
         match self {
             Some(id) => format!("after {id:?}"),
             None => "the first".to_owned(),
@@ -117,25 +117,25 @@ impl InWords for Option<MessageId> {
 }
 
 impl InWords for (String, SequenceNumber) {
-    fn in_words(&self, _names: &Names) -> String {
+    fn in_words(&self, _names: &QueueNames) -> String {
         format!("reason {:?}, message {}", self.0, self.1)
     }
 }
 
 impl InWords for (u64, SequenceNumber) {
-    fn in_words(&self, _names: &Names) -> String {
+    fn in_words(&self, _names: &QueueNames) -> String {
         format!("at {}, message {}", self.0, self.1)
     }
 }
 
-impl InWords for (Timestamp, Stream) {
-    fn in_words(&self, names: &Names) -> String {
+impl InWords for (Timestamp, WorkflowRef) {
+    fn in_words(&self, names: &QueueNames) -> String {
         format!("since {}, {}", self.0, self.1.in_words(names))
     }
 }
 
 impl InWords for ReminderKey {
-    fn in_words(&self, names: &Names) -> String {
+    fn in_words(&self, names: &QueueNames) -> String {
         let Some(reminder) = self.reminder() else { return "a reminder of nothing".to_owned() };
         let what = match &reminder.what {
             Remind::Due(sequence) => format!("message {sequence} is due"),

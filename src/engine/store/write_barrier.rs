@@ -20,14 +20,14 @@ use redb::BackendError;
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 
-use crate::engine::store::room::Room;
+use crate::engine::store::room::DiskRoom;
 
 /// What the held-back copy is kept in pieces of.
 const PIECE: usize = 4096;
 
 /// One operation that is held back.
 #[derive(Debug)]
-enum Operation {
+enum WriteOperation {
     Write { offset: u64, data: Vec<u8> },
     SetLen(u64),
     Sync,
@@ -35,43 +35,43 @@ enum Operation {
 
 /// What was written behind the closed gate: in order, and as the file would look.
 #[derive(Debug, Default)]
-struct HeldBack {
-    operations: Vec<Operation>,
+struct PendingWrites {
+    operations: Vec<WriteOperation>,
     pieces: BTreeMap<u64, Vec<u8>>,
     len: Option<u64>,
 }
 
 /// A file behind a gate.
 #[derive(Clone, Debug)]
-pub(crate) struct Gate {
+pub(crate) struct GatedFile {
     file: Arc<FileBackend>,
     /// Whether it takes shared locks only: a file that is open for reading has no others.
     shared: bool,
     open: Arc<AtomicBool>,
-    held_back: Arc<Mutex<HeldBack>>,
+    held_back: Arc<Mutex<PendingWrites>>,
     /// By how much every sync is made longer.
     sync_delay: Duration,
     /// Bytes that were written.
     written: Arc<AtomicU64>,
     /// Where a write that finds no room gets some, if that is looked after.
-    room: Option<Room>,
+    room: Option<DiskRoom>,
 }
 
-impl Gate {
+impl GatedFile {
     /// A closed gate before a file, which adds up what is written.
     pub(crate) fn closed(
         file: FileBackend,
         sync_delay: Duration,
         written: Arc<AtomicU64>,
-        room: Option<Room>,
-    ) -> Gate {
+        room: Option<DiskRoom>,
+    ) -> GatedFile {
         let (open, held_back) = (Arc::default(), Arc::default());
-        Gate { file: Arc::new(file), shared: false, open, held_back, sync_delay, written, room }
+        GatedFile { file: Arc::new(file), shared: false, open, held_back, sync_delay, written, room }
     }
 
     /// A gate before a file that is only looked at: it never opens, and shares the file with others who look.
-    pub(crate) fn for_looking(file: FileBackend) -> Gate {
-        Gate { shared: true, ..Gate::closed(file, Duration::ZERO, Arc::default(), None) }
+    pub(crate) fn for_looking(file: FileBackend) -> GatedFile {
+        GatedFile { shared: true, ..GatedFile::closed(file, Duration::ZERO, Arc::default(), None) }
     }
 
     /// Opens the gate: what was held back goes to the file, in order.
@@ -79,9 +79,9 @@ impl Gate {
         let mut held_back = self.held_back();
         for operation in held_back.operations.drain(..) {
             match operation {
-                Operation::Write { offset, data } => self.file.write(offset, &data)?,
-                Operation::SetLen(len) => self.file.set_len(len)?,
-                Operation::Sync => self.file.sync_data()?,
+                WriteOperation::Write { offset, data } => self.file.write(offset, &data)?,
+                WriteOperation::SetLen(len) => self.file.set_len(len)?,
+                WriteOperation::Sync => self.file.sync_data()?,
             }
         }
         held_back.pieces.clear();
@@ -93,7 +93,7 @@ impl Gate {
         self.open.load(Ordering::Acquire)
     }
 
-    fn held_back(&self) -> MutexGuard<'_, HeldBack> {
+    fn held_back(&self) -> MutexGuard<'_, PendingWrites> {
         self.held_back.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -128,7 +128,7 @@ impl Gate {
     }
 }
 
-impl StorageBackend for Gate {
+impl StorageBackend for GatedFile {
     fn len(&self) -> io::Result<u64> {
         match self.held_back().len {
             Some(len) if !self.is_open() => Ok(len),
@@ -148,7 +148,7 @@ impl StorageBackend for Gate {
         if held_back.pieces.range(pieces).next().is_none() && offset + out.len() as u64 <= self.file.len()? {
             return self.file.read(offset, out);
         }
-        Gate::for_each_piece(offset, out.len(), |index, within, place| {
+        GatedFile::for_each_piece(offset, out.len(), |index, within, place| {
             match held_back.pieces.get(&index) {
                 Some(piece) => out[place].copy_from_slice(&piece[within]),
                 None => out[place].copy_from_slice(&self.piece_of_file(index)?[within]),
@@ -162,7 +162,7 @@ impl StorageBackend for Gate {
             return self.file.set_len(len);
         }
         let mut held_back = self.held_back();
-        held_back.operations.push(Operation::SetLen(len));
+        held_back.operations.push(WriteOperation::SetLen(len));
         held_back.pieces.retain(|index, _| index * (PIECE as u64) < len);
         held_back.len = Some(len);
         Ok(())
@@ -173,7 +173,7 @@ impl StorageBackend for Gate {
             wait(self.sync_delay);
             return self.file.sync_data();
         }
-        self.held_back().operations.push(Operation::Sync);
+        self.held_back().operations.push(WriteOperation::Sync);
         Ok(())
     }
 
@@ -189,7 +189,7 @@ impl StorageBackend for Gate {
             };
         }
         let mut held_back = self.held_back();
-        Gate::for_each_piece(offset, data.len(), |index, within, place| {
+        GatedFile::for_each_piece(offset, data.len(), |index, within, place| {
             let mut piece = match held_back.pieces.remove(&index) {
                 Some(piece) => piece,
                 None => self.piece_of_file(index)?,
@@ -198,7 +198,7 @@ impl StorageBackend for Gate {
             held_back.pieces.insert(index, piece);
             Ok(())
         })?;
-        held_back.operations.push(Operation::Write { offset, data: data.to_vec() });
+        held_back.operations.push(WriteOperation::Write { offset, data: data.to_vec() });
         Ok(())
     }
 

@@ -9,20 +9,20 @@ use crate::engine::rules::Rules;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Completion;
+use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
+use crate::engine::rules::due::ClockInstants;
+use crate::engine::rules::due::DeferralEnd;
 use crate::engine::rules::due::Due;
-use crate::engine::rules::due::Now;
-use crate::engine::rules::due::Until;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Records;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
@@ -39,10 +39,10 @@ use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::NewMessage;
 use crate::message::Place;
-use crate::queue::Exhausted;
-use crate::queue::Expired;
+use crate::queue::ExhaustedPolicy;
+use crate::queue::ExpiryPolicy;
+use crate::queue::GapAction;
 use crate::queue::GapPolicy;
-use crate::queue::GapThen;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::token::LockToken;
@@ -84,10 +84,10 @@ impl Bare {
     }
 
     fn apply(&mut self, command: Command) -> Reply {
-        self.apply_at(Now::same(self.now), command)
+        self.apply_at(ClockInstants::same(self.now), command)
     }
 
-    fn apply_at(&mut self, now: Now, command: Command) -> Reply {
+    fn apply_at(&mut self, now: ClockInstants, command: Command) -> Reply {
         let Bare { rules, store, .. } = self;
         let mut reply = None;
         let applied = store.turn(|turn| {
@@ -113,7 +113,7 @@ impl Bare {
 #[test]
 fn a_reminder_whose_queue_is_gone_is_dropped_and_nothing_else_happens() {
     let mut bare = Bare::new(QueueOptions::default());
-    let stream = || Stream::Named(workflow(1));
+    let stream = || WorkflowRef::Named(workflow(1));
     let number = SequenceNumber::new(1);
     for what in [
         Remind::Due(number),
@@ -142,13 +142,15 @@ fn deferred_messages_are_fetched_only_while_there_are_locks_left() {
     bare.apply(Command::Receive { queue: queue(), max: 2, token: token(1) });
     let sequences = [SequenceNumber::new(1), SequenceNumber::new(2)];
     for (index, sequence) in sequences.into_iter().enumerate() {
-        let settlement = Settlement::Defer { until: Until::ByConsumer, properties: Properties::new() };
+        let settlement = Settlement::Defer { until: DeferralEnd::ByConsumer, properties: Properties::new() };
         let token = token(1).nth(index);
         bare.apply(Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement });
     }
     for number in 1..limits::LOCKS_MAX {
-        let key =
-            WorkflowKey { queue: QueueId(9), stream: Stream::Single(SequenceNumber::new(number as u64)) };
+        let key = WorkflowKey {
+            queue: QueueId(9),
+            stream: WorkflowRef::Single(SequenceNumber::new(number as u64)),
+        };
         bare.rules.locks_mut().grant(token(2).nth(number), key, LockKind::Deliveries, Timestamp::MAX);
     }
     let mut fetch = |sequences: &[SequenceNumber], chance| {
@@ -237,13 +239,13 @@ fn chained(number: u64) -> NewMessage {
 #[test]
 fn what_an_after_ordered_workflow_forgets_because_there_is_too_much_is_counted_and_then_a_stray() {
     let mut bare = Bare::new(QueueOptions { order: Order::After, ..QueueOptions::default() });
-    let key = WorkflowKey { queue: QueueId(1), stream: Stream::Named(workflow(1)) };
+    let key = WorkflowKey { queue: QueueId(1), stream: WorkflowRef::Named(workflow(1)) };
     let complete = |bare: &mut Bare, number: u64| {
         bare.apply(Command::Send { queue: queue(), messages: vec![chained(number)] });
         let token = LockToken::new(1, [u8::try_from(number).unwrap(); 12]);
         bare.apply(Command::Receive { queue: queue(), max: 1, token });
         let (sequence, settlement) =
-            (SequenceNumber::new(number), Settlement::Complete(Completion::default()));
+            (SequenceNumber::new(number), Settlement::Complete(CompletionCommand::default()));
         let settle = Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement };
         assert!(matches!(bare.apply(settle), Reply::Settle(Ok(_))));
     };
@@ -271,13 +273,13 @@ fn what_an_after_ordered_workflow_forgets_because_there_is_too_much_is_counted_a
 
 #[test]
 fn a_stray_behind_another_waits_by_the_time_that_has_passed_and_not_by_the_clock_on_the_wall() {
-    let gap = GapPolicy { wait: Duration::from_secs(10), then: GapThen::Skip };
+    let gap = GapPolicy { wait: Duration::from_secs(10), then: GapAction::Skip };
     let mut bare = Bare::new(QueueOptions { order: Order::After, gap, ..QueueOptions::default() });
     let start = bare.now;
     // The wall clock is an hour ahead of what has passed.
     let apply = |bare: &mut Bare, passed: u64, command: Command| {
         let engine = start + Duration::from_secs(passed);
-        bare.apply_at(Now { engine, wall: engine + Duration::from_secs(3_600) }, command)
+        bare.apply_at(ClockInstants { engine, wall: engine + Duration::from_secs(3_600) }, command)
     };
     for (passed, number) in [(0, 5), (6, 9)] {
         apply(&mut bare, passed, Command::Send { queue: queue(), messages: vec![chained(number)] });
@@ -324,7 +326,7 @@ fn complete_next(bare: &mut Bare, sends: Vec<(QueueName, Vec<NewMessage>)>) -> (
         panic!("a receive is not refused");
     };
     let sequence = handed[0].sequence;
-    let settlement = Settlement::Complete(Completion { sends, ..Completion::default() });
+    let settlement = Settlement::Complete(CompletionCommand { sends, ..CompletionCommand::default() });
     let settle = Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement };
     let Reply::Settle(Ok(settled)) = bare.apply(settle) else { panic!("it is held") };
     (sequence.get(), settled.receipts)
@@ -344,7 +346,7 @@ fn in_after_order_a_completion_that_sends_its_own_message_again_is_told_that_it_
 
 #[test]
 fn what_expired_behind_a_cancelled_message_is_passed_when_its_place_is_filled() {
-    let exhausted = Some(Exhausted::Skip);
+    let exhausted = Some(ExhaustedPolicy::Skip);
     let mut bare = Bare::new(QueueOptions { order: Order::After, exhausted, ..QueueOptions::default() });
     let scheduled = NewMessage { schedule_at: Some(bare.now + Duration::from_secs(100)), ..chained(1) };
     let mortal = NewMessage { time_to_live: Some(Duration::from_secs(10)), ..chained(2) };
@@ -356,7 +358,7 @@ fn what_expired_behind_a_cancelled_message_is_passed_when_its_place_is_filled() 
     bare.apply(Command::Remind(expiry.unwrap()));
     let cancel = Command::Cancel { queue: queue(), sequence: SequenceNumber::new(1), void: false };
     assert!(matches!(bare.apply(cancel), Reply::Send(Ok(_))));
-    let key = WorkflowKey { queue: QueueId(1), stream: Stream::Named(workflow(1)) };
+    let key = WorkflowKey { queue: QueueId(1), stream: WorkflowRef::Named(workflow(1)) };
     assert_eq!(bare.rows(|rows| rows.mark_from(&key, 0).unwrap()).map(|mark| mark.from > 1_000), Some(true));
     let Reply::Send(Ok(receipts)) = send(&mut bare, vec![chained(2), chained(1)]) else { panic!("refused") };
     assert!(matches!(receipts[..], [Receipt::DeadLettered(_), Receipt::Accepted(_)]), "{receipts:?}");
@@ -366,7 +368,7 @@ fn what_expired_behind_a_cancelled_message_is_passed_when_its_place_is_filled() 
 
 #[test]
 fn messages_that_name_each_other_in_a_circle_are_looked_at_once_when_room_is_short() {
-    let (expired, early_max) = (Expired::Drop, 1);
+    let (expired, early_max) = (ExpiryPolicy::Drop, 1);
     let order = Order::After;
     let mut bare = Bare::new(QueueOptions { order, expired, early_max, ..QueueOptions::default() });
     let circle = |number: u64, after: u64| NewMessage {

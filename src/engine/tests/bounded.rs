@@ -13,7 +13,7 @@ use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Completion;
+use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
@@ -23,30 +23,30 @@ use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::cursor::CursorCount;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::due::NextDue;
-use crate::engine::rules::due::Now;
 use crate::engine::rules::history::HistoryEntry;
-use crate::engine::rules::record::Answered;
-use crate::engine::rules::record::Content;
+use crate::engine::rules::record::AnswerRecord;
+use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::Holding;
-use crate::engine::rules::record::Link;
-use crate::engine::rules::record::Mark;
+use crate::engine::rules::record::MarkRecord;
+use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::record::Stream;
-use crate::engine::rules::record::Tally;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
-use crate::engine::rules::topics::TopicRecord;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::store::base::rows_read;
@@ -64,7 +64,7 @@ use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::NewMessage;
 use crate::message::Place;
-use crate::queue::Exhausted;
+use crate::queue::ExhaustedPolicy;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::token::LockToken;
@@ -111,33 +111,33 @@ impl Records for Counted<'_> {
         fn queue_named(&self, name: &QueueName) -> Read<Option<Arc<QueueRecord>>>;
         fn queues(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<QueueRecord>>>;
         fn queue_count(&self) -> Read<usize>;
-        fn tally(&self, queue: QueueId) -> Read<Tally>;
+        fn tally(&self, queue: QueueId) -> Read<QueueCounters>;
         fn workflow(&self, key: &WorkflowKey) -> Read<Option<Arc<WorkflowRecord>>>;
-        fn workflows(&self, queue: QueueId, after: Option<&Stream>, limit: usize)
-            -> Read<Vec<(Stream, Arc<WorkflowRecord>)>>;
+        fn workflows(&self, queue: QueueId, after: Option<&WorkflowRef>, limit: usize)
+            -> Read<Vec<(WorkflowRef, Arc<WorkflowRecord>)>>;
         fn state(&self, key: &WorkflowKey) -> Read<Option<Bytes>>;
         fn message(&self, key: MessageKey) -> Read<Option<Arc<MessageRecord>>>;
         fn message_from(&self, queue: QueueId, from: SequenceNumber)
             -> Read<Option<(SequenceNumber, Arc<MessageRecord>)>>;
-        fn content(&self, key: MessageKey) -> Read<Option<Arc<Content>>>;
+        fn content(&self, key: MessageKey) -> Read<Option<Arc<MessageContent>>>;
         fn line_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>>;
         fn aside_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>>;
-        fn link(&self, key: &WorkflowKey, after: Option<&MessageId>) -> Read<Option<Link>>;
+        fn link(&self, key: &WorkflowKey, after: Option<&MessageId>) -> Read<Option<ChainLink>>;
         fn trail_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, TrailEntry)>>;
         fn root_from(&self, key: &WorkflowKey, from: SequenceNumber) -> Read<Option<SequenceNumber>>;
         fn waiting(&self, key: &WorkflowKey, id: &MessageId) -> Read<Option<SequenceNumber>>;
         fn waiting_first(&self, key: &WorkflowKey) -> Read<Option<SequenceNumber>>;
-        fn mark_upto(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>>;
-        fn mark_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>>;
+        fn mark_upto(&self, key: &WorkflowKey, rank: u64) -> Read<Option<MarkRecord>>;
+        fn mark_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<MarkRecord>>;
         fn holding_after(&self, key: Option<&WorkflowKey>) -> Read<Option<(WorkflowKey, Holding)>>;
-        fn ready_from(&self, queue: QueueId, ticket: u64) -> Read<Option<(u64, Stream)>>;
+        fn ready_from(&self, queue: QueueId, ticket: u64) -> Read<Option<(u64, WorkflowRef)>>;
         fn reminder_from(&self, from: Due) -> Read<Option<Reminder>>;
         fn dead_letter_of(&self, key: &WorkflowKey, from: (u64, SequenceNumber))
             -> Read<Option<(u64, SequenceNumber)>>;
         fn dead_letters(&self, queue: QueueId, from: Bound<(&str, SequenceNumber)>, limit: usize)
             -> Read<Vec<(String, SequenceNumber)>>;
         fn duplicate(&self, queue: QueueId, id: &MessageId) -> Read<Option<Duplicate>>;
-        fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<Answered>>>;
+        fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<AnswerRecord>>>;
         fn answer_count(&self, queue: QueueId) -> Read<u64>;
         fn topic(&self, name: &QueueName) -> Read<Option<Arc<TopicRecord>>>;
         fn topics(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<TopicRecord>>>;
@@ -236,8 +236,14 @@ impl Turns {
         let (next_due, work) = store
             .turn(|turn| {
                 let mut rows = Counted { rows: turn, work: Cell::new(0) };
-                let mut work =
-                    TurnRules::new(Now::same(*now), Duration::ZERO, rules, wakeups, &mut rows, None);
+                let mut work = TurnRules::new(
+                    ClockInstants::same(*now),
+                    Duration::ZERO,
+                    rules,
+                    wakeups,
+                    &mut rows,
+                    None,
+                );
                 work.apply_due()?;
                 work.apply_all(asked.into_iter().map(QueuedCommand::unattended).collect())?;
                 let next_due = work.finish()?.next_due;
@@ -260,7 +266,7 @@ impl Turns {
     /// Turns until nothing is due any more; how many.
     fn finish(&mut self) -> u64 {
         let mut turns = 0;
-        while self.next_due.is_past(Now::same(self.now)) {
+        while self.next_due.is_past(ClockInstants::same(self.now)) {
             self.turn(None);
             turns += 1;
         }
@@ -277,7 +283,7 @@ impl Turns {
             let (reply, work) = store
                 .turn(|turn| {
                     let mut rows = Counted { rows: turn, work: Cell::new(0) };
-                    let reply = rules.apply(Now::same(*now), command, &mut rows)?.reply;
+                    let reply = rules.apply(ClockInstants::same(*now), command, &mut rows)?.reply;
                     Ok((reply, rows.work.get()))
                 })
                 .unwrap();
@@ -350,7 +356,7 @@ fn a_purge_of_many_dead_letters_takes_turns_of_bounded_work() {
 fn a_quarantine_and_a_redrive_of_any_size_take_turns_of_bounded_work() {
     let options = QueueOptions {
         delivery_count_max: 1,
-        exhausted: Some(Exhausted::Quarantine),
+        exhausted: Some(ExhaustedPolicy::Quarantine),
         ..QueueOptions::by_position()
     };
     let mut turns = Turns::with_many(options, None);
@@ -407,7 +413,7 @@ fn a_purge_that_was_only_tried_leaves_every_message_to_be_found() {
     for _ in 0..4 {
         let Some(next) = from.take() else { break };
         let command = Command::Purge { queue: queue(), scope: scope.clone(), from: next };
-        let tried = store.try_out(|turn| rules.try_out(Now::same(*now), command, turn));
+        let tried = store.try_out(|turn| rules.try_out(ClockInstants::same(*now), command, turn));
         if let Reply::Purge(Ok(purged)) = tried.unwrap() {
             from = purged.next;
         }
@@ -432,7 +438,7 @@ fn a_long_backlog_of_one_workflow_costs_the_same_from_its_first_message_to_its_l
                 let first = Some(SequenceNumber::new(next + 1));
                 let settlement = RunSettlement {
                     completed: run,
-                    completion: Completion::default(),
+                    completion: CompletionCommand::default(),
                     next: None,
                     keep_rest: false,
                     first,

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::due::Now;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::store::codec;
@@ -31,7 +31,7 @@ fn sent(bodies: &[&str]) -> Disk {
     };
     for command in std::iter::once(create).chain(bodies.iter().map(send)) {
         let applied = store.turn(|turn| {
-            rules.apply(Now::same(Timestamp::from_millis(1_000)), command, turn)?;
+            rules.apply(ClockInstants::same(Timestamp::from_millis(1_000)), command, turn)?;
             turn.stamp(Timestamp::from_millis(1_000));
             Ok(())
         });

@@ -14,7 +14,7 @@ use crate::clock::Timestamp;
 use crate::engine::open::begin;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::due::Now;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::samples;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
@@ -33,7 +33,7 @@ fn apply(store: &mut Store, rules: &mut Rules, commands: &[Command], from: u64) 
     let turns = instants.zip(commands).map(|(instant, command)| {
         let now = Timestamp::from_millis(1_000_000 + 500 * instant);
         let applied = store.turn(|turn| {
-            rules.apply(Now::same(now), command.clone(), turn)?;
+            rules.apply(ClockInstants::same(now), command.clone(), turn)?;
             turn.stamp(now);
             Ok(())
         });
@@ -98,14 +98,15 @@ fn a_trial_is_answered_as_its_command_and_leaves_nothing_behind() {
             let now = Timestamp::from_millis(1_000_000 + 500 * instant);
             // Whatever operators can do is tried before each step.
             for tried in &operators {
-                store.try_out(|turn| rules.try_out(Now::same(now), tried.clone(), turn)).unwrap();
+                store.try_out(|turn| rules.try_out(ClockInstants::same(now), tried.clone(), turn)).unwrap();
             }
             let trial = command.can_be_tried().then(|| {
-                let reply = store.try_out(|turn| rules.try_out(Now::same(now), command.clone(), turn));
+                let reply =
+                    store.try_out(|turn| rules.try_out(ClockInstants::same(now), command.clone(), turn));
                 format!("{:?}", reply.unwrap())
             });
             let applied = store.turn(|turn| {
-                let outcome = rules.apply(Now::same(now), command.clone(), turn)?;
+                let outcome = rules.apply(ClockInstants::same(now), command.clone(), turn)?;
                 turn.stamp(now);
                 Ok(format!("{:?}", outcome.reply))
             });
@@ -128,7 +129,7 @@ fn what_changes_while_its_fold_is_under_way_is_not_lost() {
         for (instant, (command, expected)) in (0..).zip(samples::story().into_iter().zip(&expected)) {
             let now = Timestamp::from_millis(1_000_000 + 500 * instant);
             let prepared = store.prepare(|turn| {
-                rules.apply(Now::same(now), command, turn)?;
+                rules.apply(ClockInstants::same(now), command, turn)?;
                 turn.stamp(now);
                 Ok(())
             });

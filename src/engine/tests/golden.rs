@@ -3,7 +3,7 @@
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::due::Now;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::samples;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
@@ -15,7 +15,7 @@ fn replay(commands: &[Command]) -> (u64, u64) {
     for (instant, command) in commands.iter().enumerate() {
         let now = Timestamp::from_millis(1_000_000 + 500 * instant as u64);
         let applied = store.turn(|turn| {
-            rules.apply(Now::same(now), command.clone(), turn)?;
+            rules.apply(ClockInstants::same(now), command.clone(), turn)?;
             turn.stamp(now);
             Ok(())
         });

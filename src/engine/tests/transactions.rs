@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Completion;
+use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
-use crate::engine::rules::due::Now;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::records::Records;
 use crate::engine::tests::crash::listing::Listing;
 use crate::engine::tests::crash::rows::Rows;
@@ -35,7 +35,7 @@ fn send() -> Command {
 }
 
 fn settle(token: LockToken, sequence: SequenceNumber) -> Command {
-    let settlement = Settlement::Complete(Completion::default());
+    let settlement = Settlement::Complete(CompletionCommand::default());
     Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement }
 }
 
@@ -52,7 +52,7 @@ impl Played {
     }
 
     fn ask(&mut self, command: Command) -> Reply {
-        self.rules.apply(Now::same(self.now), command, &mut self.rows).unwrap().reply
+        self.rules.apply(ClockInstants::same(self.now), command, &mut self.rows).unwrap().reply
     }
 
     fn transact(&mut self, steps: Vec<Command>) -> Result<usize, usize> {
@@ -113,7 +113,7 @@ fn a_dead_letter_ends_with_a_transaction_or_stays_held() {
     played.ask(Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement });
     let token = LockToken::new(1, [8; 12]);
     played.ask(Command::ReceiveDeadLetters { queue: queue(), max: 1, token });
-    let settlement = Settlement::Complete(Completion::default());
+    let settlement = Settlement::Complete(CompletionCommand::default());
     let complete = Command::Settle { queue: queue(), token, sequence, delivery_count: 2, settlement };
     let before = Listing::number(&mut played.rows.clone()).unwrap();
     assert_eq!(played.transact(vec![send(), complete.clone(), complete.clone()]), Ok(3), "the same again");

@@ -7,10 +7,10 @@ use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::store::schema::AnswerCounts;
 use crate::engine::store::schema::Answers;
-use crate::engine::verify::compare::Comparison;
+use crate::engine::verify::compare::RowComparison;
 use crate::error::Fault;
 
-impl Comparison<'_, '_> {
+impl RowComparison<'_, '_> {
     /// Each answer that is kept will be forgotten, and its queue counts it.
     pub(crate) fn compare_answers(&mut self) -> Result<(), Fault> {
         let mut found: BTreeMap<QueueId, u64> = BTreeMap::new();

@@ -1,10 +1,10 @@
 //! The audit: its entries follow each other in number. Their instants are of the wall clock, which may be set.
 
 use crate::engine::store::schema::Audit;
-use crate::engine::verify::compare::Comparison;
+use crate::engine::verify::compare::RowComparison;
 use crate::error::Fault;
 
-impl Comparison<'_, '_> {
+impl RowComparison<'_, '_> {
     /// Each entry has its own number, which follows the one before.
     pub(crate) fn compare_audit(&mut self) -> Result<(), Fault> {
         let mut before = None;

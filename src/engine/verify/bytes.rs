@@ -4,21 +4,21 @@ use redb::ReadTransaction;
 use redb::ReadableTable;
 use redb::ReadableTableMetadata;
 
+use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
-use crate::engine::rules::record::Tally;
 use crate::engine::store::base::record;
 use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::definition;
-use crate::engine::store::definition::Definition;
+use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::in_words::InWords;
-use crate::engine::store::in_words::Names;
+use crate::engine::store::in_words::QueueNames;
 use crate::engine::store::key::parts_of;
-use crate::engine::store::merged::Overlay;
-use crate::engine::store::merged::decoded;
-use crate::engine::store::merged::open_table;
+use crate::engine::store::merged_tables::Overlay;
+use crate::engine::store::merged_tables::decoded;
+use crate::engine::store::merged_tables::open_table;
 use crate::engine::store::schema;
 use crate::engine::store::table::Table;
 use crate::engine::store::table::TableVisitor;
@@ -43,20 +43,20 @@ pub(crate) fn count_rows(transaction: &ReadTransaction) -> Option<u64> {
 }
 
 /// Reads all rows of the tables that go through the journal.
-pub(crate) struct Bytes<'a, 'p> {
+pub(crate) struct VerifyRows<'a, 'p> {
     pub(crate) transaction: &'a ReadTransaction,
     pub(crate) overlay: &'a Overlay,
     pub(crate) findings: &'a mut Findings<'p>,
 }
 
-impl TableVisitor for Bytes<'_, '_> {
+impl TableVisitor for VerifyRows<'_, '_> {
     fn visit<T: Table>(&mut self) -> Result<(), Fault> {
-        let words: Words = bytes_in_words::<T>;
+        let words: RowWords = bytes_in_words::<T>;
         let check = |key: &[u8], checksummed: &[u8]| -> Result<(), Fault> {
             record::<T::Value>(&T::DEFINITION, key, checksummed)?;
             check_key::<T>(key)
         };
-        let sheet = Sheet { table: T::NAME, definition: T::DEFINITION, words };
+        let sheet = TableReader { table: T::NAME, definition: T::DEFINITION, words };
         sheet.read(self.transaction, self.findings, check);
         for (key, value) in &self.overlay[usize::from(T::NUMBER)] {
             self.findings.report.rows += 1;
@@ -78,21 +78,22 @@ fn check_key<T: Table>(key: &[u8]) -> Result<(), Fault> {
     }
 }
 
-type Words = fn(&[u8], &Names) -> String;
+type RowWords = fn(&[u8], &QueueNames) -> String;
 
 /// One table of the file.
-pub(crate) struct Sheet {
+pub(crate) struct TableReader {
     table: &'static str,
-    definition: Definition,
-    words: Words,
+    definition: RawTableDefinition,
+    words: RowWords,
 }
 
-impl Sheet {
-    pub(crate) const META: Sheet =
-        Sheet { table: "meta", definition: definition::META, words: |key, _| text_of(key) };
-    pub(crate) const QUEUES: Sheet = Sheet { table: "queues", definition: definition::QUEUES, words: queue };
-    pub(crate) const TALLIES: Sheet =
-        Sheet { table: "tallies", definition: definition::TALLIES, words: queue };
+impl TableReader {
+    pub(crate) const META: TableReader =
+        TableReader { table: "meta", definition: definition::META, words: |key, _| text_of(key) };
+    pub(crate) const QUEUES: TableReader =
+        TableReader { table: "queues", definition: definition::QUEUES, words: queue };
+    pub(crate) const TALLIES: TableReader =
+        TableReader { table: "tallies", definition: definition::TALLIES, words: queue };
 
     /// Reads every row; `check` says what is wrong with one.
     pub(crate) fn read(
@@ -150,7 +151,7 @@ pub(crate) fn queue_record(key: &[u8], checksummed: &[u8]) -> Result<QueueRecord
 }
 
 /// A queue's counters.
-pub(crate) fn tally(key: &[u8], checksummed: &[u8]) -> Result<(QueueId, Tally), Fault> {
+pub(crate) fn tally(key: &[u8], checksummed: &[u8]) -> Result<(QueueId, QueueCounters), Fault> {
     let nonsense = || Fault::Damaged { table: "tallies", detail: "a key makes no sense".to_owned() };
     Ok((queue_of(key).ok_or_else(nonsense)?, record(&definition::TALLIES, key, checksummed)?))
 }
@@ -159,7 +160,7 @@ fn queue_of(key: &[u8]) -> Option<QueueId> {
     parts_of::<QueueId, ()>(key).map(|(queue, ())| queue)
 }
 
-fn queue(key: &[u8], names: &Names) -> String {
+fn queue(key: &[u8], names: &QueueNames) -> String {
     match queue_of(key) {
         Some(queue) => queue.in_words(names),
         None => hex(key),

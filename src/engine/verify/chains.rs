@@ -1,16 +1,16 @@
 //! After-order: links, the trails back to them, and the messages that wait for an unknown predecessor.
 
-use crate::engine::rules::record::Link;
+use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
-use crate::engine::store::merged::Merged;
+use crate::engine::store::merged_tables::MergedTables;
 use crate::engine::store::schema::Links;
 use crate::engine::store::schema::Roots;
 use crate::engine::store::schema::Trails;
 use crate::engine::store::schema::Waiting;
-use crate::engine::verify::compare::Comparison;
+use crate::engine::verify::compare::RowComparison;
 use crate::engine::verify::findings::Findings;
 use crate::engine::verify::lane::Lane;
 use crate::error::Fault;
@@ -26,7 +26,7 @@ pub(crate) struct Chain<'m> {
 }
 
 impl<'m> Chain<'m> {
-    pub(crate) fn new(rows: &'m Merged<'m>) -> Result<Chain<'m>, Fault> {
+    pub(crate) fn new(rows: &'m MergedTables<'m>) -> Result<Chain<'m>, Fault> {
         Ok(Chain {
             links: Lane::new(rows.rows()?, |workflow, _| workflow.clone()),
             trails: Lane::new(rows.rows()?, |workflow, _| workflow.clone()),
@@ -37,7 +37,7 @@ impl<'m> Chain<'m> {
     /// Compares one workflow's rows.
     pub(crate) fn walk(
         &mut self,
-        all: &mut Comparison<'m, '_>,
+        all: &mut RowComparison<'m, '_>,
         key: &WorkflowKey,
         record: &WorkflowRecord,
     ) -> Result<(), Fault> {
@@ -69,19 +69,19 @@ impl<'m> Chain<'m> {
 
 /// Whether a trail leads to a link: to that of its own rank or, from beyond all ranks, where it is kept under the number
 /// of its message, to one that the chain has not reached.
-fn leads_to(rank: u64, link: &Link) -> bool {
+fn leads_to(rank: u64, link: &ChainLink) -> bool {
     match rank.checked_sub(limits::NUMBER_END) {
         None => link.rank == Some(rank),
         Some(number) => link.sequence == Some(SequenceNumber::new(number)),
     }
 }
 
-impl Comparison<'_, '_> {
+impl RowComparison<'_, '_> {
     fn problem_of_link(
         &self,
         key: &WorkflowKey,
         after: Option<&MessageId>,
-        link: &Link,
+        link: &ChainLink,
         record: &WorkflowRecord,
     ) -> Result<Option<&'static str>, Fault> {
         if let Some(rank) = link.rank {

@@ -11,11 +11,11 @@ use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::store::key::ReminderKey;
-use crate::engine::store::merged::Merged;
+use crate::engine::store::merged_tables::MergedTables;
 use crate::engine::store::schema;
 use crate::engine::verify::findings::Findings;
 use crate::engine::verify::ledger::Ledger;
@@ -23,21 +23,21 @@ use crate::error::Fault;
 use crate::queue::Order;
 
 /// The comparison of all rows.
-pub(crate) struct Comparison<'a, 'p> {
-    pub(crate) rows: &'a Merged<'a>,
+pub(crate) struct RowComparison<'a, 'p> {
+    pub(crate) rows: &'a MergedTables<'a>,
     pub(crate) ledger: &'a Ledger,
     pub(crate) findings: &'a mut Findings<'p>,
     /// What was found in each queue; of `ready`, the early ones are told apart last.
     pub(crate) found: BTreeMap<QueueId, Counts>,
 }
 
-impl<'a, 'p> Comparison<'a, 'p> {
+impl<'a, 'p> RowComparison<'a, 'p> {
     pub(crate) fn new(
-        rows: &'a Merged<'a>,
+        rows: &'a MergedTables<'a>,
         ledger: &'a Ledger,
         findings: &'a mut Findings<'p>,
-    ) -> Comparison<'a, 'p> {
-        Comparison { rows, ledger, findings, found: BTreeMap::new() }
+    ) -> RowComparison<'a, 'p> {
+        RowComparison { rows, ledger, findings, found: BTreeMap::new() }
     }
 
     /// Compares everything.
@@ -75,7 +75,8 @@ impl<'a, 'p> Comparison<'a, 'p> {
     /// Whether messages of this workflow have places that can be missing.
     pub(crate) fn is_positional(&self, key: &WorkflowKey) -> bool {
         let order = self.queue(key.queue).map(|queue| queue.options.order);
-        matches!(order, Some(Order::Position { .. } | Order::After)) && matches!(key.stream, Stream::Named(_))
+        matches!(order, Some(Order::Position { .. } | Order::After))
+            && matches!(key.stream, WorkflowRef::Named(_))
     }
 }
 

@@ -11,11 +11,11 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::store::schema::CursorCounts;
 use crate::engine::store::schema::Cursors;
 use crate::engine::store::schema::CursorsByAge;
-use crate::engine::verify::compare::Comparison;
+use crate::engine::verify::compare::RowComparison;
 use crate::error::Fault;
 use crate::queue::Order;
 
-impl Comparison<'_, '_> {
+impl RowComparison<'_, '_> {
     /// Compares the cursors that are remembered with their lists and their counts.
     pub(crate) fn compare_cursors(&mut self) -> Result<(), Fault> {
         let mut found: BTreeMap<QueueId, u64> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! What has been found so far, and whoever is told how far it has come.
 
-use crate::engine::store::in_words::Names;
+use crate::engine::store::in_words::QueueNames;
 use crate::engine::store::table::Table;
 use crate::engine::store::words::key_in_words;
 use crate::engine::verify::report::Damage;
@@ -17,7 +17,7 @@ const ROWS_PER_WORD: u64 = 4_096;
 pub(crate) struct Findings<'p> {
     pub(crate) report: Verification,
     /// The queues' names, once they are known.
-    pub(crate) names: Names,
+    pub(crate) names: QueueNames,
     progress: &'p mut dyn FnMut(VerifyProgress),
     at: VerifyProgress,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Findings<'p> {
 impl<'p> Findings<'p> {
     pub(crate) fn new(progress: &'p mut dyn FnMut(VerifyProgress)) -> Findings<'p> {
         let at = VerifyProgress { step: VerifyStep::Pages, rows: 0, rows_total: None };
-        Findings { report: Verification::default(), names: Names::new(), progress, at }
+        Findings { report: Verification::default(), names: QueueNames::new(), progress, at }
     }
 
     /// Notes a damage.

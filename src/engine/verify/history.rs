@@ -6,16 +6,16 @@ use crate::clock::Timestamp;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::store::in_words::InWords;
 use crate::engine::store::schema::History;
 use crate::engine::store::schema::HistoryByMessage;
 use crate::engine::store::schema::HistoryByWorkflow;
-use crate::engine::verify::compare::Comparison;
+use crate::engine::verify::compare::RowComparison;
 use crate::error::Fault;
 
-impl Comparison<'_, '_> {
+impl RowComparison<'_, '_> {
     /// Compares histories with their counts and their lists.
     pub(crate) fn compare_history(&mut self) -> Result<(), Fault> {
         let found = self.compare_entries()?;
@@ -62,7 +62,7 @@ impl Comparison<'_, '_> {
                 self.findings.row::<History>(&queue, &number, "it is not listed by its message");
             }
             if let Some(id) = entry.workflow_id.clone() {
-                let key = WorkflowKey { queue, stream: Stream::Named(id) };
+                let key = WorkflowKey { queue, stream: WorkflowRef::Named(id) };
                 if self.rows.get::<HistoryByWorkflow>(&key, &number)?.is_none() {
                     self.findings.row::<History>(&queue, &number, "it is not listed by its workflow");
                 }

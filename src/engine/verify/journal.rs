@@ -6,15 +6,15 @@ use redb::ReadTransaction;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
-use crate::engine::rules::record::Tally;
 use crate::engine::store::WallRecord;
 use crate::engine::store::caught::guarded;
 use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::journal;
-use crate::engine::store::journal::Header;
+use crate::engine::store::journal::JournalHeader;
 use crate::engine::store::journal::RowReader;
-use crate::engine::store::merged::Overlay;
+use crate::engine::store::merged_tables::Overlay;
 use crate::engine::store::table::MEMTABLES;
 use crate::engine::verify::bytes::problem;
 use crate::engine::verify::findings::Findings;
@@ -23,10 +23,10 @@ use crate::error::Fault;
 const JOURNAL: &str = "journal";
 
 /// What the journal says.
-pub(crate) struct Window {
+pub(crate) struct VerifiedJournal {
     pub(crate) overlay: Overlay,
     pub(crate) last: Option<Last>,
-    pub(crate) tallies: BTreeMap<QueueId, Tally>,
+    pub(crate) tallies: BTreeMap<QueueId, QueueCounters>,
 }
 
 /// What the last row says.
@@ -38,11 +38,14 @@ pub(crate) struct Last {
     pub(crate) numbers: Numbers,
 }
 
-impl Window {
+impl VerifiedJournal {
     /// Reads the journal, noting what is damaged.
-    pub(crate) fn read(transaction: &ReadTransaction, findings: &mut Findings<'_>) -> Window {
-        let mut window =
-            Window { overlay: [const { BTreeMap::new() }; MEMTABLES], last: None, tallies: BTreeMap::new() };
+    pub(crate) fn read(transaction: &ReadTransaction, findings: &mut Findings<'_>) -> VerifiedJournal {
+        let mut window = VerifiedJournal {
+            overlay: [const { BTreeMap::new() }; MEMTABLES],
+            last: None,
+            tallies: BTreeMap::new(),
+        };
         let mut before: Option<(u64, u64)> = None;
         let read = guarded(|| {
             journal::read_all(transaction, |position, row| {
@@ -85,7 +88,7 @@ impl Window {
         if let Err(fault) = self.take(row) {
             damaged(problem(&fault));
         }
-        let Header { time, numbers, tallies, wall, .. } = header;
+        let JournalHeader { time, numbers, tallies, wall, .. } = header;
         self.last = Some(Last { position, time, wall, numbers });
         self.tallies.extend(tallies);
         Some((position, checksum))

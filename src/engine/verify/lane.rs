@@ -3,8 +3,8 @@
 use std::iter::Peekable;
 
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::store::merged::Entry;
-use crate::engine::store::merged::MergedRows;
+use crate::engine::store::merged_tables::MergedEntry;
+use crate::engine::store::merged_tables::MergedRows;
 use crate::engine::store::table::Table;
 use crate::engine::verify::findings::Findings;
 use crate::error::Fault;
@@ -25,7 +25,7 @@ impl<'m, T: Table> Lane<'m, T> {
         &mut self,
         workflow: &WorkflowKey,
         findings: &mut Findings<'_>,
-    ) -> Result<Option<Entry<T>>, Fault> {
+    ) -> Result<Option<MergedEntry<T>>, Fault> {
         loop {
             let owner_of = self.owner;
             let Some((prefix, key, _)) = self.peek()? else { return Ok(None) };
@@ -44,7 +44,10 @@ impl<'m, T: Table> Lane<'m, T> {
     }
 
     /// The next row of a workflow before this one; of any for `None`.
-    pub(crate) fn next_before(&mut self, workflow: Option<&WorkflowKey>) -> Result<Option<Entry<T>>, Fault> {
+    pub(crate) fn next_before(
+        &mut self,
+        workflow: Option<&WorkflowKey>,
+    ) -> Result<Option<MergedEntry<T>>, Fault> {
         let owner_of = self.owner;
         match self.peek()? {
             Some((prefix, key, _)) if workflow.is_none_or(|workflow| owner_of(prefix, key) < *workflow) => {
@@ -62,7 +65,7 @@ impl<'m, T: Table> Lane<'m, T> {
         Ok(())
     }
 
-    fn peek(&mut self) -> Result<Option<&Entry<T>>, Fault> {
+    fn peek(&mut self) -> Result<Option<&MergedEntry<T>>, Fault> {
         match self.rows.peek() {
             Some(Err(fault)) => Err(fault.clone()),
             Some(Ok(row)) => Ok(Some(row)),
@@ -70,7 +73,7 @@ impl<'m, T: Table> Lane<'m, T> {
         }
     }
 
-    fn take(&mut self) -> Result<Option<Entry<T>>, Fault> {
+    fn take(&mut self) -> Result<Option<MergedEntry<T>>, Fault> {
         self.rows.next().transpose()
     }
 }

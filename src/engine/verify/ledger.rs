@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use redb::ReadTransaction;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::due::Now;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
-use crate::engine::rules::record::Tally;
 use crate::engine::store::WallRecord;
 use crate::engine::store::base::record;
 use crate::engine::store::definition;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::key::name_key;
 use crate::engine::store::key::parts_of;
-use crate::engine::store::merged::Overlay;
+use crate::engine::store::merged_tables::Overlay;
 use crate::engine::store::meta::BATCH_ROW;
 use crate::engine::store::meta::BatchRecord;
 use crate::engine::store::meta::EPOCH_ROW;
@@ -24,34 +24,34 @@ use crate::engine::store::meta::FORMAT_ROW;
 use crate::engine::store::meta::NUMBERS_ROW;
 use crate::engine::store::table::Table;
 use crate::engine::store::table::TableVisitor;
-use crate::engine::verify::bytes::Sheet;
+use crate::engine::verify::bytes::TableReader;
 use crate::engine::verify::bytes::queue_record;
 use crate::engine::verify::bytes::tally;
 use crate::engine::verify::findings::Findings;
-use crate::engine::verify::journal::Window;
+use crate::engine::verify::journal::VerifiedJournal;
 use crate::error::Fault;
 
 /// What is known of the whole file.
 #[derive(Default)]
 pub(crate) struct Ledger {
     pub(crate) queues: BTreeMap<QueueId, QueueRecord>,
-    pub(crate) tallies: BTreeMap<QueueId, Tally>,
+    pub(crate) tallies: BTreeMap<QueueId, QueueCounters>,
     pub(crate) numbers: Numbers,
     /// What the clocks showed with the last commit.
-    pub(crate) now: Now,
+    pub(crate) now: ClockInstants,
 }
 
 impl Ledger {
     /// Reads the rows, noting what is damaged.
     pub(crate) fn read(
         transaction: &ReadTransaction,
-        window: &Window,
+        window: &VerifiedJournal,
         findings: &mut Findings<'_>,
     ) -> Ledger {
         let mut ledger = Ledger::default();
         let mut flushed = BatchRecord::default();
         let mut has_epoch = false;
-        Sheet::META.read(transaction, findings, |key, checksummed| {
+        TableReader::META.read(transaction, findings, |key, checksummed| {
             let is = |name: &str| key == name_key(name).as_slice();
             if is(NUMBERS_ROW) {
                 ledger.numbers = record(&definition::META, key, checksummed)?;
@@ -65,7 +65,7 @@ impl Ledger {
             }
             Ok(())
         });
-        Sheet::QUEUES.read(transaction, findings, |key, checksummed| {
+        TableReader::QUEUES.read(transaction, findings, |key, checksummed| {
             let record = queue_record(key, checksummed)?;
             ledger.queues.insert(record.id, record);
             Ok(())
@@ -75,7 +75,7 @@ impl Ledger {
         }
         let names = ledger.queues.values().map(|record| (record.id, record.name.clone()));
         findings.names = names.collect();
-        Sheet::TALLIES.read(transaction, findings, |key, checksummed| {
+        TableReader::TALLIES.read(transaction, findings, |key, checksummed| {
             ledger.tallies.extend([tally(key, checksummed)?]);
             Ok(())
         });
@@ -96,9 +96,9 @@ impl Ledger {
 }
 
 /// What both clocks showed with a commit.
-fn clocks(engine: Timestamp, record: WallRecord) -> Now {
+fn clocks(engine: Timestamp, record: WallRecord) -> ClockInstants {
     let believed = record.wall.since(Timestamp::default() + record.ahead);
-    Now { engine, wall: Timestamp::default() + believed }
+    ClockInstants { engine, wall: Timestamp::default() + believed }
 }
 
 /// Drops what the journal says of queues that are gone: it outlives them.

@@ -3,14 +3,14 @@
 use std::iter::Peekable;
 use std::sync::Arc;
 
-use crate::engine::rules::record::Content;
 use crate::engine::rules::record::Counts;
+use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::store::merged::MergedRows;
+use crate::engine::rules::record::WorkflowRef;
+use crate::engine::store::merged_tables::MergedRows;
 use crate::engine::store::schema::Aside;
 use crate::engine::store::schema::Contents;
 use crate::engine::store::schema::DeadByReason;
@@ -19,14 +19,14 @@ use crate::engine::store::schema::Holdings;
 use crate::engine::store::schema::Line;
 use crate::engine::store::schema::Messages;
 use crate::engine::store::schema::Waiting;
-use crate::engine::verify::compare::Comparison;
+use crate::engine::verify::compare::RowComparison;
 use crate::engine::verify::compare::is_aside;
 use crate::engine::verify::compare::reminders_of;
 use crate::error::Fault;
 
-type Contained<'m> = Peekable<MergedRows<'m, Contents>>;
+type ContentRows<'m> = Peekable<MergedRows<'m, Contents>>;
 
-impl<'a> Comparison<'a, '_> {
+impl<'a> RowComparison<'a, '_> {
     /// Compares messages with all that speaks of them.
     pub(crate) fn compare_messages(&mut self) -> Result<(), Fault> {
         let mut contents = self.rows.rows::<Contents>()?.peekable();
@@ -49,9 +49,9 @@ impl<'a> Comparison<'a, '_> {
     /// The content of a message; contents before it belong to none. Without a message, to the end.
     fn content_of(
         &mut self,
-        contents: &mut Contained<'a>,
+        contents: &mut ContentRows<'a>,
         key: Option<MessageKey>,
-    ) -> Result<Option<Arc<Content>>, Fault> {
+    ) -> Result<Option<Arc<MessageContent>>, Fault> {
         let of = |queue, sequence| MessageKey { queue, sequence };
         let upto = |row: &Result<_, Fault>| match row {
             Ok((queue, sequence, _)) => key.is_none_or(|key| of(*queue, *sequence) <= key),
@@ -71,10 +71,10 @@ impl<'a> Comparison<'a, '_> {
         self.findings.row::<Messages>(&key.queue, &key.sequence, problem);
     }
 
-    fn compare_content(&mut self, key: MessageKey, message: &MessageRecord, content: &Content) {
+    fn compare_content(&mut self, key: MessageKey, message: &MessageRecord, content: &MessageContent) {
         let fits = match &message.stream {
-            Stream::Named(id) => content.workflow_id.as_ref() == Some(id),
-            Stream::Single(sequence) => *sequence == key.sequence,
+            WorkflowRef::Named(id) => content.workflow_id.as_ref() == Some(id),
+            WorkflowRef::Single(sequence) => *sequence == key.sequence,
         };
         if !fits {
             self.complain(key, "its content is of another workflow");

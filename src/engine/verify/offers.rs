@@ -6,17 +6,17 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::store::schema::Ready;
 use crate::engine::store::schema::Workflows;
-use crate::engine::verify::compare::Comparison;
-use crate::engine::verify::workflows::Found;
+use crate::engine::verify::compare::RowComparison;
+use crate::engine::verify::workflows::WorkflowFindings;
 use crate::error::Fault;
 
-impl Comparison<'_, '_> {
+impl RowComparison<'_, '_> {
     /// Compares a workflow's record with what was found of it.
     pub(crate) fn compare_workflow(
         &mut self,
         key: &WorkflowKey,
         record: &WorkflowRecord,
-        found: &Found,
+        found: &WorkflowFindings,
     ) -> Result<(), Fault> {
         if self.queue(key.queue).is_none() {
             self.complain_of_workflow(key, "its queue is not there");
@@ -54,7 +54,7 @@ impl Comparison<'_, '_> {
         &mut self,
         key: &WorkflowKey,
         record: &WorkflowRecord,
-        found: &Found,
+        found: &WorkflowFindings,
     ) -> Result<(), Fault> {
         let offers = found.offers == Some(true) && record.holds.is_empty() && !found.has_holder;
         match record.ticket {

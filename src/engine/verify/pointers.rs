@@ -14,11 +14,11 @@ use crate::engine::store::schema::DeadByReason;
 use crate::engine::store::schema::Duplicates;
 use crate::engine::store::schema::Ready;
 use crate::engine::store::schema::Reminders;
-use crate::engine::verify::compare::Comparison;
+use crate::engine::verify::compare::RowComparison;
 use crate::engine::verify::compare::reminders_of;
 use crate::error::Fault;
 
-impl Comparison<'_, '_> {
+impl RowComparison<'_, '_> {
     /// Each ready workflow is there under its ticket.
     pub(crate) fn compare_ready(&mut self) -> Result<(), Fault> {
         for row in self.rows.rows::<Ready>()? {

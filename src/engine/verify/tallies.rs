@@ -8,11 +8,11 @@ use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::store::in_words::InWords;
-use crate::engine::verify::compare::Comparison;
+use crate::engine::verify::compare::RowComparison;
 use crate::error::Fault;
 use crate::id::QueueName;
 
-impl<'a> Comparison<'a, '_> {
+impl<'a> RowComparison<'a, '_> {
     /// Compares queues with what was found in them.
     pub(crate) fn compare_queues(&mut self) -> Result<(), Fault> {
         let mut names: BTreeSet<&'a QueueName> = BTreeSet::new();

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::engine::store::schema::Topics;
-use crate::engine::verify::compare::Comparison;
+use crate::engine::verify::compare::RowComparison;
 use crate::error::Fault;
 use crate::id::QueueName;
 
-impl Comparison<'_, '_> {
+impl RowComparison<'_, '_> {
     pub(crate) fn compare_topics(&mut self) -> Result<(), Fault> {
         let queues: BTreeSet<&QueueName> = self.ledger.queues.values().map(|queue| &queue.name).collect();
         let mut subscribed = BTreeSet::new();

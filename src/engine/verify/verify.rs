@@ -4,13 +4,13 @@ use std::path::Path;
 
 use crate::engine::store::caught::guarded;
 use crate::engine::store::inspect::Inspection;
-use crate::engine::store::merged::Merged;
+use crate::engine::store::merged_tables::MergedTables;
 use crate::engine::store::schema::visit_each;
 use crate::engine::verify::bytes;
-use crate::engine::verify::bytes::Bytes;
-use crate::engine::verify::compare::Comparison;
+use crate::engine::verify::bytes::VerifyRows;
+use crate::engine::verify::compare::RowComparison;
 use crate::engine::verify::findings::Findings;
-use crate::engine::verify::journal::Window;
+use crate::engine::verify::journal::VerifiedJournal;
 use crate::engine::verify::ledger::GoneQueues;
 use crate::engine::verify::ledger::Ledger;
 use crate::engine::verify::report::Verification;
@@ -73,18 +73,18 @@ fn verify_file(path: &Path, findings: &mut Findings<'_>) -> Result<(), OpenError
     let inspection = Inspection::open(path)?.upgraded()?;
     let transaction = inspection.transaction()?;
     findings.begin(VerifyStep::Journal, None);
-    let window = Window::read(&transaction, findings);
+    let window = VerifiedJournal::read(&transaction, findings);
     findings.begin(VerifyStep::Rows, bytes::count_rows(&transaction));
     let ledger = Ledger::read(&transaction, &window, findings);
     let mut overlay = window.overlay;
-    visit_each(&mut Bytes { transaction: &transaction, overlay: &overlay, findings })?;
+    visit_each(&mut VerifyRows { transaction: &transaction, overlay: &overlay, findings })?;
     if findings.report.damages_total > below_rows {
         return Ok(());
     }
     findings.begin(VerifyStep::Compare, None);
     visit_each(&mut GoneQueues { ledger: &ledger, overlay: &mut overlay })?;
-    let rows = Merged::new(&transaction, &overlay)?;
-    match guarded(|| Comparison::new(&rows, &ledger, findings).compare()) {
+    let rows = MergedTables::new(&transaction, &overlay)?;
+    match guarded(|| RowComparison::new(&rows, &ledger, findings).compare()) {
         Ok(compared) => compared?,
         Err(panic) => return Err(Fault::Defect(panic).into()),
     }

@@ -6,10 +6,10 @@ use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
-use crate::engine::store::merged::Merged;
+use crate::engine::rules::record::WorkflowRef;
+use crate::engine::store::merged_tables::MergedTables;
 use crate::engine::store::schema::Aside;
 use crate::engine::store::schema::Cursors;
 use crate::engine::store::schema::DeadByWorkflow;
@@ -21,7 +21,7 @@ use crate::engine::store::schema::Waiting;
 use crate::engine::store::schema::Workflows;
 use crate::engine::store::table::Table;
 use crate::engine::verify::chains::Chain;
-use crate::engine::verify::compare::Comparison;
+use crate::engine::verify::compare::RowComparison;
 use crate::engine::verify::compare::is_aside;
 use crate::engine::verify::compare::is_dead;
 use crate::engine::verify::lane::Lane;
@@ -43,7 +43,7 @@ struct Lanes<'m> {
 }
 
 impl<'m> Lanes<'m> {
-    fn new(rows: &'m Merged<'m>) -> Result<Lanes<'m>, Fault> {
+    fn new(rows: &'m MergedTables<'m>) -> Result<Lanes<'m>, Fault> {
         Ok(Lanes {
             line: Lane::new(rows.rows()?, |workflow, _| workflow.clone()),
             aside: Lane::new(rows.rows()?, |workflow, _| workflow.clone()),
@@ -58,7 +58,7 @@ impl<'m> Lanes<'m> {
     }
 }
 
-fn workflow_of(queue: &QueueId, stream: &Stream) -> WorkflowKey {
+fn workflow_of(queue: &QueueId, stream: &WorkflowRef) -> WorkflowKey {
     WorkflowKey { queue: *queue, stream: stream.clone() }
 }
 
@@ -70,7 +70,7 @@ fn overlap(a: (u64, u64), b: (u64, u64)) -> u64 {
 
 /// What was found of one workflow.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct WorkflowFindings {
     pub(crate) line: u64,
     pub(crate) early: u64,
     pub(crate) early_bytes: u64,
@@ -84,7 +84,7 @@ pub(crate) struct Found {
     pub(crate) offers: Option<bool>,
 }
 
-impl Found {
+impl WorkflowFindings {
     /// Counts a message behind a gap, if it counts as early.
     fn note_early(&mut self, message: &MessageRecord) {
         if message.status == Status::Ready {
@@ -94,7 +94,7 @@ impl Found {
     }
 }
 
-impl<'a> Comparison<'a, '_> {
+impl<'a> RowComparison<'a, '_> {
     /// Compares workflows with all that belongs to them.
     pub(crate) fn compare_workflows(&mut self) -> Result<(), Fault> {
         let mut lanes = Lanes::new(self.rows)?;
@@ -126,8 +126,8 @@ impl<'a> Comparison<'a, '_> {
         lanes: &mut Lanes<'a>,
         key: &WorkflowKey,
         record: &WorkflowRecord,
-    ) -> Result<Found, Fault> {
-        let mut found = Found::default();
+    ) -> Result<WorkflowFindings, Fault> {
+        let mut found = WorkflowFindings::default();
         let marks = self.walk_marks(&mut lanes.marks, key)?;
         found.run = marks.iter().map(|mark| overlap(*mark, (record.cursor, record.through))).sum();
         self.walk_line(&mut lanes.line, key, record, &marks, &mut found)?;
@@ -203,7 +203,7 @@ impl<'a> Comparison<'a, '_> {
         key: &WorkflowKey,
         record: &WorkflowRecord,
         marks: &[(u64, u64)],
-        found: &mut Found,
+        found: &mut WorkflowFindings,
     ) -> Result<(), Fault> {
         let positional = self.is_positional(key);
         while let Some((workflow, rank, sequence)) = line.next_of(key, self.findings)? {

@@ -16,37 +16,37 @@ use tokio_rustls::TlsConnector;
 use tower::Service;
 
 use crate::error::Misuse;
-use crate::handlers::outbound::stream::Stream;
-use crate::handlers::outbound::target::Target;
+use crate::handlers::outbound::stream::OutboundStream;
+use crate::handlers::outbound::target::TargetUrl;
 use crate::tls_connector::tls_connector;
 
 /// Connects to one target.
 #[derive(Clone)]
-pub(super) struct Connector {
-    target: Arc<Target>,
+pub(super) struct OutboundConnector {
+    target: Arc<TargetUrl>,
     tls: Option<TlsConnector>,
 }
 
 /// Why there is no connection.
 #[derive(Debug, Error)]
 #[error("{0}")]
-pub(super) struct Unconnected(String);
+pub(super) struct ConnectError(String);
 
-type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<Stream>, Unconnected>> + Send>>;
+type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<OutboundStream>, ConnectError>> + Send>>;
 
-impl Connector {
+impl OutboundConnector {
     /// A connector; whoever answers with TLS must have a certificate of one of the roots in the file, or of a public one.
     ///
     /// # Errors
     /// [`Misuse`] when the file holds no certificates.
-    pub(super) fn new(target: Arc<Target>, ca_file: Option<&Path>) -> Result<Connector, Misuse> {
+    pub(super) fn new(target: Arc<TargetUrl>, ca_file: Option<&Path>) -> Result<OutboundConnector, Misuse> {
         let tls = target.is_tls().then(|| tls_connector(ca_file)).transpose()?;
-        Ok(Connector { target, tls })
+        Ok(OutboundConnector { target, tls })
     }
 
-    async fn connect(self) -> Result<TokioIo<Stream>, Unconnected> {
+    async fn connect(self) -> Result<TokioIo<OutboundStream>, ConnectError> {
         let host = self.target.host();
-        let addresses = self.target.addresses().await.map_err(Unconnected)?;
+        let addresses = self.target.addresses().await.map_err(ConnectError)?;
         let mut failed = String::new();
         for address in addresses {
             match TcpStream::connect(address).await {
@@ -54,26 +54,26 @@ impl Connector {
                 Err(error) => failed = format!("connect to {host} at {address}: {error}"),
             }
         }
-        Err(Unconnected(failed))
+        Err(ConnectError(failed))
     }
 
-    async fn secured(&self, stream: TcpStream) -> Result<Stream, Unconnected> {
+    async fn secured(&self, stream: TcpStream) -> Result<OutboundStream, ConnectError> {
         let host = self.target.host();
-        let failed = |error: &dyn std::error::Error| Unconnected(format!("talk with {host}: {error}"));
+        let failed = |error: &dyn std::error::Error| ConnectError(format!("talk with {host}: {error}"));
         stream.set_nodelay(true).map_err(|error| failed(&error))?;
-        let Some(tls) = &self.tls else { return Ok(Stream::Plain(stream)) };
+        let Some(tls) = &self.tls else { return Ok(OutboundStream::Plain(stream)) };
         let name = ServerName::try_from(host.to_owned()).map_err(|error| failed(&error))?;
         let stream = tls.connect(name, stream).await.map_err(|error| failed(&error))?;
-        Ok(Stream::Tls(Box::new(stream)))
+        Ok(OutboundStream::Tls(Box::new(stream)))
     }
 }
 
-impl Service<Uri> for Connector {
-    type Response = TokioIo<Stream>;
-    type Error = Unconnected;
+impl Service<Uri> for OutboundConnector {
+    type Response = TokioIo<OutboundStream>;
+    type Error = ConnectError;
     type Future = Connecting;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Unconnected>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
         Poll::Ready(Ok(()))
     }
 

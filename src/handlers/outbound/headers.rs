@@ -11,12 +11,12 @@ use crate::limits;
 use crate::processor::Context;
 
 /// A message to be described in headers.
-pub(crate) struct Described<'a> {
+pub(crate) struct HeaderSource<'a> {
     pub(crate) context: &'a Context,
     pub(crate) by_position: bool,
 }
 
-impl Described<'_> {
+impl HeaderSource<'_> {
     /// The same for every attempt, and without a dot, which separates it from the time where it is signed. No queue has
     /// a `~` in its name.
     pub(crate) fn id(&self) -> String {

@@ -24,9 +24,9 @@ use crate::clock::Timestamp;
 use crate::engine::Output;
 use crate::error::Misuse;
 use crate::handlers::answer::legible;
-use crate::handlers::outbound::connector::Connector;
+use crate::handlers::outbound::connector::OutboundConnector;
 use crate::handlers::outbound::retry_after::retry_after;
-use crate::handlers::outbound::target::Target;
+use crate::handlers::outbound::target::TargetUrl;
 use crate::limits;
 use crate::processor::Failure;
 
@@ -47,14 +47,14 @@ pub(crate) struct OutboundOptions {
 ///
 /// It follows no redirect and knows no proxy: nothing but the address of the definition is reached.
 pub(crate) struct Outbound {
-    client: Client<Connector, Full<Bytes>>,
-    target: Arc<Target>,
+    client: Client<OutboundConnector, Full<Bytes>>,
+    target: Arc<TargetUrl>,
     timeout: Duration,
 }
 
 /// What was answered.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct HttpReply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -68,8 +68,8 @@ impl Outbound {
     /// # Errors
     /// [`Misuse`] says what is wrong with it.
     pub(crate) fn new(options: OutboundOptions) -> Result<Outbound, Misuse> {
-        let target = Arc::new(Target::parse(&options.url, options.allow_private)?);
-        let connector = Connector::new(target.clone(), options.ca_file.as_deref())?;
+        let target = Arc::new(TargetUrl::parse(&options.url, options.allow_private)?);
+        let connector = OutboundConnector::new(target.clone(), options.ca_file.as_deref())?;
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(limits::OUTBOUND_IDLE_MAX)
@@ -81,7 +81,7 @@ impl Outbound {
     ///
     /// # Errors
     /// Says why nothing was answered.
-    pub(crate) async fn post(&self, headers: HeaderMap, body: Bytes) -> Result<Reply, Failure> {
+    pub(crate) async fn post(&self, headers: HeaderMap, body: Bytes) -> Result<HttpReply, Failure> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.target.uri().clone();
@@ -92,14 +92,14 @@ impl Outbound {
             let response = self.client.request(request).await;
             let (head, body) = response.map_err(|error| Failure::new(root_of(&error)))?.into_parts();
             let (body, is_cut) = read(body).await;
-            Ok(Reply { status: head.status, headers: head.headers, body, is_cut })
+            Ok(HttpReply { status: head.status, headers: head.headers, body, is_cut })
         };
         let timed_out = || Failure::new(format!("timed out after {}", WireDuration(self.timeout)));
         tokio::time::timeout(self.timeout, posting).await.unwrap_or_else(|_| Err(timed_out()))
     }
 }
 
-impl Reply {
+impl HttpReply {
     /// An answer that is no success, as a failure; with the delay it asks for, if it is one that may.
     pub(crate) fn failure(&self, now: Timestamp) -> Failure {
         let failure = Failure::new(self.describe()).output(self.written());

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
 /// A connection, with TLS or without.
-pub(super) enum Stream {
+pub(super) enum OutboundStream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
@@ -24,19 +24,19 @@ pub(super) enum Stream {
 macro_rules! either {
     ($stream:expr, $inner:ident => $does:expr) => {
         match $stream.get_mut() {
-            Stream::Plain($inner) => $does,
-            Stream::Tls($inner) => $does,
+            OutboundStream::Plain($inner) => $does,
+            OutboundStream::Tls($inner) => $does,
         }
     };
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for OutboundStream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         either!(self, stream => Pin::new(stream).poll_read(cx, buf))
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for OutboundStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         either!(self, stream => Pin::new(stream).poll_write(cx, buf))
     }
@@ -59,13 +59,13 @@ impl AsyncWrite for Stream {
 
     fn is_write_vectored(&self) -> bool {
         match self {
-            Stream::Plain(stream) => stream.is_write_vectored(),
-            Stream::Tls(stream) => stream.is_write_vectored(),
+            OutboundStream::Plain(stream) => stream.is_write_vectored(),
+            OutboundStream::Tls(stream) => stream.is_write_vectored(),
         }
     }
 }
 
-impl Connection for Stream {
+impl Connection for OutboundStream {
     fn connected(&self) -> Connected {
         Connected::new()
     }

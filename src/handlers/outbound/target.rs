@@ -9,16 +9,16 @@ use crate::error::Misuse;
 
 /// The URL to post to.
 #[derive(Clone, Debug)]
-pub(crate) struct Target(Url);
+pub(crate) struct TargetUrl(Url);
 
-impl Target {
+impl TargetUrl {
     /// Reads a URL, as the reader of definitions does.
     ///
     /// # Errors
     /// [`Misuse`] says what is wrong with it, also that it leads to a private address.
-    pub(crate) fn parse(url: &str, allow_private: bool) -> Result<Target, Misuse> {
+    pub(crate) fn parse(url: &str, allow_private: bool) -> Result<TargetUrl, Misuse> {
         let url = Url::parse(url, allow_private);
-        url.map(Target).map_err(|(problem, _)| Misuse::new("URL", format!("cannot be used: {problem}")))
+        url.map(TargetUrl).map_err(|(problem, _)| Misuse::new("URL", format!("cannot be used: {problem}")))
     }
 
     pub(crate) fn uri(&self) -> &Uri {
@@ -60,7 +60,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_that_leads_to_a_private_address_is_refused_when_it_is_used() {
-        let mut target = Target::parse("http://example.com/", false).unwrap();
+        let mut target = TargetUrl::parse("http://example.com/", false).unwrap();
         target.0.host = "localhost".to_owned();
         let refusal = target.addresses().await.unwrap_err();
         assert!(refusal.contains("not a public address"), "{refusal}");

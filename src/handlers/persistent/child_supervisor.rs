@@ -16,16 +16,16 @@ use tokio::sync::watch;
 use crate::api::OutcomeEnvelope;
 use crate::api::WireDuration;
 use crate::handlers::answer;
-use crate::handlers::group::Group;
+use crate::handlers::group::ProcessGroup;
 use crate::handlers::group::describe;
-use crate::handlers::persistent::lines::End;
-use crate::handlers::persistent::lines::Lines;
-use crate::handlers::persistent::persistent::SharedPool;
+use crate::handlers::persistent::lines::PipeEnd;
+use crate::handlers::persistent::lines::PipeLines;
+use crate::handlers::persistent::persistent::ChildPool;
 use crate::limits;
 
 /// Keeps the child of one slot running until it is told to stop.
 pub(super) struct ChildSupervisor {
-    pub(super) shared_pool: Arc<SharedPool>,
+    pub(super) shared_pool: Arc<ChildPool>,
     pub(super) slot: usize,
     /// Whether its child gets suspects, and is there only while there are some.
     pub(super) is_extra: bool,
@@ -40,7 +40,7 @@ impl Drop for ChildSupervisor {
 }
 
 /// Why a child has come to its end.
-enum Cause {
+enum ChildEnd {
     /// It exited, or closed its output.
     Ended,
     /// It said something that is no answer.
@@ -120,14 +120,14 @@ impl ChildSupervisor {
     }
 
     /// The life of one child; says why it ended, unless it was not needed any more.
-    async fn live(&mut self, mut group: Group) -> Option<String> {
+    async fn live(&mut self, mut group: ProcessGroup) -> Option<String> {
         let (stdin, stdout, stderr) =
             (group.child.stdin.take(), group.child.stdout.take(), group.child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
             return Some("it was started without pipes".to_owned());
         };
         let last_words = Mutex::new(String::new());
-        let mut lines = Lines::new(stdout, limits::ANSWER_BYTES_MAX);
+        let mut lines = PipeLines::new(stdout, limits::ANSWER_BYTES_MAX);
         let (cause, status) = {
             let complaining = self.listen(stderr, &last_words);
             let living = self.run(&mut group, stdin, &mut lines);
@@ -136,62 +136,67 @@ impl ChildSupervisor {
         let last_words = last_words.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (exit, name) = (describe(&status), self.shared_pool.name());
         let why = match &cause {
-            Cause::Garbage(garbage) => format!("{name} answered {garbage}"),
-            Cause::Stopped => format!("{name} was stopped: the handler is closed"),
-            Cause::Killed => format!("{name} was ended"),
-            Cause::Idle => format!("{name} was stopped: it had nothing to do"),
-            Cause::Ended if last_words.is_empty() => format!("{name} ended: {exit}"),
-            Cause::Ended => format!("{name} ended: {exit}: {last_words}"),
+            ChildEnd::Garbage(garbage) => format!("{name} answered {garbage}"),
+            ChildEnd::Stopped => format!("{name} was stopped: the handler is closed"),
+            ChildEnd::Killed => format!("{name} was ended"),
+            ChildEnd::Idle => format!("{name} was stopped: it had nothing to do"),
+            ChildEnd::Ended if last_words.is_empty() => format!("{name} ended: {exit}"),
+            ChildEnd::Ended => format!("{name} ended: {exit}: {last_words}"),
         };
         let why = match self.shared_pool.fail_held(self.slot, &why) {
             Some(because) => format!("{why}: {because}"),
             None => why,
         };
-        (!matches!(cause, Cause::Idle)).then_some(why)
+        (!matches!(cause, ChildEnd::Idle)).then_some(why)
     }
 
     /// Talks with a child until something ends that, then ends the child.
     async fn run(
         &self,
-        group: &mut Group,
+        group: &mut ProcessGroup,
         stdin: ChildStdin,
-        lines: &mut Lines<ChildStdout>,
-    ) -> (Cause, io::Result<ExitStatus>) {
+        lines: &mut PipeLines<ChildStdout>,
+    ) -> (ChildEnd, io::Result<ExitStatus>) {
         self.shared_pool.up(self.slot, group.id());
         let cause = self.talk(group, stdin, lines).await;
         self.shared_pool.ending(self.slot);
         match cause {
             // Its input is closed by now, which tells it to finish.
-            Cause::Stopped | Cause::Idle => {
+            ChildEnd::Stopped | ChildEnd::Idle => {
                 let finishing = async { tokio::join!(group.exited(), self.read(lines)) };
                 if tokio::time::timeout(limits::CHILD_GRACE, finishing).await.is_err() {
                     group.ask_to_end(limits::CHILD_GRACE).await;
                 }
             }
-            Cause::Ended => drop(tokio::time::timeout(limits::CHILD_GRACE, group.exited()).await),
-            Cause::Garbage(_) | Cause::Killed => group.ask_to_end(limits::CHILD_GRACE).await,
+            ChildEnd::Ended => drop(tokio::time::timeout(limits::CHILD_GRACE, group.exited()).await),
+            ChildEnd::Garbage(_) | ChildEnd::Killed => group.ask_to_end(limits::CHILD_GRACE).await,
         }
         self.shared_pool.untouchable(self.slot);
         let status = group.end().await;
         group.sweep().await;
-        if let Cause::Ended = cause {
+        if let ChildEnd::Ended = cause {
             // What it answered before it exited counts.
             let _ = tokio::time::timeout(limits::OUTPUT_GRACE, self.read(lines)).await;
         }
         (cause, status)
     }
 
-    async fn talk(&self, group: &mut Group, stdin: ChildStdin, lines: &mut Lines<ChildStdout>) -> Cause {
+    async fn talk(
+        &self,
+        group: &mut ProcessGroup,
+        stdin: ChildStdin,
+        lines: &mut PipeLines<ChildStdout>,
+    ) -> ChildEnd {
         let mut stop = self.stop.clone();
         tokio::select! {
             biased;
-            _ = stop.wait_for(|stop| *stop) => Cause::Stopped,
-            () = self.shared_pool.killed(self.slot) => Cause::Killed,
+            _ = stop.wait_for(|stop| *stop) => ChildEnd::Stopped,
+            () = self.shared_pool.killed(self.slot) => ChildEnd::Killed,
             cause = self.read(lines) => cause,
-            () = self.write(stdin) => Cause::Ended,
-            () = self.watch_time() => Cause::Killed,
-            () = group.exited() => Cause::Ended,
-            () = self.idle(), if self.is_extra => Cause::Idle,
+            () = self.write(stdin) => ChildEnd::Ended,
+            () = self.watch_time() => ChildEnd::Killed,
+            () = group.exited() => ChildEnd::Ended,
+            () = self.idle(), if self.is_extra => ChildEnd::Idle,
         }
     }
 
@@ -224,7 +229,7 @@ impl ChildSupervisor {
 
     /// Passes on what a child writes to its standard error, keeps it for what fails meanwhile, and its last words.
     async fn listen(&self, stderr: ChildStderr, last_words: &Mutex<String>) {
-        let mut lines = Lines::new(stderr, limits::COMPLAINT_BYTES_MAX);
+        let mut lines = PipeLines::new(stderr, limits::COMPLAINT_BYTES_MAX);
         loop {
             let ended = lines.next(|line| {
                 self.shared_pool.complained(self.slot, &String::from_utf8_lossy(line));
@@ -234,13 +239,13 @@ impl ChildSupervisor {
                 *last_words.lock().unwrap_or_else(PoisonError::into_inner) = line;
             });
             match ended.await {
-                Ok(()) | Err(End::TooLong) => {}
-                Err(End::Closed) => return,
+                Ok(()) | Err(PipeEnd::TooLong) => {}
+                Err(PipeEnd::Closed) => return,
             }
         }
     }
 
-    async fn read(&self, lines: &mut Lines<ChildStdout>) -> Cause {
+    async fn read(&self, lines: &mut PipeLines<ChildStdout>) -> ChildEnd {
         loop {
             let (mut answers, mut garbage) = (Vec::new(), None);
             let ended = lines.next(|line| match serde_json::from_slice::<OutcomeEnvelope>(line) {
@@ -250,15 +255,15 @@ impl ChildSupervisor {
             });
             let ended = ended.await;
             if let Err(wrong) = self.shared_pool.answered(self.slot, answers) {
-                return Cause::Garbage(wrong);
+                return ChildEnd::Garbage(wrong);
             }
             match (garbage, ended) {
-                (Some(garbage), _) => return Cause::Garbage(garbage),
+                (Some(garbage), _) => return ChildEnd::Garbage(garbage),
                 (None, Ok(())) => {}
-                (None, Err(End::Closed)) => return Cause::Ended,
-                (None, Err(End::TooLong)) => {
+                (None, Err(PipeEnd::Closed)) => return ChildEnd::Ended,
+                (None, Err(PipeEnd::TooLong)) => {
                     let max = limits::ANSWER_BYTES_MAX;
-                    return Cause::Garbage(format!("a line of more than {max} bytes"));
+                    return ChildEnd::Garbage(format!("a line of more than {max} bytes"));
                 }
             }
         }

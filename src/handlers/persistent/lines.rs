@@ -7,7 +7,7 @@ use tokio::io::AsyncReadExt;
 const READ_BYTES: usize = 64 * 1024;
 
 /// Cuts what comes from a pipe into lines.
-pub(super) struct Lines<P> {
+pub(super) struct PipeLines<P> {
     pipe: P,
     read: Vec<u8>,
     /// Where the line begins that has not ended.
@@ -17,22 +17,22 @@ pub(super) struct Lines<P> {
 
 /// Why there is no line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum PipeEnd {
     /// The pipe is closed.
     Closed,
     /// A line is longer than allowed; what came of it is let go, and the next one begins in its middle.
     TooLong,
 }
 
-impl<P: AsyncRead + Unpin> Lines<P> {
-    pub(super) fn new(pipe: P, len_max: usize) -> Lines<P> {
-        Lines { pipe, read: Vec::with_capacity(READ_BYTES), start: 0, len_max }
+impl<P: AsyncRead + Unpin> PipeLines<P> {
+    pub(super) fn new(pipe: P, len_max: usize) -> PipeLines<P> {
+        PipeLines { pipe, read: Vec::with_capacity(READ_BYTES), start: 0, len_max }
     }
 
     /// Waits for lines, and shows all that have come whole, without their ends. Blank ones are left out.
     ///
     /// Nothing is lost when it is dropped while it waits.
-    pub(super) async fn next(&mut self, mut show: impl FnMut(&[u8])) -> Result<(), End> {
+    pub(super) async fn next(&mut self, mut show: impl FnMut(&[u8])) -> Result<(), PipeEnd> {
         self.read.drain(..self.start);
         self.start = 0;
         loop {
@@ -49,15 +49,15 @@ impl<P: AsyncRead + Unpin> Lines<P> {
             }
             if self.read.len() > self.len_max {
                 self.read.clear();
-                return Err(End::TooLong);
+                return Err(PipeEnd::TooLong);
             }
         }
     }
 
     /// The last line of a pipe that is closed may lack its end.
-    fn rest(&mut self, mut show: impl FnMut(&[u8])) -> Result<(), End> {
+    fn rest(&mut self, mut show: impl FnMut(&[u8])) -> Result<(), PipeEnd> {
         if self.read.is_empty() {
-            return Err(End::Closed);
+            return Err(PipeEnd::Closed);
         }
         self.start = self.read.len();
         shown(&self.read, &mut show);
@@ -74,8 +74,8 @@ fn shown(lines: &[u8], show: &mut impl FnMut(&[u8])) {
 mod tests {
     use super::*;
 
-    async fn read(text: &str, len_max: usize) -> (Vec<String>, End) {
-        let mut lines = Lines::new(text.as_bytes(), len_max);
+    async fn read(text: &str, len_max: usize) -> (Vec<String>, PipeEnd) {
+        let mut lines = PipeLines::new(text.as_bytes(), len_max);
         let mut all = Vec::new();
         loop {
             let show = |line: &[u8]| all.push(String::from_utf8(line.to_vec()).unwrap());
@@ -87,15 +87,15 @@ mod tests {
 
     #[tokio::test]
     async fn lines_come_whole_and_without_their_ends() {
-        assert_eq!(read("", 9).await, (vec![], End::Closed));
-        assert_eq!(read("one\r\n\ntwo", 9).await, (vec!["one".into(), "two".into()], End::Closed));
+        assert_eq!(read("", 9).await, (vec![], PipeEnd::Closed));
+        assert_eq!(read("one\r\n\ntwo", 9).await, (vec!["one".into(), "two".into()], PipeEnd::Closed));
     }
 
     #[tokio::test]
     async fn a_line_without_an_end_is_not_collected_for_ever() {
-        assert_eq!(read(&"x".repeat(100), 10).await, (vec![], End::TooLong));
-        let mut lines = Lines::new(&b"xxxxxxxxxx"[..], 5);
-        assert_eq!(lines.next(|_| ()).await, Err(End::TooLong));
-        assert_eq!(lines.next(|_| ()).await, Err(End::Closed));
+        assert_eq!(read(&"x".repeat(100), 10).await, (vec![], PipeEnd::TooLong));
+        let mut lines = PipeLines::new(&b"xxxxxxxxxx"[..], 5);
+        assert_eq!(lines.next(|_| ()).await, Err(PipeEnd::TooLong));
+        assert_eq!(lines.next(|_| ()).await, Err(PipeEnd::Closed));
     }
 }

@@ -20,21 +20,21 @@ use tokio::task::JoinSet;
 use crate::api::DeliveryEnvelope;
 use crate::api::OutcomeEnvelope;
 use crate::engine::Output;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::handlers::answer;
 use crate::handlers::exec::GIVEN_UP;
 use crate::handlers::group;
-use crate::handlers::group::Group;
+use crate::handlers::group::ProcessGroup;
 use crate::handlers::persistent::child_supervisor::ChildSupervisor;
 use crate::handlers::persistent::process_pool::Asker;
+use crate::handlers::persistent::process_pool::ChildReply;
+use crate::handlers::persistent::process_pool::ChildRequest;
 use crate::handlers::persistent::process_pool::LOCK_LOST;
 use crate::handlers::persistent::process_pool::ProcessPool;
-use crate::handlers::persistent::process_pool::Reply;
-use crate::handlers::persistent::process_pool::Request;
 use crate::handlers::persistent::process_pool::Rest;
 use crate::handlers::persistent::process_pool::Withdrawn;
-use crate::handlers::program::NotStarted;
 use crate::handlers::program::Program;
+use crate::handlers::program::StartError;
 use crate::handlers::shortage::Shortage;
 use crate::handlers::site::Site;
 use crate::handlers::trace::trace_in;
@@ -75,13 +75,13 @@ pub(crate) struct PersistentOptions {
 /// # Dropping
 /// The children are killed; [`Persistent::close`] lets them finish.
 pub(crate) struct Persistent {
-    shared_pool: Arc<SharedPool>,
+    shared_pool: Arc<ChildPool>,
     stop: watch::Sender<bool>,
     child_supervisors: Mutex<JoinSet<()>>,
 }
 
 /// What the handler and the keepers of its children share.
-pub(super) struct SharedPool {
+pub(super) struct ChildPool {
     program: Program,
     lasting: Variables,
     pub(super) timeout: Duration,
@@ -116,7 +116,7 @@ const ENVELOPE_LEN: usize = 512;
 
 /// A line for a child.
 #[derive(Serialize)]
-struct Line<'a> {
+struct ChildLine<'a> {
     id: u64,
     /// The trace that is to be continued.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,7 +138,7 @@ impl Persistent {
     /// Starts the children, on the present tokio runtime.
     pub(crate) fn start(options: PersistentOptions, site: Site) -> Persistent {
         let slots = options.processes.clamp(1, limits::PROCESSES_MAX);
-        let shared_pool = Arc::new(SharedPool {
+        let shared_pool = Arc::new(ChildPool {
             lasting: variables::lasting(&site, &options.pass_env, &options.env),
             program: Program { argv: options.argv, cwd: options.cwd },
             timeout: options.timeout,
@@ -182,7 +182,7 @@ impl Persistent {
 }
 
 impl Taker for Persistent {
-    fn takes(&self, _message: &Received) -> bool {
+    fn takes(&self, _message: &ReceivedMessage) -> bool {
         true
     }
 
@@ -227,14 +227,14 @@ impl Taker for Persistent {
     }
 }
 
-impl SharedPool {
+impl ChildPool {
     /// Does something with the board, and then tells those whom it concerns.
     fn with_pool<T>(&self, change: impl FnOnce(&mut ProcessPool<Assignment>) -> T) -> T {
         let mut process_pool = self.process_pool.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = change(&mut process_pool);
         let described = process_pool.describe();
         drop(process_pool);
-        for Reply { asker, verdict, output } in described {
+        for ChildReply { asker, verdict, output } in described {
             let result = verdict.and_then(|envelope| guarded(|| answer::result(&self.site, envelope)));
             asker.end(with_output(result, output));
         }
@@ -255,7 +255,7 @@ impl SharedPool {
         self.program.name()
     }
 
-    pub(super) fn start(&self) -> Result<Group, NotStarted> {
+    pub(super) fn start(&self) -> Result<ProcessGroup, StartError> {
         let started = self.program.start(self.lasting.clone());
         if started.is_ok() {
             self.shortage.note_start();
@@ -275,9 +275,9 @@ impl SharedPool {
     }
 
     /// The request an assignment makes; none if that cannot be written, which ends it.
-    fn request(&self, assignment: Assignment, state: Option<&Bytes>) -> Option<Request<Assignment>> {
+    fn request(&self, assignment: Assignment, state: Option<&Bytes>) -> Option<ChildRequest<Assignment>> {
         match self.line(&assignment, state) {
-            Ok(line) => Some(Request { id: assignment.number(), line, asker: assignment }),
+            Ok(line) => Some(ChildRequest { id: assignment.number(), line, asker: assignment }),
             Err(failure) => {
                 assignment.end(Err(failure));
                 None
@@ -293,19 +293,22 @@ impl SharedPool {
         message.lock_token = Some(context.lock_token().to_string());
         let mut line = Vec::with_capacity(ENVELOPE_LEN + context.message().body.len());
         let traceparent = trace_in(assignment.span(), context);
-        serde_json::to_writer(&mut line, &Line { id: assignment.number(), traceparent, message: &message })?;
+        serde_json::to_writer(
+            &mut line,
+            &ChildLine { id: assignment.number(), traceparent, message: &message },
+        )?;
         line.push(b'\n');
         Ok(line)
     }
 
-    async fn submit_with_state(self: Arc<SharedPool>, assignment: Assignment) {
+    async fn submit_with_state(self: Arc<ChildPool>, assignment: Assignment) {
         match assignment.context().state().await {
             Ok(state) => self.submit(self.request(assignment, state.as_ref())),
             Err(error) => assignment.end(Err(error.into())),
         }
     }
 
-    fn submit(&self, requests: impl IntoIterator<Item = Request<Assignment>>) {
+    fn submit(&self, requests: impl IntoIterator<Item = ChildRequest<Assignment>>) {
         let now = self.now();
         self.with_pool(|process_pool| {
             requests.into_iter().for_each(|request| process_pool.submit(request, now))

@@ -9,8 +9,8 @@ use rustix::process::Pid;
 use crate::api::OutcomeEnvelope;
 use crate::api::OutcomeWord;
 use crate::engine::Output;
-use crate::handlers::output::Written;
-use crate::handlers::persistent::window::Window;
+use crate::handlers::output::OutputTail;
+use crate::handlers::persistent::window::ChildWindow;
 use crate::limits;
 use crate::processor::Failure;
 
@@ -18,7 +18,7 @@ use crate::processor::Failure;
 pub(super) const LOCK_LOST: &str = "its lock was lost";
 
 /// What becomes of a request: the child's answer, or why there is none.
-pub(super) type Verdict = Result<OutcomeEnvelope, Failure>;
+pub(super) type ChildAnswer = Result<OutcomeEnvelope, Failure>;
 
 /// Who asks, and is told what becomes of a request.
 pub(super) trait Asker {
@@ -30,7 +30,7 @@ pub(super) trait Asker {
 }
 
 /// A request in a line of JSON.
-pub(super) struct Request<A> {
+pub(super) struct ChildRequest<A> {
     pub(super) id: u64,
     pub(super) line: Vec<u8>,
     pub(super) asker: A,
@@ -42,26 +42,26 @@ pub(super) struct Request<A> {
 /// change concerns.
 pub(super) struct ProcessPool<A> {
     /// The last is the extra child's, which holds one suspect and nothing else, and is there only while there are some.
-    slots: Vec<Slot<A>>,
-    waiting: VecDeque<Request<A>>,
-    suspects: VecDeque<Request<A>>,
+    slots: Vec<ChildSlot<A>>,
+    waiting: VecDeque<ChildRequest<A>>,
+    suspects: VecDeque<ChildRequest<A>>,
     is_closed: bool,
     /// Those who are to be told, and what.
-    described: Vec<Reply<A>>,
+    described: Vec<ChildReply<A>>,
 }
 
 /// Who is to be told what, and what the child wrote meanwhile, if it failed.
-pub(super) struct Reply<A> {
+pub(super) struct ChildReply<A> {
     pub(super) asker: A,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: ChildAnswer,
     pub(super) output: Output,
 }
 
 /// One child, or the place of one that is not there.
-struct Slot<A> {
-    state: State,
-    window: Window,
-    held: BTreeMap<u64, Held<A>>,
+struct ChildSlot<A> {
+    state: ChildState,
+    window: ChildWindow,
+    held: BTreeMap<u64, RequestHold<A>>,
     /// The ids of what is held in the order in which it was handed over, and some that are answered. An id says nothing of
     /// that: a request is numbered before the state of its workflow is looked up.
     order: VecDeque<u64>,
@@ -69,14 +69,14 @@ struct Slot<A> {
     /// then, and only then its time starts to run.
     oldest_since: Duration,
     /// What its child wrote to its standard error.
-    written: Written,
+    written: OutputTail,
     /// Lines the child has not been written yet.
     outgoing: Vec<u8>,
-    killed: Option<Killed>,
+    killed: Option<KillOrder>,
 }
 
 #[derive(Clone, Debug)]
-enum State {
+enum ChildState {
     Up(Pid),
     /// It is there, and gets nothing more.
     Ending(Pid),
@@ -94,7 +94,7 @@ pub(super) struct Rest {
     pub(super) is_shortage: bool,
 }
 
-struct Held<A> {
+struct RequestHold<A> {
     since: Duration,
     /// How much its child had written then.
     written_before: u64,
@@ -103,7 +103,7 @@ struct Held<A> {
 
 /// A child that must not go on, because of one of its requests.
 #[derive(Clone, Debug)]
-struct Killed {
+struct KillOrder {
     id: u64,
     why: String,
 }
@@ -121,13 +121,13 @@ pub(super) enum Withdrawn {
 
 impl<A: Asker> ProcessPool<A> {
     pub(super) fn new(slots: usize, in_flight_max: usize, timeout: Duration) -> ProcessPool<A> {
-        let slot = |in_flight_max| Slot {
-            state: State::Starting,
-            window: Window::new(in_flight_max, timeout),
+        let slot = |in_flight_max| ChildSlot {
+            state: ChildState::Starting,
+            window: ChildWindow::new(in_flight_max, timeout),
             held: BTreeMap::new(),
             order: VecDeque::new(),
             oldest_since: Duration::ZERO,
-            written: Written::default(),
+            written: OutputTail::default(),
             outgoing: Vec::new(),
             killed: None,
         };
@@ -147,12 +147,12 @@ impl<A: Asker> ProcessPool<A> {
     }
 
     /// Takes those who are to be told what becomes of their requests; whoever holds the lock tells them without it.
-    pub(super) fn describe(&mut self) -> Vec<Reply<A>> {
+    pub(super) fn describe(&mut self) -> Vec<ChildReply<A>> {
         std::mem::take(&mut self.described)
     }
 
     /// Takes a request.
-    pub(super) fn submit(&mut self, request: Request<A>, now: Duration) {
+    pub(super) fn submit(&mut self, request: ChildRequest<A>, now: Duration) {
         if self.is_closed {
             self.reply(request.asker, Err(Failure::unbegun("the handler is closed")));
             return;
@@ -193,12 +193,12 @@ impl<A: Asker> ProcessPool<A> {
         self.slots.iter().flat_map(|slot| slot.held.keys().copied()).collect()
     }
 
-    fn reply(&mut self, asker: A, verdict: Verdict) {
-        self.described.push(Reply { asker, verdict, output: Output::default() });
+    fn reply(&mut self, asker: A, verdict: ChildAnswer) {
+        self.described.push(ChildReply { asker, verdict, output: Output::default() });
     }
 
     fn mark_killed(&mut self, slot: usize, id: u64, why: String) {
-        self.slots[slot].killed.get_or_insert(Killed { id, why });
+        self.slots[slot].killed.get_or_insert(KillOrder { id, why });
     }
 
     /// Condemns a child whose oldest request is too old; else says when that could be, at the earliest.
@@ -225,7 +225,7 @@ impl<A: Asker> ProcessPool<A> {
 
     /// A child has started.
     pub(super) fn up(&mut self, slot: usize, group: Pid, now: Duration) {
-        self.slots[slot].state = State::Up(group);
+        self.slots[slot].state = ChildState::Up(group);
         self.refill(slot, now);
     }
 
@@ -245,7 +245,7 @@ impl<A: Asker> ProcessPool<A> {
         let mut all = Ok(());
         for answer in answers {
             match self.slots[slot].answered(&answer, now) {
-                Ok((asker, output)) => self.described.push(Reply { asker, verdict: Ok(answer), output }),
+                Ok((asker, output)) => self.described.push(ChildReply { asker, verdict: Ok(answer), output }),
                 Err(error) => {
                     all = Err(error);
                     break;
@@ -258,8 +258,8 @@ impl<A: Asker> ProcessPool<A> {
 
     /// A child is given nothing more.
     pub(super) fn ending(&mut self, slot: usize) {
-        if let State::Up(group) = self.slots[slot].state {
-            self.slots[slot].state = State::Ending(group);
+        if let ChildState::Up(group) = self.slots[slot].state {
+            self.slots[slot].state = ChildState::Ending(group);
         }
     }
 
@@ -269,7 +269,7 @@ impl<A: Asker> ProcessPool<A> {
     /// Says why it was ended, if it was because of a request.
     pub(super) fn down(&mut self, slot: usize, why: &str) -> Option<String> {
         let slot = &mut self.slots[slot];
-        slot.state = State::Starting;
+        slot.state = ChildState::Starting;
         slot.window.close();
         slot.outgoing = Vec::new();
         let killed = slot.killed.take();
@@ -277,14 +277,14 @@ impl<A: Asker> ProcessPool<A> {
         slot.order.clear();
         let failure = if held.len() > 1 { Failure::shared } else { Failure::new };
         let written = std::mem::take(&mut slot.written);
-        for (id, Held { asker, written_before, .. }) in held {
+        for (id, RequestHold { asker, written_before, .. }) in held {
             let why = match &killed {
                 Some(killed) if killed.id == id => killed.why.clone(),
                 Some(killed) => format!("{why}, because of another message: {}", killed.why),
                 None => why.to_owned(),
             };
             let output = written.since(written_before);
-            self.described.push(Reply { asker, verdict: Err(failure(why)), output });
+            self.described.push(ChildReply { asker, verdict: Err(failure(why)), output });
         }
         killed.map(|killed| killed.why)
     }
@@ -306,7 +306,7 @@ impl<A: Asker> ProcessPool<A> {
     pub(super) fn rest_until(&mut self, slot: usize, rest: Rest, now: Duration) {
         let suspects_go = slot == self.extra() && rest.is_shortage;
         let failure = rest.failure(now);
-        self.slots[slot].state = State::Resting(rest);
+        self.slots[slot].state = ChildState::Resting(rest);
         if suspects_go {
             for request in std::mem::take(&mut self.suspects) {
                 self.reply(request.asker, Err(failure.clone()));
@@ -326,7 +326,7 @@ impl<A: Asker> ProcessPool<A> {
 
     /// A child is started again.
     pub(super) fn starting(&mut self, slot: usize) {
-        self.slots[slot].state = State::Starting;
+        self.slots[slot].state = ChildState::Starting;
     }
 
     /// Takes no more requests, and gives back those that wait: no child has begun them.
@@ -349,7 +349,7 @@ impl<A: Asker> ProcessPool<A> {
     fn rest(&self) -> Option<Rest> {
         let mut all: Vec<&Rest> = Vec::new();
         for slot in &self.slots[..self.extra()] {
-            let State::Resting(rest) = &slot.state else { return None };
+            let ChildState::Resting(rest) = &slot.state else { return None };
             all.push(rest);
         }
         let until = all.iter().map(|rest| rest.until).min()?;
@@ -370,9 +370,9 @@ impl<A: Asker> ProcessPool<A> {
     }
 }
 
-impl<A> Slot<A> {
+impl<A> ChildSlot<A> {
     fn has_room(&self) -> bool {
-        matches!(self.state, State::Up(_))
+        matches!(self.state, ChildState::Up(_))
             && self.killed.is_none()
             && self.held.len() < self.window.len()
             && self.outgoing.len() < limits::OUTGOING_BYTES_MAX
@@ -380,12 +380,12 @@ impl<A> Slot<A> {
 
     fn group(&self) -> Option<Pid> {
         match self.state {
-            State::Up(group) | State::Ending(group) => Some(group),
+            ChildState::Up(group) | ChildState::Ending(group) => Some(group),
             _ => None,
         }
     }
 
-    fn take(&mut self, request: Request<A>, now: Duration) {
+    fn take(&mut self, request: ChildRequest<A>, now: Duration) {
         if self.held.is_empty() {
             self.oldest_since = now;
         }
@@ -396,7 +396,7 @@ impl<A> Slot<A> {
         }
         self.order.push_back(request.id);
         let written_before = self.written.count();
-        self.held.insert(request.id, Held { since: now, written_before, asker: request.asker });
+        self.held.insert(request.id, RequestHold { since: now, written_before, asker: request.asker });
     }
 
     /// What was handed over first of what is held.
@@ -424,7 +424,7 @@ impl<A> Slot<A> {
     }
 }
 
-fn take_out<A>(waiting: &mut VecDeque<Request<A>>, id: u64) -> Option<Request<A>> {
+fn take_out<A>(waiting: &mut VecDeque<ChildRequest<A>>, id: u64) -> Option<ChildRequest<A>> {
     let at = waiting.iter().position(|request| request.id == id)?;
     waiting.remove(at)
 }

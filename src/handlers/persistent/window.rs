@@ -8,16 +8,16 @@ use std::time::Duration;
 /// each answer that comes soon, so that a quick child always has its next lines in the pipe, and shrinks with each that
 /// comes late: messages that wait inside a slow child could be handled by another, and their locks must be kept.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Window {
+pub(super) struct ChildWindow {
     len: usize,
     len_max: usize,
     late: Duration,
 }
 
-impl Window {
+impl ChildWindow {
     /// A window for a child whose attempts may take `timeout`.
-    pub(super) fn new(len_max: usize, timeout: Duration) -> Window {
-        Window { len: 1, len_max: len_max.max(1), late: timeout / 4 }
+    pub(super) fn new(len_max: usize, timeout: Duration) -> ChildWindow {
+        ChildWindow { len: 1, len_max: len_max.max(1), late: timeout / 4 }
     }
 
     /// How many it may hold now.
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn a_quick_child_gets_more_and_a_slow_one_less() {
-        let mut window = Window::new(8, Duration::from_secs(4));
+        let mut window = ChildWindow::new(8, Duration::from_secs(4));
         assert_eq!(window.len(), 1);
         (0..20).for_each(|_| window.answered(Duration::from_millis(1)));
         assert_eq!(window.len(), 8);
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_child_that_died_begins_with_one_message() {
-        let mut window = Window::new(8, Duration::from_secs(4));
+        let mut window = ChildWindow::new(8, Duration::from_secs(4));
         window.answered(Duration::ZERO);
         window.close();
         assert_eq!(window.len(), 1);

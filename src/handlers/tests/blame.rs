@@ -17,7 +17,7 @@ use crate::processor::Failure;
 use crate::processor::Outcome;
 use crate::processor::Processor;
 use crate::processor::Raw;
-use crate::queue::Exhausted;
+use crate::queue::ExhaustedPolicy;
 use crate::queue::QueueOptions;
 
 const WORKFLOWS: usize = 30;
@@ -38,8 +38,11 @@ for line in sys.stdin:
 
 /// A queue that allows one attempt, with a message in each of its workflows; the fifteenth is poison.
 async fn poisoned(stage: &Stage, poison: &str) -> Queue {
-    let options =
-        QueueOptions { delivery_count_max: 1, exhausted: Some(Exhausted::Hold), ..QueueOptions::default() };
+    let options = QueueOptions {
+        delivery_count_max: 1,
+        exhausted: Some(ExhaustedPolicy::Hold),
+        ..QueueOptions::default()
+    };
     stage.queue.client().change_queue("orders", options).await.unwrap();
     let messages = (0..WORKFLOWS).map(|number| {
         let body = if number == 15 { poison.to_owned() } else { number.to_string() };

@@ -9,7 +9,7 @@ use crate::engine::Counts;
 use crate::engine::Queue;
 use crate::handlers::dispatch::AnyHandler;
 use crate::handlers::dispatch::Dispatch;
-use crate::handlers::dispatch::HeldBack;
+use crate::handlers::dispatch::DispatchPause;
 use crate::handlers::exec::Exec;
 use crate::handlers::group::REFUSED;
 use crate::handlers::site::Site;
@@ -65,7 +65,7 @@ async fn a_handler_is_handed_no_more_than_its_rate_and_the_rest_is_not_even_lock
     let running = processor.start(Shared(dispatch.clone()));
     let counts = until(&queue, |counts| counts.completed == 2).await;
     assert_eq!((counts.ready, counts.locked), (3, 0));
-    assert_eq!(dispatch.held_back(Duration::ZERO), Some(HeldBack::ByRate { until: SECOND }));
+    assert_eq!(dispatch.held_back(Duration::ZERO), Some(DispatchPause::ByRate { until: SECOND }));
     for completed in 3..=5 {
         clock.advance(SECOND);
         let counts = until(&queue, |counts| counts.completed == completed).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::handlers::outbound::outbound::OutboundOptions;
-use crate::handlers::outbound::signature::Secret;
+use crate::handlers::outbound::signature::SigningSecret;
 use crate::handlers::outbound::signature::signatures;
 use crate::handlers::tests::receiver::Answer;
 use crate::handlers::tests::receiver::Receiver;
@@ -22,7 +22,7 @@ const SECRETS: [&str; 2] =
 
 fn options(url: String) -> WebhookOptions {
     let outbound = OutboundOptions { url, allow_private: true, ca_file: None, timeout: LONG };
-    WebhookOptions { outbound, secrets: SECRETS.map(|text| Secret::parse(text).unwrap()).to_vec() }
+    WebhookOptions { outbound, secrets: SECRETS.map(|text| SigningSecret::parse(text).unwrap()).to_vec() }
 }
 
 async fn answered(answer: Answer) -> Result<Outcome, Failure> {
@@ -64,7 +64,7 @@ async fn a_post_carries_the_body_what_is_known_of_it_and_its_signatures() {
     }
     let timestamp: u64 = seen.header("webhook-timestamp").parse().unwrap();
     assert!(timestamp.abs_diff(stage.site.clock.now().as_millis() / 1_000) < 60);
-    let secrets = SECRETS.map(|text| Secret::parse(text).unwrap());
+    let secrets = SECRETS.map(|text| SigningSecret::parse(text).unwrap());
     assert_eq!(seen.header("webhook-signature"), signatures(&secrets, "orders_1", timestamp, &seen.body));
 }
 

@@ -37,18 +37,18 @@ use crate::error::Misuse;
 use crate::id::QueueName;
 use crate::message::Message;
 use crate::queue::QueueOptions;
-use crate::server::FullWindow;
 use crate::server::Host;
-use crate::server::Place;
+use crate::server::OversizeMessage;
+use crate::server::Placement;
 use crate::server::Server;
 use crate::server::ServerOptions;
-use crate::server::TooLarge;
+use crate::server::WindowStall;
 use crate::testing::ManualClock;
 
 /// Queues named `by-body` find workflow and position in their messages' JSON; others take what the sender says.
 pub(crate) struct FakePlace;
 
-impl Place for FakePlace {
+impl Placement for FakePlace {
     fn place(&self, queue: &QueueName, message: Message) -> Result<Message, Misuse> {
         if queue.as_str() != "by-body" {
             return Ok(message);
@@ -79,9 +79,9 @@ pub(crate) struct FakeHost {
     pub(crate) paused: AtomicBool,
     pub(crate) backups: Option<PathBuf>,
     /// Messages that are too large for their receivers.
-    pub(crate) too_large: Mutex<Vec<(QueueName, TooLarge)>>,
+    pub(crate) too_large: Mutex<Vec<(QueueName, OversizeMessage)>>,
     /// A queue whose receivers are sent nothing for now.
-    pub(crate) full_window: Mutex<Option<(QueueName, FullWindow)>>,
+    pub(crate) full_window: Mutex<Option<(QueueName, WindowStall)>>,
 }
 
 impl Host for FakeHost {
@@ -155,12 +155,12 @@ impl Host for FakeHost {
         queue.as_str() == "seriatim.schedules"
     }
 
-    fn too_large(&self, queue: &QueueName) -> Vec<TooLarge> {
+    fn too_large(&self, queue: &QueueName) -> Vec<OversizeMessage> {
         let known = self.too_large.lock().unwrap();
         known.iter().filter(|(of, _)| of == queue).map(|(_, message)| *message).collect()
     }
 
-    fn full_window(&self, queue: &QueueName) -> Option<FullWindow> {
+    fn full_window(&self, queue: &QueueName) -> Option<WindowStall> {
         let known = self.full_window.lock().unwrap();
         known.as_ref().filter(|(of, _)| of == queue).map(|(_, window)| *window)
     }

@@ -10,11 +10,11 @@ use crate::engine::Queue;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::message::Message;
-use crate::queue::Exhausted;
+use crate::queue::ExhaustedPolicy;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
-use crate::server::host::FullWindow;
-use crate::server::host::TooLarge;
+use crate::server::host::OversizeMessage;
+use crate::server::host::WindowStall;
 use crate::server::tests::fixture::Fixture;
 
 async fn fail(queue: &Queue, reason: &str) {
@@ -213,7 +213,7 @@ async fn what_is_blocked_says_why_and_what_comes_next() {
 
 /// Notes that a receiver takes less than the message it came to has.
 fn too_large(fixture: &Fixture, queue: &str, number: u64) {
-    let known = TooLarge {
+    let known = OversizeMessage {
         sequence_number: SequenceNumber::new(number),
         bytes: 2_000,
         bytes_max: 1_000,
@@ -275,7 +275,7 @@ async fn a_message_that_is_too_large_for_its_receivers_is_blocked_with_both_size
 async fn a_queue_whose_receivers_have_a_full_window_is_blocked_while_messages_wait() {
     let fixture = Fixture::open().await;
     let plain = fixture.create("plain", QueueOptions { order: Order::None, ..QueueOptions::default() }).await;
-    let window = FullWindow { messages: 3, since: Timestamp::from_millis(1_000) };
+    let window = WindowStall { messages: 3, since: Timestamp::from_millis(1_000) };
     *fixture.host.full_window.lock().unwrap() = Some((QueueName::new("plain").unwrap(), window));
     assert!(
         fixture.get("/v1/blocked").await.json()["blocked"].as_array().unwrap().is_empty(),
@@ -298,7 +298,7 @@ async fn a_quarantined_workflow_shows_the_last_error_of_the_message_that_was_exh
     let fixture = Fixture::open().await;
     let options = QueueOptions {
         delivery_count_max: 1,
-        exhausted: Some(Exhausted::Quarantine),
+        exhausted: Some(ExhaustedPolicy::Quarantine),
         ..QueueOptions::by_position()
     };
     let queue = fixture.create("orders", options).await;
@@ -429,7 +429,7 @@ async fn a_message_without_a_retry_left_is_shown_as_exhausted_and_not_as_waiting
     let fixture = Fixture::open().await;
     let options = QueueOptions {
         delivery_count_max: 1,
-        exhausted: Some(Exhausted::Hold),
+        exhausted: Some(ExhaustedPolicy::Hold),
         ..QueueOptions::by_position()
     };
     let queue = fixture.engine.client().create_queue("orders", options).await.unwrap();

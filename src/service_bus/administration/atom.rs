@@ -28,7 +28,7 @@ pub(crate) const SCHEMA: &str = "http://www.w3.org/2001/XMLSchema";
 const ATOM: &str = "http://www.w3.org/2005/Atom";
 
 /// What an entry is about.
-pub(crate) struct Entry<'a> {
+pub(crate) struct AtomEntry<'a> {
     /// Its name, which is the last part of its path.
     pub(crate) title: Cow<'a, str>,
     /// Its path, with the words between names as the SDKs look for them.
@@ -39,7 +39,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) element: &'static str,
 }
 
-impl Entry<'_> {
+impl AtomEntry<'_> {
     fn write(
         &self,
         xml: &mut Xml,
@@ -74,18 +74,18 @@ impl Entry<'_> {
 }
 
 /// A page of entries.
-pub(crate) struct Feed<'a> {
+pub(crate) struct AtomFeed<'a> {
     xml: &'a mut Xml,
     caller: &'a Caller,
 }
 
-impl Feed<'_> {
+impl AtomFeed<'_> {
     /// Writes a page of what is at a path, with where the next one is if there may be one.
     pub(crate) fn answer(
         (caller, path): (&Caller, &str),
         now: Timestamp,
         next: Option<String>,
-        entries: impl FnOnce(&mut Feed<'_>),
+        entries: impl FnOnce(&mut AtomFeed<'_>),
     ) -> Response {
         let (mut xml, id) = (Xml::new(), caller.url(path));
         xml.within_named("feed", &[("xmlns", ATOM)], |xml| {
@@ -96,12 +96,12 @@ impl Feed<'_> {
             if let Some(next) = next {
                 xml.within_named("link", &[("rel", "next"), ("href", &next)], |_| {});
             }
-            entries(&mut Feed { xml, caller });
+            entries(&mut AtomFeed { xml, caller });
         });
         response(StatusCode::OK, "application/atom+xml; type=feed; charset=utf-8", xml)
     }
 
-    pub(crate) fn entry(&mut self, entry: &Entry<'_>, inside: impl FnOnce(&mut Xml)) {
+    pub(crate) fn entry(&mut self, entry: &AtomEntry<'_>, inside: impl FnOnce(&mut Xml)) {
         entry.write(self.xml, (self.caller, &[]), inside);
     }
 }

@@ -6,14 +6,14 @@ use roxmltree::Node;
 
 use crate::inbound::inflow::Inflow;
 use crate::limits;
-use crate::service_bus::administration::refused::Refused;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::administration::refusal::AdminRefusal;
+use crate::service_bus::shared::EndpointState;
 
 /// Reads the body of a request to its end.
-pub(crate) async fn whole(shared: &Shared, body: Body) -> Result<String, Refused> {
+pub(crate) async fn whole(shared: &EndpointState, body: Body) -> Result<String, AdminRefusal> {
     let reading = Inflow::new(&shared.reading, body, limits::SERVICE_BUS_DOCUMENT_BYTES_MAX);
     let (body, _room) = reading.all().await?;
-    let text = std::str::from_utf8(&body).map_err(|_| Refused::bad("the body is not UTF-8"))?;
+    let text = std::str::from_utf8(&body).map_err(|_| AdminRefusal::bad("the body is not UTF-8"))?;
     Ok(text.trim_start_matches('\u{feff}').to_owned())
 }
 
@@ -22,9 +22,10 @@ pub(crate) async fn whole(shared: &Shared, body: Body) -> Result<String, Refused
 pub(crate) fn read<T>(
     text: &str,
     element: &str,
-    inside: impl FnOnce(Node<'_, '_>) -> Result<T, Refused>,
-) -> Result<T, Refused> {
-    let wrong = |why: String| Refused::bad(format!("the body is no Atom entry with a <{element}>: {why}"));
+    inside: impl FnOnce(Node<'_, '_>) -> Result<T, AdminRefusal>,
+) -> Result<T, AdminRefusal> {
+    let wrong =
+        |why: String| AdminRefusal::bad(format!("the body is no Atom entry with a <{element}>: {why}"));
     check_names(text)?;
     let document = Document::parse(text).map_err(|error| wrong(error.to_string()))?;
     let root = document.root_element();
@@ -37,13 +38,13 @@ pub(crate) fn read<T>(
 
 /// Refuses what would take long to read: each prefix of a namespace is compared with all around it, and each attribute
 /// with all of its element.
-fn check_names(text: &str) -> Result<(), Refused> {
+fn check_names(text: &str) -> Result<(), AdminRefusal> {
     for (what, most) in [
         ("xmlns:", limits::SERVICE_BUS_DOCUMENT_PREFIXES_MAX),
         ("=", limits::SERVICE_BUS_DOCUMENT_ATTRIBUTES_MAX),
     ] {
         if text.matches(what).nth(most).is_some() {
-            return Err(Refused::bad(format!("the body has more than {most} times {what:?}")));
+            return Err(AdminRefusal::bad(format!("the body has more than {most} times {what:?}")));
         }
     }
     Ok(())
@@ -66,7 +67,7 @@ pub(crate) fn text(node: Node<'_, '_>) -> String {
 
 /// The type that an element says it has, without the prefix of its namespace.
 pub(crate) fn kind<'a>(node: Node<'a, '_>) -> &'a str {
-    let said = node.attributes().find(|attribute| attribute.name() == "type");
-    let said = said.map_or("", |attribute| attribute.value());
-    said.rsplit_once(':').map_or(said, |(_, kind)| kind)
+    let settings = node.attributes().find(|attribute| attribute.name() == "type");
+    let settings = settings.map_or("", |attribute| attribute.value());
+    settings.rsplit_once(':').map_or(settings, |(_, kind)| kind)
 }

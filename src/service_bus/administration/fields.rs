@@ -6,15 +6,15 @@ use std::time::Duration;
 use roxmltree::Node;
 
 use crate::limits;
-use crate::queue::Expired;
+use crate::queue::ExpiryPolicy;
 use crate::queue::QueueOptions;
 use crate::service_bus::administration::document;
-use crate::service_bus::administration::refused::Refused;
+use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::config::service_bus_options;
 use crate::service_bus::config::span;
 use crate::service_bus::description::AuthorizationRule;
 use crate::service_bus::description::Description;
-use crate::service_bus::description::Status;
+use crate::service_bus::description::EntityStatus;
 use crate::service_bus::slashed::queue_name;
 
 /// How clients write a time that never ends: the longest that .NET knows.
@@ -24,7 +24,7 @@ pub(crate) const FOREVER: &str = "P10675199DT2H48M5.4775807S";
 const WINDOW: &str = "DuplicateDetectionHistoryTimeWindow";
 
 /// Fields that are kept and told back, and what is told of an entity whose maker said nothing.
-pub(crate) const TOLD: &[(&str, &str)] = &[
+pub(crate) const ECHOED: &[(&str, &str)] = &[
     ("MaxSizeInMegabytes", "1024"),
     ("EnableBatchedOperations", "true"),
     ("EnablePartitioning", "false"),
@@ -46,19 +46,19 @@ pub(crate) fn since(field: &str) -> Option<&'static str> {
 
 /// What is said of an entity: to its queue, and beside it.
 #[derive(Clone, Debug)]
-pub(crate) struct Said {
+pub(crate) struct EntitySettings {
     pub(crate) options: QueueOptions,
     pub(crate) description: Description,
 }
 
-impl Said {
+impl EntitySettings {
     /// An entity of which nothing was said yet.
-    pub(crate) fn new() -> Said {
-        Said { options: service_bus_options(false), description: Description::default() }
+    pub(crate) fn new() -> EntitySettings {
+        EntitySettings { options: service_bus_options(false), description: Description::default() }
     }
 
     /// Takes what a document says. What it leaves out stays, but for texts: a client that takes one away leaves it out.
-    pub(crate) fn take(&mut self, element: Node<'_, '_>) -> Result<(), Refused> {
+    pub(crate) fn take(&mut self, element: Node<'_, '_>) -> Result<(), AdminRefusal> {
         let before = self.clone();
         self.description.forward_to = None;
         self.description.forward_dead_letters_to = None;
@@ -82,7 +82,7 @@ impl Said {
         Ok(())
     }
 
-    fn take_text(&mut self, name: &str, text: &str) -> Result<(), Refused> {
+    fn take_text(&mut self, name: &str, text: &str) -> Result<(), AdminRefusal> {
         let (options, description) = (&mut self.options, &mut self.description);
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         match name {
@@ -90,7 +90,8 @@ impl Said {
             "RequiresSession" => description.requires_session = flag(name, text)?,
             "DefaultMessageTimeToLive" => options.time_to_live = length(name, text)?,
             "DeadLetteringOnMessageExpiration" => {
-                options.expired = if flag(name, text)? { Expired::DeadLetter } else { Expired::Drop };
+                options.expired =
+                    if flag(name, text)? { ExpiryPolicy::DeadLetter } else { ExpiryPolicy::Drop };
             }
             WINDOW => {
                 let window = length(name, text)?.unwrap_or(limits::DURATION_MAX);
@@ -116,7 +117,7 @@ impl Said {
                 }
             }
             "Status" => {
-                description.status = Status::read(text)
+                description.status = EntityStatus::read(text)
                     .ok_or_else(|| wrong(name, text, "Active, Disabled, SendDisabled or ReceiveDisabled"))?;
             }
             "ForwardTo" => description.forward_to = some(&target(text)),
@@ -124,13 +125,13 @@ impl Said {
             "UserMetadata" => {
                 if text.chars().count() > limits::SERVICE_BUS_METADATA_CHARS_MAX {
                     let most = limits::SERVICE_BUS_METADATA_CHARS_MAX;
-                    return Err(Refused::bad(format!("UserMetadata has more than {most} characters")));
+                    return Err(AdminRefusal::bad(format!("UserMetadata has more than {most} characters")));
                 }
                 description.user_metadata = some(text);
             }
-            _ if TOLD.iter().any(|(told, _)| *told == name) && !text.is_empty() => {
+            _ if ECHOED.iter().any(|(echoed, _)| *echoed == name) && !text.is_empty() => {
                 let short: String = text.chars().take(limits::SERVICE_BUS_TOLD_CHARS_MAX).collect();
-                description.told.insert(name.to_owned(), short);
+                description.echoed.insert(name.to_owned(), short);
             }
             // What only we can know, and what a client newer than this knows.
             _ => {}
@@ -145,14 +146,16 @@ impl Said {
         let unused = self.description.duplicate_window_ms.filter(|_| self.options.duplicate_window.is_none());
         match unused {
             Some(ms) => {
-                let told = span_text(Some(Duration::from_millis(ms)));
-                self.description.told.insert(WINDOW.to_owned(), told);
+                let echoed = span_text(Some(Duration::from_millis(ms)));
+                self.description.echoed.insert(WINDOW.to_owned(), echoed);
             }
-            None => drop(self.description.told.remove(WINDOW)),
+            None => drop(self.description.echoed.remove(WINDOW)),
         }
         self.description.time_to_live_ms = self.options.time_to_live.map(millis);
         self.description.duplicate_window_ms = self.options.duplicate_window.map(millis);
-        self.description.told.insert("AutoDeleteOnIdle".to_owned(), span_text(self.options.delete_when_idle));
+        self.description
+            .echoed
+            .insert("AutoDeleteOnIdle".to_owned(), span_text(self.options.delete_when_idle));
     }
 
     /// Says of a topic again what was kept.
@@ -160,31 +163,33 @@ impl Said {
         let description = &self.description;
         self.options.time_to_live = description.time_to_live_ms.map(Duration::from_millis);
         self.options.duplicate_window = description.duplicate_window_ms.map(Duration::from_millis);
-        let idle = description.told.get("AutoDeleteOnIdle");
+        let idle = description.echoed.get("AutoDeleteOnIdle");
         self.options.delete_when_idle = idle.and_then(|text| span(text));
-        let unused = description.told.get(WINDOW).and_then(|text| span(text));
+        let unused = description.echoed.get(WINDOW).and_then(|text| span(text));
         let unused = unused.and_then(|window| u64::try_from(window.as_millis()).ok());
         self.description.duplicate_window_ms = description.duplicate_window_ms.or(unused);
     }
 
     /// Takes from a topic what holds for its subscriptions.
-    pub(crate) fn inherit(&mut self, topic: &Said) {
+    pub(crate) fn inherit(&mut self, topic: &EntitySettings) {
         let lasts = [self.options.time_to_live, topic.options.time_to_live];
         self.options.time_to_live = lasts.into_iter().flatten().min();
         self.options.duplicate_window = topic.options.duplicate_window;
     }
 
     /// Refuses what Service Bus lets nobody change once an entity is there.
-    pub(crate) fn check_change(&self, before: &Said) -> Result<(), Refused> {
-        let fixed = |name: &str| Refused::bad(format!("{name} cannot be changed once the entity is there"));
+    pub(crate) fn check_change(&self, before: &EntitySettings) -> Result<(), AdminRefusal> {
+        let fixed =
+            |name: &str| AdminRefusal::bad(format!("{name} cannot be changed once the entity is there"));
         if self.description.requires_session != before.description.requires_session {
             return Err(fixed("RequiresSession"));
         }
         if self.options.duplicate_window.is_some() != before.options.duplicate_window.is_some() {
             return Err(fixed("RequiresDuplicateDetection"));
         }
-        let partitions =
-            |said: &Said| said.description.told.get("EnablePartitioning").is_some_and(|text| text == "true");
+        let partitions = |settings: &EntitySettings| {
+            settings.description.echoed.get("EnablePartitioning").is_some_and(|text| text == "true")
+        };
         match partitions(self) == partitions(before) {
             true => Ok(()),
             false => Err(fixed("EnablePartitioning")),
@@ -199,11 +204,11 @@ fn target(text: &str) -> Cow<'_, str> {
     queue_name(path.trim_matches('/'))
 }
 
-fn wrong(name: &str, text: &str, instead: &str) -> Refused {
-    Refused::bad(format!("{name} is {text:?}, not {instead}"))
+fn wrong(name: &str, text: &str, instead: &str) -> AdminRefusal {
+    AdminRefusal::bad(format!("{name} is {text:?}, not {instead}"))
 }
 
-fn flag(name: &str, text: &str) -> Result<bool, Refused> {
+fn flag(name: &str, text: &str) -> Result<bool, AdminRefusal> {
     match text.trim().to_ascii_lowercase().as_str() {
         "true" | "1" => Ok(true),
         "false" | "0" => Ok(false),
@@ -211,12 +216,12 @@ fn flag(name: &str, text: &str) -> Result<bool, Refused> {
     }
 }
 
-fn number(name: &str, text: &str) -> Result<u32, Refused> {
+fn number(name: &str, text: &str) -> Result<u32, AdminRefusal> {
     text.parse().map_err(|_| wrong(name, text, "a whole number"))
 }
 
 /// A span of time; none where it is longer than any.
-fn length(name: &str, text: &str) -> Result<Option<Duration>, Refused> {
+fn length(name: &str, text: &str) -> Result<Option<Duration>, AdminRefusal> {
     let is_span = text.starts_with('P') && text.len() <= limits::SERVICE_BUS_TOLD_CHARS_MAX;
     match span(text) {
         Some(length) if is_span => Ok(Some(length)),
@@ -250,11 +255,11 @@ pub(crate) fn span_text(length: Option<Duration>) -> String {
     format!("P{}{t}{time}", part(days, "D"))
 }
 
-fn authorization(element: Node<'_, '_>) -> Result<Vec<AuthorizationRule>, Refused> {
+fn authorization(element: Node<'_, '_>) -> Result<Vec<AuthorizationRule>, AdminRefusal> {
     let rules: Vec<Node<'_, '_>> = document::elements(element).collect();
     if rules.len() > limits::SERVICE_BUS_AUTHORIZATION_RULES_MAX {
         let most = limits::SERVICE_BUS_AUTHORIZATION_RULES_MAX;
-        return Err(Refused::bad(format!("AuthorizationRules are more than {most}")));
+        return Err(AdminRefusal::bad(format!("AuthorizationRules are more than {most}")));
     }
     let rules = rules.into_iter().map(|rule| {
         let mut read = AuthorizationRule { kind: document::kind(rule).to_owned(), ..Default::default() };

@@ -5,7 +5,7 @@
 use crate::clock::Timestamp;
 use crate::service_bus::administration::atom::INSTANCE;
 use crate::service_bus::administration::document;
-use crate::service_bus::administration::fields::Said;
+use crate::service_bus::administration::fields::EntitySettings;
 use crate::service_bus::administration::queues;
 use crate::service_bus::administration::rule_xml;
 use crate::service_bus::administration::rules;
@@ -21,38 +21,41 @@ pub fn administration(data: &[u8]) {
     for element in [queues::ELEMENT, topics::ELEMENT, subscriptions::ELEMENT] {
         check_entity(text, element);
     }
-    if let Ok((rule, said)) = document::read(text, rules::ELEMENT, rule_xml::read) {
-        let told = told(&rule, &said);
-        let again = document::read(&told, rules::ELEMENT, rule_xml::read);
-        let (again, said_again) = again.unwrap_or_else(|refused| panic!("{told} is refused: {refused:?}"));
+    if let Ok((rule, settings)) = document::read(text, rules::ELEMENT, rule_xml::read) {
+        let echoed = echoed(&rule, &settings);
+        let again = document::read(&echoed, rules::ELEMENT, rule_xml::read);
+        let (again, said_again) = again.unwrap_or_else(|refused| panic!("{echoed} is refused: {refused:?}"));
         // Written, because a number may be none.
-        assert_eq!(format!("{again:?}"), format!("{rule:?}"), "{told}");
-        assert_eq!(said_again.action, said.action, "{told}");
+        assert_eq!(format!("{again:?}"), format!("{rule:?}"), "{echoed}");
+        assert_eq!(said_again.action, settings.action, "{echoed}");
     }
 }
 
 fn check_entity(text: &str, element: &str) {
-    let mut said = Said::new();
-    if document::read(text, element, |element| said.take(element)).is_err() {
+    let mut settings = EntitySettings::new();
+    if document::read(text, element, |element| settings.take(element)).is_err() {
         return;
     }
-    let once = format!("{said:?}");
-    assert!(said.options.check().is_ok(), "{once}");
-    let again = document::read(text, element, |element| said.take(element));
-    assert!(again.is_ok() && format!("{said:?}") == once, "said twice it is another: {once} {said:?}");
-    let kept = serde_json::to_string(&said.description).expect("what is said of an entity can be kept");
+    let once = format!("{settings:?}");
+    assert!(settings.options.check().is_ok(), "{once}");
+    let again = document::read(text, element, |element| settings.take(element));
+    assert!(
+        again.is_ok() && format!("{settings:?}") == once,
+        "said twice it is another: {once} {settings:?}"
+    );
+    let kept = serde_json::to_string(&settings.description).expect("what is said of an entity can be kept");
     let read: crate::service_bus::description::Description =
         serde_json::from_str(&kept).expect("what was kept is read again");
-    assert_eq!(format!("{read:?}"), format!("{:?}", said.description), "{kept}");
+    assert_eq!(format!("{read:?}"), format!("{:?}", settings.description), "{kept}");
 }
 
 /// A rule as a client is told it.
-fn told(rule: &Rule, said: &SaidRule) -> String {
+fn echoed(rule: &Rule, settings: &SaidRule) -> String {
     let mut xml = Xml::new();
     xml.within("entry", |xml| {
         xml.within("content", |xml| {
             xml.within_named(rules::ELEMENT, &[("xmlns:i", INSTANCE)], |xml| {
-                rule_xml::write(xml, (rule, Some(said)), Timestamp::default());
+                rule_xml::write(xml, (rule, Some(settings)), Timestamp::default());
             });
         });
     });

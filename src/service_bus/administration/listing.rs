@@ -6,40 +6,40 @@ use crate::engine::QueueView;
 use crate::engine::TopicView;
 use crate::id::QueueName;
 use crate::limits;
-use crate::service_bus::administration::atom::Feed;
-use crate::service_bus::administration::entities::Call;
+use crate::service_bus::administration::atom::AtomFeed;
+use crate::service_bus::administration::entities::AdminCall;
 use crate::service_bus::administration::host::query;
+use crate::service_bus::administration::properties;
 use crate::service_bus::administration::queues;
-use crate::service_bus::administration::refused::Answer;
-use crate::service_bus::administration::refused::Refused;
+use crate::service_bus::administration::refusal::AdminRefusal;
+use crate::service_bus::administration::refusal::AdminResult;
 use crate::service_bus::administration::rule_xml;
 use crate::service_bus::administration::rules;
 use crate::service_bus::administration::subscriptions;
-use crate::service_bus::administration::told;
 use crate::service_bus::administration::topics;
 use crate::service_bus::slashed::entity_name;
 
 /// Which part of a list is asked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Page {
+pub(crate) struct ListPage {
     skip: usize,
     top: usize,
 }
 
-impl Page {
-    pub(crate) fn of(uri: &Uri) -> Result<Page, Refused> {
+impl ListPage {
+    pub(crate) fn of(uri: &Uri) -> Result<ListPage, AdminRefusal> {
         let number = |name: &str, default: usize| match query(uri, name) {
             None => Ok(default),
             Some(text) => {
-                text.parse().map_err(|_| Refused::bad(format!("{name} is {text:?}, not a whole number")))
+                text.parse().map_err(|_| AdminRefusal::bad(format!("{name} is {text:?}, not a whole number")))
             }
         };
         let top: usize = number("$top", limits::SERVICE_BUS_PAGE_MAX)?;
-        Ok(Page { skip: number("$skip", 0)?, top: top.clamp(1, limits::SERVICE_BUS_PAGE_MAX) })
+        Ok(ListPage { skip: number("$skip", 0)?, top: top.clamp(1, limits::SERVICE_BUS_PAGE_MAX) })
     }
 
     /// Where the next page is, if there is more than this one.
-    fn next(self, call: &Call<'_>, path: &str, count: usize) -> Option<String> {
+    fn next(self, call: &AdminCall<'_>, path: &str, count: usize) -> Option<String> {
         let after = self.skip.saturating_add(self.top);
         (count > after).then(|| format!("{}&$skip={after}&$top={}", call.caller.url(path), self.top))
     }
@@ -50,20 +50,20 @@ impl Page {
     }
 }
 
-pub(crate) async fn all_queues(call: &Call<'_>, page: Page) -> Answer {
+pub(crate) async fn all_queues(call: &AdminCall<'_>, page: ListPage) -> AdminResult {
     let queues: Vec<QueueView> = every_queue(call).await?;
     let path = "$Resources/queues";
     let next = page.next(call, path, queues.len());
-    Ok(Feed::answer((call.caller, path), call.shared.clock.now(), next, |feed| {
+    Ok(AtomFeed::answer((call.caller, path), call.shared.clock.now(), next, |feed| {
         for view in page.cut(&queues) {
             let known = call.known(view);
-            feed.entry(&queues::entry(view, &known), |xml| known.write(xml, told::QUEUE));
+            feed.entry(&queues::entry(view, &known), |xml| known.write(xml, properties::QUEUE));
         }
     }))
 }
 
 /// All queues that who asks may know of: no subscriptions, and none of the daemon's own.
-async fn every_queue(call: &Call<'_>) -> Result<Vec<QueueView>, Refused> {
+async fn every_queue(call: &AdminCall<'_>) -> Result<Vec<QueueView>, AdminRefusal> {
     let mut queues = Vec::new();
     let mut after: Option<QueueName> = None;
     loop {
@@ -80,20 +80,24 @@ async fn every_queue(call: &Call<'_>) -> Result<Vec<QueueView>, Refused> {
     }
 }
 
-pub(crate) async fn all_topics(call: &Call<'_>, page: Page) -> Answer {
+pub(crate) async fn all_topics(call: &AdminCall<'_>, page: ListPage) -> AdminResult {
     let mut all = call.shared.client.topics(None, limits::TOPICS_MAX).await?;
     all.retain(|topic| call.access.reaches(topic.name.as_str()));
     let path = "$Resources/topics";
     let next = page.next(call, path, all.len());
-    Ok(Feed::answer((call.caller, path), call.shared.clock.now(), next, |feed| {
+    Ok(AtomFeed::answer((call.caller, path), call.shared.clock.now(), next, |feed| {
         for topic in page.cut(&all) {
             let known = call.known_topic(topic);
-            feed.entry(&topics::entry(topic, &known), |xml| known.write(xml, told::TOPIC));
+            feed.entry(&topics::entry(topic, &known), |xml| known.write(xml, properties::TOPIC));
         }
     }))
 }
 
-pub(crate) async fn all_subscriptions(call: &Call<'_>, topic: &TopicView, page: Page) -> Answer {
+pub(crate) async fn all_subscriptions(
+    call: &AdminCall<'_>,
+    topic: &TopicView,
+    page: ListPage,
+) -> AdminResult {
     let mut views = Vec::new();
     for subscription in page.cut(&topic.subscriptions) {
         let queue = call.shared.client.queue(&subscription.queue)?;
@@ -101,25 +105,25 @@ pub(crate) async fn all_subscriptions(call: &Call<'_>, topic: &TopicView, page: 
     }
     let path = format!("{}/Subscriptions", entity_name(topic.name.as_str()));
     let next = page.next(call, &path, topic.subscriptions.len());
-    Ok(Feed::answer((call.caller, &path), call.shared.clock.now(), next, |feed| {
+    Ok(AtomFeed::answer((call.caller, &path), call.shared.clock.now(), next, |feed| {
         for (name, view) in &views {
             let known = call.known(view);
             let entry = subscriptions::entry(topic, name, &known);
-            feed.entry(&entry, |xml| known.write(xml, told::SUBSCRIPTION));
+            feed.entry(&entry, |xml| known.write(xml, properties::SUBSCRIPTION));
         }
     }))
 }
 
-pub(crate) async fn all_rules(call: &Call<'_>, of: &rules::Of<'_>, page: Page) -> Answer {
+pub(crate) async fn all_rules(call: &AdminCall<'_>, of: &rules::Of<'_>, page: ListPage) -> AdminResult {
     let mut rules = of.rules(call).await?;
     rules.sort_by_cached_key(|rule| rule.name().to_ascii_lowercase());
     let description = call.shared.descriptions.of(&of.queue.name, of.created_at());
     let path = of.path();
     let next = page.next(call, &path, rules.len());
-    Ok(Feed::answer((call.caller, &path), call.shared.clock.now(), next, |feed| {
+    Ok(AtomFeed::answer((call.caller, &path), call.shared.clock.now(), next, |feed| {
         for rule in page.cut(&rules) {
-            let said = description.rules.get(rule.name());
-            feed.entry(&of.entry(rule), |xml| rule_xml::write(xml, (rule, said), of.created_at()));
+            let settings = description.rules.get(rule.name());
+            feed.entry(&of.entry(rule), |xml| rule_xml::write(xml, (rule, settings), of.created_at()));
         }
     }))
 }

@@ -12,14 +12,14 @@ pub(crate) mod fuzz;
 mod host;
 mod listing;
 mod path;
+mod properties;
 mod queues;
-mod refused;
+mod refusal;
 mod respond;
 mod rule_values;
 mod rule_xml;
 mod rules;
 mod subscriptions;
-mod told;
 mod topics;
 
 pub(crate) use crate::service_bus::administration::host::query;

@@ -2,12 +2,12 @@
 
 use percent_encoding::percent_decode_str;
 
-use crate::service_bus::administration::refused::Refused;
+use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::slashed::queue_name;
 
 /// What a request is about. Queues and topics are named as they are called here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum AdminTarget {
     Namespace,
     Queues,
     Topics,
@@ -19,15 +19,15 @@ pub(crate) enum Target {
     Rule(String, String, String),
 }
 
-impl Target {
+impl AdminTarget {
     /// Reads a path; the words between names are said in any case.
-    pub(crate) fn read(path: &str) -> Result<Target, Refused> {
+    pub(crate) fn read(path: &str) -> Result<AdminTarget, AdminRefusal> {
         let parts: Result<Vec<String>, _> = path
             .split('/')
             .filter(|part| !part.is_empty())
             .map(|part| percent_decode_str(part).decode_utf8().map(String::from))
             .collect();
-        let parts = parts.map_err(|_| Refused::bad("the path is not UTF-8"))?;
+        let parts = parts.map_err(|_| AdminRefusal::bad("the path is not UTF-8"))?;
         // A name may come with its slashes as they are, or encoded.
         let path = parts.join("/");
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
@@ -36,16 +36,16 @@ impl Target {
         let owned = |at: usize| parts[at].to_owned();
         let entity = || queue_name(&parts[..word].join("/")).into_owned();
         Ok(match parts.len() - word {
-            _ if parts.is_empty() => return Err(Refused::not_found("entity", "without a name")),
-            0 if word == 1 && is(0, "$namespaceinfo") => Target::Namespace,
-            0 if word == 2 && is(0, "$Resources") && is(1, "queues") => Target::Queues,
-            0 if word == 2 && is(0, "$Resources") && is(1, "topics") => Target::Topics,
-            0 => Target::Entity(entity()),
-            1 => Target::Subscriptions(entity()),
-            2 => Target::Subscription(entity(), owned(word + 1)),
-            3 if is(word + 2, "rules") => Target::Rules(entity(), owned(word + 1)),
-            4 if is(word + 2, "rules") => Target::Rule(entity(), owned(word + 1), owned(word + 3)),
-            _ => return Err(Refused::bad("nothing is at this path")),
+            _ if parts.is_empty() => return Err(AdminRefusal::not_found("entity", "without a name")),
+            0 if word == 1 && is(0, "$namespaceinfo") => AdminTarget::Namespace,
+            0 if word == 2 && is(0, "$Resources") && is(1, "queues") => AdminTarget::Queues,
+            0 if word == 2 && is(0, "$Resources") && is(1, "topics") => AdminTarget::Topics,
+            0 => AdminTarget::Entity(entity()),
+            1 => AdminTarget::Subscriptions(entity()),
+            2 => AdminTarget::Subscription(entity(), owned(word + 1)),
+            3 if is(word + 2, "rules") => AdminTarget::Rules(entity(), owned(word + 1)),
+            4 if is(word + 2, "rules") => AdminTarget::Rule(entity(), owned(word + 1), owned(word + 3)),
+            _ => return Err(AdminRefusal::bad("nothing is at this path")),
         })
     }
 }
@@ -56,20 +56,26 @@ mod tests {
 
     #[test]
     fn a_path_names_an_entity_in_any_case_and_encoding() {
-        let read = |path: &str| Target::read(path).unwrap();
-        assert_eq!(read("/orders"), Target::Entity("orders".to_owned()));
-        assert_eq!(read("/$Resources/Queues"), Target::Queues);
-        assert_eq!(read("/$resources/topics"), Target::Topics);
-        assert_eq!(read("/t/Subscriptions"), Target::Subscriptions("t".to_owned()));
-        assert_eq!(read("/t/subscriptions/a%20b"), Target::Subscription("t".to_owned(), "a b".to_owned()));
-        let rule = Target::Rule("t".to_owned(), "s".to_owned(), "$Default".to_owned());
+        let read = |path: &str| AdminTarget::read(path).unwrap();
+        assert_eq!(read("/orders"), AdminTarget::Entity("orders".to_owned()));
+        assert_eq!(read("/$Resources/Queues"), AdminTarget::Queues);
+        assert_eq!(read("/$resources/topics"), AdminTarget::Topics);
+        assert_eq!(read("/t/Subscriptions"), AdminTarget::Subscriptions("t".to_owned()));
+        assert_eq!(
+            read("/t/subscriptions/a%20b"),
+            AdminTarget::Subscription("t".to_owned(), "a b".to_owned())
+        );
+        let rule = AdminTarget::Rule("t".to_owned(), "s".to_owned(), "$Default".to_owned());
         assert_eq!(read("/t/Subscriptions/s/Rules/%24Default"), rule);
         for path in ["/a/b", "/a%2Fb", "/a%2fb/"] {
-            assert_eq!(read(path), Target::Entity("a_2F_b".to_owned()));
+            assert_eq!(read(path), AdminTarget::Entity("a_2F_b".to_owned()));
         }
-        assert_eq!(read("/a/b/subscriptions/s"), Target::Subscription("a_2F_b".to_owned(), "s".to_owned()));
+        assert_eq!(
+            read("/a/b/subscriptions/s"),
+            AdminTarget::Subscription("a_2F_b".to_owned(), "s".to_owned())
+        );
         for wrong in ["/", "/t/subscriptions/s/x", "/%ff", "/t/subscriptions/s/rules/a/b"] {
-            assert!(Target::read(wrong).is_err(), "{wrong}");
+            assert!(AdminTarget::read(wrong).is_err(), "{wrong}");
         }
     }
 }

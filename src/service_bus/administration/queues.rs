@@ -5,22 +5,22 @@ use http::StatusCode;
 
 use crate::engine::QueueView;
 use crate::id::QueueName;
-use crate::service_bus::administration::atom::Entry;
+use crate::service_bus::administration::atom::AtomEntry;
 use crate::service_bus::administration::document;
-use crate::service_bus::administration::entities::Call;
-use crate::service_bus::administration::fields::Said;
-use crate::service_bus::administration::refused::Answer;
-use crate::service_bus::administration::refused::Refused;
-use crate::service_bus::administration::told;
-use crate::service_bus::administration::told::Known;
+use crate::service_bus::administration::entities::AdminCall;
+use crate::service_bus::administration::fields::EntitySettings;
+use crate::service_bus::administration::properties;
+use crate::service_bus::administration::properties::EntityProperties;
+use crate::service_bus::administration::refusal::AdminRefusal;
+use crate::service_bus::administration::refusal::AdminResult;
 use crate::service_bus::description::Description;
 use crate::service_bus::slashed::entity_name;
 
 /// The element that describes a queue.
 pub(crate) const ELEMENT: &str = "QueueDescription";
 
-pub(crate) fn entry<'a>(view: &'a QueueView, known: &Known<'_>) -> Entry<'a> {
-    Entry {
+pub(crate) fn entry<'a>(view: &'a QueueView, known: &EntityProperties<'_>) -> AtomEntry<'a> {
+    AtomEntry {
         title: entity_name(view.name.as_str()),
         path: entity_name(view.name.as_str()).into_owned(),
         published: known.created_at,
@@ -29,39 +29,39 @@ pub(crate) fn entry<'a>(view: &'a QueueView, known: &Known<'_>) -> Entry<'a> {
     }
 }
 
-pub(crate) fn tell(call: &Call<'_>, view: &QueueView, status: StatusCode) -> Response {
+pub(crate) fn answer_with(call: &AdminCall<'_>, view: &QueueView, status: StatusCode) -> Response {
     let known = call.known(view);
-    entry(view, &known).answer(status, call.caller, |xml| known.write(xml, told::QUEUE))
+    entry(view, &known).answer(status, call.caller, |xml| known.write(xml, properties::QUEUE))
 }
 
-pub(crate) async fn create(call: &Call<'_>, name: &str, text: &str) -> Answer {
-    let mut said = Said::new();
-    document::read(text, ELEMENT, |element| call.take(&mut said, element))?;
-    call.check_forwarding(name, &said).await?;
+pub(crate) async fn create(call: &AdminCall<'_>, name: &str, text: &str) -> AdminResult {
+    let mut settings = EntitySettings::new();
+    document::read(text, ELEMENT, |element| call.take(&mut settings, element))?;
+    call.check_forwarding(name, &settings).await?;
     let name = QueueName::new(name)?;
     let client = call.access.acting(&call.shared.client)?;
-    let making = client.create_queue(&name, said.options.clone());
-    let queue = call.describe_while((&name, &said), making).await?;
+    let making = client.create_queue(&name, settings.options.clone());
+    let queue = call.describe_while((&name, &settings), making).await?;
     let view = queue.view().await?;
-    call.describe(&name, (&said, Some(view.created_at))).await?;
-    Ok(tell(call, &queue.view().await?, StatusCode::CREATED))
+    call.describe(&name, (&settings, Some(view.created_at))).await?;
+    Ok(answer_with(call, &queue.view().await?, StatusCode::CREATED))
 }
 
-pub(crate) async fn change(call: &Call<'_>, view: &QueueView, text: &str) -> Answer {
+pub(crate) async fn change(call: &AdminCall<'_>, view: &QueueView, text: &str) -> AdminResult {
     call.check_undefined(&view.name)?;
-    let before = call.said(view);
-    let mut said = before.clone();
-    document::read(text, ELEMENT, |element| call.take(&mut said, element))?;
-    said.options.order = before.options.order;
-    said.check_change(&before)?;
-    call.check_forwarding(view.name.as_str(), &said).await?;
+    let before = call.settings(view);
+    let mut settings = before.clone();
+    document::read(text, ELEMENT, |element| call.take(&mut settings, element))?;
+    settings.options.order = before.options.order;
+    settings.check_change(&before)?;
+    call.check_forwarding(view.name.as_str(), &settings).await?;
     let client = call.access.acting(&call.shared.client)?;
-    client.change_queue(&view.name, said.options.clone()).await?;
-    call.describe(&view.name, (&said, Some(view.created_at))).await?;
-    Ok(tell(call, &client.queue(&view.name)?.view().await?, StatusCode::OK))
+    client.change_queue(&view.name, settings.options.clone()).await?;
+    call.describe(&view.name, (&settings, Some(view.created_at))).await?;
+    Ok(answer_with(call, &client.queue(&view.name)?.view().await?, StatusCode::OK))
 }
 
-pub(crate) async fn delete(call: &Call<'_>, view: &QueueView) -> Result<(), Refused> {
+pub(crate) async fn delete(call: &AdminCall<'_>, view: &QueueView) -> Result<(), AdminRefusal> {
     call.check_undefined(&view.name)?;
     call.access.acting(&call.shared.client)?.delete_queue(&view.name).await?;
     Ok(call.shared.descriptions.describe(&view.name, &Description::default()).await?)

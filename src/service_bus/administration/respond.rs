@@ -10,41 +10,41 @@ use http::Uri;
 use http::header;
 
 use crate::sas::Right;
-use crate::service_bus::administration::atom::Entry;
+use crate::service_bus::administration::atom::AtomEntry;
 use crate::service_bus::administration::atom::instant;
-use crate::service_bus::administration::authorized::Access;
+use crate::service_bus::administration::authorized::AdminAccess;
 use crate::service_bus::administration::document;
-use crate::service_bus::administration::entities::Call;
+use crate::service_bus::administration::entities::AdminCall;
 use crate::service_bus::administration::host::Caller;
 use crate::service_bus::administration::listing;
-use crate::service_bus::administration::listing::Page;
-use crate::service_bus::administration::path::Target;
+use crate::service_bus::administration::listing::ListPage;
+use crate::service_bus::administration::path::AdminTarget;
 use crate::service_bus::administration::queues;
-use crate::service_bus::administration::refused::Answer;
-use crate::service_bus::administration::refused::Refused;
+use crate::service_bus::administration::refusal::AdminRefusal;
+use crate::service_bus::administration::refusal::AdminResult;
 use crate::service_bus::administration::rules;
 use crate::service_bus::administration::subscriptions;
 use crate::service_bus::administration::topics;
-use crate::service_bus::entity::Found;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::entity::QueueOrTopic;
+use crate::service_bus::shared::EndpointState;
 
 /// Answers a request of an administration client.
-pub(crate) async fn respond(shared: &Shared, request: Request) -> Response {
+pub(crate) async fn respond(shared: &EndpointState, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let caller = Caller::of(&parts);
     let is_change = parts.headers.contains_key(header::IF_MATCH);
     let answer = async {
-        let access = Access::of(shared, &parts)?;
-        let target = Target::read(parts.uri.path())?;
-        let call = Call { shared, access: &access, caller: &caller, is_change };
+        let access = AdminAccess::of(shared, &parts)?;
+        let target = AdminTarget::read(parts.uri.path())?;
+        let call = AdminCall { shared, access: &access, caller: &caller, is_change };
         match parts.method {
             Method::GET => call.get(&target, &parts.uri).await,
             Method::PUT => call.put(&target, document::whole(shared, body).await?).await,
             Method::DELETE => call.delete(&target).await,
-            _ => Err(Refused::new(StatusCode::METHOD_NOT_ALLOWED, "use GET, PUT or DELETE")),
+            _ => Err(AdminRefusal::new(StatusCode::METHOD_NOT_ALLOWED, "use GET, PUT or DELETE")),
         }
     };
-    answer.await.unwrap_or_else(|refused: Refused| {
+    answer.await.unwrap_or_else(|refused: AdminRefusal| {
         tracing::debug!(
             status = refused.status.as_u16(),
             detail = refused.detail,
@@ -54,42 +54,42 @@ pub(crate) async fn respond(shared: &Shared, request: Request) -> Response {
     })
 }
 
-impl Call<'_> {
-    fn may_manage(&self, name: &str) -> Result<(), Refused> {
+impl AdminCall<'_> {
+    fn may_manage(&self, name: &str) -> Result<(), AdminRefusal> {
         self.access.check(Right::Manage, name)
     }
 
-    async fn get(&self, target: &Target, uri: &Uri) -> Answer {
+    async fn get(&self, target: &AdminTarget, uri: &Uri) -> AdminResult {
         match target {
-            Target::Namespace => Ok(self.namespace()),
-            Target::Queues => listing::all_queues(self, Page::of(uri)?).await,
-            Target::Topics => listing::all_topics(self, Page::of(uri)?).await,
-            Target::Entity(name) => {
+            AdminTarget::Namespace => Ok(self.namespace()),
+            AdminTarget::Queues => listing::all_queues(self, ListPage::of(uri)?).await,
+            AdminTarget::Topics => listing::all_topics(self, ListPage::of(uri)?).await,
+            AdminTarget::Entity(name) => {
                 self.may_manage(name)?;
                 match self.find(name).await? {
-                    Some(Found::Queue(view)) => Ok(queues::tell(self, &view, StatusCode::OK)),
-                    Some(Found::Topic(topic)) => Ok(topics::tell(self, &topic, StatusCode::OK)),
-                    None => Err(Refused::not_found("queue or topic", name)),
+                    Some(QueueOrTopic::Queue(view)) => Ok(queues::answer_with(self, &view, StatusCode::OK)),
+                    Some(QueueOrTopic::Topic(topic)) => Ok(topics::answer_with(self, &topic, StatusCode::OK)),
+                    None => Err(AdminRefusal::not_found("queue or topic", name)),
                 }
             }
-            Target::Subscriptions(topic) => {
+            AdminTarget::Subscriptions(topic) => {
                 self.may_manage(topic)?;
-                listing::all_subscriptions(self, &self.topic(topic).await?, Page::of(uri)?).await
+                listing::all_subscriptions(self, &self.topic(topic).await?, ListPage::of(uri)?).await
             }
-            Target::Subscription(topic, name) => {
+            AdminTarget::Subscription(topic, name) => {
                 self.may_manage(topic)?;
                 let topic = self.topic(topic).await?;
                 let (name, queue) = self.subscription(&topic, name).await?;
-                Ok(subscriptions::tell(self, (&topic, &name, &queue), StatusCode::OK))
+                Ok(subscriptions::answer_with(self, (&topic, &name, &queue), StatusCode::OK))
             }
-            Target::Rules(topic, name) => {
+            AdminTarget::Rules(topic, name) => {
                 self.may_manage(topic)?;
                 let topic = self.topic(topic).await?;
                 let (name, queue) = self.subscription(&topic, name).await?;
                 let of = rules::Of { topic: &topic, name: &name, queue: &queue };
-                listing::all_rules(self, &of, Page::of(uri)?).await
+                listing::all_rules(self, &of, ListPage::of(uri)?).await
             }
-            Target::Rule(topic, name, rule) => {
+            AdminTarget::Rule(topic, name, rule) => {
                 self.may_manage(topic)?;
                 let topic = self.topic(topic).await?;
                 let (name, queue) = self.subscription(&topic, name).await?;
@@ -98,34 +98,36 @@ impl Call<'_> {
         }
     }
 
-    async fn put(&self, target: &Target, text: String) -> Answer {
+    async fn put(&self, target: &AdminTarget, text: String) -> AdminResult {
         // Who looks at what is there, and changes it, does so alone.
         let _alone = self.shared.administering.lock().await;
         match target {
-            Target::Namespace
-            | Target::Queues
-            | Target::Topics
-            | Target::Subscriptions(_)
-            | Target::Rules(..) => Err(Refused::new(StatusCode::METHOD_NOT_ALLOWED, "a list is not written")),
-            Target::Entity(name) => {
+            AdminTarget::Namespace
+            | AdminTarget::Queues
+            | AdminTarget::Topics
+            | AdminTarget::Subscriptions(_)
+            | AdminTarget::Rules(..) => {
+                Err(AdminRefusal::new(StatusCode::METHOD_NOT_ALLOWED, "a list is not written"))
+            }
+            AdminTarget::Entity(name) => {
                 self.may_manage(name)?;
                 self.put_entity(name, &text).await
             }
-            Target::Subscription(topic, name) => {
+            AdminTarget::Subscription(topic, name) => {
                 self.may_manage(topic)?;
                 let topic = self.topic(topic).await?;
                 match (self.subscription(&topic, name).await, self.is_change) {
                     (Ok((name, queue)), true) => {
                         subscriptions::change(self, (&topic, &name, &queue), &text).await
                     }
-                    (Ok((name, _)), false) => Err(Refused::exists("subscription", name.as_str())),
+                    (Ok((name, _)), false) => Err(AdminRefusal::exists("subscription", name.as_str())),
                     (Err(refused), false) if refused.status == StatusCode::NOT_FOUND => {
                         subscriptions::create(self, &topic, name, &text).await
                     }
                     (Err(refused), _) => Err(refused),
                 }
             }
-            Target::Rule(topic, name, rule) => {
+            AdminTarget::Rule(topic, name, rule) => {
                 self.may_manage(topic)?;
                 let topic = self.topic(topic).await?;
                 let (name, queue) = self.subscription(&topic, name).await?;
@@ -135,44 +137,48 @@ impl Call<'_> {
     }
 
     /// Which kind it is, the document says.
-    async fn put_entity(&self, name: &str, text: &str) -> Answer {
+    async fn put_entity(&self, name: &str, text: &str) -> AdminResult {
         let is_topic = document::read(text, topics::ELEMENT, |_| Ok(())).is_ok();
         match (self.find(name).await?, self.is_change) {
-            (Some(Found::Queue(view)), true) if !is_topic => queues::change(self, &view, text).await,
-            (Some(Found::Topic(topic)), true) if is_topic => topics::change(self, &topic, text).await,
-            (_, true) => Err(Refused::not_found(if is_topic { "topic" } else { "queue" }, name)),
-            (Some(Found::Queue(view)), false) => Err(Refused::exists("queue", view.name.as_str())),
-            (Some(Found::Topic(topic)), false) => Err(Refused::exists("topic", topic.name.as_str())),
+            (Some(QueueOrTopic::Queue(view)), true) if !is_topic => queues::change(self, &view, text).await,
+            (Some(QueueOrTopic::Topic(topic)), true) if is_topic => topics::change(self, &topic, text).await,
+            (_, true) => Err(AdminRefusal::not_found(if is_topic { "topic" } else { "queue" }, name)),
+            (Some(QueueOrTopic::Queue(view)), false) => {
+                Err(AdminRefusal::exists("queue", view.name.as_str()))
+            }
+            (Some(QueueOrTopic::Topic(topic)), false) => {
+                Err(AdminRefusal::exists("topic", topic.name.as_str()))
+            }
             (None, false) if is_topic => topics::create(self, name, text).await,
             (None, false) => queues::create(self, name, text).await,
         }
     }
 
-    async fn delete(&self, target: &Target) -> Answer {
+    async fn delete(&self, target: &AdminTarget) -> AdminResult {
         let _alone = self.shared.administering.lock().await;
         match target {
-            Target::Namespace
-            | Target::Queues
-            | Target::Topics
-            | Target::Subscriptions(_)
-            | Target::Rules(..) => {
-                return Err(Refused::new(StatusCode::METHOD_NOT_ALLOWED, "a list is not deleted"));
+            AdminTarget::Namespace
+            | AdminTarget::Queues
+            | AdminTarget::Topics
+            | AdminTarget::Subscriptions(_)
+            | AdminTarget::Rules(..) => {
+                return Err(AdminRefusal::new(StatusCode::METHOD_NOT_ALLOWED, "a list is not deleted"));
             }
-            Target::Entity(name) => {
+            AdminTarget::Entity(name) => {
                 self.may_manage(name)?;
                 match self.find(name).await? {
-                    Some(Found::Queue(view)) => queues::delete(self, &view).await?,
-                    Some(Found::Topic(topic)) => topics::delete(self, &topic).await?,
-                    None => return Err(Refused::not_found("queue or topic", name)),
+                    Some(QueueOrTopic::Queue(view)) => queues::delete(self, &view).await?,
+                    Some(QueueOrTopic::Topic(topic)) => topics::delete(self, &topic).await?,
+                    None => return Err(AdminRefusal::not_found("queue or topic", name)),
                 }
             }
-            Target::Subscription(topic, name) => {
+            AdminTarget::Subscription(topic, name) => {
                 self.may_manage(topic)?;
                 let topic = self.topic(topic).await?;
                 let (_, queue) = self.subscription(&topic, name).await?;
                 subscriptions::delete(self, &queue).await?;
             }
-            Target::Rule(topic, name, rule) => {
+            AdminTarget::Rule(topic, name, rule) => {
                 self.may_manage(topic)?;
                 let topic = self.topic(topic).await?;
                 let (name, queue) = self.subscription(&topic, name).await?;
@@ -186,7 +192,7 @@ impl Call<'_> {
     fn namespace(&self) -> Response {
         let now = self.shared.clock.now();
         let name = self.caller.namespace();
-        let entry = Entry {
+        let entry = AtomEntry {
             title: name.into(),
             path: "$namespaceinfo".to_owned(),
             published: now,

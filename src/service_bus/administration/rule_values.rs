@@ -7,7 +7,7 @@ use crate::header::Properties;
 use crate::header::PropertyValue;
 use crate::service_bus::administration::atom::SCHEMA;
 use crate::service_bus::administration::document;
-use crate::service_bus::administration::refused::Refused;
+use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::description::SaidValue;
 use crate::xml::Xml;
 
@@ -15,42 +15,43 @@ use crate::xml::Xml;
 const TYPED: [&str; 3] = ["dateTime", "duration", "guid"];
 
 /// Reads names and values.
-pub(crate) fn read(element: Option<Node<'_, '_>>) -> Result<Properties, Refused> {
+pub(crate) fn read(element: Option<Node<'_, '_>>) -> Result<Properties, AdminRefusal> {
     let Some(element) = element else { return Ok(Properties::new()) };
     document::elements(element)
         .map(|pair| {
             let name = document::child(pair, "Key").map(document::text);
-            let name = name.ok_or_else(|| Refused::bad("a value has no <Key>"))?;
+            let name = name.ok_or_else(|| AdminRefusal::bad("a value has no <Key>"))?;
             let value = document::child(pair, "Value")
-                .ok_or_else(|| Refused::bad(format!("{name} has no <Value>")))?;
-            let said = document::text(value);
-            let value = value_of(document::kind(value), &said)
-                .ok_or_else(|| Refused::bad(format!("the value {said:?} of {name} is not of its type")))?;
+                .ok_or_else(|| AdminRefusal::bad(format!("{name} has no <Value>")))?;
+            let settings = document::text(value);
+            let value = value_of(document::kind(value), &settings).ok_or_else(|| {
+                AdminRefusal::bad(format!("the value {settings:?} of {name} is not of its type"))
+            })?;
             Ok((name, value))
         })
         .collect()
 }
 
-fn value_of(kind: &str, said: &str) -> Option<PropertyValue> {
+fn value_of(kind: &str, settings: &str) -> Option<PropertyValue> {
     Some(match kind {
         "int" | "long" | "short" | "byte" | "unsignedByte" | "unsignedShort" | "unsignedInt"
-        | "unsignedLong" | "integer" => PropertyValue::Integer(said.trim().parse().ok()?),
-        "double" | "float" | "decimal" => PropertyValue::Float(said.trim().parse().ok()?),
-        "boolean" => PropertyValue::Boolean(match said.trim() {
+        | "unsignedLong" | "integer" => PropertyValue::Integer(settings.trim().parse().ok()?),
+        "double" | "float" | "decimal" => PropertyValue::Float(settings.trim().parse().ok()?),
+        "boolean" => PropertyValue::Boolean(match settings.trim() {
             "true" | "1" => true,
             "false" | "0" => false,
             _ => return None,
         }),
-        "dateTime" => PropertyValue::Text(instant_text(said).unwrap_or_else(|| said.to_owned())),
-        _ => PropertyValue::Text(said.to_owned()),
+        "dateTime" => PropertyValue::Text(instant_text(settings).unwrap_or_else(|| settings.to_owned())),
+        _ => PropertyValue::Text(settings.to_owned()),
     })
 }
 
 /// An instant as it is compared: in the words in which the instants of messages are read. One without an offset is of UTC;
 /// one before 1970 has no such words.
-fn instant_text(said: &str) -> Option<String> {
-    let said = said.trim();
-    let instant = said.parse::<WireTime>().or_else(|_| format!("{said}Z").parse());
+fn instant_text(settings: &str) -> Option<String> {
+    let settings = settings.trim();
+    let instant = settings.parse::<WireTime>().or_else(|_| format!("{settings}Z").parse());
     instant.ok().map(|instant| instant.to_string())
 }
 
@@ -80,12 +81,12 @@ pub(crate) fn all(element: Option<Node<'_, '_>>) -> Vec<SaidValue> {
 /// Writes names and values; those of which more was said as they were said.
 pub(crate) fn write(xml: &mut Xml, values: &Properties, typed: &[SaidValue]) {
     for (name, value) in values {
-        let said = typed.iter().find(|said| match value {
-            PropertyValue::Text(text) => said.name == *name && said.kept == *text,
+        let settings = typed.iter().find(|settings| match value {
+            PropertyValue::Text(text) => settings.name == *name && settings.kept == *text,
             _ => false,
         });
-        let (kind, text) = match (said, value) {
-            (Some(said), _) => (said.kind.as_str(), said.text.clone()),
+        let (kind, text) = match (settings, value) {
+            (Some(settings), _) => (settings.kind.as_str(), settings.text.clone()),
             (None, PropertyValue::Text(text)) => ("string", text.clone()),
             (None, PropertyValue::Integer(number)) if i32::try_from(*number).is_ok() => {
                 ("int", number.to_string())
@@ -119,30 +120,30 @@ mod tests {
 
     #[test]
     fn an_instant_is_compared_as_those_of_messages_are() {
-        for said in ["2026-07-05T11:12:13", "2026-07-05T11:12:13Z", "2026-07-05T13:12:13.0000000+02:00"] {
+        for settings in ["2026-07-05T11:12:13", "2026-07-05T11:12:13Z", "2026-07-05T13:12:13.0000000+02:00"] {
             let kept = PropertyValue::from("2026-07-05T11:12:13.000Z");
-            assert_eq!(value_of("dateTime", said), Some(kept), "{said}");
+            assert_eq!(value_of("dateTime", settings), Some(kept), "{settings}");
         }
         assert_eq!(value_of("dateTime", "0001-01-01T00:00:00"), Some("0001-01-01T00:00:00".into()));
     }
 
     #[test]
     fn a_value_is_told_as_it_was_said_only_as_long_as_it_is_that() {
-        let said = SaidValue {
+        let settings = SaidValue {
             name: "when".to_owned(),
             kind: "dateTime".to_owned(),
             text: "2026-07-05T11:12:13".to_owned(),
             kept: "2026-07-05T11:12:13.000Z".to_owned(),
         };
-        let told = |text: &str| {
+        let echoed = |text: &str| {
             let mut xml = Xml::new();
             let values = Properties::from([("when".to_owned(), PropertyValue::from(text))]);
-            xml.within("Values", |xml| write(xml, &values, std::slice::from_ref(&said)));
+            xml.within("Values", |xml| write(xml, &values, std::slice::from_ref(&settings)));
             xml.into_text()
         };
-        let as_said = told(&said.kept);
+        let as_said = echoed(&settings.kept);
         assert!(as_said.contains("d6p1:dateTime") && as_said.contains(">2026-07-05T11:12:13<"), "{as_said}");
-        let another = told("another");
+        let another = echoed("another");
         assert!(another.contains("d6p1:string") && another.contains(">another<"), "{another}");
     }
 }

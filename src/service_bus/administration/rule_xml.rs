@@ -6,7 +6,7 @@ use crate::clock::Timestamp;
 use crate::header::Properties;
 use crate::service_bus::administration::atom::instant;
 use crate::service_bus::administration::document;
-use crate::service_bus::administration::refused::Refused;
+use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::administration::rule_values;
 use crate::service_bus::description::SaidAction;
 use crate::service_bus::description::SaidRule;
@@ -21,30 +21,30 @@ use crate::xml::Xml;
 const COMPATIBILITY: &str = "20";
 
 /// Reads what describes a rule, and what it says that no rule of ours knows.
-pub(crate) fn read(element: Node<'_, '_>) -> Result<(Rule, SaidRule), Refused> {
+pub(crate) fn read(element: Node<'_, '_>) -> Result<(Rule, SaidRule), AdminRefusal> {
     let name = document::child(element, "Name").map(document::text).filter(|name| !name.is_empty());
     let filter = document::child(element, "Filter");
     let typed = filter.and_then(|filter| {
         document::child(filter, "Properties").or_else(|| document::child(filter, "Parameters"))
     });
-    let mut said = SaidRule { values: rule_values::typed(typed), action: None };
+    let mut settings = SaidRule { values: rule_values::typed(typed), action: None };
     let filter = filter.map_or(Ok(Filter::True), read_filter)?;
     let mut rule = Rule::new(name.unwrap_or_else(|| DEFAULT_RULE.to_owned()), filter);
     if let Some(action) = document::child(element, "Action") {
         let expression = text_of(action, "SqlExpression").filter(|text| !text.trim().is_empty());
         if let Some(expression) = expression {
-            (rule, said.action) = with_action(rule, action, expression)?;
+            (rule, settings.action) = with_action(rule, action, expression)?;
         }
     }
     rule.check()?;
-    Ok((rule, said))
+    Ok((rule, settings))
 }
 
 fn with_action(
     rule: Rule,
     action: Node<'_, '_>,
     expression: String,
-) -> Result<(Rule, Option<SaidAction>), Refused> {
+) -> Result<(Rule, Option<SaidAction>), AdminRefusal> {
     let given = document::child(action, "Parameters");
     let values = rule_values::read(given)?;
     if values.is_empty() {
@@ -59,7 +59,7 @@ fn text_of(element: Node<'_, '_>, name: &str) -> Option<String> {
     document::child(element, name).map(document::text)
 }
 
-fn read_filter(filter: Node<'_, '_>) -> Result<Filter, Refused> {
+fn read_filter(filter: Node<'_, '_>) -> Result<Filter, AdminRefusal> {
     match document::kind(filter) {
         "TrueFilter" => Ok(Filter::True),
         "FalseFilter" => Ok(Filter::False),
@@ -87,20 +87,20 @@ fn read_filter(filter: Node<'_, '_>) -> Result<Filter, Refused> {
                 _ => Filter::Sql { expression, parameters },
             })
         }
-        other => Err(Refused::bad(format!("a Filter of type {other:?} is not known"))),
+        other => Err(AdminRefusal::bad(format!("a Filter of type {other:?} is not known"))),
     }
 }
 
 /// Writes what describes a rule, and what was said of it.
-pub(crate) fn write(xml: &mut Xml, (rule, said): (&Rule, Option<&SaidRule>), created_at: Timestamp) {
-    write_filter(xml, rule.filter(), said.map_or(&[], |said| &said.values));
-    let parameters = said.and_then(|said| said.action.as_ref());
+pub(crate) fn write(xml: &mut Xml, (rule, settings): (&Rule, Option<&SaidRule>), created_at: Timestamp) {
+    write_filter(xml, rule.filter(), settings.map_or(&[], |settings| &settings.values));
+    let parameters = settings.and_then(|settings| settings.action.as_ref());
     let parameters = parameters.filter(|action| Some(action.kept.as_str()) == rule.changes());
     match (parameters, rule.changes()) {
-        (Some(said), _) => xml.within_named("Action", &[("i:type", "SqlRuleAction")], |xml| {
-            xml.leaf("SqlExpression", &said.expression);
+        (Some(settings), _) => xml.within_named("Action", &[("i:type", "SqlRuleAction")], |xml| {
+            xml.leaf("SqlExpression", &settings.expression);
             xml.leaf("CompatibilityLevel", COMPATIBILITY);
-            xml.within("Parameters", |xml| rule_values::write_said(xml, &said.parameters));
+            xml.within("Parameters", |xml| rule_values::write_said(xml, &settings.parameters));
         }),
         (None, None) => xml.within_named("Action", &[("i:type", "EmptyRuleAction")], |_| {}),
         (None, Some(action)) => xml.within_named("Action", &[("i:type", "SqlRuleAction")], |xml| {

@@ -8,11 +8,11 @@ use crate::engine::QueueView;
 use crate::engine::Topic;
 use crate::engine::TopicView;
 use crate::id::SubscriptionName;
-use crate::service_bus::administration::atom::Entry;
+use crate::service_bus::administration::atom::AtomEntry;
 use crate::service_bus::administration::document;
-use crate::service_bus::administration::entities::Call;
-use crate::service_bus::administration::refused::Answer;
-use crate::service_bus::administration::refused::Refused;
+use crate::service_bus::administration::entities::AdminCall;
+use crate::service_bus::administration::refusal::AdminRefusal;
+use crate::service_bus::administration::refusal::AdminResult;
 use crate::service_bus::administration::rule_xml;
 use crate::service_bus::description::SaidRule;
 use crate::service_bus::slashed::entity_name;
@@ -40,8 +40,8 @@ impl Of<'_> {
         format!("{}/Subscriptions/{}/Rules", entity_name(self.topic.name.as_str()), self.name)
     }
 
-    pub(crate) fn entry<'r>(&self, rule: &'r Rule) -> Entry<'r> {
-        Entry {
+    pub(crate) fn entry<'r>(&self, rule: &'r Rule) -> AtomEntry<'r> {
+        AtomEntry {
             title: rule.name().into(),
             path: format!("{}/{}", self.path(), rule.name()),
             published: self.created_at(),
@@ -50,43 +50,45 @@ impl Of<'_> {
         }
     }
 
-    fn tell(&self, call: &Call<'_>, rule: &Rule, status: StatusCode) -> Response {
+    fn answer_with(&self, call: &AdminCall<'_>, rule: &Rule, status: StatusCode) -> Response {
         let created_at = self.created_at();
         let description = call.shared.descriptions.of(&self.queue.name, created_at);
-        let said = description.rules.get(rule.name());
-        self.entry(rule).answer(status, call.caller, |xml| rule_xml::write(xml, (rule, said), created_at))
+        let settings = description.rules.get(rule.name());
+        self.entry(rule).answer(status, call.caller, |xml| rule_xml::write(xml, (rule, settings), created_at))
     }
 
-    fn topic(&self, call: &Call<'_>) -> Result<Topic, Refused> {
+    fn topic(&self, call: &AdminCall<'_>) -> Result<Topic, AdminRefusal> {
         Ok(call.access.acting(&call.shared.client)?.topic(&self.topic.name)?)
     }
 
-    pub(crate) async fn rules(&self, call: &Call<'_>) -> Result<Vec<Rule>, Refused> {
+    pub(crate) async fn rules(&self, call: &AdminCall<'_>) -> Result<Vec<Rule>, AdminRefusal> {
         Ok(self.topic(call)?.rules(self.name).await?)
     }
 
-    async fn rule(&self, call: &Call<'_>, name: &str) -> Result<Rule, Refused> {
+    async fn rule(&self, call: &AdminCall<'_>, name: &str) -> Result<Rule, AdminRefusal> {
         let rules = self.rules(call).await?;
         let found = rules.into_iter().find(|rule| rule.name().eq_ignore_ascii_case(name));
-        found.ok_or_else(|| Refused::not_found("rule", name))
+        found.ok_or_else(|| AdminRefusal::not_found("rule", name))
     }
 
-    pub(crate) async fn show(&self, call: &Call<'_>, name: &str) -> Answer {
-        Ok(self.tell(call, &self.rule(call, name).await?, StatusCode::OK))
+    pub(crate) async fn show(&self, call: &AdminCall<'_>, name: &str) -> AdminResult {
+        Ok(self.answer_with(call, &self.rule(call, name).await?, StatusCode::OK))
     }
 
     /// Adds a rule, or puts it in place of the one of its name.
-    pub(crate) async fn put(&self, call: &Call<'_>, name: &str, text: &str) -> Answer {
+    pub(crate) async fn put(&self, call: &AdminCall<'_>, name: &str, text: &str) -> AdminResult {
         call.check_undefined(&self.queue.name)?;
-        let (rule, said) = document::read(text, ELEMENT, rule_xml::read)?;
+        let (rule, settings) = document::read(text, ELEMENT, rule_xml::read)?;
         let rule = rule.named(name);
         if !call.is_change {
             if !can_be_written(name) {
-                return Err(Refused::bad("the name of the rule has characters that no document can say"));
+                return Err(AdminRefusal::bad(
+                    "the name of the rule has characters that no document can say",
+                ));
             }
             self.topic(call)?.add_rule(self.name, rule.clone()).await?;
-            self.say(call, &rule, said).await?;
-            return Ok(self.tell(call, &rule, StatusCode::CREATED));
+            self.say(call, &rule, settings).await?;
+            return Ok(self.answer_with(call, &rule, StatusCode::CREATED));
         }
         let known = self.rule(call, name).await?;
         let rule = rule.named(known.name());
@@ -94,16 +96,16 @@ impl Of<'_> {
         let rules: Vec<Rule> =
             rules.map(|other| if other.name() == known.name() { rule.clone() } else { other }).collect();
         self.topic(call)?.set_rules(self.name, rules).await?;
-        self.say(call, &rule, said).await?;
-        Ok(self.tell(call, &rule, StatusCode::OK))
+        self.say(call, &rule, settings).await?;
+        Ok(self.answer_with(call, &rule, StatusCode::OK))
     }
 
-    async fn say(&self, call: &Call<'_>, rule: &Rule, said: SaidRule) -> Result<(), Refused> {
+    async fn say(&self, call: &AdminCall<'_>, rule: &Rule, settings: SaidRule) -> Result<(), AdminRefusal> {
         let (queue, rules) = ((&self.queue.name, self.created_at()), self.rules(call).await?);
-        Ok(call.shared.descriptions.describe_rule(queue, (&rules, rule.name()), said).await?)
+        Ok(call.shared.descriptions.describe_rule(queue, (&rules, rule.name()), settings).await?)
     }
 
-    pub(crate) async fn remove(&self, call: &Call<'_>, name: &str) -> Result<(), Refused> {
+    pub(crate) async fn remove(&self, call: &AdminCall<'_>, name: &str) -> Result<(), AdminRefusal> {
         call.check_undefined(&self.queue.name)?;
         let known = self.rule(call, name).await?;
         Ok(self.topic(call)?.remove_rule(self.name, known.name()).await?)

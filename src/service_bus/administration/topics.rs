@@ -5,22 +5,22 @@ use http::StatusCode;
 
 use crate::engine::TopicView;
 use crate::id::QueueName;
-use crate::service_bus::administration::atom::Entry;
+use crate::service_bus::administration::atom::AtomEntry;
 use crate::service_bus::administration::document;
-use crate::service_bus::administration::entities::Call;
-use crate::service_bus::administration::fields::Said;
-use crate::service_bus::administration::refused::Answer;
-use crate::service_bus::administration::refused::Refused;
-use crate::service_bus::administration::told;
-use crate::service_bus::administration::told::Known;
+use crate::service_bus::administration::entities::AdminCall;
+use crate::service_bus::administration::fields::EntitySettings;
+use crate::service_bus::administration::properties;
+use crate::service_bus::administration::properties::EntityProperties;
+use crate::service_bus::administration::refusal::AdminRefusal;
+use crate::service_bus::administration::refusal::AdminResult;
 use crate::service_bus::description::Description;
 use crate::service_bus::slashed::entity_name;
 
 /// The element that describes a topic.
 pub(crate) const ELEMENT: &str = "TopicDescription";
 
-pub(crate) fn entry<'a>(topic: &'a TopicView, known: &Known<'_>) -> Entry<'a> {
-    Entry {
+pub(crate) fn entry<'a>(topic: &'a TopicView, known: &EntityProperties<'_>) -> AtomEntry<'a> {
+    AtomEntry {
         title: entity_name(topic.name.as_str()),
         path: entity_name(topic.name.as_str()).into_owned(),
         published: known.created_at,
@@ -29,34 +29,34 @@ pub(crate) fn entry<'a>(topic: &'a TopicView, known: &Known<'_>) -> Entry<'a> {
     }
 }
 
-pub(crate) fn tell(call: &Call<'_>, topic: &TopicView, status: StatusCode) -> Response {
+pub(crate) fn answer_with(call: &AdminCall<'_>, topic: &TopicView, status: StatusCode) -> Response {
     let known = call.known_topic(topic);
-    entry(topic, &known).answer(status, call.caller, |xml| known.write(xml, told::TOPIC))
+    entry(topic, &known).answer(status, call.caller, |xml| known.write(xml, properties::TOPIC))
 }
 
-pub(crate) async fn create(call: &Call<'_>, name: &str, text: &str) -> Answer {
-    let mut said = Said::new();
-    document::read(text, ELEMENT, |element| call.take(&mut said, element))?;
-    said.remember();
+pub(crate) async fn create(call: &AdminCall<'_>, name: &str, text: &str) -> AdminResult {
+    let mut settings = EntitySettings::new();
+    document::read(text, ELEMENT, |element| call.take(&mut settings, element))?;
+    settings.remember();
     let name = QueueName::new(name)?;
     let client = call.access.acting(&call.shared.client)?;
-    let topic = call.describe_while((&name, &said), client.create_topic(&name)).await?;
-    let view = topic.view().await?.ok_or_else(|| Refused::not_found("topic", name.as_str()))?;
-    call.describe(&name, (&said, Some(view.created_at))).await?;
-    Ok(tell(call, &view, StatusCode::CREATED))
+    let topic = call.describe_while((&name, &settings), client.create_topic(&name)).await?;
+    let view = topic.view().await?.ok_or_else(|| AdminRefusal::not_found("topic", name.as_str()))?;
+    call.describe(&name, (&settings, Some(view.created_at))).await?;
+    Ok(answer_with(call, &view, StatusCode::CREATED))
 }
 
-pub(crate) async fn change(call: &Call<'_>, topic: &TopicView, text: &str) -> Answer {
-    let before = call.said_of_topic(topic);
-    let mut said = before.clone();
-    document::read(text, ELEMENT, |element| call.take(&mut said, element))?;
-    said.check_change(&before)?;
-    said.remember();
-    call.describe(&topic.name, (&said, Some(topic.created_at))).await?;
-    Ok(tell(call, topic, StatusCode::OK))
+pub(crate) async fn change(call: &AdminCall<'_>, topic: &TopicView, text: &str) -> AdminResult {
+    let before = call.settings_of_topic(topic);
+    let mut settings = before.clone();
+    document::read(text, ELEMENT, |element| call.take(&mut settings, element))?;
+    settings.check_change(&before)?;
+    settings.remember();
+    call.describe(&topic.name, (&settings, Some(topic.created_at))).await?;
+    Ok(answer_with(call, topic, StatusCode::OK))
 }
 
-pub(crate) async fn delete(call: &Call<'_>, topic: &TopicView) -> Result<(), Refused> {
+pub(crate) async fn delete(call: &AdminCall<'_>, topic: &TopicView) -> Result<(), AdminRefusal> {
     for subscription in &topic.subscriptions {
         call.check_undefined(&subscription.queue)?;
     }

@@ -4,34 +4,40 @@ use bytes::Bytes;
 use bytes::BytesMut;
 
 use crate::amqp::Map;
-use crate::amqp::Properties as AmqpProperties;
+use crate::amqp::MessageProperties as AmqpProperties;
 use crate::amqp::Value;
 use crate::amqp::message::encode_application_properties;
 use crate::amqp::message::encode_properties;
 use crate::amqp::message::encode_value;
-use crate::service_bus::holds::Hold;
-use crate::service_bus::management::request::Request;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::holds::ClientHold;
+use crate::service_bus::management::request::ManagementRequest;
+use crate::service_bus::refusal::AmqpRefusal;
 
 /// An answer.
-pub(crate) struct Answer {
+pub(crate) struct ManagementAnswer {
     status: i32,
     description: String,
     condition: Option<&'static str>,
     body: Map,
     /// Messages in it that are gone once it is on its way.
-    pub(crate) deletes: Vec<Hold>,
+    pub(crate) deletes: Vec<ClientHold>,
 }
 
-impl Answer {
+impl ManagementAnswer {
     /// It was done.
-    pub(crate) fn done(body: Map) -> Answer {
-        Answer { status: 200, description: "OK".to_owned(), condition: None, body, deletes: Vec::new() }
+    pub(crate) fn done(body: Map) -> ManagementAnswer {
+        ManagementAnswer {
+            status: 200,
+            description: "OK".to_owned(),
+            condition: None,
+            body,
+            deletes: Vec::new(),
+        }
     }
 
     /// There is nothing.
-    pub(crate) fn nothing() -> Answer {
-        Answer {
+    pub(crate) fn nothing() -> ManagementAnswer {
+        ManagementAnswer {
             status: 204,
             description: "NoContent".to_owned(),
             condition: None,
@@ -41,12 +47,12 @@ impl Answer {
     }
 
     /// The same, with messages in it that are gone once it is on its way.
-    pub(crate) fn deleting(self, deletes: Vec<Hold>) -> Answer {
-        Answer { deletes, ..self }
+    pub(crate) fn deleting(self, deletes: Vec<ClientHold>) -> ManagementAnswer {
+        ManagementAnswer { deletes, ..self }
     }
 
-    pub(crate) fn refused(refusal: &Refusal) -> Answer {
-        Answer {
+    pub(crate) fn refused(refusal: &AmqpRefusal) -> ManagementAnswer {
+        ManagementAnswer {
             status: refusal.status(),
             description: refusal.description.clone(),
             condition: Some(refusal.condition),
@@ -55,7 +61,7 @@ impl Answer {
         }
     }
 
-    pub(crate) fn encode(&self, request: &Request) -> Bytes {
+    pub(crate) fn encode(&self, request: &ManagementRequest) -> Bytes {
         let mut application = vec![
             (Value::string("statusCode"), Value::Int(self.status)),
             (Value::string("statusDescription"), Value::from(self.description.as_str())),
@@ -68,7 +74,7 @@ impl Answer {
 }
 
 /// A message that answers a request.
-pub(crate) fn message(request: &Request, application: &[(Value, Value)], body: &Value) -> Bytes {
+pub(crate) fn message(request: &ManagementRequest, application: &[(Value, Value)], body: &Value) -> Bytes {
     let properties = AmqpProperties {
         correlation_id: request.id.clone(),
         to: request.reply_to.as_deref().map(Into::into),

@@ -5,30 +5,30 @@ use bytes::Bytes;
 use crate::amqp::LinkId;
 use crate::amqp::Value;
 use crate::amqp::lookup;
-use crate::service_bus::address::Address;
+use crate::service_bus::address::EntityAddress;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::links::Link;
+use crate::service_bus::links::EndpointLink;
 use crate::service_bus::links::Node;
-use crate::service_bus::management::answer::Answer;
+use crate::service_bus::management::answer::ManagementAnswer;
 use crate::service_bus::management::deleting;
 use crate::service_bus::management::locks;
 use crate::service_bus::management::looking;
-use crate::service_bus::management::replies::Reply;
-use crate::service_bus::management::request::Request;
+use crate::service_bus::management::replies::ManagementReply;
+use crate::service_bus::management::request::ManagementRequest;
 use crate::service_bus::management::rules;
 use crate::service_bus::management::scheduling;
 use crate::service_bus::management::sessions;
 use crate::service_bus::management::tokens;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
-use crate::service_bus::session::Session;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::session::HeldSession;
+use crate::service_bus::shared::EndpointState;
 
 impl ConnectionTask {
     /// Answers a request.
     pub(crate) fn take_request(&mut self, link: LinkId, node: &Node, payload: &Bytes) {
-        let request = match Request::read(payload) {
+        let request = match ManagementRequest::read(payload) {
             Ok(request) => request,
             // What cannot be read cannot be answered: nobody knows whom.
             Err(malformed) => return self.detach(link, malformed.into()),
@@ -47,10 +47,10 @@ impl ConnectionTask {
     }
 
     /// The link over which a request is answered: called as the request says, or else of the same AMQP session and node.
-    fn reply_link(&self, link: LinkId, node: &Node, request: &Request) -> Option<LinkId> {
-        let is_of_node = |address: &Address| match (node, address) {
-            (Node::Tokens, Address::Tokens) => true,
-            (Node::Management(entity), Address::Management(path)) => {
+    fn reply_link(&self, link: LinkId, node: &Node, request: &ManagementRequest) -> Option<LinkId> {
+        let is_of_node = |address: &EntityAddress| match (node, address) {
+            (Node::Tokens, EntityAddress::Tokens) => true,
+            (Node::Management(entity), EntityAddress::Management(path)) => {
                 (path.is_dead_letters, path.is_transfer) == (entity.is_dead_letters, entity.is_transfer)
                     && path.queue.eq_ignore_ascii_case(entity.name().as_str())
             }
@@ -58,7 +58,7 @@ impl ConnectionTask {
         };
         let mut found: Option<(bool, bool, bool, LinkId)> = None;
         for (id, candidate) in &self.links {
-            let Link::Replies(replies) = candidate else { continue };
+            let EndpointLink::Replies(replies) = candidate else { continue };
             let is_named = request.reply_to.is_some()
                 && replies.target.as_ref().map(|target| target.as_str()) == request.reply_to.as_deref();
             let is_beside = id.channel() == link.channel();
@@ -74,10 +74,19 @@ impl ConnectionTask {
 
     /// Answers who has shown a token. One for an entity that does not exist is refused: its client would take the refusal of
     /// a link for a lost connection, and try for ever.
-    fn answer_token(&mut self, reply_link: LinkId, request: Request, taken: Result<(), Refusal>) {
+    fn answer_token(
+        &mut self,
+        reply_link: LinkId,
+        request: ManagementRequest,
+        taken: Result<(), AmqpRefusal>,
+    ) {
         let name = lookup(&request.application, "name").and_then(Value::as_str).unwrap_or_default();
-        let path = match (taken, Address::read(name)) {
-            (Ok(()), Address::Entity(path) | Address::Management(path)) if !path.queue.is_empty() => path,
+        let path = match (taken, EntityAddress::read(name)) {
+            (Ok(()), EntityAddress::Entity(path) | EntityAddress::Management(path))
+                if !path.queue.is_empty() =>
+            {
+                path
+            }
             (taken, _) => return self.reply(reply_link, tokens::answer(&request, taken)),
         };
         let shared = self.shared.clone();
@@ -91,14 +100,16 @@ impl ConnectionTask {
         });
     }
 
-    fn manage(&mut self, reply_link: LinkId, entity: Entity, request: Request) {
+    fn manage(&mut self, reply_link: LinkId, entity: Entity, request: ManagementRequest) {
         if let Err(refusal) = request.check().and_then(|()| self.may_manage(&entity, &request)) {
-            return self.reply(reply_link, Answer::refused(&refusal).encode(&request));
+            return self.reply(reply_link, ManagementAnswer::refused(&refusal).encode(&request));
         }
         let session = match &request.session_id {
             Some(id) if request.needs_session() => match self.session(&entity, id) {
                 Ok(session) => Some(session),
-                Err(refusal) => return self.reply(reply_link, Answer::refused(&refusal).encode(&request)),
+                Err(refusal) => {
+                    return self.reply(reply_link, ManagementAnswer::refused(&refusal).encode(&request));
+                }
             },
             _ => None,
         };
@@ -107,9 +118,9 @@ impl ConnectionTask {
             let answer = operate(&shared, &entity, session.as_deref(), &request).await;
             let answer = answer.unwrap_or_else(|refusal| {
                 tracing::debug!(%refusal, operation = request.operation, "refuse a request");
-                Answer::refused(&refusal)
+                ManagementAnswer::refused(&refusal)
             });
-            let reply = Reply { payload: answer.encode(&request), deletes: answer.deletes };
+            let reply = ManagementReply { payload: answer.encode(&request), deletes: answer.deletes };
             move |connection_task: &mut ConnectionTask| connection_task.reply_with(reply_link, reply)
         });
     }
@@ -117,17 +128,17 @@ impl ConnectionTask {
 
 /// Does what a request asks for.
 async fn operate(
-    shared: &Shared,
+    shared: &EndpointState,
     entity: &Entity,
-    session: Option<&Session>,
-    request: &Request,
-) -> Result<Answer, Refusal> {
+    session: Option<&HeldSession>,
+    request: &ManagementRequest,
+) -> Result<ManagementAnswer, AmqpRefusal> {
     match request.operation() {
         "schedule-message" => scheduling::schedule(shared, entity, request).await,
         "cancel-scheduled-message" => scheduling::cancel(shared, entity, request).await,
         _ if entity.topic.is_some() => {
             let refusal = "over the management of a topic messages are scheduled and cancelled, and nothing else is done";
-            Err(Refusal::new(condition::NOT_IMPLEMENTED, refusal))
+            Err(AmqpRefusal::new(condition::NOT_IMPLEMENTED, refusal))
         }
         "add-rule" => rules::add(shared, entity, request).await,
         "remove-rule" => rules::remove(shared, entity, request).await,
@@ -143,7 +154,7 @@ async fn operate(
         "set-session-state" => sessions::set_state(entity, session, request).await,
         other => {
             let description = format!("the operation {other:?} is not implemented");
-            Err(Refusal::new(condition::NOT_IMPLEMENTED, description))
+            Err(AmqpRefusal::new(condition::NOT_IMPLEMENTED, description))
         }
     }
 }

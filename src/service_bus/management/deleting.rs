@@ -7,45 +7,45 @@ use crate::clock::Timestamp;
 use crate::engine::Delivery;
 use crate::limits;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::management::answer::Answer;
-use crate::service_bus::management::request::Request;
-use crate::service_bus::refusal::Refusal;
-use crate::service_bus::session::Session;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::management::answer::ManagementAnswer;
+use crate::service_bus::management::request::ManagementRequest;
+use crate::service_bus::refusal::AmqpRefusal;
+use crate::service_bus::session::HeldSession;
+use crate::service_bus::shared::EndpointState;
 
 /// Deletes the first messages that were accepted before an instant, as many as asked for: what somebody holds, what was set
 /// aside and what is for later stays.
 pub(crate) async fn delete(
-    shared: &Shared,
+    shared: &EndpointState,
     entity: &Entity,
-    session: Option<&Session>,
-    request: &Request,
-) -> Result<Answer, Refusal> {
+    session: Option<&HeldSession>,
+    request: &ManagementRequest,
+) -> Result<ManagementAnswer, AmqpRefusal> {
     let before = request.timestamp("enqueued-time-utc")?.map(|ms| u64::try_from(ms).unwrap_or_default());
     let before = before.map_or(Timestamp::MAX, Timestamp::from_millis);
     let most = limits::SERVICE_BUS_DELETES_MAX;
     let max = match usize::try_from(request.number("message-count", 0)?) {
         Ok(max) if (1..=most).contains(&max) => max,
-        _ => return Err(Refusal::argument(format!("message-count is not from 1 to {most}"))),
+        _ => return Err(AmqpRefusal::argument(format!("message-count is not from 1 to {most}"))),
     };
     let deleted = match entity.is_transfer {
         true => 0,
         false => delete_messages(entity, session, before, max).await?,
     };
     if deleted == 0 {
-        return Ok(Answer::nothing());
+        return Ok(ManagementAnswer::nothing());
     }
     shared.meters.note_settled(deleted);
     let deleted = Value::Int(i32::try_from(deleted).unwrap_or(i32::MAX));
-    Ok(Answer::done(vec![(Value::string("message-count"), deleted)]))
+    Ok(ManagementAnswer::done(vec![(Value::string("message-count"), deleted)]))
 }
 
 async fn delete_messages(
     entity: &Entity,
-    session: Option<&Session>,
+    session: Option<&HeldSession>,
     before: Timestamp,
     max: usize,
-) -> Result<usize, Refusal> {
+) -> Result<usize, AmqpRefusal> {
     let (queue, mut deleted) = (&entity.queue, 0);
     while deleted < max {
         let wanted = (max - deleted).min(limits::COMPLETE_ALL_MAX);

@@ -14,16 +14,19 @@ use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::management::answer::Answer;
-use crate::service_bus::management::request::Request;
-use crate::service_bus::outgoing::Outgoing;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::management::answer::ManagementAnswer;
+use crate::service_bus::management::request::ManagementRequest;
+use crate::service_bus::outgoing::EncodedMessage;
+use crate::service_bus::refusal::AmqpRefusal;
 
 /// What one look shows: messages in order of number, each with its number.
-pub(crate) type Look = Vec<(SequenceNumber, Bytes)>;
+pub(crate) type MessageLook = Vec<(SequenceNumber, Bytes)>;
 
 /// Shows messages from a number on.
-pub(crate) async fn peek(entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+pub(crate) async fn peek(
+    entity: &Entity,
+    request: &ManagementRequest,
+) -> Result<ManagementAnswer, AmqpRefusal> {
     let from = SequenceNumber::new(request.number("from-sequence-number", 0)?);
     let max = usize::try_from(request.number("message-count", 1)?).unwrap_or(usize::MAX);
     let seen = look(entity, request.session_id.as_deref(), from, max).await?;
@@ -32,8 +35,8 @@ pub(crate) async fn peek(entity: &Entity, request: &Request) -> Result<Answer, R
         .map(|(_, payload)| Value::Map(vec![(Value::string("message"), Value::Binary(payload))]))
         .collect();
     match shown.is_empty() {
-        true => Ok(Answer::nothing()),
-        false => Ok(Answer::done(vec![(Value::string("messages"), Value::List(shown))])),
+        true => Ok(ManagementAnswer::nothing()),
+        false => Ok(ManagementAnswer::done(vec![(Value::string("messages"), Value::List(shown))])),
     }
 }
 
@@ -43,9 +46,9 @@ pub(crate) async fn look(
     session: Option<&str>,
     from: SequenceNumber,
     max: usize,
-) -> Result<Look, Refusal> {
+) -> Result<MessageLook, AmqpRefusal> {
     if entity.is_transfer {
-        return Ok(Look::new());
+        return Ok(MessageLook::new());
     }
     let max = max.clamp(1, limits::SERVICE_BUS_PEEK_MAX);
     let views = match entity.is_dead_letters {
@@ -53,9 +56,9 @@ pub(crate) async fn look(
         false => messages(entity, from, max, session).await?,
     };
     let mut bytes = 0;
-    let mut seen = Look::with_capacity(views.len());
+    let mut seen = MessageLook::with_capacity(views.len());
     for view in &views {
-        let payload = Outgoing::seen(view).encode();
+        let payload = EncodedMessage::seen(view).encode();
         bytes += payload.len();
         if bytes > limits::SERVICE_BUS_ANSWER_BYTES && !seen.is_empty() {
             break;
@@ -74,7 +77,7 @@ async fn messages(
     from: SequenceNumber,
     max: usize,
     session: Option<&str>,
-) -> Result<Vec<MessageView>, Refusal> {
+) -> Result<Vec<MessageView>, AmqpRefusal> {
     let is_wanted = |view: &MessageView| {
         is_of_session(view.workflow_id.as_ref(), session)
             && !matches!(view.status, MessageStatus::DeadLettered(_))
@@ -97,7 +100,7 @@ async fn dead_letters(
     from: SequenceNumber,
     max: usize,
     session: Option<&str>,
-) -> Result<Vec<MessageView>, Refusal> {
+) -> Result<Vec<MessageView>, AmqpRefusal> {
     let is_wanted = |dead_letter: &&DeadLetterView| {
         dead_letter.sequence_number >= from && is_of_session(dead_letter.workflow_id.as_ref(), session)
     };
@@ -136,7 +139,10 @@ const ANY_TIME_MS: i64 = 253_402_300_800_000;
 
 /// Lists sessions in order of ID: those with something in them, or those whose state was set since an instant. When that was,
 /// an older file did not say; such a session is listed, so that none is missed.
-pub(crate) async fn sessions(entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+pub(crate) async fn sessions(
+    entity: &Entity,
+    request: &ManagementRequest,
+) -> Result<ManagementAnswer, AmqpRefusal> {
     let skip = usize::try_from(request.number("skip", 0)?).unwrap_or(usize::MAX);
     let top = usize::try_from(request.number("top", 100)?).unwrap_or(usize::MAX).min(limits::PAGE_MAX);
     let since = request.timestamp("last-updated-time")?;
@@ -159,8 +165,11 @@ pub(crate) async fn sessions(entity: &Entity, request: &Request) -> Result<Answe
         }
     }
     if ids.is_empty() {
-        return Ok(Answer::nothing());
+        return Ok(ManagementAnswer::nothing());
     }
     let next = Value::Int(i32::try_from(skip.saturating_add(ids.len())).unwrap_or(i32::MAX));
-    Ok(Answer::done(vec![(Value::string("skip"), next), (Value::string("sessions-ids"), Value::Array(ids))]))
+    Ok(ManagementAnswer::done(vec![
+        (Value::string("skip"), next),
+        (Value::string("sessions-ids"), Value::Array(ids)),
+    ]))
 }

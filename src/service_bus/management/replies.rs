@@ -6,43 +6,43 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use crate::amqp::LinkId;
-use crate::amqp::Outgoing;
+use crate::amqp::OutgoingMessage;
 use crate::amqp::Text;
 use crate::amqp::Unsent;
 use crate::limits;
-use crate::service_bus::address::Address;
+use crate::service_bus::address::EntityAddress;
 use crate::service_bus::connection_task::ConnectionTask;
-use crate::service_bus::holds::Hold;
-use crate::service_bus::links::Link;
+use crate::service_bus::holds::ClientHold;
+use crate::service_bus::links::EndpointLink;
 
 /// A link over which answers go.
 pub(crate) struct Replies {
-    pub(crate) node: Address,
+    pub(crate) node: EntityAddress,
     /// What the client calls its end.
     pub(crate) target: Option<Text>,
     /// Answers for which there was no credit.
-    backlog: VecDeque<Reply>,
+    backlog: VecDeque<ManagementReply>,
     /// Answers that were sent since one with messages to delete, in order.
     on_their_way: VecDeque<SentReply>,
     sent: u64,
 }
 
 /// An answer.
-pub(crate) struct Reply {
+pub(crate) struct ManagementReply {
     pub(crate) payload: Bytes,
     /// Messages in it that are deleted once it is on its way.
-    pub(crate) deletes: Vec<Hold>,
+    pub(crate) deletes: Vec<ClientHold>,
 }
 
 /// An answer that was sent.
 struct SentReply {
-    deletes: Vec<Hold>,
+    deletes: Vec<ClientHold>,
     /// The byte of the connection after which it is on its way; unknown while it waits for the peer's window.
     until_byte: Option<u64>,
 }
 
 impl Replies {
-    pub(crate) fn new(node: Address, target: Option<Text>) -> Replies {
+    pub(crate) fn new(node: EntityAddress, target: Option<Text>) -> Replies {
         Replies { node, target, backlog: VecDeque::new(), on_their_way: VecDeque::new(), sent: 0 }
     }
 
@@ -52,7 +52,7 @@ impl Replies {
     }
 
     /// What was to be deleted and has not gone out.
-    pub(crate) fn take_undeleted(&mut self) -> Vec<Hold> {
+    pub(crate) fn take_undeleted(&mut self) -> Vec<ClientHold> {
         let sent = self.on_their_way.drain(..).flat_map(|reply| reply.deletes);
         sent.chain(self.backlog.drain(..).flat_map(|reply| reply.deletes)).collect()
     }
@@ -61,13 +61,15 @@ impl Replies {
 impl ConnectionTask {
     /// Sends an answer to a request, as soon as the client takes it.
     pub(crate) fn reply(&mut self, link: LinkId, payload: Bytes) {
-        self.reply_with(link, Reply { payload, deletes: Vec::new() });
+        self.reply_with(link, ManagementReply { payload, deletes: Vec::new() });
     }
 
     /// The same with messages, which are deleted once it is on its way.
-    pub(crate) fn reply_with(&mut self, link: LinkId, reply: Reply) {
+    pub(crate) fn reply_with(&mut self, link: LinkId, reply: ManagementReply) {
         match self.links.get_mut(&link) {
-            Some(Link::Replies(replies)) if replies.backlog.len() < limits::SERVICE_BUS_REQUESTS_MAX => {
+            Some(EndpointLink::Replies(replies))
+                if replies.backlog.len() < limits::SERVICE_BUS_REQUESTS_MAX =>
+            {
                 replies.backlog.push_back(reply);
             }
             _ => reply.deletes.iter().rev().for_each(|hold| self.shared.give_back(hold)),
@@ -76,10 +78,10 @@ impl ConnectionTask {
     }
 
     pub(crate) fn send_replies(&mut self, link: LinkId) {
-        let Some(Link::Replies(replies)) = self.links.get_mut(&link) else { return };
+        let Some(EndpointLink::Replies(replies)) = self.links.get_mut(&link) else { return };
         while let Some(reply) = replies.backlog.front() {
             let tag = Bytes::copy_from_slice(&replies.sent.to_be_bytes());
-            let outgoing = Outgoing { tag, payload: reply.payload.clone(), format: 0, settled: true };
+            let outgoing = OutgoingMessage { tag, payload: reply.payload.clone(), format: 0, settled: true };
             let sent = self.amqp.send(link, outgoing);
             if let Err(Unsent::NoCredit | Unsent::NoRoom | Unsent::TooManyUnsettled) = sent {
                 return;
@@ -104,14 +106,14 @@ impl ConnectionTask {
         let links: Vec<LinkId> = self.answering.iter().copied().collect();
         for link in links {
             let unsent = self.amqp.unsent(link).len();
-            let Some(Link::Replies(replies)) = self.links.get_mut(&link) else { continue };
+            let Some(EndpointLink::Replies(replies)) = self.links.get_mut(&link) else { continue };
             let known = replies.on_their_way.len().saturating_sub(unsent);
             for sent in replies.on_their_way.iter_mut().take(known) {
                 sent.until_byte.get_or_insert(written_to);
             }
             let is_out = |sent: &SentReply| sent.until_byte.is_some_and(|until| until <= bytes_written);
             let count = replies.on_their_way.iter().take_while(|sent| is_out(sent)).count();
-            let holds: Vec<Hold> =
+            let holds: Vec<ClientHold> =
                 replies.on_their_way.drain(..count).flat_map(|sent| sent.deletes).collect();
             if replies.on_their_way.is_empty() {
                 self.answering.remove(&link);
@@ -121,7 +123,7 @@ impl ConnectionTask {
     }
 
     /// Deletes messages that a client has.
-    fn delete(&mut self, holds: Vec<Hold>) {
+    fn delete(&mut self, holds: Vec<ClientHold>) {
         if holds.is_empty() {
             return;
         }

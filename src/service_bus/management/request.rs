@@ -2,18 +2,18 @@
 
 use bytes::Bytes;
 
-use crate::amqp::Malformed;
+use crate::amqp::DecodeError;
 use crate::amqp::Map;
 use crate::amqp::Value;
 use crate::amqp::lookup;
-use crate::amqp::message::Body;
+use crate::amqp::message::MessageBody;
 use crate::amqp::message::Sections;
 use crate::id::SequenceNumber;
-use crate::service_bus::holds::Token;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::holds::LockUuid;
+use crate::service_bus::refusal::AmqpRefusal;
 
 /// A request.
-pub(crate) struct Request {
+pub(crate) struct ManagementRequest {
     pub(crate) operation: String,
     /// Which answer is to this request; with its type.
     pub(crate) id: Value,
@@ -25,31 +25,31 @@ pub(crate) struct Request {
     is_map: bool,
 }
 
-impl Request {
-    pub(crate) fn read(payload: &Bytes) -> Result<Request, Malformed> {
+impl ManagementRequest {
+    pub(crate) fn read(payload: &Bytes) -> Result<ManagementRequest, DecodeError> {
         let sections = Sections::parse(payload)?;
         let properties = sections.properties()?;
         let application = sections.application_properties()?;
         let operation =
             lookup(&application, "operation").and_then(Value::as_str).unwrap_or_default().to_owned();
         let (body, is_map) = match sections.body()? {
-            Body::Value(Value::Map(entries)) => (entries, true),
-            Body::Value(value) => (vec![(Value::string("value"), value)], false),
+            MessageBody::Value(Value::Map(entries)) => (entries, true),
+            MessageBody::Value(value) => (vec![(Value::string("value"), value)], false),
             _ => (Map::new(), false),
         };
         let session_id = lookup(&body, "session-id").and_then(Value::as_str).map(str::to_owned);
         let reply_to = properties.reply_to.as_deref().map(str::to_owned);
         let id = properties.message_id;
-        Ok(Request { operation, id, reply_to, session_id, body, application, is_map })
+        Ok(ManagementRequest { operation, id, reply_to, session_id, body, application, is_map })
     }
 
     /// Whether it is one that the management can read: an operation, a map, and a session that is text.
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
+    pub(crate) fn check(&self) -> Result<(), AmqpRefusal> {
         if self.operation.is_empty() {
-            return Err(Refusal::argument("the application property operation is missing, or no text"));
+            return Err(AmqpRefusal::argument("the application property operation is missing, or no text"));
         }
         if !self.is_map {
-            return Err(Refusal::argument("the body of the request is no map"));
+            return Err(AmqpRefusal::argument("the body of the request is no map"));
         }
         self.text("session-id").map(drop)
     }
@@ -76,34 +76,34 @@ impl Request {
     }
 
     /// A text, if there is one.
-    pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, Refusal> {
+    pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, AmqpRefusal> {
         self.typed(name, "text", Value::as_str)
     }
 
     /// A map, if there is one.
-    pub(crate) fn map(&self, name: &str) -> Result<Option<&[(Value, Value)]>, Refusal> {
+    pub(crate) fn map(&self, name: &str) -> Result<Option<&[(Value, Value)]>, AmqpRefusal> {
         self.typed(name, "map", Value::as_map)
     }
 
     /// Milliseconds since 1970, if they are said.
-    pub(crate) fn timestamp(&self, name: &str) -> Result<Option<i64>, Refusal> {
+    pub(crate) fn timestamp(&self, name: &str) -> Result<Option<i64>, AmqpRefusal> {
         self.typed(name, "timestamp", Value::as_timestamp)
     }
 
     /// A number; `default` when it is missing.
-    pub(crate) fn number(&self, name: &str, default: u64) -> Result<u64, Refusal> {
+    pub(crate) fn number(&self, name: &str, default: u64) -> Result<u64, AmqpRefusal> {
         Ok(self.typed(name, "whole number from zero on", Value::as_u64)?.unwrap_or(default))
     }
 
-    pub(crate) fn maps(&self, name: &str) -> Result<Vec<&[(Value, Value)]>, Refusal> {
+    pub(crate) fn maps(&self, name: &str) -> Result<Vec<&[(Value, Value)]>, AmqpRefusal> {
         self.each(name, "map", Value::as_map)
     }
 
-    pub(crate) fn tokens(&self) -> Result<Vec<Token>, Refusal> {
-        self.each("lock-tokens", "UUID", |value| value.as_uuid().map(Token))
+    pub(crate) fn tokens(&self) -> Result<Vec<LockUuid>, AmqpRefusal> {
+        self.each("lock-tokens", "UUID", |value| value.as_uuid().map(LockUuid))
     }
 
-    pub(crate) fn numbers(&self) -> Result<Vec<SequenceNumber>, Refusal> {
+    pub(crate) fn numbers(&self) -> Result<Vec<SequenceNumber>, AmqpRefusal> {
         self.each("sequence-numbers", "whole number", |value| value.as_u64().map(SequenceNumber::new))
     }
 
@@ -113,11 +113,11 @@ impl Request {
         name: &str,
         kind: &str,
         read: impl FnOnce(&'request Value) -> Option<T>,
-    ) -> Result<Option<T>, Refusal> {
+    ) -> Result<Option<T>, AmqpRefusal> {
         match self.get(name) {
             None => Ok(None),
             Some(value) => {
-                read(value).map(Some).ok_or_else(|| Refusal::argument(format!("{name} is no {kind}")))
+                read(value).map(Some).ok_or_else(|| AmqpRefusal::argument(format!("{name} is no {kind}")))
             }
         }
     }
@@ -128,10 +128,10 @@ impl Request {
         name: &str,
         kind: &str,
         read: impl Fn(&'request Value) -> Option<T>,
-    ) -> Result<Vec<T>, Refusal> {
+    ) -> Result<Vec<T>, AmqpRefusal> {
         let list = self.get(name).and_then(Value::as_list);
-        let list = list.ok_or_else(|| Refusal::argument(format!("{name} is missing, or no list")))?;
-        let wrong = || Refusal::argument(format!("{name} has what is no {kind}"));
+        let list = list.ok_or_else(|| AmqpRefusal::argument(format!("{name} is missing, or no list")))?;
+        let wrong = || AmqpRefusal::argument(format!("{name} has what is no {kind}"));
         list.iter().map(|value| read(value).ok_or_else(wrong)).collect()
     }
 }

@@ -12,12 +12,12 @@ use crate::records::RecordError;
 use crate::service_bus::description::SaidRule;
 use crate::service_bus::description::SaidValue;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::management::answer::Answer;
-use crate::service_bus::management::request::Request;
+use crate::service_bus::management::answer::ManagementAnswer;
+use crate::service_bus::management::request::ManagementRequest;
 use crate::service_bus::property;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::shared::EndpointState;
 use crate::topic::Correlation;
 use crate::topic::Filter;
 use crate::topic::Rule;
@@ -40,11 +40,15 @@ const INSTANT: &str = "dateTime";
 const COMPATIBILITY: i32 = 20;
 
 /// Adds a rule.
-pub(crate) async fn add(shared: &Shared, entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+pub(crate) async fn add(
+    shared: &EndpointState,
+    entity: &Entity,
+    request: &ManagementRequest,
+) -> Result<ManagementAnswer, AmqpRefusal> {
     let (topic, subscription) = subscription_of(shared, entity)?;
     let name = rule_name(request)?;
     let description = request.map("rule-description")?;
-    let description = description.ok_or_else(|| Refusal::argument("rule-description is missing"))?;
+    let description = description.ok_or_else(|| AmqpRefusal::argument("rule-description is missing"))?;
     let said = SaidRule { values: instants(description), action: None };
     let mut rule = Rule::new(name.clone(), filter(description)?);
     if let Some(action) = lookup(description, "sql-rule-action").and_then(Value::as_map) {
@@ -57,18 +61,26 @@ pub(crate) async fn add(shared: &Shared, entity: &Entity, request: &Request) -> 
     let rules = topic.rules(&subscription).await?;
     let queue = (entity.name(), entity.created_at);
     shared.descriptions.describe_rule(queue, (&rules, &name), said).await.map_err(unkept)?;
-    Ok(Answer::done(Vec::new()))
+    Ok(ManagementAnswer::done(Vec::new()))
 }
 
 /// Removes a rule.
-pub(crate) async fn remove(shared: &Shared, entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+pub(crate) async fn remove(
+    shared: &EndpointState,
+    entity: &Entity,
+    request: &ManagementRequest,
+) -> Result<ManagementAnswer, AmqpRefusal> {
     let (topic, subscription) = subscription_of(shared, entity)?;
     topic.remove_rule(subscription, rule_name(request)?).await?;
-    Ok(Answer::done(Vec::new()))
+    Ok(ManagementAnswer::done(Vec::new()))
 }
 
 /// Lists rules in order of name.
-pub(crate) async fn list(shared: &Shared, entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+pub(crate) async fn list(
+    shared: &EndpointState,
+    entity: &Entity,
+    request: &ManagementRequest,
+) -> Result<ManagementAnswer, AmqpRefusal> {
     let (topic, subscription) = subscription_of(shared, entity)?;
     let skip = usize::try_from(request.number("skip", 0)?).unwrap_or(usize::MAX);
     let top = usize::try_from(request.number("top", 100)?).unwrap_or(usize::MAX).min(limits::PAGE_MAX);
@@ -78,42 +90,42 @@ pub(crate) async fn list(shared: &Shared, entity: &Entity, request: &Request) ->
     let described = |rule: &Rule| described(rule, said.rules.get(rule.name()));
     let shown = rules.iter().skip(skip).take(top).map(described).collect();
     // Not that there is no content, where there are none: not every client takes that for an answer.
-    Ok(Answer::done(vec![(Value::string("rules"), Value::List(shown))]))
+    Ok(ManagementAnswer::done(vec![(Value::string("rules"), Value::List(shown))]))
 }
 
-fn unkept(error: RecordError) -> Refusal {
-    Refusal::new(condition::INTERNAL, error.to_string())
+fn unkept(error: RecordError) -> AmqpRefusal {
+    AmqpRefusal::new(condition::INTERNAL, error.to_string())
 }
 
-fn subscription_of(shared: &Shared, entity: &Entity) -> Result<(Topic, String), Refusal> {
+fn subscription_of(shared: &EndpointState, entity: &Entity) -> Result<(Topic, String), AmqpRefusal> {
     match entity.name().subscription() {
         Some((topic, name)) if !entity.is_dead_letters => {
             Ok((shared.client.topic(&topic)?, name.to_string()))
         }
-        _ => Err(Refusal::new(condition::NOT_ALLOWED, "only subscriptions of topics have rules")),
+        _ => Err(AmqpRefusal::new(condition::NOT_ALLOWED, "only subscriptions of topics have rules")),
     }
 }
 
-fn rule_name(request: &Request) -> Result<String, Refusal> {
+fn rule_name(request: &ManagementRequest) -> Result<String, AmqpRefusal> {
     let name = request.text("rule-name")?;
-    name.map(str::to_owned).ok_or_else(|| Refusal::argument("rule-name is missing"))
+    name.map(str::to_owned).ok_or_else(|| AmqpRefusal::argument("rule-name is missing"))
 }
 
-fn text(entries: &[(Value, Value)], name: &str) -> Result<Option<String>, Refusal> {
+fn text(entries: &[(Value, Value)], name: &str) -> Result<Option<String>, AmqpRefusal> {
     match lookup(entries, name).filter(|value| !value.is_null()) {
         None => Ok(None),
         Some(value) => property::id_text(value)
             .map(Some)
-            .ok_or_else(|| Refusal::argument(format!("{name} of a rule is no text"))),
+            .ok_or_else(|| AmqpRefusal::argument(format!("{name} of a rule is no text"))),
     }
 }
 
-fn filter(description: &[(Value, Value)]) -> Result<Filter, Refusal> {
+fn filter(description: &[(Value, Value)]) -> Result<Filter, AmqpRefusal> {
     let part = |name: &str| lookup(description, name).and_then(Value::as_map);
     if let Some(sql) = part("sql-filter") {
         let expression = text(sql, "expression")?;
         let expression =
-            expression.ok_or_else(|| Refusal::argument("expression of sql-filter is missing"))?;
+            expression.ok_or_else(|| AmqpRefusal::argument("expression of sql-filter is missing"))?;
         let parameters = lookup(sql, "parameters").and_then(Value::as_map);
         let parameters = parameters.map_or_else(Properties::new, property::read);
         return Ok(match expression.trim() {
@@ -142,7 +154,7 @@ fn filter(description: &[(Value, Value)]) -> Result<Filter, Refusal> {
     match (has("true-filter"), has("false-filter")) {
         (true, _) => Ok(Filter::True),
         (_, true) => Ok(Filter::False),
-        _ => Err(Refusal::argument("rule-description has no filter")),
+        _ => Err(AmqpRefusal::argument("rule-description has no filter")),
     }
 }
 

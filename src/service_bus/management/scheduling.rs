@@ -9,18 +9,22 @@ use crate::engine::Queue;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::management::answer::Answer;
-use crate::service_bus::management::request::Request;
+use crate::service_bus::management::answer::ManagementAnswer;
+use crate::service_bus::management::request::ManagementRequest;
 use crate::service_bus::management::topic_scheduling;
 use crate::service_bus::property;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::shared::EndpointState;
 
 /// Schedules messages, all or none.
-pub(crate) async fn schedule(shared: &Shared, entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+pub(crate) async fn schedule(
+    shared: &EndpointState,
+    entity: &Entity,
+    request: &ManagementRequest,
+) -> Result<ManagementAnswer, AmqpRefusal> {
     if entity.is_dead_letters {
-        return Err(Refusal::new(condition::NOT_ALLOWED, "nobody sends to dead letters"));
+        return Err(AmqpRefusal::new(condition::NOT_ALLOWED, "nobody sends to dead letters"));
     }
     let mut messages = Vec::new();
     for entry in request.maps("messages")? {
@@ -38,23 +42,27 @@ pub(crate) async fn schedule(shared: &Shared, entity: &Entity, request: &Request
     };
     let number = |number: SequenceNumber| Value::Long(i64::try_from(number.get()).unwrap_or(0));
     let numbers = numbers.into_iter().map(number).collect();
-    Ok(Answer::done(vec![(Value::string("sequence-numbers"), Value::Array(numbers))]))
+    Ok(ManagementAnswer::done(vec![(Value::string("sequence-numbers"), Value::Array(numbers))]))
 }
 
 /// The message of an entry. What the entry says beside it, the message says too, but it is not passed over unread.
-fn payload(entry: &[(Value, Value)]) -> Result<&Bytes, Refusal> {
+fn payload(entry: &[(Value, Value)]) -> Result<&Bytes, AmqpRefusal> {
     for name in ["message-id", "session-id", "partition-key"] {
         if lookup(entry, name).is_some_and(|value| !value.is_null() && property::id_text(value).is_none()) {
-            return Err(Refusal::argument(format!("{name} of an entry of messages is no text")));
+            return Err(AmqpRefusal::argument(format!("{name} of an entry of messages is no text")));
         }
     }
     let payload = lookup(entry, "message").and_then(Value::as_binary);
-    payload.ok_or_else(|| Refusal::argument("message of an entry of messages is missing, or no binary"))
+    payload.ok_or_else(|| AmqpRefusal::argument("message of an entry of messages is missing, or no binary"))
 }
 
 /// Cancels scheduled messages, many in one commit. Is one of them not scheduled any more, the others are cancelled all the
 /// same, and the answer says that.
-pub(crate) async fn cancel(shared: &Shared, entity: &Entity, request: &Request) -> Result<Answer, Refusal> {
+pub(crate) async fn cancel(
+    shared: &EndpointState,
+    entity: &Entity,
+    request: &ManagementRequest,
+) -> Result<ManagementAnswer, AmqpRefusal> {
     let numbers = request.numbers()?;
     match &entity.topic {
         Some(topic) => topic_scheduling::cancel(shared, topic, &numbers).await?,
@@ -63,11 +71,11 @@ pub(crate) async fn cancel(shared: &Shared, entity: &Entity, request: &Request) 
             cancel_all(&numbers).await?;
         }
     }
-    Ok(Answer::done(Vec::new()))
+    Ok(ManagementAnswer::done(Vec::new()))
 }
 
 /// Cancels messages of one queue or several.
-pub(super) async fn cancel_all(numbers: &[(&Queue, SequenceNumber)]) -> Result<(), Refusal> {
+pub(super) async fn cancel_all(numbers: &[(&Queue, SequenceNumber)]) -> Result<(), AmqpRefusal> {
     let mut refused = None;
     for together in numbers.chunks(limits::SERVICE_BUS_CANCELS_TOGETHER) {
         let cancels = together.iter().map(|(queue, number)| queue.cancel(*number));

@@ -5,51 +5,57 @@ use bytes::BytesMut;
 
 use crate::amqp::Value;
 use crate::amqp::lookup;
-use crate::amqp::message::Body;
+use crate::amqp::message::MessageBody;
 use crate::amqp::message::Sections;
 use crate::amqp::message::encode_value;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::management::answer::Answer;
-use crate::service_bus::management::request::Request;
-use crate::service_bus::refusal::Refusal;
-use crate::service_bus::session::Session;
+use crate::service_bus::management::answer::ManagementAnswer;
+use crate::service_bus::management::request::ManagementRequest;
+use crate::service_bus::refusal::AmqpRefusal;
+use crate::service_bus::session::HeldSession;
 
 /// Prolongs the lock of a session.
-pub(crate) async fn renew(entity: &Entity, session: Option<&Session>) -> Result<Answer, Refusal> {
+pub(crate) async fn renew(
+    entity: &Entity,
+    session: Option<&HeldSession>,
+) -> Result<ManagementAnswer, AmqpRefusal> {
     let session = session.ok_or_else(missing)?;
     let until = entity.queue.settler().renew(session.taken.lock_token()).await.map_err(lost)?;
     session.note_renewal(until);
     let expiration = Value::Timestamp(i64::try_from(until.as_millis()).unwrap_or(i64::MAX));
-    Ok(Answer::done(vec![(Value::string("expiration"), expiration)]))
+    Ok(ManagementAnswer::done(vec![(Value::string("expiration"), expiration)]))
 }
 
 /// Shows the state of a session.
-pub(crate) async fn state(entity: &Entity, session: Option<&Session>) -> Result<Answer, Refusal> {
+pub(crate) async fn state(
+    entity: &Entity,
+    session: Option<&HeldSession>,
+) -> Result<ManagementAnswer, AmqpRefusal> {
     let session = session.ok_or_else(missing)?;
     let state = match session.id.is_empty() {
         true => None,
         false => entity.queue.workflow(&session.id)?.state().await?,
     };
     let state = state.map_or(Value::Null, |state| describe(&state));
-    Ok(Answer::done(vec![(Value::string("session-state"), state)]))
+    Ok(ManagementAnswer::done(vec![(Value::string("session-state"), state)]))
 }
 
 /// Sets the state of a session, or clears it.
 pub(crate) async fn set_state(
     entity: &Entity,
-    session: Option<&Session>,
-    request: &Request,
-) -> Result<Answer, Refusal> {
+    session: Option<&HeldSession>,
+    request: &ManagementRequest,
+) -> Result<ManagementAnswer, AmqpRefusal> {
     let session = session.ok_or_else(missing)?;
     let state = stored(lookup(&request.body, "session-state"))?;
     entity.queue.settler().set_state(session.taken.lock_token(), state).await.map_err(lost)?;
-    Ok(Answer::done(Vec::new()))
+    Ok(ManagementAnswer::done(Vec::new()))
 }
 
 /// A state as it is stored: bytes as they are, so that handlers read them. A text is a section of a message with one
 /// value, which says its type; so are bytes that look like one.
-fn stored(said: Option<&Value>) -> Result<Option<Bytes>, Refusal> {
-    match said {
+fn stored(state: Option<&Value>) -> Result<Option<Bytes>, AmqpRefusal> {
+    match state {
         Some(Value::Null) => Ok(None),
         Some(Value::Binary(bytes)) if typed(bytes).is_none() => Ok(Some(bytes.clone())),
         Some(value @ (Value::Binary(_) | Value::String(_))) => {
@@ -57,8 +63,8 @@ fn stored(said: Option<&Value>) -> Result<Option<Bytes>, Refusal> {
             encode_value(&mut section, value);
             Ok(Some(section.freeze()))
         }
-        Some(_) => Err(Refusal::argument("session-state is neither binary nor text")),
-        None => Err(Refusal::argument("session-state is missing; null clears it")),
+        Some(_) => Err(AmqpRefusal::argument("session-state is neither binary nor text")),
+        None => Err(AmqpRefusal::argument("session-state is missing; null clears it")),
     }
 }
 
@@ -71,18 +77,18 @@ fn describe(state: &Bytes) -> Value {
 fn typed(state: &Bytes) -> Option<Value> {
     let sections = Sections::parse(state).ok().filter(|sections| sections.bare == *state)?;
     match sections.body().ok()? {
-        Body::Value(value @ (Value::String(_) | Value::Binary(_))) => Some(value),
+        MessageBody::Value(value @ (Value::String(_) | Value::Binary(_))) => Some(value),
         _ => None,
     }
 }
 
-fn missing() -> Refusal {
-    Refusal::argument("session-id is missing")
+fn missing() -> AmqpRefusal {
+    AmqpRefusal::argument("session-id is missing")
 }
 
-fn lost(error: crate::error::SettleError) -> Refusal {
+fn lost(error: crate::error::SettleError) -> AmqpRefusal {
     match error.refusal() {
-        Some(crate::error::SettleRefusal::LockLost) => Refusal::session_lock_lost(),
+        Some(crate::error::SettleRefusal::LockLost) => AmqpRefusal::session_lock_lost(),
         _ => error.into(),
     }
 }

@@ -4,14 +4,14 @@ use bytes::Bytes;
 
 use crate::amqp::Value;
 use crate::service_bus::management::answer::message;
-use crate::service_bus::management::request::Request;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::management::request::ManagementRequest;
+use crate::service_bus::refusal::AmqpRefusal;
 
 /// Answers a request with a token.
-pub(crate) fn answer(request: &Request, taken: Result<(), Refusal>) -> Bytes {
+pub(crate) fn answer(request: &ManagementRequest, taken: Result<(), AmqpRefusal>) -> Bytes {
     let taken = match request.operation.as_str() {
         "put-token" => taken,
-        _ => Err(Refusal::argument("the operation is not put-token")),
+        _ => Err(AmqpRefusal::argument("the operation is not put-token")),
     };
     let (status, description) = match &taken {
         Ok(()) => (202, "Accepted"),

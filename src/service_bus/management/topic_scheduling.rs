@@ -15,16 +15,16 @@ use crate::limits;
 use crate::message::Message;
 use crate::service_bus::management::scheduling::cancel_all;
 use crate::service_bus::published::published;
-use crate::service_bus::refusal::Refusal;
+use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
-use crate::service_bus::shared::Shared;
+use crate::service_bus::shared::EndpointState;
 
 /// Schedules messages, all or none. Returns their numbers; that of a message that no subscription wants is zero.
 pub(crate) async fn schedule(
-    shared: &Shared,
+    shared: &EndpointState,
     topic: &Topic,
     messages: Vec<Message>,
-) -> Result<Vec<SequenceNumber>, Refusal> {
+) -> Result<Vec<SequenceNumber>, AmqpRefusal> {
     let (mut marks, mut marked) = (Vec::new(), Vec::new());
     for mut message in messages {
         let mark = shared.client.token()?.to_string();
@@ -40,7 +40,7 @@ pub(crate) async fn schedule(
     }
     let seen = copies.map(|(queue, number)| async move {
         let found = shared.client.queue(queue.as_str())?.peek(number, 1).await?.into_iter().next();
-        Ok::<_, Refusal>(found.and_then(|found| Some((mark_of(&found)?, found.sequence_number))))
+        Ok::<_, AmqpRefusal>(found.and_then(|found| Some((mark_of(&found)?, found.sequence_number))))
     });
     let mut first: HashMap<String, SequenceNumber> = HashMap::new();
     for copy in join_all(seen).await {
@@ -57,11 +57,11 @@ pub(super) const NONE: SequenceNumber = SequenceNumber::new(0);
 
 /// Cancels every copy of messages that were scheduled so.
 pub(crate) async fn cancel(
-    shared: &Shared,
+    shared: &EndpointState,
     topic: &Topic,
     numbers: &[SequenceNumber],
-) -> Result<(), Refusal> {
-    let view = topic.view().await?.ok_or_else(|| Refusal::not_found(topic.name().as_str()))?;
+) -> Result<(), AmqpRefusal> {
+    let view = topic.view().await?.ok_or_else(|| AmqpRefusal::not_found(topic.name().as_str()))?;
     let queues = view.subscriptions.iter().map(|subscription| shared.client.queue(&subscription.queue));
     let queues: Vec<Queue> = queues.collect::<Result<_, _>>()?;
     let mut refused = None;
@@ -73,7 +73,7 @@ pub(crate) async fn cancel(
     refused.map_or(Ok(()), Err)
 }
 
-async fn cancel_one(queues: &[Queue], number: SequenceNumber) -> Result<(), Refusal> {
+async fn cancel_one(queues: &[Queue], number: SequenceNumber) -> Result<(), AmqpRefusal> {
     let mut copies: Vec<(&Queue, SequenceNumber, String)> = Vec::new();
     for queue in queues {
         for view in sent_with(queue, number).await? {
@@ -83,7 +83,7 @@ async fn cancel_one(queues: &[Queue], number: SequenceNumber) -> Result<(), Refu
     let mark = copies.iter().find(|(_, known, _)| *known == number).map(|(_, _, mark)| mark.clone());
     let Some(mark) = mark else {
         let description = format!("no message with the number {number} is scheduled for a subscription");
-        return Err(Refusal::new(condition::MESSAGE_NOT_FOUND, description));
+        return Err(AmqpRefusal::new(condition::MESSAGE_NOT_FOUND, description));
     };
     let copies = copies.into_iter().filter(|(_, _, of)| *of == mark);
     let copies: Vec<_> = copies.map(|(queue, number, _)| (queue, number)).collect();
@@ -91,7 +91,7 @@ async fn cancel_one(queues: &[Queue], number: SequenceNumber) -> Result<(), Refu
 }
 
 /// What a queue has of the copies that may have been made in one commit with the first of them: all have numbers of their own.
-async fn sent_with(queue: &Queue, first: SequenceNumber) -> Result<Vec<MessageView>, Refusal> {
+async fn sent_with(queue: &Queue, first: SequenceNumber) -> Result<Vec<MessageView>, AmqpRefusal> {
     let last = first.get().saturating_add(limits::TOPIC_COPIES_MAX as u64);
     let (mut found, mut next) = (Vec::new(), first);
     loop {

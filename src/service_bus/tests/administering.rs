@@ -154,9 +154,9 @@ async fn what_was_said_of_a_queue_is_there_after_the_store_is_opened_again() {
     let (_, clock) = crate::testing::engine().await.unwrap();
     let opened = async || Engine::builder(&path).clock(clock.clone()).open().await.unwrap();
     let host = Host::with(opened().await, clock.clone(), options()).await;
-    let said = "<MaxSizeInMegabytes>2048</MaxSizeInMegabytes><RequiresSession>true</RequiresSession>\
+    let fields = "<MaxSizeInMegabytes>2048</MaxSizeInMegabytes><RequiresSession>true</RequiresSession>\
                 <UserMetadata>a &lt; b</UserMetadata>";
-    assert_eq!(put(&host, "/kept", &queue(said)).await.status, 201);
+    assert_eq!(put(&host, "/kept", &queue(fields)).await.status, 201);
     let before = get(&host, "/kept").await;
     host.stop().await.close().await;
     let host = Host::with(opened().await, clock.clone(), options()).await;
@@ -172,15 +172,15 @@ async fn what_was_said_of_a_queue_is_there_after_the_store_is_opened_again() {
 #[tokio::test]
 async fn another_queue_of_a_name_has_nothing_of_what_was_said_of_the_first() {
     let host = Host::open().await;
-    let said = "<RequiresSession>true</RequiresSession><UserMetadata>first</UserMetadata>";
-    for said in [said, "<Status>SendDisabled</Status>"] {
-        assert_eq!(put(&host, "/q", &queue(said)).await.status, 201);
+    let fields = "<RequiresSession>true</RequiresSession><UserMetadata>first</UserMetadata>";
+    for fields in [fields, "<Status>SendDisabled</Status>"] {
+        assert_eq!(put(&host, "/q", &queue(fields)).await.status, 201);
         host.engine.client().delete_queue("q").await.unwrap();
         host.clock.advance(Duration::from_millis(1));
         host.queue("q", QueueOptions::default()).await;
-        let told = get(&host, "/q").await;
-        assert_eq!((told.one("RequiresSession").as_str(), told.one("Status").as_str()), ("false", "Active"));
-        assert!(told.all("UserMetadata").is_empty());
+        let read = get(&host, "/q").await;
+        assert_eq!((read.one("RequiresSession").as_str(), read.one("Status").as_str()), ("false", "Active"));
+        assert!(read.all("UserMetadata").is_empty());
         assert_eq!(sends(&host, "q").await, ACCEPTED);
         host.engine.client().delete_queue("q").await.unwrap();
     }
@@ -453,13 +453,13 @@ async fn a_rule_survives_the_way_out_and_back() {
         let path = format!("/t/Subscriptions/s/Rules/{name}");
         assert_eq!(put(&host, &path, &rule(&inside)).await.status, 201, "{name}");
         let kept = async || host.engine.client().topic("t").unwrap().rules("s").await.unwrap();
-        let (told, rules) = (get(&host, &path).await, kept().await);
+        let (read, rules) = (get(&host, &path).await, kept().await);
         // What was told is a document that means the same.
-        let again = change(&host, &path, &told.text).await;
+        let again = change(&host, &path, &read.text).await;
         assert_eq!(again.status, 200, "{again:?}");
         assert_eq!(kept().await, rules, "{name}");
-        assert_eq!(get(&host, &path).await.text, told.text);
-        assert_eq!(put(&host, &path, &told.text).await.status, 409);
+        assert_eq!(get(&host, &path).await.text, read.text);
+        assert_eq!(put(&host, &path, &read.text).await.status, 409);
     }
     assert_eq!(delete(&host, "/t/Subscriptions/s/Rules/SQL").await.status, 200);
     assert_eq!(

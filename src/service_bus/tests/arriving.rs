@@ -23,12 +23,12 @@ use crate::inbound::tls::TlsFiles;
 use crate::intake::Intake;
 use crate::message::Message;
 use crate::queue::QueueOptions;
-use crate::service_bus::accepted::tests::accepted;
+use crate::service_bus::accepted_connection::tests::accepted;
 use crate::service_bus::arrival::Arrivals;
 use crate::service_bus::endpoint::EndpointOptions;
 use crate::service_bus::meters::Meters;
+use crate::service_bus::shared::EndpointState;
 use crate::service_bus::shared::Owners;
-use crate::service_bus::shared::Shared;
 use crate::service_bus::tests::websockets::as_bytes;
 use crate::service_bus::tests::websockets::websocket;
 use crate::service_bus::tests::wire::ACCEPTED;
@@ -222,7 +222,7 @@ async fn every_connection_is_told_when_the_endpoint_stops() {
 async fn heard_elsewhere(has_tls: bool, uses_tls: bool, is_insecure: bool) -> Vec<u8> {
     let (engine, clock): (_, ManualClock) = crate::testing::engine().await.unwrap();
     let intake = Intake::new(engine.client().clone());
-    let shared = Shared::new(intake, Owners::nobody(), Arc::new(clock), Meters::default(), None, true);
+    let shared = EndpointState::new(intake, Owners::nobody(), Arc::new(clock), Meters::default(), None, true);
     let tls = if has_tls { certificate() } else { Arc::default() };
     let arrivals = Arrivals::new(Arc::new(shared), tls, is_insecure, TIMEOUT);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -4,9 +4,9 @@ use bytes::BufMut;
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::Properties;
+use crate::amqp::MessageProperties;
 use crate::amqp::Value;
-use crate::amqp::message::Body;
+use crate::amqp::message::MessageBody;
 use crate::amqp::message::Sections;
 use crate::amqp::message::encode_application_properties;
 use crate::amqp::message::encode_properties;
@@ -75,10 +75,10 @@ impl Wire {
     /// Makes a request over a link.
     pub(super) async fn request(&mut self, handle: u32, application: &[(Value, Value)], body: &Value) {
         self.requests += 1;
-        let properties = Properties {
+        let properties = MessageProperties {
             message_id: Value::Ulong(self.requests),
             reply_to: Some("replies".into()),
-            ..Properties::default()
+            ..MessageProperties::default()
         };
         let mut request = BytesMut::new();
         encode_properties(&mut request, &properties);
@@ -123,7 +123,7 @@ impl Reply {
         let sections = Sections::parse(payload).unwrap();
         let application = sections.application_properties().unwrap();
         let claims = |name: &str| crate::amqp::lookup(&application, name).cloned().unwrap_or_default();
-        let Body::Value(body) = sections.body().unwrap() else { panic!("an answer is a value") };
+        let MessageBody::Value(body) = sections.body().unwrap() else { panic!("an answer is a value") };
         Reply {
             status: claims("statusCode").as_i64().unwrap(),
             description: claims("statusDescription").as_str().unwrap().to_owned(),

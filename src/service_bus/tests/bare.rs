@@ -14,14 +14,14 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::amqp::Properties;
+use crate::amqp::MessageProperties;
 use crate::amqp::Value;
 use crate::amqp::message;
 use crate::amqp::tests::peer;
 use crate::amqp::tests::peer::Attach;
+use crate::amqp::tests::peer::DeliveryOutcome;
 use crate::amqp::tests::peer::Detach;
 use crate::amqp::tests::peer::Flow;
-use crate::amqp::tests::peer::Outcome;
 use crate::amqp::tests::peer::Performative;
 use crate::amqp::tests::peer::Role;
 use crate::amqp::tests::peer::SenderSettles;
@@ -298,7 +298,7 @@ pub(crate) fn payload(body: &str, session: Option<&str>) -> Bytes {
     let mut out = BytesMut::new();
     message::encode_properties(
         &mut out,
-        &Properties { group_id: session.map(Into::into), ..Properties::default() },
+        &MessageProperties { group_id: session.map(Into::into), ..MessageProperties::default() },
     );
     message::encode_data(&mut out, body.as_bytes());
     out.freeze()
@@ -315,17 +315,17 @@ pub(crate) fn transfer(handle: u32, delivery: u32, settled: bool, payload: &Byte
 }
 
 /// How a receiver ends deliveries.
-pub(crate) fn ends(first: u32, last: u32, settled: bool, outcome: Outcome) -> Performative {
+pub(crate) fn ends(first: u32, last: u32, settled: bool, outcome: DeliveryOutcome) -> Performative {
     peer::disposition(Role::Receiver, first, last, settled, outcome)
 }
 
 /// A request to the management of an entity.
 pub(crate) fn request(operation: &str, body: Vec<(Value, Value)>) -> Bytes {
     let mut out = BytesMut::new();
-    let properties = Properties {
+    let properties = MessageProperties {
         message_id: Value::from("request"),
         reply_to: Some("there".into()),
-        ..Properties::default()
+        ..MessageProperties::default()
     };
     message::encode_properties(&mut out, &properties);
     message::encode_application_properties(&mut out, &[(Value::string("operation"), Value::from(operation))]);
@@ -344,7 +344,9 @@ pub(crate) fn sections(frames: &Performative) -> Option<message::Sections> {
 /// The body of a message that was heard in one frame.
 pub(crate) fn body(frames: &Performative) -> Option<String> {
     match sections(frames)?.body().unwrap() {
-        message::Body::Data(data) => Some(data.iter().map(|part| String::from_utf8_lossy(part)).collect()),
+        message::MessageBody::Data(data) => {
+            Some(data.iter().map(|part| String::from_utf8_lossy(part)).collect())
+        }
         _ => None,
     }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::amqp::Properties;
+use crate::amqp::MessageProperties;
 use crate::amqp::Value;
 use crate::amqp::lookup;
-use crate::amqp::message::Header;
+use crate::amqp::message::MessageHeader;
 use crate::amqp::message::encode_application_properties;
 use crate::amqp::message::encode_data;
 use crate::amqp::message::encode_properties;
@@ -159,12 +159,12 @@ fn selector(text: &str) -> Value {
 /// A message of a browser, with headers and a property.
 fn coloured(number: u32, colour: &str) -> Vec<u8> {
     let mut out = bytes::BytesMut::new();
-    let header = Header { priority: Some(9), durable: Some(true), ..Header::default() };
+    let header = MessageHeader { priority: Some(9), durable: Some(true), ..MessageHeader::default() };
     header.encode(&mut out);
-    let properties = Properties {
+    let properties = MessageProperties {
         message_id: Value::from(format!("ID:{number}")),
         subject: Some("shirt".into()),
-        ..Properties::default()
+        ..MessageProperties::default()
     };
     encode_properties(&mut out, &properties);
     let application = [("colour", Value::from(colour)), ("size", Value::Int(number.cast_signed()))];

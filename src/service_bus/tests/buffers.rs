@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::collections::VecDeque;
 
 use crate::id::SequenceNumber;
-use crate::service_bus::window::Place;
+use crate::service_bus::window::DeliveryPlace;
 use crate::service_bus::window::PrefetchWindow;
 
 /// What one client does; times in milliseconds.
@@ -96,7 +96,7 @@ struct Delivery {
     message: usize,
     link: usize,
     life: u32,
-    place: Option<Place>,
+    place: Option<DeliveryPlace>,
     is_live: bool,
     began_at: Option<u64>,
     sent_at: u64,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::amqp::tests::peer::Outcome;
+use crate::amqp::tests::peer::DeliveryOutcome;
 use crate::amqp::tests::peer::Performative;
 use crate::engine::Engine;
 use crate::engine::Queue;
@@ -71,7 +71,7 @@ async fn drain_while_messages_come(session: Option<&'static str>, seed: u64) {
         received += got.len() as u32;
         bodies.extend(got);
         if received > before {
-            bare.says([ends(before, received - 1, dice.below(2) == 0, Outcome::Accepted)]).await;
+            bare.says([ends(before, received - 1, dice.below(2) == 0, DeliveryOutcome::Accepted)]).await;
         }
     }
     filling.await.unwrap();
@@ -116,7 +116,7 @@ async fn a_drain_ends_when_all_that_was_there_was_sent() {
         let frames = bare.frames_until(is_drained).await;
         let bodies: Vec<String> = frames.iter().filter_map(body).collect();
         assert_eq!(bodies, numbers(round * 7..(round + 1) * 7));
-        bare.says([ends(received, received + 6, true, Outcome::Accepted)]).await;
+        bare.says([ends(received, received + 6, true, DeliveryOutcome::Accepted)]).await;
         (received, counted) = (received + 7, counted_to(&frames));
     }
 }
@@ -134,13 +134,13 @@ async fn what_too_many_locks_hold_back_is_not_there_for_a_drain_and_ends_no_link
     let frames = bare.frames_until(is_drained).await;
     assert_eq!(frames.len(), 1, "{frames:?}");
     let counted = counted_to(&frames);
-    bare.says([ends(0, 255, true, Outcome::Accepted), credit(0, counted, 44)]).await;
+    bare.says([ends(0, 255, true, DeliveryOutcome::Accepted), credit(0, counted, 44)]).await;
     assert_eq!(bare.bodies(44).await, numbers(256..300));
     // Those that were deferred and fetched by number take room of which the link knows nothing.
     fill(&queue, 300..600, Some("s")).await;
     bare.says([credit(0, counted + 44, 500)]).await;
     assert_eq!(bare.bodies(212).await, numbers(300..512));
-    bare.says([ends(256, 300, false, Outcome::Accepted)]).await;
+    bare.says([ends(256, 300, false, DeliveryOutcome::Accepted)]).await;
     assert_eq!(bare.bodies(45).await, numbers(512..557));
 }
 
@@ -186,7 +186,7 @@ async fn dead_letters_that_were_being_fetched_are_sent_to_a_client_that_drains()
         let frames = bare.frames_until(is_drained).await;
         let bodies: Vec<String> = frames.iter().filter_map(body).collect();
         assert_eq!(bodies, numbers(number..number + 1));
-        bare.says([ends(number, number, true, Outcome::Accepted)]).await;
+        bare.says([ends(number, number, true, DeliveryOutcome::Accepted)]).await;
         counted = counted_to(&frames);
     }
 }

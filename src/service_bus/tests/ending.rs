@@ -11,10 +11,10 @@ use crate::amqp::Value;
 use crate::amqp::message;
 use crate::amqp::tests::peer;
 use crate::amqp::tests::peer::Close;
-use crate::amqp::tests::peer::End;
-use crate::amqp::tests::peer::Outcome;
+use crate::amqp::tests::peer::DeliveryOutcome;
 use crate::amqp::tests::peer::Performative;
 use crate::amqp::tests::peer::Role;
+use crate::amqp::tests::peer::SessionEnd;
 use crate::amqp::tests::peer::Transfer;
 use crate::clock::Clock;
 use crate::clock::SystemClock;
@@ -159,9 +159,9 @@ impl Stage {
                     other => vec![other],
                 }
             }
-            Sent::Accept { settled } => vec![ends(0, last, settled, Outcome::Accepted)],
+            Sent::Accept { settled } => vec![ends(0, last, settled, DeliveryOutcome::Accepted)],
             Sent::Modified => {
-                let failed = || Outcome::Modified {
+                let failed = || DeliveryOutcome::Modified {
                     delivery_failed: true,
                     undeliverable_here: false,
                     annotations: Vec::new(),
@@ -198,7 +198,7 @@ impl Stage {
 async fn end(mut bare: Bare, mut all: Vec<Performative>, how: Ends) -> Vec<Performative> {
     match how {
         Ends::Detach => all.push(detach(0)),
-        Ends::End => all.push(Performative::End(End::default())),
+        Ends::End => all.push(Performative::End(SessionEnd::default())),
         Ends::Close => all.push(Performative::Close(Close::default())),
         Ends::Finish | Ends::Reset => {}
     }
@@ -380,14 +380,14 @@ async fn a_handle_and_a_session_can_be_used_again_in_the_same_write() {
     bare.says([credit(0, 0, 1)]).await;
     assert_eq!(bare.bodies(1).await, ["first"]);
     let again = || super::bare::attach(super::bare::session_receiver(0, "q", "s"));
-    bare.says([ends(0, 0, true, Outcome::Accepted), detach(0), again()]).await;
+    bare.says([ends(0, 0, true, DeliveryOutcome::Accepted), detach(0), again()]).await;
     let frames = bare.frames_until(|frames| matches!(frames, Performative::Attach(_))).await;
     assert!(matches!(frames[0], Performative::Detach(_)), "{frames:?}");
     assert!(
         matches!(frames.last(), Some(Performative::Attach(answer)) if answer.source.is_some()),
         "{frames:?}"
     );
-    bare.says([Performative::End(End::default()), peer::begin(), again()]).await;
+    bare.says([Performative::End(SessionEnd::default()), peer::begin(), again()]).await;
     let frames = bare.frames_until(|frames| matches!(frames, Performative::Attach(_))).await;
     assert!(matches!(frames[..2], [Performative::End(_), Performative::Begin(_)]), "{frames:?}");
     assert!(

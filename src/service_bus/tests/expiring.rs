@@ -5,9 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::Properties;
+use crate::amqp::MessageProperties;
 use crate::amqp::Value;
-use crate::amqp::message::Header;
+use crate::amqp::message::MessageHeader;
 use crate::amqp::message::encode_data;
 use crate::amqp::message::encode_properties;
 use crate::clock::Clock;
@@ -26,14 +26,14 @@ fn perishable(host: &Host, before: Duration) -> Bytes {
     let created =
         i64::try_from(host.clock.now().as_millis()).unwrap() - i64::try_from(before.as_millis()).unwrap();
     let lives_ms = i64::try_from(LIVES.as_millis()).unwrap();
-    let properties = Properties {
+    let properties = MessageProperties {
         message_id: Value::from("m"),
         creation_time: Some(created),
         absolute_expiry_time: Some(created + lives_ms),
-        ..Properties::default()
+        ..MessageProperties::default()
     };
     let mut out = BytesMut::new();
-    Header { ttl_ms: Some(10_000), ..Header::default() }.encode(&mut out);
+    MessageHeader { ttl_ms: Some(10_000), ..MessageHeader::default() }.encode(&mut out);
     encode_properties(&mut out, &properties);
     encode_data(&mut out, b"x");
     out.freeze()

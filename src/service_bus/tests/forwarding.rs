@@ -28,11 +28,11 @@ async fn engine_with(entities: &[(&str, Description)]) -> (Engine, ManualClock) 
     let (engine, clock) = crate::testing::engine().await.unwrap();
     let descriptions = Descriptions::new(engine.client().clone());
     descriptions.open().await.unwrap();
-    for (name, said) in entities {
+    for (name, fields) in entities {
         let options = QueueOptions { order: Order::Arrival, ..service_bus_options(false) };
         let queue = engine.client().create_queue(name, options).await.unwrap();
         let of = Some(queue.view().await.unwrap().created_at);
-        descriptions.describe(queue.name(), &Description { of, ..said.clone() }).await.unwrap();
+        descriptions.describe(queue.name(), &Description { of, ..fields.clone() }).await.unwrap();
     }
     (engine, clock)
 }

@@ -9,9 +9,9 @@ use crate::service_bus::tests::wire::Host;
 #[tokio::test]
 async fn whoever_waits_for_the_endpoint_hears_that_it_is_healthy() {
     let host = Host::open().await;
-    let told = ask_with(&host, (Method::GET, "/health"), &[], "").await;
+    let answer = ask_with(&host, (Method::GET, "/health"), &[], "").await;
     let expected = r#"{"status":"healthy","message":"Service is healthy."}"#;
-    assert_eq!((told.status, told.text.as_str()), (200, expected));
+    assert_eq!((answer.status, answer.text.as_str()), (200, expected));
     let of_a_page = [("origin", "https://example.org")];
     assert_eq!(ask_with(&host, (Method::GET, "/health"), &of_a_page, "").await.status, 403);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::amqp::tests::peer::Attach;
-use crate::amqp::tests::peer::Outcome;
+use crate::amqp::tests::peer::DeliveryOutcome;
 use crate::amqp::tests::peer::Performative;
 use crate::clock::Timestamp;
 use crate::engine::MessageStatus;
@@ -67,7 +67,7 @@ async fn a_session_stops_at_a_message_that_is_too_large_for_its_receiver() {
         bare.says([credit(0, 0, 10)]).await;
         if round == 0 {
             assert_eq!(bare.bodies(1).await, ["before"]);
-            bare.says([ends(0, 0, false, Outcome::Accepted)]).await;
+            bare.says([ends(0, 0, false, DeliveryOutcome::Accepted)]).await;
         }
         let frames = bare.frames_until(is_detach).await;
         check(&frames, &[]);

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::amqp::Value;
 use crate::amqp::tests::peer;
 use crate::amqp::tests::peer::Attach;
-use crate::amqp::tests::peer::Outcome;
+use crate::amqp::tests::peer::DeliveryOutcome;
 use crate::amqp::tests::peer::Performative;
 use crate::amqp::tests::peer::Role;
 use crate::amqp::tests::peer::Source;
@@ -45,7 +45,9 @@ async fn a_tag_of_36_bytes_is_taken() {
     bare.says([tagged(transfer(0, 0, false, &payload("a", None)), UUID)]).await;
     let frames = bare.frames_until(|frames| matches!(frames, Performative::Disposition(_))).await;
     let is_accepted = |frames: &Performative| match frames {
-        Performative::Disposition(claims) => claims.settled && claims.state == Some(Outcome::Accepted),
+        Performative::Disposition(claims) => {
+            claims.settled && claims.state == Some(DeliveryOutcome::Accepted)
+        }
         _ => false,
     };
     assert!(frames.iter().any(is_accepted), "{frames:?}");
@@ -98,6 +100,6 @@ async fn messages_that_are_received_together_have_tags_that_differ_as_text() {
         tags.insert(String::from_utf8_lossy(tag).into_owned());
     }
     assert_eq!(tags.len(), 200);
-    bare.says([ends(0, 199, false, Outcome::Accepted)]).await;
+    bare.says([ends(0, 199, false, DeliveryOutcome::Accepted)]).await;
     bare.frames_until(|frames| matches!(frames, Performative::Disposition(claims) if claims.settled)).await;
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::amqp::Value;
-use crate::amqp::tests::peer::Outcome;
+use crate::amqp::tests::peer::DeliveryOutcome;
 use crate::amqp::tests::peer::Performative;
 use crate::amqp::tests::peer::Role;
 use crate::amqp::tests::peer::Transfer;
@@ -13,7 +13,7 @@ use crate::engine::Queue;
 use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
-use crate::service_bus::holds::Token;
+use crate::service_bus::holds::LockUuid;
 use crate::service_bus::tests::bare::Bare;
 use crate::service_bus::tests::bare::Fixture;
 use crate::service_bus::tests::bare::copying;
@@ -87,11 +87,11 @@ impl Buffering {
     }
 
     /// Buffers what was heard, and says how the last was settled.
-    fn takes(&mut self, frames: &[Performative]) -> Option<Outcome> {
+    fn takes(&mut self, frames: &[Performative]) -> Option<DeliveryOutcome> {
         for frames in frames {
             if let Some(message) = sections(frames) {
                 if let Performative::Transfer(Transfer { delivery_tag: Some(tag), .. }, _) = frames {
-                    self.last_token = Value::Uuid(Token(tag[..].try_into().unwrap()).tag());
+                    self.last_token = Value::Uuid(LockUuid(tag[..].try_into().unwrap()).tag());
                 }
                 self.buffer.push_back(self.received);
                 self.received += 1;
@@ -117,10 +117,10 @@ impl Buffering {
         self.buffers(1).await;
         let delivery = self.buffer.pop_front().unwrap();
         clock.advance(HANDLING);
-        self.bare.says([ends(delivery, delivery, false, Outcome::Accepted)]).await;
+        self.bare.says([ends(delivery, delivery, false, DeliveryOutcome::Accepted)]).await;
         let is_answer = |frames: &Performative| matches!(frames, Performative::Disposition(_));
         let frames = self.bare.frames_until(is_answer).await;
-        let is_in_time = matches!(self.takes(&frames), Some(Outcome::Accepted));
+        let is_in_time = matches!(self.takes(&frames), Some(DeliveryOutcome::Accepted));
         self.completed += usize::from(is_in_time);
         is_in_time
     }

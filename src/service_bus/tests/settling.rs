@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::amqp::Value;
-use crate::amqp::tests::peer::Outcome;
+use crate::amqp::tests::peer::DeliveryOutcome;
 use crate::amqp::tests::peer::Performative;
 use crate::message::Message;
 use crate::queue::Order;
@@ -68,14 +68,17 @@ async fn what_comes_again_because_one_before_it_has_failed_is_not_said_to_be_a_l
     }
     bare.says([credit(0, 0, 2)]).await;
     assert_eq!(bare.bodies(2).await, ["0", "1"]);
-    let failed =
-        Outcome::Modified { delivery_failed: true, undeliverable_here: false, annotations: Vec::new() };
+    let failed = DeliveryOutcome::Modified {
+        delivery_failed: true,
+        undeliverable_here: false,
+        annotations: Vec::new(),
+    };
     let mut conditions = Vec::new();
-    for (number, outcome) in [(0, failed), (1, Outcome::Accepted)] {
+    for (number, outcome) in [(0, failed), (1, DeliveryOutcome::Accepted)] {
         bare.says([ends(number, number, false, outcome)]).await;
         let frames = bare.frames_until(|frames| matches!(frames, Performative::Disposition(_))).await;
         let Some(Performative::Disposition(answer)) = frames.into_iter().next_back() else { unreachable!() };
-        if let Some(Outcome::Rejected(Some(error))) = answer.state {
+        if let Some(DeliveryOutcome::Rejected(Some(error))) = answer.state {
             conditions.push(error.condition.to_string());
         }
     }

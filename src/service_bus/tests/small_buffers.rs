@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::amqp::tests::peer::Outcome;
+use crate::amqp::tests::peer::DeliveryOutcome;
 use crate::amqp::tests::peer::Performative;
 use crate::clock::Clock;
 use crate::clock::SystemClock;
@@ -50,8 +50,11 @@ async fn a_client_with_small_buffers_receives_and_completes_as_fast_as_any() {
             received += u32::from(sections(&frames).is_some());
         }
         let until = received;
-        bare.says([ends(completed, until - 1, false, Outcome::Accepted), credit(0, received, TOGETHER)])
-            .await;
+        bare.says([
+            ends(completed, until - 1, false, DeliveryOutcome::Accepted),
+            credit(0, received, TOGETHER),
+        ])
+        .await;
         while completed < until {
             match bare.next_frame().await.expect("the endpoint answers") {
                 Performative::Disposition(claims) => {

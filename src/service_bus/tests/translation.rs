@@ -6,11 +6,11 @@ use bytes::BufMut;
 use bytes::Bytes;
 use bytes::BytesMut;
 
-use crate::amqp::Properties as AmqpProperties;
+use crate::amqp::MessageProperties as AmqpProperties;
 use crate::amqp::Value;
 use crate::amqp::lookup;
-use crate::amqp::message::Body;
-use crate::amqp::message::Header;
+use crate::amqp::message::MessageBody;
+use crate::amqp::message::MessageHeader;
 use crate::amqp::message::Sections;
 use crate::amqp::message::encode_application_properties;
 use crate::amqp::message::encode_data;
@@ -19,13 +19,13 @@ use crate::amqp::message::encode_properties;
 use crate::amqp::message::encode_value;
 use crate::clock::Timestamp;
 use crate::engine::Engine;
-use crate::engine::Received;
+use crate::engine::ReceivedMessage;
 use crate::header::PropertyValue;
 use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::incoming;
-use crate::service_bus::outgoing::Outgoing;
+use crate::service_bus::outgoing::EncodedMessage;
 use crate::service_bus::raw_sections::KEPT;
 use crate::service_bus::refusal::condition;
 
@@ -52,8 +52,8 @@ async fn passed(message: Message) -> Bytes {
     let queue = engine.client().create_queue("q", options).await.unwrap();
     queue.send(message).await.unwrap();
     let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
-    let received: &Received = delivery.message();
-    let encoded = Outgoing::handed(received).encode();
+    let received: &ReceivedMessage = delivery.message();
+    let encoded = EncodedMessage::handed(received).encode();
     delivery.complete().await.unwrap();
     encoded
 }
@@ -138,7 +138,7 @@ async fn a_message_from_elsewhere_is_received_with_all_it_says() {
     let texts: Vec<String> = texts.into_iter().flatten().map(String::from).collect();
     assert_eq!(texts, ["s", "application/json", "r", "w"]);
     assert_eq!(received.application_properties().unwrap(), [(Value::from("n"), Value::Long(7))]);
-    assert_eq!(received.body().unwrap(), Body::Data(vec![Bytes::from_static(b"{}")]));
+    assert_eq!(received.body().unwrap(), MessageBody::Data(vec![Bytes::from_static(b"{}")]));
     let header = received.header().unwrap();
     assert_eq!((header.ttl_ms, header.delivery_count), (Some(60_000), Some(0)));
     let annotations = received.message_annotations().unwrap();
@@ -170,7 +170,7 @@ async fn a_senders_annotations_come_out_beside_those_of_the_delivery() {
 fn times_are_read_from_header_properties_and_annotations() {
     let scheduled = [(Value::symbol("x-opt-scheduled-enqueue-time"), Value::Timestamp(5_000))];
     let message = read(&payload(|out| {
-        Header { ttl_ms: Some(1_000), ..Header::default() }.encode(out);
+        MessageHeader { ttl_ms: Some(1_000), ..MessageHeader::default() }.encode(out);
         encode_message_annotations(out, &scheduled);
         encode_data(out, b"x");
     }));
@@ -182,7 +182,7 @@ fn times_are_read_from_header_properties_and_annotations() {
         ..AmqpProperties::default()
     };
     let message = read(&payload(|out| {
-        Header { ttl_ms: Some(u32::MAX), ..Header::default() }.encode(out);
+        MessageHeader { ttl_ms: Some(u32::MAX), ..MessageHeader::default() }.encode(out);
         encode_properties(out, &long);
     }));
     assert_eq!(message.time_to_live, Some(Duration::from_millis(1 << 33)), "longer than a header can say");

@@ -5,7 +5,7 @@ use bytes::BytesMut;
 
 use crate::amqp::Value;
 use crate::amqp::lookup;
-use crate::amqp::message::Header;
+use crate::amqp::message::MessageHeader;
 use crate::amqp::message::Sections;
 use crate::amqp::message::encode_data;
 use crate::amqp::message::encode_delivery_annotations;
@@ -108,8 +108,12 @@ async fn what_a_dead_letter_is_given_keeps_its_type() {
 async fn header_delivery_annotations_and_footer_come_back_as_sent() {
     let host = Host::open().await;
     let mut client = client(&host, QueueOptions::default()).await;
-    let header =
-        Header { durable: Some(true), priority: Some(7), first_acquirer: Some(true), ..Header::default() };
+    let header = MessageHeader {
+        durable: Some(true),
+        priority: Some(7),
+        first_acquirer: Some(true),
+        ..MessageHeader::default()
+    };
     let mut payload = BytesMut::new();
     header.encode(&mut payload);
     encode_delivery_annotations(&mut payload, &[(Value::symbol("x-own"), Value::Int(1))]);
@@ -145,7 +149,7 @@ async fn a_time_to_live_longer_than_the_queues_is_told_as_the_queues() {
     let mut client =
         client(&host, QueueOptions { time_to_live: Some(lives), ..QueueOptions::default() }).await;
     let mut payload = BytesMut::new();
-    Header { ttl_ms: Some(3_600_000), ..Header::default() }.encode(&mut payload);
+    MessageHeader { ttl_ms: Some(3_600_000), ..MessageHeader::default() }.encode(&mut payload);
     encode_data(&mut payload, b"x");
     send(&mut client, &payload).await;
     client.credit(1, 0, 1, false).await;

@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use crate::limits;
 use crate::service_bus::endpoint::EndpointOptions;
-use crate::service_bus::piped::Pipe;
+use crate::service_bus::piped_stream::Pipe;
 use crate::service_bus::tests::arriving::host;
 use crate::service_bus::tests::wire::Host;
 

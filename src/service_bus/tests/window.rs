@@ -1,7 +1,7 @@
 //! The prefetch window, point by point.
 
 use crate::id::SequenceNumber;
-use crate::service_bus::window::Place;
+use crate::service_bus::window::DeliveryPlace;
 use crate::service_bus::window::PrefetchWindow;
 
 const LOCK: u64 = 1_000;
@@ -17,17 +17,17 @@ fn window() -> PrefetchWindow {
 }
 
 /// Sends messages at an instant.
-fn send(window: &mut PrefetchWindow, at: u64, messages: std::ops::Range<u64>) -> Vec<Place> {
+fn send(window: &mut PrefetchWindow, at: u64, messages: std::ops::Range<u64>) -> Vec<DeliveryPlace> {
     messages.map(|message| window.add(number(message), at + LOCK)).collect()
 }
 
-fn settle(window: &mut PrefetchWindow, at: u64, message: u64, place: Place) {
+fn settle(window: &mut PrefetchWindow, at: u64, message: u64, place: DeliveryPlace) {
     window.note_activity(at, place);
     window.note_settled(at, number(message));
 }
 
 /// A window of four: of ten messages, eight are settled in time, and two lose their locks.
-fn window_of_four() -> (PrefetchWindow, Vec<Place>) {
+fn window_of_four() -> (PrefetchWindow, Vec<DeliveryPlace>) {
     let mut window = window();
     let places = send(&mut window, 0, 0..10);
     for message in 0..8 {

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::amqp::Value;
-use crate::amqp::message::Body;
+use crate::amqp::message::MessageBody;
 use crate::amqp::message::Sections;
 use crate::amqp::message::encode_data;
 use crate::engine::Engine;
@@ -26,7 +26,7 @@ use crate::queue::QueueOptions;
 use crate::service_bus::endpoint::Endpoint;
 use crate::service_bus::endpoint::EndpointOptions;
 use crate::service_bus::meters::Meters;
-use crate::service_bus::piped::Pipe;
+use crate::service_bus::piped_stream::Pipe;
 use crate::service_bus::shared::Owners;
 use crate::testing::ManualClock;
 
@@ -179,7 +179,7 @@ impl ReceivedFrame {
     /// The body of a message of one data section.
     pub(super) fn body(&self) -> String {
         match self.message().body().unwrap() {
-            Body::Data(data) => String::from_utf8(data.concat()).unwrap(),
+            MessageBody::Data(data) => String::from_utf8(data.concat()).unwrap(),
             other => panic!("{other:?} is no data"),
         }
     }

@@ -22,15 +22,15 @@ use crate::engine::Engine;
 use crate::id::QueueName;
 use crate::inbound::connection::FromAddress;
 use crate::inbound::connection::OverTls;
-use crate::inbound::inflow::Reading;
+use crate::inbound::inflow::BodyLimits;
 use crate::inbound::timeouts::Timeouts;
 use crate::intake::Intake;
 use crate::sas::Keys;
 use crate::sas::Signatures;
-use crate::storage_queue::meters::Meters;
+use crate::storage_queue::meters::StorageMeters;
 use crate::storage_queue::records::RECORDS;
 use crate::storage_queue::route::router;
-use crate::storage_queue::shared::AppState as Shared;
+use crate::storage_queue::shared::StorageState as Shared;
 use crate::testing::ManualClock;
 
 /// The key of the account `shop`, as its text.
@@ -40,7 +40,7 @@ pub(crate) const KEY: &str = "c2VyaWF0aW0tdGVzdC1rZXktMDEyMzQ1Njc4OWFiY2RlZmdoaW
 pub(crate) struct Fixture {
     pub(crate) engine: Engine,
     pub(crate) clock: ManualClock,
-    pub(crate) meters: Meters,
+    pub(crate) meters: StorageMeters,
     router: Router,
 }
 
@@ -93,7 +93,7 @@ impl Fixture {
     /// On an engine of its own.
     pub(crate) async fn on(engine: Engine, clock: ManualClock, keys: Option<Keys>) -> Fixture {
         RECORDS.open(engine.client()).await.unwrap();
-        let meters = Meters::default();
+        let meters = StorageMeters::default();
         let shared = Shared {
             intake: Intake::new(engine.client().clone()),
             needs_signature: keys.is_some(),
@@ -101,7 +101,7 @@ impl Fixture {
             defined: Arc::new(|queue: &QueueName| {
                 (queue.as_str() == "defined").then(|| "defined.toml".to_owned())
             }),
-            reading: Arc::new(Reading::new(1024 * 1024, Timeouts::default())),
+            reading: Arc::new(BodyLimits::new(1024 * 1024, Timeouts::default())),
             clock: Arc::new(clock.clone()),
             meters: meters.clone(),
             changing: Default::default(),

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use crate::demo::git::error::GitError;
 use crate::demo::git::history::Repository;
-use crate::demo::git::scratch::Commit;
+use crate::demo::git::scratch::NewCommit;
 use crate::demo::git::scratch::Scratch;
 
 #[test]
 fn a_shallow_clone_is_refused_with_the_way_out() {
-    let scratch = Scratch::with(&[Commit::at(1).file("a", "1"), Commit::at(2).file("a", "2")]);
+    let scratch = Scratch::with(&[NewCommit::at(1).file("a", "1"), NewCommit::at(2).file("a", "2")]);
     let clone = Scratch::new();
     let source = format!("file://{}", scratch.path().display());
     clone.git(&["fetch", "--quiet", "--depth=1", &source, "main:copy"]);
@@ -20,7 +20,7 @@ fn a_shallow_clone_is_refused_with_the_way_out() {
 
 #[test]
 fn a_clone_without_contents_is_read_and_one_without_folders_is_refused() {
-    let scratch = Scratch::with(&[Commit::at(1).file("d/a", "1"), Commit::at(2).file("d/a", "2")]);
+    let scratch = Scratch::with(&[NewCommit::at(1).file("d/a", "1"), NewCommit::at(2).file("d/a", "2")]);
     scratch.git(&["config", "uploadpack.allowFilter", "true"]);
     let source = format!("file://{}", scratch.path().display());
     for filter in ["blob:none", "tree:0"] {
@@ -66,7 +66,7 @@ fn what_is_no_repository_is_refused_by_what_it_is() {
 
 #[test]
 fn a_damaged_repository_is_refused_with_the_words_of_git() {
-    let scratch = Scratch::with(&[Commit::at(1).file("d/a", "1")]);
+    let scratch = Scratch::with(&[NewCommit::at(1).file("d/a", "1")]);
     let repository = Repository::open(scratch.path()).unwrap();
     let head = repository.head().to_owned();
     let objects = scratch.path().join(".git/objects");

@@ -5,27 +5,27 @@ use std::fs;
 use crate::demo::git::history::Repository;
 use crate::demo::git::history::tests::SUBMODULE;
 use crate::demo::git::history::tests::replay;
-use crate::demo::git::scratch::Commit;
+use crate::demo::git::scratch::NewCommit;
 use crate::demo::git::scratch::Scratch;
 
 #[test]
 fn a_bare_repository_works() {
     let scratch = Scratch::init(&["--bare"]);
-    scratch.import(&[Commit::at(1).file("a", "1")]);
+    scratch.import(&[NewCommit::at(1).file("a", "1")]);
     assert_eq!(replay(&scratch).len(), 1);
 }
 
 #[test]
 fn a_repository_with_sha256_works() {
     let scratch = Scratch::init(&["--object-format=sha256"]);
-    scratch.import(&[Commit::at(1).file("a", "1"), Commit::at(2).file("a", "2")]);
+    scratch.import(&[NewCommit::at(1).file("a", "1"), NewCommit::at(2).file("a", "2")]);
     let changes = replay(&scratch);
     assert_eq!(changes[1].new.as_ref().unwrap().id.len(), 64);
 }
 
 #[test]
 fn a_folder_of_the_work_tree_stands_for_the_whole_repository() {
-    let scratch = Scratch::with(&[Commit::at(1).file("a", "1").file("d/b", "1")]);
+    let scratch = Scratch::with(&[NewCommit::at(1).file("a", "1").file("d/b", "1")]);
     let folder = scratch.path().join("d");
     fs::create_dir(&folder).unwrap();
     let repository = Repository::open(&folder).unwrap();
@@ -35,9 +35,9 @@ fn a_folder_of_the_work_tree_stands_for_the_whole_repository() {
 
 #[test]
 fn what_is_committed_meanwhile_is_not_seen() {
-    let scratch = Scratch::with(&[Commit::at(1).file("a", "1")]);
+    let scratch = Scratch::with(&[NewCommit::at(1).file("a", "1")]);
     let repository = Repository::open(scratch.path()).unwrap();
-    scratch.import(&[Commit::at(2).from("main").file("b", "1")]);
+    scratch.import(&[NewCommit::at(2).from("main").file("b", "1")]);
     assert_eq!(repository.changes().unwrap().len(), 1);
     assert_eq!(repository.head_tree().unwrap().len(), 1);
     assert_ne!(repository.head(), scratch.git(&["rev-parse", "HEAD"]));
@@ -46,11 +46,11 @@ fn what_is_committed_meanwhile_is_not_seen() {
 #[test]
 fn no_setting_changes_what_is_read() {
     let commits = [
-        Commit::at(1).file("d/old", "same\nsame\n").submodule("m", SUBMODULE).file("z", "1"),
-        Commit::at(2).on("side").from("main").file("s", "1"),
-        Commit::at(3).delete("d/old").file("d/new", "same\nsame\n"),
-        Commit::at(4).submodule("m", &SUBMODULE.replace('1', "2")),
-        Commit::at(5).merging("side").file("s", "1"),
+        NewCommit::at(1).file("d/old", "same\nsame\n").submodule("m", SUBMODULE).file("z", "1"),
+        NewCommit::at(2).on("side").from("main").file("s", "1"),
+        NewCommit::at(3).delete("d/old").file("d/new", "same\nsame\n"),
+        NewCommit::at(4).submodule("m", &SUBMODULE.replace('1', "2")),
+        NewCommit::at(5).merging("side").file("s", "1"),
     ];
     let scratch = Scratch::with(&commits);
     let expected = replay(&scratch);
@@ -86,9 +86,9 @@ fn no_setting_changes_what_is_read() {
 #[test]
 fn replaced_and_grafted_commits_are_read_as_they_were_made() {
     let scratch = Scratch::with(&[
-        Commit::at(1).file("a", "1"),
-        Commit::at(2).file("a", "2"),
-        Commit::at(3).file("b", "1"),
+        NewCommit::at(1).file("a", "1"),
+        NewCommit::at(2).file("a", "2"),
+        NewCommit::at(3).file("b", "1"),
     ]);
     let expected = replay(&scratch);
     scratch.git(&["replace", "--graft", "main~1"]);
@@ -100,9 +100,10 @@ fn replaced_and_grafted_commits_are_read_as_they_were_made() {
 
 #[test]
 fn sixty_thousand_changes_are_read() {
-    let commits: Vec<Commit> = (0..600)
+    let commits: Vec<NewCommit> = (0..600)
         .map(|time| {
-            (0..100).fold(Commit::at(time), |commit, path| commit.file(format!("f{path}"), &time.to_string()))
+            (0..100)
+                .fold(NewCommit::at(time), |commit, path| commit.file(format!("f{path}"), &time.to_string()))
         })
         .collect();
     let changes = replay(&Scratch::with(&commits));

@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use crate::clock::Timestamp;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::QueueId;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::store::codec;
 use crate::engine::store::format3::messages;
 use crate::engine::store::format3::numbers;
@@ -41,7 +41,7 @@ enum Change {
     Waiting(WorkflowKey, MessageId, Option<SequenceNumber>),
     Mark(WorkflowKey, u64, Option<workflows::Mark>),
     Holding(WorkflowKey, Option<workflows::Holding>),
-    Ready(QueueId, u64, Option<Stream>),
+    Ready(QueueId, u64, Option<WorkflowRef>),
     Reminder(Reminder, bool),
     DeadLetter(DeadLetterKey, bool),
     Duplicate(QueueId, MessageId, Option<messages::Duplicate>),

@@ -11,7 +11,7 @@ use crate::engine::rules::due::Due;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt as TodaysReceipt;
 use crate::engine::rules::record;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::header;
 use crate::id::MessageId;
 use crate::id::SequenceNumber;
@@ -19,7 +19,7 @@ use crate::id::WorkflowId;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct MessageRecord {
-    stream: Stream,
+    stream: WorkflowRef,
     rank: Option<u64>,
     after: Option<MessageId>,
     message_id: Option<MessageId>,
@@ -72,7 +72,7 @@ impl From<Status> for record::Status {
             Status::Failed { due } => record::Status::Failed { due: due.map(Due::engine) },
             Status::Asked { due, aside } => record::Status::ByConsumer { due: due.map(Due::engine), aside },
             Status::Locked { fetched } => {
-                record::Status::Locked { fetched: fetched.map(record::Deferred::from) }
+                record::Status::Locked { fetched: fetched.map(record::DeferralRecord::from) }
             }
             Status::DeadLettered(letter) => record::Status::DeadLettered(Box::new((*letter).into())),
         }
@@ -85,9 +85,9 @@ pub(crate) struct Deferred {
     aside: bool,
 }
 
-impl From<Deferred> for record::Deferred {
-    fn from(old: Deferred) -> record::Deferred {
-        record::Deferred { due: old.due.map(Due::engine), aside: old.aside }
+impl From<Deferred> for record::DeferralRecord {
+    fn from(old: Deferred) -> record::DeferralRecord {
+        record::DeferralRecord { due: old.due.map(Due::engine), aside: old.aside }
     }
 }
 
@@ -131,9 +131,9 @@ pub(crate) struct Content {
     body: Bytes,
 }
 
-impl From<Content> for record::Content {
-    fn from(old: Content) -> record::Content {
-        record::Content { workflow_id: old.workflow_id, headers: old.headers.into(), body: old.body }
+impl From<Content> for record::MessageContent {
+    fn from(old: Content) -> record::MessageContent {
+        record::MessageContent { workflow_id: old.workflow_id, headers: old.headers.into(), body: old.body }
     }
 }
 
@@ -199,10 +199,10 @@ pub(crate) struct Answered {
     until: Timestamp,
 }
 
-impl From<Answered> for record::Answered {
-    fn from(old: Answered) -> record::Answered {
+impl From<Answered> for record::AnswerRecord {
+    fn from(old: Answered) -> record::AnswerRecord {
         let receipts = old.receipts.into_iter().map(TodaysReceipt::from);
-        record::Answered {
+        record::AnswerRecord {
             digest: old.digest,
             receipts: receipts.collect(),
             until: old.until,

@@ -64,7 +64,7 @@ impl From<QueueOptions> for queue::QueueOptions {
             order: old.order.into(),
             lock: old.lock,
             delivery_count_max: old.delivery_count_max,
-            exhausted: old.spent.map(queue::Exhausted::from),
+            exhausted: old.spent.map(queue::ExhaustedPolicy::from),
             backoff: old.backoff.into(),
             gap: old.gap.into(),
             late: old.late.into(),
@@ -116,12 +116,12 @@ pub(crate) enum Exhausted {
     Quarantine,
 }
 
-impl From<Exhausted> for queue::Exhausted {
-    fn from(old: Exhausted) -> queue::Exhausted {
+impl From<Exhausted> for queue::ExhaustedPolicy {
+    fn from(old: Exhausted) -> queue::ExhaustedPolicy {
         match old {
-            Exhausted::Hold => queue::Exhausted::Hold,
-            Exhausted::Skip => queue::Exhausted::Skip,
-            Exhausted::Quarantine => queue::Exhausted::Quarantine,
+            Exhausted::Hold => queue::ExhaustedPolicy::Hold,
+            Exhausted::Skip => queue::ExhaustedPolicy::Skip,
+            Exhausted::Quarantine => queue::ExhaustedPolicy::Quarantine,
         }
     }
 }
@@ -158,12 +158,12 @@ pub(crate) enum GapThen {
     Wait,
 }
 
-impl From<GapThen> for queue::GapThen {
-    fn from(old: GapThen) -> queue::GapThen {
+impl From<GapThen> for queue::GapAction {
+    fn from(old: GapThen) -> queue::GapAction {
         match old {
-            GapThen::Hold => queue::GapThen::Hold,
-            GapThen::Skip => queue::GapThen::Skip,
-            GapThen::Wait => queue::GapThen::Wait,
+            GapThen::Hold => queue::GapAction::Hold,
+            GapThen::Skip => queue::GapAction::Skip,
+            GapThen::Wait => queue::GapAction::Wait,
         }
     }
 }
@@ -175,12 +175,12 @@ pub(crate) enum Late {
     DeadLetter,
 }
 
-impl From<Late> for queue::Late {
-    fn from(old: Late) -> queue::Late {
+impl From<Late> for queue::LatePolicy {
+    fn from(old: Late) -> queue::LatePolicy {
         match old {
-            Late::Ignore => queue::Late::Ignore,
-            Late::Refuse => queue::Late::Refuse,
-            Late::DeadLetter => queue::Late::DeadLetter,
+            Late::Ignore => queue::LatePolicy::Ignore,
+            Late::Refuse => queue::LatePolicy::Refuse,
+            Late::DeadLetter => queue::LatePolicy::DeadLetter,
         }
     }
 }
@@ -191,11 +191,11 @@ pub(crate) enum Expired {
     Drop,
 }
 
-impl From<Expired> for queue::Expired {
-    fn from(old: Expired) -> queue::Expired {
+impl From<Expired> for queue::ExpiryPolicy {
+    fn from(old: Expired) -> queue::ExpiryPolicy {
         match old {
-            Expired::DeadLetter => queue::Expired::DeadLetter,
-            Expired::Drop => queue::Expired::Drop,
+            Expired::DeadLetter => queue::ExpiryPolicy::DeadLetter,
+            Expired::Drop => queue::ExpiryPolicy::Drop,
         }
     }
 }
@@ -206,9 +206,13 @@ pub(crate) struct Tally {
     used_at: Timestamp,
 }
 
-impl From<Tally> for record::Tally {
-    fn from(old: Tally) -> record::Tally {
-        record::Tally { counts: old.counts.into(), used_at: old.used_at, history: HistorySpan::default() }
+impl From<Tally> for record::QueueCounters {
+    fn from(old: Tally) -> record::QueueCounters {
+        record::QueueCounters {
+            counts: old.counts.into(),
+            used_at: old.used_at,
+            history: HistorySpan::default(),
+        }
     }
 }
 

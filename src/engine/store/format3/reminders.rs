@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::clock::Timestamp;
 use crate::engine::rules::record;
 use crate::engine::rules::record::QueueId;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::store::codec;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::key::prefix_of;
@@ -18,9 +18,9 @@ use crate::id::SequenceNumber;
 pub(crate) enum Remind {
     Due(SequenceNumber),
     Expiry(SequenceNumber),
-    Gap(Stream),
-    Sweep(Stream),
-    Forget(Stream),
+    Gap(WorkflowRef),
+    Sweep(WorkflowRef),
+    Forget(WorkflowRef),
     Duplicate(MessageId),
     Idle,
     Answer(Arc<str>),

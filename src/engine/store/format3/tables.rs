@@ -7,7 +7,7 @@ use crate::engine::rules::audit;
 use crate::engine::rules::change;
 use crate::engine::rules::record;
 use crate::engine::store::codec;
-use crate::engine::store::definition::Definition;
+use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::format3::messages::Answered;
 use crate::engine::store::format3::messages::Content;
 use crate::engine::store::format3::messages::Duplicate;
@@ -24,7 +24,7 @@ use crate::id::SequenceNumber;
 
 /// A table as it was.
 pub(crate) struct OldTable {
-    pub(crate) definition: Definition,
+    pub(crate) definition: RawTableDefinition,
     /// Whether its keys begin with a queue.
     pub(crate) of_queue: bool,
     /// Makes today's payload of a row's, or nothing when that makes no sense.
@@ -57,21 +57,21 @@ pub(crate) const TABLES: [OldTable; 20] = [
     table::<schema::Workflows, WorkflowRecord, record::WorkflowRecord>(),
     table::<schema::States, Bytes, Bytes>(),
     table::<schema::Messages, MessageRecord, record::MessageRecord>(),
-    table::<schema::Contents, Content, record::Content>(),
+    table::<schema::Contents, Content, record::MessageContent>(),
     table::<schema::Line, SequenceNumber, SequenceNumber>(),
     table::<schema::Aside, SequenceNumber, SequenceNumber>(),
-    table::<schema::Links, Link, record::Link>(),
+    table::<schema::Links, Link, record::ChainLink>(),
     table::<schema::Trails, TrailEntry, change::TrailEntry>(),
     table::<schema::Roots, (), ()>(),
     table::<schema::Waiting, SequenceNumber, SequenceNumber>(),
-    table::<schema::Marks, Mark, record::Mark>(),
+    table::<schema::Marks, Mark, record::MarkRecord>(),
     table::<schema::Holdings, Holding, record::Holding>(),
-    table::<schema::Ready, record::Stream, record::Stream>(),
+    table::<schema::Ready, record::WorkflowRef, record::WorkflowRef>(),
     OldTable { of_queue: false, ..table::<schema::Reminders, (), ()>() },
     table::<schema::DeadByReason, (), ()>(),
     table::<schema::DeadByWorkflow, (), ()>(),
     table::<schema::Duplicates, Duplicate, record::Duplicate>(),
-    table::<schema::Answers, Answered, record::Answered>(),
+    table::<schema::Answers, Answered, record::AnswerRecord>(),
     table::<schema::AnswerCounts, u64, u64>(),
     OldTable { of_queue: false, ..table::<schema::Audit, AuditEntry, audit::AuditEntry>() },
 ];

@@ -129,17 +129,17 @@ pub(crate) enum Settled {
     Voided,
 }
 
-impl From<Settled> for record::Settled {
-    fn from(old: Settled) -> record::Settled {
+impl From<Settled> for record::SettlementKind {
+    fn from(old: Settled) -> record::SettlementKind {
         match old {
-            Settled::Completed => record::Settled::Completed,
-            Settled::Aside => record::Settled::Aside,
-            Settled::DeadLettered => record::Settled::DeadLettered,
-            Settled::Expired => record::Settled::Expired,
-            Settled::Cancelled => record::Settled::Cancelled,
-            Settled::Purged => record::Settled::Purged,
-            Settled::Skipped => record::Settled::Skipped,
-            Settled::Voided => record::Settled::Voided,
+            Settled::Completed => record::SettlementKind::Completed,
+            Settled::Aside => record::SettlementKind::Aside,
+            Settled::DeadLettered => record::SettlementKind::DeadLettered,
+            Settled::Expired => record::SettlementKind::Expired,
+            Settled::Cancelled => record::SettlementKind::Cancelled,
+            Settled::Purged => record::SettlementKind::Purged,
+            Settled::Skipped => record::SettlementKind::Skipped,
+            Settled::Voided => record::SettlementKind::Voided,
         }
     }
 }
@@ -151,9 +151,9 @@ pub(crate) struct Mark {
     how: Settled,
 }
 
-impl From<Mark> for record::Mark {
-    fn from(old: Mark) -> record::Mark {
-        record::Mark { from: old.from, to: old.to, how: old.how.into() }
+impl From<Mark> for record::MarkRecord {
+    fn from(old: Mark) -> record::MarkRecord {
+        record::MarkRecord { from: old.from, to: old.to, how: old.how.into() }
     }
 }
 
@@ -165,13 +165,13 @@ pub(crate) struct Link {
     settled: Option<Settled>,
 }
 
-impl From<Link> for record::Link {
-    fn from(old: Link) -> record::Link {
-        record::Link {
+impl From<Link> for record::ChainLink {
+    fn from(old: Link) -> record::ChainLink {
+        record::ChainLink {
             sequence: old.sequence,
             message_id: old.message_id,
             rank: old.rank,
-            settled: old.settled.map(record::Settled::from),
+            settled: old.settled.map(record::SettlementKind::from),
         }
     }
 }

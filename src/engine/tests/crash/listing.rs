@@ -14,9 +14,9 @@ use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Records;
 use crate::engine::tests::crash::random_messages::WORKFLOWS;
 use crate::engine::tests::crash::story::keys;
@@ -133,7 +133,7 @@ impl Listing {
         self.add("queue", &(queue, named, records.queue(queue.id)?.is_some()));
         self.add("tally", &records.tally(queue.id)?);
         self.add("first ready", &records.ready_from(queue.id, 0)?);
-        let mut after: Option<Stream> = None;
+        let mut after: Option<WorkflowRef> = None;
         while self.goes_on() {
             let page = records.workflows(queue.id, after.as_ref(), limits::PAGE_MAX)?;
             let Some((last, _)) = page.last() else { break };
@@ -173,7 +173,7 @@ impl Listing {
             let of = entry.as_ref().and_then(|entry| entry.sequence_number);
             let of_message = of.map(|sequence| records.history_of_message(queue.id, sequence)).transpose()?;
             let id = entry.as_ref().and_then(|entry| entry.workflow_id.clone());
-            let key = id.map(|id| WorkflowKey { queue: queue.id, stream: Stream::Named(id) });
+            let key = id.map(|id| WorkflowKey { queue: queue.id, stream: WorkflowRef::Named(id) });
             let of_workflow = key.map(|key| records.history_of_workflow(&key, number)).transpose()?;
             self.add("history", &(entry, of_message, of_workflow));
         }
@@ -184,7 +184,7 @@ impl Listing {
         self.add("cursors", &(records.cursor_count(queue.id)?, records.cursor_oldest(queue.id)?));
         for id in WORKFLOWS {
             let id = WorkflowId::new(id).expect("a good ID");
-            let key = WorkflowKey { queue: queue.id, stream: Stream::Named(id) };
+            let key = WorkflowKey { queue: queue.id, stream: WorkflowRef::Named(id) };
             if let Some(cursor) = records.cursor(&key)? {
                 self.add("cursor", &cursor);
                 self.add_marks(records, &key)?;

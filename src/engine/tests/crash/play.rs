@@ -4,7 +4,7 @@ use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
-use crate::engine::rules::due::Now;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::records::Records;
 use crate::engine::store::Store;
 use crate::engine::tests::crash::listing::Listing;
@@ -117,7 +117,7 @@ fn play(records: &mut dyn Records, rules: &mut Rules, turn: &Turn) -> Result<Vec
     }
     for _ in 0..REMINDERS_PER_TURN {
         let firsts = first_reminders(records)?.into_iter().flatten();
-        let due = firsts.filter(|reminder| reminder.due.is_past(Now::same(turn.now)));
+        let due = firsts.filter(|reminder| reminder.due.is_past(ClockInstants::same(turn.now)));
         let Some(reminder) = due.min_by_key(|reminder| reminder.due.at()) else {
             break;
         };
@@ -136,5 +136,5 @@ fn apply(
     now: Timestamp,
     command: Command,
 ) -> Result<Reply, Fault> {
-    Ok(rules.apply(Now::same(now), command, records)?.reply)
+    Ok(rules.apply(ClockInstants::same(now), command, records)?.reply)
 }

@@ -19,11 +19,11 @@ use crate::id::WorkflowId;
 use crate::message::NewMessage;
 use crate::message::Place;
 use crate::queue::Backoff;
-use crate::queue::Exhausted;
-use crate::queue::Expired;
+use crate::queue::ExhaustedPolicy;
+use crate::queue::ExpiryPolicy;
+use crate::queue::GapAction;
 use crate::queue::GapPolicy;
-use crate::queue::GapThen;
-use crate::queue::Late;
+use crate::queue::LatePolicy;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 
@@ -60,19 +60,23 @@ pub(crate) fn workflow_id(random: &mut Random) -> WorkflowId {
 }
 
 pub(crate) fn queue_options(order: Order, random: &mut Random) -> QueueOptions {
-    let gap_then = random.pick(&[GapThen::Hold, GapThen::Skip, GapThen::Wait]);
+    let gap_then = random.pick(&[GapAction::Hold, GapAction::Skip, GapAction::Wait]);
     QueueOptions {
         order,
         lock: LOCK,
         delivery_count_max: random.pick(&[1, 2, 3]).try_into().expect("a small number"),
-        exhausted: Some(random.pick(&[Exhausted::Hold, Exhausted::Skip, Exhausted::Quarantine])),
+        exhausted: Some(random.pick(&[
+            ExhaustedPolicy::Hold,
+            ExhaustedPolicy::Skip,
+            ExhaustedPolicy::Quarantine,
+        ])),
         backoff: Backoff { first: Duration::from_secs(1), factor: 2, max: Duration::from_secs(8) },
         gap: GapPolicy { wait: GAP, then: gap_then },
-        late: random.pick(&[Late::Ignore, Late::Refuse, Late::DeadLetter]),
+        late: random.pick(&[LatePolicy::Ignore, LatePolicy::Refuse, LatePolicy::DeadLetter]),
         // In a chain the same IDs name predecessors in every workflow; a window would take them for duplicates.
         duplicate_window: (order != Order::After && random.chance(50)).then_some(WINDOW),
         time_to_live: random.chance(30).then_some(Duration::from_secs(120)),
-        expired: random.pick(&[Expired::DeadLetter, Expired::Drop]),
+        expired: random.pick(&[ExpiryPolicy::DeadLetter, ExpiryPolicy::Drop]),
         hold_on_defer: random.chance(30),
         keep_deferred: random.chance(30),
         forget_after: Duration::from_secs(90),

@@ -17,25 +17,25 @@ use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::cursor::CursorCount;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::history::HistoryEntry;
-use crate::engine::rules::record::Answered;
-use crate::engine::rules::record::Content;
+use crate::engine::rules::record::AnswerRecord;
+use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::Holding;
-use crate::engine::rules::record::Link;
-use crate::engine::rules::record::Mark;
+use crate::engine::rules::record::MarkRecord;
+use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::record::Stream;
-use crate::engine::rules::record::Tally;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
-use crate::engine::rules::topics::TopicRecord;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::error::Fault;
 use crate::id::MessageId;
 use crate::id::QueueName;
@@ -54,26 +54,26 @@ pub(crate) struct Rows {
     pub(crate) kinds: HashSet<Discriminant<Change>>,
     pub(crate) numbers: Numbers,
     pub(crate) queues: BTreeMap<QueueId, Arc<QueueRecord>>,
-    pub(crate) tallies: BTreeMap<QueueId, Tally>,
+    pub(crate) tallies: BTreeMap<QueueId, QueueCounters>,
     pub(crate) workflows: BTreeMap<WorkflowKey, Arc<WorkflowRecord>>,
     pub(crate) states: BTreeMap<WorkflowKey, Bytes>,
     pub(crate) messages: BTreeMap<MessageKey, Arc<MessageRecord>>,
-    pub(crate) contents: BTreeMap<MessageKey, Arc<Content>>,
+    pub(crate) contents: BTreeMap<MessageKey, Arc<MessageContent>>,
     pub(crate) line: Places,
     pub(crate) aside: Places,
-    pub(crate) links: BTreeMap<(WorkflowKey, Option<MessageId>), Link>,
+    pub(crate) links: BTreeMap<(WorkflowKey, Option<MessageId>), ChainLink>,
     pub(crate) trails: BTreeMap<(WorkflowKey, u64), TrailEntry>,
     pub(crate) roots: BTreeSet<(WorkflowKey, SequenceNumber)>,
     pub(crate) waiting: BTreeMap<(WorkflowKey, MessageId), SequenceNumber>,
-    pub(crate) marks: BTreeMap<(WorkflowKey, u64), Mark>,
+    pub(crate) marks: BTreeMap<(WorkflowKey, u64), MarkRecord>,
     pub(crate) holdings: BTreeMap<WorkflowKey, Holding>,
-    pub(crate) ready: BTreeMap<(QueueId, u64), Stream>,
+    pub(crate) ready: BTreeMap<(QueueId, u64), WorkflowRef>,
     /// By instant, queue and bytes: those of one instant come in an order that must not change from file to file.
     pub(crate) reminders: BTreeMap<(Due, QueueId, Vec<u8>), Reminder>,
     pub(crate) dead_by_workflow: BTreeSet<(WorkflowKey, u64, SequenceNumber)>,
     dead_by_reason: BTreeSet<(QueueId, String, SequenceNumber)>,
     pub(crate) duplicates: BTreeMap<(QueueId, MessageId), Duplicate>,
-    pub(crate) answers: BTreeMap<(QueueId, Arc<str>), Arc<Answered>>,
+    pub(crate) answers: BTreeMap<(QueueId, Arc<str>), Arc<AnswerRecord>>,
     pub(crate) answer_counts: BTreeMap<QueueId, u64>,
     pub(crate) audit: BTreeMap<u64, Arc<AuditEntry>>,
     pub(crate) topics: BTreeMap<QueueName, Arc<TopicRecord>>,
@@ -81,7 +81,7 @@ pub(crate) struct Rows {
     pub(crate) history_by_message: BTreeMap<(QueueId, SequenceNumber), u64>,
     pub(crate) history_by_workflow: BTreeSet<(WorkflowKey, u64)>,
     pub(crate) cursors: BTreeMap<WorkflowKey, Cursor>,
-    pub(crate) cursors_by_age: BTreeSet<(QueueId, Timestamp, Stream)>,
+    pub(crate) cursors_by_age: BTreeSet<(QueueId, Timestamp, WorkflowRef)>,
     pub(crate) cursor_counts: BTreeMap<QueueId, CursorCount>,
 }
 
@@ -177,7 +177,7 @@ impl Records for Rows {
         Ok(self.queues.len())
     }
 
-    fn tally(&self, queue: QueueId) -> Read<Tally> {
+    fn tally(&self, queue: QueueId) -> Read<QueueCounters> {
         Ok(self.tallies.get(&queue).copied().unwrap_or_default())
     }
 
@@ -188,9 +188,9 @@ impl Records for Rows {
     fn workflows(
         &self,
         queue: QueueId,
-        after: Option<&Stream>,
+        after: Option<&WorkflowRef>,
         limit: usize,
-    ) -> Read<Vec<(Stream, Arc<WorkflowRecord>)>> {
+    ) -> Read<Vec<(WorkflowRef, Arc<WorkflowRecord>)>> {
         let of_queue = self.workflows.iter().filter(|(key, _)| key.queue == queue);
         let later = of_queue.filter(|(key, _)| after.is_none_or(|after| key.stream > *after));
         Ok(later.map(|(key, record)| (key.stream.clone(), record.clone())).take(limit).collect())
@@ -213,7 +213,7 @@ impl Records for Rows {
         Ok(next.filter(|(key, _)| key.queue == queue).map(|(key, record)| (key.sequence, record.clone())))
     }
 
-    fn content(&self, key: MessageKey) -> Read<Option<Arc<Content>>> {
+    fn content(&self, key: MessageKey) -> Read<Option<Arc<MessageContent>>> {
         Ok(self.contents.get(&key).cloned())
     }
 
@@ -225,7 +225,7 @@ impl Records for Rows {
         Ok(ranked_from(&self.aside, key, rank))
     }
 
-    fn link(&self, key: &WorkflowKey, after: Option<&MessageId>) -> Read<Option<Link>> {
+    fn link(&self, key: &WorkflowKey, after: Option<&MessageId>) -> Read<Option<ChainLink>> {
         Ok(self.links.get(&(key.clone(), after.cloned())).cloned())
     }
 
@@ -247,12 +247,12 @@ impl Records for Rows {
         Ok(self.waiting.iter().find(|((of, _), _)| of == key).map(|(_, sequence)| *sequence))
     }
 
-    fn mark_upto(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>> {
+    fn mark_upto(&self, key: &WorkflowKey, rank: u64) -> Read<Option<MarkRecord>> {
         let last = self.marks.range(..=(key.clone(), rank)).next_back();
         Ok(last.filter(|((of, _), _)| of == key).map(|(_, mark)| *mark))
     }
 
-    fn mark_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<Mark>> {
+    fn mark_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<MarkRecord>> {
         Ok(ranked_from(&self.marks, key, rank).map(|(_, mark)| mark))
     }
 
@@ -262,7 +262,7 @@ impl Records for Rows {
         Ok(next.map(|(key, holding)| (key.clone(), holding.clone())))
     }
 
-    fn ready_from(&self, queue: QueueId, ticket: u64) -> Read<Option<(u64, Stream)>> {
+    fn ready_from(&self, queue: QueueId, ticket: u64) -> Read<Option<(u64, WorkflowRef)>> {
         let first = self.ready.range((queue, ticket)..).next();
         Ok(first.filter(|((of, _), _)| *of == queue).map(|((_, ticket), stream)| (*ticket, stream.clone())))
     }
@@ -301,7 +301,7 @@ impl Records for Rows {
         Ok(self.duplicates.get(&(queue, id.clone())).copied())
     }
 
-    fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<Answered>>> {
+    fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<AnswerRecord>>> {
         Ok(self.answers.get(&(queue, key.clone())).cloned())
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Completion;
-use crate::engine::rules::command::Handed;
+use crate::engine::rules::command::CompletionCommand;
+use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
@@ -15,7 +15,7 @@ use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
-use crate::engine::rules::due::Until;
+use crate::engine::rules::due::DeferralEnd;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Records;
@@ -250,7 +250,7 @@ impl StoryGenerator {
         Command::Settle { queue, token, sequence, delivery_count, settlement: self.settlement() }
     }
 
-    fn completion(&mut self) -> Completion {
+    fn completion(&mut self) -> CompletionCommand {
         let state = match self.random.below(4) {
             0 => StateChange::Set(random_messages::bytes(&mut self.random)),
             1 => StateChange::Clear,
@@ -264,7 +264,7 @@ impl StoryGenerator {
             }
             false => Vec::new(),
         };
-        Completion { state, sends }
+        CompletionCommand { state, sends }
     }
 
     fn settlement(&mut self) -> Settlement {
@@ -286,9 +286,9 @@ impl StoryGenerator {
             },
             7..9 => {
                 let until = match self.random.below(10) {
-                    0..3 => Until::At(soon),
-                    3 => Until::After(Duration::from_secs(2)),
-                    _ => Until::ByConsumer,
+                    0..3 => DeferralEnd::At(soon),
+                    3 => DeferralEnd::After(Duration::from_secs(2)),
+                    _ => DeferralEnd::ByConsumer,
                 };
                 Settlement::Defer { until, properties }
             }
@@ -383,7 +383,7 @@ fn is_asked(status: &Status) -> bool {
     matches!(status, Status::ByConsumer { .. })
 }
 
-fn held(queue: &QueueName, handed: &Handed) -> Held {
+fn held(queue: &QueueName, handed: &LockedMessage) -> Held {
     Held {
         queue: queue.clone(),
         token: handed.token,

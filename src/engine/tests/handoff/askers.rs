@@ -13,8 +13,8 @@ use super::disk::Disk;
 use super::hot_loop::HotLoop;
 use super::inbox::Inbox;
 use super::inbox::Request;
-use crate::engine::query::Answer;
 use crate::engine::query::Query;
+use crate::engine::query::QueryAnswer;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::effect::Event;
@@ -85,7 +85,7 @@ impl Asker {
 
     pub(crate) fn look(&mut self) -> Result<(), Unavailable> {
         let answer = block_on(self.inbox.query(Query::NextDue)).map_err(|why| self.refused(why))?;
-        let Answer::NextDue(Some(seen)) = answer else { panic!("another answer: {answer:?}") };
+        let QueryAnswer::NextDue(Some(seen)) = answer else { panic!("another answer: {answer:?}") };
         assert!(seen.as_millis() <= self.disk.durable(), "a look shows what is on disk");
         assert!(seen.as_millis() >= self.last, "a look shows what was acknowledged before");
         self.last = seen.as_millis();

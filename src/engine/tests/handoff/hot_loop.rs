@@ -17,7 +17,7 @@ use super::disk::Disk;
 use super::disk::Job;
 use super::disk::Planted;
 use super::inbox::Inbox;
-use super::inbox::Intake;
+use super::inbox::InboxReceiver;
 use super::inbox::ReplySlot;
 use super::inbox::Request;
 use super::inbox::UncommittedAnswer;
@@ -26,15 +26,15 @@ use super::threads::JoinHandle;
 use super::threads::spawn;
 use crate::clock::SystemClock;
 use crate::clock::Timestamp;
-use crate::engine::meter::Meter;
-use crate::engine::query::Answer;
+use crate::engine::meter::CommitMeter;
+use crate::engine::query::QueryAnswer;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
-use crate::engine::rules::command::Taken;
+use crate::engine::rules::command::WorkflowGrant;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::receipt::Receipt;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -64,7 +64,7 @@ impl HotLoop {
             _ => inbox.clone(),
         };
         let committer = Committer { disk: disk.clone() };
-        let meter = Meter::new(Arc::new(SystemClock::default()));
+        let meter = CommitMeter::new(Arc::new(SystemClock::default()));
         let commits = Commits::start(committer, posts_to, events.clone(), meter).unwrap();
         let writer = Writer { intake, _inbox: inbox.clone(), commits, position: 0, disk: disk.clone() };
         let thread = spawn("writer", move || writer.run()).unwrap();
@@ -82,7 +82,7 @@ struct Gathered {
 }
 
 struct Writer {
-    intake: Intake,
+    intake: InboxReceiver,
     /// As the real one does, it keeps a handle of its own inbox, which therefore never disconnects.
     _inbox: Inbox,
     commits: Commits,
@@ -136,7 +136,7 @@ impl Writer {
             release.answers.extend(slot.map(|slot| (slot, UncommittedAnswer { reply, queue })));
         }
         for slot in gathered.looks {
-            release.looks.push((slot, Answer::NextDue(Some(Timestamp::from_millis(self.position)))));
+            release.looks.push((slot, QueryAnswer::NextDue(Some(Timestamp::from_millis(self.position)))));
         }
         // Turns of both kinds: those that a commit is shared for, and those that are committed alongside the next.
         let large = shuttle::rand::thread_rng().next_u32().is_multiple_of(2);
@@ -149,8 +149,11 @@ impl Writer {
             Command::Take { queue, token, .. } => {
                 self.disk.taken.fetch_add(1, Ordering::Relaxed);
                 let locked_until = Timestamp::from_millis(self.position);
-                let stream = Stream::Single(SequenceNumber::new(self.position));
-                (Reply::Take(Ok(Some(Taken { token, locked_until, stream, state: None }))), Some(queue))
+                let stream = WorkflowRef::Single(SequenceNumber::new(self.position));
+                (
+                    Reply::Take(Ok(Some(WorkflowGrant { token, locked_until, stream, state: None }))),
+                    Some(queue),
+                )
             }
             Command::CloseTaken { .. } => {
                 self.disk.taken.fetch_sub(1, Ordering::Relaxed);

@@ -7,7 +7,7 @@ use crate::engine::rules::record::Numbers;
 use crate::engine::store::WallRecord;
 use crate::engine::store::in_place;
 use crate::engine::store::in_place::Epoch;
-use crate::engine::store::journal::Header;
+use crate::engine::store::journal::JournalHeader;
 use crate::engine::store::journal::RowWriter;
 use crate::engine::store::log::Entry;
 use crate::engine::store::log::Log;
@@ -38,7 +38,7 @@ pub(crate) fn all<S: Subject>(make: impl Fn() -> (Arc<dyn Log>, S)) {
 
 /// The bytes of an entry.
 pub(crate) fn entry(position: u64, epoch: Epoch, len: usize) -> Vec<u8> {
-    let header = Header {
+    let header = JournalHeader {
         position,
         previous: position - 1,
         time: Timestamp::from_millis(position),

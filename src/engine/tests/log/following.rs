@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::due::Now;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::samples;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
@@ -38,7 +38,7 @@ fn follower(path: &Path, servers: &Servers) -> Store {
 fn apply(store: &mut Store, rules: &mut Rules, command: Command, instant: u64) -> Result<(), Fault> {
     let now = Timestamp::from_millis(1_000_000 + 500 * instant);
     store.turn(|turn| {
-        rules.apply(Now::same(now), command, turn)?;
+        rules.apply(ClockInstants::same(now), command, turn)?;
         turn.stamp(now);
         Ok(())
     })

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::due::Now;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::store::shared_log::SharedLog;
@@ -142,7 +142,7 @@ fn write(store: &mut Store, instant: u64) -> Result<(), Fault> {
     let (now, mut rules) = (Timestamp::from_millis(1_000 * instant), Rules::default());
     store.turn(|turn| {
         for command in commands {
-            rules.apply(Now::same(now), command, turn)?;
+            rules.apply(ClockInstants::same(now), command, turn)?;
         }
         turn.stamp(now);
         Ok(())

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::engine::clocks::Reading;
+use crate::engine::clocks::ClockReading;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
-use crate::engine::rules::due::Now;
 use crate::engine::tests::crash::random::Random;
 use crate::limits;
 
@@ -15,18 +15,18 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// The clocks.
 pub(crate) struct Clock {
-    pub(crate) at: Reading,
+    pub(crate) at: ClockReading,
     /// A step forward that will be taken back.
     glitch: Option<u64>,
 }
 
 impl Clock {
     pub(crate) fn new() -> Clock {
-        Clock { at: Reading { wall: START, elapsed: Duration::ZERO }, glitch: None }
+        Clock { at: ClockReading { wall: START, elapsed: Duration::ZERO }, glitch: None }
     }
 
     /// Moves the clocks, or not; `due` is what is due next by the engine's clocks, which show `now`.
-    pub(crate) fn advance(&mut self, random: &mut Random, now: Now, due: &[Due]) {
+    pub(crate) fn advance(&mut self, random: &mut Random, now: ClockInstants, due: &[Due]) {
         if let Some(glitch) = self.glitch
             && random.chance(30)
         {
@@ -80,17 +80,17 @@ impl Clock {
 
 /// What the clocks have shown to one process, turn by turn.
 pub(crate) struct Shown {
-    readings: Vec<Reading>,
+    readings: Vec<ClockReading>,
     /// Readings since the wall clock was last set, each half a minute or more after the one before; and the last of them.
     steady: (usize, Duration),
 }
 
 impl Shown {
-    pub(crate) fn new(first: Reading) -> Shown {
+    pub(crate) fn new(first: ClockReading) -> Shown {
         Shown { readings: vec![first], steady: (1, first.elapsed) }
     }
 
-    pub(crate) fn add(&mut self, reading: Reading) {
+    pub(crate) fn add(&mut self, reading: ClockReading) {
         let before = self.last();
         let passed = reading.elapsed.saturating_sub(before.elapsed);
         if reading.wall != before.wall + passed {
@@ -101,7 +101,7 @@ impl Shown {
         self.readings.push(reading);
     }
 
-    fn last(&self) -> Reading {
+    fn last(&self) -> ClockReading {
         *self.readings.last().expect("a process reads its clocks when it begins")
     }
 

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Handed;
-use crate::engine::rules::command::Held;
+use crate::engine::rules::command::DeliveryRef;
+use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::Reply;
-use crate::engine::rules::command::Settled;
+use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::dead_letters::lock_key;
-use crate::engine::rules::lock::Locks;
+use crate::engine::rules::lock::LockTable;
 use crate::engine::rules::record::DeadLetter;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
@@ -30,7 +30,7 @@ use crate::token::LockToken;
 pub(crate) struct DeadLetters {
     letters: BTreeMap<SequenceNumber, Known>,
     /// Every delivery there ever was.
-    deliveries: BTreeMap<LockToken, (QueueName, Held)>,
+    deliveries: BTreeMap<LockToken, (QueueName, DeliveryRef)>,
     /// How a delivery was settled.
     settled: BTreeMap<LockToken, Settlement>,
     /// Whether one thing is asked in this turn: with several, nobody knows which was first of what was answered and what was
@@ -83,7 +83,8 @@ impl DeadLetters {
                 Command::Settle { queue, token, sequence, delivery_count, settlement },
                 Reply::Settle(answer),
             ) => {
-                let held = Held { token: *token, sequence: *sequence, delivery_count: *delivery_count };
+                let held =
+                    DeliveryRef { token: *token, sequence: *sequence, delivery_count: *delivery_count };
                 return self.settle(queue, held, settlement, (answer, now));
             }
             (Command::Renew { queue, token }, Reply::Settle(answer)) => {
@@ -103,7 +104,7 @@ impl DeadLetters {
 
     fn hand_out(
         &mut self,
-        (queue, handed): (&QueueName, &Handed),
+        (queue, handed): (&QueueName, &LockedMessage),
         is_by_number: bool,
         ledger: &Ledger,
         now: Timestamp,
@@ -121,13 +122,13 @@ impl DeadLetters {
         let lasts = ledger.queues.get(queue).map(|known| known.options.lock);
         let until = lasts.map(|lasts| now + lasts);
         expect(until == Some(handed.locked_until), || format!("I16 it is locked for {lasts:?}: {handed:?}"))?;
-        let Handed { token, sequence, .. } = *handed;
-        let held = Held { token, sequence, delivery_count: handed.record.delivery_count };
+        let LockedMessage { token, sequence, .. } = *handed;
+        let held = DeliveryRef { token, sequence, delivery_count: handed.record.delivery_count };
         let before = self.deliveries.insert(token, (queue.clone(), held));
         expect(before.is_none(), || format!("I16 the token was given before: {handed:?}"))
     }
 
-    fn is_held(&self, queue: &QueueName, held: Held, now: Timestamp) -> bool {
+    fn is_held(&self, queue: &QueueName, held: DeliveryRef, now: Timestamp) -> bool {
         let is_current =
             |known: &Known| known.held.is_some_and(|(token, until)| token == held.token && now < until);
         self.deliveries.get(&held.token) == Some(&(queue.clone(), held))
@@ -137,9 +138,9 @@ impl DeadLetters {
     fn settle(
         &mut self,
         queue: &QueueName,
-        held: Held,
+        held: DeliveryRef,
         settlement: &Settlement,
-        (answer, now): (&Result<Settled, SettleRefusal>, Timestamp),
+        (answer, now): (&Result<SettleResult, SettleRefusal>, Timestamp),
     ) -> Result<Option<SequenceNumber>, String> {
         if !self.is_held(queue, held, now) {
             let done = self.settled.get(&held.token);
@@ -176,7 +177,7 @@ impl DeadLetters {
 
     /// Ends a turn: what is no dead letter any more is forgotten. After one in which several things were asked it is looked up
     /// how it stands.
-    pub(crate) fn end_turn(&mut self, rows: &Rows, locks: &Locks) {
+    pub(crate) fn end_turn(&mut self, rows: &Rows, locks: &LockTable) {
         let dead_letter =
             |key: &MessageKey| rows.messages.get(key).and_then(|message| dead_letter_of(message));
         let is_sure = self.is_sure;

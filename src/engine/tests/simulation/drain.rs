@@ -1,7 +1,7 @@
 //! The end of a simulation: nothing fails any more, somebody looks after everything, and all of it comes to its end.
 
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Held;
+use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::QueueId;
@@ -94,8 +94,8 @@ impl World {
         let mut asked = Vec::new();
         for (name, _) in self.clients.queues.clone() {
             let of_queue = self.clients.held.iter().filter(|delivery| delivery.queue == name);
-            let deliveries: Vec<Held> = of_queue
-                .map(|delivery| Held {
+            let deliveries: Vec<DeliveryRef> = of_queue
+                .map(|delivery| DeliveryRef {
                     token: delivery.token,
                     sequence: delivery.sequence,
                     delivery_count: delivery.delivery_count,

@@ -5,10 +5,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::clock::Timestamp;
+use crate::engine::clocks::ClockReading;
 use crate::engine::clocks::Clocks;
-use crate::engine::clocks::Reading;
 use crate::engine::inbox::Inbox;
-use crate::engine::inbox::Intake;
+use crate::engine::inbox::InboxReceiver;
 use crate::engine::inbox::QueuedRequest;
 use crate::engine::inbox::Request;
 use crate::engine::inbox::UncommittedAnswer;
@@ -17,16 +17,16 @@ use crate::engine::inbox::inbox;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
-use crate::engine::rules::due::Now;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::store::Stamp;
 use crate::engine::tests::crash::rows::Rows;
-use crate::engine::turn::Applied;
 use crate::engine::turn::QueuedCommand;
+use crate::engine::turn::TurnOutcome;
 use crate::engine::turn::TurnRules;
 use crate::engine::turn::queue_of;
 use crate::engine::wakeups::Wakeups;
@@ -72,13 +72,13 @@ pub(crate) struct Played {
 pub(crate) struct Cleared {
     pub(crate) forgotten: Vec<Forgotten>,
     /// Workflows whose remembered cursors were forgotten.
-    pub(crate) lapsed: Vec<(QueueName, Stream)>,
+    pub(crate) lapsed: Vec<(QueueName, WorkflowRef)>,
 }
 
 /// A workflow that was forgotten.
 pub(crate) struct Forgotten {
     pub(crate) queue: QueueName,
-    pub(crate) stream: Stream,
+    pub(crate) stream: WorkflowRef,
     /// It was used again in the same turn, and so begins anew.
     pub(crate) is_back: bool,
 }
@@ -97,11 +97,11 @@ pub(crate) struct Plain {
     pub(crate) rules: Rules,
     pub(crate) wakeups: Wakeups,
     inbox: Inbox,
-    intake: Intake,
+    intake: InboxReceiver,
     waiting: Vec<Waiting>,
     clocks: Clocks,
     /// What the engine's clocks show.
-    pub(crate) now: Now,
+    pub(crate) now: ClockInstants,
     /// What they showed in the last turn that changed anything.
     pub(crate) stamped: Stamp,
     /// How many turns have changed anything.
@@ -109,11 +109,11 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    pub(crate) fn new(at: Reading) -> Plain {
+    pub(crate) fn new(at: ClockReading) -> Plain {
         Plain::opened(Kept::default(), at)
     }
 
-    fn opened(kept: Kept, at: Reading) -> Plain {
+    fn opened(kept: Kept, at: ClockReading) -> Plain {
         let (inbox, intake) = inbox();
         let (rules, wakeups) = (Rules::default(), Wakeups::default());
         let waiting = Vec::new();
@@ -124,7 +124,7 @@ impl Plain {
     }
 
     /// Plays one turn: what is due, then what is asked, then who waits for what that brought.
-    pub(crate) fn play(&mut self, at: Reading, questions: &[Question]) -> Played {
+    pub(crate) fn play(&mut self, at: ClockReading, questions: &[Question]) -> Played {
         self.clocks.advance(at);
         self.now = self.clocks.now();
         let mut played = Played::default();
@@ -151,7 +151,7 @@ impl Plain {
     /// Whether something is due after which nobody could tell what was done before a command and what by it: a turn does
     /// few sweeps and leaves the rest to the next, and a workflow that is forgotten may be there again at once. So these
     /// are done before, and so are several things that are due together, as each may begin a sweep.
-    pub(crate) fn has_to_clear_up(&self, at: Reading) -> bool {
+    pub(crate) fn has_to_clear_up(&self, at: ClockReading) -> bool {
         let now = self.clocks.at(at);
         let clears_up = |reminder: &Reminder| {
             matches!(reminder.what, Remind::Sweep(_) | Remind::Forget(_) | Remind::Cursors)
@@ -174,12 +174,12 @@ impl Plain {
         self.rows.workflows.keys().filter(has_run_out).count()
     }
 
-    fn due(&self, now: Now) -> impl Iterator<Item = &Reminder> {
+    fn due(&self, now: ClockInstants) -> impl Iterator<Item = &Reminder> {
         self.rows.reminders.values().filter(move |reminder| reminder.due.is_past(now))
     }
 
     /// Plays a turn in which nobody asks anything, and notes which workflows were forgotten in it.
-    fn clear_up(&mut self, at: Reading, asked: Vec<QueuedCommand>, played: &mut Played) {
+    fn clear_up(&mut self, at: ClockReading, asked: Vec<QueuedCommand>, played: &mut Played) {
         let idle_since =
             |rows: &Rows, key: &WorkflowKey| rows.workflows.get(key).and_then(|known| known.idle_since);
         let cursor_of = |rows: &Rows, key: &WorkflowKey| rows.workflows.get(key).map(|known| known.cursor);
@@ -217,7 +217,7 @@ impl Plain {
         played.cleared.push(cleared);
     }
 
-    fn turn(&mut self, at: Reading, asked: Vec<QueuedCommand>, played: &mut Played) {
+    fn turn(&mut self, at: ClockReading, asked: Vec<QueuedCommand>, played: &mut Played) {
         let Plain { rules, wakeups, rows, now, .. } = self;
         let changes = rows.changes;
         let mut work = TurnRules::new(*now, at.elapsed, rules, wakeups, rows, None);
@@ -231,16 +231,16 @@ impl Plain {
         self.publish(applied, played);
     }
 
-    fn expire_waiters(&mut self, at: Reading, played: &mut Played) {
+    fn expire_waiters(&mut self, at: ClockReading, played: &mut Played) {
         for waiter in self.wakeups.take_expired(at.elapsed) {
-            let undelivered = Applied::nothing_for(&waiter.command).into_undelivered(&self.inbox);
+            let undelivered = TurnOutcome::nothing_for(&waiter.command).into_undelivered(&self.inbox);
             let _ = waiter.slot.send(Ok(undelivered));
             self.record(played);
         }
     }
 
     /// Lets the answers out one by one, so that their order is known.
-    fn publish(&mut self, applied: Applied, played: &mut Played) {
+    fn publish(&mut self, applied: TurnOutcome, played: &mut Played) {
         for (slot, uncommitted) in applied.answers {
             let _ = slot.send(Ok(uncommitted.into_undelivered(&self.inbox)));
             self.record(played);
@@ -279,12 +279,12 @@ impl Plain {
     }
 
     /// Takes everything back that has happened since.
-    pub(crate) fn restore(&mut self, kept: Kept, at: Reading) {
+    pub(crate) fn restore(&mut self, kept: Kept, at: ClockReading) {
         *self = Plain::opened(kept, at);
     }
 
     /// The process is lost, with everything in memory, and what is left is opened again.
-    pub(crate) fn reopen(&mut self, at: Reading) -> Played {
+    pub(crate) fn reopen(&mut self, at: ClockReading) -> Played {
         let rows = std::mem::take(&mut self.rows);
         *self = Plain::opened(Kept { rows, stamped: self.stamped, position: self.position }, at);
         let mut played = Played::default();

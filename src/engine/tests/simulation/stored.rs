@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::clock::Clock;
 use crate::clock::Timestamp;
-use crate::engine::clocks::Reading;
+use crate::engine::clocks::ClockReading;
 use crate::engine::inbox::Request;
 use crate::engine::inbox::UndeliveredAnswer;
 use crate::engine::open::Engine;
@@ -34,10 +34,10 @@ use crate::error::Unavailable;
 
 /// A clock that shows what it is told.
 #[derive(Clone)]
-struct Shown(Arc<Mutex<Reading>>);
+struct Shown(Arc<Mutex<ClockReading>>);
 
 impl Shown {
-    fn at(&self) -> Reading {
+    fn at(&self) -> ClockReading {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -78,14 +78,14 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    pub(crate) fn new(seed: u64, at: Reading) -> Stored {
+    pub(crate) fn new(seed: u64, at: ClockReading) -> Stored {
         let setting = Setting { strict: seed % 8 == 1, cramped: seed % 8 == 2 };
         let disk = Disk::new(Image::default());
         let store = Store::with_backend(disk.clone(), setting.options()).expect("a healthy disk");
         Stored::begin(store, disk, setting, at)
     }
 
-    fn begin(store: Store, disk: Disk, setting: Setting, at: Reading) -> Stored {
+    fn begin(store: Store, disk: Disk, setting: Setting, at: ClockReading) -> Stored {
         let clock = Shown(Arc::new(Mutex::new(at)));
         let (engine, writer) = begin(store, Arc::new(clock.clone())).expect("a healthy disk");
         let (waiting, answers, expected) = (BTreeMap::new(), Answers::new(), Answers::new());
@@ -94,7 +94,13 @@ impl Stored {
 
     /// Plays the turn that the plain engine has played; false when the disk failed. With `more` to come it does not
     /// wait for the commit.
-    pub(crate) fn play(&mut self, at: Reading, sweeps: usize, questions: &[Question], more: bool) -> bool {
+    pub(crate) fn play(
+        &mut self,
+        at: ClockReading,
+        sweeps: usize,
+        questions: &[Question],
+        more: bool,
+    ) -> bool {
         *self.clock.0.lock().unwrap_or_else(PoisonError::into_inner) = at;
         let mut is_done = true;
         for _ in 0..sweeps {
@@ -115,7 +121,7 @@ impl Stored {
 
     /// Tries an operator's command before it is asked. Whatever that leaves behind is found by the comparisons; where nothing
     /// is due before it, the command is answered as the trial was.
-    fn try_out(&mut self, question: &Question, at: Reading) {
+    fn try_out(&mut self, question: &Question, at: ClockReading) {
         let command = question.command.asked().clone();
         if !command.can_be_tried() || self.writer.commits.failed().is_some() {
             return;
@@ -232,7 +238,7 @@ impl Stored {
     }
 
     /// The engine begins anew on what was left, under an epoch that no token has.
-    pub(crate) fn begin_again(&mut self, at: Reading) -> Finding {
+    pub(crate) fn begin_again(&mut self, at: ClockReading) -> Finding {
         let (before, store) = (self.writer.store.epoch(), self.opened(self.disk.clone()));
         let epoch = store.epoch();
         *self = Stored::begin(store, self.disk.clone(), self.setting, at);

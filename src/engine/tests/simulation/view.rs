@@ -1,7 +1,7 @@
 //! What an invariant may look at: the engine's state, the ledger, and what the last turn has brought.
 
-use crate::engine::rules::due::Now;
-use crate::engine::rules::lock::Locks;
+use crate::engine::rules::due::ClockInstants;
+use crate::engine::rules::lock::LockTable;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
@@ -20,8 +20,8 @@ pub(crate) type Finding = Result<(), String>;
 /// The world after a turn.
 pub(crate) struct View<'a> {
     /// The engine's clocks in this turn, and in the one before.
-    pub(crate) now: Now,
-    pub(crate) before: Now,
+    pub(crate) now: ClockInstants,
+    pub(crate) before: ClockInstants,
     /// What the machine's clocks have shown.
     pub(crate) shown: &'a Shown,
     /// The first reminders that the turn before has left.
@@ -36,7 +36,7 @@ impl View<'_> {
         &self.plain.rows
     }
 
-    pub(crate) fn locks(&self) -> &Locks {
+    pub(crate) fn locks(&self) -> &LockTable {
         self.plain.rules.locks()
     }
 

@@ -6,8 +6,8 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
-use crate::engine::rules::due::Now;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::record::QueueId;
@@ -279,7 +279,7 @@ impl World {
         }
     }
 
-    pub(crate) fn look(&mut self, before: Now) -> Finding {
+    pub(crate) fn look(&mut self, before: ClockInstants) -> Finding {
         let facts = std::mem::take(&mut self.ledger.facts);
         let view = View {
             now: self.plain.now,
@@ -309,7 +309,7 @@ impl World {
         if self.story.is_none() && self.digest.is_none() {
             return;
         }
-        let Now { engine, wall } = self.plain.now;
+        let ClockInstants { engine, wall } = self.plain.now;
         let line = format!("{:3} {engine}, {wall} by the wall: {}", self.step, line());
         if let Some(digest) = &mut self.digest {
             digest.update(line.as_bytes());

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tokio::sync::oneshot;
 
 /// Who asks, and whether for a suspect.
-struct Asking(oneshot::Sender<Verdict>, bool);
+struct Asking(oneshot::Sender<ChildAnswer>, bool);
 
 impl Asker for Asking {
     fn is_cancelled(&self) -> bool {
@@ -19,7 +19,7 @@ impl Asker for Asking {
 
 /// Tells those who are to be told.
 fn reply(process_pool: &mut ProcessPool<Asking>) {
-    for Reply { asker, verdict, .. } in process_pool.describe() {
+    for ChildReply { asker, verdict, .. } in process_pool.describe() {
         let _ = asker.0.send(verdict);
     }
 }
@@ -37,7 +37,7 @@ fn process_pool(slots: usize) -> ProcessPool<Asking> {
     process_pool
 }
 
-fn submit(process_pool: &mut ProcessPool<Asking>, id: u64) -> oneshot::Receiver<Verdict> {
+fn submit(process_pool: &mut ProcessPool<Asking>, id: u64) -> oneshot::Receiver<ChildAnswer> {
     submit_as(process_pool, id, false)
 }
 
@@ -45,11 +45,11 @@ fn submit_as(
     process_pool: &mut ProcessPool<Asking>,
     id: u64,
     is_suspect: bool,
-) -> oneshot::Receiver<Verdict> {
+) -> oneshot::Receiver<ChildAnswer> {
     let (asker, verdict) = oneshot::channel();
     let asker = Asking(asker, is_suspect);
     let line = format!("{id}\n").into_bytes();
-    process_pool.submit(Request { id, line, asker }, NOW);
+    process_pool.submit(ChildRequest { id, line, asker }, NOW);
     reply(process_pool);
     verdict
 }
@@ -211,7 +211,11 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn play(process_pool: &mut ProcessPool<Asking>, step: Step, verdicts: &mut Vec<oneshot::Receiver<Verdict>>) {
+fn play(
+    process_pool: &mut ProcessPool<Asking>,
+    step: Step,
+    verdicts: &mut Vec<oneshot::Receiver<ChildAnswer>>,
+) {
     match step {
         Step::Submit => verdicts.push(submit(process_pool, verdicts.len() as u64 + 1)),
         Step::Answer(slot) => {
@@ -258,7 +262,7 @@ fn rest(process_pool: &mut ProcessPool<Asking>, slot: usize, until: Duration, is
 
 #[test]
 fn a_message_fails_when_no_child_can_live_and_is_given_back_when_one_only_cannot_be_started() {
-    let is_unbegun = |mut verdict: oneshot::Receiver<Verdict>| match verdict.try_recv() {
+    let is_unbegun = |mut verdict: oneshot::Receiver<ChildAnswer>| match verdict.try_recv() {
         Ok(Err(failure)) => Some(failure.is_unbegun),
         _ => None,
     };
@@ -300,7 +304,7 @@ fn what_would_make_a_long_write_waits() {
     answer(&mut process_pool, 0, 1).unwrap();
     let (asker, _verdict) = oneshot::channel();
     let asker = Asking(asker, false);
-    process_pool.submit(Request { id: 2, line: vec![b'x'; limits::OUTGOING_BYTES_MAX], asker }, NOW);
+    process_pool.submit(ChildRequest { id: 2, line: vec![b'x'; limits::OUTGOING_BYTES_MAX], asker }, NOW);
     let _third = submit(&mut process_pool, 3);
     assert_eq!(written(&mut process_pool, 0).len(), limits::OUTGOING_BYTES_MAX + 2);
     assert_eq!(written(&mut process_pool, 0), "3\n");

@@ -1,11 +1,11 @@
 //! Receivers of dead letters: they settle them in every way, in time or too late, twice, or never.
 
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Completion;
+use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::Settlement;
-use crate::engine::rules::due::Until;
+use crate::engine::rules::due::DeferralEnd;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::record::Status;
 use crate::engine::tests::crash::rows::Rows;
@@ -44,9 +44,9 @@ impl Clients {
         let (properties, output, reason) = (Properties::new(), Output::default(), "failed".to_owned());
         let settlement = match self.random.below(10) {
             0..2 => return Command::Renew { queue, token },
-            2..4 => Settlement::Complete(Completion::default()),
+            2..4 => Settlement::Complete(CompletionCommand::default()),
             4..6 => Settlement::Abandon { retry: Retry::Now, reason, properties, output },
-            6..8 => Settlement::Defer { until: Until::ByConsumer, properties },
+            6..8 => Settlement::Defer { until: DeferralEnd::ByConsumer, properties },
             8 => Settlement::Release,
             _ => Settlement::DeadLetter { reason, description: String::new(), properties },
         };

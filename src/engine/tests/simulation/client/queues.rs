@@ -6,11 +6,11 @@ use crate::engine::tests::crash::random::Random;
 use crate::id::Position;
 use crate::id::QueueName;
 use crate::queue::Backoff;
-use crate::queue::Exhausted;
-use crate::queue::Expired;
+use crate::queue::ExhaustedPolicy;
+use crate::queue::ExpiryPolicy;
+use crate::queue::GapAction;
 use crate::queue::GapPolicy;
-use crate::queue::GapThen;
-use crate::queue::Late;
+use crate::queue::LatePolicy;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 
@@ -37,18 +37,23 @@ pub(crate) fn options(order: Order, random: &mut Random) -> QueueOptions {
         order,
         lock: seconds(random, &[1, 2, 5, 10]),
         delivery_count_max: random.pick(&[1, 2, 2, 3, 10]),
-        exhausted: random
-            .chance(80)
-            .then(|| random.pick(&[Exhausted::Hold, Exhausted::Skip, Exhausted::Quarantine])),
+        exhausted: random.chance(80).then(|| {
+            random.pick(&[ExhaustedPolicy::Hold, ExhaustedPolicy::Skip, ExhaustedPolicy::Quarantine])
+        }),
         backoff: Backoff { first: seconds(random, &[1, 2]), factor: 2, max: seconds(random, &[3, 5]) },
         gap: GapPolicy {
             wait: seconds(random, &[1, 5, 10]),
-            then: random.pick(&[GapThen::Hold, GapThen::Skip, GapThen::Wait]),
+            then: random.pick(&[GapAction::Hold, GapAction::Skip, GapAction::Wait]),
         },
-        late: random.pick(&[Late::Ignore, Late::Ignore, Late::Refuse, Late::DeadLetter]),
+        late: random.pick(&[
+            LatePolicy::Ignore,
+            LatePolicy::Ignore,
+            LatePolicy::Refuse,
+            LatePolicy::DeadLetter,
+        ]),
         duplicate_window: window(order, random),
         time_to_live: random.chance(15).then(|| seconds(random, &[2, 20, 60])),
-        expired: random.pick(&[Expired::DeadLetter, Expired::Drop]),
+        expired: random.pick(&[ExpiryPolicy::DeadLetter, ExpiryPolicy::Drop]),
         hold_on_defer: random.chance(30),
         keep_deferred: random.chance(30),
         forget_after: seconds(random, &[1, 10, 3_600]),

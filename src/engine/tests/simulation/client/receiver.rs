@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Completion;
-use crate::engine::rules::command::Held;
+use crate::engine::rules::command::CompletionCommand;
+use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
-use crate::engine::rules::due::Until;
+use crate::engine::rules::due::DeferralEnd;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::record::Status;
 use crate::engine::tests::crash::rows::Rows;
@@ -111,7 +111,10 @@ impl Clients {
         match self.random.below(4) {
             0 => Command::Renew { queue, token },
             1 => Command::SetTakenState { queue, token, state: None },
-            2 => Command::CompleteAll { queue, deliveries: vec![Held { token, sequence, delivery_count }] },
+            2 => Command::CompleteAll {
+                queue,
+                deliveries: vec![DeliveryRef { token, sequence, delivery_count }],
+            },
             _ => self.settle_one(Delivery { queue, token, sequence, delivery_count }, now),
         }
     }
@@ -136,7 +139,7 @@ impl Clients {
         self.held.retain(|delivery| !some.contains(delivery));
         let deliveries = some.into_iter().map(|delivery| {
             let Delivery { token, sequence, delivery_count, .. } = delivery;
-            Held { token, sequence, delivery_count }
+            DeliveryRef { token, sequence, delivery_count }
         });
         Command::CompleteAll { queue: queue.clone(), deliveries: deliveries.collect() }
     }
@@ -191,7 +194,7 @@ impl Clients {
         }
     }
 
-    fn completion(&mut self, now: Timestamp) -> Completion {
+    fn completion(&mut self, now: Timestamp) -> CompletionCommand {
         let state = match self.random.below(12) {
             0 => StateChange::Set(bytes::Bytes::from_static(b"state")),
             1 => StateChange::Clear,
@@ -204,7 +207,7 @@ impl Clients {
             }
             false => Vec::new(),
         };
-        Completion { state, sends }
+        CompletionCommand { state, sends }
     }
 
     fn failure(&mut self, now: Timestamp) -> Settlement {
@@ -231,9 +234,9 @@ impl Clients {
             }
             9..14 => {
                 let until = match self.random.below(10) {
-                    0..3 => Until::At(now + self.delay()),
-                    3..6 => Until::After(self.delay()),
-                    _ => Until::ByConsumer,
+                    0..3 => DeferralEnd::At(now + self.delay()),
+                    3..6 => DeferralEnd::After(self.delay()),
+                    _ => DeferralEnd::ByConsumer,
                 };
                 Settlement::Defer { until, properties }
             }

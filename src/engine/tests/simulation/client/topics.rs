@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::engine::client::fanout::CompiledTopic;
-use crate::engine::client::published::Published;
+use crate::engine::client::topic_message::TopicMessage;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Completion;
+use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::record::MessageKey;
@@ -201,7 +201,7 @@ impl Clients {
             self.topics.known.insert(topic.clone(), seen.clone());
         }
         let Some(known) = self.topics.known.get(topic) else { return Fanout::default() };
-        let published: Vec<Published> = messages.iter().cloned().map(Published::from).collect();
+        let published: Vec<TopicMessage> = messages.iter().cloned().map(TopicMessage::from).collect();
         let fanout = CompiledTopic::of(known).choose(&published, &String::new).expect("few small copies");
         assert_eq!(fanout.copies, topics::copies(known, &messages), "R the copies are those of {known:?}");
         assert_eq!(fanout.revision, known.revision);
@@ -259,7 +259,9 @@ impl Clients {
                 Command::Send { queue: self.queues[target].0.clone(), messages }
             }
         };
-        Some(Command::Transact { steps: vec![send, settle(Settlement::Complete(Completion::default()))] })
+        Some(Command::Transact {
+            steps: vec![send, settle(Settlement::Complete(CompletionCommand::default()))],
+        })
     }
 
     /// Takes note of an answer: who was refused for what a topic has become looks at it again.

@@ -4,13 +4,13 @@ use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::ledger::fact::Fact;
 use crate::engine::tests::simulation::view::Finding;
 use crate::engine::tests::simulation::view::View;
 use crate::engine::tests::simulation::view::expect;
-use crate::queue::Exhausted;
+use crate::queue::ExhaustedPolicy;
 
 /// I7: each hand-out adds one to the delivery count, also over lost locks and lost processes.
 pub(crate) fn every_delivery_is_counted(view: &View<'_>) -> Finding {
@@ -29,7 +29,7 @@ pub(crate) fn an_exhausted_message_is_not_handed_out(view: &View<'_>) -> Finding
         };
         let Some(known) = view.ledger.queues.get(queue) else { continue };
         let is_left = *delivery_count <= known.count_max_ever || known.has_few_dead;
-        expect(is_left || known.options.exhausted_policy() == Exhausted::Hold, || format!("{fact:?}"))?;
+        expect(is_left || known.options.exhausted_policy() == ExhaustedPolicy::Hold, || format!("{fact:?}"))?;
     }
     Ok(())
 }
@@ -100,7 +100,7 @@ fn bucket<'a>(
 }
 
 pub(crate) fn is_early(view: &View<'_>, queue: QueueId, message: &MessageRecord) -> bool {
-    let Stream::Named(_) = message.stream else { return false };
+    let WorkflowRef::Named(_) = message.stream else { return false };
     let key = WorkflowKey { queue, stream: message.stream.clone() };
     let through = view.rows().workflows.get(&key).map_or(0, |workflow| workflow.through);
     let options = view.rows().queues.get(&queue).map(|queue| queue.options.order);

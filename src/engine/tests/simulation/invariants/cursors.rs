@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::invariants::work::has_reminder;
 use crate::engine::tests::simulation::view::Finding;
 use crate::engine::tests::simulation::view::View;
@@ -17,7 +17,7 @@ use crate::limits;
 /// I6: every cursor is of a workflow that is forgotten, is listed by its age, and is counted.
 pub(crate) fn every_cursor_is_counted_and_listed(view: &View<'_>) -> Finding {
     let mut found: BTreeMap<QueueId, u64> = BTreeMap::new();
-    let mut by_age: BTreeSet<(QueueId, Timestamp, Stream)> = BTreeSet::new();
+    let mut by_age: BTreeSet<(QueueId, Timestamp, WorkflowRef)> = BTreeSet::new();
     for (key, cursor) in &view.rows().cursors {
         *found.entry(key.queue).or_default() += 1;
         by_age.insert((key.queue, cursor.since, key.stream.clone()));

@@ -1,7 +1,7 @@
 //! Whoever hears every event and asks nothing knows what is held and what is dead.
 
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::view::Finding;
 use crate::engine::tests::simulation::view::View;
 use crate::engine::tests::simulation::view::expect;
@@ -10,7 +10,7 @@ use crate::queue::HoldKind;
 /// I12: of every workflow that is held and of every one that goes on, the last that was told is so.
 pub(crate) fn holds_are_told(view: &View<'_>) -> Finding {
     for (key, workflow) in &view.rows().workflows {
-        let Stream::Named(id) = &key.stream else { continue };
+        let WorkflowRef::Named(id) = &key.stream else { continue };
         // It is held by what an operator has asked for, until that is done.
         if workflow.holds.has(HoldKind::Redriving) {
             continue;

@@ -12,8 +12,8 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::invariants::work::has_reminder;
 use crate::engine::tests::simulation::ledger::entry::End;
 use crate::engine::tests::simulation::view::Finding;
@@ -40,7 +40,7 @@ pub(crate) fn every_entry_is_counted_and_listed(view: &View<'_>) -> Finding {
             expect(!is_stored, || format!("message {sequence} is stored, and has ended: {entry:?}"))?;
         }
         if let Some(id) = entry.workflow_id.clone() {
-            by_workflow.insert((WorkflowKey { queue: *queue, stream: Stream::Named(id) }, *number));
+            by_workflow.insert((WorkflowKey { queue: *queue, stream: WorkflowRef::Named(id) }, *number));
         }
     }
     for queue in view.rows().queues.keys() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::ledger::fact::Fact;
 use crate::engine::tests::simulation::ledger::fact::Standing;
 use crate::engine::tests::simulation::view::Finding;
@@ -26,7 +26,7 @@ pub(crate) fn a_workflow_has_one_holder(view: &View<'_>) -> Finding {
 pub(crate) fn a_suspect_is_out_alone(view: &View<'_>) -> Finding {
     let in_turn = |message: &MessageRecord| message.status == Status::Locked { fetched: None };
     let out = view.rows().messages.iter().filter(|(_, message)| in_turn(message));
-    let mut out_of: BTreeMap<(QueueId, &Stream), Vec<&MessageRecord>> = BTreeMap::new();
+    let mut out_of: BTreeMap<(QueueId, &WorkflowRef), Vec<&MessageRecord>> = BTreeMap::new();
     for (key, message) in out {
         out_of.entry((key.queue, &message.stream)).or_default().push(message);
     }

@@ -2,7 +2,7 @@
 
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::ledger::fact::Fact;
 use crate::engine::tests::simulation::view::Finding;
 use crate::engine::tests::simulation::view::View;
@@ -16,7 +16,7 @@ pub(crate) fn messages_are_handed_out_in_order(view: &View<'_>) -> Finding {
     for fact in view.facts {
         let Fact::Delivered { queue, sequence, token, is_fetched: false, .. } = fact else { continue };
         let Some(message) = view.message(queue, *sequence) else { continue };
-        if !is_out(view, *token, *sequence) || matches!(message.stream, Stream::Single(_)) {
+        if !is_out(view, *token, *sequence) || matches!(message.stream, WorkflowRef::Single(_)) {
             continue;
         }
         let Some(queue) = view.queue(queue) else { continue };

@@ -3,17 +3,17 @@
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
-use crate::engine::rules::command::Purged;
+use crate::engine::rules::command::PurgeStep;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::crash::rows::Rows;
 use crate::engine::tests::simulation::view::Finding;
 use crate::engine::tests::simulation::view::expect;
 
 /// I13: the only command of a turn was a purge, which has looked at everything in one step.
-pub(crate) fn is_purged(rows: &Rows, command: &Command, purged: &Purged) -> Finding {
+pub(crate) fn is_purged(rows: &Rows, command: &Command, purged: &PurgeStep) -> Finding {
     let Command::Purge { queue, scope, from: PurgeFrom::Start } = command else { return Ok(()) };
     let queue = rows.queues.values().find(|record| record.name == *queue);
     let Some(queue) = queue.filter(|_| purged.next.is_none()) else { return Ok(()) };
@@ -30,7 +30,7 @@ fn is_meant(scope: &PurgeScope, key: &MessageKey, message: &MessageRecord) -> bo
     match scope {
         PurgeScope::Everything => true,
         PurgeScope::DeadLetters => matches!(message.status, Status::DeadLettered(_)),
-        PurgeScope::Workflow(id) => message.stream == Stream::Named(id.clone()),
+        PurgeScope::Workflow(id) => message.stream == WorkflowRef::Named(id.clone()),
         PurgeScope::DeadLetter(sequence) => {
             key.sequence == *sequence && matches!(message.status, Status::DeadLettered(_))
         }

@@ -9,9 +9,9 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::view::Finding;
 use crate::engine::tests::simulation::view::View;
 use crate::engine::tests::simulation::view::expect;
@@ -75,14 +75,14 @@ fn stored<'a>(view: &'a View<'_>, queue: QueueId, sequence: SequenceNumber) -> O
 fn is_next(view: &View<'_>, key: &WorkflowKey, rank: u64) -> bool {
     let order = view.rows().queues.get(&key.queue).map(|queue| queue.options.order);
     match (order, &key.stream) {
-        (Some(Order::Position { first }), Stream::Named(_)) => {
+        (Some(Order::Position { first }), WorkflowRef::Named(_)) => {
             let workflow = &view.rows().workflows[key];
             (workflow.cursor.max(first.get())..rank).all(|place| {
                 let marked = view.rows().marks.range(..=(key.clone(), place)).next_back();
                 marked.is_some_and(|((of, _), mark)| of == key && place <= mark.to)
             })
         }
-        (Some(Order::After), Stream::Named(_)) => rank <= view.rows().workflows[key].through,
+        (Some(Order::After), WorkflowRef::Named(_)) => rank <= view.rows().workflows[key].through,
         _ => true,
     }
 }
@@ -163,7 +163,7 @@ pub(crate) fn every_reminder_has_its_reason(view: &View<'_>) -> Finding {
     for reminder in view.rows().reminders.values().filter(|reminder| {
         reminder.queue == QueueId::OF_TOPICS || view.rows().queues.contains_key(&reminder.queue)
     }) {
-        let workflow = |stream: &Stream| {
+        let workflow = |stream: &WorkflowRef| {
             view.rows().workflows.get(&WorkflowKey { queue: reminder.queue, stream: stream.clone() })
         };
         let message = |sequence: &SequenceNumber| stored(view, reminder.queue, *sequence);

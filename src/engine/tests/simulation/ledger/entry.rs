@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::due::Due;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::message::Place;
@@ -25,7 +25,7 @@ pub(crate) enum End {
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) queue: QueueName,
-    pub(crate) stream: Stream,
+    pub(crate) stream: WorkflowRef,
     pub(crate) place: Place,
     pub(crate) message_id: Option<MessageId>,
     pub(crate) scheduled_at: Option<Timestamp>,
@@ -59,7 +59,7 @@ impl Entry {
 #[derive(Clone, Debug)]
 pub(crate) struct Hold {
     pub(crate) queue: QueueName,
-    pub(crate) stream: Stream,
+    pub(crate) stream: WorkflowRef,
     pub(crate) until: Timestamp,
     pub(crate) is_whole: bool,
     pub(crate) is_run: bool,

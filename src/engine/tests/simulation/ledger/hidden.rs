@@ -3,9 +3,9 @@
 use crate::engine::rules::claim::Claim;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
-use crate::engine::rules::command::Shown;
+use crate::engine::rules::command::UnlockedMessage;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::ledger::Ledger;
 use crate::engine::tests::simulation::ledger::entry::End;
 use crate::engine::tests::simulation::ledger::entry::Entry;
@@ -25,9 +25,9 @@ impl Ledger {
         }
     }
 
-    fn note_shown(&mut self, queue: &QueueName, shown: &Shown) {
+    fn note_shown(&mut self, queue: &QueueName, shown: &UnlockedMessage) {
         let entry = self.entries.get(&shown.sequence).cloned();
-        let stream = entry.as_ref().map_or(Stream::Single(shown.sequence), |entry| entry.stream.clone());
+        let stream = entry.as_ref().map_or(WorkflowRef::Single(shown.sequence), |entry| entry.stream.clone());
         let holders = self.holders(queue, &stream).collect();
         let delivery_count = shown.record.delivery_count;
         self.facts.push(Fact::Delivered {
@@ -53,7 +53,7 @@ impl Ledger {
         self.put_off_hidden(shown);
     }
 
-    fn put_off_hidden(&mut self, shown: &Shown) {
+    fn put_off_hidden(&mut self, shown: &UnlockedMessage) {
         let Some(entry) = self.entries.get_mut(&shown.sequence) else { return };
         entry.scheduled_at = None;
         entry.not_before = match shown.record.status {

@@ -1,9 +1,9 @@
 //! Who holds what, as far as the holders know.
 
 use crate::clock::Timestamp;
-use crate::engine::rules::command::Handed;
-use crate::engine::rules::due::Now;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::command::LockedMessage;
+use crate::engine::rules::due::ClockInstants;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::ledger::Ledger;
 use crate::engine::tests::simulation::ledger::entry::Entry;
 use crate::engine::tests::simulation::ledger::entry::Hold;
@@ -24,10 +24,10 @@ pub(crate) enum Received {
 
 impl Ledger {
     /// A message was handed out.
-    pub(crate) fn note_delivered(&mut self, queue: &QueueName, handed: &Handed, how: Received) {
+    pub(crate) fn note_delivered(&mut self, queue: &QueueName, handed: &LockedMessage, how: Received) {
         let (sequence, is_fetched) = (handed.sequence, how == Received::Fetched);
         let known = self.entries.get(&sequence).cloned();
-        let stream = known.as_ref().map_or(Stream::Single(sequence), |entry| entry.stream.clone());
+        let stream = known.as_ref().map_or(WorkflowRef::Single(sequence), |entry| entry.stream.clone());
         let holders = self.holders(queue, &stream).filter(|token| *token != handed.token).collect();
         let delivery_count = handed.record.delivery_count;
         let entry = known.as_ref();
@@ -76,7 +76,7 @@ impl Ledger {
     }
 
     /// Who certainly holds a workflow now.
-    pub(crate) fn holders(&self, queue: &QueueName, stream: &Stream) -> impl Iterator<Item = LockToken> {
+    pub(crate) fn holders(&self, queue: &QueueName, stream: &WorkflowRef) -> impl Iterator<Item = LockToken> {
         let holds = self.holds.iter().filter(move |(_, hold)| {
             hold.queue == *queue && hold.stream == *stream && self.now < hold.until && !hold.is_unsure
         });
@@ -122,7 +122,7 @@ impl Ledger {
     }
 
     /// Time has passed: locks have run out.
-    pub(crate) fn advance(&mut self, now: Now) {
+    pub(crate) fn advance(&mut self, now: ClockInstants) {
         (self.now, self.wall) = (now.engine, now.wall);
         self.wall_max = self.wall_max.max(now.wall);
         self.lose(|hold| hold.until <= now.engine);

@@ -8,7 +8,7 @@ use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::receipt::Receipt;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::ledger::entry::End;
 use crate::engine::tests::simulation::ledger::entry::Entry;
 use crate::engine::tests::simulation::ledger::entry::Hold;
@@ -118,8 +118,8 @@ impl Ledger {
         let due = message.schedule_at.filter(|due| *due > self.wall);
         let lives = [message.time_to_live, options.time_to_live].into_iter().flatten().min();
         let stream = match &message.workflow_id {
-            Some(id) if options.order != Order::None => Stream::Named(id.clone()),
-            _ => Stream::Single(sequence),
+            Some(id) if options.order != Order::None => WorkflowRef::Named(id.clone()),
+            _ => WorkflowRef::Single(sequence),
         };
         let entry = Entry {
             queue: queue.clone(),

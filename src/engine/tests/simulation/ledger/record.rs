@@ -8,7 +8,7 @@ use crate::engine::rules::due::Due;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::receipt::Receipt;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::redriven::Redriven;
 use crate::engine::tests::simulation::ledger::Ledger;
 use crate::engine::tests::simulation::ledger::entry::End;
@@ -26,7 +26,7 @@ use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::NewMessage;
 use crate::message::Place;
-use crate::queue::Expired;
+use crate::queue::ExpiryPolicy;
 use crate::queue::QueueOptions;
 
 impl Ledger {
@@ -133,7 +133,7 @@ impl Ledger {
     }
 
     pub(crate) fn note_queue(&mut self, name: &QueueName, options: &QueueOptions) {
-        let has_dropped = options.expired == Expired::Drop;
+        let has_dropped = options.expired == ExpiryPolicy::Drop;
         let count_max_ever = options.delivery_count_max;
         let known = Known {
             options: options.clone(),
@@ -149,7 +149,7 @@ impl Ledger {
 
     fn note_options(&mut self, name: &QueueName, options: &QueueOptions) {
         let known = self.queues.get_mut(name).expect("only what exists is changed");
-        known.has_dropped |= options.expired == Expired::Drop;
+        known.has_dropped |= options.expired == ExpiryPolicy::Drop;
         known.has_always_history &= options.history.is_some();
         known.count_max_ever = known.count_max_ever.max(options.delivery_count_max);
         known.has_waited |= options.hold_on_defer;
@@ -244,7 +244,7 @@ impl Ledger {
     }
 
     fn note_operation(&mut self, queue: &QueueName, workflow: &WorkflowId, operation: &Operation) {
-        let stream = Stream::Named(workflow.clone());
+        let stream = WorkflowRef::Named(workflow.clone());
         match operation {
             Operation::ReleaseLock => {
                 self.lose(|hold| hold.queue == *queue && hold.stream == stream);

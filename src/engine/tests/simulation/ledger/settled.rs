@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Completion;
-use crate::engine::rules::command::Held;
+use crate::engine::rules::command::CompletionCommand;
+use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
+use crate::engine::rules::due::ClockInstants;
+use crate::engine::rules::due::DeferralEnd;
 use crate::engine::rules::due::Due;
-use crate::engine::rules::due::Now;
-use crate::engine::rules::due::Until;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::tests::simulation::ledger::Ledger;
 use crate::engine::tests::simulation::ledger::entry::End;
@@ -52,7 +52,7 @@ impl Ledger {
             (Command::CompleteAll { queue, deliveries }, Reply::CompleteAll(answers)) => {
                 for (held, answer) in deliveries.iter().zip(answers) {
                     let out = Some((held.sequence, held.delivery_count));
-                    let complete = Settlement::Complete(Completion::default());
+                    let complete = Settlement::Complete(CompletionCommand::default());
                     if answer.is_ok() && self.is_done_already(queue, *held, &complete, &[]) {
                         continue;
                     }
@@ -115,7 +115,8 @@ impl Ledger {
                 Command::Settle { queue, token, sequence, delivery_count, settlement },
                 Reply::Settle(Ok(settled)),
             ) => {
-                let held = Held { token: *token, sequence: *sequence, delivery_count: *delivery_count };
+                let held =
+                    DeliveryRef { token: *token, sequence: *sequence, delivery_count: *delivery_count };
                 self.is_done_already(queue, held, settlement, &settled.receipts)
             }
             (Command::SettleRun { queue, token, settlement }, Reply::Settle(Ok(settled))) => {
@@ -134,11 +135,11 @@ impl Ledger {
     fn is_done_already(
         &self,
         queue: &QueueName,
-        held: Held,
+        held: DeliveryRef,
         settlement: &Settlement,
         receipts: &[Receipt],
     ) -> bool {
-        let Held { token, sequence, delivery_count } = held;
+        let DeliveryRef { token, sequence, delivery_count } = held;
         let is_void = self.standing(queue, token, Some((sequence, delivery_count))) == Standing::Void;
         let done = self.done.get(&(token, sequence, delivery_count)).filter(|_| is_void);
         done.is_some_and(|(asked, answered, at)| {
@@ -187,9 +188,9 @@ impl Ledger {
             }
             Settlement::Defer { until, .. } => {
                 let due = match *until {
-                    Until::ByConsumer => Due::engine(Timestamp::MAX),
-                    Until::After(delay) => Due::engine(self.now + delay),
-                    Until::At(at) => Due::wall(at),
+                    DeferralEnd::ByConsumer => Due::engine(Timestamp::MAX),
+                    DeferralEnd::After(delay) => Due::engine(self.now + delay),
+                    DeferralEnd::At(at) => Due::wall(at),
                 };
                 match self.is_within_maximum(queue, sequence) {
                     true => self.put_off(sequence, Some(due), true),
@@ -236,7 +237,7 @@ impl Ledger {
     }
 
     fn put_off(&mut self, sequence: SequenceNumber, due: Option<Due>, is_asked: bool) {
-        let now = Now { engine: self.now, wall: self.wall };
+        let now = ClockInstants { engine: self.now, wall: self.wall };
         if let (Some(entry), Some(due)) = (self.entries.get_mut(&sequence), due) {
             // An instant that has come stays come, although the wall clock is set back later.
             entry.not_before = (!due.is_past(now)).then_some(due);
@@ -270,7 +271,7 @@ impl Ledger {
         }
     }
 
-    fn note_completion(&mut self, completion: &Completion, receipts: &[Receipt]) {
+    fn note_completion(&mut self, completion: &CompletionCommand, receipts: &[Receipt]) {
         let mut receipts = receipts.iter();
         for (queue, messages) in &completion.sends {
             let answered: Vec<Receipt> = receipts.by_ref().take(messages.len()).copied().collect();

@@ -1,10 +1,10 @@
 //! Settlements that are asked again: for a minute the same is answered as it was, and another is told what was done.
 
 use crate::clock::Timestamp;
-use crate::engine::rules::command::Held;
+use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
-use crate::engine::rules::command::Settled;
+use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::tests::simulation::reference::Reference;
@@ -19,7 +19,7 @@ use crate::token::LockToken;
 /// A delivery: its lock, its number and its count.
 pub(crate) type Delivery = (LockToken, u64, u32);
 
-type Answer = Result<Settled, SettleRefusal>;
+type Answer = Result<SettleResult, SettleRefusal>;
 
 /// A settlement that was done.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ impl Reference {
         self.now + std::time::Duration::from_secs(60)
     }
 
-    fn settled_lately(&self, queue: &QueueName, held: Held) -> Option<&Done<Settlement>> {
+    fn settled_lately(&self, queue: &QueueName, held: DeliveryRef) -> Option<&Done<Settlement>> {
         let delivery = (held.token, held.sequence.get(), held.delivery_count);
         self.settled.get(&delivery).filter(|done| done.queue == *queue && self.now < done.until)
     }
@@ -96,7 +96,7 @@ impl Reference {
     pub(crate) fn record_again(
         &self,
         queue: &QueueName,
-        held: Held,
+        held: DeliveryRef,
         (settlement, answer): (&Settlement, &Answer),
         refused: Refused,
     ) -> Finding {
@@ -125,7 +125,7 @@ impl Reference {
     pub(crate) fn is_again(
         &self,
         queue: &QueueName,
-        held: Held,
+        held: DeliveryRef,
         settlement: &Settlement,
         answer: &Answer,
     ) -> bool {
@@ -150,7 +150,7 @@ impl Reference {
     pub(crate) fn note_done(
         &mut self,
         queue: &QueueName,
-        held: Held,
+        held: DeliveryRef,
         settlement: &Settlement,
         receipts: Vec<Receipt>,
     ) {

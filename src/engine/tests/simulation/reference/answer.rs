@@ -6,7 +6,7 @@ use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::receipt::Receipt;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::redriven::Redriven;
 use crate::engine::tests::simulation::reference::Reference;
 use crate::engine::tests::simulation::reference::naive::Cause;
@@ -83,7 +83,7 @@ impl Reference {
             }
             (Command::SetState { queue, workflow, state }, Reply::Operate(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
-                let key = Stream::Named(workflow.clone());
+                let key = WorkflowRef::Named(workflow.clone());
                 let is_done = naive.options.order != Order::None && naive.lock(&key).is_none();
                 if is_done {
                     naive.set_state(&key, state.clone());
@@ -93,7 +93,7 @@ impl Reference {
             }
             (Command::Operate { queue, workflow, operation }, Reply::Operate(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
-                let key = Stream::Named(workflow.clone());
+                let key = WorkflowRef::Named(workflow.clone());
                 let is_done = naive.options.order != Order::None && naive.operate(&key, operation);
                 if is_done {
                     naive.close(&key);
@@ -324,7 +324,7 @@ impl Naive {
         let mut count = 0;
         // A workflow that is purged whole goes on only when all of it is gone.
         let whole = match scope {
-            PurgeScope::Workflow(id) => Some(Stream::Named(id.clone())),
+            PurgeScope::Workflow(id) => Some(WorkflowRef::Named(id.clone())),
             _ => None,
         };
         while let Some(seq) = self.next_to_purge(scope) {
@@ -355,7 +355,7 @@ impl Naive {
                 there.filter(|m| m.state == State::Dead && m.seq == number.get()).map(|m| m.seq).min()
             }
             PurgeScope::Workflow(id) => {
-                let of_workflow = there.filter(|message| message.key == Stream::Named(id.clone()));
+                let of_workflow = there.filter(|message| message.key == WorkflowRef::Named(id.clone()));
                 // First its line in order, then what is aside, then its dead letters.
                 let group = |state: &State| u8::from(*state == State::Dead);
                 let key = |m: &&Message| (group(&m.state), !self.in_line(m), m.place(), m.seq);

@@ -2,7 +2,7 @@
 //! somebody asks.
 
 use crate::engine::rules::receipt::Receipt;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::reference::naive::Message;
 use crate::engine::tests::simulation::reference::naive::Naive;
 use crate::engine::tests::simulation::reference::naive::State;
@@ -11,7 +11,7 @@ use crate::id::MessageId;
 use crate::id::SequenceNumber;
 use crate::message::NewMessage;
 use crate::message::Place;
-use crate::queue::Late;
+use crate::queue::LatePolicy;
 use crate::queue::Order;
 
 /// A message that named its predecessor, or that it is the first. It is known for longer than it is stored.
@@ -31,21 +31,21 @@ pub(crate) enum Ended {
 }
 
 impl Naive {
-    pub(crate) fn chained(&self, key: &Stream) -> bool {
-        self.options.order == Order::After && matches!(key, Stream::Named(_))
+    pub(crate) fn chained(&self, key: &WorkflowRef) -> bool {
+        self.options.order == Order::After && matches!(key, WorkflowRef::Named(_))
     }
 
-    fn links(&self, key: &Stream) -> &[Link] {
+    fn links(&self, key: &WorkflowRef) -> &[Link] {
         self.flows.get(key).map_or(&[], |flow| &flow.links)
     }
 
     /// Who has followed a message.
-    fn follower(&self, key: &Stream, of: Option<&MessageId>) -> Option<&Link> {
+    fn follower(&self, key: &WorkflowRef, of: Option<&MessageId>) -> Option<&Link> {
         self.links(key).iter().find(|link| link.after.as_ref() == of)
     }
 
     /// The chain: who names nobody, who names that one, and so on, wherever it ends; nobody is in it twice.
-    pub(crate) fn chain(&self, key: &Stream) -> Vec<&Link> {
+    pub(crate) fn chain(&self, key: &WorkflowRef) -> Vec<&Link> {
         let mut chain: Vec<&Link> = Vec::new();
         while let Some(next) = self.follower(key, chain.last().map(|last| &last.id)) {
             if chain.iter().any(|link| link.seq == next.seq) {
@@ -57,7 +57,7 @@ impl Naive {
     }
 
     /// Gives every message the place that the chain gives it. A dead letter may lose one, and wins none.
-    pub(crate) fn number_chain(&mut self, key: &Stream) {
+    pub(crate) fn number_chain(&mut self, key: &WorkflowRef) {
         if !self.chained(key) {
             return;
         }
@@ -71,7 +71,7 @@ impl Naive {
     }
 
     /// Messages that the chain has not reached, in the order in which they came.
-    pub(crate) fn unreached(&self, key: &Stream) -> Vec<&Message> {
+    pub(crate) fn unreached(&self, key: &WorkflowRef) -> Vec<&Message> {
         let waits = |m: &&Message| m.key == *key && m.position.is_none() && m.state != State::Dead;
         let mut waiting: Vec<&Message> = self.messages.iter().filter(waits).collect();
         waiting.sort_by_key(|message| message.seq);
@@ -79,7 +79,7 @@ impl Naive {
     }
 
     /// Unreached messages that name none that waits as well.
-    pub(crate) fn roots(&self, key: &Stream) -> Vec<&Message> {
+    pub(crate) fn roots(&self, key: &WorkflowRef) -> Vec<&Message> {
         let waiting = self.unreached(key);
         let is_waiting = |id: &Option<MessageId>| id.is_some() && waiting.iter().any(|m| m.id == *id);
         waiting.iter().filter(|message| !is_waiting(&message.after)).copied().collect()
@@ -87,7 +87,7 @@ impl Naive {
 
     /// The first message whose predecessor is unknown, or was given up itself; what is scheduled waits for its instant first,
     /// and what follows it for that. If all name each other in circles, one of them.
-    pub(crate) fn first_stray(&self, key: &Stream) -> Option<u64> {
+    pub(crate) fn first_stray(&self, key: &WorkflowRef) -> Option<u64> {
         let roots = self.roots(key);
         if roots.is_empty() {
             return self.unreached(key).into_iter().min_by_key(|m| m.id.clone()).map(|m| m.seq);
@@ -96,7 +96,7 @@ impl Naive {
     }
 
     /// The stray that is waited for: the first, once everything before it in the chain is settled.
-    pub(crate) fn awaited_stray(&self, key: &Stream) -> Option<u64> {
+    pub(crate) fn awaited_stray(&self, key: &WorkflowRef) -> Option<u64> {
         let is_calm = self.head(key).is_none() && self.early(key) > 0;
         if is_calm { self.first_stray(key) } else { None }
     }
@@ -132,7 +132,7 @@ impl Naive {
     pub(crate) fn judge_link(
         &self,
         message: &NewMessage,
-        key: &Stream,
+        key: &WorkflowRef,
         number: SequenceNumber,
         before: &Naive,
     ) -> Option<Result<Receipt, Unsent>> {
@@ -144,9 +144,9 @@ impl Naive {
                 None => Ok(Receipt::Duplicate(by)),
                 Some(Ended::GivenUp) => Ok(Receipt::DeadLettered(number)),
                 Some(Ended::Completed) => match self.options.late {
-                    Late::Ignore => Ok(Receipt::AlreadySettled),
-                    Late::Refuse => Err(Unsent::AlreadySettled),
-                    Late::DeadLetter => Ok(Receipt::DeadLettered(number)),
+                    LatePolicy::Ignore => Ok(Receipt::AlreadySettled),
+                    LatePolicy::Refuse => Err(Unsent::AlreadySettled),
+                    LatePolicy::DeadLetter => Ok(Receipt::DeadLettered(number)),
                 },
             });
         }

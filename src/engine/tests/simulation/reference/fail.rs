@@ -1,8 +1,8 @@
 //! How messages end, fail, are set aside and come back.
 
+use crate::engine::rules::due::DeferralEnd;
 use crate::engine::rules::due::Due;
-use crate::engine::rules::due::Until;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::reference::chain::Ended;
 use crate::engine::tests::simulation::reference::naive::Cause;
 use crate::engine::tests::simulation::reference::naive::Lock;
@@ -10,8 +10,8 @@ use crate::engine::tests::simulation::reference::naive::Message;
 use crate::engine::tests::simulation::reference::naive::Naive;
 use crate::engine::tests::simulation::reference::naive::State;
 use crate::engine::tests::simulation::reference::naive::Suspect;
-use crate::queue::Exhausted;
-use crate::queue::Expired;
+use crate::queue::ExhaustedPolicy;
+use crate::queue::ExpiryPolicy;
 use crate::queue::HoldKind;
 
 impl Naive {
@@ -40,8 +40,8 @@ impl Naive {
         self.hold_behind(&key);
     }
 
-    fn hold_behind(&mut self, key: &Stream) {
-        if self.chained(key) && self.options.exhausted_policy() == Exhausted::Hold {
+    fn hold_behind(&mut self, key: &WorkflowRef) {
+        if self.chained(key) && self.options.exhausted_policy() == ExhaustedPolicy::Hold {
             self.hold(key, Cause::Predecessor);
         }
     }
@@ -54,8 +54,8 @@ impl Naive {
         let message = self.message(seq).expect("it is stored").clone();
         self.lift(&message.key, Cause::Exhausted(seq));
         match self.options.expired {
-            Expired::DeadLetter => self.kill_predecessor(seq),
-            Expired::Drop => {
+            ExpiryPolicy::DeadLetter => self.kill_predecessor(seq),
+            ExpiryPolicy::Drop => {
                 self.remove(seq);
                 self.give_up(&message);
                 self.hold_behind(&message.key);
@@ -95,9 +95,9 @@ impl Naive {
         if !is_exhausted || is_held_by_another {
             return self.set(seq, due.map_or(State::Ready, |due| State::Failed(Some(due))));
         }
-        let is_named = matches!(message.key, Stream::Named(_));
+        let is_named = matches!(message.key, WorkflowRef::Named(_));
         match self.options.exhausted_policy() {
-            Exhausted::Skip | Exhausted::Quarantine if is_named && self.has_all_dead() => {
+            ExhaustedPolicy::Skip | ExhaustedPolicy::Quarantine if is_named && self.has_all_dead() => {
                 self.set(seq, State::Failed(None));
                 self.hold(&message.key, Cause::Exhausted(seq));
             }
@@ -106,11 +106,11 @@ impl Naive {
                 let longest = Due::engine(self.now + self.options.backoff.max);
                 self.set(seq, State::Failed(Some(due.unwrap_or(longest))));
             }
-            Exhausted::Hold if is_named => {
+            ExhaustedPolicy::Hold if is_named => {
                 self.set(seq, State::Failed(None));
                 self.hold(&message.key, Cause::Exhausted(seq));
             }
-            Exhausted::Quarantine if is_named => {
+            ExhaustedPolicy::Quarantine if is_named => {
                 self.kill(seq);
                 self.hold(&message.key, Cause::Quarantine);
             }
@@ -186,7 +186,7 @@ impl Naive {
         message.has_extra && message.count > self.options.delivery_count_max
     }
 
-    pub(crate) fn set_aside(&mut self, seq: u64, until: Until) {
+    pub(crate) fn set_aside(&mut self, seq: u64, until: DeferralEnd) {
         if self.is_expired(seq) {
             return self.expire(seq);
         }
@@ -194,9 +194,9 @@ impl Naive {
         let was_aside = matches!(message.state, State::Locked(Some((_, true))));
         let aside = was_aside || !self.options.hold_on_defer;
         let due = match until {
-            Until::ByConsumer => None,
-            Until::After(delay) => Some(Due::engine(self.now + delay)),
-            Until::At(at) => Some(Due::wall(at)),
+            DeferralEnd::ByConsumer => None,
+            DeferralEnd::After(delay) => Some(Due::engine(self.now + delay)),
+            DeferralEnd::At(at) => Some(Due::wall(at)),
         };
         self.set(seq, State::ByConsumer { due, aside });
         let index = self.at(seq).expect("it is stored");

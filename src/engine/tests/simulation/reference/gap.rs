@@ -1,23 +1,23 @@
 //! What follows from every change of a workflow: gaps are watched and judged, exhausted heads hold, idleness is noted.
 
 use crate::clock::Timestamp;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::reference::naive::Cause;
 use crate::engine::tests::simulation::reference::naive::Message;
 use crate::engine::tests::simulation::reference::naive::Naive;
 use crate::engine::tests::simulation::reference::naive::State;
-use crate::queue::GapThen;
+use crate::queue::GapAction;
 use crate::queue::HoldKind;
 
 impl Naive {
     /// Called after every change of a workflow.
-    pub(crate) fn close(&mut self, key: &Stream) {
+    pub(crate) fn close(&mut self, key: &WorkflowRef) {
         self.judge_gap(key);
         self.close_unjudged(key);
     }
 
     /// Called after a message was accepted, which brings no workflow nearer to its gap.
-    pub(crate) fn close_unjudged(&mut self, key: &Stream) {
+    pub(crate) fn close_unjudged(&mut self, key: &WorkflowRef) {
         let is_gone = !self.placed(key) && self.is_empty(key) && self.lock(key).is_none();
         if is_gone && self.flows.get(key).is_none_or(|flow| flow.sweep.is_none()) {
             self.flows.remove(key);
@@ -39,7 +39,7 @@ impl Naive {
         flow.idle_since = if is_idle { Some(flow.idle_since.unwrap_or(now)) } else { None };
     }
 
-    fn watch_gap(&mut self, key: &Stream) {
+    fn watch_gap(&mut self, key: &WorkflowRef) {
         let open = match self.early(key) {
             _ if self.chained(key) => self.awaited_stray(key),
             0 => None,
@@ -59,7 +59,7 @@ impl Naive {
 
     /// When the wait for what is missing now is over. Strays wait beside each other: one that was not waited for because
     /// another was has waited since it came, but not since before the other began to.
-    fn end_of_wait(&self, key: &Stream, open: u64) -> Timestamp {
+    fn end_of_wait(&self, key: &WorkflowRef, open: u64) -> Timestamp {
         let wait = self.options.gap.wait;
         let before = self.flows.get(key).and_then(|flow| flow.gap).filter(|_| self.chained(key));
         let Some((_, due)) = before else { return self.now + wait };
@@ -70,7 +70,7 @@ impl Naive {
         (came.max(began) + wait).max(self.now)
     }
 
-    fn plan_sweep(&mut self, key: &Stream) {
+    fn plan_sweep(&mut self, key: &WorkflowRef) {
         let is_left = |message: &&Message| !matches!(message.state, State::Locked(_));
         let is_quarantined = self.is_held_for(key, HoldKind::Quarantine);
         let is_unreached = self.chained(key) && !self.unreached(key).is_empty();
@@ -82,7 +82,7 @@ impl Naive {
     }
 
     /// Holds a workflow for one cause more; a quarantine ends a redrive.
-    pub(crate) fn hold(&mut self, key: &Stream, cause: Cause) {
+    pub(crate) fn hold(&mut self, key: &WorkflowRef, cause: Cause) {
         if cause == Cause::Quarantine {
             self.lift(key, Cause::Redriving);
         }
@@ -91,13 +91,13 @@ impl Naive {
         }
     }
 
-    pub(crate) fn lift(&mut self, key: &Stream, cause: Cause) {
+    pub(crate) fn lift(&mut self, key: &WorkflowRef, cause: Cause) {
         self.flow(key).held.retain(|held| *held != cause);
     }
 
     /// A gap that has lasted is judged once everything before it is settled or set aside, whoever has the workflow. What
     /// is held is not skipped.
-    fn judge_gap(&mut self, key: &Stream) {
+    fn judge_gap(&mut self, key: &WorkflowRef) {
         let Some((at, None)) = self.flows.get(key).and_then(|flow| flow.gap) else { return };
         let before = self.head(key).is_some_and(|head| head.place() < at);
         let is_reached = match self.chained(key) {
@@ -108,10 +108,10 @@ impl Naive {
             return;
         }
         match self.options.gap.then {
-            GapThen::Skip if self.is_held(key) => {}
-            GapThen::Hold => self.hold(key, Cause::Gap),
-            GapThen::Skip => self.give_up_gap(key),
-            GapThen::Wait => {
+            GapAction::Skip if self.is_held(key) => {}
+            GapAction::Hold => self.hold(key, Cause::Gap),
+            GapAction::Skip => self.give_up_gap(key),
+            GapAction::Wait => {
                 let due = Some(self.now + self.options.gap.wait);
                 self.flow(key).gap = Some((at, due));
             }
@@ -119,7 +119,7 @@ impl Naive {
     }
 
     /// Goes on with the lowest waiting position. In after-order nobody goes on: the first stray is given up.
-    pub(crate) fn give_up_gap(&mut self, key: &Stream) {
+    pub(crate) fn give_up_gap(&mut self, key: &WorkflowRef) {
         if self.chained(key) {
             let stray = self.first_stray(key).expect("somebody waits");
             self.kill(stray);

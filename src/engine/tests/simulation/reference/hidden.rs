@@ -8,8 +8,8 @@ use crate::clock::Timestamp;
 use crate::engine::rules::claim::Claim;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
-use crate::engine::rules::command::Settled;
-use crate::engine::rules::command::Shown;
+use crate::engine::rules::command::SettleResult;
+use crate::engine::rules::command::UnlockedMessage;
 use crate::engine::rules::due::Due;
 use crate::engine::tests::simulation::reference::Reference;
 use crate::engine::tests::simulation::reference::answer::same;
@@ -64,7 +64,7 @@ impl Reference {
 }
 
 impl Naive {
-    fn record_hidden(&mut self, max: usize, lasts: Duration, all: &[Shown]) -> Finding {
+    fn record_hidden(&mut self, max: usize, lasts: Duration, all: &[UnlockedMessage]) -> Finding {
         for shown in all {
             let seq = shown.sequence.get();
             let offering = self.offering();
@@ -89,7 +89,7 @@ impl Naive {
         claim: Claim,
         lasts: Duration,
         body: Option<&Bytes>,
-        answer: Result<&Shown, &SettleRefusal>,
+        answer: Result<&UnlockedMessage, &SettleRefusal>,
     ) -> Finding {
         let index = self.claimed(claim);
         same(&answer.map(drop).map_err(Refused::of), &index.map(drop))?;
@@ -104,7 +104,7 @@ impl Naive {
         Ok(())
     }
 
-    fn record_hidden_end(&mut self, claim: Claim, answer: &Result<Settled, SettleRefusal>) -> Finding {
+    fn record_hidden_end(&mut self, claim: Claim, answer: &Result<SettleResult, SettleRefusal>) -> Finding {
         let index = self.claimed(claim);
         same(&answer.as_ref().map(drop).map_err(Refused::of), &index.map(drop))?;
         let Ok(index) = index else { return Ok(()) };
@@ -146,7 +146,7 @@ impl Naive {
         };
     }
 
-    fn check_shown(&self, index: usize, shown: &Shown) -> Finding {
+    fn check_shown(&self, index: usize, shown: &UnlockedMessage) -> Finding {
         let message = &self.messages[index];
         let found: (u32, Timestamp, &Bytes) =
             (shown.record.delivery_count, shown.record.handed_out_at, &shown.content.body);

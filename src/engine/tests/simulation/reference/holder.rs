@@ -3,14 +3,14 @@
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::due::Due;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::reference::naive::Cause;
 use crate::engine::tests::simulation::reference::naive::Naive;
 use crate::engine::tests::simulation::reference::naive::State;
 use crate::engine::tests::simulation::reference::send::Unsent;
 use crate::error::SettleRefusal;
 use crate::error::SettledHow;
-use crate::queue::Exhausted;
+use crate::queue::ExhaustedPolicy;
 use crate::queue::Order;
 
 /// How a settle can be refused.
@@ -42,13 +42,13 @@ impl Refused {
 
 impl Naive {
     /// Whether the last hand-out of a message is its holder's.
-    pub(crate) fn check_held(&self, key: &Stream, seq: u64, count: u32) -> Result<(), Refused> {
+    pub(crate) fn check_held(&self, key: &WorkflowRef, seq: u64, count: u32) -> Result<(), Refused> {
         let Some(message) = self.message(seq) else { return Err(Refused::NotFound) };
         let is_out = self.lock(key).is_some_and(|lock| lock.out.contains(&seq));
         if is_out && message.count == count { Ok(()) } else { Err(Refused::LockLost) }
     }
 
-    pub(crate) fn settle(&mut self, key: &Stream, seq: u64, settlement: &Settlement) {
+    pub(crate) fn settle(&mut self, key: &WorkflowRef, seq: u64, settlement: &Settlement) {
         self.take_back(key, seq);
         let held_before = self.held(key);
         let message = self.message(seq).expect("it is out").clone();
@@ -78,7 +78,7 @@ impl Naive {
         let options = &self.options;
         let is_apart = self.lock(key).is_some_and(|lock| lock.is_apart)
             && options.order == Order::Arrival
-            && options.exhausted_policy() == Exhausted::Skip
+            && options.exhausted_policy() == ExhaustedPolicy::Skip
             && !options.hold_on_defer;
         let is_new = |cause: &Cause| !held_before.iter().any(|held| held.kind() == cause.kind());
         if blocks && !is_apart || self.held(key).iter().any(is_new) {
@@ -87,14 +87,14 @@ impl Naive {
     }
 
     /// What is left of a run has failed, and its holder does not know where.
-    pub(crate) fn fail_run(&mut self, key: &Stream, run: &[u64], retry: Retry) {
+    pub(crate) fn fail_run(&mut self, key: &WorkflowRef, run: &[u64], retry: Retry) {
         run.iter().for_each(|seq| self.take_back(key, *seq));
         let count = self.message(run[0]).expect("it is out").count;
         let due = self.due_of(retry, count);
         self.fail_together(run, due);
     }
 
-    pub(crate) fn take_back(&mut self, key: &Stream, seq: u64) {
+    pub(crate) fn take_back(&mut self, key: &WorkflowRef, seq: u64) {
         if let Some(lock) = &mut self.flow(key).lock {
             lock.out.retain(|out| *out != seq);
         }
@@ -110,7 +110,7 @@ impl Naive {
     }
 
     /// What a holder has ahead of a message that failed is taken back, and offered again after it; it stays counted.
-    fn revoke_behind(&mut self, key: &Stream, place: u64) {
+    fn revoke_behind(&mut self, key: &WorkflowRef, place: u64) {
         let out = self.lock(key).map(|lock| lock.out.clone()).unwrap_or_default();
         for seq in out {
             let message = self.message(seq).expect("it is out").clone();
@@ -127,7 +127,7 @@ impl Naive {
     }
 
     /// Gives a workflow taken whole back: what its holder has is given back uncounted.
-    pub(crate) fn close_taken(&mut self, key: &Stream) {
+    pub(crate) fn close_taken(&mut self, key: &WorkflowRef) {
         let lock = self.flow(key).lock.take();
         for seq in lock.map(|lock| lock.out).unwrap_or_default() {
             self.give_back(seq);

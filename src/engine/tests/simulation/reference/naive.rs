@@ -7,9 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::clock::Timestamp;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
-use crate::engine::rules::due::Now;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::reference::chain::Link;
 use crate::id::MessageId;
 use crate::id::WorkflowId;
@@ -36,7 +36,7 @@ pub(crate) enum State {
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) seq: u64,
-    pub(crate) key: Stream,
+    pub(crate) key: WorkflowRef,
     /// As its sender named it, even where that means nothing.
     pub(crate) workflow_id: Option<WorkflowId>,
     /// Its position; in after-order the place that the chain has given it.
@@ -163,7 +163,7 @@ pub(crate) struct Naive {
     pub(crate) now: Timestamp,
     pub(crate) wall: Timestamp,
     pub(crate) messages: Vec<Message>,
-    pub(crate) flows: BTreeMap<Stream, Flow>,
+    pub(crate) flows: BTreeMap<WorkflowRef, Flow>,
     pub(crate) ids: BTreeMap<MessageId, (u64, Timestamp)>,
     /// Locks granted so far.
     pub(crate) granted: u64,
@@ -172,14 +172,14 @@ pub(crate) struct Naive {
 }
 
 impl Naive {
-    pub(crate) fn new(options: QueueOptions, clocks: Now) -> Naive {
+    pub(crate) fn new(options: QueueOptions, clocks: ClockInstants) -> Naive {
         let (messages, flows, ids) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        let Now { engine: now, wall } = clocks;
+        let ClockInstants { engine: now, wall } = clocks;
         Naive { options, now, wall, messages, flows, ids, granted: 0, in_several: false }
     }
 
-    pub(crate) fn clocks(&self) -> Now {
-        Now { engine: self.now, wall: self.wall }
+    pub(crate) fn clocks(&self) -> ClockInstants {
+        ClockInstants { engine: self.now, wall: self.wall }
     }
 
     pub(crate) fn at(&self, seq: u64) -> Option<usize> {
@@ -190,7 +190,7 @@ impl Naive {
         self.messages.iter().find(|message| message.seq == seq)
     }
 
-    pub(crate) fn key_of(&self, seq: u64) -> Stream {
+    pub(crate) fn key_of(&self, seq: u64) -> WorkflowRef {
         self.message(seq).expect("it is stored").key.clone()
     }
 
@@ -204,7 +204,7 @@ impl Naive {
         self.messages.remove(index)
     }
 
-    pub(crate) fn flow(&mut self, key: &Stream) -> &mut Flow {
+    pub(crate) fn flow(&mut self, key: &WorkflowRef) -> &mut Flow {
         if !self.flows.contains_key(key) {
             self.flows.insert(key.clone(), Flow::default());
         }
@@ -212,26 +212,26 @@ impl Naive {
     }
 
     /// Its state is set, or cleared.
-    pub(crate) fn set_state(&mut self, key: &Stream, state: Option<Bytes>) {
+    pub(crate) fn set_state(&mut self, key: &WorkflowRef, state: Option<Bytes>) {
         let at = state.is_some().then_some(self.wall);
         let flow = self.flow(key);
         (flow.state, flow.state_set_at) = (state, at);
     }
 
-    pub(crate) fn is_held(&self, key: &Stream) -> bool {
+    pub(crate) fn is_held(&self, key: &WorkflowRef) -> bool {
         self.flows.get(key).is_some_and(|flow| !flow.held.is_empty())
     }
 
     /// What a workflow is held for.
-    pub(crate) fn held(&self, key: &Stream) -> Vec<Cause> {
+    pub(crate) fn held(&self, key: &WorkflowRef) -> Vec<Cause> {
         self.flows.get(key).map(|flow| flow.held.clone()).unwrap_or_default()
     }
 
-    pub(crate) fn is_held_for(&self, key: &Stream, kind: HoldKind) -> bool {
+    pub(crate) fn is_held_for(&self, key: &WorkflowRef, kind: HoldKind) -> bool {
         self.held(key).iter().any(|cause| cause.kind() == kind)
     }
 
-    pub(crate) fn lock(&self, key: &Stream) -> Option<&Lock> {
+    pub(crate) fn lock(&self, key: &WorkflowRef) -> Option<&Lock> {
         self.flows.get(key).and_then(|flow| flow.lock.as_ref())
     }
 
@@ -243,22 +243,22 @@ impl Naive {
         }
     }
 
-    pub(crate) fn positional(&self, key: &Stream) -> bool {
-        matches!(self.options.order, Order::Position { .. }) && matches!(key, Stream::Named(_))
+    pub(crate) fn positional(&self, key: &WorkflowRef) -> bool {
+        matches!(self.options.order, Order::Position { .. }) && matches!(key, WorkflowRef::Named(_))
     }
 
     /// Whether its messages have places that can be missing.
-    pub(crate) fn placed(&self, key: &Stream) -> bool {
+    pub(crate) fn placed(&self, key: &WorkflowRef) -> bool {
         self.positional(key) || self.chained(key)
     }
 
     /// The message that has a position and is not a dead letter.
-    pub(crate) fn live_at(&self, key: &Stream, position: u64) -> Option<&Message> {
+    pub(crate) fn live_at(&self, key: &WorkflowRef, position: u64) -> Option<&Message> {
         let here = |m: &&Message| m.key == *key && m.position == Some(position) && m.state != State::Dead;
         self.messages.iter().find(here)
     }
 
-    pub(crate) fn first_missing(&self, key: &Stream) -> u64 {
+    pub(crate) fn first_missing(&self, key: &WorkflowRef) -> u64 {
         let live = self.messages.iter().filter(|m| m.key == *key && m.state != State::Dead);
         let live: Vec<u64> = live.filter_map(|message| message.position).collect();
         let flow = self.flows.get(key);
@@ -277,7 +277,7 @@ impl Naive {
     }
 
     /// How many messages of a workflow wait for a predecessor.
-    pub(crate) fn early(&self, key: &Stream) -> u64 {
+    pub(crate) fn early(&self, key: &WorkflowRef) -> u64 {
         if self.chained(key) {
             return self.unreached(key).iter().filter(|m| m.state == State::Ready).count() as u64;
         }
@@ -301,26 +301,26 @@ impl Naive {
     }
 
     /// The messages of a workflow's line, in order.
-    pub(crate) fn line(&self, key: &Stream) -> Vec<&Message> {
+    pub(crate) fn line(&self, key: &WorkflowRef) -> Vec<&Message> {
         let mut line: Vec<&Message> =
             self.messages.iter().filter(|m| m.key == *key && self.in_line(m)).collect();
         line.sort_by_key(|message| message.place());
         line
     }
 
-    pub(crate) fn head(&self, key: &Stream) -> Option<&Message> {
+    pub(crate) fn head(&self, key: &WorkflowRef) -> Option<&Message> {
         let in_line = |message: &&Message| message.key == *key && self.in_line(message);
         self.messages.iter().filter(in_line).min_by_key(|message| message.place())
     }
 
     /// Whether nothing is stored of a workflow.
-    pub(crate) fn is_empty(&self, key: &Stream) -> bool {
+    pub(crate) fn is_empty(&self, key: &WorkflowRef) -> bool {
         let kept = self.flows.get(key).is_some_and(|flow| flow.state.is_some() || !flow.held.is_empty());
         !kept && !self.messages.iter().any(|message| message.key == *key)
     }
 
     /// Whether a workflow is known.
-    pub(crate) fn exists(&self, key: &Stream) -> bool {
+    pub(crate) fn exists(&self, key: &WorkflowRef) -> bool {
         let is_kept = |flow: &Flow| flow.sweep.is_some() || flow.idle_since.is_some();
         !self.is_empty(key) || self.flows.get(key).is_some_and(is_kept)
     }

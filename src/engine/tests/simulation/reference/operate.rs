@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::command::Operation;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
-use crate::engine::rules::due::Now;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::reference::naive::Cause;
 use crate::engine::tests::simulation::reference::naive::Flow;
 use crate::engine::tests::simulation::reference::naive::Naive;
@@ -19,13 +19,13 @@ use crate::queue::HoldKind;
 enum What {
     Message(u64),
     Expiry(u64),
-    Gap(Stream),
-    Sweep(Stream),
+    Gap(WorkflowRef),
+    Sweep(WorkflowRef),
 }
 
 impl Naive {
     /// Whether an operation is done.
-    pub(crate) fn operate(&mut self, key: &Stream, operation: &Operation) -> bool {
+    pub(crate) fn operate(&mut self, key: &WorkflowRef, operation: &Operation) -> bool {
         let is_known = self.exists(key) || self.lock(key).is_some();
         match operation {
             Operation::Hold { .. } => {
@@ -53,7 +53,7 @@ impl Naive {
         }
     }
 
-    fn resume(&mut self, key: &Stream, redrive: bool) -> bool {
+    fn resume(&mut self, key: &WorkflowRef, redrive: bool) -> bool {
         let held = self.held(key);
         for cause in &held {
             self.resume_for(key, cause.kind());
@@ -65,7 +65,7 @@ impl Naive {
     }
 
     /// Lifts one cause. What goes on is tried again, and waits anew for what is missing.
-    fn resume_for(&mut self, key: &Stream, kind: HoldKind) {
+    fn resume_for(&mut self, key: &WorkflowRef, kind: HoldKind) {
         let held = self.held(key);
         let exhausted = held.iter().find_map(|cause| match cause {
             Cause::Exhausted(seq) if kind == HoldKind::Exhausted => Some(*seq),
@@ -95,7 +95,7 @@ impl Naive {
         self.messages[index].has_extra = false;
     }
 
-    fn retry_now(&mut self, key: &Stream) -> bool {
+    fn retry_now(&mut self, key: &WorkflowRef) -> bool {
         let head = self.head(key).filter(|head| matches!(head.state, State::Failed(_))).map(|head| head.seq);
         let Some(seq) = head else { return false };
         self.make_ready(seq);
@@ -103,7 +103,7 @@ impl Naive {
         true
     }
 
-    fn skip_head(&mut self, key: &Stream) -> bool {
+    fn skip_head(&mut self, key: &WorkflowRef) -> bool {
         let is_beyond = |place: u64| self.positional(key) && place > self.first_missing(key);
         let head = self.head(key).filter(|head| !is_beyond(head.place())).map(|head| head.seq);
         let Some(seq) = head.filter(|_| self.lock(key).is_none()) else { return false };
@@ -112,7 +112,7 @@ impl Naive {
         true
     }
 
-    fn skip_gap(&mut self, key: &Stream) -> bool {
+    fn skip_gap(&mut self, key: &WorkflowRef) -> bool {
         let is_chained = self.chained(key);
         if self.early(key) == 0 || is_chained && self.first_stray(key).is_none() {
             return false;
@@ -121,7 +121,7 @@ impl Naive {
         true
     }
 
-    fn void(&mut self, key: &Stream, from: Position, to: Position) -> bool {
+    fn void(&mut self, key: &WorkflowRef, from: Position, to: Position) -> bool {
         let (from, to) = (from.get(), to.get());
         let is_there = |position: u64| {
             self.live_at(key, position).is_some()
@@ -136,7 +136,7 @@ impl Naive {
     }
 
     /// Puts back whatever can return to its place, and resumes.
-    fn redrive_all(&mut self, key: &Stream) {
+    fn redrive_all(&mut self, key: &WorkflowRef) {
         let mut dead: Vec<(u64, u64)> = self
             .messages
             .iter()
@@ -155,7 +155,7 @@ impl Naive {
     /// Whether a dead letter can return to its place: it is free, nothing behind it was completed or is handed out.
     pub(crate) fn is_place_ahead(&self, seq: u64) -> bool {
         let message = self.message(seq).expect("it is stored");
-        if matches!(message.key, Stream::Single(_)) {
+        if matches!(message.key, WorkflowRef::Single(_)) {
             return true;
         }
         if self.chained(&message.key) {
@@ -171,7 +171,7 @@ impl Naive {
     }
 
     /// Whether a holder has a message out that stands behind a place.
-    pub(crate) fn has_later_out(&self, key: &Stream, place: u64) -> bool {
+    pub(crate) fn has_later_out(&self, key: &WorkflowRef, place: u64) -> bool {
         let lock = self.flows.get(key).and_then(|flow| flow.lock.as_ref());
         let out = lock.into_iter().flat_map(|lock| &lock.out).filter_map(|seq| self.message(*seq));
         out.filter(|m| self.in_line(m)).any(|m| m.place() > place)
@@ -193,7 +193,7 @@ impl Naive {
     }
 
     /// Time has come to `now`: locks run out, then what is due happens in its order.
-    pub(crate) fn advance(&mut self, now: Now) {
+    pub(crate) fn advance(&mut self, now: ClockInstants) {
         (self.now, self.wall) = (now.engine, now.wall);
         while let Some(key) = self.next_lost() {
             self.take_from_holder(&key);
@@ -205,7 +205,7 @@ impl Naive {
         }
     }
 
-    fn next_lost(&self) -> Option<Stream> {
+    fn next_lost(&self) -> Option<WorkflowRef> {
         let locks = self.flows.iter().filter_map(|(key, flow)| Some((key, flow.lock.as_ref()?)));
         let lost = locks.filter(|(_, lock)| lock.until <= self.now);
         lost.min_by_key(|(_, lock)| (lock.until, lock.number)).map(|(key, _)| key.clone())
@@ -237,7 +237,7 @@ impl Naive {
     }
 
     /// Does what is due; the workflow it was due for.
-    fn happen(&mut self, due: What) -> Stream {
+    fn happen(&mut self, due: What) -> WorkflowRef {
         match due {
             What::Message(seq) => {
                 self.come_due(seq);

@@ -1,6 +1,6 @@
 //! What may be handed out.
 
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::reference::naive::Lock;
 use crate::engine::tests::simulation::reference::naive::Naive;
 use crate::engine::tests::simulation::reference::naive::State;
@@ -17,16 +17,16 @@ pub(crate) enum LockOf {
 
 impl Naive {
     /// The workflows that offer something.
-    pub(crate) fn offering(&self) -> Vec<Stream> {
-        let is_free = |key: &&Stream| !self.is_held(key) && self.lock(key).is_none();
-        let offers = |key: &&Stream| {
+    pub(crate) fn offering(&self) -> Vec<WorkflowRef> {
+        let is_free = |key: &&WorkflowRef| !self.is_held(key) && self.lock(key).is_none();
+        let offers = |key: &&WorkflowRef| {
             self.head(key).is_some_and(|head| head.state == State::Ready && !self.is_early(head))
         };
         self.flows.keys().filter(is_free).filter(offers).cloned().collect()
     }
 
     /// What the holder of a workflow may be handed next, in order.
-    pub(crate) fn run(&self, key: &Stream) -> Vec<u64> {
+    pub(crate) fn run(&self, key: &WorkflowRef) -> Vec<u64> {
         let mut run = Vec::new();
         if self.is_held(key) {
             return run;
@@ -50,7 +50,7 @@ impl Naive {
         run
     }
 
-    pub(crate) fn grant(&mut self, key: &Stream, token: LockToken, of: LockOf) {
+    pub(crate) fn grant(&mut self, key: &WorkflowRef, token: LockToken, of: LockOf) {
         self.granted += 1;
         let until = self.now + self.options.lock;
         let number = self.granted;
@@ -81,13 +81,13 @@ impl Naive {
     }
 
     /// The workflow that a token holds.
-    pub(crate) fn held_by(&self, token: LockToken) -> Option<Stream> {
-        let holds = |key: &&Stream| self.lock(key).is_some_and(|lock| lock.token == token);
+    pub(crate) fn held_by(&self, token: LockToken) -> Option<WorkflowRef> {
+        let holds = |key: &&WorkflowRef| self.lock(key).is_some_and(|lock| lock.token == token);
         self.flows.keys().find(holds).cloned()
     }
 
     /// A lock on messages ends with the last of them.
-    pub(crate) fn end_empty_lock(&mut self, key: &Stream) {
+    pub(crate) fn end_empty_lock(&mut self, key: &WorkflowRef) {
         let flow = self.flow(key);
         if flow.lock.as_ref().is_some_and(|lock| !lock.is_whole && lock.out.is_empty()) {
             flow.lock = None;
@@ -95,7 +95,7 @@ impl Naive {
     }
 
     /// Takes the workflow from its holder; everything he has fails, in order.
-    pub(crate) fn take_from_holder(&mut self, key: &Stream) {
+    pub(crate) fn take_from_holder(&mut self, key: &WorkflowRef) {
         if let Some(lock) = self.flow(key).lock.take() {
             self.fail_all(&lock);
         }

@@ -1,10 +1,10 @@
 //! What was handed out, compared with what was to be had.
 
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Handed;
+use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::Reply;
-use crate::engine::rules::command::Taken;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::command::WorkflowGrant;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::reference::Reference;
 use crate::engine::tests::simulation::reference::answer::same;
 use crate::engine::tests::simulation::reference::naive::Naive;
@@ -44,7 +44,7 @@ impl Unreceived {
     }
 }
 
-type Answer<'a> = Result<&'a [Handed], Unreceived>;
+type Answer<'a> = Result<&'a [LockedMessage], Unreceived>;
 
 impl Reference {
     pub(crate) fn record_received(&mut self, command: &Command, reply: &Reply) -> Finding {
@@ -88,13 +88,13 @@ impl Reference {
     }
 }
 
-fn numbers(handed: &[Handed]) -> Vec<u64> {
+fn numbers(handed: &[LockedMessage]) -> Vec<u64> {
     handed.iter().map(|handed| handed.sequence.get()).collect()
 }
 
 impl Naive {
     /// Checks one hand-out, and does it.
-    fn record_handed(&mut self, key: &Stream, handed: &Handed) -> Finding {
+    fn record_handed(&mut self, key: &WorkflowRef, handed: &LockedMessage) -> Finding {
         let seq = handed.sequence.get();
         self.hand_out(seq);
         let lock = self.lock(key).expect("it was just granted");
@@ -190,7 +190,7 @@ impl Naive {
         expected: Result<Vec<u64>, Unreceived>,
     ) -> Finding {
         same(&answer.map(numbers), &expected)?;
-        let mut keys: Vec<Stream> = Vec::new();
+        let mut keys: Vec<WorkflowRef> = Vec::new();
         for handed in answer.unwrap_or_default() {
             let key = self.message(handed.sequence.get()).expect("it was just looked at").key.clone();
             if !keys.contains(&key) {
@@ -211,9 +211,9 @@ impl Naive {
         queue: &QueueName,
         workflow: &Option<WorkflowId>,
         token: LockToken,
-        answer: &Result<Option<Taken>, ReceiveRefusal>,
+        answer: &Result<Option<WorkflowGrant>, ReceiveRefusal>,
     ) -> Finding {
-        let named = workflow.clone().map(Stream::Named);
+        let named = workflow.clone().map(WorkflowRef::Named);
         let refusal = match &named {
             Some(_) if self.options.order == Order::None => Some(Unreceived::Unordered),
             Some(key) if self.lock(key).is_some() => Some(Unreceived::Locked),
@@ -242,7 +242,7 @@ impl Naive {
             return same(&answer.map(numbers), &Err(Unreceived::LockLost));
         };
         let mut run = self.run(&key);
-        let given = answer.map_or(0, <[Handed]>::len);
+        let given = answer.map_or(0, <[LockedMessage]>::len);
         run.truncate(if self.in_several && given > 0 { given } else { max });
         same(&answer.map(numbers), &Ok(run))?;
         answer.unwrap_or_default().iter().try_for_each(|handed| self.record_handed(&key, handed))?;

@@ -7,12 +7,12 @@ use crate::clock::Timestamp;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
-use crate::engine::rules::due::Now;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::Suspicion;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::crash::rows::Rows;
 use crate::engine::tests::simulation::plain::Cleared;
 use crate::engine::tests::simulation::plain::Forgotten;
@@ -54,7 +54,7 @@ pub(crate) struct Reference {
     /// How runs were settled the last time, each with the message it began with.
     pub(crate) runs: BTreeMap<LockToken, (u64, Done<RunSettlement>)>,
     pub(crate) now: Timestamp,
-    pub(crate) clocks: Now,
+    pub(crate) clocks: ClockInstants,
     /// The highest number that was given.
     pub(crate) last: u64,
 }
@@ -62,7 +62,7 @@ pub(crate) struct Reference {
 impl Reference {
     /// Time has come to `now`, in one turn or in several: then somebody may have been served before all was done that
     /// was due.
-    pub(crate) fn advance(&mut self, now: Now, in_several: bool) {
+    pub(crate) fn advance(&mut self, now: ClockInstants, in_several: bool) {
         (self.now, self.clocks) = (now.engine, now);
         for queue in self.queues.values_mut() {
             queue.advance(now);
@@ -104,8 +104,8 @@ impl Reference {
     }
 
     /// The places of forgotten workflows were forgotten, the oldest first.
-    fn lapse_all(&mut self, lapsed: &[(QueueName, Stream)]) -> Finding {
-        let since = |(queue, key): &(QueueName, Stream)| {
+    fn lapse_all(&mut self, lapsed: &[(QueueName, WorkflowRef)]) -> Finding {
+        let since = |(queue, key): &(QueueName, WorkflowRef)| {
             self.queues.get(queue).and_then(|queue| queue.flows.get(key)).and_then(|flow| flow.forgotten_at)
         };
         let mut lapsed: Vec<_> = lapsed.iter().map(|one| (since(one), one)).collect();
@@ -115,10 +115,10 @@ impl Reference {
 
     /// The places of a forgotten workflow were forgotten: that is allowed when they are old enough, or there are too many and
     /// they are the oldest.
-    fn lapse(&mut self, queue: &QueueName, key: &Stream) -> Finding {
+    fn lapse(&mut self, queue: &QueueName, key: &WorkflowRef) -> Finding {
         let Some(queue) = self.queues.get_mut(queue) else { return Ok(()) };
         let remembered = queue.flows.iter().filter_map(|(of, flow)| Some((flow.forgotten_at?, of)));
-        let mut remembered: Vec<(Timestamp, &Stream)> = remembered.collect();
+        let mut remembered: Vec<(Timestamp, &WorkflowRef)> = remembered.collect();
         remembered.sort_unstable();
         // A workflow in which nothing was settled leaves nothing to remember.
         let Some((since, _)) = remembered.iter().find(|(_, of)| *of == key) else { return Ok(()) };
@@ -142,7 +142,7 @@ impl Reference {
     }
 
     /// The process was lost, and with it all locks: what was handed out has failed.
-    pub(crate) fn restart(&mut self, now: Now) {
+    pub(crate) fn restart(&mut self, now: ClockInstants) {
         (self.now, self.clocks) = (now.engine, now);
         self.settled.clear();
         self.runs.clear();

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use crate::engine::rules::record::QueueId;
-use crate::engine::rules::record::Settled;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::SettlementKind;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::crash::rows::Rows;
 use crate::engine::tests::simulation::reference::chain::Ended;
 use crate::engine::tests::simulation::reference::chain::Link;
@@ -28,10 +28,10 @@ enum Passed {
 }
 
 impl Passed {
-    fn of(how: Settled) -> Passed {
+    fn of(how: SettlementKind) -> Passed {
         match how {
-            Settled::Completed => Passed::Completed,
-            Settled::Aside => Passed::Aside,
+            SettlementKind::Completed => Passed::Completed,
+            SettlementKind::Aside => Passed::Aside,
             _ => Passed::GivenUp,
         }
     }
@@ -51,7 +51,7 @@ type Stored = (u64, Option<MessageId>, Option<u64>, Option<Passed>);
 
 impl Naive {
     /// The message that was set aside at a place.
-    fn is_aside_at(&self, key: &Stream, place: u64) -> bool {
+    fn is_aside_at(&self, key: &WorkflowRef, place: u64) -> bool {
         let is_aside = |state: &State| {
             matches!(state, State::ByConsumer { aside: true, .. } | State::Locked(Some((_, true))))
         };
@@ -60,7 +60,7 @@ impl Naive {
     }
 
     /// How places were settled that have been or are known; what was set aside is passed, and may come back.
-    fn passed(&self, key: &Stream, flow: &Flow) -> BTreeMap<u64, Passed> {
+    fn passed(&self, key: &WorkflowRef, flow: &Flow) -> BTreeMap<u64, Passed> {
         let mut passed: BTreeMap<u64, Passed> = BTreeMap::new();
         if self.chained(key) {
             let chain = (1..).zip(self.chain(key));
@@ -76,7 +76,7 @@ impl Naive {
     }
 
     /// The cursor passes what is settled, and never comes back.
-    pub(crate) fn move_cursor(&mut self, key: &Stream) {
+    pub(crate) fn move_cursor(&mut self, key: &WorkflowRef) {
         if !self.placed(key) {
             return;
         }
@@ -111,7 +111,7 @@ impl Naive {
 
     /// What was given up is marked for as long as its workflow is known; what was completed or set aside, ahead of the cursor.
     fn compare_marks(&self, id: QueueId, rows: &Rows) -> Finding {
-        let mut expected: BTreeMap<(&Stream, u64), Passed> = BTreeMap::new();
+        let mut expected: BTreeMap<(&WorkflowRef, u64), Passed> = BTreeMap::new();
         for (key, flow) in self.flows.iter().filter(|(key, _)| self.placed(key)) {
             let is_marked = |place: u64, how: Passed| how == Passed::GivenUp || place >= flow.cursor;
             let passed = self.passed(key, flow).into_iter().filter(|(place, how)| is_marked(*place, *how));
@@ -121,7 +121,7 @@ impl Naive {
                 expected.insert((key, limits::NUMBER_END + link.seq), ended.into());
             }
         }
-        let mut found: BTreeMap<(&Stream, u64), Passed> = BTreeMap::new();
+        let mut found: BTreeMap<(&WorkflowRef, u64), Passed> = BTreeMap::new();
         let mut before = None;
         for ((key, from), mark) in rows.marks.iter().filter(|((key, _), _)| key.queue == id) {
             expect(*from == mark.from && mark.from <= mark.to, || format!("R {key:?} at {from}: {mark:?}"))?;
@@ -137,7 +137,7 @@ impl Naive {
     }
 
     /// Links that have ended where the chain has not reached them.
-    fn beyond<'a>(&self, key: &Stream, flow: &'a Flow) -> Vec<(&'a Link, Passed)> {
+    fn beyond<'a>(&self, key: &WorkflowRef, flow: &'a Flow) -> Vec<(&'a Link, Passed)> {
         let reached: BTreeSet<u64> = self.chain(key).into_iter().map(|link| link.seq).collect();
         let beyond = flow.links.iter().filter(|link| !reached.contains(&link.seq));
         beyond.filter_map(|link| Some((link, link.ended?.into()))).collect()
@@ -145,8 +145,8 @@ impl Naive {
 
     /// Every link is stored with its place, and every place with its predecessor.
     fn compare_links(&self, id: QueueId, rows: &Rows) -> Finding {
-        let mut links: BTreeMap<(&Stream, &Option<MessageId>), Stored> = BTreeMap::new();
-        let mut trails: BTreeMap<(&Stream, u64), &Option<MessageId>> = BTreeMap::new();
+        let mut links: BTreeMap<(&WorkflowRef, &Option<MessageId>), Stored> = BTreeMap::new();
+        let mut trails: BTreeMap<(&WorkflowRef, u64), &Option<MessageId>> = BTreeMap::new();
         for (key, flow) in self.flows.iter().filter(|(key, _)| self.chained(key)) {
             let chain = self.chain(key);
             for link in &flow.links {
@@ -159,7 +159,7 @@ impl Naive {
             trails.extend(beyond.map(|(link, _)| ((key, limits::NUMBER_END + link.seq), &link.after)));
         }
         let found = rows.links.iter().filter(|((key, _), _)| key.queue == id);
-        let found: BTreeMap<(&Stream, &Option<MessageId>), Stored> = found
+        let found: BTreeMap<(&WorkflowRef, &Option<MessageId>), Stored> = found
             .map(|((key, after), link)| {
                 let number = link.sequence.map_or(0, |sequence| sequence.get());
                 let ended = link.settled.map(Passed::of);

@@ -3,7 +3,7 @@
 use crate::clock::Timestamp;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::receipt::Receipt;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::reference::naive::Message;
 use crate::engine::tests::simulation::reference::naive::Naive;
 use crate::engine::tests::simulation::reference::naive::State;
@@ -12,7 +12,7 @@ use crate::error::SendRefusal;
 use crate::id::SequenceNumber;
 use crate::message::NewMessage;
 use crate::message::Place;
-use crate::queue::Late;
+use crate::queue::LatePolicy;
 use crate::queue::Order;
 
 /// Why a send is refused.
@@ -137,7 +137,7 @@ impl Naive {
 
     /// Whether a stored message waits for the place of this one.
     fn is_waited_for(&self, message: &NewMessage) -> bool {
-        let Some(key) = message.workflow_id.clone().map(Stream::Named) else { return false };
+        let Some(key) = message.workflow_id.clone().map(WorkflowRef::Named) else { return false };
         match &message.place {
             Place::Position(position) => {
                 self.line(&key).iter().any(|waiting| waiting.place() > position.get())
@@ -159,14 +159,14 @@ impl Naive {
             return Ok(Receipt::Duplicate(SequenceNumber::new(*first)));
         }
         if let (Some(id), Place::After(_)) = (&message.workflow_id, &message.place) {
-            let key = Stream::Named(id.clone());
+            let key = WorkflowRef::Named(id.clone());
             let judged = self.judge_link(message, &key, number, before);
             return judged.unwrap_or_else(|| self.judge_room(message, &key, number));
         }
         let (Some(id), Place::Position(position)) = (&message.workflow_id, &message.place) else {
             return Ok(Receipt::Accepted(number));
         };
-        let (key, position) = (Stream::Named(id.clone()), position.get());
+        let (key, position) = (WorkflowRef::Named(id.clone()), position.get());
         if let Some(pending) = self.live_at(&key, position) {
             let is_same = match (&message.message_id, &pending.id) {
                 (Some(new), Some(old)) => new == old,
@@ -182,9 +182,9 @@ impl Naive {
         }
         if flow.completed.contains(&position) {
             return match self.options.late {
-                Late::Ignore => Ok(Receipt::AlreadySettled),
-                Late::Refuse => Err(Unsent::AlreadySettled),
-                Late::DeadLetter => Ok(Receipt::DeadLettered(number)),
+                LatePolicy::Ignore => Ok(Receipt::AlreadySettled),
+                LatePolicy::Refuse => Err(Unsent::AlreadySettled),
+                LatePolicy::DeadLetter => Ok(Receipt::DeadLettered(number)),
             };
         }
         self.judge_room(message, &key, number)
@@ -194,7 +194,7 @@ impl Naive {
     fn judge_room(
         &self,
         message: &NewMessage,
-        key: &Stream,
+        key: &WorkflowRef,
         number: SequenceNumber,
     ) -> Result<Receipt, Unsent> {
         if self.early(key) < self.options.early_max {
@@ -231,8 +231,8 @@ impl Naive {
             self.ids.insert(id.clone(), (number, self.now + window));
         }
         let key = match &message.workflow_id {
-            Some(id) if self.options.order != Order::None => Stream::Named(id.clone()),
-            _ => Stream::Single(SequenceNumber::new(number)),
+            Some(id) if self.options.order != Order::None => WorkflowRef::Named(id.clone()),
+            _ => WorkflowRef::Single(SequenceNumber::new(number)),
         };
         let due = message.schedule_at.filter(|due| *due > self.wall);
         let state = match (is_dead, due) {

@@ -1,15 +1,15 @@
 //! How deliveries were ended, compared with how they can be.
 
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Completion;
-use crate::engine::rules::command::Held;
+use crate::engine::rules::command::CompletionCommand;
+use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::RunSettlement;
-use crate::engine::rules::command::Settled;
+use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
 use crate::engine::rules::receipt::Receipt;
-use crate::engine::rules::record::Stream;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::tests::simulation::reference::Reference;
 use crate::engine::tests::simulation::reference::answer::same;
 use crate::engine::tests::simulation::reference::holder::Refused;
@@ -22,7 +22,7 @@ use crate::id::QueueName;
 use crate::message::NewMessage;
 use crate::token::LockToken;
 
-type Answer = Result<Settled, SettleRefusal>;
+type Answer = Result<SettleResult, SettleRefusal>;
 
 /// What a completion sends: where, what, and what is answered to it; `None` where the reference cannot know.
 type Sends<'a> = Option<(&'a QueueName, &'a [NewMessage], Option<Vec<Receipt>>)>;
@@ -34,13 +34,14 @@ impl Reference {
                 Command::Settle { queue, token, sequence, delivery_count, settlement },
                 Reply::Settle(answer),
             ) => {
-                let held = Held { token: *token, sequence: *sequence, delivery_count: *delivery_count };
+                let held =
+                    DeliveryRef { token: *token, sequence: *sequence, delivery_count: *delivery_count };
                 self.record_one(queue, held, settlement, answer)
             }
             (Command::CompleteAll { queue, deliveries }, Reply::CompleteAll(answers)) => {
-                let complete = Settlement::Complete(Completion::default());
+                let complete = Settlement::Complete(CompletionCommand::default());
                 for (held, answer) in deliveries.iter().zip(answers) {
-                    let answer = answer.clone().map(|()| Settled::default());
+                    let answer = answer.clone().map(|()| SettleResult::default());
                     self.record_one(queue, *held, &complete, &answer)?;
                 }
                 Ok(())
@@ -77,7 +78,7 @@ impl Reference {
             }
             (Command::SetTakenState { queue, token, state }, Reply::Settle(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
-                let key = naive.held_by(*token).filter(|key| matches!(key, Stream::Named(_)));
+                let key = naive.held_by(*token).filter(|key| matches!(key, WorkflowRef::Named(_)));
                 if let Some(key) = &key {
                     naive.set_state(key, state.clone());
                     naive.close(key);
@@ -91,13 +92,13 @@ impl Reference {
     fn record_one(
         &mut self,
         queue: &QueueName,
-        held: Held,
+        held: DeliveryRef,
         settlement: &Settlement,
         answer: &Answer,
     ) -> Finding {
         let completion = match settlement {
             Settlement::Complete(completion) => completion.clone(),
-            _ => Completion::default(),
+            _ => CompletionCommand::default(),
         };
         let Some(naive) = self.queues.get(queue) else {
             if self.is_again(queue, held, settlement, answer) {
@@ -165,7 +166,7 @@ impl Reference {
         };
         let Some(receipts) = receipts_of(answer, &sends)? else { return Ok(()) };
         let naive = self.queues.get_mut(queue).expect("it was just looked at");
-        let complete = Settlement::Complete(Completion::default());
+        let complete = Settlement::Complete(CompletionCommand::default());
         out[..*completed].iter().for_each(|seq| naive.settle(&key, *seq, &complete));
         if let Some(Settlement::Suspect { retry, .. }) = next {
             naive.fail_run(&key, &out[*completed..], *retry);
@@ -187,10 +188,10 @@ impl Reference {
     fn judge_sends<'a>(
         &self,
         queue: &QueueName,
-        completion: &'a Completion,
+        completion: &'a CompletionCommand,
         ended: &[u64],
-        key: Result<Stream, Refused>,
-    ) -> Result<(Stream, Sends<'a>), Refused> {
+        key: Result<WorkflowRef, Refused>,
+    ) -> Result<(WorkflowRef, Sends<'a>), Refused> {
         let key = key?;
         let Some((to, messages)) = completion.sends.first() else { return Ok((key, None)) };
         if self.chained.contains_key(to) {
@@ -207,8 +208,8 @@ impl Reference {
     fn finish(
         &mut self,
         queue: &QueueName,
-        key: &Stream,
-        completion: &Completion,
+        key: &WorkflowRef,
+        completion: &CompletionCommand,
         sends: Sends<'_>,
         receipts: Vec<Receipt>,
     ) {
@@ -227,7 +228,12 @@ impl Reference {
     }
 
     /// A delivery of a queue that the reference does not know was settled; what it sent may be for one that it knows.
-    fn record_elsewhere(&mut self, queue: &QueueName, completion: &Completion, answer: &Answer) -> Finding {
+    fn record_elsewhere(
+        &mut self,
+        queue: &QueueName,
+        completion: &CompletionCommand,
+        answer: &Answer,
+    ) -> Finding {
         let is_there = self.chained.contains_key(queue);
         let Ok(settled) = answer else {
             return if is_there { Ok(()) } else { refused_as(answer, Refused::NoQueue) };
@@ -260,8 +266,8 @@ fn receipts_of(answer: &Answer, sends: &Sends<'_>) -> Result<Option<Vec<Receipt>
 
 impl Naive {
     /// Only a workflow with a name keeps a state.
-    fn check_state(&self, key: &Stream, completion: &Completion) -> Result<(), Refused> {
-        let has_none = matches!(key, Stream::Single(_)) && completion.state != StateChange::Keep;
+    fn check_state(&self, key: &WorkflowRef, completion: &CompletionCommand) -> Result<(), Refused> {
+        let has_none = matches!(key, WorkflowRef::Single(_)) && completion.state != StateChange::Keep;
         if has_none { Err(Refused::NoWorkflow) } else { Ok(()) }
     }
 }

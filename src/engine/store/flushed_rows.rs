@@ -16,7 +16,7 @@ use foldhash::fast::RandomState;
 use crate::engine::store::base::Base;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::prefix_of;
-use crate::engine::store::memtable::Group;
+use crate::engine::store::memtable::PrefixGroup;
 use crate::engine::store::table::Table;
 use crate::error::Fault;
 use crate::limits;
@@ -29,18 +29,18 @@ const AHEAD_MAX: usize = 64;
 const STRETCHES_MAX: usize = 4;
 
 /// The flushed rows of a table, as far as they are known.
-pub(crate) struct Flushed<T: Table> {
+pub(crate) struct FlushedRows<T: Table> {
     /// Whether any row may be flushed.
     any: bool,
-    known: RefCell<HashMap<T::Prefix, Known<T>, RandomState>>,
+    known: RefCell<HashMap<T::Prefix, KnownRows<T>, RandomState>>,
     /// How many rows are kept in all prefixes.
     kept: Cell<usize>,
 }
 
-struct Known<T: Table> {
+struct KnownRows<T: Table> {
     /// No greater key is flushed; none at all without it.
     last: Option<T::Key>,
-    ahead: Option<Ahead<T::Key>>,
+    ahead: Option<NextKeys<T::Key>>,
     /// Stretches of keys that the window shadows, so that no look-up passes over them twice; the oldest goes first.
     shadowed: VecDeque<Stretch<T::Key>>,
     /// Rows read lately, as they are flushed.
@@ -48,13 +48,13 @@ struct Known<T: Table> {
 }
 
 /// All flushed keys from `from` up to `upto`, or to the end.
-struct Ahead<K> {
+struct NextKeys<K> {
     from: K,
     keys: VecDeque<K>,
     upto: Option<K>,
 }
 
-impl<K: Ord> Ahead<K> {
+impl<K: Ord> NextKeys<K> {
     fn covers(&self, key: &K) -> bool {
         *key >= self.from && self.upto.as_ref().is_none_or(|upto| key <= upto)
     }
@@ -73,7 +73,7 @@ impl<K: Ord> Stretch<K> {
     }
 }
 
-impl<T: Table> Known<T> {
+impl<T: Table> KnownRows<T> {
     /// Where a look-up has to begin, and what it skips for that: nothing counts before.
     fn skip(&self, from: &T::Key) -> Option<&Stretch<T::Key>> {
         self.shadowed.iter().find(|stretch| stretch.leads_on(from))
@@ -109,9 +109,9 @@ impl<T: Table> Known<T> {
     }
 }
 
-impl<T: Table> Flushed<T> {
-    pub(crate) fn new(base: &Base<'_>) -> Result<Flushed<T>, Fault> {
-        Ok(Flushed { any: base.has_rows::<T>()?, known: RefCell::default(), kept: Cell::new(0) })
+impl<T: Table> FlushedRows<T> {
+    pub(crate) fn new(base: &Base<'_>) -> Result<FlushedRows<T>, Fault> {
+        Ok(FlushedRows { any: base.has_rows::<T>()?, known: RefCell::default(), kept: Cell::new(0) })
     }
 
     /// Whether any row may be flushed.
@@ -162,7 +162,7 @@ impl<T: Table> Flushed<T> {
     pub(crate) fn first(
         &self,
         base: &Base<'_>,
-        group: Option<&Group<T>>,
+        group: Option<&PrefixGroup<T>>,
         prefix: &T::Prefix,
         from: &T::Key,
     ) -> Result<Option<T::Key>, Fault> {
@@ -189,7 +189,7 @@ impl<T: Table> Flushed<T> {
         &self,
         base: &Base<'_>,
         prefix: &T::Prefix,
-        known: &mut Known<T>,
+        known: &mut KnownRows<T>,
         from: &T::Key,
         counts: impl Fn(&T::Key) -> bool,
     ) -> Result<(Option<T::Key>, bool), Fault> {
@@ -218,7 +218,7 @@ impl<T: Table> Flushed<T> {
         &self,
         base: &Base<'_>,
         prefix: &T::Prefix,
-        known: &mut Known<T>,
+        known: &mut KnownRows<T>,
         from: Bound<&T::Key>,
         count: usize,
     ) -> Result<(), Fault> {
@@ -235,7 +235,7 @@ impl<T: Table> Flushed<T> {
                 self.kept.set(self.kept.get() + 1);
             }
         }
-        known.ahead = Some(Ahead { from: start, keys, upto });
+        known.ahead = Some(NextKeys { from: start, keys, upto });
         Ok(())
     }
 
@@ -243,7 +243,7 @@ impl<T: Table> Flushed<T> {
     pub(crate) fn last(
         &self,
         base: &Base<'_>,
-        group: Option<&Group<T>>,
+        group: Option<&PrefixGroup<T>>,
         prefix: &T::Prefix,
         to: &T::Key,
     ) -> Result<Option<T::Key>, Fault> {
@@ -315,14 +315,14 @@ impl<T: Table> Flushed<T> {
         &self,
         base: &Base<'_>,
         prefix: &T::Prefix,
-        work: impl FnOnce(&mut Known<T>) -> Result<R, Fault>,
+        work: impl FnOnce(&mut KnownRows<T>) -> Result<R, Fault>,
     ) -> Result<R, Fault> {
         let mut known = self.known.borrow_mut();
         if let Some(known) = known.get_mut(prefix) {
             return work(known);
         }
         let last = base.last_key_of::<T>(&prefix_of(prefix))?;
-        work(known.entry(prefix.clone()).or_insert(Known {
+        work(known.entry(prefix.clone()).or_insert(KnownRows {
             last,
             ahead: None,
             shadowed: VecDeque::new(),

@@ -24,7 +24,7 @@ pub(crate) trait Pipe: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<P: AsyncRead + AsyncWrite + Send + Unpin> Pipe for P {}
 
 /// A stream with a bounded buffer in each direction.
-pub(crate) struct Piped {
+pub(crate) struct PipedStream {
     pipe: Box<dyn Pipe>,
     /// What was read ahead: nothing, or what one read has brought.
     incoming: BytesMut,
@@ -38,9 +38,9 @@ pub(crate) struct Piped {
     write_error: Option<io::Error>,
 }
 
-impl Piped {
-    pub(crate) fn new(pipe: impl Pipe + 'static) -> Piped {
-        Piped {
+impl PipedStream {
+    pub(crate) fn new(pipe: impl Pipe + 'static) -> PipedStream {
+        PipedStream {
             pipe: Box::new(pipe),
             incoming: BytesMut::new(),
             outgoing: BytesMut::new(),
@@ -191,7 +191,7 @@ mod tests {
     #[tokio::test]
     async fn no_more_is_taken_than_there_is_room_for_and_what_was_taken_arrives() {
         let (near, mut far) = tokio::io::duplex(1_000);
-        let mut piped = Piped::new(near);
+        let mut piped = PipedStream::new(near);
         let bytes = vec![7; 2 * limits::AMQP_PIPED_BYTES];
         assert_eq!(piped.try_write(&bytes).unwrap(), limits::AMQP_PIPED_BYTES);
         assert_eq!(piped.try_write(&bytes).unwrap_err().kind(), io::ErrorKind::WouldBlock);
@@ -205,7 +205,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_peer_that_left_was_not_sent_stays_unsent() {
         let (near, far) = tokio::io::duplex(10);
-        let mut piped = Piped::new(near);
+        let mut piped = PipedStream::new(near);
         assert_eq!(piped.try_write(&[7; 100]).unwrap(), 100);
         drop(far);
         assert!(!piped.ready(None).await);
@@ -217,7 +217,7 @@ mod tests {
     #[tokio::test]
     async fn what_comes_is_read_once_and_then_its_end() {
         let (near, mut far) = tokio::io::duplex(100);
-        let mut piped = Piped::new(near);
+        let mut piped = PipedStream::new(near);
         let mut buffer = [0; 4];
         assert_eq!(piped.try_read(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         far.write_all(b"abcdef").await.unwrap();

@@ -10,12 +10,12 @@ use crate::engine::WorkflowView;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::queue::Order;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
 use crate::server::blocked::held_or_failed_because;
 
 /// Messages of a queue that have no workflow, as far as a limited look goes.
 #[derive(Default)]
-pub(crate) struct Alone {
+pub(crate) struct UnorderedSummary {
     /// How many wait for their retry.
     retry: u64,
     /// How many are ready.
@@ -24,15 +24,15 @@ pub(crate) struct Alone {
     first: Option<SequenceNumber>,
 }
 
-impl Alone {
+impl UnorderedSummary {
     /// Looks at those of a queue whose last error has this text in it. Of a queue without order the counters know how many
     /// they are.
     pub(crate) async fn look(
         queue: &Queue,
         view: &QueueView,
         reason: Option<&str>,
-    ) -> Result<Alone, Refused> {
-        let mut alone = Alone::default();
+    ) -> Result<UnorderedSummary, HttpRefusal> {
+        let mut alone = UnorderedSummary::default();
         let is_unordered = view.options.order == Order::None;
         if is_unordered && view.counts.failed + view.counts.ready == 0 {
             return Ok(alone);
@@ -74,7 +74,7 @@ impl Alone {
         view: &QueueView,
         held_back: Option<&HeldBackView>,
         wants: impl Fn(BlockedCause) -> bool,
-    ) -> Result<Option<BlockedView>, Refused> {
+    ) -> Result<Option<BlockedView>, HttpRefusal> {
         if self.retry > 0 && wants(BlockedCause::Retry) {
             let first = self.first_message(queue).await?;
             return Ok(Some(BlockedView::show_alone(&view.name, self.retry, first.as_ref())));
@@ -83,7 +83,7 @@ impl Alone {
         Ok(row.filter(|row| self.ready > 0 && wants(row.cause)))
     }
 
-    async fn first_message(&self, queue: &Queue) -> Result<Option<MessageView>, Refused> {
+    async fn first_message(&self, queue: &Queue) -> Result<Option<MessageView>, HttpRefusal> {
         let Some(first) = self.first else { return Ok(None) };
         let found = queue.peek(first, 1).await?.pop();
         Ok(found.filter(|message| message.sequence_number == first))

@@ -7,12 +7,12 @@ use crate::engine::store::checksum::checksum;
 use crate::engine::store::codec;
 use crate::engine::store::journal::RowWriter;
 use crate::engine::store::key::key_of;
-use crate::engine::store::table::Place;
+use crate::engine::store::table::PrefixedKey;
 use crate::engine::store::table::Table;
 use crate::error::Fault;
 
 /// What a row has become.
-pub(crate) enum Now<V> {
+pub(crate) enum RowState<V> {
     Put(V),
     Deleted,
     /// It came and went within the turn, so that there is nothing to write.
@@ -21,25 +21,25 @@ pub(crate) enum Now<V> {
 
 /// Rows of one table.
 pub(crate) struct Rows<T: Table> {
-    pub(crate) rows: Vec<(Place<T>, Now<T::Value>)>,
+    pub(crate) rows: Vec<(PrefixedKey<T>, RowState<T::Value>)>,
 }
 
 /// What is done with rows of any table.
-pub(crate) trait Written: Send {
+pub(crate) trait RowWrite: Send {
     /// Appends them to a journal row.
     fn journal(&self, row: &mut RowWriter);
     /// Writes them to their table.
     fn flush(&self, transaction: &WriteTransaction) -> Result<(), Fault>;
 }
 
-impl<T: Table> Written for Rows<T> {
+impl<T: Table> RowWrite for Rows<T> {
     fn journal(&self, row: &mut RowWriter) {
         row.begin_table(T::NUMBER);
         for ((prefix, key), now) in &self.rows {
             match now {
-                Now::Put(value) => row.write(prefix, key, Some(value)),
-                Now::Deleted => row.write(prefix, key, None::<&T::Value>),
-                Now::AsBefore => {}
+                RowState::Put(value) => row.write(prefix, key, Some(value)),
+                RowState::Deleted => row.write(prefix, key, None::<&T::Value>),
+                RowState::AsBefore => {}
             }
         }
         row.end_table();
@@ -50,12 +50,12 @@ impl<T: Table> Written for Rows<T> {
         for ((prefix, key), now) in &self.rows {
             let key = key_of(prefix, key);
             match now {
-                Now::Put(value) => {
+                RowState::Put(value) => {
                     let checksummed = checksum(&T::DEFINITION, &key, codec::encode(value));
                     table.insert(&*key, &*checksummed).map_err(store_fault)?;
                 }
-                Now::Deleted => drop(table.remove(&*key).map_err(store_fault)?),
-                Now::AsBefore => {}
+                RowState::Deleted => drop(table.remove(&*key).map_err(store_fault)?),
+                RowState::AsBefore => {}
             }
         }
         Ok(())

@@ -12,39 +12,39 @@ use crate::amqp::ConnectionOptions;
 use crate::limits;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::elapsed::elapsed_ms;
-use crate::service_bus::meters::Open;
+use crate::service_bus::meters::OpenConnection;
 use crate::service_bus::rights::PLAIN;
-use crate::service_bus::shared::Shared;
-use crate::service_bus::stream::Stream;
+use crate::service_bus::shared::EndpointState;
+use crate::service_bus::stream::ConnectionStream;
 
 /// A connection that was accepted; it counts as open as long as there is a clone of this.
 #[derive(Clone)]
-pub(crate) struct Accepted {
+pub(crate) struct AcceptedConnection {
     pub(crate) peer: IpAddr,
     /// Whether what is said is encrypted.
     pub(crate) is_tls: bool,
-    counted: Arc<Counted>,
+    counted: Arc<OpenCount>,
 }
 
-struct Counted {
+struct OpenCount {
     /// Set when it is to end at once.
     cut: CancellationToken,
     _place: OwnedSemaphorePermit,
-    _open: Open,
+    _open: OpenConnection,
     /// The endpoint waits for it when it stops.
     _awaited: TaskTrackerToken,
 }
 
-impl Accepted {
+impl AcceptedConnection {
     pub(crate) fn new(
         peer: IpAddr,
         place: OwnedSemaphorePermit,
-        open: Open,
+        open: OpenConnection,
         awaited: TaskTrackerToken,
         cut: CancellationToken,
-    ) -> Accepted {
-        let counted = Arc::new(Counted { cut, _place: place, _open: open, _awaited: awaited });
-        Accepted { peer: peer.to_canonical(), is_tls: false, counted }
+    ) -> AcceptedConnection {
+        let counted = Arc::new(OpenCount { cut, _place: place, _open: open, _awaited: awaited });
+        AcceptedConnection { peer: peer.to_canonical(), is_tls: false, counted }
     }
 
     pub(crate) fn is_from_here(&self) -> bool {
@@ -57,7 +57,7 @@ impl Accepted {
     }
 
     /// Speaks AMQP.
-    pub(crate) async fn speak(self, shared: Arc<Shared>, stream: Stream) {
+    pub(crate) async fn speak(self, shared: Arc<EndpointState>, stream: ConnectionStream) {
         let mut options = ConnectionOptions {
             message_bytes_max: limits::SERVICE_BUS_MESSAGE_BYTES_MAX,
             ..ConnectionOptions::default()
@@ -85,11 +85,11 @@ pub(crate) mod tests {
     use crate::service_bus::meters::Meters;
 
     /// A connection from an address.
-    pub(crate) fn accepted(peer: &str) -> Accepted {
+    pub(crate) fn accepted(peer: &str) -> AcceptedConnection {
         let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
         let awaited = TaskTracker::new().token();
         let cut = CancellationToken::new();
-        Accepted::new(peer.parse().unwrap(), place, Meters::default().open(), awaited, cut)
+        AcceptedConnection::new(peer.parse().unwrap(), place, Meters::default().open(), awaited, cut)
     }
 
     #[test]

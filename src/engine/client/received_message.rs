@@ -8,13 +8,13 @@ use serde::de::DeserializeOwned;
 
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
-use crate::engine::rules::command::Handed;
+use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::record::Attempt;
 use crate::engine::rules::record::DeadLetter;
 use crate::engine::rules::record::LOCK_LOST;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::Suspicion;
+use crate::engine::rules::record::WorkflowRef;
 use crate::error::Misuse;
 use crate::header::Headers;
 use crate::id::MessageId;
@@ -25,7 +25,7 @@ use crate::message::Message;
 /// A message as it was received.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Received {
+pub struct ReceivedMessage {
     /// Its number.
     pub sequence_number: SequenceNumber,
     /// Its workflow.
@@ -53,9 +53,9 @@ pub struct Received {
     is_suspect: bool,
 }
 
-impl Received {
-    pub(crate) fn new(client: &Client, handed: Handed) -> Received {
-        let Handed { sequence, record, content, has_state, .. } = handed;
+impl ReceivedMessage {
+    pub(crate) fn new(client: &Client, handed: LockedMessage) -> ReceivedMessage {
+        let LockedMessage { sequence, record, content, has_state, .. } = handed;
         let (record, content) = (Arc::unwrap_or_clone(record), Arc::unwrap_or_clone(content));
         let dead_letter = match record.status {
             Status::DeadLettered(dead_letter) => Some(*dead_letter),
@@ -63,7 +63,7 @@ impl Received {
         };
         // A dead letter has as much time as anybody takes.
         let expires_at = record.expires_at.filter(|_| dead_letter.is_none());
-        Received {
+        ReceivedMessage {
             sequence_number: sequence,
             workflow_id: content.workflow_id,
             rank: record.rank.unwrap_or_default(),
@@ -75,7 +75,7 @@ impl Received {
             headers: content.headers,
             body: content.body,
             dead_letter,
-            ordered: matches!(record.stream, Stream::Named(_)),
+            ordered: matches!(record.stream, WorkflowRef::Named(_)),
             has_state,
             is_suspect: record.suspicion != Suspicion::None,
         }

@@ -17,7 +17,7 @@ use crate::engine::store::base::record;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::codec;
-use crate::engine::store::definition::Definition;
+use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::schema;
@@ -25,27 +25,30 @@ use crate::engine::store::table::MEMTABLES;
 use crate::engine::store::table::Table;
 use crate::error::Fault;
 
-type Bytes = &'static [u8];
+type RowBytes = &'static [u8];
 
 /// What the journal says of each table: the last value of a key, or that it is deleted.
 pub(crate) type Overlay = [BTreeMap<Vec<u8>, Option<Vec<u8>>>; MEMTABLES];
 
 /// A row in its parts.
-pub(crate) type Entry<T> = (<T as Table>::Prefix, <T as Table>::Key, <T as Table>::Value);
+pub(crate) type MergedEntry<T> = (<T as Table>::Prefix, <T as Table>::Key, <T as Table>::Value);
 
 /// All tables.
-pub(crate) struct Merged<'o> {
-    tables: [Option<ReadOnlyTable<Bytes, Bytes>>; MEMTABLES],
+pub(crate) struct MergedTables<'o> {
+    tables: [Option<ReadOnlyTable<RowBytes, RowBytes>>; MEMTABLES],
     overlay: &'o Overlay,
 }
 
-impl<'o> Merged<'o> {
-    pub(crate) fn new(transaction: &ReadTransaction, overlay: &'o Overlay) -> Result<Merged<'o>, Fault> {
+impl<'o> MergedTables<'o> {
+    pub(crate) fn new(
+        transaction: &ReadTransaction,
+        overlay: &'o Overlay,
+    ) -> Result<MergedTables<'o>, Fault> {
         let mut tables = [const { None }; MEMTABLES];
         for (table, definition) in tables.iter_mut().zip(schema::MEMTABLE) {
             *table = open_table(transaction, definition)?;
         }
-        Ok(Merged { tables, overlay })
+        Ok(MergedTables { tables, overlay })
     }
 
     /// One row.
@@ -75,8 +78,8 @@ impl<'o> Merged<'o> {
 /// A table of the file, if it is there.
 pub(crate) fn open_table(
     transaction: &ReadTransaction,
-    definition: Definition,
-) -> Result<Option<ReadOnlyTable<Bytes, Bytes>>, Fault> {
+    definition: RawTableDefinition,
+) -> Result<Option<ReadOnlyTable<RowBytes, RowBytes>>, Fault> {
     match transaction.open_table(definition) {
         Ok(table) => Ok(Some(table)),
         Err(TableError::TableDoesNotExist(_)) => Ok(None),
@@ -86,15 +89,15 @@ pub(crate) fn open_table(
 
 /// The rows of one table.
 pub(crate) struct MergedRows<'m, T> {
-    flushed: Option<Peekable<Range<'m, Bytes, Bytes>>>,
+    flushed: Option<Peekable<Range<'m, RowBytes, RowBytes>>>,
     window: Peekable<btree_map::Iter<'m, Vec<u8>, Option<Vec<u8>>>>,
     of: PhantomData<T>,
 }
 
-type FlushedRow<'m> = (AccessGuard<'m, Bytes>, AccessGuard<'m, Bytes>);
+type FlushedRow<'m> = (AccessGuard<'m, RowBytes>, AccessGuard<'m, RowBytes>);
 
 impl<'m, T: Table> MergedRows<'m, T> {
-    fn next_row(&mut self) -> Result<Option<Entry<T>>, Fault> {
+    fn next_row(&mut self) -> Result<Option<MergedEntry<T>>, Fault> {
         loop {
             let flushed = self.flushed.as_mut().and_then(Peekable::peek);
             let nearer = match (flushed, self.window.peek()) {
@@ -123,14 +126,14 @@ impl<'m, T: Table> MergedRows<'m, T> {
 }
 
 impl<T: Table> Iterator for MergedRows<'_, T> {
-    type Item = Result<Entry<T>, Fault>;
+    type Item = Result<MergedEntry<T>, Fault>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_row().transpose()
     }
 }
 
-fn entry<T: Table>(key: &[u8], value: T::Value) -> Result<Entry<T>, Fault> {
+fn entry<T: Table>(key: &[u8], value: T::Value) -> Result<MergedEntry<T>, Fault> {
     let nonsense = || damaged(&T::DEFINITION, "a key makes no sense");
     let (prefix, key) = parts_of(key).ok_or_else(nonsense)?;
     Ok((prefix, key, value))

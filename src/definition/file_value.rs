@@ -22,19 +22,19 @@ use crate::error::Misuse;
 
 /// A value, and where in the file it stands.
 #[derive(Clone, Debug)]
-pub(crate) struct Given<T> {
+pub(crate) struct FileValue<T> {
     pub(crate) value: T,
     pub(crate) span: Range<usize>,
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Given<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Given<T>, D::Error> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for FileValue<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<FileValue<T>, D::Error> {
         let spanned = toml::Spanned::deserialize(deserializer)?;
-        Ok(Given { span: spanned.span(), value: spanned.into_inner() })
+        Ok(FileValue { span: spanned.span(), value: spanned.into_inner() })
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Given<T> {
+impl<T: JsonSchema> JsonSchema for FileValue<T> {
     fn inline_schema() -> bool {
         T::inline_schema()
     }
@@ -53,33 +53,33 @@ impl<T: JsonSchema> JsonSchema for Given<T> {
 }
 
 /// The place of a value that may be missing.
-pub(crate) fn span<T>(given: &Option<Given<T>>) -> Option<Range<usize>> {
+pub(crate) fn span<T>(given: &Option<FileValue<T>>) -> Option<Range<usize>> {
     given.as_ref().map(|given| given.span.clone())
 }
 
 /// The value that may be missing.
-pub(crate) fn value<T: Copy>(given: &Option<Given<T>>) -> Option<T> {
+pub(crate) fn value<T: Copy>(given: &Option<FileValue<T>>) -> Option<T> {
     given.as_ref().map(|given| given.value)
 }
 
 /// A span of time as it is written: as text, or in whole milliseconds.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Written {
+pub(crate) enum DurationText {
     Text(String),
     Millis(u64),
 }
 
-impl Written {
+impl DurationText {
     pub(crate) fn read(&self) -> Result<Duration, Misuse> {
         match self {
-            Written::Text(text) => text.parse::<WireDuration>().map(|duration| duration.0),
-            Written::Millis(millis) => Ok(Duration::from_millis(*millis)),
+            DurationText::Text(text) => text.parse::<WireDuration>().map(|duration| duration.0),
+            DurationText::Millis(millis) => Ok(Duration::from_millis(*millis)),
         }
     }
 }
 
-impl JsonSchema for Written {
+impl JsonSchema for DurationText {
     fn schema_name() -> Cow<'static, str> {
         WireDuration::schema_name()
     }

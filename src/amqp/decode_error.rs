@@ -5,7 +5,7 @@ use thiserror::Error;
 /// A reason not to go on reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Malformed {
+pub enum DecodeError {
     /// A length points past the end.
     #[error("a value ends after its frame")]
     Truncated,

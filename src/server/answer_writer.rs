@@ -16,90 +16,90 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::api::Problem;
 use crate::inbound::inflow::BodyRefusal;
 use crate::limits;
-use crate::server::answer::Refused;
+use crate::server::answer::HttpRefusal;
 
 /// Where a batch puts its answers.
-pub(crate) struct Outbox {
-    sender: mpsc::UnboundedSender<Part>,
+pub(crate) struct AnswerWriter {
+    sender: mpsc::UnboundedSender<AnswerPart>,
     /// Room for answers that nobody has taken, in KiB.
     room: Arc<Semaphore>,
 }
 
 /// Why a batch ends before its end.
-pub(crate) enum Stop {
+pub(crate) enum BatchStop {
     /// Nobody listens to its answers any more.
     Unheard,
     /// The rest of it cannot be read.
-    Refused(Refused),
+    Refused(HttpRefusal),
 }
 
-impl From<BodyRefusal> for Stop {
-    fn from(refusal: BodyRefusal) -> Stop {
-        Stop::Refused(refusal.into())
+impl From<BodyRefusal> for BatchStop {
+    fn from(refusal: BodyRefusal) -> BatchStop {
+        BatchStop::Refused(refusal.into())
     }
 }
 
-impl From<Refused> for Stop {
-    fn from(refused: Refused) -> Stop {
-        Stop::Refused(refused)
+impl From<HttpRefusal> for BatchStop {
+    fn from(refused: HttpRefusal) -> BatchStop {
+        BatchStop::Refused(refused)
     }
 }
 
-enum Part {
+enum AnswerPart {
     Answers {
         answers: Bytes,
         _room: Option<OwnedSemaphorePermit>,
     },
     /// Nothing more comes, because this went wrong before the given line.
-    Refused(u64, Refused),
+    Refused(u64, HttpRefusal),
 }
 
 /// The other end of an outbox.
-pub(crate) struct Answers {
-    receiver: mpsc::UnboundedReceiver<Part>,
+pub(crate) struct AnswerStream {
+    receiver: mpsc::UnboundedReceiver<AnswerPart>,
 }
 
 /// An outbox and its other end.
-pub(crate) fn outbox() -> (Outbox, Answers) {
+pub(crate) fn outbox() -> (AnswerWriter, AnswerStream) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let room = Arc::new(Semaphore::new(limits::HTTP_ANSWERS_BYTES / 1024));
-    (Outbox { sender, room }, Answers { receiver })
+    (AnswerWriter { sender, room }, AnswerStream { receiver })
 }
 
-impl Outbox {
+impl AnswerWriter {
     /// Puts answers, waiting for room.
-    pub(crate) async fn put(&self, answers: Vec<u8>) -> Result<(), Stop> {
+    pub(crate) async fn put(&self, answers: Vec<u8>) -> Result<(), BatchStop> {
         let kib = answers.len().div_ceil(1024).min(limits::HTTP_ANSWERS_BYTES / 1024);
         let kib = u32::try_from(kib).unwrap_or(u32::MAX);
         let room = tokio::select! {
             room = self.room.clone().acquire_many_owned(kib) => room.ok(),
-            () = self.sender.closed() => return Err(Stop::Unheard),
+            () = self.sender.closed() => return Err(BatchStop::Unheard),
         };
         self.sender
-            .send(Part::Answers { answers: Bytes::from(answers), _room: room })
-            .map_err(|_| Stop::Unheard)
+            .send(AnswerPart::Answers { answers: Bytes::from(answers), _room: room })
+            .map_err(|_| BatchStop::Unheard)
     }
 
     /// Says that the batch has ended before its end.
-    pub(crate) fn end_refused(&self, line: u64, refused: Refused) -> Result<(), Stop> {
-        self.sender.send(Part::Refused(line, refused)).map_err(|_| Stop::Unheard)
+    pub(crate) fn end_refused(&self, line: u64, refused: HttpRefusal) -> Result<(), BatchStop> {
+        self.sender.send(AnswerPart::Refused(line, refused)).map_err(|_| BatchStop::Unheard)
     }
 }
 
-impl Answers {
+impl AnswerStream {
     /// The answer, once it is whole, or large enough that its first part should leave. What went wrong before any line
     /// was answered is the answer itself.
-    pub(crate) async fn into_body(mut self, batch: AbortOnDropHandle<()>) -> Result<Body, Refused> {
+    pub(crate) async fn into_body(mut self, batch: AbortOnDropHandle<()>) -> Result<Body, HttpRefusal> {
         let mut held = VecDeque::new();
         let mut bytes = 0;
         while bytes < limits::HTTP_ANSWER_HELD_BYTES {
             match self.receiver.recv().await {
-                Some(Part::Answers { answers, .. }) => {
+                Some(AnswerPart::Answers { answers, .. }) => {
                     bytes += answers.len();
                     held.push_back(answers);
                 }
-                Some(Part::Refused(_, refused)) if held.is_empty() => return Err(refused),
-                Some(Part::Refused(line, refused)) => held.push_back(last_line(line, &refused)),
+                Some(AnswerPart::Refused(_, refused)) if held.is_empty() => return Err(refused),
+                Some(AnswerPart::Refused(line, refused)) => held.push_back(last_line(line, &refused)),
                 None => {
                     let whole: Vec<u8> = held.into_iter().flatten().collect();
                     return Ok(Body::from(whole));
@@ -118,13 +118,13 @@ impl Answers {
 
     async fn next(&mut self) -> Option<Bytes> {
         match self.receiver.recv().await? {
-            Part::Answers { answers, .. } => Some(answers),
-            Part::Refused(line, refused) => Some(last_line(line, &refused)),
+            AnswerPart::Answers { answers, .. } => Some(answers),
+            AnswerPart::Refused(line, refused) => Some(last_line(line, &refused)),
         }
     }
 }
 
-fn last_line(line: u64, refused: &Refused) -> Bytes {
+fn last_line(line: u64, refused: &HttpRefusal) -> Bytes {
     let mut text = Vec::new();
     write_problem(&mut text, line, &refused.0);
     Bytes::from(text)

@@ -13,7 +13,7 @@ use crate::engine::client::queue::check_max;
 use crate::engine::client::queue::deliveries;
 use crate::engine::client::settling::check_state;
 use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Taken;
+use crate::engine::rules::command::WorkflowGrant;
 use crate::error::ReceiveError;
 use crate::error::SettleError;
 use crate::id::QueueName;
@@ -29,7 +29,7 @@ use crate::token::LockToken;
 /// # Dropping
 /// Dropping it gives the workflow back, and what is unsettled as if it had not been handed out.
 #[must_use = "a taken workflow that is dropped is given back"]
-pub struct TakenWorkflow {
+pub struct AcceptedWorkflow {
     client: Client,
     queue: QueueName,
     token: LockToken,
@@ -39,10 +39,10 @@ pub struct TakenWorkflow {
     closed: bool,
 }
 
-impl TakenWorkflow {
-    pub(crate) fn new(client: Client, queue: QueueName, taken: Taken) -> TakenWorkflow {
+impl AcceptedWorkflow {
+    pub(crate) fn new(client: Client, queue: QueueName, taken: WorkflowGrant) -> AcceptedWorkflow {
         let locked_until = client.shown(taken.locked_until);
-        TakenWorkflow {
+        AcceptedWorkflow {
             client,
             queue,
             token: taken.token,
@@ -83,7 +83,7 @@ impl TakenWorkflow {
         deliveries(&self.client, &self.queue, self.client.ask_for_work(command, wait).await?)
     }
 
-    /// Receives as [`TakenWorkflow::receive`], but waits only until there is `enough`. What was handed out before is
+    /// Receives as [`AcceptedWorkflow::receive`], but waits only until there is `enough`. What was handed out before is
     /// always received.
     #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
     pub(crate) async fn receive_until(
@@ -101,7 +101,7 @@ impl TakenWorkflow {
     /// Receives messages of it that were set aside, all of them or none.
     ///
     /// # Errors
-    /// As [`TakenWorkflow::receive`];
+    /// As [`AcceptedWorkflow::receive`];
     /// [`ReceiveRefusal::MessageNotFound`](crate::error::ReceiveRefusal::MessageNotFound).
     pub async fn receive_deferred(&self, numbers: &[SequenceNumber]) -> Result<Vec<Delivery>, ReceiveError> {
         let (queue, token, sequences) = (self.queue.clone(), self.token, numbers.to_vec());
@@ -129,7 +129,7 @@ impl TakenWorkflow {
     /// `hold_on_defer`; where the queue's options ask for more order, nothing changes.
     ///
     /// # Errors
-    /// As [`TakenWorkflow::set_state`].
+    /// As [`AcceptedWorkflow::set_state`].
     pub async fn settle_apart(&self) -> Result<(), SettleError> {
         let command = Command::SettleApart { queue: self.queue.clone(), token: self.token };
         settled(self.client.ask(command).await?)?;
@@ -139,7 +139,7 @@ impl TakenWorkflow {
     /// Prolongs the lock by the queue's lock time from now, and says until when.
     ///
     /// # Errors
-    /// As [`TakenWorkflow::set_state`].
+    /// As [`AcceptedWorkflow::set_state`].
     pub async fn renew(&mut self) -> Result<Timestamp, SettleError> {
         self.locked_until = self.renewal().renew().await?;
         Ok(self.locked_until)
@@ -153,7 +153,7 @@ impl TakenWorkflow {
     /// Gives the workflow back, and what is unsettled as if it had not been handed out.
     ///
     /// # Errors
-    /// As [`TakenWorkflow::set_state`].
+    /// As [`AcceptedWorkflow::set_state`].
     pub async fn close(mut self) -> Result<(), SettleError> {
         let command = Command::CloseTaken { queue: self.queue.clone(), token: self.token };
         self.closed = true;
@@ -162,7 +162,7 @@ impl TakenWorkflow {
     }
 }
 
-impl Drop for TakenWorkflow {
+impl Drop for AcceptedWorkflow {
     fn drop(&mut self) {
         if !self.closed {
             self.client.give_back(Command::CloseTaken { queue: self.queue.clone(), token: self.token });

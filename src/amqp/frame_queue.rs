@@ -6,12 +6,12 @@ use bytes::BytesMut;
 use crate::amqp::attach::Role;
 use crate::amqp::error::AmqpError;
 use crate::amqp::frame::HEADER_BYTES;
-use crate::amqp::outcome::Outcome;
+use crate::amqp::outcome::DeliveryOutcome;
 use crate::amqp::transfer::Disposition;
 
 /// Frames in the order in which they are written.
 #[derive(Debug)]
-pub(crate) struct Outbox {
+pub(crate) struct FrameQueue {
     bytes: BytesMut,
     /// The largest frame that the peer takes.
     pub(crate) frame_bytes_max: usize,
@@ -21,9 +21,9 @@ pub(crate) struct Outbox {
     is_touched: bool,
 }
 
-impl Outbox {
-    pub(crate) fn new(frame_bytes_max: usize) -> Outbox {
-        Outbox { bytes: BytesMut::new(), frame_bytes_max, pending: None, is_touched: false }
+impl FrameQueue {
+    pub(crate) fn new(frame_bytes_max: usize) -> FrameQueue {
+        FrameQueue { bytes: BytesMut::new(), frame_bytes_max, pending: None, is_touched: false }
     }
 
     /// How many bytes wait.
@@ -117,11 +117,11 @@ impl Outbox {
     }
 
     /// Settles a delivery, in one frame with those before it if they ended in the same way.
-    pub(crate) fn settle(&mut self, channel: u16, role: Role, delivery: u32, outcome: Outcome) {
+    pub(crate) fn settle(&mut self, channel: u16, role: Role, delivery: u32, outcome: DeliveryOutcome) {
         if let Some((its_channel, pending)) = &mut self.pending {
             let last = pending.last.unwrap_or(pending.first);
             let is_next = last.wrapping_add(1) == delivery;
-            let is_plain = matches!(outcome, Outcome::Accepted | Outcome::Released);
+            let is_plain = matches!(outcome, DeliveryOutcome::Accepted | DeliveryOutcome::Released);
             let is_same = *its_channel == channel && pending.role == role;
             if is_next && is_plain && is_same && pending.state.as_ref() == Some(&outcome) {
                 pending.last = Some(delivery);
@@ -151,11 +151,11 @@ impl Outbox {
 }
 
 /// The same outcome without what a peer can do without.
-fn plain(outcome: Outcome) -> Outcome {
+fn plain(outcome: DeliveryOutcome) -> DeliveryOutcome {
     match outcome {
-        Outcome::Rejected(Some(error)) => Outcome::Rejected(Some(error.shortened())),
-        Outcome::Modified { delivery_failed, undeliverable_here, .. } => {
-            Outcome::Modified { delivery_failed, undeliverable_here, annotations: Vec::new() }
+        DeliveryOutcome::Rejected(Some(error)) => DeliveryOutcome::Rejected(Some(error.shortened())),
+        DeliveryOutcome::Modified { delivery_failed, undeliverable_here, .. } => {
+            DeliveryOutcome::Modified { delivery_failed, undeliverable_here, annotations: Vec::new() }
         }
         other => other,
     }

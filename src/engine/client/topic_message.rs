@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::client::fanout::text;
 use crate::error::Misuse;
 use crate::filter::Action;
-use crate::filter::Changed;
-use crate::filter::Known;
+use crate::filter::ActionTarget;
+use crate::filter::FilterInput;
+use crate::filter::FilterValue;
 use crate::filter::Name;
-use crate::filter::Scope;
-use crate::filter::Value;
+use crate::filter::PropertyScope;
 use crate::header::PropertyValue;
 use crate::header::is_kept;
 use crate::id::WorkflowId;
@@ -19,11 +18,11 @@ use crate::message::NewMessage;
 const RULE_NAME: &str = "RuleName";
 
 /// Brings what an endpoint keeps of a message in line with what an action has changed.
-pub(crate) type Mend = fn(&mut NewMessage, &Changes);
+pub(crate) type Mend = fn(&mut NewMessage, &ActionChanges);
 
 /// What an action has changed, by names as SQL has them.
 #[derive(Debug, Default)]
-pub(crate) struct Changes {
+pub(crate) struct ActionChanges {
     /// Fields of the message.
     pub(crate) fields: BTreeMap<String, Option<String>>,
     /// Properties that are no more.
@@ -32,35 +31,35 @@ pub(crate) struct Changes {
 
 /// A message that is sent to a topic.
 #[derive(Clone, Debug)]
-pub(crate) struct Published {
+pub(crate) struct TopicMessage {
     pub(crate) message: NewMessage,
     /// Fields that only an endpoint knows, by their names after `sys.` in small letters.
     pub(crate) extra: BTreeMap<&'static str, String>,
     pub(crate) mend: Option<Mend>,
 }
 
-impl From<NewMessage> for Published {
-    fn from(message: NewMessage) -> Published {
-        Published { message, extra: BTreeMap::new(), mend: None }
+impl From<NewMessage> for TopicMessage {
+    fn from(message: NewMessage) -> TopicMessage {
+        TopicMessage { message, extra: BTreeMap::new(), mend: None }
     }
 }
 
-impl Published {
-    pub(crate) fn property(&self, name: &Name) -> Value<'_> {
+impl TopicMessage {
+    pub(crate) fn property(&self, name: &Name) -> FilterValue<'_> {
         let (message, headers) = (&self.message, &self.message.headers);
-        if name.scope == Scope::User {
+        if name.scope == PropertyScope::User {
             let known = headers.properties.get(&name.text).filter(|_| !is_kept(&name.text));
-            return known.map_or(Value::Null, Value::from);
+            return known.map_or(FilterValue::Null, FilterValue::from);
         }
         match name.text.as_str() {
-            "contenttype" => text(headers.content_type.as_deref()),
-            "correlationid" => text(headers.correlation_id.as_deref()),
-            "label" | "subject" => text(headers.subject.as_deref()),
-            "replyto" => text(headers.reply_to.as_deref()),
-            "messageid" => text(message.message_id.as_ref().map(AsRef::as_ref)),
-            "sessionid" => text(message.workflow_id.as_ref().map(AsRef::as_ref)),
-            "deliverycount" => Value::Integer(0),
-            other => text(self.extra.get(other).map(String::as_str)),
+            "contenttype" => FilterValue::of_text(headers.content_type.as_deref()),
+            "correlationid" => FilterValue::of_text(headers.correlation_id.as_deref()),
+            "label" | "subject" => FilterValue::of_text(headers.subject.as_deref()),
+            "replyto" => FilterValue::of_text(headers.reply_to.as_deref()),
+            "messageid" => FilterValue::of_text(message.message_id.as_ref().map(AsRef::as_ref)),
+            "sessionid" => FilterValue::of_text(message.workflow_id.as_ref().map(AsRef::as_ref)),
+            "deliverycount" => FilterValue::Integer(0),
+            other => FilterValue::of_text(self.extra.get(other).map(String::as_str)),
         }
     }
 
@@ -71,9 +70,9 @@ impl Published {
         rule: &str,
         new_id: &dyn Fn() -> String,
     ) -> Result<NewMessage, Misuse> {
-        let mut copy = Copy { published: self.clone(), changes: Changes::default(), new_id };
-        let name = Name { scope: Scope::User, text: RULE_NAME.to_owned() };
-        copy.set(&name, Value::Text(rule.to_owned().into()));
+        let mut copy = Copy { published: self.clone(), changes: ActionChanges::default(), new_id };
+        let name = Name { scope: PropertyScope::User, text: RULE_NAME.to_owned() };
+        copy.set(&name, FilterValue::Text(rule.to_owned().into()));
         action.apply(&mut copy);
         let Copy { published, changes, .. } = copy;
         let mut message = published.message;
@@ -89,13 +88,13 @@ impl Published {
 }
 
 struct Copy<'a> {
-    published: Published,
-    changes: Changes,
+    published: TopicMessage,
+    changes: ActionChanges,
     new_id: &'a dyn Fn() -> String,
 }
 
-impl Known for Copy<'_> {
-    fn property(&self, name: &Name) -> Value<'_> {
+impl FilterInput for Copy<'_> {
+    fn property(&self, name: &Name) -> FilterValue<'_> {
         self.published.property(name)
     }
 
@@ -104,9 +103,9 @@ impl Known for Copy<'_> {
     }
 }
 
-impl Changed for Copy<'_> {
-    fn set(&mut self, name: &Name, value: Value<'static>) {
-        if name.scope == Scope::System {
+impl ActionTarget for Copy<'_> {
+    fn set(&mut self, name: &Name, value: FilterValue<'static>) {
+        if name.scope == PropertyScope::System {
             return self.set_field(&name.text, value);
         }
         let properties = &mut self.published.message.headers.properties;
@@ -127,7 +126,7 @@ impl Changed for Copy<'_> {
 
 impl Copy<'_> {
     /// Sets a field to a text; numbers are written, and nothing clears it.
-    fn set_field(&mut self, name: &str, value: Value<'static>) {
+    fn set_field(&mut self, name: &str, value: FilterValue<'static>) {
         let said = value.to_property().and_then(|value| match value {
             PropertyValue::Text(text) => Some(text),
             PropertyValue::Integer(number) => Some(number.to_string()),

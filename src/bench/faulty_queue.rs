@@ -9,16 +9,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 
+use crate::bench::contender::BenchMessage;
 use crate::bench::contender::Contender;
+use crate::bench::contender::MessageEnd;
 use crate::bench::contender::Options;
-use crate::bench::contender::Outgoing;
 use crate::bench::contender::Take;
-use crate::bench::contender::Verdict;
 use crate::bench::error::BenchError;
 use crate::bench::folder::Folder;
 use crate::bench::measure::measure;
-use crate::bench::plan::Plan;
-use crate::bench::progress::Progress;
+use crate::bench::plan::BenchPlan;
+use crate::bench::progress::BenchProgress;
 use crate::bench::workload::Workload;
 
 /// It hands out what has waited longest, to whoever asks, and what failed at once again.
@@ -30,22 +30,22 @@ const SHORT: u8 = 2;
 
 /// A queue in memory, without locks and without a disk.
 #[derive(Clone)]
-struct Planted<const FAULT: u8> {
+struct FaultyQueue<const FAULT: u8> {
     messages: Arc<Mutex<VecDeque<Bytes>>>,
     /// As many permits as there are messages: whoever waits gets one.
     waiting: Arc<Semaphore>,
 }
 
-impl<const FAULT: u8> Contender for Planted<FAULT> {
+impl<const FAULT: u8> Contender for FaultyQueue<FAULT> {
     const NAME: &'static str = "planted";
 
     type Batch = Vec<Bytes>;
 
     async fn open(_folder: &Path, _options: Options) -> Result<Self, BenchError> {
-        Ok(Planted { messages: Arc::default(), waiting: Arc::new(Semaphore::new(0)) })
+        Ok(FaultyQueue { messages: Arc::default(), waiting: Arc::new(Semaphore::new(0)) })
     }
 
-    async fn send(&self, messages: Vec<Outgoing>) -> Result<(), BenchError> {
+    async fn send(&self, messages: Vec<BenchMessage>) -> Result<(), BenchError> {
         let count = messages.len();
         let bodies = messages.into_iter().map(|message| match FAULT {
             SHORT => message.body.slice(1..),
@@ -67,9 +67,9 @@ impl<const FAULT: u8> Contender for Planted<FAULT> {
         batch.clone()
     }
 
-    async fn settle(&self, batch: Vec<Bytes>, verdicts: Vec<Verdict>) -> Result<(), BenchError> {
+    async fn settle(&self, batch: Vec<Bytes>, verdicts: Vec<MessageEnd>) -> Result<(), BenchError> {
         for (body, verdict) in batch.into_iter().zip(verdicts) {
-            if verdict != Verdict::Complete {
+            if verdict != MessageEnd::Complete {
                 self.messages.lock().unwrap().push_front(body);
                 self.waiting.add_permits(1);
             }
@@ -84,10 +84,11 @@ impl<const FAULT: u8> Contender for Planted<FAULT> {
 
 /// What a run finds wrong with a planted queue.
 fn found<const FAULT: u8>(workload: Workload, receivers: u32) -> Option<String> {
-    let plan = Plan { receivers, ..Plan::new(workload, Some(500)) };
+    let plan = BenchPlan { receivers, ..BenchPlan::new(workload, Some(500)) };
     let folder = Folder::make(None).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let measured = runtime.block_on(measure::<Planted<FAULT>>(&plan, folder.path(), &Progress::new()));
+    let measured =
+        runtime.block_on(measure::<FaultyQueue<FAULT>>(&plan, folder.path(), &BenchProgress::new()));
     measured.err().map(|error| error.to_string())
 }
 

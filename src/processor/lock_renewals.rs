@@ -25,17 +25,17 @@ use crate::processor::taker::Taker;
 /// A lock is only noted here: the engine is asked for the first instant at which one is to be renewed, and one that is
 /// still noted then gets a task of its own. All of that is done by the engine's own thread, so that locks are kept while
 /// handlers keep all other threads busy.
-pub(crate) struct Locks {
+pub(crate) struct LockRenewals {
     client: Client,
     renew_for: Duration,
-    noted: Mutex<Noted>,
+    noted: Mutex<RenewalNote>,
     /// Rung when a lock was noted that is due before the instant the engine was asked for.
     earlier: Notify,
 }
 
 #[derive(Default)]
-struct Noted {
-    due: BTreeMap<Due, Lock>,
+struct RenewalNote {
+    due: BTreeMap<RenewalDue, RenewalLock>,
     next: u64,
     /// The instant the engine was asked for last.
     asked_for: Option<Duration>,
@@ -44,9 +44,9 @@ struct Noted {
 }
 
 /// When a lock is to be renewed, in the clock's elapsed time, and its number.
-type Due = (Duration, u64);
+type RenewalDue = (Duration, u64);
 
-struct Lock {
+struct RenewalLock {
     number: u64,
     renewal: Renewal,
     since: Duration,
@@ -57,7 +57,7 @@ struct Lock {
     taker: Option<Arc<dyn Taker>>,
 }
 
-impl Drop for Lock {
+impl Drop for RenewalLock {
     fn drop(&mut self) {
         self.signal.end();
     }
@@ -65,8 +65,8 @@ impl Drop for Lock {
 
 /// A lock that is kept until this is dropped.
 pub(crate) struct KeptLock {
-    locks: Arc<Locks>,
-    due: Due,
+    locks: Arc<LockRenewals>,
+    due: RenewalDue,
     signal: Arc<Signal>,
 }
 
@@ -113,20 +113,20 @@ impl KeptLock {
     }
 }
 
-impl Locks {
+impl LockRenewals {
     /// Locks that are renewed for so long at most.
-    pub(crate) fn new(client: Client, renew_for: Duration) -> Arc<Locks> {
-        Arc::new(Locks { client, renew_for, noted: Mutex::default(), earlier: Notify::new() })
+    pub(crate) fn new(client: Client, renew_for: Duration) -> Arc<LockRenewals> {
+        Arc::new(LockRenewals { client, renew_for, noted: Mutex::default(), earlier: Notify::new() })
     }
 
     /// Keeps a lock that was taken at an instant of the clock's elapsed time, for so long.
-    pub(crate) fn keep(self: &Arc<Locks>, renewal: Renewal, taken: (Duration, Duration)) -> KeptLock {
+    pub(crate) fn keep(self: &Arc<LockRenewals>, renewal: Renewal, taken: (Duration, Duration)) -> KeptLock {
         self.note(renewal, taken, None)
     }
 
     /// Keeps the lock of a message that a taker takes.
     pub(crate) fn keep_taken(
-        self: &Arc<Locks>,
+        self: &Arc<LockRenewals>,
         renewal: Renewal,
         taken: (Duration, Duration),
         taker: Arc<dyn Taker>,
@@ -136,7 +136,7 @@ impl Locks {
 
     /// Notes a lock. If it is due before the instant the engine was asked for, whoever watches is told.
     fn note(
-        self: &Arc<Locks>,
+        self: &Arc<LockRenewals>,
         renewal: Renewal,
         taken: (Duration, Duration),
         taker: Option<Arc<dyn Taker>>,
@@ -148,7 +148,9 @@ impl Locks {
         let number = noted.next;
         let due = (first_due(since, lasts, self.renew_for), number);
         if !noted.is_over {
-            noted.due.insert(due, Lock { number, renewal, since, lasts, signal: signal.clone(), taker });
+            noted
+                .due
+                .insert(due, RenewalLock { number, renewal, since, lasts, signal: signal.clone(), taker });
         } else {
             signal.end();
         }
@@ -161,7 +163,7 @@ impl Locks {
     }
 
     /// Watches them in a task of its own: whoever waits for the processor may do something else meanwhile.
-    pub(crate) fn watched(self: &Arc<Locks>) -> Watching {
+    pub(crate) fn watched(self: &Arc<LockRenewals>) -> Watching {
         let locks = self.clone();
         Watching(self.client.spawn(async move { locks.watch().await }))
     }
@@ -216,12 +218,12 @@ impl Locks {
         std::future::pending().await
     }
 
-    fn noted(&self) -> MutexGuard<'_, Noted> {
+    fn noted(&self) -> MutexGuard<'_, RenewalNote> {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Lock {
+impl RenewalLock {
     /// Renews it until it is lost, or until nobody wants it any more.
     async fn keep(self, client: Client, renew_for: Duration) {
         let kept = tokio::select! {

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::engine::rules::change::Change;
-use crate::engine::rules::record::Content;
+use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Stream;
 use crate::engine::rules::record::Suspicion;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Records;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
@@ -27,18 +27,18 @@ use crate::id::WorkflowId;
 /// A store that accepts messages as a send writes them, judged by nobody.
 ///
 /// It is there for `benches/store`, and no part of what this library promises.
-pub struct StoreAlone {
+pub struct BareStore {
     store: Store,
     next_sequence: u64,
 }
 
-impl StoreAlone {
+impl BareStore {
     /// Opens a file, or makes it.
     ///
     /// # Errors
     /// When the file cannot be opened.
-    pub fn open(path: &Path) -> Result<StoreAlone, OpenError> {
-        Ok(StoreAlone { store: Store::open(path, StoreOptions::default())?, next_sequence: 1 })
+    pub fn open(path: &Path) -> Result<BareStore, OpenError> {
+        Ok(BareStore { store: Store::open(path, StoreOptions::default())?, next_sequence: 1 })
     }
 
     /// Stores a batch in one commit: each message, its body, its place in its workflow's line, and its workflow.
@@ -67,7 +67,7 @@ impl StoreAlone {
 
 fn changes(sequence: SequenceNumber, workflow: WorkflowId, body: Bytes) -> [Change; 4] {
     let queue = QueueId(1);
-    let (message, stream) = (MessageKey { queue, sequence }, Stream::Named(workflow.clone()));
+    let (message, stream) = (MessageKey { queue, sequence }, WorkflowRef::Named(workflow.clone()));
     let key = WorkflowKey { queue, stream: stream.clone() };
     let record = MessageRecord {
         stream,
@@ -85,7 +85,7 @@ fn changes(sequence: SequenceNumber, workflow: WorkflowId, body: Bytes) -> [Chan
         suspicion: Suspicion::None,
         has_extra: false,
     };
-    let content = Content { workflow_id: Some(workflow), headers: Headers::default(), body };
+    let content = MessageContent { workflow_id: Some(workflow), headers: Headers::default(), body };
     let record_of_workflow = WorkflowRecord { line: sequence.get(), ..WorkflowRecord::default() };
     [
         Change::Message(message, Some(Arc::new(record))),

@@ -6,12 +6,12 @@ use crate::clock::Timestamp;
 use crate::engine::Counts;
 use crate::engine::TopicView;
 use crate::limits;
-use crate::queue::Expired;
+use crate::queue::ExpiryPolicy;
 use crate::service_bus::administration::atom::COUNTS;
 use crate::service_bus::administration::atom::INSTANCE;
 use crate::service_bus::administration::atom::instant;
-use crate::service_bus::administration::fields::Said;
-use crate::service_bus::administration::fields::TOLD;
+use crate::service_bus::administration::fields::ECHOED;
+use crate::service_bus::administration::fields::EntitySettings;
 use crate::service_bus::administration::fields::since;
 use crate::service_bus::administration::fields::span_text;
 use crate::service_bus::administration::host::Caller;
@@ -103,8 +103,8 @@ fn is_correlation(filter: &Filter) -> bool {
 }
 
 /// An entity, and what is known of it.
-pub(crate) struct Known<'a> {
-    pub(crate) said: Said,
+pub(crate) struct EntityProperties<'a> {
+    pub(crate) settings: EntitySettings,
     pub(crate) counts: Counts,
     pub(crate) created_at: Timestamp,
     /// The topic, if it is one.
@@ -112,9 +112,9 @@ pub(crate) struct Known<'a> {
     pub(crate) caller: &'a Caller,
 }
 
-impl Known<'_> {
+impl EntityProperties<'_> {
     pub(crate) fn updated_at(&self) -> Timestamp {
-        self.said.description.updated_at.unwrap_or(self.created_at)
+        self.settings.description.updated_at.unwrap_or(self.created_at)
     }
 
     /// Writes the fields of one kind of entity that the version of the client has.
@@ -134,17 +134,17 @@ impl Known<'_> {
     }
 
     fn text(&self, field: &str) -> Option<String> {
-        let (options, description) = (&self.said.options, &self.said.description);
+        let (options, description) = (&self.settings.options, &self.settings.description);
         let entity = |name: &Option<String>| name.as_deref().map(|name| self.caller.entity(name));
         Some(match field {
             "LockDuration" => span_text(Some(options.lock)),
             "RequiresDuplicateDetection" => options.duplicate_window.is_some().to_string(),
             "RequiresSession" => description.requires_session.to_string(),
             "DefaultMessageTimeToLive" => span_text(options.time_to_live),
-            "DeadLetteringOnMessageExpiration" => (options.expired == Expired::DeadLetter).to_string(),
+            "DeadLetteringOnMessageExpiration" => (options.expired == ExpiryPolicy::DeadLetter).to_string(),
             "DuplicateDetectionHistoryTimeWindow" => {
-                let said = description.duplicate_window_ms.map(Duration::from_millis);
-                let window = options.duplicate_window.or(said);
+                let settings = description.duplicate_window_ms.map(Duration::from_millis);
+                let window = options.duplicate_window.or(settings);
                 span_text(Some(window.unwrap_or(limits::SERVICE_BUS_DUPLICATE_WINDOW)))
             }
             "MaxDeliveryCount" => options.delivery_count_max.min(i32::MAX as u32).to_string(),
@@ -166,9 +166,10 @@ impl Known<'_> {
             "SubscriptionCount" => self.topic.map_or(0, |topic| topic.subscriptions.len()).to_string(),
             "SqlFilterCount" => self.count_filters(|filter| !is_correlation(filter)).to_string(),
             "CorrelationFilterCount" => self.count_filters(is_correlation).to_string(),
-            told => {
-                let default = TOLD.iter().find(|(name, _)| *name == told).map(|(_, text)| (*text).to_owned());
-                description.told.get(told).cloned().or(default)?
+            echoed => {
+                let default =
+                    ECHOED.iter().find(|(name, _)| *name == echoed).map(|(_, text)| (*text).to_owned());
+                description.echoed.get(echoed).cloned().or(default)?
             }
         })
     }
@@ -194,7 +195,7 @@ impl Known<'_> {
 
     fn write_authorization(&self, xml: &mut Xml) {
         xml.within("AuthorizationRules", |xml| {
-            for rule in &self.said.description.authorization {
+            for rule in &self.settings.description.authorization {
                 let attributes = [("xmlns:i", INSTANCE), ("i:type", rule.kind.as_str())];
                 xml.within_named("AuthorizationRule", &attributes, |xml| {
                     rule.leaves.iter().for_each(|(name, text)| xml.leaf(name, text));
