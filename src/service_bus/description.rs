@@ -80,17 +80,17 @@ pub(crate) struct AuthorizationRule {
 /// What a document says of a rule and no rule of ours knows. What the rule is not any more is not told.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct SaidRule {
+pub(crate) struct RuleSettings {
     /// Values of its filter that are texts here.
-    pub(crate) values: Vec<SaidValue>,
+    pub(crate) values: Vec<TypedValue>,
     /// An action with parameters.
-    pub(crate) action: Option<SaidAction>,
+    pub(crate) action: Option<ActionText>,
 }
 
 /// A value of a type that is none here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct SaidValue {
+pub(crate) struct TypedValue {
     pub(crate) name: String,
     pub(crate) kind: String,
     pub(crate) text: String,
@@ -101,9 +101,9 @@ pub(crate) struct SaidValue {
 /// An action with parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct SaidAction {
+pub(crate) struct ActionText {
     pub(crate) expression: String,
-    pub(crate) parameters: Vec<SaidValue>,
+    pub(crate) parameters: Vec<TypedValue>,
     /// The action that it is here, with their values in it.
     pub(crate) kept: String,
 }
@@ -127,14 +127,10 @@ pub(crate) struct Description {
     pub(crate) time_to_live_ms: Option<u64>,
     pub(crate) duplicate_window_ms: Option<u64>,
     pub(crate) authorization: Vec<AuthorizationRule>,
-<<<<<<< contract
+    /// By the names of the subscription's rules.
+    pub(crate) rules: BTreeMap<String, RuleSettings>,
     /// By the names of Service Bus; returned as it was given, and nothing depends on it.
     #[serde(alias = "told")]
-=======
-    /// By the names of the subscription's rules.
-    pub(crate) rules: BTreeMap<String, SaidRule>,
-    /// By the names of Service Bus; told back as it was said, and nothing depends on it.
->>>>>>> renamed
     pub(crate) echoed: BTreeMap<String, String>,
 }
 
@@ -243,14 +239,14 @@ impl Descriptions {
         &self,
         (queue, created_at): (&QueueName, Timestamp),
         (rules, rule): (&[Rule], &str),
-        description: SaidRule,
+        values: RuleSettings,
     ) -> Result<(), RecordError> {
         let before = self.of(queue, created_at);
         let mut description = Description { of: Some(created_at), ..(*before).clone() };
         description.rules.retain(|name, _| rules.iter().any(|rule| rule.name() == name));
-        match description == SaidRule::default() {
+        match values == RuleSettings::default() {
             true => drop(description.rules.remove(rule)),
-            false => drop(description.rules.insert(rule.to_owned(), description)),
+            false => drop(description.rules.insert(rule.to_owned(), values)),
         }
         match description.rules == before.rules {
             true => Ok(()),

@@ -224,11 +224,7 @@ BUGS = [
     ("ended_coordinator_leaves_its_transactions", B + "transactions.rs", "self.open.retain(|_, open| open.coordinator != coordinator);", "let _ = coordinator;"),
     ("forwarding_is_not_counted", B + "forwarding.rs", "PropertyValue::Integer(times + 1)", "PropertyValue::Integer(times)"),
     ("forwarded_messages_stay", B + "forwarding.rs", "            transaction.complete(queue.name(), *id).map_err(|misuse| Stay::of(misuse.into()))?;\n", "            let _ = id;\n"),
-<<<<<<< contract
-    ("forwarded_dead_letters_stay", B + "forwarding.rs", "        transaction.purge_dead_letter(queue.name(), dead_letter.view.sequence_number);\n", ""),
-=======
     ("what_is_forwarded_stays", B + "forwarding.rs", "            transaction.complete(queue.name(), *id).map_err(|misuse| Stay::of(misuse.into()))?;\n", "            let _ = id;\n"),
->>>>>>> renamed
     ("a_missing_target_is_never_waited_for", B + "forwarding.rs", "            condition::NOT_FOUND\n            | condition::RESOURCE_LIMIT", "            condition::RESOURCE_LIMIT"),
     ("the_session_of_a_target_is_not_required", B + "forwarding.rs", "if target.requires_session() && message.workflow_id.is_none() {", "if false && target.requires_session() && message.workflow_id.is_none() {"),
     ("young_messages_are_deleted_too", B + "management/deleting.rs", "delivery.message().accepted_at >= before", "delivery.message().accepted_at > before"),

@@ -58,10 +58,10 @@ impl Queue {
     /// let engine = Engine::in_memory().open().await?;
     /// let queue = engine.client().create_queue("q", QueueOptions::default()).await?;
     /// queue.send(Message::new("40 EUR").workflow("a")).await?;
-    /// let delivery = queue.receive(Duration::ZERO).await?.expect("it is ready");
+    /// let mut delivery = queue.receive(Duration::ZERO).await?.expect("it is ready");
     /// delivery.dead_letter("no such account", "").await?;
     ///
-    /// for delivery in queue.receive_dead_letters(10, Duration::ZERO).await? {
+    /// for mut delivery in queue.receive_dead_letters(10, Duration::ZERO).await? {
     ///     let why = delivery.message().dead_letter.as_ref().expect("it is a dead letter");
     ///     assert_eq!(why.reason, "no such account");
     ///     let message = Message::new(delivery.message().body.clone()).workflow("a");

@@ -7,7 +7,7 @@ use crate::engine::client::topic::Topic;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::receipt::Receipt;
-use crate::engine::rules::topics::Fanout;
+use crate::engine::rules::topic_record::Fanout;
 use crate::error::SendError;
 use crate::error::SendRefusal;
 use crate::id::IdempotencyKey;

@@ -15,6 +15,8 @@ use crate::topic::Rule;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TopicRecord {
     pub(crate) name: QueueName,
+    /// Its own; another topic under this name has another.
+    pub(crate) number: u64,
     /// Another with each change; never given twice.
     pub(crate) revision: u64,
     pub(crate) created_at: Timestamp,
@@ -49,8 +51,9 @@ pub(crate) enum TopicChange {
 }
 
 /// Copies for queues, chosen by the rules of a topic at one of its revisions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Fanout {
+    /// No topic has the revision 0.
     pub(crate) revision: u64,
     pub(crate) copies: Vec<(QueueName, Vec<NewMessage>)>,
 }

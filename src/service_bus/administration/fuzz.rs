@@ -11,7 +11,7 @@ use crate::service_bus::administration::rule_xml;
 use crate::service_bus::administration::rules;
 use crate::service_bus::administration::subscriptions;
 use crate::service_bus::administration::topics;
-use crate::service_bus::description::SaidRule;
+use crate::service_bus::description::RuleSettings;
 use crate::topic::Rule;
 use crate::xml::Xml;
 
@@ -50,7 +50,7 @@ fn check_entity(text: &str, element: &str) {
 }
 
 /// A rule as a client is told it.
-fn echoed(rule: &Rule, settings: &SaidRule) -> String {
+fn echoed(rule: &Rule, settings: &RuleSettings) -> String {
     let mut xml = Xml::new();
     xml.within("entry", |xml| {
         xml.within("content", |xml| {

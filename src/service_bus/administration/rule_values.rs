@@ -8,7 +8,7 @@ use crate::header::PropertyValue;
 use crate::service_bus::administration::atom::SCHEMA;
 use crate::service_bus::administration::document;
 use crate::service_bus::administration::refusal::AdminRefusal;
-use crate::service_bus::description::SaidValue;
+use crate::service_bus::description::TypedValue;
 use crate::xml::Xml;
 
 /// Types of which values are texts here, and told with their type again.
@@ -56,14 +56,14 @@ fn instant_text(settings: &str) -> Option<String> {
 }
 
 /// The values whose type is none here.
-pub(crate) fn typed(element: Option<Node<'_, '_>>) -> Vec<SaidValue> {
+pub(crate) fn typed(element: Option<Node<'_, '_>>) -> Vec<TypedValue> {
     let mut all = all(element);
     all.retain(|value| TYPED.contains(&value.kind.as_str()));
     all
 }
 
 /// All values, with their types. What cannot be read is left out.
-pub(crate) fn all(element: Option<Node<'_, '_>>) -> Vec<SaidValue> {
+pub(crate) fn all(element: Option<Node<'_, '_>>) -> Vec<TypedValue> {
     let pairs = element.into_iter().flat_map(document::elements);
     let value = |pair: Node<'_, '_>| {
         let value = document::child(pair, "Value")?;
@@ -73,13 +73,13 @@ pub(crate) fn all(element: Option<Node<'_, '_>>) -> Vec<SaidValue> {
             _ => text.clone(),
         };
         let name = document::child(pair, "Key").map(document::text)?;
-        Some(SaidValue { name, kind: kind.to_owned(), text, kept })
+        Some(TypedValue { name, kind: kind.to_owned(), text, kept })
     };
     pairs.filter_map(value).collect()
 }
 
 /// Writes names and values; those of which more was said as they were said.
-pub(crate) fn write(xml: &mut Xml, values: &Properties, typed: &[SaidValue]) {
+pub(crate) fn write(xml: &mut Xml, values: &Properties, typed: &[TypedValue]) {
     for (name, value) in values {
         let settings = typed.iter().find(|settings| match value {
             PropertyValue::Text(text) => settings.name == *name && settings.kept == *text,
@@ -102,7 +102,7 @@ pub(crate) fn write(xml: &mut Xml, values: &Properties, typed: &[SaidValue]) {
 }
 
 /// Writes names and values as they were said.
-pub(crate) fn write_said(xml: &mut Xml, values: &[SaidValue]) {
+pub(crate) fn write_said(xml: &mut Xml, values: &[TypedValue]) {
     values.iter().for_each(|value| write_one(xml, &value.name, &value.kind, &value.text));
 }
 
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_value_is_told_as_it_was_said_only_as_long_as_it_is_that() {
-        let settings = SaidValue {
+        let settings = TypedValue {
             name: "when".to_owned(),
             kind: "dateTime".to_owned(),
             text: "2026-07-05T11:12:13".to_owned(),

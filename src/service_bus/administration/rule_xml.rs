@@ -8,9 +8,9 @@ use crate::service_bus::administration::atom::instant;
 use crate::service_bus::administration::document;
 use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::administration::rule_values;
-use crate::service_bus::description::SaidAction;
-use crate::service_bus::description::SaidRule;
-use crate::service_bus::description::SaidValue;
+use crate::service_bus::description::ActionText;
+use crate::service_bus::description::RuleSettings;
+use crate::service_bus::description::TypedValue;
 use crate::topic::Correlation;
 use crate::topic::DEFAULT_RULE;
 use crate::topic::Filter;
@@ -21,13 +21,13 @@ use crate::xml::Xml;
 const COMPATIBILITY: &str = "20";
 
 /// Reads what describes a rule, and what it says that no rule of ours knows.
-pub(crate) fn read(element: Node<'_, '_>) -> Result<(Rule, SaidRule), AdminRefusal> {
+pub(crate) fn read(element: Node<'_, '_>) -> Result<(Rule, RuleSettings), AdminRefusal> {
     let name = document::child(element, "Name").map(document::text).filter(|name| !name.is_empty());
     let filter = document::child(element, "Filter");
     let typed = filter.and_then(|filter| {
         document::child(filter, "Properties").or_else(|| document::child(filter, "Parameters"))
     });
-    let mut settings = SaidRule { values: rule_values::typed(typed), action: None };
+    let mut settings = RuleSettings { values: rule_values::typed(typed), action: None };
     let filter = filter.map_or(Ok(Filter::True), read_filter)?;
     let mut rule = Rule::new(name.unwrap_or_else(|| DEFAULT_RULE.to_owned()), filter);
     if let Some(action) = document::child(element, "Action") {
@@ -44,7 +44,7 @@ fn with_action(
     rule: Rule,
     action: Node<'_, '_>,
     expression: String,
-) -> Result<(Rule, Option<SaidAction>), AdminRefusal> {
+) -> Result<(Rule, Option<ActionText>), AdminRefusal> {
     let given = document::child(action, "Parameters");
     let values = rule_values::read(given)?;
     if values.is_empty() {
@@ -52,7 +52,7 @@ fn with_action(
     }
     let rule = rule.action_with(&expression, &values)?;
     let kept = rule.changes().unwrap_or_default().to_owned();
-    Ok((rule, Some(SaidAction { expression, parameters: rule_values::all(given), kept })))
+    Ok((rule, Some(ActionText { expression, parameters: rule_values::all(given), kept })))
 }
 
 fn text_of(element: Node<'_, '_>, name: &str) -> Option<String> {
@@ -92,7 +92,7 @@ fn read_filter(filter: Node<'_, '_>) -> Result<Filter, AdminRefusal> {
 }
 
 /// Writes what describes a rule, and what was said of it.
-pub(crate) fn write(xml: &mut Xml, (rule, settings): (&Rule, Option<&SaidRule>), created_at: Timestamp) {
+pub(crate) fn write(xml: &mut Xml, (rule, settings): (&Rule, Option<&RuleSettings>), created_at: Timestamp) {
     write_filter(xml, rule.filter(), settings.map_or(&[], |settings| &settings.values));
     let parameters = settings.and_then(|settings| settings.action.as_ref());
     let parameters = parameters.filter(|action| Some(action.kept.as_str()) == rule.changes());
@@ -112,7 +112,7 @@ pub(crate) fn write(xml: &mut Xml, (rule, settings): (&Rule, Option<&SaidRule>),
     xml.leaf("Name", rule.name());
 }
 
-fn write_filter(xml: &mut Xml, filter: &Filter, typed: &[SaidValue]) {
+fn write_filter(xml: &mut Xml, filter: &Filter, typed: &[TypedValue]) {
     let sql = |xml: &mut Xml, kind: &str, expression: &str, parameters: &Properties| {
         xml.within_named("Filter", &[("i:type", kind)], |xml| {
             xml.leaf("SqlExpression", expression);

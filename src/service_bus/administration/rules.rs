@@ -14,7 +14,7 @@ use crate::service_bus::administration::entities::AdminCall;
 use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::administration::refusal::AdminResult;
 use crate::service_bus::administration::rule_xml;
-use crate::service_bus::description::SaidRule;
+use crate::service_bus::description::RuleSettings;
 use crate::service_bus::slashed::entity_name;
 use crate::topic::Rule;
 use crate::xml::can_be_written;
@@ -100,7 +100,12 @@ impl Of<'_> {
         Ok(self.answer_with(call, &rule, StatusCode::OK))
     }
 
-    async fn say(&self, call: &AdminCall<'_>, rule: &Rule, settings: SaidRule) -> Result<(), AdminRefusal> {
+    async fn say(
+        &self,
+        call: &AdminCall<'_>,
+        rule: &Rule,
+        settings: RuleSettings,
+    ) -> Result<(), AdminRefusal> {
         let (queue, rules) = ((&self.queue.name, self.created_at()), self.rules(call).await?);
         Ok(call.shared.descriptions.describe_rule(queue, (&rules, rule.name()), settings).await?)
     }

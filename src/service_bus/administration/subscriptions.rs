@@ -16,7 +16,7 @@ use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::administration::refusal::AdminResult;
 use crate::service_bus::administration::rule_xml;
 use crate::service_bus::description::Description;
-use crate::service_bus::description::SaidRule;
+use crate::service_bus::description::RuleSettings;
 use crate::service_bus::slashed::entity_name;
 use crate::topic::Rule;
 
@@ -60,7 +60,7 @@ pub(crate) async fn create(call: &AdminCall<'_>, topic: &TopicView, name: &str, 
     call.check_forwarding(queue.name().as_str(), &settings).await?;
     let rules = match rule {
         Some((rule, of_rule)) => {
-            if of_rule != SaidRule::default() {
+            if of_rule != RuleSettings::default() {
                 settings.description.rules.insert(rule.name().to_owned(), of_rule);
             }
             vec![rule]

@@ -9,8 +9,8 @@ use crate::header::Properties;
 use crate::header::PropertyValue;
 use crate::limits;
 use crate::records::RecordError;
-use crate::service_bus::description::SaidRule;
-use crate::service_bus::description::SaidValue;
+use crate::service_bus::description::RuleSettings;
+use crate::service_bus::description::TypedValue;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::management::answer::ManagementAnswer;
 use crate::service_bus::management::request::ManagementRequest;
@@ -49,7 +49,7 @@ pub(crate) async fn add(
     let name = rule_name(request)?;
     let description = request.map("rule-description")?;
     let description = description.ok_or_else(|| AmqpRefusal::argument("rule-description is missing"))?;
-    let said = SaidRule { values: instants(description), action: None };
+    let said = RuleSettings { values: instants(description), action: None };
     let mut rule = Rule::new(name.clone(), filter(description)?);
     if let Some(action) = lookup(description, "sql-rule-action").and_then(Value::as_map) {
         let expression = text(action, "expression")?.filter(|expression| !expression.trim().is_empty());
@@ -159,7 +159,7 @@ fn filter(description: &[(Value, Value)]) -> Result<Filter, AmqpRefusal> {
 }
 
 /// The instants among the values of a filter, which are texts here.
-fn instants(description: &[(Value, Value)]) -> Vec<SaidValue> {
+fn instants(description: &[(Value, Value)]) -> Vec<TypedValue> {
     let part = |filter: &str, values: &str| {
         let filter = lookup(description, filter).and_then(Value::as_map)?;
         lookup(filter, values).and_then(Value::as_map)
@@ -167,7 +167,7 @@ fn instants(description: &[(Value, Value)]) -> Vec<SaidValue> {
     let values = part("correlation-filter", "properties").or_else(|| part("sql-filter", "parameters"));
     let instants = values.into_iter().flatten().filter(|(_, value)| matches!(value, Value::Timestamp(_)));
     let said = |(name, value): &(Value, Value)| match (name.as_str(), property::property(value)) {
-        (Some(name), Some(PropertyValue::Text(text))) => Some(SaidValue {
+        (Some(name), Some(PropertyValue::Text(text))) => Some(TypedValue {
             name: name.to_owned(),
             kind: INSTANT.to_owned(),
             text: text.clone(),
@@ -183,7 +183,7 @@ fn list_of(code: u64, values: Vec<Value>) -> Value {
 }
 
 /// A rule as clients read it.
-fn described(rule: &Rule, said: Option<&SaidRule>) -> Value {
+fn described(rule: &Rule, said: Option<&RuleSettings>) -> Value {
     let filter = match rule.filter() {
         Filter::True => list_of(code::TRUE, Vec::new()),
         Filter::False => list_of(code::FALSE, Vec::new()),
@@ -202,7 +202,7 @@ fn described(rule: &Rule, said: Option<&SaidRule>) -> Value {
     Value::Map(vec![(Value::string("rule-description"), rule)])
 }
 
-fn values_of(correlation: &Correlation, said: &[SaidValue]) -> Vec<Value> {
+fn values_of(correlation: &Correlation, said: &[TypedValue]) -> Vec<Value> {
     let fields = [
         &correlation.correlation_id,
         &correlation.message_id,
@@ -228,7 +228,7 @@ fn values_of(correlation: &Correlation, said: &[SaidValue]) -> Vec<Value> {
 }
 
 /// The instant that a value was said to be, if it is that still.
-fn instant(said: &SaidValue, name: &str, value: &PropertyValue) -> Option<Value> {
+fn instant(said: &TypedValue, name: &str, value: &PropertyValue) -> Option<Value> {
     let is_it =
         said.kind == INSTANT && said.name == name && *value == PropertyValue::from(said.kept.as_str());
     let instant: WireTime = said.kept.parse().ok().filter(|_| is_it)?;

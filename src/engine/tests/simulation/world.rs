@@ -12,7 +12,7 @@ use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::topics::TopicChange;
+use crate::engine::rules::topic_record::TopicChange;
 use crate::engine::tests::crash::listing::Listing;
 use crate::engine::tests::simulation::client::clients::Clients;
 use crate::engine::tests::simulation::clock::Clock;

@@ -8,7 +8,7 @@ use crate::engine::rules::claim::Claim;
 use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Reply;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::topics::TopicChange;
+use crate::engine::rules::topic_record::TopicChange;
 use crate::engine::tests::crash::random::Random;
 use crate::engine::tests::crash::rows::Rows;
 use crate::engine::tests::simulation::client::queues;

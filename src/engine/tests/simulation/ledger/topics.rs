@@ -1,8 +1,8 @@
 //! What was answered of topics.
 
 use crate::engine::rules::receipt::Receipt;
-use crate::engine::rules::topics::Fanout;
-use crate::engine::rules::topics::TopicChange;
+use crate::engine::rules::topic_record::Fanout;
+use crate::engine::rules::topic_record::TopicChange;
 use crate::engine::tests::simulation::ledger::Ledger;
 use crate::engine::tests::simulation::reference::topics::as_taken;
 use crate::engine::tests::simulation::reference::topics::shared_out;
