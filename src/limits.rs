@@ -7,6 +7,7 @@ mod endpoints;
 mod http;
 mod page;
 mod postgres;
+mod receiving;
 mod topics;
 
 pub use crate::limits::cluster::*;
@@ -18,6 +19,7 @@ pub use crate::limits::http::*;
 pub use crate::limits::page::*;
 #[doc(hidden)]
 pub use crate::limits::postgres::*;
+pub use crate::limits::receiving::*;
 pub use crate::limits::topics::*;
 
 /// Most steps of one transaction: as many messages as Service Bus takes in one, each with a settlement, and room to spare. They
@@ -114,20 +116,11 @@ pub const SEND_BATCH_MAX: usize = 1_024;
 /// Most bytes of bodies and headers in one command, so that a turn's memory stays bounded.
 pub const SEND_BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Most deliveries in one receive, whether of many workflows or a run of one.
-pub const RECEIVE_MAX: usize = 1_024;
-
 /// Most deliveries that are completed together: as many as one receive may hand out.
 pub const COMPLETE_ALL_MAX: usize = RECEIVE_MAX;
 
 /// Most deliveries that the holder of a whole workflow has at once: each is listed in the holding's record.
 pub const TAKEN_AHEAD_MAX: usize = 256;
-
-/// Bytes of bodies after which a run or a receive is handed out although more is ready.
-pub const RECEIVE_BYTES_MAX: usize = 16 * 1024 * 1024;
-
-/// Most locks in one engine: they live in memory.
-pub const LOCKS_MAX: usize = 65_536;
 
 /// How long nothing has to be asked before the engine moves what its journal has to where it stays: longer than the breaks
 /// between two requests of somebody who is at work.
@@ -210,12 +203,6 @@ pub const SHORTEN_MAX: usize = 1_024;
 
 /// Messages one sweep (quarantine, redrive, purge, recovery) moves in one turn, so that others are served between.
 pub const SWEEP_MAX: usize = 512;
-
-/// Dead letters, locked or set aside, that one receive passes over before others are served.
-pub const DEAD_LETTERS_PASSED_MAX: usize = 1_024;
-
-/// Messages that are looked at, at a queue's head, for one that has not expired.
-pub const EXPIRED_IN_A_ROW_MAX: usize = 1_024;
 
 /// Requests the inbox takes before senders wait: more would only lengthen the queue in memory.
 pub const INBOX_MAX: usize = 4_096;

@@ -23,13 +23,13 @@ impl Fixture {
         let fixture = Fixture::new(QueueOptions::default().lock(LOCK)).await;
         for workflow in workflows {
             fixture.send(workflow, workflow).await;
-            fixture.must().await.dead_letter("bad", "why").await.unwrap();
+            fixture.must().await.dead_letter("bad", "why").await.expect("it is held");
         }
         fixture
     }
 
     async fn dead(&self) -> Option<Delivery> {
-        self.queue.receive_dead_letters(1, Duration::ZERO).await.unwrap().pop()
+        self.queue.receive_dead_letters(1, Duration::ZERO).await.expect("the queue exists").pop()
     }
 
     async fn must_dead(&self) -> Delivery {

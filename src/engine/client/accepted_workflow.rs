@@ -125,7 +125,7 @@ impl AcceptedWorkflow {
     }
 
     /// Asks that a message that fails leaves you what you have ahead of it, as in a session of Service Bus: you give up
-    /// order through failures. It is heard in order of arrival with [`Exhausted::Skip`](crate::queue::Exhausted::Skip) and without
+    /// order through failures. It is heard in order of arrival with [`ExhaustedPolicy::Skip`](crate::queue::ExhaustedPolicy::Skip) and without
     /// `hold_on_defer`; where the queue's options ask for more order, nothing changes.
     ///
     /// # Errors

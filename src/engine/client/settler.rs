@@ -222,7 +222,7 @@ impl Settler {
     /// Sets the state of a workflow somebody took whole.
     ///
     /// # Errors
-    /// As [`TakenWorkflow::set_state`](crate::TakenWorkflow::set_state).
+    /// As [`AcceptedWorkflow::set_state`](crate::AcceptedWorkflow::set_state).
     pub async fn set_state(&self, token: LockToken, state: Option<Bytes>) -> Result<(), SettleError> {
         if let Some(state) = &state {
             crate::engine::client::settling::check_state(state)?;

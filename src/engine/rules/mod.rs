@@ -28,6 +28,7 @@ mod once;
 mod operate;
 mod order;
 pub(crate) mod output;
+mod properties;
 mod purge;
 mod queues;
 mod rate;

@@ -1,0 +1,63 @@
+//! Properties that a settlement sets on a message.
+
+use std::sync::Arc;
+
+use crate::engine::rules::change::Change;
+use crate::engine::rules::command::Settlement;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::step::Ruling;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::step::refuse;
+use crate::engine::rules::workflow::OpenWorkflow;
+use crate::error::SettleRefusal;
+use crate::header::Properties;
+use crate::header::properties_len;
+use crate::id::SequenceNumber;
+use crate::limits;
+
+impl Step<'_> {
+    /// Properties are added with each attempt; together they stay within the limit of a send.
+    pub(crate) fn check_properties(
+        &self,
+        workflow: &OpenWorkflow,
+        sequence: SequenceNumber,
+        settlement: &Settlement,
+    ) -> Ruling<(), SettleRefusal> {
+        let (Settlement::Abandon { properties, .. }
+        | Settlement::Defer { properties, .. }
+        | Settlement::DeadLetter { properties, .. }) = settlement
+        else {
+            return Ok(());
+        };
+        if properties.is_empty() {
+            return Ok(());
+        }
+        let content = self.records.content(workflow.message_key(sequence))?;
+        let content = content.expect("every stored message has its content");
+        let mut together = content.headers.properties.clone();
+        together.extend(properties.clone());
+        match properties_len(&together) {
+            bytes if bytes > limits::PROPERTIES_BYTES_MAX => {
+                refuse(SettleRefusal::PropertiesTooLarge { bytes })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl OpenWorkflow {
+    pub(crate) fn change_properties(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        properties: Properties,
+    ) -> Read<()> {
+        if properties.is_empty() {
+            return Ok(());
+        }
+        let key = self.message_key(sequence);
+        let mut content = step.records.content(key)?.expect("every stored message has its content");
+        Arc::make_mut(&mut content).headers.properties.extend(properties);
+        step.write(Change::Content(key, Some(content)))
+    }
+}

@@ -1,0 +1,16 @@
+//! Bounds of receives and of what is handed out.
+
+/// Most deliveries in one receive, whether of many workflows or a run of one.
+pub const RECEIVE_MAX: usize = 1_024;
+
+/// Bytes of bodies after which a run or a receive is handed out although more is ready.
+pub const RECEIVE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Most locks in one engine: they live in memory.
+pub const LOCKS_MAX: usize = 65_536;
+
+/// Dead letters, locked or set aside, that one receive passes over before others are served.
+pub const DEAD_LETTERS_PASSED_MAX: usize = 1_024;
+
+/// Messages that are looked at, at a queue's head, for one that has not expired.
+pub const EXPIRED_IN_A_ROW_MAX: usize = 1_024;
