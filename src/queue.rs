@@ -137,9 +137,9 @@ impl Backoff {
 ///
 /// ```
 /// use seriatim::QueueOptions;
-/// use seriatim::queue::Exhausted;
+/// use seriatim::queue::ExhaustedPolicy;
 ///
-/// let options = QueueOptions::by_position().delivery_count_max(3).exhausted(Exhausted::Skip);
+/// let options = QueueOptions::by_position().delivery_count_max(3).exhausted(ExhaustedPolicy::Skip);
 /// assert_eq!(options.delivery_count_max, 3);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

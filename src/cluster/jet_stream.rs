@@ -21,7 +21,7 @@ use tokio::runtime::Handle;
 
 use crate::cluster::error::ClusterError;
 use crate::cluster::options::ClusterOptions;
-use crate::cluster::stop::Stop;
+use crate::cluster::stop::ClusterStop;
 use crate::engine::log::AppendAnswer;
 use crate::engine::log::Bounds;
 use crate::engine::log::EachEntry;
@@ -53,7 +53,7 @@ pub(crate) struct JetStreamLog {
     stream: Stream,
     name: String,
     subject: String,
-    stop: Stop,
+    stop: ClusterStop,
 }
 
 /// What a server answers to a message for a stream.
@@ -82,7 +82,7 @@ impl JetStreamLog {
         context: &Context,
         options: &ClusterOptions,
         partition: u16,
-        stop: Stop,
+        stop: ClusterStop,
     ) -> Result<JetStreamLog, ClusterError> {
         let wanted = config(options, partition);
         let name = wanted.name.clone();

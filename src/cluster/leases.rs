@@ -26,7 +26,7 @@ use crate::clock::SystemClock;
 use crate::cluster::error::ClusterError;
 use crate::cluster::hashing::preferred;
 use crate::cluster::options::ClusterOptions;
-use crate::cluster::stop::Stop;
+use crate::cluster::stop::ClusterStop;
 
 /// The key of what is fixed when a cluster is created.
 const CLUSTER_KEY: &str = "cluster";
@@ -36,7 +36,7 @@ const PARTITION_PREFIX: &str = "partition.";
 
 /// What is fixed when a cluster is created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Fixed {
+struct ClusterShape {
     partitions: u16,
 }
 
@@ -51,7 +51,7 @@ struct Beat {
 
 /// Who has a partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Holder {
+pub(crate) struct PartitionHolder {
     pub(crate) node: String,
     pub(crate) incarnation: u64,
     /// Whether it has given it up in good order.
@@ -60,7 +60,7 @@ pub(crate) struct Holder {
 
 /// A node as it was last heard of.
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct NodePulse {
     beat: Beat,
     /// When the first beat was heard after a silence, and the last, by this node's own clock.
     since: Duration,
@@ -70,8 +70,8 @@ struct Heard {
 /// What was last heard.
 #[derive(Default)]
 struct Board {
-    nodes: BTreeMap<String, Heard>,
-    partitions: BTreeMap<u16, (u64, Holder)>,
+    nodes: BTreeMap<String, NodePulse>,
+    partitions: BTreeMap<u16, (u64, PartitionHolder)>,
     /// Since when a partition could be had.
     free_since: BTreeMap<u16, Duration>,
 }
@@ -125,7 +125,7 @@ impl Leases {
     }
 
     /// Says that this node is alive until it is stopped.
-    pub(crate) async fn beat(self: Arc<Leases>, stop: Stop) {
+    pub(crate) async fn beat(self: Arc<Leases>, stop: ClusterStop) {
         let mut ticks = tokio::time::interval(self.lease / 4);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let key = format!("{NODE_PREFIX}{}", self.node);
@@ -147,7 +147,7 @@ impl Leases {
     }
 
     /// Follows what all nodes say until this one is stopped.
-    pub(crate) async fn watch(self: Arc<Leases>, stop: Stop) {
+    pub(crate) async fn watch(self: Arc<Leases>, stop: ClusterStop) {
         while !stop.is_said() {
             if let Err(why) = self.watch_once(&stop).await {
                 tracing::warn!(why, "what other nodes say was not heard for a moment");
@@ -156,7 +156,7 @@ impl Leases {
         }
     }
 
-    async fn watch_once(&self, stop: &Stop) -> Result<(), String> {
+    async fn watch_once(&self, stop: &ClusterStop) -> Result<(), String> {
         let watch = self.bucket.watch_many_with_history(&[">"]).await;
         let mut watch = watch.map_err(|error| error.to_string())?;
         while !stop.is_said() {
@@ -179,9 +179,9 @@ impl Leases {
             };
             let before = board.nodes.get(node).filter(|heard| now.saturating_sub(heard.at) <= self.lease);
             let since = before.map_or(now, |heard| heard.since);
-            board.nodes.insert(node.to_owned(), Heard { beat, since, at: now });
+            board.nodes.insert(node.to_owned(), NodePulse { beat, since, at: now });
         } else if let Some(partition) = entry.key.strip_prefix(PARTITION_PREFIX)
-            && let (Ok(partition), Some(holder)) = (partition.parse(), read::<Holder>(entry))
+            && let (Ok(partition), Some(holder)) = (partition.parse(), read::<PartitionHolder>(entry))
         {
             note_holder(&mut board, partition, entry.revision, holder);
         }
@@ -250,7 +250,7 @@ impl Leases {
     }
 
     async fn put_holder(&self, partition: u16, revision: u64, released: bool) -> bool {
-        let holder = Holder { node: self.node.clone(), incarnation: self.incarnation, released };
+        let holder = PartitionHolder { node: self.node.clone(), incarnation: self.incarnation, released };
         let key = format!("{PARTITION_PREFIX}{partition}");
         let put = match revision {
             0 => self.bucket.create(&key, bytes_of(&holder)).await.map_err(|error| error.to_string()),
@@ -271,7 +271,7 @@ impl Leases {
         }
     }
 
-    fn is_own(&self, holder: &Holder) -> bool {
+    fn is_own(&self, holder: &PartitionHolder) -> bool {
         holder.node == self.node && holder.incarnation == self.incarnation && !holder.released
     }
 
@@ -323,7 +323,7 @@ impl Leases {
     }
 }
 
-fn note_holder(board: &mut Board, partition: u16, revision: u64, holder: Holder) {
+fn note_holder(board: &mut Board, partition: u16, revision: u64, holder: PartitionHolder) {
     let known = board.partitions.get(&partition).map_or(0, |(revision, _)| *revision);
     if revision > known {
         board.partitions.insert(partition, (revision, holder));
@@ -332,11 +332,11 @@ fn note_holder(board: &mut Board, partition: u16, revision: u64, holder: Holder)
 
 /// Compares what is fixed, or fixes it.
 async fn check_fixed(bucket: &kv::Store, options: &ClusterOptions) -> Result<(), ClusterError> {
-    let wanted = Fixed { partitions: options.partitions };
+    let wanted = ClusterShape { partitions: options.partitions };
     // Whoever is second finds what the first has written.
     let _ = bucket.create(CLUSTER_KEY, bytes_of(&wanted)).await;
     let found = bucket.get(CLUSTER_KEY).await.map_err(refused)?;
-    let found = found.and_then(|bytes| serde_json::from_slice::<Fixed>(&bytes).ok());
+    let found = found.and_then(|bytes| serde_json::from_slice::<ClusterShape>(&bytes).ok());
     let different = |what| ClusterError::Different { cluster: options.cluster.clone(), what };
     match found {
         Some(found) if found == wanted => Ok(()),

@@ -14,11 +14,11 @@ use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::partition::Partition;
+use crate::cluster::partition::PartitionParts;
 use crate::cluster::partition::PartitionStatus;
-use crate::cluster::partition::Parts;
 use crate::cluster::partition::random;
 use crate::cluster::servers;
-use crate::cluster::stop::Stop;
+use crate::cluster::stop::ClusterStop;
 use crate::engine::Client;
 use crate::engine::log::FollowerOptions;
 use crate::id::QueueName;
@@ -27,7 +27,7 @@ use crate::id::WorkflowId;
 /// Where a workflow is handled now.
 #[derive(Clone)]
 #[non_exhaustive]
-pub enum Route {
+pub enum NodeRoute {
     /// By this node: the engine of its partition.
     Here(Client),
     /// By another node, or by none at the moment. Nodes can be wrong about it: whoever is asked says so.
@@ -47,7 +47,7 @@ pub struct ClusterNode {
     partitions: Vec<Arc<Partition>>,
     threads: Vec<JoinHandle<()>>,
     leases: Arc<Leases>,
-    stop: Stop,
+    stop: ClusterStop,
     /// What talks to the servers; gone when it is closed.
     runtime: Option<Runtime>,
 }
@@ -63,7 +63,7 @@ impl ClusterNode {
         std::fs::create_dir_all(&options.folder)?;
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(2).thread_name("seriatim-cluster").enable_all().build()?;
-        let (stop, handle) = (Stop::default(), runtime.handle().clone());
+        let (stop, handle) = (ClusterStop::default(), runtime.handle().clone());
         let prepared = handle.spawn(prepare(options, stop.clone(), handle.clone())).await;
         let prepared = prepared.unwrap_or_else(|error| Err(ClusterError::Servers(error.to_string())));
         let (leases, partitions) = match prepared {
@@ -85,12 +85,12 @@ impl ClusterNode {
     }
 
     /// Where a workflow of a queue is handled now.
-    pub fn route(&self, queue: &QueueName, workflow: &WorkflowId) -> Route {
+    pub fn route(&self, queue: &QueueName, workflow: &WorkflowId) -> NodeRoute {
         let partitions = u16::try_from(self.partitions.len()).expect("there is a limit to their number");
         let partition = partition_of(queue, workflow, partitions);
         match self.client(partition) {
-            Some(client) => Route::Here(client),
-            None => Route::Elsewhere { partition, owner: self.leases.owner(partition) },
+            Some(client) => NodeRoute::Here(client),
+            None => NodeRoute::Elsewhere { partition, owner: self.leases.owner(partition) },
         }
     }
 
@@ -148,7 +148,7 @@ impl Drop for ClusterNode {
 /// Connects, checks, and opens everything of a node.
 async fn prepare(
     options: ClusterOptions,
-    stop: Stop,
+    stop: ClusterStop,
     runtime: tokio::runtime::Handle,
 ) -> Result<(Arc<Leases>, Vec<Arc<Partition>>), ClusterError> {
     servers::check_all(&options.monitors).await?;
@@ -159,7 +159,7 @@ async fn prepare(
     let mut partitions = Vec::new();
     for number in 0..options.partitions {
         let log = JetStreamLog::open(&client, &context, &options, number, stop.clone()).await?;
-        let parts = Parts {
+        let parts = PartitionParts {
             path: options.folder.join(format!("partition-{number}.redb")),
             options: FollowerOptions::shared_by(usize::from(options.partitions)),
             log,

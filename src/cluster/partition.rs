@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use crate::clock::SystemClock;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
-use crate::cluster::stop::Stop;
+use crate::cluster::stop::ClusterStop;
 use crate::engine::Client;
 use crate::engine::Engine;
 use crate::engine::log::Follower;
@@ -48,7 +48,7 @@ pub struct PartitionStatus {
 }
 
 /// What others may know of it.
-struct Published {
+struct SharedPartition {
     state: PartitionState,
     position: u64,
     client: Option<Client>,
@@ -62,32 +62,32 @@ pub(crate) struct Partition {
     log: Arc<SharedLog<JetStreamLog>>,
     leases: Arc<Leases>,
     runtime: Handle,
-    stop: Stop,
-    published: Mutex<Published>,
+    stop: ClusterStop,
+    published: Mutex<SharedPartition>,
     /// Held while a partition is given to another node: one at a time.
     moving: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// What a partition is made of.
-pub(crate) struct Parts {
+pub(crate) struct PartitionParts {
     pub(crate) path: PathBuf,
     pub(crate) options: FollowerOptions,
     pub(crate) log: JetStreamLog,
     pub(crate) leases: Arc<Leases>,
     pub(crate) runtime: Handle,
-    pub(crate) stop: Stop,
+    pub(crate) stop: ClusterStop,
     pub(crate) moving: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Partition {
-    pub(crate) fn new(number: u16, parts: Parts) -> Partition {
-        let Parts { path, options, log, leases, runtime, stop, moving } = parts;
-        let published = Published { state: PartitionState::Following, position: 0, client: None };
+    pub(crate) fn new(number: u16, parts: PartitionParts) -> Partition {
+        let PartitionParts { path, options, log, leases, runtime, stop, moving } = parts;
+        let published = SharedPartition { state: PartitionState::Following, position: 0, client: None };
         let (log, published) = (Arc::new(SharedLog::new(log)), Mutex::new(published));
         Partition { number, path, options, log, leases, runtime, stop, published, moving }
     }
 
-    fn published(&self) -> MutexGuard<'_, Published> {
+    fn published(&self) -> MutexGuard<'_, SharedPartition> {
         self.published.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

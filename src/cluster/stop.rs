@@ -8,9 +8,9 @@ use std::time::Duration;
 
 /// Whether a node is being stopped. Clones say the same.
 #[derive(Clone, Default)]
-pub(crate) struct Stop(Arc<(Mutex<bool>, Condvar)>);
+pub(crate) struct ClusterStop(Arc<(Mutex<bool>, Condvar)>);
 
-impl Stop {
+impl ClusterStop {
     /// Says so to whoever waits, and to whoever asks from now on.
     pub(crate) fn say(&self) {
         let (is_said, changed) = &*self.0;

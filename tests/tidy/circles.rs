@@ -17,7 +17,11 @@ pub(crate) const CIRCLES: &[(&str, usize, &str)] = &[
     ("src/cli/bulk.rs", 2, "an operator's verb on one workflow, and on many"),
     ("src/daemon/outbox_copier.rs", 2, "who copies an outbox, and how that goes"),
     ("src/engine/client/client.rs", 13, "a client gives out handles, and each is a client with a name"),
-    ("src/engine/store/memtable.rs", 9, "a memtable and its verbs, and the turn that writes to all of them"),
+    (
+        "src/engine/store/memtable.rs",
+        12,
+        "a memtable and its verbs, the turn that writes to all, and the journal row that a turn becomes",
+    ),
     ("src/handlers/persistent/persistent.rs", 2, "a pool and who looks after its children"),
     ("src/handlers/trace.rs", 2, "a span and its parent"),
     ("src/limits.rs", 3, "limits that are made of others"),

@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::options::ClusterOptions;
-use crate::cluster::stop::Stop;
+use crate::cluster::stop::ClusterStop;
 use crate::cluster::tests::nats::NatsServers;
 use crate::engine::log::Entry;
 use crate::engine::log::SharedLog;
@@ -29,7 +29,8 @@ impl OnServers<'_> {
             let client = async_nats::connect(&self.options.servers).await.unwrap();
             let context = jetstream::new(client.clone());
             let opened =
-                JetStreamLog::open(&client, &context, &self.options, self.partition, Stop::default()).await;
+                JetStreamLog::open(&client, &context, &self.options, self.partition, ClusterStop::default())
+                    .await;
             SharedLog::new(opened.unwrap())
         })
     }

@@ -16,9 +16,9 @@ use rustix::process::Signal;
 use rustix::process::kill_process;
 
 use crate::cluster::node::ClusterNode;
-use crate::cluster::node::Route;
+use crate::cluster::node::NodeRoute;
 use crate::cluster::options::ClusterOptions;
-use crate::cluster::stop::Stop;
+use crate::cluster::stop::ClusterStop;
 use crate::cluster::tests::nats::NatsServers;
 use crate::engine::Client;
 use crate::engine::Delivery;
@@ -165,7 +165,7 @@ impl Doing {
 
     async fn send(&self, workflow: &str, position: u64) -> Option<String> {
         let (queue, id) = (QueueName::new("q").unwrap(), WorkflowId::new(workflow).unwrap());
-        let Route::Here(client) = self.node.route(&queue, &id) else { return None };
+        let NodeRoute::Here(client) = self.node.route(&queue, &id) else { return None };
         let message = Message::new(format!("{workflow}/{position}")).workflow(workflow).position(position);
         Doing::queue(&client).await?.send(message.message_id(format!("{workflow}/{position}"))).await.ok()?;
         Some("sent".to_owned())
@@ -211,7 +211,7 @@ async fn a_node_does_what_it_reads() {
         if let Ok(node) = ClusterNode::start(options).await {
             break node;
         }
-        Stop::default().wait(Duration::from_millis(200));
+        ClusterStop::default().wait(Duration::from_millis(200));
     };
     let mut doing = Doing { node, held: None, next: 0 };
     let (sender, mut lines) = tokio::sync::mpsc::unbounded_channel();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::cluster::error::ClusterError;
 use crate::cluster::node::ClusterNode;
-use crate::cluster::node::Route;
+use crate::cluster::node::NodeRoute;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::partition::PartitionState;
 use crate::cluster::tests::nats::NatsServers;
@@ -39,8 +39,8 @@ async fn settle(nodes: &[&ClusterNode]) {
 fn owner(nodes: &[&ClusterNode], workflow: &str) -> Client {
     let (queue, workflow) = (QueueName::new("q").unwrap(), WorkflowId::new(workflow).unwrap());
     let routes = nodes.iter().filter_map(|node| match node.route(&queue, &workflow) {
-        Route::Here(client) => Some(client),
-        Route::Elsewhere { .. } => None,
+        NodeRoute::Here(client) => Some(client),
+        NodeRoute::Elsewhere { .. } => None,
     });
     let owners: Vec<Client> = routes.collect();
     owners.into_iter().next().unwrap()

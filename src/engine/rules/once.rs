@@ -24,15 +24,15 @@ use crate::limits;
 use crate::message::NewMessage;
 
 /// What is known of a key.
-enum Asked {
+enum KeyLookup {
     /// The same request was answered.
     Before(Arc<AnswerRecord>),
     /// It is new; where its answer will be kept.
-    Anew(Place),
+    Anew(AnswerPlace),
 }
 
 /// Where an answer is kept.
-struct Place {
+struct AnswerPlace {
     /// The queue, or [`QueueId::OF_TOPICS`].
     of: QueueId,
     key: Arc<str>,
@@ -56,8 +56,8 @@ impl Step<'_> {
             return refuse(SendRefusal::QueueNotFound(name.clone()));
         };
         match self.asked_before(queue, key.text().clone(), key)? {
-            Asked::Before(known) => Ok(known.receipts.clone()),
-            Asked::Anew(place) => {
+            KeyLookup::Before(known) => Ok(known.receipts.clone()),
+            KeyLookup::Anew(place) => {
                 let receipts = self.send(name, messages)?;
                 self.keep_answer(place, receipts.clone(), Vec::new())?;
                 Ok(receipts)
@@ -78,8 +78,8 @@ impl Step<'_> {
         // Another topic under this name has answered nothing.
         let text = Arc::from(format!("{}/{key}", topic.number, key = key.as_str()));
         let (receipts, shares) = match self.asked_before(QueueId::OF_TOPICS, text, key)? {
-            Asked::Before(known) => (known.receipts.clone(), known.shares.clone()),
-            Asked::Anew(place) => {
+            KeyLookup::Before(known) => (known.receipts.clone(), known.shares.clone()),
+            KeyLookup::Anew(place) => {
                 let shares = shares_of(&fanout);
                 let receipts = self.publish(name, fanout)?;
                 self.keep_answer(place, receipts.clone(), shares.clone())?;
@@ -90,11 +90,16 @@ impl Step<'_> {
     }
 
     /// Looks a request up by its key, kept under a text.
-    fn asked_before(&self, of: QueueId, text: Arc<str>, key: &IdempotencyKey) -> Ruling<Asked, SendRefusal> {
+    fn asked_before(
+        &self,
+        of: QueueId,
+        text: Arc<str>,
+        key: &IdempotencyKey,
+    ) -> Ruling<KeyLookup, SendRefusal> {
         let before = self.records.answer(of, &text)?;
         if let Some(known) = before.as_ref().filter(|known| self.now < known.until) {
             return match known.digest == key.digest() {
-                true => Ok(Asked::Before(known.clone())),
+                true => Ok(KeyLookup::Before(known.clone())),
                 false => refuse(SendRefusal::KeyReused(key.as_str().to_owned())),
             };
         }
@@ -103,16 +108,16 @@ impl Step<'_> {
             return refuse(SendRefusal::TooManyKeys { kept });
         }
         let old = before.map(|before| before.until);
-        Ok(Asked::Anew(Place { of, key: text, digest: key.digest(), old, kept }))
+        Ok(KeyLookup::Anew(AnswerPlace { of, key: text, digest: key.digest(), old, kept }))
     }
 
     fn keep_answer(
         &mut self,
-        place: Place,
+        place: AnswerPlace,
         receipts: Vec<Receipt>,
         shares: Vec<(SubscriptionName, u32)>,
     ) -> Read<()> {
-        let Place { of, key, digest, old, kept } = place;
+        let AnswerPlace { of, key, digest, old, kept } = place;
         match old {
             Some(old) => self.drop_reminder(old, of, Remind::Answer(key.clone()))?,
             None => self.write(Change::AnswerCount(of, Some(kept + 1)))?,

@@ -70,7 +70,7 @@ pub(crate) struct SharedLog<S> {
 }
 
 /// How far reading has come.
-struct Progress {
+struct ReadProgress {
     /// The position of the next entry.
     next: u64,
     /// The last that was there when reading began.
@@ -137,7 +137,7 @@ impl<S: LogServer> SharedLog<S> {
     }
 
     /// Reads on by another reader; what is missing is left to be asked for.
-    fn read_on(&self, progress: &mut Progress, each: &mut EachEntry<'_>) -> Result<(), ReadError> {
+    fn read_on(&self, progress: &mut ReadProgress, each: &mut EachEntry<'_>) -> Result<(), ReadError> {
         progress.is_broken = false;
         let mut broken = false;
         let read = self.server.read_from(progress.next, &mut |entry| {
@@ -160,7 +160,7 @@ impl<S: LogServer> SharedLog<S> {
     }
 
     /// Reads one entry by its position, as no reader brought it.
-    fn read_one(&self, progress: &mut Progress, each: &mut EachEntry<'_>) -> Result<(), Fault> {
+    fn read_one(&self, progress: &mut ReadProgress, each: &mut EachEntry<'_>) -> Result<(), Fault> {
         let (position, mut attempt) = (progress.next, 0);
         loop {
             let found = self.insist("a missing entry was read", || self.server.entry_at(position))?;
@@ -227,7 +227,8 @@ impl<S: LogServer> Log for SharedLog<S> {
 
     fn read_from(&self, position: u64, each: &mut EachEntry<'_>) -> Result<(), Fault> {
         let bounds = self.bounds(position)?;
-        let mut progress = Progress { next: position.max(bounds.first), last: bounds.last, is_broken: false };
+        let mut progress =
+            ReadProgress { next: position.max(bounds.first), last: bounds.last, is_broken: false };
         let (mut attempt, mut stuck) = (0, 0);
         while progress.next <= progress.last {
             let before = progress.next;
