@@ -165,7 +165,7 @@ BUGS = [
     ("keys_of_a_topic_outlive_it", R + "once.rs", "topic.number, key = key.as_str()", "topic.name, key = key.as_str()"),
     ("answers_of_topics_lost_when_opened", S + "replay.rs", "queue == QueueId::OF_TOPICS || queues", "queues"),
     ("answer_of_a_topic_never_forgotten", R + "remind.rs", "return self.forget_answer(reminder.queue, key.clone());", "let _ = key;"),
-    ("answer_of_a_topic_told_to_others", R + "once.rs", "Asked::Before(known) => (known.receipts.clone(), known.shares.clone()),", "Asked::Before(known) => (known.receipts.clone(), shares_of(&fanout)),"),
+    ("answer_of_a_topic_told_to_others", R + "once.rs", "KeyLookup::Before(known) => (known.receipts.clone(), known.shares.clone()),", "KeyLookup::Before(known) => (known.receipts.clone(), shares_of(&fanout)),"),
     ("sent_by_the_rules_of_yesterday", R + "topics.rs", "if topic.revision != fanout.revision {", "if topic.revision < fanout.revision {"),
     ("copies_judged_apart", R + "topics.rs", "judged.push(self.judge(&mut judge, &queue, messages)?);", "judged.push(self.judge(&mut Judge::default(), &queue, messages)?);\n            let _ = &mut judge;"),
     ("place_kept_where_there_is_none", R + "topics.rs", "if matches!(order, Some(Order::None | Order::Arrival)) {", "if matches!(order, Some(Order::None)) {"),
