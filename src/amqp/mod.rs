@@ -18,7 +18,7 @@
 //! ```
 //! use std::io::{Read, Write};
 //!
-//! use seriatim::amqp::{Connection, ConnectionOptions, Event, LinkAnswer, Outcome};
+//! use seriatim::amqp::{AmqpEvent, Connection, ConnectionOptions, DeliveryOutcome, LinkAnswer};
 //!
 //! /// Takes every message of one peer. A real loop gives the milliseconds since it began instead of 0, keeps
 //! /// `deadline_ms`, and calls `tick`.
@@ -28,20 +28,20 @@
 //!     loop {
 //!         while let Some(event) = connection.next_event() {
 //!             match event {
-//!                 Event::Sasl { mechanism, .. } => connection.answer_sasl(mechanism == "ANONYMOUS"),
-//!                 Event::Attached { link, attach } => {
+//!                 AmqpEvent::Sasl { mechanism, .. } => connection.answer_sasl(mechanism == "ANONYMOUS"),
+//!                 AmqpEvent::Attached { link, attach } => {
 //!                     connection.accept_link(link, LinkAnswer::to(&attach).credit(100));
 //!                 }
-//!                 Event::Message { link, delivery, payload, .. } => {
+//!                 AmqpEvent::Message { link, delivery, payload, .. } => {
 //!                     taken.push(payload); // In earnest: settle when it is on disk.
-//!                     connection.settle(link, delivery, Outcome::Accepted);
+//!                     connection.settle(link, delivery, DeliveryOutcome::Accepted);
 //!                     if connection.credit(link) < 50 {
 //!                         connection.grant(link, 100);
 //!                     }
 //!                 }
-//!                 Event::Detached { link, .. } => connection.detach(link, None),
-//!                 Event::Ended { channel, .. } => connection.end(channel),
-//!                 Event::Closed { .. } => connection.close(None),
+//!                 AmqpEvent::Detached { link, .. } => connection.detach(link, None),
+//!                 AmqpEvent::Ended { channel, .. } => connection.end(channel),
+//!                 AmqpEvent::Closed { .. } => connection.close(None),
 //!                 _ => {}
 //!             }
 //!         }

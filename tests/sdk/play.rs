@@ -22,6 +22,7 @@ use serde_json::Value;
 use seriatim::Clock;
 use seriatim::SystemClock;
 
+use crate::early::play_early;
 use crate::fixture::Fixture;
 use crate::fixture::SECRETS;
 use crate::fixture::certificate;
@@ -34,6 +35,10 @@ const SCRIPT_MAX: Duration = Duration::from_secs(120);
 
 /// Plays a script against a daemon of its own; panics with every promise that was broken.
 pub(crate) fn play(script: &str) {
+    play_early(script, play_now);
+}
+
+fn play_now(script: &str) {
     with_kit(script, |kit, name| run(kit, name, Fixture::open(None, None, None)));
 }
 

@@ -65,7 +65,7 @@ impl Queue {
     ///     let why = delivery.message().dead_letter.as_ref().expect("it is a dead letter");
     ///     assert_eq!(why.reason, "no such account");
     ///     let message = Message::new(delivery.message().body.clone()).workflow("a");
-    ///     delivery.complete_with(Completion::new().send("q", [message])).await?;
+    ///     delivery.complete_with(Completion::new().send("q", message)).await?;
     /// }
     /// assert_eq!(queue.view().await?.counts.dead_lettered, 0);
     /// # Ok(())
