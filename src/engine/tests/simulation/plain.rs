@@ -59,6 +59,8 @@ pub(crate) struct Played {
     /// The answers, in the order in which they were found.
     pub(crate) answers: Vec<(u64, Reply)>,
     pub(crate) events: Vec<Event>,
+    /// How many of the events came before anything was asked.
+    pub(crate) events_before: usize,
     /// How many turns were played before, in which nothing was asked.
     pub(crate) turns_before: usize,
     /// What was forgotten in each of them.
@@ -132,6 +134,7 @@ impl Plain {
         while self.has_to_clear_up(at) {
             self.clear_up(at, Vec::new(), &mut played);
         }
+        played.events_before = played.events.len();
         let asked = questions.iter().map(|question| self.ask(question)).collect();
         self.turn(at, asked, &mut played);
         played.given_back = std::iter::from_fn(|| self.intake.take()).filter_map(given_back).collect();
@@ -149,12 +152,12 @@ impl Plain {
     }
 
     /// Whether something is due after which nobody could tell what was done before a command and what by it: a turn does
-    /// few sweeps and leaves the rest to the next, and a workflow that is forgotten may be there again at once. So these
-    /// are done before, and so are several things that are due together, as each may begin a sweep.
+    /// few sweeps and leaves the rest to the next, a workflow that is forgotten may be there again at once, and a queue that
+    /// is deleted for being idle may be deleted once more with its topic. So these are done before, and so are several things that are due together, as each may begin a sweep.
     pub(crate) fn has_to_clear_up(&self, at: ClockReading) -> bool {
         let now = self.clocks.at(at);
         let clears_up = |reminder: &Reminder| {
-            matches!(reminder.what, Remind::Sweep(_) | Remind::Forget(_) | Remind::Cursors)
+            matches!(reminder.what, Remind::Sweep(_) | Remind::Forget(_) | Remind::Cursors | Remind::Idle)
         };
         self.due(now).any(clears_up) || self.run_out(now.engine) + self.due(now).count() > 1
     }
@@ -183,26 +186,33 @@ impl Plain {
         let idle_since =
             |rows: &Rows, key: &WorkflowKey| rows.workflows.get(key).and_then(|known| known.idle_since);
         let cursor_of = |rows: &Rows, key: &WorkflowKey| rows.workflows.get(key).map(|known| known.cursor);
+        let has_marks = |rows: &Rows, key: &WorkflowKey| rows.marks.keys().any(|(of, _)| of == key);
         let forgettable = self.due(self.now).filter_map(|reminder| match &reminder.what {
             Remind::Forget(stream) => Some(WorkflowKey { queue: reminder.queue, stream: stream.clone() }),
             _ => None,
         });
-        let forgettable: Vec<_> =
-            forgettable.map(|key| (idle_since(&self.rows, &key), cursor_of(&self.rows, &key), key)).collect();
+        let forgettable: Vec<_> = forgettable
+            .map(|key| {
+                let places = (cursor_of(&self.rows, &key), has_marks(&self.rows, &key));
+                (idle_since(&self.rows, &key), places, key)
+            })
+            .collect();
         let mut remembered: Vec<WorkflowKey> = self.rows.cursors.keys().cloned().collect();
         self.turn(at, asked, played);
         played.turns_before += 1;
         let mut cleared = Cleared::default();
         let mut begun_anew = Vec::new();
-        for (since, cursor, key) in forgettable {
+        for (since, (cursor, was_marked), key) in forgettable {
             let is_back = self.rows.workflows.contains_key(&key);
             if let Some(queue) = self.rows.queues.get(&key.queue)
                 && since.is_some()
                 && idle_since(&self.rows, &key) != since
             {
                 let queue = queue.name.clone();
-                // One that is back and stands at its beginning has met no cursor.
-                match is_back && cursor_of(&self.rows, &key) < cursor {
+                // One that is back and stands at its beginning, or knows no settled place any more, has met no cursor.
+                let is_anew =
+                    cursor_of(&self.rows, &key) < cursor || (was_marked && !has_marks(&self.rows, &key));
+                match is_back && is_anew {
                     true => begun_anew.push(key.clone()),
                     false => remembered.push(key.clone()),
                 }

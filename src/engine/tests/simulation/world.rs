@@ -210,9 +210,10 @@ impl World {
             };
             questions.iter().any(|question| deletes(question) && question.number.is_some_and(is_done))
         };
-        for event in &played.events {
+        for (index, event) in played.events.iter().enumerate() {
             self.ledger.event_listener.record(event);
-            if event.kind != EventKind::QueueDeleted || !is_deleted(&event.queue) {
+            let is_told = index >= played.events_before && is_deleted(&event.queue);
+            if event.kind != EventKind::QueueDeleted || !is_told {
                 self.record_event(event);
             }
         }
