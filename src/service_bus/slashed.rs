@@ -6,12 +6,12 @@ use std::borrow::Cow;
 const SLASH: &str = "_2F_";
 
 /// The name of the queue, or of the topic, that clients call so.
-pub(crate) fn queue_name(said: &str) -> Cow<'_, str> {
-    let queue = said.replace('/', SLASH);
+pub(crate) fn queue_name(name: &str) -> Cow<'_, str> {
+    let queue = name.replace('/', SLASH);
     // One that another name could mean is left as it is, and no queue has that.
-    match is_slashed(said) && queue.replace(SLASH, "/") == said {
+    match is_slashed(name) && queue.replace(SLASH, "/") == name {
         true => Cow::Owned(queue),
-        false => Cow::Borrowed(said),
+        false => Cow::Borrowed(name),
     }
 }
 
@@ -23,17 +23,17 @@ pub(crate) fn entity_name(queue: &str) -> Cow<'_, str> {
     if let Some((topic, subscription)) = queue.split_once('/') {
         return Cow::Owned(format!("{}/{subscription}", entity_name(topic)));
     }
-    let said = queue.replace(SLASH, "/");
+    let name = queue.replace(SLASH, "/");
     // One that clients could not say is called what it is called here.
-    match queue_name(&said) == queue {
-        true => Cow::Owned(said),
+    match queue_name(&name) == queue {
+        true => Cow::Owned(name),
         false => Cow::Borrowed(queue),
     }
 }
 
 /// Whether it is made of several parts. One of a dot, or of two, would be taken out of a URL on its way.
-fn is_slashed(said: &str) -> bool {
-    said.contains('/') && said.split('/').all(|part| !matches!(part, "" | "." | ".."))
+fn is_slashed(name: &str) -> bool {
+    name.contains('/') && name.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ pub(crate) fn text(node: Node<'_, '_>) -> String {
 
 /// The type that an element says it has, without the prefix of its namespace.
 pub(crate) fn kind<'a>(node: Node<'a, '_>) -> &'a str {
-    let settings = node.attributes().find(|attribute| attribute.name() == "type");
-    let settings = settings.map_or("", |attribute| attribute.value());
-    settings.rsplit_once(':').map_or(settings, |(_, kind)| kind)
+    let kind = node.attributes().find(|attribute| attribute.name() == "type");
+    let kind = kind.map_or("", |attribute| attribute.value());
+    kind.rsplit_once(':').map_or(kind, |(_, name)| name)
 }

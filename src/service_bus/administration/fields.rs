@@ -129,7 +129,7 @@ impl EntitySettings {
                 }
                 description.user_metadata = some(text);
             }
-            _ if ECHOED.iter().any(|(echoed, _)| *echoed == name) && !text.is_empty() => {
+            _ if ECHOED.iter().any(|(field, _)| *field == name) && !text.is_empty() => {
                 let short: String = text.chars().take(limits::SERVICE_BUS_TOLD_CHARS_MAX).collect();
                 description.echoed.insert(name.to_owned(), short);
             }
@@ -146,8 +146,8 @@ impl EntitySettings {
         let unused = self.description.duplicate_window_ms.filter(|_| self.options.duplicate_window.is_none());
         match unused {
             Some(ms) => {
-                let echoed = span_text(Some(Duration::from_millis(ms)));
-                self.description.echoed.insert(WINDOW.to_owned(), echoed);
+                let text = span_text(Some(Duration::from_millis(ms)));
+                self.description.echoed.insert(WINDOW.to_owned(), text);
             }
             None => drop(self.description.echoed.remove(WINDOW)),
         }

@@ -22,12 +22,13 @@ pub fn administration(data: &[u8]) {
         check_entity(text, element);
     }
     if let Ok((rule, settings)) = document::read(text, rules::ELEMENT, rule_xml::read) {
-        let echoed = echoed(&rule, &settings);
-        let again = document::read(&echoed, rules::ELEMENT, rule_xml::read);
-        let (again, said_again) = again.unwrap_or_else(|refused| panic!("{echoed} is refused: {refused:?}"));
+        let written = written(&rule, &settings);
+        let again = document::read(&written, rules::ELEMENT, rule_xml::read);
+        let (again, settings_again) =
+            again.unwrap_or_else(|refused| panic!("{written} is refused: {refused:?}"));
         // Written, because a number may be none.
-        assert_eq!(format!("{again:?}"), format!("{rule:?}"), "{echoed}");
-        assert_eq!(said_again.action, settings.action, "{echoed}");
+        assert_eq!(format!("{again:?}"), format!("{rule:?}"), "{written}");
+        assert_eq!(settings_again.action, settings.action, "{written}");
     }
 }
 
@@ -50,7 +51,7 @@ fn check_entity(text: &str, element: &str) {
 }
 
 /// A rule as a client is told it.
-fn echoed(rule: &Rule, settings: &RuleSettings) -> String {
+fn written(rule: &Rule, settings: &RuleSettings) -> String {
     let mut xml = Xml::new();
     xml.within("entry", |xml| {
         xml.within("content", |xml| {

@@ -27,8 +27,8 @@ pub(crate) struct Caller {
 impl Caller {
     pub(crate) fn of(parts: &Parts) -> Caller {
         let scheme = if parts.extensions.get::<OverTls>().is_some() { "https" } else { "http" };
-        let settings = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        let host = parts.uri.authority().map(|authority| authority.as_str()).or(settings);
+        let named = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let host = parts.uri.authority().map(|authority| authority.as_str()).or(named);
         let version = query(&parts.uri, "api-version").unwrap_or_else(|| VERSION.to_owned());
         Caller { scheme, host: host.unwrap_or("localhost").to_owned(), version }
     }

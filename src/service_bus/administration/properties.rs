@@ -143,8 +143,8 @@ impl EntityProperties<'_> {
             "DefaultMessageTimeToLive" => span_text(options.time_to_live),
             "DeadLetteringOnMessageExpiration" => (options.expired == ExpiryPolicy::DeadLetter).to_string(),
             "DuplicateDetectionHistoryTimeWindow" => {
-                let settings = description.duplicate_window_ms.map(Duration::from_millis);
-                let window = options.duplicate_window.or(settings);
+                let unused = description.duplicate_window_ms.map(Duration::from_millis);
+                let window = options.duplicate_window.or(unused);
                 span_text(Some(window.unwrap_or(limits::SERVICE_BUS_DUPLICATE_WINDOW)))
             }
             "MaxDeliveryCount" => options.delivery_count_max.min(i32::MAX as u32).to_string(),
@@ -166,10 +166,10 @@ impl EntityProperties<'_> {
             "SubscriptionCount" => self.topic.map_or(0, |topic| topic.subscriptions.len()).to_string(),
             "SqlFilterCount" => self.count_filters(|filter| !is_correlation(filter)).to_string(),
             "CorrelationFilterCount" => self.count_filters(is_correlation).to_string(),
-            echoed => {
+            field => {
                 let default =
-                    ECHOED.iter().find(|(name, _)| *name == echoed).map(|(_, text)| (*text).to_owned());
-                description.echoed.get(echoed).cloned().or(default)?
+                    ECHOED.iter().find(|(name, _)| *name == field).map(|(_, text)| (*text).to_owned());
+                description.echoed.get(field).cloned().or(default)?
             }
         })
     }

@@ -23,35 +23,35 @@ pub(crate) fn read(element: Option<Node<'_, '_>>) -> Result<Properties, AdminRef
             let name = name.ok_or_else(|| AdminRefusal::bad("a value has no <Key>"))?;
             let value = document::child(pair, "Value")
                 .ok_or_else(|| AdminRefusal::bad(format!("{name} has no <Value>")))?;
-            let settings = document::text(value);
-            let value = value_of(document::kind(value), &settings).ok_or_else(|| {
-                AdminRefusal::bad(format!("the value {settings:?} of {name} is not of its type"))
+            let text = document::text(value);
+            let value = value_of(document::kind(value), &text).ok_or_else(|| {
+                AdminRefusal::bad(format!("the value {text:?} of {name} is not of its type"))
             })?;
             Ok((name, value))
         })
         .collect()
 }
 
-fn value_of(kind: &str, settings: &str) -> Option<PropertyValue> {
+fn value_of(kind: &str, text: &str) -> Option<PropertyValue> {
     Some(match kind {
         "int" | "long" | "short" | "byte" | "unsignedByte" | "unsignedShort" | "unsignedInt"
-        | "unsignedLong" | "integer" => PropertyValue::Integer(settings.trim().parse().ok()?),
-        "double" | "float" | "decimal" => PropertyValue::Float(settings.trim().parse().ok()?),
-        "boolean" => PropertyValue::Boolean(match settings.trim() {
+        | "unsignedLong" | "integer" => PropertyValue::Integer(text.trim().parse().ok()?),
+        "double" | "float" | "decimal" => PropertyValue::Float(text.trim().parse().ok()?),
+        "boolean" => PropertyValue::Boolean(match text.trim() {
             "true" | "1" => true,
             "false" | "0" => false,
             _ => return None,
         }),
-        "dateTime" => PropertyValue::Text(instant_text(settings).unwrap_or_else(|| settings.to_owned())),
-        _ => PropertyValue::Text(settings.to_owned()),
+        "dateTime" => PropertyValue::Text(instant_text(text).unwrap_or_else(|| text.to_owned())),
+        _ => PropertyValue::Text(text.to_owned()),
     })
 }
 
 /// An instant as it is compared: in the words in which the instants of messages are read. One without an offset is of UTC;
 /// one before 1970 has no such words.
-fn instant_text(settings: &str) -> Option<String> {
-    let settings = settings.trim();
-    let instant = settings.parse::<WireTime>().or_else(|_| format!("{settings}Z").parse());
+fn instant_text(text: &str) -> Option<String> {
+    let text = text.trim();
+    let instant = text.parse::<WireTime>().or_else(|_| format!("{text}Z").parse());
     instant.ok().map(|instant| instant.to_string())
 }
 
@@ -81,12 +81,12 @@ pub(crate) fn all(element: Option<Node<'_, '_>>) -> Vec<TypedValue> {
 /// Writes names and values; those of which more was said as they were said.
 pub(crate) fn write(xml: &mut Xml, values: &Properties, typed: &[TypedValue]) {
     for (name, value) in values {
-        let settings = typed.iter().find(|settings| match value {
-            PropertyValue::Text(text) => settings.name == *name && settings.kept == *text,
+        let known = typed.iter().find(|known| match value {
+            PropertyValue::Text(text) => known.name == *name && known.kept == *text,
             _ => false,
         });
-        let (kind, text) = match (settings, value) {
-            (Some(settings), _) => (settings.kind.as_str(), settings.text.clone()),
+        let (kind, text) = match (known, value) {
+            (Some(known), _) => (known.kind.as_str(), known.text.clone()),
             (None, PropertyValue::Text(text)) => ("string", text.clone()),
             (None, PropertyValue::Integer(number)) if i32::try_from(*number).is_ok() => {
                 ("int", number.to_string())
@@ -102,7 +102,7 @@ pub(crate) fn write(xml: &mut Xml, values: &Properties, typed: &[TypedValue]) {
 }
 
 /// Writes names and values as they were said.
-pub(crate) fn write_said(xml: &mut Xml, values: &[TypedValue]) {
+pub(crate) fn write_all(xml: &mut Xml, values: &[TypedValue]) {
     values.iter().for_each(|value| write_one(xml, &value.name, &value.kind, &value.text));
 }
 
@@ -120,30 +120,30 @@ mod tests {
 
     #[test]
     fn an_instant_is_compared_as_those_of_messages_are() {
-        for settings in ["2026-07-05T11:12:13", "2026-07-05T11:12:13Z", "2026-07-05T13:12:13.0000000+02:00"] {
+        for text in ["2026-07-05T11:12:13", "2026-07-05T11:12:13Z", "2026-07-05T13:12:13.0000000+02:00"] {
             let kept = PropertyValue::from("2026-07-05T11:12:13.000Z");
-            assert_eq!(value_of("dateTime", settings), Some(kept), "{settings}");
+            assert_eq!(value_of("dateTime", text), Some(kept), "{text}");
         }
         assert_eq!(value_of("dateTime", "0001-01-01T00:00:00"), Some("0001-01-01T00:00:00".into()));
     }
 
     #[test]
     fn a_value_is_told_as_it_was_said_only_as_long_as_it_is_that() {
-        let settings = TypedValue {
+        let typed = TypedValue {
             name: "when".to_owned(),
             kind: "dateTime".to_owned(),
             text: "2026-07-05T11:12:13".to_owned(),
             kept: "2026-07-05T11:12:13.000Z".to_owned(),
         };
-        let echoed = |text: &str| {
+        let written = |text: &str| {
             let mut xml = Xml::new();
             let values = Properties::from([("when".to_owned(), PropertyValue::from(text))]);
-            xml.within("Values", |xml| write(xml, &values, std::slice::from_ref(&settings)));
+            xml.within("Values", |xml| write(xml, &values, std::slice::from_ref(&typed)));
             xml.into_text()
         };
-        let as_said = echoed(&settings.kept);
+        let as_said = written(&typed.kept);
         assert!(as_said.contains("d6p1:dateTime") && as_said.contains(">2026-07-05T11:12:13<"), "{as_said}");
-        let another = echoed("another");
+        let another = written("another");
         assert!(another.contains("d6p1:string") && another.contains(">another<"), "{another}");
     }
 }

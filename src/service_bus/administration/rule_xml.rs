@@ -100,7 +100,7 @@ pub(crate) fn write(xml: &mut Xml, (rule, settings): (&Rule, Option<&RuleSetting
         (Some(settings), _) => xml.within_named("Action", &[("i:type", "SqlRuleAction")], |xml| {
             xml.leaf("SqlExpression", &settings.expression);
             xml.leaf("CompatibilityLevel", COMPATIBILITY);
-            xml.within("Parameters", |xml| rule_values::write_said(xml, &settings.parameters));
+            xml.within("Parameters", |xml| rule_values::write_all(xml, &settings.parameters));
         }),
         (None, None) => xml.within_named("Action", &[("i:type", "EmptyRuleAction")], |_| {}),
         (None, Some(action)) => xml.within_named("Action", &[("i:type", "SqlRuleAction")], |xml| {

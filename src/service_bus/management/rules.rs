@@ -49,7 +49,7 @@ pub(crate) async fn add(
     let name = rule_name(request)?;
     let description = request.map("rule-description")?;
     let description = description.ok_or_else(|| AmqpRefusal::argument("rule-description is missing"))?;
-    let said = RuleSettings { values: instants(description), action: None };
+    let settings = RuleSettings { values: instants(description), action: None };
     let mut rule = Rule::new(name.clone(), filter(description)?);
     if let Some(action) = lookup(description, "sql-rule-action").and_then(Value::as_map) {
         let expression = text(action, "expression")?.filter(|expression| !expression.trim().is_empty());
@@ -60,7 +60,7 @@ pub(crate) async fn add(
     topic.add_rule(&subscription, rule).await?;
     let rules = topic.rules(&subscription).await?;
     let queue = (entity.name(), entity.created_at);
-    shared.descriptions.describe_rule(queue, (&rules, &name), said).await.map_err(unkept)?;
+    shared.descriptions.describe_rule(queue, (&rules, &name), settings).await.map_err(unkept)?;
     Ok(ManagementAnswer::done(Vec::new()))
 }
 
@@ -86,8 +86,8 @@ pub(crate) async fn list(
     let top = usize::try_from(request.number("top", 100)?).unwrap_or(usize::MAX).min(limits::PAGE_MAX);
     let mut rules = topic.rules(subscription).await?;
     rules.sort_by_cached_key(|rule| rule.name().to_ascii_lowercase());
-    let said = shared.descriptions.of(entity.name(), entity.created_at);
-    let described = |rule: &Rule| described(rule, said.rules.get(rule.name()));
+    let description = shared.descriptions.of(entity.name(), entity.created_at);
+    let described = |rule: &Rule| described(rule, description.rules.get(rule.name()));
     let shown = rules.iter().skip(skip).take(top).map(described).collect();
     // Not that there is no content, where there are none: not every client takes that for an answer.
     Ok(ManagementAnswer::done(vec![(Value::string("rules"), Value::List(shown))]))
@@ -166,7 +166,7 @@ fn instants(description: &[(Value, Value)]) -> Vec<TypedValue> {
     };
     let values = part("correlation-filter", "properties").or_else(|| part("sql-filter", "parameters"));
     let instants = values.into_iter().flatten().filter(|(_, value)| matches!(value, Value::Timestamp(_)));
-    let said = |(name, value): &(Value, Value)| match (name.as_str(), property::property(value)) {
+    let typed = |(name, value): &(Value, Value)| match (name.as_str(), property::property(value)) {
         (Some(name), Some(PropertyValue::Text(text))) => Some(TypedValue {
             name: name.to_owned(),
             kind: INSTANT.to_owned(),
@@ -175,7 +175,7 @@ fn instants(description: &[(Value, Value)]) -> Vec<TypedValue> {
         }),
         _ => None,
     };
-    instants.filter_map(said).collect()
+    instants.filter_map(typed).collect()
 }
 
 fn list_of(code: u64, values: Vec<Value>) -> Value {
@@ -183,13 +183,14 @@ fn list_of(code: u64, values: Vec<Value>) -> Value {
 }
 
 /// A rule as clients read it.
-fn described(rule: &Rule, said: Option<&RuleSettings>) -> Value {
+fn described(rule: &Rule, settings: Option<&RuleSettings>) -> Value {
     let filter = match rule.filter() {
         Filter::True => list_of(code::TRUE, Vec::new()),
         Filter::False => list_of(code::FALSE, Vec::new()),
-        Filter::Correlation(correlation) => {
-            list_of(code::CORRELATION, values_of(correlation, said.map_or(&[], |said| &said.values)))
-        }
+        Filter::Correlation(correlation) => list_of(
+            code::CORRELATION,
+            values_of(correlation, settings.map_or(&[], |settings| &settings.values)),
+        ),
         Filter::Sql { expression, .. } => {
             list_of(code::SQL, vec![Value::from(expression.as_str()), Value::Int(COMPATIBILITY)])
         }
@@ -202,7 +203,7 @@ fn described(rule: &Rule, said: Option<&RuleSettings>) -> Value {
     Value::Map(vec![(Value::string("rule-description"), rule)])
 }
 
-fn values_of(correlation: &Correlation, said: &[TypedValue]) -> Vec<Value> {
+fn values_of(correlation: &Correlation, typed: &[TypedValue]) -> Vec<Value> {
     let fields = [
         &correlation.correlation_id,
         &correlation.message_id,
@@ -219,7 +220,7 @@ fn values_of(correlation: &Correlation, said: &[TypedValue]) -> Vec<Value> {
         .properties
         .iter()
         .map(|(name, value)| {
-            let instant = said.iter().find_map(|said| instant(said, name, value));
+            let instant = typed.iter().find_map(|typed| instant(typed, name, value));
             (Value::from(name.as_str()), instant.unwrap_or_else(|| property::value(value)))
         })
         .collect();
@@ -228,9 +229,9 @@ fn values_of(correlation: &Correlation, said: &[TypedValue]) -> Vec<Value> {
 }
 
 /// The instant that a value was said to be, if it is that still.
-fn instant(said: &TypedValue, name: &str, value: &PropertyValue) -> Option<Value> {
+fn instant(typed: &TypedValue, name: &str, value: &PropertyValue) -> Option<Value> {
     let is_it =
-        said.kind == INSTANT && said.name == name && *value == PropertyValue::from(said.kept.as_str());
-    let instant: WireTime = said.kept.parse().ok().filter(|_| is_it)?;
+        typed.kind == INSTANT && typed.name == name && *value == PropertyValue::from(typed.kept.as_str());
+    let instant: WireTime = typed.kept.parse().ok().filter(|_| is_it)?;
     Some(Value::Timestamp(i64::try_from(instant.0.as_millis()).ok()?))
 }
