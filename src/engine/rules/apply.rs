@@ -83,6 +83,7 @@ impl Rules {
         if let Some(queue) = gone {
             self.used_at.remove(&queue);
             self.rates.forget(queue);
+            self.locks.forget_queue(queue);
         }
         Ok(CommandOutcome { reply, effects })
     }

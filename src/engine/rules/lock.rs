@@ -128,6 +128,11 @@ impl LockTable {
         self.dead_letters_from.insert(queue, (reason, next));
     }
 
+    /// A queue is gone, and its locks have ended.
+    pub(crate) fn forget_queue(&mut self, queue: QueueId) {
+        self.dead_letters_from.remove(&queue);
+    }
+
     /// Notes that the dead letter at a place can be handed out.
     pub(crate) fn offer_dead_letter(&mut self, queue: QueueId, place: DeadLetterPlace) {
         if let Some(from) = self.dead_letters_from.get_mut(&queue).filter(|from| place < **from) {

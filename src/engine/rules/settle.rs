@@ -53,10 +53,10 @@ impl Step<'_> {
         settlement: Settlement,
     ) -> Ruling<SettledReply, SettleRefusal> {
         let DeliveryRef { token, sequence, .. } = held;
-        if self.holds_dead_letter(token) {
-            return self.settle_dead_letter(name, held, settlement);
-        }
         let (mut workflow, message) = match self.held_message(name, held) {
+            Err(Stop::Refused(_)) if self.holds_dead_letter(token) => {
+                return self.settle_dead_letter(name, held, settlement);
+            }
             Err(Stop::Refused(refusal)) => return self.answer_again(name, held, &settlement, refusal),
             held => held?,
         };
