@@ -6,7 +6,9 @@ use super::wire::Host;
 use super::wire::Source;
 use crate::clock::Clock;
 use crate::engine::Client;
+use crate::engine::DeadLetterView;
 use crate::engine::Engine;
+use crate::engine::Events;
 use crate::engine::Queue;
 use crate::header::PropertyValue;
 use crate::limits;
@@ -101,6 +103,17 @@ async fn what_waits_and_what_comes_goes_on_once_and_each_workflow_in_order() {
     assert_eq!(from.view().await.unwrap().counts.stored(), 0);
 }
 
+/// The first dead letter of a queue, once there is one.
+async fn first_dead_letter(queue: &Queue, events: &mut Events) -> DeadLetterView {
+    loop {
+        let found = queue.dead_letters(None, 10).await.unwrap();
+        if let Some(dead) = found.into_iter().next() {
+            return dead;
+        }
+        let _ = events.next().await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_circle_ends_with_a_dead_letter_after_four_times() {
     let (engine, clock) = engine_with(&[("a", to("b")), ("b", to("a"))]).await;
@@ -109,13 +122,7 @@ async fn a_circle_ends_with_a_dead_letter_after_four_times() {
     let _host = host(engine, clock).await;
     let (a, b) = (queue(&client, "a"), queue(&client, "b"));
     a.send(Message::new("round")).await.unwrap();
-    let dead = loop {
-        let found = a.dead_letters(None, 10).await.unwrap();
-        if let Some(dead) = found.into_iter().next() {
-            break dead;
-        }
-        let _ = events.next().await.unwrap();
-    };
+    let dead = first_dead_letter(&a, &mut events).await;
     assert_eq!(dead.dead_letter.reason, "MaxTransferHopCountExceeded");
     assert_eq!(b.view().await.unwrap().counts.stored(), 0);
     assert_eq!(a.view().await.unwrap().counts.stored(), 1);
@@ -129,13 +136,7 @@ async fn what_forwards_to_itself_ends_with_a_dead_letter_after_four_times() {
     let _host = host(engine, clock).await;
     let a = queue(&client, "a");
     a.send(Message::new("round").workflow("w")).await.unwrap();
-    let dead = loop {
-        let found = a.dead_letters(None, 10).await.unwrap();
-        if let Some(dead) = found.into_iter().next() {
-            break dead;
-        }
-        let _ = events.next().await.unwrap();
-    };
+    let dead = first_dead_letter(&a, &mut events).await;
     assert_eq!(dead.dead_letter.reason, "MaxTransferHopCountExceeded");
     assert_eq!(a.view().await.unwrap().counts.stored(), 1);
 }
