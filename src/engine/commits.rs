@@ -14,9 +14,8 @@ use tokio::sync::oneshot;
 
 // Named from here, because the tests compile this file among other threads (`handoff`).
 use super::inbox::Inbox;
-use super::inbox::ReplySlot;
 use super::inbox::Request;
-use super::inbox::UncommittedAnswer;
+use super::letter::LetterHandle;
 use super::threads::AtomicU64;
 use super::threads::AtomicUsize;
 use super::threads::Committer;
@@ -25,14 +24,11 @@ use super::threads::JoinHandle;
 use super::threads::mpsc;
 use super::threads::spawn;
 use crate::engine::meter::CommitMeter;
-use crate::engine::query::QueryAnswer;
+use crate::engine::query::Look;
 use crate::engine::rules::effect::Event;
 use crate::error::Fault;
 use crate::error::Unavailable;
 use crate::limits;
-
-/// Where the answer to a look goes.
-pub(crate) type LookSlot = oneshot::Sender<Result<QueryAnswer, Unavailable>>;
 
 /// Where the answer to a backup goes.
 pub(crate) type BackupSlot = oneshot::Sender<Result<u64, Fault>>;
@@ -40,9 +36,9 @@ pub(crate) type BackupSlot = oneshot::Sender<Result<u64, Fault>>;
 /// What is published once a turn is on disk.
 #[derive(Default)]
 pub(crate) struct Release {
-    pub(crate) answers: Vec<(ReplySlot, UncommittedAnswer)>,
+    pub(crate) answers: Vec<LetterHandle>,
     pub(crate) events: Vec<Event>,
-    pub(crate) looks: Vec<(LookSlot, QueryAnswer)>,
+    pub(crate) looks: Vec<Look>,
     pub(crate) backups: Vec<(PathBuf, BackupSlot)>,
 }
 
@@ -173,11 +169,11 @@ impl CommitWorker {
         for event in release.events {
             let _ = self.events.send(event);
         }
-        for (slot, uncommitted) in release.answers {
-            let _ = slot.send(Ok(uncommitted.into_undelivered(&self.inbox)));
+        for asked in release.answers {
+            asked.publish(&mut |command| self.inbox.give_back(command));
         }
-        for (slot, answer) in release.looks {
-            let _ = slot.send(Ok(answer));
+        for look in release.looks {
+            look(Ok(()));
         }
         for (target, slot) in release.backups {
             self.back_up(target, slot);
@@ -185,11 +181,12 @@ impl CommitWorker {
     }
 
     fn refuse(&self, release: Release, fault: &Fault) {
-        for (slot, _) in release.answers {
-            let _ = slot.send(Err(Unavailable::Stopped(fault.clone())));
+        let why = Unavailable::Stopped(fault.clone());
+        for asked in release.answers {
+            asked.fail(why.clone());
         }
-        for (slot, _) in release.looks {
-            let _ = slot.send(Err(Unavailable::Stopped(fault.clone())));
+        for look in release.looks {
+            look(Err(why.clone()));
         }
         for (_, slot) in release.backups {
             let _ = slot.send(Err(fault.clone()));

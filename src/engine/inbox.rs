@@ -11,33 +11,32 @@ use tokio::sync::SetOnce;
 use tokio::sync::oneshot;
 
 // Named from here, because the tests compile this file among other threads (`handoff`).
+use super::letter::AwaitedAnswer;
+use super::letter::LetterHandle;
+use super::letter::WorkWait;
+use super::letter::letter;
 use super::threads::Mutex;
 use super::threads::MutexGuard;
 use super::threads::mpsc;
+use crate::engine::query::LookSlot;
 use crate::engine::query::Query;
-use crate::engine::query::QueryAnswer;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::LockedMessage;
-use crate::engine::rules::command::Reply;
-use crate::engine::rules::command::Settlement;
+use crate::engine::query::StandingQuery;
+use crate::engine::rules::verb::Answer;
+use crate::engine::rules::verb::EngineVerb;
+use crate::engine::rules::verbs::Command;
 use crate::error::Fault;
 use crate::error::Unavailable;
-use crate::id::QueueName;
 use crate::limits;
 use crate::token::LockToken;
 
 /// Something asked of the thread that writes.
 pub(crate) enum Request {
-    Command {
-        command: Command,
-        slot: ReplySlot,
-        /// How long the command may wait for work, if it is one that can.
-        wait: Option<Duration>,
-    },
-    Query {
-        query: Query,
-        slot: oneshot::Sender<Result<QueryAnswer, Unavailable>>,
-    },
+    Ask(LetterHandle),
+    /// What a verb would be answered, if it were asked now.
+    TryOut(LetterHandle),
+    Query(Query),
+    /// A look for workflows that may stand still.
+    Standing(StandingQuery),
     Backup {
         target: PathBuf,
         slot: oneshot::Sender<Result<u64, Fault>>,
@@ -59,13 +58,10 @@ pub(crate) enum Request {
     },
 }
 
-/// Where a command's answer goes.
-pub(crate) type ReplySlot = oneshot::Sender<Result<UndeliveredAnswer, Unavailable>>;
-
-/// A request, and its room in the inbox until the thread has taken it.
-pub(crate) struct QueuedRequest {
-    pub(crate) request: Request,
-    _room: Option<InboxPermit>,
+/// A request in the inbox, and the places that it takes there.
+struct QueuedRequest {
+    request: Request,
+    places: usize,
 }
 
 /// The handle by which requests get to the thread that writes. Cheap to clone.
@@ -88,31 +84,20 @@ struct InboxState {
     /// anyway, and go with them.
     waiting: BTreeMap<u64, (usize, Request)>,
     last: u64,
-}
-
-/// The places of a request that is in the inbox.
-struct InboxPermit {
-    door: Arc<Door>,
-    places: usize,
-}
-
-impl Drop for InboxPermit {
-    fn drop(&mut self) {
-        self.door.change(|queue| queue.places += self.places);
-    }
+    /// Nobody takes requests any more.
+    is_closed: bool,
 }
 
 /// A request that was posted. Dropping it withdraws the request, if there was no room for it yet.
 pub(crate) struct PendingRequest {
-    door: Arc<Door>,
-    /// Its number among those that wait for room.
-    number: Option<u64>,
+    /// Where it waits for room, and its number there.
+    waiting: Option<(Arc<Door>, u64)>,
 }
 
 impl Drop for PendingRequest {
     fn drop(&mut self) {
-        if let Some(number) = self.number {
-            let withdrawn = self.door.change(|queue| queue.waiting.remove(&number));
+        if let Some((door, number)) = &self.waiting {
+            let withdrawn = door.change(|queue| queue.waiting.remove(number));
             drop(withdrawn);
         }
     }
@@ -122,22 +107,25 @@ impl Door {
     /// Posts a request, or lets it wait for room behind those that wait already; false when nobody takes it any more.
     fn post(self: &Arc<Door>, places: usize, request: Request) -> Result<PendingRequest, InboxClosure> {
         let mut queue = self.lock();
+        if queue.is_closed {
+            return Err(InboxClosure);
+        }
         if !queue.waiting.is_empty() || queue.places < places {
             queue.last += 1;
             let number = queue.last;
             queue.waiting.insert(number, (places, request));
-            return Ok(PendingRequest { door: self.clone(), number: Some(number) });
+            return Ok(PendingRequest { waiting: Some((self.clone(), number)) });
         }
-        let refused = self.let_in(&mut queue, places, request);
+        let refused = let_in(&mut queue, places, request);
         drop(queue);
         match refused {
-            None => Ok(PendingRequest { door: self.clone(), number: None }),
+            None => Ok(PendingRequest { waiting: None }),
             Some(_) => Err(InboxClosure),
         }
     }
 
     /// Changes what there is, and lets in whoever has room then.
-    fn change<T>(self: &Arc<Door>, change: impl FnOnce(&mut InboxState) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut InboxState) -> T) -> T {
         let mut queue = self.lock();
         let done = change(&mut queue);
         let mut refused = None;
@@ -146,7 +134,7 @@ impl Door {
         };
         while refused.is_none() && has_room(&queue) {
             let Some((_, (places, request))) = queue.waiting.pop_first() else { break };
-            refused = self.let_in(&mut queue, places, request);
+            refused = let_in(&mut queue, places, request);
         }
         // Nobody takes requests any more: whoever waits hears of it.
         let waiting = if refused.is_some() { std::mem::take(&mut queue.waiting) } else { BTreeMap::new() };
@@ -155,21 +143,22 @@ impl Door {
         done
     }
 
-    /// Sends a request for which there is room; gives it back when nobody takes it any more.
-    fn let_in(
-        self: &Arc<Door>,
-        queue: &mut InboxState,
-        places: usize,
-        request: Request,
-    ) -> Option<QueuedRequest> {
-        queue.places -= places;
-        let room = InboxPermit { door: self.clone(), places };
-        queue.sender.send(QueuedRequest { request, _room: Some(room) }).err().map(|refused| refused.0)
+    /// Lets nobody in any more, and gives up who waits: whoever drops them tells them.
+    fn close(&self) -> BTreeMap<u64, (usize, Request)> {
+        let mut queue = self.lock();
+        queue.is_closed = true;
+        std::mem::take(&mut queue.waiting)
     }
 
     fn lock(&self) -> MutexGuard<'_, InboxState> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Sends a request for which there is room; gives it back when nobody takes it any more.
+fn let_in(queue: &mut InboxState, places: usize, request: Request) -> Option<QueuedRequest> {
+    queue.places -= places;
+    queue.sender.send(QueuedRequest { request, places }).err().map(|refused| refused.0)
 }
 
 /// Nobody takes requests any more.
@@ -180,6 +169,9 @@ pub(crate) struct InboxReceiver {
     receiver: mpsc::Receiver<QueuedRequest>,
     /// A request that was looked for before it was asked for.
     next: Option<QueuedRequest>,
+    door: Arc<Door>,
+    /// The places of what was taken, which others can have.
+    freed: usize,
     ended: Arc<SetOnce<Unavailable>>,
 }
 
@@ -190,6 +182,9 @@ impl Drop for InboxReceiver {
             true => Unavailable::Stopped(Fault::Defect("the thread that writes has panicked".to_owned())),
             false => Unavailable::Closed,
         });
+        let waiting = self.door.close();
+        drop(waiting);
+        while self.take().is_some() {}
     }
 }
 
@@ -197,31 +192,55 @@ impl Drop for InboxReceiver {
 pub(crate) fn inbox() -> (Inbox, InboxReceiver) {
     let (sender, receiver) = mpsc::channel();
     let ended = Arc::new(SetOnce::new());
-    let queue =
-        InboxState { sender: sender.clone(), places: limits::INBOX_MAX, waiting: BTreeMap::new(), last: 0 };
+    let queue = InboxState {
+        sender: sender.clone(),
+        places: limits::INBOX_MAX,
+        waiting: BTreeMap::new(),
+        last: 0,
+        is_closed: false,
+    };
     let door = Arc::new(Door { queue: Mutex::new(queue) });
-    (Inbox { sender, door, ended: ended.clone() }, InboxReceiver { receiver, next: None, ended })
+    let intake = InboxReceiver { receiver, next: None, door: door.clone(), freed: 0, ended: ended.clone() };
+    (Inbox { sender, door, ended }, intake)
 }
 
 impl InboxReceiver {
     /// Waits for a request, at most so long.
-    pub(crate) fn wait(&mut self, time_limit: Option<Duration>) -> Result<QueuedRequest, RecvTimeoutError> {
-        match (self.next.take(), time_limit) {
-            (Some(posted), _) => Ok(posted),
-            (None, Some(time_limit)) => self.receiver.recv_timeout(time_limit),
-            (None, None) => self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
-        }
+    pub(crate) fn wait(&mut self, time_limit: Option<Duration>) -> Result<Request, RecvTimeoutError> {
+        self.make_room();
+        let queued = match (self.next.take(), time_limit) {
+            (Some(queued), _) => queued,
+            (None, Some(time_limit)) => self.receiver.recv_timeout(time_limit)?,
+            (None, None) => self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)?,
+        };
+        Ok(self.taken(queued))
     }
 
     /// The next request, if one waits.
-    pub(crate) fn take(&mut self) -> Option<QueuedRequest> {
-        self.next.take().or_else(|| self.receiver.try_recv().ok())
+    pub(crate) fn take(&mut self) -> Option<Request> {
+        let queued = self.next.take().or_else(|| self.receiver.try_recv().ok())?;
+        Some(self.taken(queued))
     }
 
     /// Whether a request waits.
     pub(crate) fn has_more(&mut self) -> bool {
-        self.next = self.take();
+        if self.next.is_none() {
+            self.next = self.receiver.try_recv().ok();
+        }
         self.next.is_some()
+    }
+
+    /// Lets in who waits for the places of what was taken.
+    pub(crate) fn make_room(&mut self) {
+        let freed = std::mem::take(&mut self.freed);
+        if freed > 0 {
+            self.door.change(|queue| queue.places += freed);
+        }
+    }
+
+    fn taken(&mut self, queued: QueuedRequest) -> Request {
+        self.freed += queued.places;
+        queued.request
     }
 
     /// Tells everybody who asks from now on why there is no answer.
@@ -232,42 +251,41 @@ impl InboxReceiver {
 
 impl Inbox {
     /// Posts a request. It waits for room if the inbox is full, behind those that came before it, as long as its ticket is
-    /// kept. A request with large bodies takes more room.
+    /// kept. A request with `bytes` of bodies takes more room.
     ///
     /// Its place in the order is taken when this is first polled: nothing is awaited before, not even a turn of the
     /// runtime, which makes a task that has done much pause at anything that could wait.
-    pub(crate) async fn post(&self, request: Request) -> Result<PendingRequest, Unavailable> {
-        let places = match &request {
-            Request::Command { command, .. } => 1 + command.bytes() / limits::INBOX_PLACE_BYTES,
-            _ => 1,
-        };
+    pub(crate) async fn post(&self, request: Request, bytes: usize) -> Result<PendingRequest, Unavailable> {
+        let places = 1 + bytes / limits::INBOX_PLACE_BYTES;
         match self.door.post(places.min(limits::INBOX_MAX), request) {
             Ok(ticket) => Ok(ticket),
             Err(InboxClosure) => Err(self.why_ended().await),
         }
     }
 
-    /// Posts a command and waits for its answer.
-    pub(crate) async fn ask(&self, command: Command, wait: Option<Duration>) -> Result<Reply, Unavailable> {
-        let (slot, answer) = oneshot::channel();
-        let _ticket = self.post(Request::Command { command, slot, wait }).await?;
-        match answer.await {
-            Ok(undelivered) => Ok(undelivered?.open()),
-            Err(_) => Err(self.why_ended().await),
-        }
+    /// Posts a verb, with how it waits for work if it may, and waits for its answer.
+    pub(crate) async fn ask<V: EngineVerb>(
+        &self,
+        verb: V,
+        work_wait: Option<WorkWait<V>>,
+    ) -> Result<Answer<V>, Unavailable> {
+        let bytes = verb.bytes();
+        let (asked, answer) = self.letter(verb, work_wait);
+        let _ticket = self.post(Request::Ask(asked), bytes).await?;
+        self.open(answer.await).await
     }
 
-    /// Posts a command that asks for work, and waits for its answer up to `wait`, or until there is `enough`. Then the
-    /// answer is what the command was given before, or nothing: it is never taken back on its way.
-    pub(crate) async fn ask_until(
+    /// Posts a verb that asks for work under a token, and waits for its answer, or until there is `enough`. Then the
+    /// answer is what the verb was given before, or nothing: it is never taken back on its way.
+    pub(crate) async fn ask_until<V: EngineVerb>(
         &self,
-        command: Command,
+        verb: V,
         token: LockToken,
-        wait: Duration,
+        work_wait: WorkWait<V>,
         enough: impl Future<Output = ()>,
-    ) -> Result<Reply, Unavailable> {
-        let (slot, mut answer) = oneshot::channel();
-        self.post(Request::Command { command, slot, wait: Some(wait) }).await?;
+    ) -> Result<Answer<V>, Unavailable> {
+        let (asked, mut answer) = self.letter(verb, Some(WorkWait { token: Some(token), ..work_wait }));
+        self.post(Request::Ask(asked), 0).await?;
         let answered = tokio::select! {
             biased;
             answered = &mut answer => answered,
@@ -276,25 +294,53 @@ impl Inbox {
                 answer.await
             }
         };
-        match answered {
-            Ok(undelivered) => Ok(undelivered?.open()),
+        self.open(answered).await
+    }
+
+    /// Asks what a verb would be answered.
+    pub(crate) async fn try_out<V: EngineVerb>(&self, verb: V) -> Result<Answer<V>, Unavailable> {
+        let bytes = verb.bytes();
+        let (asked, answer) = self.letter(verb, None);
+        let _ticket = self.post(Request::TryOut(asked), bytes).await?;
+        self.open(answer.await).await
+    }
+
+    fn letter<V: EngineVerb>(
+        &self,
+        verb: V,
+        work_wait: Option<WorkWait<V>>,
+    ) -> (LetterHandle, AwaitedAnswer<V, impl FnMut(Command)>) {
+        letter(verb, work_wait, |command| self.give_back(command))
+    }
+
+    async fn open<A>(&self, answer: Option<Result<A, Unavailable>>) -> Result<A, Unavailable> {
+        match answer {
+            Some(answer) => answer,
+            None => Err(self.why_ended().await),
+        }
+    }
+
+    /// Asks to look something up, and waits for what is found.
+    pub(crate) async fn look<T>(
+        &self,
+        request: impl FnOnce(LookSlot<T>) -> Request,
+    ) -> Result<T, Unavailable> {
+        let (slot, found) = oneshot::channel();
+        let _ticket = self.post(request(LookSlot(slot)), 0).await?;
+        match found.await {
+            Ok(found) => found,
             Err(_) => Err(self.why_ended().await),
         }
     }
 
-    /// Asks to look something up.
-    pub(crate) async fn query(&self, query: Query) -> Result<QueryAnswer, Unavailable> {
-        let (slot, answer) = oneshot::channel();
-        let _ticket = self.post(Request::Query { query, slot }).await?;
-        match answer.await {
-            Ok(answer) => answer,
-            Err(_) => Err(self.why_ended().await),
-        }
+    /// Posts a command whose answer nobody waits for.
+    pub(crate) fn give_back(&self, command: Command) {
+        self.post_at_once(Request::GiveBack(command));
     }
 
     /// Posts without waiting for a place: for what is given back, of which there is never more than was handed out.
     pub(crate) fn post_at_once(&self, request: Request) {
-        let _ = self.sender.send(QueuedRequest { request, _room: None });
+        let _ = self.sender.send(QueuedRequest { request, places: 0 });
     }
 
     /// Tells everybody why there is no answer from now on: who commits knows first.
@@ -310,64 +356,5 @@ impl Inbox {
     /// Why there is no answer: the thread that writes says so when it ends.
     pub(crate) async fn why_ended(&self) -> Unavailable {
         self.ended.wait().await.clone()
-    }
-}
-
-/// An answer on its way. If nobody opens it, because its receiver has gone, the messages in it are given back
-/// uncounted.
-pub(crate) struct UndeliveredAnswer {
-    reply: Option<Reply>,
-    queue: Option<QueueName>,
-    inbox: Inbox,
-}
-
-/// An answer that waits for the commit, and the queue whose messages it may carry.
-pub(crate) struct UncommittedAnswer {
-    pub(crate) reply: Reply,
-    pub(crate) queue: Option<QueueName>,
-}
-
-impl UncommittedAnswer {
-    pub(crate) fn into_undelivered(self, inbox: &Inbox) -> UndeliveredAnswer {
-        UndeliveredAnswer { reply: Some(self.reply), queue: self.queue, inbox: inbox.clone() }
-    }
-}
-
-impl UndeliveredAnswer {
-    /// Takes the answer out.
-    pub(crate) fn open(mut self) -> Reply {
-        self.reply.take().expect("a reply is sent once")
-    }
-
-    fn give_back(&self, queue: &QueueName, handed: &LockedMessage) {
-        let command = release(queue, handed);
-        self.inbox.post_at_once(Request::GiveBack(command));
-    }
-}
-
-impl Drop for UndeliveredAnswer {
-    fn drop(&mut self) {
-        let Some(queue) = &self.queue else { return };
-        match &self.reply {
-            // Last first, so that none of a run waits behind one that was given back before it.
-            Some(Reply::Receive(Ok(handed))) => {
-                handed.iter().rev().for_each(|handed| self.give_back(queue, handed));
-            }
-            Some(Reply::Take(Ok(Some(taken)))) => {
-                let command = Command::CloseTaken { queue: queue.clone(), token: taken.token };
-                self.inbox.post_at_once(Request::GiveBack(command));
-            }
-            _ => {}
-        }
-    }
-}
-
-fn release(queue: &QueueName, handed: &LockedMessage) -> Command {
-    Command::Settle {
-        queue: queue.clone(),
-        token: handed.token,
-        sequence: handed.sequence,
-        delivery_count: handed.record.delivery_count,
-        settlement: Settlement::Release,
     }
 }

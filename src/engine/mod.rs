@@ -12,6 +12,7 @@ mod follower;
 pub mod fuzz;
 mod history;
 mod inbox;
+mod letter;
 #[cfg(feature = "cluster")]
 pub(crate) mod log;
 mod messages;

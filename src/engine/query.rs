@@ -4,14 +4,13 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tokio::sync::oneshot;
 
 use crate::clock::Timestamp;
 use crate::engine::history;
 use crate::engine::page;
 use crate::engine::rules::Rules;
 use crate::engine::rules::audit::AuditEntry;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::dead_letters::delivery_count_of;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
@@ -35,6 +34,7 @@ use crate::engine::view::MessageView;
 use crate::engine::view::QueueView;
 use crate::engine::view::WorkflowStatus;
 use crate::engine::view::WorkflowView;
+use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
@@ -42,46 +42,70 @@ use crate::limits;
 use crate::queue::HoldKind;
 use crate::queue::Order;
 
+/// What was found, to be told once what it has seen is on disk; or why it is not told.
+pub(crate) type Look = Box<dyn FnOnce(Result<(), Unavailable>) + Send>;
+
+/// Where what is found goes. It has the type of what is looked for.
+pub(crate) struct LookSlot<T>(pub(crate) oneshot::Sender<Result<T, Unavailable>>);
+
+impl<T: Send + 'static> LookSlot<T> {
+    /// What was found.
+    pub(crate) fn found(self, found: T) -> Look {
+        Box::new(move |committed| drop(self.0.send(committed.map(|()| found))))
+    }
+}
+
+/// Where what is found in a queue goes; `None` when there is no such queue.
+pub(crate) type QueueLookSlot<T> = LookSlot<Option<T>>;
+
+/// A look for workflows that may stand still: never too few of them, and `None` while they are not all known.
+pub(crate) struct StandingQuery {
+    pub(crate) queue: QueueName,
+    pub(crate) after: Option<WorkflowId>,
+    pub(crate) limit: usize,
+    pub(crate) slot: QueueLookSlot<Option<Vec<WorkflowView>>>,
+}
+
 /// Something to look up.
-#[derive(Clone, Debug)]
 pub(crate) enum Query {
     Queues {
         after: Option<QueueName>,
         limit: usize,
+        slot: LookSlot<Vec<QueueView>>,
     },
     Queue {
         name: QueueName,
+        slot: QueueLookSlot<QueueView>,
     },
     Workflows {
         queue: QueueName,
         after: Option<WorkflowId>,
         limit: usize,
-    },
-    /// Those that may stand still: never too few of them.
-    Standing {
-        queue: QueueName,
-        after: Option<WorkflowId>,
-        limit: usize,
+        slot: QueueLookSlot<Vec<WorkflowView>>,
     },
     Workflow {
         queue: QueueName,
         id: WorkflowId,
+        slot: QueueLookSlot<Option<WorkflowView>>,
     },
     /// Messages for themselves, each as the workflow that it is.
     Alone {
         queue: QueueName,
         from: SequenceNumber,
         limit: usize,
+        slot: QueueLookSlot<Vec<(SequenceNumber, WorkflowView)>>,
     },
     Messages {
         queue: QueueName,
         from: SequenceNumber,
         limit: usize,
+        slot: QueueLookSlot<Vec<MessageView>>,
     },
     /// The messages that would be handed out next, in that order.
     Offered {
         queue: QueueName,
         limit: usize,
+        slot: QueueLookSlot<Vec<MessageView>>,
     },
     /// The line of one workflow from a rank on.
     Line {
@@ -89,15 +113,18 @@ pub(crate) enum Query {
         id: WorkflowId,
         from: u64,
         limit: usize,
+        slot: QueueLookSlot<Vec<MessageView>>,
     },
     DeadLetters {
         queue: QueueName,
         after: Option<(String, SequenceNumber)>,
         limit: usize,
+        slot: QueueLookSlot<Vec<DeadLetterView>>,
     },
     State {
         queue: QueueName,
         id: WorkflowId,
+        slot: QueueLookSlot<Option<Bytes>>,
     },
     /// What has ended in a queue or in one workflow of it, newest first, before the entry with this number.
     History {
@@ -105,37 +132,41 @@ pub(crate) enum Query {
         id: Option<WorkflowId>,
         before: Option<u64>,
         limit: usize,
+        slot: QueueLookSlot<Vec<HistoryEntry>>,
     },
     /// How a message has ended.
     Ended {
         queue: QueueName,
         sequence: SequenceNumber,
+        slot: QueueLookSlot<Vec<HistoryEntry>>,
     },
     /// What operators did, after the entry with this number.
     Audit {
         after: u64,
         limit: usize,
+        slot: LookSlot<Vec<AuditEntry>>,
     },
     Topic {
         name: QueueName,
+        slot: LookSlot<Option<Arc<TopicRecord>>>,
     },
     Topics {
         after: Option<QueueName>,
         limit: usize,
+        slot: LookSlot<Vec<Arc<TopicRecord>>>,
     },
     /// When the next thing is due, and whether anything of a queue is ready.
-    NextDue,
-    /// What a command would be answered, if it were asked now.
-    TryOut(Box<Command>),
+    NextDue {
+        slot: LookSlot<Option<Timestamp>>,
+    },
 }
 
 impl Query {
     /// The queue it looks into.
     pub(crate) fn queue(&self) -> Option<&QueueName> {
         match self {
-            Query::Queue { name } => Some(name),
+            Query::Queue { name, .. } => Some(name),
             Query::Workflows { queue, .. }
-            | Query::Standing { queue, .. }
             | Query::Workflow { queue, .. }
             | Query::Alone { queue, .. }
             | Query::Messages { queue, .. }
@@ -149,8 +180,7 @@ impl Query {
             | Query::Topics { .. }
             | Query::Queues { .. }
             | Query::Audit { .. }
-            | Query::NextDue
-            | Query::TryOut(_) => None,
+            | Query::NextDue { .. } => None,
         }
     }
 
@@ -160,53 +190,55 @@ impl Query {
     }
 }
 
-/// What was found; `NoQueue` when the queue does not exist.
-#[derive(Clone, Debug)]
-pub(crate) enum QueryAnswer {
-    NoQueue,
-    Queues(Vec<QueueView>),
-    Queue(Box<QueueView>),
-    Workflows(Vec<WorkflowView>),
-    /// `None` while they are not all known.
-    Standing(Option<Vec<WorkflowView>>),
-    Workflow(Option<Box<WorkflowView>>),
-    Alone(Vec<(SequenceNumber, WorkflowView)>),
-    Messages(Vec<MessageView>),
-    DeadLetters(Vec<DeadLetterView>),
-    State(Option<Bytes>),
-    History(Vec<HistoryEntry>),
-    Audit(Vec<AuditEntry>),
-    Topics(Vec<Arc<TopicRecord>>),
-    NextDue(Option<Timestamp>),
-    TriedOut(Box<Reply>),
-}
-
 /// Looks something up.
-pub(crate) fn look(
-    query: Query,
-    records: &dyn Records,
-    rules: &Rules,
-    now: ClockInstants,
-) -> Read<QueryAnswer> {
+pub(crate) fn look(query: Query, records: &dyn Records, rules: &Rules, now: ClockInstants) -> Read<Look> {
     let (locks, rates) = (rules.locks(), rules.rates());
-    let query = match query {
-        Query::Queues { after, limit } => return queues(records, rates, after.as_ref(), limit, now),
-        Query::Topic { name } => return Ok(QueryAnswer::Topics(records.topic(&name)?.into_iter().collect())),
-        Query::Topics { after, limit } => {
-            return Ok(QueryAnswer::Topics(records.topics(after.as_ref(), limit.min(limits::PAGE_MAX))?));
-        }
-        Query::Audit { after, limit } => return page::audit(records, after, limit).map(QueryAnswer::Audit),
-        Query::NextDue => return Ok(QueryAnswer::NextDue(next_hand_out(records, rules, now)?.shown(now))),
-        query => query,
-    };
+    let page = |limit: usize| limit.min(limits::PAGE_MAX);
     let queue = match query.queue() {
         Some(name) => records.queue_named(name)?,
         None => None,
     };
-    match queue {
-        Some(queue) => QueueLook { queue, records, locks, rates, now }.answer(query),
-        None => Ok(QueryAnswer::NoQueue),
-    }
+    let look = queue.map(|queue| QueueLook { queue, records, locks, rates, now });
+    let look = look.as_ref();
+    Ok(match query {
+        Query::Queues { after, limit, slot } => {
+            slot.found(queues(records, rates, after.as_ref(), limit, now)?)
+        }
+        Query::Topic { name, slot } => slot.found(records.topic(&name)?),
+        Query::Topics { after, limit, slot } => slot.found(records.topics(after.as_ref(), page(limit))?),
+        Query::Audit { after, limit, slot } => slot.found(page::audit(records, after, limit)?),
+        Query::NextDue { slot } => slot.found(next_hand_out(records, rules, now)?.shown(now)),
+        Query::Queue { slot, .. } => slot.found(look.map(QueueLook::view).transpose()?),
+        Query::Workflows { after, limit, slot, .. } => {
+            slot.found(look.map(|look| look.workflows(after, limit)).transpose()?)
+        }
+        Query::Workflow { id, slot, .. } => slot.found(look.map(|look| look.workflow(id)).transpose()?),
+        Query::Alone { from, limit, slot, .. } => {
+            slot.found(look.map(|look| look.alone(from, limit)).transpose()?)
+        }
+        Query::Messages { from, limit, slot, .. } => {
+            slot.found(look.map(|look| look.messages(from, limit)).transpose()?)
+        }
+        Query::Offered { limit, slot, .. } => slot.found(look.map(|look| look.offered(limit)).transpose()?),
+        Query::Line { id, from, limit, slot, .. } => {
+            slot.found(look.map(|look| look.line(id, from, limit)).transpose()?)
+        }
+        Query::DeadLetters { after, limit, slot, .. } => {
+            slot.found(look.map(|look| look.dead_letters(after, limit)).transpose()?)
+        }
+        Query::State { id, slot, .. } => {
+            let state = |look: &QueueLook<'_>| records.state(&look.key(WorkflowRef::Named(id)));
+            slot.found(look.map(state).transpose()?)
+        }
+        Query::History { id, before, limit, slot, .. } => {
+            let entries = |look: &QueueLook<'_>| history::page(records, look.queue.id, id, before, limit);
+            slot.found(look.map(entries).transpose()?)
+        }
+        Query::Ended { sequence, slot, .. } => {
+            let entries = |look: &QueueLook<'_>| history::of_message(records, look.queue.id, sequence);
+            slot.found(look.map(entries).transpose()?)
+        }
+    })
 }
 
 /// What workflows of a queue do, or why they do nothing.
@@ -227,11 +259,9 @@ fn queues(
     after: Option<&QueueName>,
     limit: usize,
     now: ClockInstants,
-) -> Read<QueryAnswer> {
+) -> Read<Vec<QueueView>> {
     let page = records.queues(after, limit.min(limits::PAGE_MAX))?;
-    let views: Read<Vec<QueueView>> =
-        page.iter().map(|queue| QueueView::look(records, rates, queue, now)).collect();
-    Ok(QueryAnswer::Queues(views?))
+    page.iter().map(|queue| QueueView::look(records, rates, queue, now)).collect()
 }
 
 /// A look into one queue.
@@ -244,42 +274,8 @@ pub(crate) struct QueueLook<'a> {
 }
 
 impl QueueLook<'_> {
-    fn answer(&self, query: Query) -> Read<QueryAnswer> {
-        Ok(match query {
-            Query::Queue { .. } => QueryAnswer::Queue(Box::new(QueueView::look(
-                self.records,
-                self.rates,
-                &self.queue,
-                self.now,
-            )?)),
-            Query::Workflows { after, limit, .. } => QueryAnswer::Workflows(self.workflows(after, limit)?),
-            Query::Workflow { id, .. } => QueryAnswer::Workflow(self.workflow(id)?),
-            Query::Alone { from, limit, .. } => QueryAnswer::Alone(self.alone(from, limit)?),
-            Query::Messages { from, limit, .. } => QueryAnswer::Messages(self.messages(from, limit)?),
-            Query::Offered { limit, .. } => QueryAnswer::Messages(self.offered(limit)?),
-            Query::Line { id, from, limit, .. } => QueryAnswer::Messages(self.line(id, from, limit)?),
-            Query::DeadLetters { after, limit, .. } => {
-                QueryAnswer::DeadLetters(self.dead_letters(after, limit)?)
-            }
-            Query::State { id, .. } => {
-                QueryAnswer::State(self.records.state(&self.key(WorkflowRef::Named(id)))?)
-            }
-            Query::History { id, before, limit, .. } => {
-                QueryAnswer::History(history::page(self.records, self.queue.id, id, before, limit)?)
-            }
-            Query::Ended { sequence, .. } => {
-                QueryAnswer::History(history::of_message(self.records, self.queue.id, sequence)?)
-            }
-            Query::Standing { .. } => unreachable!("the store is asked for what may stand still"),
-            Query::Queues { .. }
-            | Query::Audit { .. }
-            | Query::Topic { .. }
-            | Query::Topics { .. }
-            | Query::NextDue
-            | Query::TryOut(_) => {
-                unreachable!("these look into no queue")
-            }
-        })
+    fn view(&self) -> Read<QueueView> {
+        QueueView::look(self.records, self.rates, &self.queue, self.now)
     }
 
     pub(crate) fn key(&self, stream: WorkflowRef) -> WorkflowKey {
@@ -304,10 +300,10 @@ impl QueueLook<'_> {
         Ok(views)
     }
 
-    fn workflow(&self, id: WorkflowId) -> Read<Option<Box<WorkflowView>>> {
+    fn workflow(&self, id: WorkflowId) -> Read<Option<WorkflowView>> {
         let key = self.key(WorkflowRef::Named(id));
         match self.records.workflow(&key)? {
-            Some(record) => Ok(Some(Box::new(self.workflow_view(&key, &record)?))),
+            Some(record) => Ok(Some(self.workflow_view(&key, &record)?)),
             None => Ok(None),
         }
     }

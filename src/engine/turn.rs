@@ -4,49 +4,54 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::engine::admission::Admission;
-use crate::engine::inbox::ReplySlot;
-use crate::engine::inbox::UncommittedAnswer;
+use crate::engine::letter::LetterHandle;
 use crate::engine::rules::Rules;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::due::NextDue;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
-use crate::engine::rules::record::Remind;
+use crate::engine::rules::record;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::records::Records;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::verb::EngineVerb;
+use crate::engine::rules::verbs::Command;
+use crate::engine::rules::verbs::ExpireLock;
+use crate::engine::rules::verbs::Remind;
+use crate::engine::rules::waits_for::WaitsFor;
 use crate::engine::store::DiskRoom;
 use crate::engine::upcoming::first_reminders;
 use crate::engine::upcoming::next_due;
 use crate::engine::wakeups::Waiter;
-use crate::engine::wakeups::WaitsFor;
 use crate::engine::wakeups::Wakeups;
 use crate::error::Fault;
-use crate::error::ReceiveRefusal;
-use crate::id::QueueName;
 use crate::limits;
 
-/// A command, with whoever waits for its answer.
-pub(crate) struct QueuedCommand {
-    pub(crate) command: Command,
-    pub(crate) slot: Option<ReplySlot>,
-    pub(crate) wait: Option<Duration>,
+/// Something to do in a turn.
+pub(crate) enum QueuedCommand {
+    /// Somebody waits for its answer.
+    Asked(LetterHandle),
+    /// Nobody does.
+    Unattended(Command),
 }
 
 impl QueuedCommand {
-    /// A command whose answer nobody waits for.
-    pub(crate) fn unattended(command: Command) -> QueuedCommand {
-        QueuedCommand { command, slot: None, wait: None }
+    /// Whether it moves as many messages as one turn should.
+    pub(crate) fn is_bulk(&self) -> bool {
+        match self {
+            QueuedCommand::Asked(asked) => asked.is_bulk(),
+            QueuedCommand::Unattended(command) => command.is_bulk(),
+        }
     }
 }
 
 /// What a turn led to. Nothing of it may be published before the commit.
 #[derive(Default)]
 pub(crate) struct TurnOutcome {
-    pub(crate) answers: Vec<(ReplySlot, UncommittedAnswer)>,
+    /// Whose answers are in their letters.
+    pub(crate) answers: Vec<LetterHandle>,
     pub(crate) events: Vec<Event>,
     /// When the next lock runs out or the next reminder is due, on each clock.
     pub(crate) next_due: NextDue,
@@ -54,17 +59,6 @@ pub(crate) struct TurnOutcome {
     pub(crate) more: bool,
     /// What was promised of the disk to the commands that were asked.
     pub(crate) promised_bytes: u64,
-}
-
-impl TurnOutcome {
-    /// The answer to a receiver that has waited long enough.
-    pub(crate) fn nothing_for(command: &Command) -> UncommittedAnswer {
-        let reply = match command {
-            Command::Take { .. } => Reply::Take(Ok(None)),
-            _ => Reply::Receive(Ok(Vec::new())),
-        };
-        UncommittedAnswer { reply, queue: None }
-    }
 }
 
 /// A turn in the making.
@@ -119,9 +113,7 @@ impl<'a> TurnRules<'a> {
     pub(crate) fn apply_due(&mut self) -> Result<(), Fault> {
         for _ in 0..limits::REMINDERS_PER_TURN {
             match self.rules.locks().first_deadline() {
-                Some((due, token)) if due <= self.now.engine => {
-                    drop(self.apply(Command::ExpireLock { token })?)
-                }
+                Some((due, token)) if due <= self.now.engine => self.run(ExpireLock { token })?,
                 _ => break,
             }
         }
@@ -131,9 +123,9 @@ impl<'a> TurnRules<'a> {
                 break;
             };
             // A sweep is many steps in one, and may ask to be called again at once.
-            work += if matches!(reminder.what, Remind::Sweep(_)) { limits::SWEEP_MAX } else { 1 };
+            work += if matches!(reminder.what, record::Remind::Sweep(_)) { limits::SWEEP_MAX } else { 1 };
             self.note_waiting_receivers(&reminder)?;
-            self.apply(Command::Remind(reminder))?;
+            self.run(Remind { reminder })?;
         }
         Ok(())
     }
@@ -152,7 +144,7 @@ impl<'a> TurnRules<'a> {
 
     /// A queue in which somebody waits is not idle.
     fn note_waiting_receivers(&mut self, reminder: &Reminder) -> Result<(), Fault> {
-        if reminder.what == Remind::Idle
+        if reminder.what == record::Remind::Idle
             && let Some(queue) = self.records.queue(reminder.queue)?
             && self.wakeups.is_waited_for(&WaitsFor::Queue(queue.name.clone()))
         {
@@ -166,7 +158,14 @@ impl<'a> TurnRules<'a> {
         self.woken.append(&mut self.wakeups.later);
         self.woken.append(&mut self.wakeups.take_paced(self.now.engine));
         for asked in asked {
-            self.apply_one(asked)?;
+            match asked {
+                QueuedCommand::Asked(asked) => self.apply_one(asked)?,
+                QueuedCommand::Unattended(command) => {
+                    let outcome = self.rules.apply(self.now, command, self.records)?;
+                    self.note(outcome.effects);
+                    self.applied.more = matches!(outcome.reply, Reply::Done { more: true });
+                }
+            }
         }
         while let Some(waits_for) = self.woken.pop_first() {
             self.serve_waiting(&waits_for)?;
@@ -174,69 +173,66 @@ impl<'a> TurnRules<'a> {
         Ok(())
     }
 
-    fn apply_one(&mut self, asked: QueuedCommand) -> Result<(), Fault> {
-        let QueuedCommand { command, slot, wait } = asked;
-        if slot.as_ref().is_some_and(ReplySlot::is_closed) && WaitsFor::of(&command).is_some() {
+    fn apply_one(&mut self, asked: LetterHandle) -> Result<(), Fault> {
+        let waits_for = asked.waits_for();
+        if waits_for.is_some() && asked.is_left() {
             return Ok(());
         }
-        if let Some(reply) = self.admission.refuse(&command, &*self.records)? {
-            self.applied.answers.extend(slot.map(|slot| (slot, UncommittedAnswer { reply, queue: None })));
+        if !self.admission.admits(&asked, &*self.records)? {
+            self.applied.answers.push(asked);
             return Ok(());
         }
-        let queue = queue_of(&command);
-        let again = wait.filter(|wait| !wait.is_zero()).map(|wait| (wait, command.clone()));
         // So many expired messages stand before what it could have that the turn after this goes on with them.
-        let is_put_off = WaitsFor::of(&command).is_some_and(|waits| self.wakeups.later.contains(&waits));
-        let reply = match is_put_off {
-            true => TurnOutcome::nothing_for(&command).reply,
-            false => self.apply(command)?,
-        };
-        let Some(slot) = slot else {
-            self.applied.more = matches!(reply, Reply::Done { more: true });
-            return Ok(());
-        };
-        if let (true, Some((wait, command))) = (found_nothing(&reply), again)
-            && let Some(waits_for) = WaitsFor::of(&command)
-        {
-            let until = self.elapsed.saturating_add(wait);
-            self.park(Waiter { command, waits_for, slot, until });
-            return Ok(());
+        let is_put_off = waits_for.is_some_and(|waits_for| self.wakeups.later.contains(waits_for));
+        if is_put_off {
+            asked.find_nothing();
         }
-        self.applied.answers.push((slot, UncommittedAnswer { reply, queue }));
+        if (is_put_off || self.found_nothing(&asked)?) && !asked.wait().is_zero() {
+            self.park(asked);
+        } else {
+            self.applied.answers.push(asked);
+        }
         Ok(())
     }
 
-    fn park(&mut self, waiter: Waiter) {
+    fn park(&mut self, asked: LetterHandle) {
         let waiting = self.wakeups.len();
         if waiting < limits::RECEIVERS_MAX {
-            self.wakeups.park(waiter);
+            let until = self.elapsed.saturating_add(asked.wait());
+            self.wakeups.park(Waiter { asked, until });
             return;
         }
-        let refusal = ReceiveRefusal::TooManyWaiting(waiting);
-        let reply = match waiter.command {
-            Command::Take { .. } => Reply::Take(Err(refusal)),
-            _ => Reply::Receive(Err(refusal)),
-        };
-        self.applied.answers.push((waiter.slot, UncommittedAnswer { reply, queue: None }));
+        asked.refuse_to_wait(waiting);
+        self.applied.answers.push(asked);
     }
 
     /// Serves receivers in the order in which they came, as long as there is something for them.
     fn serve_waiting(&mut self, waits_for: &WaitsFor) -> Result<(), Fault> {
         while let Some((place, waiter)) = self.wakeups.next(waits_for) {
-            let reply = self.apply(waiter.command.clone())?;
-            if found_nothing(&reply) {
+            if self.found_nothing(&waiter.asked)? {
                 self.wakeups.put_back(place, waiter);
                 return Ok(());
             }
-            let queue = queue_of(&waiter.command);
-            self.applied.answers.push((waiter.slot, UncommittedAnswer { reply, queue }));
+            self.applied.answers.push(waiter.asked);
         }
         Ok(())
     }
 
-    fn apply(&mut self, command: Command) -> Result<Reply, Fault> {
-        let outcome = self.rules.apply(self.now, command, self.records)?;
-        for effect in outcome.effects {
+    /// Does what is asked; whether that was to find work, and there is none.
+    fn found_nothing(&mut self, asked: &LetterHandle) -> Result<bool, Fault> {
+        let outcome = asked.apply(self.rules, self.now, self.records)?;
+        self.note(outcome.effects);
+        Ok(outcome.found_nothing)
+    }
+
+    fn run(&mut self, verb: impl EngineVerb) -> Result<(), Fault> {
+        let outcome = self.rules.run(self.now, verb, self.records)?;
+        self.note(outcome.effects);
+        Ok(())
+    }
+
+    fn note(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
             match effect {
                 Effect::Work(queue) => drop(self.woken.insert(WaitsFor::Queue(queue))),
                 Effect::DeadLetters(queue) => drop(self.woken.insert(WaitsFor::DeadLetters(queue))),
@@ -259,30 +255,5 @@ impl<'a> TurnRules<'a> {
                 }
             }
         }
-        Ok(outcome.reply)
-    }
-}
-
-/// Whether a receive found nothing, so that it may wait.
-fn found_nothing(reply: &Reply) -> bool {
-    match reply {
-        Reply::Receive(Ok(handed)) => handed.is_empty(),
-        Reply::Take(Ok(taken)) => taken.is_none(),
-        _ => false,
-    }
-}
-
-/// The queue whose messages an answer may carry.
-pub(crate) fn queue_of(command: &Command) -> Option<QueueName> {
-    match command {
-        Command::Receive { queue, .. }
-        | Command::ReceiveRun { queue, .. }
-        | Command::ReceiveDeferred { queue, .. }
-        | Command::ReceiveDeadLetters { queue, .. }
-        | Command::ReceiveDeferredDeadLetters { queue, .. }
-        | Command::Take { queue, .. }
-        | Command::ReceiveTaken { queue, .. }
-        | Command::ReceiveTakenDeferred { queue, .. } => Some(queue.clone()),
-        _ => None,
     }
 }

@@ -7,46 +7,24 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use crate::clock::Timestamp;
-use crate::engine::inbox::ReplySlot;
-use crate::engine::rules::command::Command;
-use crate::id::QueueName;
+use crate::engine::letter::LetterHandle;
+use crate::engine::rules::waits_for::WaitsFor;
 use crate::token::LockToken;
 
 /// Below this many receivers nobody looks for ones that have gone.
 const SWEEP_FROM: usize = 1_024;
 
-/// What a receiver waits for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum WaitsFor {
-    /// Work in a queue.
-    Queue(QueueName),
-    /// A dead letter of a queue.
-    DeadLetters(QueueName),
-    /// Work in the workflow that it has taken whole.
-    Taken(LockToken),
-}
-
-impl WaitsFor {
-    /// What a command that found nothing waits for; `None` for a command that never waits.
-    pub(crate) fn of(command: &Command) -> Option<WaitsFor> {
-        match command {
-            Command::Receive { queue, .. }
-            | Command::ReceiveRun { queue, .. }
-            | Command::Take { queue, workflow: None, .. } => Some(WaitsFor::Queue(queue.clone())),
-            Command::ReceiveDeadLetters { queue, .. } => Some(WaitsFor::DeadLetters(queue.clone())),
-            Command::ReceiveTaken { token, .. } => Some(WaitsFor::Taken(*token)),
-            _ => None,
-        }
-    }
-}
-
-/// A receiver that waits, with its command to be applied again.
+/// A receiver that waits, to be applied again.
 pub(crate) struct Waiter {
-    pub(crate) command: Command,
-    pub(crate) waits_for: WaitsFor,
-    pub(crate) slot: ReplySlot,
+    pub(crate) asked: LetterHandle,
     /// When it has waited long enough, in the clock's elapsed time.
     pub(crate) until: Duration,
+}
+
+impl Waiter {
+    fn waits_for(&self) -> &WaitsFor {
+        self.asked.waits_for().expect("only what waits for something is parked")
+    }
 }
 
 /// A receiver's place among those that wait: lower came earlier.
@@ -78,7 +56,7 @@ impl Wakeups {
 
     pub(crate) fn park(&mut self, waiter: Waiter) {
         if self.waiters.len() >= self.sweep_at {
-            self.take_where(|waiter| waiter.slot.is_closed());
+            self.take_where(|waiter| waiter.asked.is_left());
             self.sweep_at = SWEEP_FROM.max(2 * self.waiters.len());
         }
         self.next_place += 1;
@@ -87,9 +65,9 @@ impl Wakeups {
 
     /// Puts a receiver back to its place: there was nothing for it after all.
     pub(crate) fn put_back(&mut self, place: WaiterPlace, waiter: Waiter) {
-        self.waiting.entry(waiter.waits_for.clone()).or_default().insert(place);
+        self.waiting.entry(waiter.waits_for().clone()).or_default().insert(place);
         self.deadlines.insert((waiter.until, place));
-        if let Some(token) = token_of(&waiter.command) {
+        if let Some(token) = waiter.asked.token() {
             self.by_token.insert(token, place);
         }
         self.waiters.insert(place, waiter);
@@ -100,7 +78,7 @@ impl Wakeups {
         loop {
             let place = *self.waiting.get(waits_for)?.first()?;
             let waiter = self.take(place);
-            if !waiter.slot.is_closed() {
+            if !waiter.asked.is_left() {
                 return Some((place, waiter));
             }
         }
@@ -109,15 +87,15 @@ impl Wakeups {
     fn take(&mut self, place: WaiterPlace) -> Waiter {
         let waiter = self.waiters.remove(&place).expect("every listed receiver waits");
         self.deadlines.remove(&(waiter.until, place));
-        if let Some(token) = token_of(&waiter.command)
+        if let Some(token) = waiter.asked.token()
             && self.by_token.get(&token) == Some(&place)
         {
             self.by_token.remove(&token);
         }
-        if let Some(places) = self.waiting.get_mut(&waiter.waits_for) {
+        if let Some(places) = self.waiting.get_mut(waiter.waits_for()) {
             places.remove(&place);
             if places.is_empty() {
-                self.waiting.remove(&waiter.waits_for);
+                self.waiting.remove(waiter.waits_for());
             }
         }
         waiter
@@ -208,15 +186,5 @@ impl Wakeups {
 
     pub(crate) fn take_all(&mut self) -> Vec<Waiter> {
         self.take_where(|_| true)
-    }
-}
-
-/// The token under which a receiver can be told that it has waited long enough.
-fn token_of(command: &Command) -> Option<LockToken> {
-    match command {
-        Command::Receive { token, .. }
-        | Command::ReceiveDeadLetters { token, .. }
-        | Command::ReceiveTaken { token, .. } => Some(*token),
-        _ => None,
     }
 }

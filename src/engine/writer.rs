@@ -12,31 +12,27 @@ use crate::engine::clocks::ClockReading;
 use crate::engine::clocks::Clocks;
 use crate::engine::commits::BackupSlot;
 use crate::engine::commits::Commits;
-use crate::engine::commits::LookSlot;
 use crate::engine::commits::Release;
 use crate::engine::inbox::Inbox;
 use crate::engine::inbox::InboxReceiver;
-use crate::engine::inbox::ReplySlot;
 use crate::engine::inbox::Request;
+use crate::engine::letter::LetterHandle;
 use crate::engine::query;
 use crate::engine::query::Query;
-use crate::engine::query::QueryAnswer;
+use crate::engine::query::StandingQuery;
 use crate::engine::rules::Rules;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::due::NextDue;
 use crate::engine::rules::records::Records;
+use crate::engine::rules::verbs::Command;
+use crate::engine::rules::verbs::Recover;
 use crate::engine::store::Job;
 use crate::engine::store::Store;
 use crate::engine::timers;
 use crate::engine::turn::QueuedCommand;
-use crate::engine::turn::TurnOutcome;
 use crate::engine::turn::TurnRules;
-use crate::engine::wakeups::Waiter;
 use crate::engine::wakeups::Wakeups;
 use crate::error::Fault;
 use crate::error::Unavailable;
-use crate::id::QueueName;
-use crate::id::WorkflowId;
 use crate::limits;
 use crate::token::LockToken;
 
@@ -64,18 +60,26 @@ pub(crate) struct Writer {
 #[derive(Default)]
 struct RequestBatch {
     asked: Vec<QueuedCommand>,
-    queries: Vec<(Query, LookSlot)>,
+    looks: Vec<LookRequest>,
     backups: Vec<(PathBuf, BackupSlot)>,
     closing: Vec<oneshot::Sender<()>>,
     sleepers: Vec<(Duration, oneshot::Sender<()>)>,
     withdrawn: Vec<LockToken>,
 }
 
+/// Something that is looked up and changes nothing.
+pub(crate) enum LookRequest {
+    Query(Query),
+    Standing(StandingQuery),
+    TryOut(LetterHandle),
+}
+
 impl Writer {
     /// Gives back what was handed out when the file was last closed, before anything else happens.
     pub(crate) fn recover(&mut self) -> Result<(), Fault> {
         loop {
-            let some = (0..limits::SWEEP_MAX).map(|_| QueuedCommand::unattended(Command::Recover));
+            let some =
+                (0..limits::SWEEP_MAX).map(|_| QueuedCommand::Unattended(Command::Recover(Recover {})));
             let mut release = Release::default();
             let job = self.turn(some.collect(), &mut release)?;
             self.commits.hand_over(job, release, false)?;
@@ -92,14 +96,14 @@ impl Writer {
             for (until, slot) in gathered.sleepers.drain(..) {
                 self.wakeups.sleep_until(until, slot);
             }
-            if let Err(fault) = self.serve(gathered.asked, gathered.queries, gathered.backups) {
+            if let Err(fault) = self.serve(gathered.asked, gathered.looks, gathered.backups) {
                 tracing::error!(%fault, "the engine stops for good; opening its file again is the recovery");
                 return self.stop(Unavailable::Stopped(fault));
             }
             // After the turn: what was asked before it is withdrawn waits now, or has been served.
             for token in gathered.withdrawn {
                 if let Some(waiter) = self.wakeups.withdraw(token) {
-                    self.answer_with_nothing(waiter);
+                    self.answer_with_nothing(waiter.asked);
                 }
             }
             if !gathered.closing.is_empty() {
@@ -116,7 +120,7 @@ impl Writer {
     pub(crate) fn serve(
         &mut self,
         asked: Vec<QueuedCommand>,
-        queries: Vec<(Query, LookSlot)>,
+        looks: Vec<LookRequest>,
         backups: Vec<(PathBuf, BackupSlot)>,
     ) -> Result<(), Fault> {
         if let Some(fault) = self.commits.failed() {
@@ -126,13 +130,13 @@ impl Writer {
         self.look_at_disk()?;
         self.clocks.advance(ClockReading::of(&*self.clock));
         self.expire_waiters();
-        let is_asked = !asked.is_empty() || !queries.is_empty();
+        let is_asked = !asked.is_empty() || !looks.is_empty();
         let (mut job, mut release) = (None, Release { backups, ..Release::default() });
         if !asked.is_empty() || self.next_due.is_past(self.clocks.now()) {
             job = self.turn(asked, &mut release)?;
         }
-        for (query, slot) in queries {
-            release.looks.push((slot, self.look(query)?));
+        for look in looks {
+            self.look(look, &mut release)?;
         }
         if job.is_none() && release.is_empty() && self.flushes_in() == Some(Duration::ZERO) {
             self.store.mark_committed(self.commits.committed());
@@ -181,20 +185,21 @@ impl Writer {
         let mut gathered = RequestBatch::default();
         let first = self.intake.wait(self.sleep_time());
         match first {
-            Ok(posted) => gathered.add(posted.request),
+            Ok(request) => gathered.add(request),
             Err(RecvTimeoutError::Timeout) => return gathered,
             Err(RecvTimeoutError::Disconnected) => unreachable!("the writer keeps a handle of its own inbox"),
         }
         for _ in 1..limits::TURN_MAX {
             // A step of a purge is work enough for a turn; what has come behind it is served with the next.
-            if gathered.asked.last().is_some_and(|asked| asked.command.is_bulk()) {
+            if gathered.asked.last().is_some_and(QueuedCommand::is_bulk) {
                 break;
             }
             match self.intake.take() {
-                Some(posted) => gathered.add(posted.request),
+                Some(request) => gathered.add(request),
                 None => break,
             }
         }
+        self.intake.make_room();
         gathered
     }
 
@@ -232,53 +237,48 @@ impl Writer {
     fn expire_waiters(&mut self) {
         self.wakeups.wake_sleepers(self.clock.elapsed());
         for waiter in self.wakeups.take_expired(self.clock.elapsed()) {
-            self.answer_with_nothing(waiter);
+            self.answer_with_nothing(waiter.asked);
         }
     }
 
-    fn answer_with_nothing(&self, waiter: Waiter) {
-        let undelivered = TurnOutcome::nothing_for(&waiter.command).into_undelivered(&self.inbox);
-        let _ = waiter.slot.send(Ok(undelivered));
+    fn answer_with_nothing(&self, asked: LetterHandle) {
+        asked.find_nothing();
+        asked.publish(&mut |command| self.inbox.give_back(command));
     }
 
-    fn look(&mut self, query: Query) -> Result<QueryAnswer, Fault> {
+    fn look(&mut self, request: LookRequest, release: &mut Release) -> Result<(), Fault> {
         let (rules, now) = (&mut self.rules, self.clocks.now());
-        if let Query::TryOut(command) = query {
-            let reply = self.store.try_out(|turn| rules.try_out(now, *command, turn))?;
-            return Ok(QueryAnswer::TriedOut(Box::new(reply)));
-        }
-        if let Query::Standing { queue, after, limit } = query {
-            return self.look_for_standing(&queue, after.as_ref(), limit);
-        }
-        let (answer, job) = self.store.prepare(|turn| {
-            if query.is_use()
-                && let Some(name) = query.queue()
-                && let Some(queue) = turn.queue_named(name)?
-                && queue.options.delete_when_idle.is_some()
-            {
-                rules.note_use(queue.id, now.engine);
+        match request {
+            LookRequest::TryOut(asked) => {
+                self.store.try_out(|turn| asked.try_out(rules, now, turn))?;
+                release.answers.push(asked);
             }
-            query::look(query, turn, rules, now)
-        })?;
-        assert!(job.is_none(), "a look changes nothing");
-        Ok(answer)
-    }
-
-    fn look_for_standing(
-        &mut self,
-        queue: &QueueName,
-        after: Option<&WorkflowId>,
-        limit: usize,
-    ) -> Result<QueryAnswer, Fault> {
-        let (rules, now) = (&self.rules, self.clocks.now());
-        let (answer, job) = self.store.prepare(|turn| {
-            let Some(queue) = turn.queue_named(queue)? else { return Ok(QueryAnswer::NoQueue) };
-            let found = turn.standing(queue.id, after, limit.min(limits::PAGE_MAX))?;
-            let seen = found.map(|found| query::look_at(queue, &found, turn, rules, now));
-            Ok(QueryAnswer::Standing(seen.transpose()?))
-        })?;
-        assert!(job.is_none(), "a look changes nothing");
-        Ok(answer)
+            LookRequest::Standing(StandingQuery { queue, after, limit, slot }) => {
+                let (found, job) = self.store.prepare(|turn| {
+                    let Some(queue) = turn.queue_named(&queue)? else { return Ok(None) };
+                    let found = turn.standing(queue.id, after.as_ref(), limit.min(limits::PAGE_MAX))?;
+                    let seen = found.map(|found| query::look_at(queue, &found, turn, rules, now));
+                    Ok(Some(seen.transpose()?))
+                })?;
+                assert!(job.is_none(), "a look changes nothing");
+                release.looks.push(slot.found(found));
+            }
+            LookRequest::Query(query) => {
+                let (look, job) = self.store.prepare(|turn| {
+                    if query.is_use()
+                        && let Some(name) = query.queue()
+                        && let Some(queue) = turn.queue_named(name)?
+                        && queue.options.delete_when_idle.is_some()
+                    {
+                        rules.note_use(queue.id, now.engine);
+                    }
+                    query::look(query, turn, rules, now)
+                })?;
+                assert!(job.is_none(), "a look changes nothing");
+                release.looks.push(look);
+            }
+        }
+        Ok(())
     }
 
     /// Answers everybody who still waits, and closes the file.
@@ -286,10 +286,10 @@ impl Writer {
         self.commits.finish();
         self.intake.end(why.clone());
         for waiter in self.wakeups.take_all() {
-            let _ = waiter.slot.send(Err(why.clone()));
+            waiter.asked.fail(why.clone());
         }
-        while let Some(posted) = self.intake.take() {
-            refuse(posted.request, &why);
+        while let Some(request) = self.intake.take() {
+            refuse(request, &why);
         }
         // Of the fault that stops it has been told.
         if let Err(fault) = self.store.close()
@@ -303,12 +303,12 @@ impl Writer {
 impl RequestBatch {
     fn add(&mut self, request: Request) {
         match request {
-            Request::Command { command, slot, wait } => {
-                self.asked.push(QueuedCommand { command, slot: Some(slot), wait });
-            }
-            Request::Query { query, slot } => self.queries.push((query, slot)),
+            Request::Ask(asked) => self.asked.push(QueuedCommand::Asked(asked)),
+            Request::TryOut(asked) => self.looks.push(LookRequest::TryOut(asked)),
+            Request::Query(query) => self.looks.push(LookRequest::Query(query)),
+            Request::Standing(query) => self.looks.push(LookRequest::Standing(query)),
             Request::Backup { target, slot } => self.backups.push((target, slot)),
-            Request::GiveBack(command) => self.asked.push(QueuedCommand::unattended(command)),
+            Request::GiveBack(command) => self.asked.push(QueuedCommand::Unattended(command)),
             Request::Sleep { until, slot } => self.sleepers.push((until, slot)),
             Request::Withdraw(token) => self.withdrawn.push(token),
             Request::Wake => {}
@@ -317,22 +317,17 @@ impl RequestBatch {
     }
 }
 
-/// Answers a request that comes too late.
+/// Answers a request that comes too late. Whose slot goes with it asks why the engine has ended.
 fn refuse(request: Request, why: &Unavailable) {
     match request {
-        Request::Command { slot, .. } => refuse_command(slot, why),
-        Request::Query { slot, .. } => drop(slot.send(Err(why.clone()))),
-        Request::Backup { .. }
+        Request::Ask(asked) | Request::TryOut(asked) => asked.fail(why.clone()),
+        Request::Close { slot } => drop(slot.send(())),
+        Request::Query(_)
+        | Request::Standing(_)
+        | Request::Backup { .. }
         | Request::GiveBack(_)
         | Request::Sleep { .. }
         | Request::Withdraw(_)
         | Request::Wake => {}
-        Request::Close { slot } => {
-            let _ = slot.send(());
-        }
     }
-}
-
-fn refuse_command(slot: ReplySlot, why: &Unavailable) {
-    let _ = slot.send(Err(why.clone()));
 }

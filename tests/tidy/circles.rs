@@ -17,6 +17,12 @@ pub(crate) const CIRCLES: &[(&str, usize, &str)] = &[
     ("src/cli/bulk.rs", 2, "an operator's verb on one workflow, and on many"),
     ("src/daemon/outbox_copier.rs", 2, "who copies an outbox, and how that goes"),
     ("src/engine/client/client.rs", 13, "a client gives out handles, and each is a client with a name"),
+    ("src/engine/rules/command_samples.rs", 2, "samples of commands, and of what they hold"),
+    (
+        "src/engine/rules/verbs.rs",
+        4,
+        "verbs, what each is, and the command, reply and transaction of any of them",
+    ),
     (
         "src/engine/store/memtable.rs",
         12,

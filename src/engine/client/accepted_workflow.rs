@@ -8,12 +8,15 @@ use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
 use crate::engine::client::delivery::Delivery;
 use crate::engine::client::delivery::Renewal;
-use crate::engine::client::delivery::settled;
 use crate::engine::client::queue::check_max;
 use crate::engine::client::queue::deliveries;
 use crate::engine::client::settling::check_state;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::WorkflowGrant;
+use crate::engine::rules::verbs::CloseTaken;
+use crate::engine::rules::verbs::ReceiveTaken;
+use crate::engine::rules::verbs::ReceiveTakenDeferred;
+use crate::engine::rules::verbs::SetTakenState;
+use crate::engine::rules::verbs::SettleApart;
 use crate::error::ReceiveError;
 use crate::error::SettleError;
 use crate::id::QueueName;
@@ -79,8 +82,8 @@ impl AcceptedWorkflow {
     /// [`ReceiveRefusal::LockLost`](crate::error::ReceiveRefusal::LockLost) when the workflow is not held any more.
     pub async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Delivery>, ReceiveError> {
         check_max(max)?;
-        let command = Command::ReceiveTaken { queue: self.queue.clone(), token: self.token, max };
-        deliveries(&self.client, &self.queue, self.client.ask_for_work(command, wait).await?)
+        let command = ReceiveTaken { queue: self.queue.clone(), token: self.token, max };
+        Ok(deliveries(&self.client, &self.queue, self.client.ask_for_work(command, wait).await?))
     }
 
     /// Receives as [`AcceptedWorkflow::receive`], but waits only until there is `enough`. What was handed out before is
@@ -93,9 +96,9 @@ impl AcceptedWorkflow {
         enough: impl Future<Output = ()>,
     ) -> Result<Vec<Delivery>, ReceiveError> {
         check_max(max)?;
-        let command = Command::ReceiveTaken { queue: self.queue.clone(), token: self.token, max };
-        let reply = self.client.ask_for_work_until(command, self.token, wait, enough).await?;
-        deliveries(&self.client, &self.queue, reply)
+        let command = ReceiveTaken { queue: self.queue.clone(), token: self.token, max };
+        let handed = self.client.ask_for_work_until(command, self.token, wait, enough).await?;
+        Ok(deliveries(&self.client, &self.queue, handed))
     }
 
     /// Receives messages of it that were set aside, all of them or none.
@@ -105,8 +108,8 @@ impl AcceptedWorkflow {
     /// [`ReceiveRefusal::MessageNotFound`](crate::error::ReceiveRefusal::MessageNotFound).
     pub async fn receive_deferred(&self, numbers: &[SequenceNumber]) -> Result<Vec<Delivery>, ReceiveError> {
         let (queue, token, sequences) = (self.queue.clone(), self.token, numbers.to_vec());
-        let command = Command::ReceiveTakenDeferred { queue, token, sequences };
-        deliveries(&self.client, &self.queue, self.client.ask(command).await?)
+        let command = ReceiveTakenDeferred { queue, token, sequences };
+        Ok(deliveries(&self.client, &self.queue, self.client.ask(command).await?))
     }
 
     /// Sets the workflow's state, or clears it.
@@ -118,8 +121,7 @@ impl AcceptedWorkflow {
             check_state(state)?;
         }
         let (queue, token) = (self.queue.clone(), self.token);
-        let command = Command::SetTakenState { queue, token, state: state.clone() };
-        settled(self.client.ask(command).await?)?;
+        self.client.ask(SetTakenState { queue, token, state: state.clone() }).await?;
         self.state = state;
         Ok(())
     }
@@ -131,9 +133,7 @@ impl AcceptedWorkflow {
     /// # Errors
     /// As [`AcceptedWorkflow::set_state`].
     pub async fn settle_apart(&self) -> Result<(), SettleError> {
-        let command = Command::SettleApart { queue: self.queue.clone(), token: self.token };
-        settled(self.client.ask(command).await?)?;
-        Ok(())
+        self.client.ask(SettleApart { queue: self.queue.clone(), token: self.token }).await
     }
 
     /// Prolongs the lock by the queue's lock time from now, and says until when.
@@ -155,17 +155,16 @@ impl AcceptedWorkflow {
     /// # Errors
     /// As [`AcceptedWorkflow::set_state`].
     pub async fn close(mut self) -> Result<(), SettleError> {
-        let command = Command::CloseTaken { queue: self.queue.clone(), token: self.token };
+        let command = CloseTaken { queue: self.queue.clone(), token: self.token };
         self.closed = true;
-        settled(self.client.ask(command).await?)?;
-        Ok(())
+        self.client.ask(command).await
     }
 }
 
 impl Drop for AcceptedWorkflow {
     fn drop(&mut self) {
         if !self.closed {
-            self.client.give_back(Command::CloseTaken { queue: self.queue.clone(), token: self.token });
+            self.client.give_back(CloseTaken { queue: self.queue.clone(), token: self.token });
         }
     }
 }

@@ -22,15 +22,16 @@ use crate::engine::inbox::Request;
 use crate::engine::meter::CommitMeter;
 use crate::engine::meter::CommitStats;
 use crate::engine::query::Query;
-use crate::engine::query::QueryAnswer;
 use crate::engine::rules::audit::AuditEntry;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
-use crate::engine::rules::command::PurgeStep;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::effect::Event;
+use crate::engine::rules::verbs::ChangeQueue;
+use crate::engine::rules::verbs::Command;
+use crate::engine::rules::verbs::CreateQueue;
+use crate::engine::rules::verbs::DeleteQueue;
+use crate::engine::rules::verbs::Purge;
 use crate::engine::store::DiskRoom;
 use crate::engine::store::room::StorageRoom;
 use crate::engine::view::QueueView;
@@ -38,7 +39,6 @@ use crate::error::Fault;
 use crate::error::Misuse;
 use crate::error::OperateError;
 use crate::error::QueueError;
-use crate::error::QueueRefusal;
 use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::limits;
@@ -105,7 +105,7 @@ impl Client {
     /// Creates a queue, unless there is one of this name with the same options.
     ///
     /// # Errors
-    /// [`QueueRefusal::QueueExists`] when there is one with other options; [`Misuse`] for a bad name or option.
+    /// [`QueueRefusal::QueueExists`](crate::error::QueueRefusal::QueueExists) when there is one with other options; [`Misuse`] for a bad name or option.
     pub async fn create_queue(
         &self,
         name: impl AsRef<str>,
@@ -113,8 +113,7 @@ impl Client {
     ) -> Result<Queue, QueueError> {
         let name = QueueName::new(name)?;
         options.check()?;
-        let command = Command::CreateQueue { name: name.clone(), options: Box::new(options) };
-        self.ask_queue(command).await?;
+        self.ask(CreateQueue { name: name.clone(), options: Box::new(options) }).await?;
         Ok(Queue::new(self.clone(), name))
     }
 
@@ -129,7 +128,7 @@ impl Client {
     /// Changes the options of a queue. They apply from the next hand-out on; messages keep the expiry they have.
     ///
     /// # Errors
-    /// [`QueueRefusal::OrderInUse`] when the order would change while messages or workflows are stored, or cursors
+    /// [`QueueRefusal::OrderInUse`](crate::error::QueueRefusal::OrderInUse) when the order would change while messages or workflows are stored, or cursors
     /// remembered.
     pub async fn change_queue(
         &self,
@@ -137,21 +136,20 @@ impl Client {
         options: QueueOptions,
     ) -> Result<bool, QueueError> {
         options.check()?;
-        let command = Command::ChangeQueue { name: QueueName::new(name)?, options: Box::new(options) };
-        self.ask_queue(command).await
+        self.ask(ChangeQueue { name: QueueName::new(name)?, options: Box::new(options) }).await
     }
 
     /// Deletes a queue with everything in it; its deliveries can no longer be settled. What it stores is removed some at a
     /// time, so that others are served meanwhile: if the future is dropped before it ends, a part may be gone.
     ///
     /// # Errors
-    /// [`QueueRefusal::QueueNotFound`].
+    /// [`QueueRefusal::QueueNotFound`](crate::error::QueueRefusal::QueueNotFound).
     pub async fn delete_queue(&self, name: impl AsRef<str>) -> Result<(), QueueError> {
         let name = QueueName::new(name)?;
         if !self.is_dry_run {
             self.empty_in_slices(&name).await?;
         }
-        self.ask_queue(Command::DeleteQueue { name }).await?;
+        self.ask(DeleteQueue { name }).await?;
         Ok(())
     }
 
@@ -164,22 +162,12 @@ impl Client {
         let mut from = PurgeFrom::Start;
         for _ in 0..stored / limits::SWEEP_MAX as u64 {
             let (queue, scope) = (name.clone(), PurgeScope::Everything);
-            let purge = Command::Purge { queue, scope, from };
             // It is a part of the deletion, which is what is put on record.
-            from = match self.shared.inbox.ask(purge, None).await? {
-                Reply::Purge(Ok(PurgeStep { next: Some(next), .. })) => next,
-                Reply::Purge(_) => return Ok(()),
-                other => unreachable!("a purge is answered as one: {other:?}"),
-            };
+            let purged = self.shared.inbox.ask(Purge { queue, scope, from }, None).await?;
+            let Some(next) = purged.ok().and_then(|purged| purged.next) else { return Ok(()) };
+            from = next;
         }
         Ok(())
-    }
-
-    pub(crate) async fn ask_queue(&self, command: Command) -> Result<bool, QueueError> {
-        match self.ask(command).await? {
-            Reply::Queue(answer) => answer.map_err(QueueError::Refused),
-            other => unreachable!("a queue command is answered as one: {other:?}"),
-        }
     }
 
     /// Up to `limit` queues in order of name, after the given one (from the start for `None`).
@@ -191,10 +179,7 @@ impl Client {
         after: Option<&QueueName>,
         limit: usize,
     ) -> Result<Vec<QueueView>, Unavailable> {
-        match self.shared.inbox.query(Query::Queues { after: after.cloned(), limit }).await? {
-            QueryAnswer::Queues(queues) => Ok(queues),
-            other => unreachable!("a look at queues is answered with queues: {other:?}"),
-        }
+        self.look_up(|slot| Query::Queues { after: after.cloned(), limit, slot }).await
     }
 
     /// When the next lock runs out or the next reminder is due, by the wall clock.
@@ -202,10 +187,7 @@ impl Client {
     /// # Errors
     /// [`Unavailable`] when the engine is closed.
     pub async fn next_due(&self) -> Result<Option<Timestamp>, Unavailable> {
-        match self.shared.inbox.query(Query::NextDue).await? {
-            QueryAnswer::NextDue(due) => Ok(due),
-            other => unreachable!("a look at what is due is answered with an instant: {other:?}"),
-        }
+        self.look_up(|slot| Query::NextDue { slot }).await
     }
 
     /// Follows what happens to workflows from now on.
@@ -305,10 +287,7 @@ impl Client {
     /// # Errors
     /// [`Unavailable`] when the engine is closed.
     pub async fn audit(&self, after: u64, limit: usize) -> Result<Vec<AuditEntry>, Unavailable> {
-        match self.shared.inbox.query(Query::Audit { after, limit }).await? {
-            QueryAnswer::Audit(entries) => Ok(entries),
-            other => unreachable!("a look at the audit is answered with entries: {other:?}"),
-        }
+        self.look_up(|slot| Query::Audit { after, limit, slot }).await
     }
 
     /// Copies the state as it is now to a new file, while the engine goes on; the copy is an engine's file itself.
@@ -323,16 +302,11 @@ impl Client {
         if let Some(room) = &self.shared.room {
             room.check_backup(&target).map_err(OperateError::Refused)?;
         }
-        let _ticket = self.shared.inbox.post(Request::Backup { target, slot }).await?;
+        let _ticket = self.shared.inbox.post(Request::Backup { target, slot }, 0).await?;
         match answer.await {
             Ok(copied) => copied.map_err(|fault| Unavailable::Stopped(fault).into()),
             Err(_) => Err(self.shared.inbox.why_ended().await.into()),
         }
-    }
-
-    /// Looks something up that is in no queue.
-    pub(crate) async fn look_up(&self, query: Query) -> Result<QueryAnswer, Unavailable> {
-        self.shared.inbox.query(query).await
     }
 
     pub(crate) fn known_topics(&self) -> &KnownTopics {
@@ -341,67 +315,18 @@ impl Client {
 
     pub(crate) async fn close(&self) {
         let (slot, closed) = oneshot::channel();
-        if let Ok(_ticket) = self.shared.inbox.post(Request::Close { slot }).await {
+        if let Ok(_ticket) = self.shared.inbox.post(Request::Close { slot }, 0).await {
             let _ = closed.await;
         }
     }
 
-    pub(crate) async fn ask(&self, command: Command) -> Result<Reply, Unavailable> {
-        self.ask_on(command, None).await
+    pub(crate) fn inbox(&self) -> &Inbox {
+        &self.shared.inbox
     }
 
-    /// Asks, and goes on with an entry of the audit that was begun.
-    pub(crate) async fn ask_on(&self, command: Command, begun: Option<u64>) -> Result<Reply, Unavailable> {
-        if self.is_dry_run && command.can_be_tried() {
-            return match self.shared.inbox.query(Query::TryOut(Box::new(command))).await? {
-                QueryAnswer::TriedOut(reply) => Ok(*reply),
-                other => unreachable!("a trial is answered as its command: {other:?}"),
-            };
-        }
-        let command = match &self.actor {
-            Some(actor) if command.is_operators() => {
-                Command::OnRecord { actor: actor.clone(), begun, command: Box::new(command) }
-            }
-            _ => command,
-        };
-        self.shared.inbox.ask(command, None).await
-    }
-
-    /// Asks for what operators do only now and then, and puts it on record if somebody is named.
-    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only the daemon has schedules"))]
-    pub(crate) async fn ask_on_record(&self, command: Command) -> Result<Reply, Unavailable> {
-        let command = match &self.actor {
-            Some(actor) => {
-                Command::OnRecord { actor: actor.clone(), begun: None, command: Box::new(command) }
-            }
-            None => command,
-        };
-        self.shared.inbox.ask(command, None).await
-    }
-
-    /// Asks for work, and waits for it up to `wait`.
-    pub(crate) async fn ask_for_work(&self, command: Command, wait: Duration) -> Result<Reply, Unavailable> {
-        self.shared.inbox.ask(command, Some(wait.min(limits::DURATION_MAX))).await
-    }
-
-    /// Asks for work under a token, and waits for it up to `wait`, or until there is `enough`.
-    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
-    pub(crate) async fn ask_for_work_until(
-        &self,
-        command: Command,
-        token: LockToken,
-        wait: Duration,
-        enough: impl Future<Output = ()>,
-    ) -> Result<Reply, Unavailable> {
-        self.shared.inbox.ask_until(command, token, wait.min(limits::DURATION_MAX), enough).await
-    }
-
-    /// Looks something up in a queue.
-    pub(crate) async fn look(&self, queue: &QueueName, query: Query) -> Result<QueryAnswer, QueueError> {
-        match self.shared.inbox.query(query).await? {
-            QueryAnswer::NoQueue => Err(QueueError::Refused(QueueRefusal::QueueNotFound(queue.clone()))),
-            answer => Ok(answer),
-        }
+    /// Who is written down with what operators do.
+    pub(crate) fn actor(&self) -> Option<&Arc<Actor>> {
+        self.actor.as_ref()
     }
 
     /// The steps of the wall clock of more than a minute that the engine has noticed since its file was made. A step changes
@@ -450,7 +375,7 @@ impl Client {
     /// [`Unavailable`] when the engine ends before.
     pub(crate) async fn sleep_until(&self, until: Duration) -> Result<(), Unavailable> {
         let (slot, awake) = oneshot::channel();
-        let _ticket = self.shared.inbox.post(Request::Sleep { until, slot }).await?;
+        let _ticket = self.shared.inbox.post(Request::Sleep { until, slot }, 0).await?;
         match awake.await {
             Ok(()) => Ok(()),
             Err(_) => Err(self.shared.inbox.why_ended().await),
@@ -466,8 +391,8 @@ impl Client {
     }
 
     /// Posts a command whose answer nobody waits for.
-    pub(crate) fn give_back(&self, command: Command) {
-        self.shared.inbox.post_at_once(Request::GiveBack(command));
+    pub(crate) fn give_back(&self, command: impl Into<Command>) {
+        self.shared.inbox.give_back(command.into());
     }
 
     /// A new lock token. The operating system's chance makes it unguessable.

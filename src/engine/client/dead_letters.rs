@@ -10,11 +10,12 @@ use crate::engine::client::queue::check_max;
 use crate::engine::client::queue::check_numbers;
 use crate::engine::client::queue::deliveries;
 use crate::engine::query::Query;
-use crate::engine::query::QueryAnswer;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::redriven::Edit;
 use crate::engine::rules::redriven::Redriven;
+use crate::engine::rules::verbs::EditAndRedrive;
+use crate::engine::rules::verbs::ReceiveDeadLetters;
+use crate::engine::rules::verbs::ReceiveDeferredDeadLetters;
+use crate::engine::rules::verbs::Redrive;
 use crate::engine::view::DeadLetterView;
 use crate::error::OperateError;
 use crate::error::QueueError;
@@ -33,11 +34,8 @@ impl Queue {
         limit: usize,
     ) -> Result<Vec<DeadLetterView>, QueueError> {
         let after = after.map(|last| (last.dead_letter.reason.clone(), last.sequence_number));
-        let query = Query::DeadLetters { queue: self.name.clone(), after, limit };
-        match self.client.look(&self.name, query).await? {
-            QueryAnswer::DeadLetters(dead_letters) => Ok(dead_letters),
-            other => unreachable!("a look at dead letters is answered with them: {other:?}"),
-        }
+        let queue = self.name.clone();
+        self.client.look(&self.name, |slot| Query::DeadLetters { queue, after, limit, slot }).await
     }
 
     /// Receives up to `max` dead letters that nobody has received, in order of reason and number, waiting up to `wait` for
@@ -81,8 +79,8 @@ impl Queue {
     ) -> Result<Vec<Delivery>, ReceiveError> {
         check_max(max)?;
         let (queue, token) = (self.name.clone(), self.client.token()?);
-        let command = Command::ReceiveDeadLetters { queue, max, token };
-        deliveries(&self.client, &self.name, self.client.ask_for_work(command, wait).await?)
+        let command = ReceiveDeadLetters { queue, max, token };
+        Ok(deliveries(&self.client, &self.name, self.client.ask_for_work(command, wait).await?))
     }
 
     /// Receives as [`Queue::receive_dead_letters`], but waits only until there is `enough`. What was handed out before is
@@ -96,9 +94,9 @@ impl Queue {
     ) -> Result<Vec<Delivery>, ReceiveError> {
         check_max(max)?;
         let token = self.client.token()?;
-        let command = Command::ReceiveDeadLetters { queue: self.name.clone(), max, token };
-        let reply = self.client.ask_for_work_until(command, token, wait, enough).await?;
-        deliveries(&self.client, &self.name, reply)
+        let command = ReceiveDeadLetters { queue: self.name.clone(), max, token };
+        let handed = self.client.ask_for_work_until(command, token, wait, enough).await?;
+        Ok(deliveries(&self.client, &self.name, handed))
     }
 
     /// Receives dead letters that were set aside, by number: all of them or none.
@@ -113,8 +111,8 @@ impl Queue {
         check_numbers(numbers)?;
         let (queue, sequences) = (self.name.clone(), numbers.to_vec());
         let token = self.client.token()?;
-        let command = Command::ReceiveDeferredDeadLetters { queue, sequences, token };
-        deliveries(&self.client, &self.name, self.client.ask(command).await?)
+        let command = ReceiveDeferredDeadLetters { queue, sequences, token };
+        Ok(deliveries(&self.client, &self.name, self.client.ask(command).await?))
     }
 
     /// Puts a dead letter back: to its own place while its workflow is held before it, else as a new message. The
@@ -152,7 +150,7 @@ impl Queue {
     ) -> Result<Redriven, OperateError> {
         let position = position.map(Position::new).transpose()?;
         let edit = Edit { sequence: number, position, body: body.into() };
-        self.ask_redrive(Command::EditAndRedrive { queue: self.name.clone(), edit }).await
+        self.client.ask(EditAndRedrive { queue: self.name.clone(), edit }).await
     }
 
     async fn redrive_to(
@@ -160,13 +158,6 @@ impl Queue {
         sequence: SequenceNumber,
         position: Option<Position>,
     ) -> Result<Redriven, OperateError> {
-        self.ask_redrive(Command::Redrive { queue: self.name.clone(), sequence, position }).await
-    }
-
-    async fn ask_redrive(&self, command: Command) -> Result<Redriven, OperateError> {
-        match self.client.ask(command).await? {
-            Reply::Redrive(answer) => answer.map_err(OperateError::Refused),
-            other => unreachable!("a redrive is answered as one: {other:?}"),
-        }
+        self.client.ask(Redrive { queue: self.name.clone(), sequence, position }).await
     }
 }

@@ -11,16 +11,16 @@ use crate::engine::client::settler::DeliveryId;
 use crate::engine::client::settling::Abandon;
 use crate::engine::client::settling::Completion;
 use crate::engine::client::settling::postponed;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::LockedMessage;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt;
+use crate::engine::rules::verbs::Renew;
+use crate::engine::rules::verbs::Settle;
 use crate::error::SettleError;
 use crate::header::Properties;
 use crate::id::QueueName;
@@ -78,9 +78,9 @@ impl DeliveryHold {
         DeliveryRef { token: self.token, sequence: self.sequence, delivery_count: self.delivery_count }
     }
 
-    fn command(&self, settlement: Settlement) -> Command {
+    fn command(&self, settlement: Settlement) -> Settle {
         let DeliveryRef { token, sequence, delivery_count } = self.held();
-        Command::Settle { queue: self.queue.clone(), token, sequence, delivery_count, settlement }
+        Settle { queue: self.queue.clone(), token, sequence, delivery_count, settlement }
     }
 }
 
@@ -261,7 +261,7 @@ impl Delivery {
     }
 
     async fn settle(&mut self, settlement: Settlement) -> Result<SettleResult, SettleError> {
-        let settled = settled(self.hold.client.ask(self.hold.command(settlement)).await?)?;
+        let settled = self.hold.client.ask(self.hold.command(settlement)).await?;
         self.note_settled();
         Ok(settled)
     }
@@ -333,14 +333,6 @@ impl Renewal {
     }
 
     async fn ask(&self) -> Result<SettleResult, SettleError> {
-        settled(self.client.ask(Command::Renew { queue: self.queue.clone(), token: self.token }).await?)
-    }
-}
-
-/// The answer to a settle.
-pub(crate) fn settled(reply: Reply) -> Result<SettleResult, SettleError> {
-    match reply {
-        Reply::Settle(answer) => answer.map_err(SettleError::Refused),
-        other => unreachable!("a settle is answered as one: {other:?}"),
+        self.client.ask(Renew { queue: self.queue.clone(), token: self.token }).await
     }
 }

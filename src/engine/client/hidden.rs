@@ -7,16 +7,15 @@ use bytes::Bytes;
 
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
-use crate::engine::client::delivery::settled;
 use crate::engine::client::queue::Queue;
 use crate::engine::client::queue::check_max;
 use crate::engine::query::Query;
-use crate::engine::query::QueryAnswer;
 use crate::engine::rules::claim::Claim;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::UnlockedMessage;
 use crate::engine::rules::record::Status;
+use crate::engine::rules::verbs::EndHidden;
+use crate::engine::rules::verbs::HideAgain;
+use crate::engine::rules::verbs::ReceiveHidden;
 use crate::engine::view::MessageView;
 use crate::error::QueueError;
 use crate::error::ReceiveError;
@@ -92,13 +91,8 @@ impl Queue {
     /// [`ReceiveRefusal::QueueNotFound`](crate::error::ReceiveRefusal::QueueNotFound).
     pub async fn receive_hidden(&self, max: usize, lasts: Duration) -> Result<Vec<Hidden>, ReceiveError> {
         check_max(max)?;
-        match self.client().ask(Command::ReceiveHidden { queue: self.name().clone(), max, lasts }).await? {
-            Reply::ReceiveHidden(answer) => {
-                let shown = answer.map_err(ReceiveError::Refused)?;
-                Ok(shown.into_iter().map(|shown| Hidden::new(self.client(), shown)).collect())
-            }
-            other => unreachable!("hiding messages is answered with them: {other:?}"),
-        }
+        let shown = self.client().ask(ReceiveHidden { queue: self.name().clone(), max, lasts }).await?;
+        Ok(shown.into_iter().map(|shown| Hidden::new(self.client(), shown)).collect())
     }
 
     /// Hides a claimed message for `lasts` from now on, with a new claim and, if one is given, another body. Count and
@@ -115,13 +109,8 @@ impl Queue {
         body: Option<Bytes>,
     ) -> Result<Hidden, SettleError> {
         let queue = self.name().clone();
-        match self.client().ask(Command::HideAgain { queue, claim, lasts, body }).await? {
-            Reply::HideAgain(answer) => {
-                let shown = answer.map_err(SettleError::Refused)?;
-                Ok(Hidden::new(self.client(), *shown))
-            }
-            other => unreachable!("hiding a message is answered with it: {other:?}"),
-        }
+        let shown = self.client().ask(HideAgain { queue, claim, lasts, body }).await?;
+        Ok(Hidden::new(self.client(), *shown))
     }
 
     /// Completes a claimed message; one that nobody was handed is cancelled.
@@ -129,8 +118,7 @@ impl Queue {
     /// # Errors
     /// As [`Queue::hide_again`].
     pub async fn end_hidden(&self, claim: Claim) -> Result<(), SettleError> {
-        settled(self.client().ask(Command::EndHidden { queue: self.name().clone(), claim }).await?)?;
-        Ok(())
+        self.client().ask(EndHidden { queue: self.name().clone(), claim }).await
     }
 
     /// Up to `limit` of the messages that would be handed out next, in that order. Looking changes nothing.
@@ -138,9 +126,7 @@ impl Queue {
     /// # Errors
     /// As [`Queue::view`].
     pub async fn peek_offered(&self, limit: usize) -> Result<Vec<MessageView>, QueueError> {
-        match self.client().look(self.name(), Query::Offered { queue: self.name().clone(), limit }).await? {
-            QueryAnswer::Messages(messages) => Ok(messages),
-            other => unreachable!("a look at messages is answered with messages: {other:?}"),
-        }
+        let queue = self.name().clone();
+        self.client().look(self.name(), |slot| Query::Offered { queue, limit, slot }).await
     }
 }

@@ -3,7 +3,6 @@
 use crate::engine::client::client::Client;
 use crate::engine::client::queue::Queue;
 use crate::engine::query::Query;
-use crate::engine::query::QueryAnswer;
 use crate::engine::rules::history::HistoryEntry;
 use crate::error::QueueError;
 use crate::id::QueueName;
@@ -25,11 +24,9 @@ impl Queue {
     /// # Errors
     /// As [`Queue::view`].
     pub async fn history_of(&self, number: SequenceNumber) -> Result<Option<HistoryEntry>, QueueError> {
-        let query = Query::Ended { queue: self.name().clone(), sequence: number };
-        match self.client().look(self.name(), query).await? {
-            QueryAnswer::History(entries) => Ok(entries.into_iter().next()),
-            other => unreachable!("a look at a history is answered with entries: {other:?}"),
-        }
+        let queue = self.name().clone();
+        let query = |slot| Query::Ended { queue, sequence: number, slot };
+        Ok(self.client().look(self.name(), query).await?.into_iter().next())
     }
 }
 
@@ -41,9 +38,5 @@ pub(crate) async fn history(
     before: Option<u64>,
     limit: usize,
 ) -> Result<Vec<HistoryEntry>, QueueError> {
-    let query = Query::History { queue: queue.clone(), id, before, limit };
-    match client.look(queue, query).await? {
-        QueryAnswer::History(entries) => Ok(entries),
-        other => unreachable!("a look at a history is answered with entries: {other:?}"),
-    }
+    client.look(queue, |slot| Query::History { queue: queue.clone(), id, before, limit, slot }).await
 }

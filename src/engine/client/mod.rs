@@ -1,6 +1,7 @@
 //! The public interface of the engine: everything that can be asked of it.
 
 pub(crate) mod accepted_workflow;
+mod asking;
 mod background;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 pub(crate) mod client;

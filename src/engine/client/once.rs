@@ -2,12 +2,11 @@
 
 use crate::engine::client::queue::Queue;
 use crate::engine::client::queue::check_batch;
-use crate::engine::client::queue::receipts;
 use crate::engine::client::topic::Topic;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::topic_record::Fanout;
+use crate::engine::rules::verbs::PublishOnce;
+use crate::engine::rules::verbs::SendOnce;
 use crate::error::SendError;
 use crate::error::SendRefusal;
 use crate::id::IdempotencyKey;
@@ -52,8 +51,7 @@ impl Queue {
             checked.push(message.check()?);
         }
         check_batch(&checked)?;
-        let command = Command::SendOnce { queue: self.name().clone(), key, messages: checked };
-        receipts(self.client().ask(command).await?)
+        self.client().ask(SendOnce { queue: self.name().clone(), key, messages: checked }).await
     }
 }
 
@@ -97,20 +95,16 @@ impl Topic {
                 Err(error @ SendError::Misuse(_)) => (Fanout::default(), Some(error)),
                 Err(error) => return Err(error),
             };
-            let command = Command::PublishOnce { topic: self.name().clone(), key: key.clone(), fanout };
-            match (self.client().ask(command).await?, failed) {
-                (Reply::PublishOnce(Ok(copies)), _) => return Ok(copies),
-                (
-                    Reply::PublishOnce(Err(SendRefusal::TopicChanged(_) | SendRefusal::TopicNotFound(_))),
-                    failed,
-                ) => {
+            let command = PublishOnce { topic: self.name().clone(), key: key.clone(), fanout };
+            match (self.client().answer(command, None).await?, failed) {
+                (Ok(copies), _) => return Ok(copies),
+                (Err(SendRefusal::TopicChanged(_) | SendRefusal::TopicNotFound(_)), failed) => {
                     self.client().forget_topic(self.name());
                     if let Some(error) = failed {
                         return Err(error);
                     }
                 }
-                (Reply::PublishOnce(Err(refusal)), _) => return Err(SendError::Refused(refusal)),
-                (other, _) => unreachable!("a send is answered as one: {other:?}"),
+                (Err(refusal), _) => return Err(SendError::Refused(refusal)),
             }
         }
         Err(SendError::Refused(SendRefusal::TopicChanged(self.name().clone())))

@@ -8,13 +8,23 @@ use crate::engine::client::delivery::Delivery;
 use crate::engine::client::run::Run;
 use crate::engine::client::settler::Settler;
 use crate::engine::client::workflow::Workflow;
+use crate::engine::inbox::Request;
 use crate::engine::query::Query;
-use crate::engine::query::QueryAnswer;
-use crate::engine::rules::command::Command;
+use crate::engine::query::StandingQuery;
+use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::receipt::Receipt;
+use crate::engine::rules::verb::surely;
+use crate::engine::rules::verbs::CompleteAll;
+use crate::engine::rules::verbs::PauseQueue;
+use crate::engine::rules::verbs::Purge;
+use crate::engine::rules::verbs::Receive;
+use crate::engine::rules::verbs::ReceiveDeferred;
+use crate::engine::rules::verbs::ReceiveRun;
+use crate::engine::rules::verbs::Send;
+use crate::engine::rules::verbs::SendEach;
+use crate::engine::rules::verbs::Take;
 use crate::engine::view::MessageView;
 use crate::engine::view::QueueView;
 use crate::engine::view::WorkflowView;
@@ -116,11 +126,8 @@ impl Queue {
             }
         }
         check_batch(&checked)?;
-        let command = Command::SendEach { queue: self.name.clone(), messages: checked };
-        let Reply::SendEach(sent) = self.client.ask(command).await? else {
-            unreachable!("messages that are sent each for itself are answered so");
-        };
-        let mut sent = sent.into_iter();
+        let command = SendEach { queue: self.name.clone(), messages: checked };
+        let mut sent = surely(self.client.answer(command, None).await?).into_iter();
         let answer = |misuse: Option<Misuse>| match misuse {
             Some(misuse) => Err(SendError::Misuse(misuse)),
             None => sent.next().expect("every message has its answer").map_err(SendError::Refused),
@@ -129,7 +136,7 @@ impl Queue {
     }
 
     async fn send_checked(&self, messages: Vec<NewMessage>) -> Result<Vec<Receipt>, SendError> {
-        receipts(self.client.ask(Command::Send { queue: self.name.clone(), messages }).await?)
+        self.client.ask(Send { queue: self.name.clone(), messages }).await
     }
 
     /// Receives the next message of a workflow nobody holds, waiting for one up to `wait`.
@@ -146,8 +153,8 @@ impl Queue {
     /// As [`Queue::receive`].
     pub async fn receive_many(&self, max: usize, wait: Duration) -> Result<Vec<Delivery>, ReceiveError> {
         check_max(max)?;
-        let command = Command::Receive { queue: self.name.clone(), max, token: self.client.token()? };
-        deliveries(&self.client, &self.name, self.client.ask_for_work(command, wait).await?)
+        let command = Receive { queue: self.name.clone(), max, token: self.client.token()? };
+        Ok(deliveries(&self.client, &self.name, self.client.ask_for_work(command, wait).await?))
     }
 
     /// Receives as [`Queue::receive_many`], but waits only until there is `enough`. What was handed out before is
@@ -161,9 +168,9 @@ impl Queue {
     ) -> Result<Vec<Delivery>, ReceiveError> {
         check_max(max)?;
         let token = self.client.token()?;
-        let command = Command::Receive { queue: self.name.clone(), max, token };
-        let reply = self.client.ask_for_work_until(command, token, wait, enough).await?;
-        deliveries(&self.client, &self.name, reply)
+        let command = Receive { queue: self.name.clone(), max, token };
+        let handed = self.client.ask_for_work_until(command, token, wait, enough).await?;
+        Ok(deliveries(&self.client, &self.name, handed))
     }
 
     /// Receives a run of up to `max` consecutive messages of one workflow, waiting up to `wait` for the first.
@@ -172,12 +179,9 @@ impl Queue {
     /// As [`Queue::receive`].
     pub async fn receive_run(&self, max: usize, wait: Duration) -> Result<Option<Run>, ReceiveError> {
         check_max(max)?;
-        let command = Command::ReceiveRun { queue: self.name.clone(), max, token: self.client.token()? };
-        match self.client.ask_for_work(command, wait).await? {
-            Reply::Receive(Ok(handed)) => Ok(Run::new(self.client.clone(), self.name.clone(), handed)),
-            Reply::Receive(Err(refusal)) => Err(ReceiveError::Refused(refusal)),
-            other => unreachable!("a receive is answered as one: {other:?}"),
-        }
+        let command = ReceiveRun { queue: self.name.clone(), max, token: self.client.token()? };
+        let handed = self.client.ask_for_work(command, wait).await?;
+        Ok(Run::new(self.client.clone(), self.name.clone(), handed))
     }
 
     /// Receives messages that were set aside, by number: all of them or none.
@@ -188,8 +192,8 @@ impl Queue {
     pub async fn receive_deferred(&self, numbers: &[SequenceNumber]) -> Result<Vec<Delivery>, ReceiveError> {
         check_numbers(numbers)?;
         let (queue, sequences) = (self.name.clone(), numbers.to_vec());
-        let command = Command::ReceiveDeferred { queue, sequences, token: self.client.token()? };
-        deliveries(&self.client, &self.name, self.client.ask(command).await?)
+        let command = ReceiveDeferred { queue, sequences, token: self.client.token()? };
+        Ok(deliveries(&self.client, &self.name, self.client.ask(command).await?))
     }
 
     /// Completes up to 1,024 deliveries of this queue, of whatever workflows, in one request. Each is judged for
@@ -225,10 +229,8 @@ impl Queue {
         let mut deliveries: Vec<&mut Delivery> = deliveries.into_iter().collect();
         check_to_complete(&self.name, &deliveries)?;
         let named: Vec<_> = deliveries.iter().map(|delivery| delivery.to_settle()).collect();
-        let command = Command::CompleteAll { queue: self.name.clone(), deliveries: named };
-        let Reply::CompleteAll(answers) = self.client.ask(command).await? else {
-            unreachable!("completing deliveries is answered for each of them");
-        };
+        let command = CompleteAll { queue: self.name.clone(), deliveries: named };
+        let answers = surely(self.client.answer(command, None).await?);
         for (delivery, _) in deliveries.iter_mut().zip(&answers).filter(|(_, answer)| answer.is_ok()) {
             delivery.note_settled();
         }
@@ -246,9 +248,9 @@ impl Queue {
     /// [`ReceiveRefusal::WorkflowLocked`](crate::error::ReceiveRefusal::WorkflowLocked) when somebody holds it.
     pub async fn take_workflow(&self, id: impl AsRef<str>) -> Result<AcceptedWorkflow, ReceiveError> {
         let (queue, workflow) = (self.name.clone(), Some(WorkflowId::new(id)?));
-        let command = Command::Take { queue, workflow, token: self.client.token()? };
-        let taken = self.taken(self.client.ask(command).await?)?;
-        Ok(taken.expect("a workflow that is named is taken, or refused"))
+        let command = Take { queue, workflow, token: self.client.token()? };
+        let taken = self.client.ask(command).await?.expect("a workflow that is named is taken, or refused");
+        Ok(AcceptedWorkflow::new(self.client.clone(), self.name.clone(), taken))
     }
 
     /// Takes the next workflow that has work, waiting for one up to `wait`.
@@ -257,18 +259,8 @@ impl Queue {
     /// As [`Queue::receive`].
     pub async fn take_next_workflow(&self, wait: Duration) -> Result<Option<AcceptedWorkflow>, ReceiveError> {
         let (queue, token) = (self.name.clone(), self.client.token()?);
-        let command = Command::Take { queue, workflow: None, token };
-        self.taken(self.client.ask_for_work(command, wait).await?)
-    }
-
-    fn taken(&self, reply: Reply) -> Result<Option<AcceptedWorkflow>, ReceiveError> {
-        match reply {
-            Reply::Take(answer) => {
-                let taken = answer.map_err(ReceiveError::Refused)?;
-                Ok(taken.map(|taken| AcceptedWorkflow::new(self.client.clone(), self.name.clone(), taken)))
-            }
-            other => unreachable!("taking a workflow is answered as that: {other:?}"),
-        }
+        let taken = self.client.ask_for_work(Take { queue, workflow: None, token }, wait).await?;
+        Ok(taken.map(|taken| AcceptedWorkflow::new(self.client.clone(), self.name.clone(), taken)))
     }
 
     /// A handle of one workflow of this queue.
@@ -284,10 +276,7 @@ impl Queue {
     /// # Errors
     /// [`QueueRefusal::QueueNotFound`](crate::error::QueueRefusal::QueueNotFound).
     pub async fn view(&self) -> Result<QueueView, QueueError> {
-        match self.client.look(&self.name, Query::Queue { name: self.name.clone() }).await? {
-            QueryAnswer::Queue(view) => Ok(*view),
-            other => unreachable!("a look at a queue is answered with a queue: {other:?}"),
-        }
+        self.client.look(&self.name, |slot| Query::Queue { name: self.name.clone(), slot }).await
     }
 
     /// Up to `limit` of its workflows in order of ID, after the given one: what each does, or why it does nothing.
@@ -299,11 +288,8 @@ impl Queue {
         after: Option<&WorkflowId>,
         limit: usize,
     ) -> Result<Vec<WorkflowView>, QueueError> {
-        let query = Query::Workflows { queue: self.name.clone(), after: after.cloned(), limit };
-        match self.client.look(&self.name, query).await? {
-            QueryAnswer::Workflows(workflows) => Ok(workflows),
-            other => unreachable!("a look at workflows is answered with workflows: {other:?}"),
-        }
+        let (queue, after) = (self.name.clone(), after.cloned());
+        self.client.look(&self.name, |slot| Query::Workflows { queue, after, limit, slot }).await
     }
 
     /// Up to `limit` of its workflows that may stand still, in order of ID, after the given one: each one that does, and some
@@ -317,11 +303,9 @@ impl Queue {
         after: Option<&WorkflowId>,
         limit: usize,
     ) -> Result<Option<Vec<WorkflowView>>, QueueError> {
-        let query = Query::Standing { queue: self.name.clone(), after: after.cloned(), limit };
-        match self.client.look(&self.name, query).await? {
-            QueryAnswer::Standing(workflows) => Ok(workflows),
-            other => unreachable!("a look at what stands still is answered so: {other:?}"),
-        }
+        let (queue, after) = (self.name.clone(), after.cloned());
+        let query = |slot| Request::Standing(StandingQuery { queue, after, limit, slot });
+        self.client.look_by(&self.name, query).await
     }
 
     /// Up to `limit` messages of any status, in order of number, from the given one on. Looking changes nothing.
@@ -329,11 +313,8 @@ impl Queue {
     /// # Errors
     /// As [`Queue::view`].
     pub async fn peek(&self, from: SequenceNumber, limit: usize) -> Result<Vec<MessageView>, QueueError> {
-        let query = Query::Messages { queue: self.name.clone(), from, limit };
-        match self.client.look(&self.name, query).await? {
-            QueryAnswer::Messages(messages) => Ok(messages),
-            other => unreachable!("a look at messages is answered with messages: {other:?}"),
-        }
+        let queue = self.name.clone();
+        self.client.look(&self.name, |slot| Query::Messages { queue, from, limit, slot }).await
     }
 
     /// Removes every message for good, deferred, scheduled and dead letters included, except what is handed out.
@@ -351,7 +332,7 @@ impl Queue {
     /// # Errors
     /// [`QueueRefusal::QueueNotFound`](crate::error::QueueRefusal::QueueNotFound).
     pub async fn set_paused(&self, paused: bool) -> Result<bool, QueueError> {
-        self.client.ask_queue(Command::PauseQueue { name: self.name.clone(), paused }).await
+        self.client.ask(PauseQueue { name: self.name.clone(), paused }).await
     }
 
     /// Up to `limit` messages without a workflow ID from a number on, each as the workflow that it is.
@@ -361,11 +342,8 @@ impl Queue {
         from: SequenceNumber,
         limit: usize,
     ) -> Result<Vec<(SequenceNumber, WorkflowView)>, QueueError> {
-        let query = Query::Alone { queue: self.name.clone(), from, limit };
-        match self.client.look(&self.name, query).await? {
-            QueryAnswer::Alone(views) => Ok(views),
-            other => unreachable!("a look at messages alone is answered with them: {other:?}"),
-        }
+        let queue = self.name.clone();
+        self.client.look(&self.name, |slot| Query::Alone { queue, from, limit, slot }).await
     }
 
     /// Removes one dead letter for good. Returns whether there was one with this number.
@@ -433,11 +411,8 @@ pub(crate) async fn purge(
     let (mut count, mut entry) = (0, None);
     let mut from = Some(PurgeFrom::Start);
     while let Some(next) = from {
-        let command = Command::Purge { queue: queue.clone(), scope: scope.clone(), from: next };
-        let purged = match client.ask_on(command, entry).await? {
-            Reply::Purge(answer) => answer.map_err(OperateError::Refused)?,
-            other => unreachable!("a purge is answered as one: {other:?}"),
-        };
+        let command = Purge { queue: queue.clone(), scope: scope.clone(), from: next };
+        let purged = client.answer(command, entry).await?.map_err(OperateError::Refused)?;
         count += purged.count;
         // What a trial has removed is there again, and would be removed for ever.
         (from, entry) = (purged.next.filter(|_| !client.is_dry_run()), purged.entry);
@@ -445,25 +420,8 @@ pub(crate) async fn purge(
     Ok(count)
 }
 
-/// The answer to a receive, as deliveries.
-pub(crate) fn deliveries(
-    client: &Client,
-    queue: &QueueName,
-    reply: Reply,
-) -> Result<Vec<Delivery>, ReceiveError> {
-    match reply {
-        Reply::Receive(Ok(handed)) => {
-            let delivery = |handed| Delivery::new(client.clone(), queue.clone(), handed);
-            Ok(handed.into_iter().map(delivery).collect())
-        }
-        Reply::Receive(Err(refusal)) => Err(ReceiveError::Refused(refusal)),
-        other => unreachable!("a receive is answered as one: {other:?}"),
-    }
-}
-
-pub(crate) fn receipts(reply: Reply) -> Result<Vec<Receipt>, SendError> {
-    match reply {
-        Reply::Send(answer) => answer.map_err(SendError::Refused),
-        other => unreachable!("a send is answered as one: {other:?}"),
-    }
+/// What was handed out, as deliveries.
+pub(crate) fn deliveries(client: &Client, queue: &QueueName, handed: Vec<LockedMessage>) -> Vec<Delivery> {
+    let delivery = |handed| Delivery::new(client.clone(), queue.clone(), handed);
+    handed.into_iter().map(delivery).collect()
 }

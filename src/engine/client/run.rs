@@ -6,13 +6,11 @@ use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
 use crate::engine::client::delivery::DROPPED;
 use crate::engine::client::delivery::Renewal;
-use crate::engine::client::delivery::settled;
 use crate::engine::client::outcome::Outcome;
 use crate::engine::client::received_message::ReceivedMessage;
 use crate::engine::client::settling::Abandon;
 use crate::engine::client::settling::Completion;
 use crate::engine::client::settling::postponed;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::Retry;
@@ -21,6 +19,7 @@ use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt;
+use crate::engine::rules::verbs::SettleRun;
 use crate::error::Misuse;
 use crate::error::SettleError;
 use crate::id::QueueName;
@@ -66,7 +65,7 @@ impl Drop for RunHold {
             let settlement =
                 RunSettlement { completed: 0, completion, next, keep_rest: false, first: self.first };
             let (queue, token) = (self.queue.clone(), self.token);
-            self.client.give_back(Command::SettleRun { queue, token, settlement });
+            self.client.give_back(SettleRun { queue, token, settlement });
         }
     }
 }
@@ -188,7 +187,7 @@ impl Run {
         let (completion, first) = (CompletionCommand::default(), self.first());
         let settlement = RunSettlement { completed: 0, completion, next: None, keep_rest: false, first };
         let (queue, token) = (self.hold.queue.clone(), self.hold.token);
-        self.hold.client.give_back(Command::SettleRun { queue, token, settlement });
+        self.hold.client.give_back(SettleRun { queue, token, settlement });
         self.hold.settled = true;
     }
 
@@ -216,8 +215,8 @@ impl Run {
 
     async fn settle(&self, settlement: RunSettlement) -> Result<SettleResult, SettleError> {
         let RunHold { client, queue, token, .. } = &self.hold;
-        let command = Command::SettleRun { queue: queue.clone(), token: *token, settlement };
-        settled(client.ask(command).await?)
+        let command = SettleRun { queue: queue.clone(), token: *token, settlement };
+        client.ask(command).await
     }
 
     /// Prolongs the lock by the queue's lock time from now, and says until when.

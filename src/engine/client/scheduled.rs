@@ -2,9 +2,10 @@
 
 use crate::clock::Timestamp;
 use crate::engine::client::queue::Queue;
-use crate::engine::client::queue::receipts;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::receipt::Receipt;
+use crate::engine::rules::verbs::Cancel;
+use crate::engine::rules::verbs::Reschedule;
+use crate::engine::rules::verbs::Send;
 use crate::error::SendError;
 use crate::id::SequenceNumber;
 use crate::message::Message;
@@ -16,8 +17,8 @@ impl Queue {
     /// As [`Queue::send`].
     #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only the daemon has schedules"))]
     pub(crate) async fn run_schedule(&self, message: Message) -> Result<Receipt, SendError> {
-        let command = Command::Send { queue: self.name.clone(), messages: vec![message.check()?] };
-        let receipts = receipts(self.client.ask_on_record(command).await?)?;
+        let command = Send { queue: self.name.clone(), messages: vec![message.check()?] };
+        let receipts = self.client.ask_on_record(command).await?;
         Ok(receipts.into_iter().next().expect("every message has its receipt"))
     }
 
@@ -40,8 +41,7 @@ impl Queue {
     }
 
     async fn cancel_as(&self, sequence: SequenceNumber, void: bool) -> Result<(), SendError> {
-        receipts(self.client.ask(Command::Cancel { queue: self.name.clone(), sequence, void }).await?)?;
-        Ok(())
+        self.client.ask(Cancel { queue: self.name.clone(), sequence, void }).await
     }
 
     /// Lets a scheduled message come at another instant of the wall clock; one that has passed makes it ready at once. It
@@ -50,8 +50,6 @@ impl Queue {
     /// # Errors
     /// As [`Queue::cancel`].
     pub async fn reschedule(&self, number: SequenceNumber, at: Timestamp) -> Result<(), SendError> {
-        let command = Command::Reschedule { queue: self.name.clone(), sequence: number, at };
-        receipts(self.client.ask(command).await?)?;
-        Ok(())
+        self.client.ask(Reschedule { queue: self.name.clone(), sequence: number, at }).await
     }
 }

@@ -8,19 +8,21 @@ use bytes::Bytes;
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
 use crate::engine::client::delivery::Renewal;
-use crate::engine::client::delivery::settled;
 use crate::engine::client::outcome::Outcome;
 use crate::engine::client::settling::Completion;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::DeliveryRef;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt;
+use crate::engine::rules::verb::surely;
+use crate::engine::rules::verbs::CompleteAll;
+use crate::engine::rules::verbs::SetTakenState;
+use crate::engine::rules::verbs::Settle;
+use crate::engine::rules::verbs::SettleRun;
 use crate::error::Misuse;
 use crate::error::SettleError;
 use crate::error::SettleRefusal;
@@ -58,9 +60,9 @@ impl DeliveryId {
     }
 
     /// What settles it, in its queue.
-    pub(crate) fn to_command(self, queue: &QueueName, settlement: Settlement) -> Command {
+    pub(crate) fn to_command(self, queue: &QueueName, settlement: Settlement) -> Settle {
         let DeliveryRef { token, sequence, delivery_count } = self.held();
-        Command::Settle { queue: queue.clone(), token, sequence, delivery_count, settlement }
+        Settle { queue: queue.clone(), token, sequence, delivery_count, settlement }
     }
 
     fn held(&self) -> DeliveryRef {
@@ -169,10 +171,8 @@ impl Settler {
             return Err(Misuse::new("deliveries", problem).into());
         }
         let deliveries = ids.iter().map(DeliveryId::held).collect();
-        match self.client.ask(Command::CompleteAll { queue: self.queue.clone(), deliveries }).await? {
-            Reply::CompleteAll(answers) => Ok(answers),
-            other => unreachable!("completing deliveries is answered for each of them: {other:?}"),
-        }
+        let command = CompleteAll { queue: self.queue.clone(), deliveries };
+        Ok(surely(self.client.answer(command, None).await?))
     }
 
     /// Settles a run: completes its first `completed` messages, ends the next if `next` says how, and gives back the
@@ -190,8 +190,8 @@ impl Settler {
         let completion: CompletionCommand = completion.check()?;
         let next = next.map(|outcome| outcome.check_next(&self.client)).transpose()?;
         let settlement = RunSettlement { completed, completion, next, keep_rest: false, first: None };
-        let command = Command::SettleRun { queue: self.queue.clone(), token, settlement };
-        Ok(settled(self.client.ask(command).await?)?.receipts)
+        let command = SettleRun { queue: self.queue.clone(), token, settlement };
+        Ok(self.client.ask(command).await?.receipts)
     }
 
     /// Gives a delivery back as if it had not been handed out. It is asked before this returns, so whatever is asked
@@ -227,8 +227,7 @@ impl Settler {
         if let Some(state) = &state {
             crate::engine::client::settling::check_state(state)?;
         }
-        settled(self.client.ask(Command::SetTakenState { queue: self.queue.clone(), token, state }).await?)?;
-        Ok(())
+        self.client.ask(SetTakenState { queue: self.queue.clone(), token, state }).await
     }
 
     /// Asks for a settlement before it returns; nobody hears the answer.
@@ -238,6 +237,6 @@ impl Settler {
     }
 
     async fn settle(&self, id: DeliveryId, settlement: Settlement) -> Result<SettleResult, SettleError> {
-        settled(self.client.ask(id.to_command(&self.queue, settlement)).await?)
+        self.client.ask(id.to_command(&self.queue, settlement)).await
     }
 }

@@ -8,14 +8,13 @@ use crate::engine::client::queue::Queue;
 use crate::engine::client::queue::check_batch;
 use crate::engine::client::topic_message::TopicMessage;
 use crate::engine::query::Query;
-use crate::engine::query::QueryAnswer;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::topic_record::Fanout;
 use crate::engine::rules::topic_record::SubscriptionRecord;
 use crate::engine::rules::topic_record::TopicChange;
 use crate::engine::rules::topic_record::TopicRecord;
+use crate::engine::rules::verbs::ChangeTopic;
+use crate::engine::rules::verbs::Publish;
 use crate::error::Misuse;
 use crate::error::QueueError;
 use crate::error::SendError;
@@ -152,18 +151,17 @@ impl Topic {
             let fanout = self.fanout(&messages).await?;
             let queues = fanout.copies.iter().map(|(queue, copies)| (queue.clone(), copies.len()));
             let queues: Vec<_> = queues.collect();
-            let command = Command::Publish { topic: self.name.clone(), fanout };
-            match self.client.ask(command).await? {
-                Reply::Send(Ok(receipts)) => {
+            let command = Publish { topic: self.name.clone(), fanout };
+            match self.client.answer(command, None).await? {
+                Ok(receipts) => {
                     let queues =
                         queues.into_iter().flat_map(|(queue, count)| std::iter::repeat_n(queue, count));
                     return Ok(queues.zip(receipts).collect());
                 }
-                Reply::Send(Err(SendRefusal::TopicChanged(_) | SendRefusal::TopicNotFound(_))) => {
+                Err(SendRefusal::TopicChanged(_) | SendRefusal::TopicNotFound(_)) => {
                     self.client.forget_topic(&self.name);
                 }
-                Reply::Send(Err(refusal)) => return Err(SendError::Refused(refusal)),
-                other => unreachable!("a send is answered as one: {other:?}"),
+                Err(refusal) => return Err(SendError::Refused(refusal)),
             }
         }
         Err(SendError::Refused(SendRefusal::TopicChanged(self.name.clone())))
@@ -331,11 +329,7 @@ impl Topic {
     }
 
     pub(crate) async fn change(&self, change: TopicChange) -> Result<bool, TopicError> {
-        let command = Command::ChangeTopic { name: self.name.clone(), change };
-        match self.client.ask(command).await? {
-            Reply::Topic(answer) => answer.map_err(TopicError::Refused),
-            other => unreachable!("a change of a topic is answered as one: {other:?}"),
-        }
+        self.client.ask(ChangeTopic { name: self.name.clone(), change }).await
     }
 }
 
@@ -356,9 +350,6 @@ impl Client {
         &self,
         name: &QueueName,
     ) -> Result<Option<Arc<TopicRecord>>, Unavailable> {
-        match self.look_up(Query::Topic { name: name.clone() }).await? {
-            QueryAnswer::Topics(topics) => Ok(topics.into_iter().next()),
-            other => unreachable!("a look at topics is answered with topics: {other:?}"),
-        }
+        self.look_up(|slot| Query::Topic { name: name.clone(), slot }).await
     }
 }

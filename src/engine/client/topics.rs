@@ -10,7 +10,6 @@ use crate::engine::client::fanout::CompiledTopic;
 use crate::engine::client::topic::Topic;
 use crate::engine::client::topic::TopicView;
 use crate::engine::query::Query;
-use crate::engine::query::QueryAnswer;
 use crate::engine::rules::topic_record::TopicChange;
 use crate::error::Misuse;
 use crate::error::OperationError;
@@ -76,10 +75,8 @@ impl Client {
         after: Option<&QueueName>,
         limit: usize,
     ) -> Result<Vec<TopicView>, Unavailable> {
-        match self.look_up(Query::Topics { after: after.cloned(), limit }).await? {
-            QueryAnswer::Topics(topics) => Ok(topics.iter().map(|topic| TopicView::from(&**topic)).collect()),
-            other => unreachable!("a look at topics is answered with topics: {other:?}"),
-        }
+        let topics = self.look_up(|slot| Query::Topics { after: after.cloned(), limit, slot }).await?;
+        Ok(topics.iter().map(|topic| TopicView::from(&**topic)).collect())
     }
 
     pub(crate) async fn compiled_topic(

@@ -6,9 +6,13 @@ use crate::engine::client::settler::DeliveryId;
 use crate::engine::client::settling::Completion;
 use crate::engine::client::topic::Topic;
 use crate::engine::client::topic_message::TopicMessage;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
+use crate::engine::rules::transact::RefusedStep;
+use crate::engine::rules::transact::StepCommand;
+use crate::engine::rules::transact::StepRefusal;
+use crate::engine::rules::verbs::Publish;
+use crate::engine::rules::verbs::Send;
+use crate::engine::rules::verbs::Transact;
 use crate::error::Misuse;
 use crate::error::SendError;
 use crate::error::SendRefusal;
@@ -27,7 +31,7 @@ pub(crate) struct Transaction {
 }
 
 enum TransactionStep {
-    Done(Command),
+    Done(StepCommand),
     /// Which subscriptions get it is chosen when the rest happens.
     Publish(Topic, TopicMessage),
 }
@@ -51,7 +55,7 @@ impl Transaction {
     /// Sends a message to a queue.
     pub(crate) fn send(&mut self, queue: &QueueName, message: Message) -> Result<(), Misuse> {
         let (queue, messages) = (queue.clone(), vec![message.check()?]);
-        self.steps.push(TransactionStep::Done(Command::Send { queue, messages }));
+        self.steps.push(TransactionStep::Done(StepCommand::Send(Send { queue, messages })));
         Ok(())
     }
 
@@ -79,7 +83,7 @@ impl Transaction {
     }
 
     fn settle(&mut self, queue: &QueueName, id: DeliveryId, settlement: Settlement) {
-        self.steps.push(TransactionStep::Done(id.to_command(queue, settlement)));
+        self.steps.push(TransactionStep::Done(StepCommand::Settle(id.to_command(queue, settlement))));
     }
 
     /// Does everything, in one commit.
@@ -93,40 +97,31 @@ impl Transaction {
         }
         for _ in 0..limits::TOPIC_TRIES_MAX {
             let steps = self.commands().await?;
-            let Reply::Transact(answer) = self.client.ask(Command::Transact { steps }).await? else {
-                unreachable!("a transaction is answered as one");
-            };
-            let Err((index, refusal)) = answer else { return Ok(()) };
-            match (&self.steps[index], *refusal) {
+            let answer = self.client.answer(Transact { steps }, None).await?;
+            let Err(RefusedStep { index, refusal }) = answer else { return Ok(()) };
+            match (&self.steps[index], refusal) {
                 (
                     TransactionStep::Publish(topic, _),
-                    Reply::Send(Err(SendRefusal::TopicChanged(_) | SendRefusal::TopicNotFound(_))),
+                    StepRefusal::Send(SendRefusal::TopicChanged(_) | SendRefusal::TopicNotFound(_)),
                 ) => self.client.forget_topic(topic.name()),
-                (_, refusal) => return Err(error_of(refusal)),
+                (_, StepRefusal::Send(refusal)) => return Err(SendError::Refused(refusal).into()),
+                (_, StepRefusal::Settle(refusal)) => return Err(SettleError::Refused(refusal).into()),
             }
         }
         Err(SendError::from(Misuse::new("transaction", "its topics change too often")).into())
     }
 
-    async fn commands(&self) -> Result<Vec<Command>, SendError> {
+    async fn commands(&self) -> Result<Vec<StepCommand>, SendError> {
         let mut commands = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             commands.push(match step {
                 TransactionStep::Done(command) => command.clone(),
                 TransactionStep::Publish(topic, message) => {
                     let fanout = topic.fanout(std::slice::from_ref(message)).await?;
-                    Command::Publish { topic: topic.name().clone(), fanout }
+                    StepCommand::Publish(Publish { topic: topic.name().clone(), fanout })
                 }
             });
         }
         Ok(commands)
-    }
-}
-
-fn error_of(refusal: Reply) -> TransactionError {
-    match refusal {
-        Reply::Send(Err(refusal)) => SendError::Refused(refusal).into(),
-        Reply::Settle(Err(refusal)) => SettleError::Refused(refusal).into(),
-        other => unreachable!("no step is refused so: {other:?}"),
     }
 }

@@ -8,13 +8,12 @@ use crate::engine::client::queue::purge;
 use crate::engine::client::settling::check_state;
 use crate::engine::client::settling::shortened;
 use crate::engine::query::Query;
-use crate::engine::query::QueryAnswer;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeScope;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::holds::HoldCause;
+use crate::engine::rules::verbs::Operate;
+use crate::engine::rules::verbs::SetState;
 use crate::engine::view::MessageView;
 use crate::engine::view::WorkflowView;
 use crate::error::OperateError;
@@ -50,11 +49,8 @@ impl Workflow {
     /// # Errors
     /// [`QueueRefusal::QueueNotFound`](crate::error::QueueRefusal::QueueNotFound).
     pub async fn view(&self) -> Result<Option<WorkflowView>, QueueError> {
-        let query = Query::Workflow { queue: self.queue.clone(), id: self.id.clone() };
-        match self.client.look(&self.queue, query).await? {
-            QueryAnswer::Workflow(view) => Ok(view.map(|view| *view)),
-            other => unreachable!("a look at a workflow is answered with one: {other:?}"),
-        }
+        let (queue, id) = (self.queue.clone(), self.id.clone());
+        self.client.look(&self.queue, |slot| Query::Workflow { queue, id, slot }).await
     }
 
     /// Up to `limit` of its messages that have ended, newest first: before the entry with this number, or the newest. Empty
@@ -71,11 +67,8 @@ impl Workflow {
     /// # Errors
     /// As [`Workflow::view`].
     pub async fn messages(&self, from: u64, limit: usize) -> Result<Vec<MessageView>, QueueError> {
-        let query = Query::Line { queue: self.queue.clone(), id: self.id.clone(), from, limit };
-        match self.client.look(&self.queue, query).await? {
-            QueryAnswer::Messages(messages) => Ok(messages),
-            other => unreachable!("a look at messages is answered with messages: {other:?}"),
-        }
+        let (queue, id) = (self.queue.clone(), self.id.clone());
+        self.client.look(&self.queue, |slot| Query::Line { queue, id, from, limit, slot }).await
     }
 
     /// Its state.
@@ -83,11 +76,8 @@ impl Workflow {
     /// # Errors
     /// As [`Workflow::view`].
     pub async fn state(&self) -> Result<Option<Bytes>, QueueError> {
-        let query = Query::State { queue: self.queue.clone(), id: self.id.clone() };
-        match self.client.look(&self.queue, query).await? {
-            QueryAnswer::State(state) => Ok(state),
-            other => unreachable!("a look at a state is answered with a state: {other:?}"),
-        }
+        let (queue, id) = (self.queue.clone(), self.id.clone());
+        self.client.look(&self.queue, |slot| Query::State { queue, id, slot }).await
     }
 
     /// Sets its state, or clears it. Its holder sets it with the completion instead.
@@ -98,8 +88,7 @@ impl Workflow {
         if let Some(state) = &state {
             check_state(state)?;
         }
-        let command = Command::SetState { queue: self.queue.clone(), workflow: self.id.clone(), state };
-        operated(self.client.ask(command).await?)
+        self.client.ask(SetState { queue: self.queue.clone(), workflow: self.id.clone(), state }).await
     }
 
     /// Holds it: nothing of it is offered until it is resumed. Who has something of it can settle that. If it is held
@@ -201,7 +190,7 @@ impl Workflow {
 
     async fn operate(&self, operation: Operation) -> Result<(), OperateError> {
         let (queue, workflow) = (self.queue.clone(), self.id.clone());
-        operated(self.client.ask(Command::Operate { queue, workflow, operation }).await?)
+        self.client.ask(Operate { queue, workflow, operation }).await
     }
 }
 
@@ -223,12 +212,5 @@ fn operate_error(error: QueueError) -> OperateError {
         QueueError::Refused(other) => unreachable!("a look is refused only without its queue: {other:?}"),
         QueueError::Misuse(misuse) => misuse.into(),
         QueueError::Unavailable(unavailable) => unavailable.into(),
-    }
-}
-
-fn operated(reply: Reply) -> Result<(), OperateError> {
-    match reply {
-        Reply::Operate(answer) => answer.map_err(OperateError::Refused),
-        other => unreachable!("an operation is answered as one: {other:?}"),
     }
 }

@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::engine::rules::change::Change;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::record::Numbers;
 use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
+use crate::engine::rules::verbs::Command;
 use crate::engine::store::codec;
 use crate::engine::store::in_words::QueueNames;
 use crate::engine::store::key::ReminderKey;

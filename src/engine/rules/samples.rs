@@ -5,26 +5,22 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::actor::Actor;
 use crate::clock::Timestamp;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::audit::AuditVerb;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::DeadLetterKey;
 use crate::engine::rules::change::TrailEntry;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::CompletionCommand;
-use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::command::Retry;
-use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
+use crate::engine::rules::command_samples;
 use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::cursor::CursorCount;
-use crate::engine::rules::due::DeferralEnd;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::history::HistoryEnding;
 use crate::engine::rules::history::HistoryEntry;
@@ -58,11 +54,11 @@ use crate::engine::rules::record::Suspicion;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
-use crate::engine::rules::redriven::Edit;
 use crate::engine::rules::topic_samples;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::header::Headers;
 use crate::header::PropertyValue;
-use crate::id::IdempotencyKey;
 use crate::id::MessageId;
 use crate::id::Position;
 use crate::id::QueueName;
@@ -71,35 +67,34 @@ use crate::id::SubscriptionName;
 use crate::id::WorkflowId;
 use crate::message::NewMessage;
 use crate::message::Place;
-use crate::queue::HoldKind;
 use crate::queue::QueueOptions;
 use crate::token::LockToken;
 
-fn queue() -> QueueName {
+pub(crate) fn queue() -> QueueName {
     QueueName::new("q").unwrap()
 }
 
-fn workflow() -> WorkflowId {
+pub(crate) fn workflow() -> WorkflowId {
     WorkflowId::new("w").unwrap()
 }
 
-fn id() -> MessageId {
+pub(crate) fn id() -> MessageId {
     MessageId::new("m").unwrap()
 }
 
-fn at(millis: u64) -> Timestamp {
+pub(crate) fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
-fn number(value: u64) -> SequenceNumber {
+pub(crate) fn number(value: u64) -> SequenceNumber {
     SequenceNumber::new(value)
 }
 
-fn token(chance: u8) -> LockToken {
+pub(crate) fn token(chance: u8) -> LockToken {
     LockToken::new(1, [chance; 12])
 }
 
-fn headers() -> Headers {
+pub(crate) fn headers() -> Headers {
     let values = [
         ("b", PropertyValue::Boolean(true)),
         ("f", PropertyValue::Float(0.5)),
@@ -116,7 +111,7 @@ fn headers() -> Headers {
     }
 }
 
-fn message(place: Place) -> NewMessage {
+pub(crate) fn message(place: Place) -> NewMessage {
     NewMessage {
         workflow_id: Some(workflow()),
         place,
@@ -128,7 +123,7 @@ fn message(place: Place) -> NewMessage {
     }
 }
 
-fn placed(position: u64) -> NewMessage {
+pub(crate) fn placed(position: u64) -> NewMessage {
     let place = Place::Position(Position::new(position).unwrap());
     NewMessage { message_id: None, ..message(place) }
 }
@@ -136,13 +131,15 @@ fn placed(position: u64) -> NewMessage {
 /// A short history that touches much of the rules; the last command matters to the state.
 pub(crate) fn story() -> Vec<Command> {
     let options = QueueOptions { delivery_count_max: 2, ..QueueOptions::by_position() };
-    let receive = |chance| Command::Receive { queue: queue(), max: 10, token: token(chance) };
-    let settle = |chance, sequence, settlement| Command::Settle {
-        queue: queue(),
-        token: token(chance),
-        sequence: number(sequence),
-        delivery_count: 1,
-        settlement,
+    let receive = |chance| Command::Receive(verbs::Receive { queue: queue(), max: 10, token: token(chance) });
+    let settle = |chance, sequence, settlement| {
+        Command::Settle(verbs::Settle {
+            queue: queue(),
+            token: token(chance),
+            sequence: number(sequence),
+            delivery_count: 1,
+            settlement,
+        })
     };
     let abandon = Settlement::Abandon {
         retry: Retry::Backoff(12_345),
@@ -155,26 +152,33 @@ pub(crate) fn story() -> Vec<Command> {
         sends: vec![(queue(), vec![placed(9)])],
     };
     vec![
-        Command::CreateQueue { name: queue(), options: Box::new(options) },
-        Command::Send { queue: queue(), messages: vec![placed(3), placed(1), placed(2), placed(7)] },
+        Command::CreateQueue(verbs::CreateQueue { name: queue(), options: Box::new(options) }),
+        Command::Send(verbs::Send {
+            queue: queue(),
+            messages: vec![placed(3), placed(1), placed(2), placed(7)],
+        }),
         receive(1),
         settle(1, 2, Settlement::Complete(completion)),
         receive(2),
         settle(2, 3, abandon),
         receive(3),
-        Command::Operate {
+        Command::Operate(verbs::Operate {
             queue: queue(),
             workflow: workflow(),
             operation: Operation::SkipHead { reason: "no".to_owned() },
-        },
+        }),
         receive(4),
-        Command::Purge { queue: queue(), scope: PurgeScope::DeadLetters, from: PurgeFrom::Start },
+        Command::Purge(verbs::Purge {
+            queue: queue(),
+            scope: PurgeScope::DeadLetters,
+            from: PurgeFrom::Start,
+        }),
     ]
 }
 
 /// Every command and every change, by name, as bytes.
 pub(crate) fn encoded() -> Vec<(String, Vec<u8>)> {
-    let commands = commands().into_iter().map(|command| (named(&command), encode(&command)));
+    let commands = command_samples::commands().into_iter().map(|command| (named(&command), encode(&command)));
     let changes = changes().into_iter().map(|change| (named(&change), encode(&change)));
     commands.chain(changes).collect()
 }
@@ -189,131 +193,11 @@ fn named<T: std::fmt::Debug>(value: &T) -> String {
     text.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().to_owned()
 }
 
-pub(crate) fn commands() -> Vec<Command> {
-    let (queue, workflow) = (queue(), workflow());
-    let options = || Box::new(QueueOptions::default());
-    let mut commands = vec![
-        Command::CreateQueue { name: queue.clone(), options: options() },
-        Command::ChangeQueue { name: queue.clone(), options: options() },
-        Command::DeleteQueue { name: queue.clone() },
-        Command::Send { queue: queue.clone(), messages: vec![placed(1), message(Place::Arrival)] },
-        Command::Send { queue: queue.clone(), messages: vec![message(Place::After(Some(id())))] },
-        Command::Cancel { queue: queue.clone(), sequence: number(1), void: true },
-        Command::Reschedule { queue: queue.clone(), sequence: number(1), at: Timestamp::from_millis(300) },
-        Command::Receive { queue: queue.clone(), max: 300, token: token(1) },
-        Command::ReceiveRun { queue: queue.clone(), max: 300, token: token(1) },
-        Command::ReceiveDeferred { queue: queue.clone(), sequences: vec![number(1)], token: token(1) },
-        Command::Take { queue: queue.clone(), workflow: Some(workflow.clone()), token: token(1) },
-        Command::ReceiveTaken { queue: queue.clone(), token: token(1), max: 2 },
-        Command::ReceiveTakenDeferred { queue: queue.clone(), token: token(1), sequences: vec![number(1)] },
-        Command::CloseTaken { queue: queue.clone(), token: token(1) },
-        Command::Renew { queue: queue.clone(), token: token(1) },
-        Command::SetState { queue: queue.clone(), workflow: workflow.clone(), state: Some(Bytes::new()) },
-        Command::SetTakenState { queue: queue.clone(), token: token(1), state: None },
-        Command::Redrive { queue: queue.clone(), sequence: number(1), position: Some(Position::FIRST) },
-        Command::Remind(reminder(Remind::Expiry(number(1)))),
-        Command::ExpireLock { token: token(1) },
-        Command::Recover,
-    ];
-    commands.extend(settlements().into_iter().map(|settlement| Command::Settle {
-        queue: queue.clone(),
-        token: token(1),
-        sequence: number(300),
-        delivery_count: 1,
-        settlement,
-    }));
-    let completion = CompletionCommand::default();
-    let settlement = RunSettlement {
-        completed: 2,
-        completion,
-        next: Some(Settlement::Release),
-        keep_rest: true,
-        first: None,
-    };
-    commands.push(Command::SettleRun { queue: queue.clone(), token: token(1), settlement });
-    commands.extend(operations().into_iter().map(|operation| Command::Operate {
-        queue: queue.clone(),
-        workflow: workflow.clone(),
-        operation,
-    }));
-    let held = DeliveryRef { token: token(1), sequence: number(300), delivery_count: 2 };
-    commands.push(Command::CompleteAll { queue: queue.clone(), deliveries: vec![held, held] });
-    commands.push(Command::Transact {
-        steps: commands.iter().filter(|step| step.can_be_step()).cloned().collect(),
-    });
-    let key = IdempotencyKey::new("k", 300).unwrap();
-    commands.push(Command::SendOnce { queue: queue.clone(), key, messages: vec![placed(1)] });
-    commands.push(Command::SettleApart { queue: queue.clone(), token: token(1) });
-    commands.push(Command::PauseQueue { name: queue.clone(), paused: true });
-    let actor = Arc::new(Actor::new("ada").and_then(|actor| actor.because("r")).unwrap());
-    let command = Box::new(Command::DeleteQueue { name: queue.clone() });
-    commands.push(Command::OnRecord { actor, begun: Some(300), command });
-    let edit = Edit { sequence: number(1), position: None, body: Bytes::from_static(b"b") };
-    commands.push(Command::EditAndRedrive { queue: queue.clone(), edit });
-    let scopes = [
-        PurgeScope::Everything,
-        PurgeScope::DeadLetters,
-        PurgeScope::Workflow(workflow),
-        PurgeScope::DeadLetter(number(1)),
-    ];
-    for scope in scopes {
-        commands.push(Command::Purge {
-            queue: queue.clone(),
-            scope,
-            from: PurgeFrom::Reason("r".to_owned(), number(1)),
-        });
-    }
-    commands.extend(topic_samples::commands(vec![placed(1)]));
-    commands.push(Command::ReceiveDeadLetters { queue: queue.clone(), max: 300, token: token(1) });
-    let sequences = vec![number(1), number(300)];
-    commands.push(Command::ReceiveDeferredDeadLetters { queue, sequences, token: token(1) });
-    commands
-}
-
-fn settlements() -> Vec<Settlement> {
-    let sends = vec![(queue(), vec![placed(1)])];
-    let abandon = |retry| Settlement::Abandon {
-        retry,
-        reason: "r".to_owned(),
-        properties: headers().properties,
-        output: output(),
-    };
-    vec![
-        Settlement::Complete(CompletionCommand { state: StateChange::Clear, sends }),
-        abandon(Retry::Now),
-        abandon(Retry::After(Duration::from_millis(1_500))),
-        abandon(Retry::At(at(9))),
-        abandon(Retry::Backoff(7)),
-        Settlement::Defer { until: DeferralEnd::At(at(9)), properties: headers().properties },
-        Settlement::DeadLetter {
-            reason: "r".to_owned(),
-            description: "d".to_owned(),
-            properties: headers().properties,
-        },
-        Settlement::Release,
-        Settlement::Suspect { retry: Retry::Now, reason: "r".to_owned(), output: output() },
-        Settlement::Postpone { retry: Retry::Backoff(7), reason: "r".to_owned() },
-    ]
-}
-
-fn operations() -> Vec<Operation> {
-    let range = Some((Position::FIRST, Position::new(300).unwrap()));
-    vec![
-        Operation::Hold { reason: "r".to_owned() },
-        Operation::Resume { redrive: true },
-        Operation::RetryNow,
-        Operation::SkipHead { reason: "r".to_owned() },
-        Operation::VoidGap { range },
-        Operation::ReleaseLock,
-        Operation::ResumeFor { kind: HoldKind::Gap },
-    ]
-}
-
 fn due(millis: u64) -> Due {
     Due::engine(at(millis))
 }
 
-fn reminder(what: Remind) -> Reminder {
+pub(crate) fn reminder(what: Remind) -> Reminder {
     Reminder { due: due(9), queue: QueueId(1), what }
 }
 
@@ -453,7 +337,7 @@ fn statuses() -> Vec<Status> {
     ]
 }
 
-fn output() -> Output {
+pub(crate) fn output() -> Output {
     Output { text: "o".to_owned(), cut_bytes: 300 }
 }
 

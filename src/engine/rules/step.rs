@@ -46,6 +46,15 @@ impl<R> From<Fault> for Stop<R> {
     }
 }
 
+/// Parts an answer, which may be a refusal, from a fault.
+pub(crate) fn answer<T, R>(ruling: Ruling<T, R>) -> Read<Result<T, R>> {
+    match ruling {
+        Ok(done) => Ok(Ok(done)),
+        Err(Stop::Refused(refusal)) => Ok(Err(refusal)),
+        Err(Stop::Fault(fault)) => Err(fault),
+    }
+}
+
 /// Ends a rule with a refusal. Only allowed before the first change.
 pub(crate) fn refuse<T, R>(refusal: R) -> Ruling<T, R> {
     Err(Stop::Refused(refusal))
@@ -61,6 +70,8 @@ pub(crate) struct Step<'a> {
     pub(crate) locks: &'a mut LockTable,
     pub(crate) rates: &'a mut RateBuckets,
     pub(crate) settlements: &'a mut Settlements,
+    /// The last use of queues that left no trace on disk.
+    pub(crate) used_at: &'a BTreeMap<QueueId, Timestamp>,
     pub(crate) effects: Vec<Effect>,
     numbers: Option<Numbers>,
     tallies: BTreeMap<QueueId, QueueCounters>,
@@ -79,11 +90,31 @@ impl<'a> Step<'a> {
         locks: &'a mut LockTable,
         rates: &'a mut RateBuckets,
         settlements: &'a mut Settlements,
+        used_at: &'a BTreeMap<QueueId, Timestamp>,
     ) -> Step<'a> {
         let (effects, tallies) = (Vec::new(), BTreeMap::new());
         let ClockInstants { engine: now, wall } = now;
         let (numbers, gone, changes) = (None, None, 0);
-        Step { now, wall, records, locks, rates, settlements, effects, numbers, tallies, gone, changes }
+        Step {
+            now,
+            wall,
+            records,
+            locks,
+            rates,
+            settlements,
+            used_at,
+            effects,
+            numbers,
+            tallies,
+            gone,
+            changes,
+        }
+    }
+
+    /// Another command at the same instant, within this one.
+    pub(crate) fn next_step(&mut self) -> Step<'_> {
+        let now = self.clocks();
+        Step::new(now, self.records, self.locks, self.rates, self.settlements, self.used_at)
     }
 
     /// What both clocks show.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::topic_record::Fanout;
 use crate::engine::rules::topic_record::SubscriptionRecord;
 use crate::engine::rules::topic_record::TopicChange;
 use crate::engine::rules::topic_record::TopicRecord;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::header::Properties;
 use crate::header::PropertyValue;
 use crate::id::IdempotencyKey;
@@ -52,13 +53,13 @@ pub(crate) fn commands(messages: Vec<NewMessage>) -> Vec<Command> {
         TopicChange::Subscribe { name: subscription(), options, rules: rules() },
         TopicChange::SetRules { name: subscription(), revision: 300, rules: rules() },
     ];
-    let change = |change| Command::ChangeTopic { name: topic(), change };
+    let change = |change| Command::ChangeTopic(verbs::ChangeTopic { name: topic(), change });
     let mut commands: Vec<Command> = changes.into_iter().map(change).collect();
     let queue = QueueName::of_subscription(&topic(), &subscription()).unwrap();
     let fanout = Fanout { revision: 300, copies: vec![(queue, messages)] };
-    commands.push(Command::Publish { topic: topic(), fanout: fanout.clone() });
+    commands.push(Command::Publish(verbs::Publish { topic: topic(), fanout: fanout.clone() }));
     let key = IdempotencyKey::new("k", 300).unwrap();
-    commands.push(Command::PublishOnce { topic: topic(), key, fanout });
+    commands.push(Command::PublishOnce(verbs::PublishOnce { topic: topic(), key, fanout }));
     commands
 }
 

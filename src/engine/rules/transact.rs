@@ -3,62 +3,180 @@
 //! A refused command has changed nothing, but the commands before it have. So all of them are tried first, and what they did is
 //! taken back; only if none was refused they are done. Between the two nothing happens, so they go the same way again.
 
-use crate::engine::rules::Rules;
-use crate::engine::rules::apply::CommandOutcome;
-use crate::engine::rules::apply::is_refusal;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
-use crate::engine::rules::due::ClockInstants;
+use serde::Deserialize;
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
-use crate::error::Fault;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::room_need::RoomNeed;
+use crate::engine::rules::step::Ruling;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::step::Stop;
+use crate::engine::rules::step::refuse;
+use crate::engine::rules::verb::Answer;
+use crate::engine::rules::verb::EngineVerb;
+use crate::engine::rules::verb::VerbRuling;
+use crate::engine::rules::verbs::Cancel;
+use crate::engine::rules::verbs::Command;
+use crate::engine::rules::verbs::Publish;
+use crate::engine::rules::verbs::Send;
+use crate::engine::rules::verbs::SetTakenState;
+use crate::engine::rules::verbs::Settle;
+use crate::engine::rules::verbs::Transact;
+use crate::error::SendRefusal;
+use crate::error::SettleRefusal;
 use crate::limits;
 
-impl Rules {
-    /// Does every step, in order, or none.
-    pub(crate) fn transact(
-        &mut self,
-        now: ClockInstants,
-        steps: Vec<Command>,
-        records: &mut dyn Records,
-    ) -> Result<CommandOutcome, Fault> {
-        assert!(steps.len() <= limits::TRANSACTION_STEPS_MAX, "who asks has counted the steps");
-        let refused =
-            self.in_trial(records, |rules, records| rules.first_refused(now, steps.clone(), records))?;
-        if let Some((index, refusal)) = refused {
-            return Ok(CommandOutcome {
-                reply: Reply::Transact(Err((index, Box::new(refusal)))),
-                effects: Vec::new(),
-            });
+/// What can be a step of a transaction: what producers and holders do to messages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum StepCommand {
+    Send(Send),
+    Publish(Publish),
+    Cancel(Cancel),
+    Settle(Settle),
+    SetTakenState(SetTakenState),
+}
+
+/// Why a step was not done.
+#[derive(Clone, Debug, Error)]
+pub(crate) enum StepRefusal {
+    #[error(transparent)]
+    Send(#[from] SendRefusal),
+    #[error(transparent)]
+    Settle(#[from] SettleRefusal),
+}
+
+/// Which step, counted from zero, was refused, and how: then none was done.
+#[derive(Clone, Debug, Error)]
+#[error("step {index} of the transaction: {refusal}")]
+pub(crate) struct RefusedStep {
+    pub(crate) index: usize,
+    pub(crate) refusal: StepRefusal,
+}
+
+/// The same for the verb in a step, whichever that is.
+macro_rules! each {
+    ($step:expr, $verb:pat => $then:expr) => {
+        match $step {
+            StepCommand::Send($verb) => $then,
+            StepCommand::Publish($verb) => $then,
+            StepCommand::Cancel($verb) => $then,
+            StepCommand::Settle($verb) => $then,
+            StepCommand::SetTakenState($verb) => $then,
         }
-        let (mut replies, mut effects) = (Vec::with_capacity(steps.len()), Vec::new());
-        for step in steps {
-            let done = self.apply(now, step, records)?;
-            assert!(!is_refused(&done.reply), "what was tried goes the same way again: {:?}", done.reply);
-            replies.push(done.reply);
-            effects.extend(done.effects);
-        }
-        Ok(CommandOutcome { reply: Reply::Transact(Ok(replies)), effects })
+    };
+}
+
+impl StepCommand {
+    fn run(self, step: &mut Step<'_>) -> Ruling<Reply, StepRefusal> {
+        each!(self, verb => replied(step.run_or_refuse(verb)?))
     }
 
-    /// Does the steps until one is refused.
-    fn first_refused(
-        &mut self,
-        now: ClockInstants,
-        steps: Vec<Command>,
-        records: &mut dyn Records,
-    ) -> Result<Option<(usize, Reply)>, Fault> {
-        for (index, step) in steps.into_iter().enumerate() {
-            assert!(step.can_be_step(), "not everything can be a step of a transaction: {step:?}");
-            let reply = self.apply(now, step, records)?.reply;
-            if is_refused(&reply) {
-                return Ok(Some((index, reply)));
-            }
-        }
-        Ok(None)
+    fn without_room(&self) -> Option<StepRefusal> {
+        each!(self, verb => verb.without_room()?.err().map(StepRefusal::from))
     }
 }
 
-/// Whether a step was not done. A dead letter that is not there cannot end.
-fn is_refused(reply: &Reply) -> bool {
-    is_refusal(reply) || matches!(reply, Reply::Purge(Ok(purged)) if purged.count == 0)
+/// A step's answer, without its kind.
+fn replied<D, R>(answer: Result<D, R>) -> Ruling<Reply, StepRefusal>
+where
+    R: Into<StepRefusal>,
+    Reply: From<Result<D, R>>,
+{
+    match answer {
+        Err(refusal) => refuse(refusal.into()),
+        done => Ok(Reply::from(done)),
+    }
+}
+
+impl From<StepCommand> for Command {
+    fn from(step: StepCommand) -> Command {
+        each!(step, verb => Command::from(verb))
+    }
+}
+
+#[cfg(test)]
+impl Command {
+    /// The same as a step of a transaction, if it can be one.
+    pub(crate) fn into_step(self) -> Option<StepCommand> {
+        match self {
+            Command::Send(verb) => Some(StepCommand::Send(verb)),
+            Command::Publish(verb) => Some(StepCommand::Publish(verb)),
+            Command::Cancel(verb) => Some(StepCommand::Cancel(verb)),
+            Command::Settle(verb) => Some(StepCommand::Settle(verb)),
+            Command::SetTakenState(verb) => Some(StepCommand::SetTakenState(verb)),
+            _ => None,
+        }
+    }
+}
+
+impl EngineVerb for Transact {
+    /// Does every step, in order, or none.
+    fn run(self, step: &mut Step<'_>) -> VerbRuling<Transact> {
+        assert!(self.steps.len() <= limits::TRANSACTION_STEPS_MAX, "who asks has counted the steps");
+        step.in_trial(|step| step.run_steps(self.steps.clone()))?;
+        step.run_steps(self.steps).map_err(|stop| match stop {
+            Stop::Refused(refused) => panic!("what was tried goes the same way again: {refused}"),
+            Stop::Fault(fault) => Stop::Fault(fault),
+        })
+    }
+
+    fn bytes(&self) -> usize {
+        self.steps.iter().map(|step| each!(step, verb => verb.bytes())).sum()
+    }
+
+    fn is_bulk(&self) -> bool {
+        true
+    }
+
+    fn room(&self, records: &dyn Records) -> Read<RoomNeed> {
+        let mut bytes = 0;
+        for step in &self.steps {
+            bytes += each!(step, verb => verb.room(records))?.bytes();
+        }
+        let ends = |step: &StepCommand| matches!(step, StepCommand::Settle(_));
+        Ok(match bytes {
+            0 => RoomNeed::Nothing,
+            _ if self.steps.iter().any(ends) => RoomNeed::HeadRoom(bytes),
+            _ => RoomNeed::Room(bytes),
+        })
+    }
+
+    fn without_room(&self) -> Option<Answer<Transact>> {
+        let refused =
+            |(index, step): (usize, &StepCommand)| Some(RefusedStep { index, refusal: step.without_room()? });
+        self.steps.iter().enumerate().find_map(refused).map(Err)
+    }
+}
+
+impl Step<'_> {
+    /// Does the steps until one is refused, each as a command of its own.
+    fn run_steps(&mut self, steps: Vec<StepCommand>) -> Ruling<Vec<Reply>, RefusedStep> {
+        let mut replies = Vec::with_capacity(steps.len());
+        for (index, command) in steps.into_iter().enumerate() {
+            let mut step = self.next_step();
+            let reply = command.run(&mut step).map_err(|stop| match stop {
+                Stop::Refused(refusal) => Stop::Refused(RefusedStep { index, refusal }),
+                Stop::Fault(fault) => Stop::Fault(fault),
+            })?;
+            let effects = step.finish()?;
+            self.effects.extend(effects);
+            replies.push(reply);
+        }
+        Ok(replies)
+    }
+
+    /// Does something and takes all of it back.
+    fn in_trial<T, R>(&mut self, work: impl FnOnce(&mut Step<'_>) -> Ruling<T, R>) -> Ruling<T, R> {
+        self.records.begin_trial();
+        self.locks.begin_trial();
+        self.settlements.begin_trial();
+        let done = work(&mut self.next_step());
+        self.settlements.roll_back();
+        self.locks.roll_back();
+        self.records.roll_back();
+        done
+    }
 }

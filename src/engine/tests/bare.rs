@@ -8,10 +8,8 @@ use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::Operation;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::DeferralEnd;
@@ -24,6 +22,9 @@ use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Records;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::upcoming::first_reminders;
@@ -79,7 +80,7 @@ impl Bare {
         let store = StoreOptions::default();
         let store = Store::in_memory(store).unwrap();
         let mut bare = Bare { rules: Rules::default(), store, now: Timestamp::from_millis(1_000_000) };
-        bare.apply(Command::CreateQueue { name: queue(), options: Box::new(options) });
+        bare.apply(Command::CreateQueue(verbs::CreateQueue { name: queue(), options: Box::new(options) }));
         bare
     }
 
@@ -128,7 +129,10 @@ fn a_reminder_whose_queue_is_gone_is_dropped_and_nothing_else_happens() {
         let reminder = Reminder { due: bare.now.into(), queue: QueueId(77), what };
         bare.rows(|rows| rows.write(Change::Reminder(reminder.clone(), true)).unwrap());
         let before = bare.rows(|rows| rows.numbers().unwrap());
-        assert!(matches!(bare.apply(Command::Remind(reminder)), Reply::Done { more: false }));
+        assert!(matches!(
+            bare.apply(Command::Remind(verbs::Remind { reminder })),
+            Reply::Done { more: false }
+        ));
         assert_eq!(bare.rows(|rows| first_reminders(rows).unwrap()[0].clone()), None);
         assert_eq!(bare.rows(|rows| rows.numbers().unwrap()), before);
     }
@@ -137,14 +141,20 @@ fn a_reminder_whose_queue_is_gone_is_dropped_and_nothing_else_happens() {
 #[test]
 fn deferred_messages_are_fetched_only_while_there_are_locks_left() {
     let mut bare = Bare::new(QueueOptions::default());
-    bare.apply(Command::Send { queue: queue(), messages: vec![message(1), message(2)] });
+    bare.apply(Command::Send(verbs::Send { queue: queue(), messages: vec![message(1), message(2)] }));
     let token = |chance| LockToken::new(1, [chance; 12]);
-    bare.apply(Command::Receive { queue: queue(), max: 2, token: token(1) });
+    bare.apply(Command::Receive(verbs::Receive { queue: queue(), max: 2, token: token(1) }));
     let sequences = [SequenceNumber::new(1), SequenceNumber::new(2)];
     for (index, sequence) in sequences.into_iter().enumerate() {
         let settlement = Settlement::Defer { until: DeferralEnd::ByConsumer, properties: Properties::new() };
         let token = token(1).nth(index);
-        bare.apply(Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement });
+        bare.apply(Command::Settle(verbs::Settle {
+            queue: queue(),
+            token,
+            sequence,
+            delivery_count: 1,
+            settlement,
+        }));
     }
     for number in 1..limits::LOCKS_MAX {
         let key = WorkflowKey {
@@ -155,7 +165,11 @@ fn deferred_messages_are_fetched_only_while_there_are_locks_left() {
     }
     let mut fetch = |sequences: &[SequenceNumber], chance| {
         let (sequences, token) = (sequences.to_vec(), token(chance));
-        match bare.apply(Command::ReceiveDeferred { queue: queue(), sequences, token }) {
+        match bare.apply(Command::ReceiveDeferred(verbs::ReceiveDeferred {
+            queue: queue(),
+            sequences,
+            token,
+        })) {
             Reply::Receive(answer) => answer.map(|handed| handed.len()),
             other => panic!("{other:?}"),
         }
@@ -169,16 +183,16 @@ fn the_last_use_of_a_queue_is_forgotten_with_it() {
     let idle = Some(Duration::from_secs(60));
     let mut bare = Bare::new(QueueOptions { delete_when_idle: idle, ..QueueOptions::default() });
     let token = LockToken::new(1, [1; 12]);
-    bare.apply(Command::Receive { queue: queue(), max: 1, token });
+    bare.apply(Command::Receive(verbs::Receive { queue: queue(), max: 1, token }));
     assert_eq!(bare.rules.queues_used().count(), 1);
-    bare.apply(Command::DeleteQueue { name: queue() });
+    bare.apply(Command::DeleteQueue(verbs::DeleteQueue { name: queue() }));
     assert_eq!(bare.rules.queues_used().count(), 0);
     let options = QueueOptions { delete_when_idle: idle, ..QueueOptions::default() };
-    bare.apply(Command::CreateQueue { name: queue(), options: Box::new(options) });
-    bare.apply(Command::Receive { queue: queue(), max: 1, token });
+    bare.apply(Command::CreateQueue(verbs::CreateQueue { name: queue(), options: Box::new(options) }));
+    bare.apply(Command::Receive(verbs::Receive { queue: queue(), max: 1, token }));
     while let Some(reminder) = bare.rows(|rows| first_reminders(rows).unwrap()[0].clone()) {
         bare.now = reminder.due.at();
-        bare.apply(Command::Remind(reminder));
+        bare.apply(Command::Remind(verbs::Remind { reminder }));
     }
     assert!(bare.rows(|rows| rows.queue_named(&queue()).unwrap()).is_none(), "it was idle for long enough");
     assert_eq!(bare.rules.queues_used().count(), 0);
@@ -190,8 +204,9 @@ fn the_oldest_entry_of_the_audit_goes_when_there_are_too_many() {
     let actor = Arc::new(Actor::new("ada").unwrap());
     let hold = || {
         let operation = Operation::Hold { reason: "said so".to_owned() };
-        let command = Box::new(Command::Operate { queue: queue(), workflow: workflow(1), operation });
-        Command::OnRecord { actor: actor.clone(), begun: None, command }
+        let command =
+            Box::new(Command::Operate(verbs::Operate { queue: queue(), workflow: workflow(1), operation }));
+        Command::OnRecord(verbs::OnRecord { actor: actor.clone(), begun: None, command })
     };
     bare.apply(hold());
     let first = bare.rows(|rows| rows.audit_last().unwrap()).expect("it is on record");
@@ -211,7 +226,9 @@ fn the_oldest_entry_of_the_audit_goes_when_there_are_too_many() {
 fn a_send_under_a_new_key_is_refused_when_too_many_answers_are_kept_and_the_known_ones_are_given() {
     let mut bare = Bare::new(QueueOptions::default());
     let key = |text| IdempotencyKey::new(text, 1).unwrap();
-    let send = |text| Command::SendOnce { queue: queue(), key: key(text), messages: vec![message(1)] };
+    let send = |text| {
+        Command::SendOnce(verbs::SendOnce { queue: queue(), key: key(text), messages: vec![message(1)] })
+    };
     let sent = |reply| match reply {
         Reply::Send(answer) => answer,
         other => panic!("{other:?}"),
@@ -225,7 +242,7 @@ fn a_send_under_a_new_key_is_refused_when_too_many_answers_are_kept_and_the_know
     bare.now = bare.now + limits::IDEMPOTENCY_WINDOW;
     let reminder =
         bare.rows(|rows| first_reminders(rows).unwrap()[0].clone()).expect("the answer will be forgotten");
-    bare.apply(Command::Remind(reminder));
+    bare.apply(Command::Remind(verbs::Remind { reminder }));
     sent(bare.apply(send("new"))).unwrap();
 }
 
@@ -241,12 +258,13 @@ fn what_an_after_ordered_workflow_forgets_because_there_is_too_much_is_counted_a
     let mut bare = Bare::new(QueueOptions { order: Order::After, ..QueueOptions::default() });
     let key = WorkflowKey { queue: QueueId(1), stream: WorkflowRef::Named(workflow(1)) };
     let complete = |bare: &mut Bare, number: u64| {
-        bare.apply(Command::Send { queue: queue(), messages: vec![chained(number)] });
+        bare.apply(Command::Send(verbs::Send { queue: queue(), messages: vec![chained(number)] }));
         let token = LockToken::new(1, [u8::try_from(number).unwrap(); 12]);
-        bare.apply(Command::Receive { queue: queue(), max: 1, token });
+        bare.apply(Command::Receive(verbs::Receive { queue: queue(), max: 1, token }));
         let (sequence, settlement) =
             (SequenceNumber::new(number), Settlement::Complete(CompletionCommand::default()));
-        let settle = Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement };
+        let settle =
+            Command::Settle(verbs::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement });
         assert!(matches!(bare.apply(settle), Reply::Settle(Ok(_))));
     };
     for number in 1..=4 {
@@ -261,11 +279,12 @@ fn what_an_after_ordered_workflow_forgets_because_there_is_too_much_is_counted_a
     });
     complete(&mut bare, 5);
     assert_eq!(bare.rows(|rows| rows.cursor_count(key.queue).unwrap().links_cut), 2);
-    let mut again =
-        |number| match bare.apply(Command::Send { queue: queue(), messages: vec![chained(number)] }) {
-            Reply::Send(Ok(receipts)) => receipts[0],
-            other => panic!("{other:?}"),
-        };
+    let mut again = |number| match bare
+        .apply(Command::Send(verbs::Send { queue: queue(), messages: vec![chained(number)] }))
+    {
+        Reply::Send(Ok(receipts)) => receipts[0],
+        other => panic!("{other:?}"),
+    };
     assert_eq!(again(1), Receipt::AlreadySettled, "the first message is always remembered");
     assert_eq!(again(4), Receipt::AlreadySettled);
     assert!(matches!(again(2), Receipt::Accepted(_)), "it is a stray");
@@ -282,13 +301,17 @@ fn a_stray_behind_another_waits_by_the_time_that_has_passed_and_not_by_the_clock
         bare.apply_at(ClockInstants { engine, wall: engine + Duration::from_secs(3_600) }, command)
     };
     for (passed, number) in [(0, 5), (6, 9)] {
-        apply(&mut bare, passed, Command::Send { queue: queue(), messages: vec![chained(number)] });
+        apply(
+            &mut bare,
+            passed,
+            Command::Send(verbs::Send { queue: queue(), messages: vec![chained(number)] }),
+        );
     }
     for passed in [10, 16] {
         let due = Due::engine(start + Duration::from_secs(passed));
         let reminder = bare.rows(|rows| first_reminders(rows).unwrap().into_iter().flatten().min().unwrap());
         assert_eq!(reminder.due, due, "each stray has a wait of its own, since it came");
-        apply(&mut bare, passed, Command::Remind(reminder));
+        apply(&mut bare, passed, Command::Remind(verbs::Remind { reminder }));
     }
     let dead_letters = bare.rows(|rows| rows.tally(QueueId(1)).unwrap().counts.dead_lettered);
     assert_eq!(dead_letters, 2);
@@ -298,7 +321,7 @@ fn a_stray_behind_another_waits_by_the_time_that_has_passed_and_not_by_the_clock
 fn in_after_order_a_message_that_is_in_the_chain_is_not_taken_with_another_predecessor() {
     let mut bare = Bare::new(QueueOptions { order: Order::After, ..QueueOptions::default() });
     let send = |bare: &mut Bare, message: NewMessage| match bare
-        .apply(Command::Send { queue: queue(), messages: vec![message] })
+        .apply(Command::Send(verbs::Send { queue: queue(), messages: vec![message] }))
     {
         Reply::Send(answer) => answer.map(|receipts| receipts[0]),
         other => panic!("{other:?}"),
@@ -322,12 +345,15 @@ fn in_after_order_a_message_that_is_in_the_chain_is_not_taken_with_another_prede
 fn complete_next(bare: &mut Bare, sends: Vec<(QueueName, Vec<NewMessage>)>) -> (u64, Vec<Receipt>) {
     let token = LockToken::new(1, [u8::try_from(bare.now.as_millis() % 250).unwrap(); 12]);
     bare.now = bare.now + Duration::from_millis(1);
-    let Reply::Receive(Ok(handed)) = bare.apply(Command::Receive { queue: queue(), max: 1, token }) else {
+    let Reply::Receive(Ok(handed)) =
+        bare.apply(Command::Receive(verbs::Receive { queue: queue(), max: 1, token }))
+    else {
         panic!("a receive is not refused");
     };
     let sequence = handed[0].sequence;
     let settlement = Settlement::Complete(CompletionCommand { sends, ..CompletionCommand::default() });
-    let settle = Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement };
+    let settle =
+        Command::Settle(verbs::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement });
     let Reply::Settle(Ok(settled)) = bare.apply(settle) else { panic!("it is held") };
     (sequence.get(), settled.receipts)
 }
@@ -335,10 +361,10 @@ fn complete_next(bare: &mut Bare, sends: Vec<(QueueName, Vec<NewMessage>)>) -> (
 #[test]
 fn in_after_order_a_completion_that_sends_its_own_message_again_is_told_that_it_is_settled() {
     let mut bare = Bare::new(QueueOptions { order: Order::After, ..QueueOptions::default() });
-    bare.apply(Command::Send { queue: queue(), messages: vec![chained(1)] });
+    bare.apply(Command::Send(verbs::Send { queue: queue(), messages: vec![chained(1)] }));
     let (_, receipts) = complete_next(&mut bare, vec![(queue(), vec![chained(1)])]);
     assert_eq!(receipts, [Receipt::AlreadySettled]);
-    bare.apply(Command::Send { queue: queue(), messages: vec![chained(2)] });
+    bare.apply(Command::Send(verbs::Send { queue: queue(), messages: vec![chained(2)] }));
     let elsewhere = NewMessage { place: Place::After(chained(9).message_id), ..chained(2) };
     let (_, receipts) = complete_next(&mut bare, vec![(queue(), vec![elsewhere])]);
     assert!(matches!(receipts[..], [Receipt::DeadLettered(_)]), "its place has been passed: {receipts:?}");
@@ -350,13 +376,15 @@ fn what_expired_behind_a_cancelled_message_is_passed_when_its_place_is_filled() 
     let mut bare = Bare::new(QueueOptions { order: Order::After, exhausted, ..QueueOptions::default() });
     let scheduled = NewMessage { schedule_at: Some(bare.now + Duration::from_secs(100)), ..chained(1) };
     let mortal = NewMessage { time_to_live: Some(Duration::from_secs(10)), ..chained(2) };
-    let send = |bare: &mut Bare, messages| bare.apply(Command::Send { queue: queue(), messages });
+    let send =
+        |bare: &mut Bare, messages| bare.apply(Command::Send(verbs::Send { queue: queue(), messages }));
     send(&mut bare, vec![scheduled, mortal, chained(3)]);
     bare.now = bare.now + Duration::from_secs(10);
     let reminders = bare.rows(|rows| first_reminders(rows).unwrap());
     let expiry = reminders.into_iter().flatten().find(|reminder| matches!(reminder.what, Remind::Expiry(_)));
-    bare.apply(Command::Remind(expiry.unwrap()));
-    let cancel = Command::Cancel { queue: queue(), sequence: SequenceNumber::new(1), void: false };
+    bare.apply(Command::Remind(verbs::Remind { reminder: expiry.unwrap() }));
+    let cancel =
+        Command::Cancel(verbs::Cancel { queue: queue(), sequence: SequenceNumber::new(1), void: false });
     assert!(matches!(bare.apply(cancel), Reply::Send(Ok(_))));
     let key = WorkflowKey { queue: QueueId(1), stream: WorkflowRef::Named(workflow(1)) };
     assert_eq!(bare.rows(|rows| rows.mark_from(&key, 0).unwrap()).map(|mark| mark.from > 1_000), Some(true));
@@ -375,7 +403,9 @@ fn messages_that_name_each_other_in_a_circle_are_looked_at_once_when_room_is_sho
         place: Place::After(chained(after).message_id),
         ..chained(number)
     };
-    let send = |bare: &mut Bare, messages| match bare.apply(Command::Send { queue: queue(), messages }) {
+    let send = |bare: &mut Bare, messages| match bare
+        .apply(Command::Send(verbs::Send { queue: queue(), messages }))
+    {
         Reply::Send(answer) => answer,
         other => panic!("{other:?}"),
     };
@@ -384,7 +414,7 @@ fn messages_that_name_each_other_in_a_circle_are_looked_at_once_when_room_is_sho
     bare.now = bare.now + Duration::from_secs(10);
     let reminders = bare.rows(|rows| first_reminders(rows).unwrap());
     let expiry = reminders.into_iter().flatten().find(|reminder| matches!(reminder.what, Remind::Expiry(_)));
-    bare.apply(Command::Remind(expiry.unwrap()));
+    bare.apply(Command::Remind(verbs::Remind { reminder: expiry.unwrap() }));
     send(&mut bare, vec![circle(3, 2)]).unwrap();
     let first = NewMessage { place: Place::After(None), ..chained(2) };
     send(&mut bare, vec![first, circle(9, 8)]).unwrap();

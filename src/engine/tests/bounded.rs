@@ -12,12 +12,10 @@ use crate::engine::rules::Rules;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
@@ -46,7 +44,10 @@ use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
+use crate::engine::rules::reply::Reply;
 use crate::engine::rules::topic_record::TopicRecord;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::store::base::rows_read;
@@ -215,7 +216,7 @@ impl Turns {
         let (rules, wakeups) = (Rules::default(), Wakeups::default());
         let mut turns = Turns { rules, wakeups, store, now, next_due: NextDue::default(), most: 0, sum: 0 };
         let order = options.order;
-        turns.ask(Command::CreateQueue { name: queue(), options: Box::new(options) });
+        turns.ask(Command::CreateQueue(verbs::CreateQueue { name: queue(), options: Box::new(options) }));
         let message = |number: u64| NewMessage {
             time_to_live: lives,
             schedule_at: first_at.filter(|_| number == 1),
@@ -223,7 +224,7 @@ impl Turns {
         };
         for first in (1..=MANY).step_by(limits::SWEEP_MAX) {
             let messages = (first..first + limits::SWEEP_MAX as u64).map(message).collect();
-            turns.ask(Command::Send { queue: queue(), messages });
+            turns.ask(Command::Send(verbs::Send { queue: queue(), messages }));
         }
         turns.most = 0;
         turns
@@ -245,7 +246,7 @@ impl Turns {
                     None,
                 );
                 work.apply_due()?;
-                work.apply_all(asked.into_iter().map(QueuedCommand::unattended).collect())?;
+                work.apply_all(asked.into_iter().map(QueuedCommand::Unattended).collect())?;
                 let next_due = work.finish()?.next_due;
                 Ok((next_due, rows.work.get()))
             })
@@ -277,7 +278,7 @@ impl Turns {
     fn purge(&mut self, scope: &PurgeScope) -> u64 {
         let (mut from, mut count) = (Some(PurgeFrom::Start), 0);
         while let Some(next) = from {
-            let command = Command::Purge { queue: queue(), scope: scope.clone(), from: next };
+            let command = Command::Purge(verbs::Purge { queue: queue(), scope: scope.clone(), from: next });
             let Turns { rules, store, now, .. } = self;
             let before = rows_read();
             let (reply, work) = store
@@ -296,7 +297,7 @@ impl Turns {
     }
 
     fn operate(&mut self, operation: Operation) {
-        self.ask(Command::Operate { queue: queue(), workflow: workflow(), operation });
+        self.ask(Command::Operate(verbs::Operate { queue: queue(), workflow: workflow(), operation }));
     }
 
     fn counts(&mut self) -> Counts {
@@ -327,12 +328,12 @@ fn a_purge_of_any_size_takes_turns_of_bounded_work() {
 fn a_purge_behind_a_locked_message_takes_turns_of_bounded_work() {
     for scope in [PurgeScope::Everything, PurgeScope::Workflow(workflow())] {
         let mut turns = Turns::with_many(QueueOptions::by_position(), None);
-        turns.ask(Command::Receive { queue: queue(), max: 1, token: token(1) });
+        turns.ask(Command::Receive(verbs::Receive { queue: queue(), max: 1, token: token(1) }));
         assert_eq!(turns.purge(&scope), MANY - 1);
         turns.check("a purge behind a locked message");
         let (queue, token, sequence) = (queue(), token(1), SequenceNumber::new(1));
         let settlement = Settlement::Complete(Default::default());
-        turns.ask(Command::Settle { queue, token, sequence, delivery_count: 1, settlement });
+        turns.ask(Command::Settle(verbs::Settle { queue, token, sequence, delivery_count: 1, settlement }));
         turns.finish();
         turns.check("the settlement of the locked message");
         assert_eq!(turns.counts().stored(), 0);
@@ -360,7 +361,7 @@ fn a_quarantine_and_a_redrive_of_any_size_take_turns_of_bounded_work() {
         ..QueueOptions::by_position()
     };
     let mut turns = Turns::with_many(options, None);
-    turns.ask(Command::Receive { queue: queue(), max: 1, token: token(1) });
+    turns.ask(Command::Receive(verbs::Receive { queue: queue(), max: 1, token: token(1) }));
     let settlement = Settlement::Abandon {
         retry: Retry::Now,
         reason: "no good".to_owned(),
@@ -368,7 +369,13 @@ fn a_quarantine_and_a_redrive_of_any_size_take_turns_of_bounded_work() {
         output: Default::default(),
     };
     let (token, sequence) = (token(1), SequenceNumber::new(1));
-    turns.ask(Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement });
+    turns.ask(Command::Settle(verbs::Settle {
+        queue: queue(),
+        token,
+        sequence,
+        delivery_count: 1,
+        settlement,
+    }));
     assert!(turns.finish() >= MANY / limits::SWEEP_MAX as u64 / 2, "others are served in between");
     turns.check("a quarantine");
     assert_eq!(turns.counts().dead_lettered, MANY);
@@ -389,15 +396,15 @@ fn a_place_given_back_before_many_takes_turns_of_bounded_work_and_offers_none_of
         let counts = turns.counts();
         assert_eq!((counts.ready, counts.early, counts.scheduled), (MANY - 1, 0, 1));
         let (first, void) = (SequenceNumber::new(1), false);
-        turns.ask(Command::Cancel { queue: queue(), sequence: first, void });
+        turns.ask(Command::Cancel(verbs::Cancel { queue: queue(), sequence: first, void }));
         assert!(turns.counts().ready > 0, "the rest follows in the next turns");
-        turns.ask(Command::Receive { queue: queue(), max: 1, token: token(1) });
+        turns.ask(Command::Receive(verbs::Receive { queue: queue(), max: 1, token: token(1) }));
         assert_eq!(turns.counts().locked, 0, "nothing goes on without its predecessor");
         turns.finish();
         turns.check("a place that was given back");
         let counts = turns.counts();
         assert_eq!((counts.ready, counts.early, counts.cancelled), (0, MANY - 1, 1));
-        turns.ask(Command::Send { queue: queue(), messages: vec![numbered(order, 1)] });
+        turns.ask(Command::Send(verbs::Send { queue: queue(), messages: vec![numbered(order, 1)] }));
         turns.finish();
         turns.check("a place that was filled again");
         assert_eq!((turns.counts().ready, turns.counts().early), (MANY, 0));
@@ -412,9 +419,9 @@ fn a_purge_that_was_only_tried_leaves_every_message_to_be_found() {
     let mut from = Some(PurgeFrom::Start);
     for _ in 0..4 {
         let Some(next) = from.take() else { break };
-        let command = Command::Purge { queue: queue(), scope: scope.clone(), from: next };
+        let command = Command::Purge(verbs::Purge { queue: queue(), scope: scope.clone(), from: next });
         let tried = store.try_out(|turn| rules.try_out(ClockInstants::same(*now), command, turn));
-        if let Reply::Purge(Ok(purged)) = tried.unwrap() {
+        if let Ok(Reply::Purge(Ok(purged))) = tried.unwrap() {
             from = purged.next;
         }
     }
@@ -434,7 +441,7 @@ fn a_long_backlog_of_one_workflow_costs_the_same_from_its_first_message_to_its_l
             let (from, end) = (next, (next + MANY.div_ceil(10)).min(MANY));
             while next < end {
                 let (queue, token) = (queue(), token(u8::try_from(next % 251).unwrap()));
-                turns.ask(Command::ReceiveRun { queue: queue.clone(), max: run, token });
+                turns.ask(Command::ReceiveRun(verbs::ReceiveRun { queue: queue.clone(), max: run, token }));
                 let first = Some(SequenceNumber::new(next + 1));
                 let settlement = RunSettlement {
                     completed: run,
@@ -443,7 +450,7 @@ fn a_long_backlog_of_one_workflow_costs_the_same_from_its_first_message_to_its_l
                     keep_rest: false,
                     first,
                 };
-                turns.ask(Command::SettleRun { queue, token, settlement });
+                turns.ask(Command::SettleRun(verbs::SettleRun { queue, token, settlement }));
                 next += run as u64;
             }
             tenths.push(turns.sum / (next - from));

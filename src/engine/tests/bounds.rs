@@ -2,8 +2,9 @@
 
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::crash::play::Model;
 use crate::engine::tests::crash::play::Turn;
 use crate::id::QueueName;
@@ -24,16 +25,22 @@ fn one_receive_expires_a_limited_number() {
         let now = Timestamp::from_millis(1_000_000 + 1_000 * seconds);
         model.play(&mut rules, &Turn { now, commands: vec![command], is_idle: false })
     };
-    play(0, Command::CreateQueue { name: queue.clone(), options: Box::new(QueueOptions::default()) });
+    play(
+        0,
+        Command::CreateQueue(verbs::CreateQueue {
+            name: queue.clone(),
+            options: Box::new(QueueOptions::default()),
+        }),
+    );
     let short = Message::new("dead").workflow("w").time_to_live(std::time::Duration::from_secs(1));
     let (live, short) = (Message::new("live").workflow("w").check().unwrap(), short.check().unwrap());
-    play(0, Command::Send { queue: queue.clone(), messages: vec![live] });
+    play(0, Command::Send(verbs::Send { queue: queue.clone(), messages: vec![live] }));
     for _ in 0..EXPIRED / 1_000 {
-        play(0, Command::Send { queue: queue.clone(), messages: vec![short.clone(); 1_000] });
+        play(0, Command::Send(verbs::Send { queue: queue.clone(), messages: vec![short.clone(); 1_000] }));
     }
     let workflow = Some(WorkflowId::new("w").unwrap());
-    play(0, Command::Take { queue: queue.clone(), workflow, token });
-    let mut replies = play(2, Command::ReceiveTaken { queue, token, max: 2 });
+    play(0, Command::Take(verbs::Take { queue: queue.clone(), workflow, token }));
+    let mut replies = play(2, Command::ReceiveTaken(verbs::ReceiveTaken { queue, token, max: 2 }));
     let Some(Reply::Receive(Ok(handed))) = replies.pop() else { panic!("{replies:?}") };
     assert_eq!(handed.len(), 1, "the one that lives");
     let moved: u64 = model.rows.tallies.values().map(|tally| tally.counts.dead_lettered).sum();

@@ -6,8 +6,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::due::ClockInstants;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::store::codec;
@@ -24,10 +25,13 @@ fn sent(bodies: &[&str]) -> Disk {
     let (disk, queue) = (Disk::new(Image::default()), QueueName::new("q").unwrap());
     let mut store = Store::with_backend(disk.clone(), StoreOptions::default()).unwrap();
     let mut rules = Rules::default();
-    let create = Command::CreateQueue { name: queue.clone(), options: Box::new(QueueOptions::default()) };
+    let create = Command::CreateQueue(verbs::CreateQueue {
+        name: queue.clone(),
+        options: Box::new(QueueOptions::default()),
+    });
     let send = |body: &&str| {
         let message = Message::new((*body).to_owned()).workflow("w").check().unwrap();
-        Command::Send { queue: queue.clone(), messages: vec![message] }
+        Command::Send(verbs::Send { queue: queue.clone(), messages: vec![message] })
     };
     for command in std::iter::once(create).chain(bodies.iter().map(send)) {
         let applied = store.turn(|turn| {

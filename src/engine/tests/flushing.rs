@@ -13,9 +13,11 @@ use crate::clock::Clock;
 use crate::clock::Timestamp;
 use crate::engine::open::begin;
 use crate::engine::rules::Rules;
-use crate::engine::rules::command::Command;
+use crate::engine::rules::command_samples;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::samples;
+use crate::engine::rules::verb::surely;
+use crate::engine::rules::verbs::Command;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::turn::QueuedCommand;
@@ -92,18 +94,20 @@ fn a_trial_is_answered_as_its_command_and_leaves_nothing_behind() {
     for (name, options) in [("flushed", flushing()), ("journaled", StoreOptions::default())] {
         let mut store = Store::open(&folder.path().join(name), options).unwrap();
         let (mut rules, commands) = (Rules::default(), samples::story());
-        let operators: Vec<Command> = samples::commands().into_iter().filter(Command::can_be_tried).collect();
+        let operators: Vec<Command> =
+            command_samples::commands().into_iter().filter(Command::can_be_tried).collect();
         assert!(operators.len() > 10, "there is one of each kind");
         for (instant, (command, expected)) in (0..).zip(commands.iter().zip(&expected)) {
             let now = Timestamp::from_millis(1_000_000 + 500 * instant);
             // Whatever operators can do is tried before each step.
             for tried in &operators {
-                store.try_out(|turn| rules.try_out(ClockInstants::same(now), tried.clone(), turn)).unwrap();
+                let now = ClockInstants::same(now);
+                let _answer = store.try_out(|turn| rules.try_out(now, tried.clone(), turn)).unwrap();
             }
             let trial = command.can_be_tried().then(|| {
                 let reply =
                     store.try_out(|turn| rules.try_out(ClockInstants::same(now), command.clone(), turn));
-                format!("{:?}", reply.unwrap())
+                format!("{:?}", surely(reply.unwrap()))
             });
             let applied = store.turn(|turn| {
                 let outcome = rules.apply(ClockInstants::same(now), command.clone(), turn)?;
@@ -198,7 +202,7 @@ fn an_engine_flushes_once_nothing_was_asked_for_half_a_second() {
     let (_engine, mut writer) =
         begin(Store::open(&folder.path().join("a.redb"), options).unwrap(), clock.clone()).unwrap();
     let ask = |writer: &mut Writer, command| {
-        let asked = vec![QueuedCommand::unattended(command)];
+        let asked = vec![QueuedCommand::Unattended(command)];
         writer.serve(asked, Vec::new(), Vec::new()).unwrap();
     };
     let rest = |writer: &mut Writer| {

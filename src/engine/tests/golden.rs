@@ -2,9 +2,9 @@
 
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::samples;
+use crate::engine::rules::verbs::Command;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 

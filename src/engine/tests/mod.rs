@@ -1,5 +1,6 @@
 //! What holds the engine to its word: simulation, power cuts, hand-over between threads, and how much work a command takes.
 
+mod asking;
 mod bare;
 mod bounded;
 mod bounds;

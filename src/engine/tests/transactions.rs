@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::CompletionCommand;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::records::Records;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::crash::listing::Listing;
 use crate::engine::tests::crash::rows::Rows;
 use crate::error::SettleRefusal;
@@ -31,12 +32,12 @@ fn queue() -> QueueName {
 }
 
 fn send() -> Command {
-    Command::Send { queue: queue(), messages: vec![Message::new("x").check().unwrap()] }
+    Command::Send(verbs::Send { queue: queue(), messages: vec![Message::new("x").check().unwrap()] })
 }
 
 fn settle(token: LockToken, sequence: SequenceNumber) -> Command {
     let settlement = Settlement::Complete(CompletionCommand::default());
-    Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement }
+    Command::Settle(verbs::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement })
 }
 
 fn next(sequence: SequenceNumber) -> SequenceNumber {
@@ -47,7 +48,7 @@ impl Played {
     fn new(options: QueueOptions) -> Played {
         let (rules, rows, now) = (Rules::default(), Rows::default(), Timestamp::from_millis(1_000));
         let mut played = Played { rules, rows, now };
-        played.ask(Command::CreateQueue { name: queue(), options: Box::new(options) });
+        played.ask(Command::CreateQueue(verbs::CreateQueue { name: queue(), options: Box::new(options) }));
         played
     }
 
@@ -56,8 +57,9 @@ impl Played {
     }
 
     fn transact(&mut self, steps: Vec<Command>) -> Result<usize, usize> {
-        match self.ask(Command::Transact { steps }) {
-            Reply::Transact(answer) => answer.map(|replies| replies.len()).map_err(|(index, _)| index),
+        let steps = steps.into_iter().map(|step| step.into_step().expect("it can be a step")).collect();
+        match self.ask(Command::Transact(verbs::Transact { steps })) {
+            Reply::Transact(answer) => answer.map(|replies| replies.len()).map_err(|refused| refused.index),
             other => panic!("{other:?} answers no transaction"),
         }
     }
@@ -65,7 +67,7 @@ impl Played {
     fn received(&mut self) -> (LockToken, SequenceNumber) {
         self.ask(send());
         let token = LockToken::new(1, [7; 12]);
-        match self.ask(Command::Receive { queue: queue(), max: 1, token }) {
+        match self.ask(Command::Receive(verbs::Receive { queue: queue(), max: 1, token })) {
             Reply::Receive(Ok(handed)) => (handed[0].token, handed[0].sequence),
             other => panic!("{other:?} hands nothing out"),
         }
@@ -96,7 +98,7 @@ fn a_settlement_that_was_only_tried_is_not_remembered_as_done() {
     let (token, sequence) = played.received();
     assert_eq!(played.transact(vec![settle(token, sequence), settle(token, next(sequence))]), Err(1));
     played.now = played.now + Duration::from_secs(40);
-    played.ask(Command::ExpireLock { token });
+    played.ask(Command::ExpireLock(verbs::ExpireLock { token }));
     match played.ask(settle(token, sequence)) {
         Reply::Settle(Err(SettleRefusal::LockLost)) => {}
         other => panic!("{other:?}, and the message is still there"),
@@ -110,11 +112,18 @@ fn a_dead_letter_ends_with_a_transaction_or_stays_held() {
     let (token, sequence) = played.received();
     let (reason, description, properties) = ("bad".to_owned(), String::new(), Properties::new());
     let settlement = Settlement::DeadLetter { reason, description, properties };
-    played.ask(Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement });
+    played.ask(Command::Settle(verbs::Settle {
+        queue: queue(),
+        token,
+        sequence,
+        delivery_count: 1,
+        settlement,
+    }));
     let token = LockToken::new(1, [8; 12]);
-    played.ask(Command::ReceiveDeadLetters { queue: queue(), max: 1, token });
+    played.ask(Command::ReceiveDeadLetters(verbs::ReceiveDeadLetters { queue: queue(), max: 1, token }));
     let settlement = Settlement::Complete(CompletionCommand::default());
-    let complete = Command::Settle { queue: queue(), token, sequence, delivery_count: 2, settlement };
+    let complete =
+        Command::Settle(verbs::Settle { queue: queue(), token, sequence, delivery_count: 2, settlement });
     let before = Listing::number(&mut played.rows.clone()).unwrap();
     assert_eq!(played.transact(vec![send(), complete.clone(), complete.clone()]), Ok(3), "the same again");
     assert_eq!(played.stored(), 1);
@@ -127,12 +136,19 @@ fn a_dead_letter_received_in_a_transaction_that_is_refused_is_found_again() {
     let (token, sequence) = played.received();
     let (reason, description, properties) = ("bad".to_owned(), String::new(), Properties::new());
     let settlement = Settlement::DeadLetter { reason, description, properties };
-    played.ask(Command::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement });
+    played.ask(Command::Settle(verbs::Settle {
+        queue: queue(),
+        token,
+        sequence,
+        delivery_count: 1,
+        settlement,
+    }));
     let release = |token| {
         let settlement = Settlement::Release;
-        Command::Settle { queue: queue(), token, sequence, delivery_count: 2, settlement }
+        Command::Settle(verbs::Settle { queue: queue(), token, sequence, delivery_count: 2, settlement })
     };
-    let receive = |token| Command::ReceiveDeadLetters { queue: queue(), max: 1, token };
+    let receive =
+        |token| Command::ReceiveDeadLetters(verbs::ReceiveDeadLetters { queue: queue(), max: 1, token });
     let found = |reply| matches!(reply, Reply::Receive(Ok(handed)) if handed.len() == 1);
     let (first, second) = (LockToken::new(1, [8; 12]), LockToken::new(1, [9; 12]));
     assert!(found(played.ask(receive(first))));

@@ -193,14 +193,14 @@ impl From<Duplicate> for record::Duplicate {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Answered {
+pub(crate) struct AnswerTypes {
     digest: u64,
     receipts: Vec<Receipt>,
     until: Timestamp,
 }
 
-impl From<Answered> for record::AnswerRecord {
-    fn from(old: Answered) -> record::AnswerRecord {
+impl From<AnswerTypes> for record::AnswerRecord {
+    fn from(old: AnswerTypes) -> record::AnswerRecord {
         let receipts = old.receipts.into_iter().map(TodaysReceipt::from);
         record::AnswerRecord {
             digest: old.digest,

@@ -2,10 +2,11 @@
 
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::records::Records;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::store::Store;
 use crate::engine::tests::crash::listing::Listing;
 use crate::engine::tests::crash::rows::Rows;
@@ -113,7 +114,7 @@ fn in_vain<T>(
 /// What is due comes first, then what is asked.
 fn play(records: &mut dyn Records, rules: &mut Rules, turn: &Turn) -> Result<Vec<Reply>, Fault> {
     while let Some((_, token)) = rules.locks().first_deadline().filter(|(due, _)| *due <= turn.now) {
-        apply(records, rules, turn.now, Command::ExpireLock { token })?;
+        apply(records, rules, turn.now, Command::ExpireLock(verbs::ExpireLock { token }))?;
     }
     for _ in 0..REMINDERS_PER_TURN {
         let firsts = first_reminders(records)?.into_iter().flatten();
@@ -121,7 +122,7 @@ fn play(records: &mut dyn Records, rules: &mut Rules, turn: &Turn) -> Result<Vec
         let Some(reminder) = due.min_by_key(|reminder| reminder.due.at()) else {
             break;
         };
-        apply(records, rules, turn.now, Command::Remind(reminder))?;
+        apply(records, rules, turn.now, Command::Remind(verbs::Remind { reminder }))?;
     }
     let mut replies = Vec::new();
     for command in &turn.commands {

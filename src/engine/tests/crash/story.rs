@@ -5,7 +5,8 @@ use std::collections::HashSet;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
-use crate::engine::rules::command::Command;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::crash::play::Model;
 use crate::engine::tests::crash::play::State;
 use crate::engine::tests::crash::play::Turn;
@@ -99,7 +100,7 @@ impl Story {
         let played: Vec<&Turn> = played.collect();
         let now = k.checked_sub(1).map_or(Timestamp::default(), |last| played[last].now);
         // A recovery further on belongs to a restart of the story, not to this one.
-        let is_asked = |turn: &&&Turn| turn.commands.first() != Some(&Command::Recover);
+        let is_asked = |turn: &&&Turn| turn.commands.first() != Some(&Command::Recover(verbs::Recover {}));
         let next = played.iter().skip(k).filter(is_asked).take(turns).map(|turn| (*turn).clone());
         let resumed: Vec<Turn> = std::iter::once(recovery(now)).chain(next).collect();
         let (mut model, mut rules) = (self.models[k].clone(), Rules::default());
@@ -114,7 +115,7 @@ impl Story {
 
 /// Gives back what was handed out.
 fn recovery(now: Timestamp) -> Turn {
-    Turn { now, commands: vec![Command::Recover; RECOVERIES], is_idle: false }
+    Turn { now, commands: vec![Command::Recover(verbs::Recover {}); RECOVERIES], is_idle: false }
 }
 
 #[test]

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
@@ -19,6 +17,9 @@ use crate::engine::rules::due::DeferralEnd;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Records;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::crash::play::Turn;
 use crate::engine::tests::crash::random::Random;
 use crate::engine::tests::crash::random_messages;
@@ -86,14 +87,14 @@ impl StoryGenerator {
         for (command, reply) in turn.commands.iter().zip(replies) {
             match (command, reply) {
                 (
-                    Command::Receive { queue, .. }
-                    | Command::ReceiveRun { queue, .. }
-                    | Command::ReceiveDeferred { queue, .. }
-                    | Command::ReceiveTaken { queue, .. }
-                    | Command::ReceiveTakenDeferred { queue, .. },
+                    Command::Receive(verbs::Receive { queue, .. })
+                    | Command::ReceiveRun(verbs::ReceiveRun { queue, .. })
+                    | Command::ReceiveDeferred(verbs::ReceiveDeferred { queue, .. })
+                    | Command::ReceiveTaken(verbs::ReceiveTaken { queue, .. })
+                    | Command::ReceiveTakenDeferred(verbs::ReceiveTakenDeferred { queue, .. }),
                     Reply::Receive(Ok(handed)),
                 ) => self.held.extend(handed.iter().map(|handed| held(queue, handed))),
-                (Command::Take { queue, .. }, Reply::Take(Ok(Some(taken)))) => {
+                (Command::Take(verbs::Take { queue, .. }), Reply::Take(Ok(Some(taken)))) => {
                     self.taken.push((queue.clone(), taken.token));
                 }
                 _ => {}
@@ -128,7 +129,7 @@ impl StoryGenerator {
 
     fn create(&mut self, name: &str, order: Order) -> Command {
         let options = Box::new(random_messages::queue_options(order, &mut self.random));
-        Command::CreateQueue { name: random_messages::queue_name(name), options }
+        Command::CreateQueue(verbs::CreateQueue { name: random_messages::queue_name(name), options })
     }
 
     fn token(&mut self) -> LockToken {
@@ -186,9 +187,11 @@ impl StoryGenerator {
             _ => self.change_much(rows, queue, name, order),
         };
         match command.is_operators() && self.random.chance(50) {
-            true => {
-                Command::OnRecord { actor: random_messages::actor(), begun: None, command: Box::new(command) }
-            }
+            true => Command::OnRecord(verbs::OnRecord {
+                actor: random_messages::actor(),
+                begun: None,
+                command: Box::new(command),
+            }),
             false => command,
         }
     }
@@ -200,24 +203,24 @@ impl StoryGenerator {
         match self.random.chance(15) {
             true => {
                 let key = story::key(self.random.below(story::KEYS), self.random.below(2));
-                Command::SendOnce { queue, key, messages }
+                Command::SendOnce(verbs::SendOnce { queue, key, messages })
             }
-            false => Command::Send { queue, messages },
+            false => Command::Send(verbs::Send { queue, messages }),
         }
     }
 
     fn receive(&mut self, rows: &Rows, queue: QueueName) -> Command {
         let (max, token) = (self.max(), self.token());
         match self.random.below(10) {
-            0..5 => Command::Receive { queue, max, token },
-            5..7 => Command::ReceiveRun { queue, max, token },
+            0..5 => Command::Receive(verbs::Receive { queue, max, token }),
+            5..7 => Command::ReceiveRun(verbs::ReceiveRun { queue, max, token }),
             7 | 8 => {
                 let (queue, sequence) = self.number(rows, queue, is_asked);
-                Command::ReceiveDeferred { queue, sequences: vec![sequence], token }
+                Command::ReceiveDeferred(verbs::ReceiveDeferred { queue, sequences: vec![sequence], token })
             }
             _ => {
                 let workflow = self.random.chance(30).then(|| random_messages::workflow_id(&mut self.random));
-                Command::Take { queue, workflow, token }
+                Command::Take(verbs::Take { queue, workflow, token })
             }
         }
     }
@@ -230,24 +233,37 @@ impl StoryGenerator {
         let index = if self.random.chance(70) { self.held.len() - 1 } else { self.below(self.held.len()) };
         let Held { queue, token, sequence, delivery_count } = self.held.remove(index);
         if self.random.chance(10) {
-            return Command::Renew { queue, token };
+            return Command::Renew(verbs::Renew { queue, token });
         }
         if self.random.chance(10) {
-            let settle =
-                Command::Settle { queue, token, sequence, delivery_count, settlement: self.settlement() };
+            let settle = Command::Settle(verbs::Settle {
+                queue,
+                token,
+                sequence,
+                delivery_count,
+                settlement: self.settlement(),
+            });
             let (name, order) = self.random.pick(&QUEUES);
             let messages = vec![random_messages::message(order, self.now, &mut self.random)];
-            let send = Command::Send { queue: random_messages::queue_name(name), messages };
-            return Command::Transact { steps: vec![settle, send] };
+            let send = Command::Send(verbs::Send { queue: random_messages::queue_name(name), messages });
+            return Command::Transact(verbs::Transact {
+                steps: [settle, send].into_iter().filter_map(Command::into_step).collect(),
+            });
         }
         if self.random.chance(15) {
             let next = self.random.chance(50).then(|| self.settlement());
             let completed = self.below(2);
             let (completion, keep_rest) = (self.completion(), self.random.chance(30));
             let settlement = RunSettlement { completed, completion, next, keep_rest, first: None };
-            return Command::SettleRun { queue, token, settlement };
+            return Command::SettleRun(verbs::SettleRun { queue, token, settlement });
         }
-        Command::Settle { queue, token, sequence, delivery_count, settlement: self.settlement() }
+        Command::Settle(verbs::Settle {
+            queue,
+            token,
+            sequence,
+            delivery_count,
+            settlement: self.settlement(),
+        })
     }
 
     fn completion(&mut self) -> CompletionCommand {
@@ -308,23 +324,27 @@ impl StoryGenerator {
         }
         if self.taken.is_empty() {
             let (workflow, token) = (Some(random_messages::workflow_id(&mut self.random)), self.token());
-            return Command::Take { queue, workflow, token };
+            return Command::Take(verbs::Take { queue, workflow, token });
         }
         let index = self.below(self.taken.len());
         let (queue, token) = self.taken[index].clone();
         match self.random.below(10) {
-            0..3 => Command::ReceiveTaken { queue, token, max: self.max() },
+            0..3 => Command::ReceiveTaken(verbs::ReceiveTaken { queue, token, max: self.max() }),
             3..5 => {
                 let (_, sequence) = self.number(rows, queue.clone(), is_asked);
-                Command::ReceiveTakenDeferred { queue, token, sequences: vec![sequence] }
+                Command::ReceiveTakenDeferred(verbs::ReceiveTakenDeferred {
+                    queue,
+                    token,
+                    sequences: vec![sequence],
+                })
             }
             5..7 => {
                 let state = self.random.chance(70).then(|| random_messages::bytes(&mut self.random));
-                Command::SetTakenState { queue, token, state }
+                Command::SetTakenState(verbs::SetTakenState { queue, token, state })
             }
             _ => {
                 self.taken.swap_remove(index);
-                Command::CloseTaken { queue, token }
+                Command::CloseTaken(verbs::CloseTaken { queue, token })
             }
         }
     }
@@ -333,7 +353,7 @@ impl StoryGenerator {
         let workflow = random_messages::workflow_id(&mut self.random);
         if self.random.chance(25) {
             let state = self.random.chance(70).then(|| random_messages::bytes(&mut self.random));
-            return Command::SetState { queue, workflow, state };
+            return Command::SetState(verbs::SetState { queue, workflow, state });
         }
         let range = (Position::FIRST, Position::new(4).expect("a good position"));
         let kinds = [HoldKind::Operator, HoldKind::Gap, HoldKind::Exhausted];
@@ -346,7 +366,7 @@ impl StoryGenerator {
             7 => Operation::ResumeFor { kind: self.random.pick(&kinds) },
             _ => Operation::ReleaseLock,
         };
-        Command::Operate { queue, workflow, operation }
+        Command::Operate(verbs::Operate { queue, workflow, operation })
     }
 
     fn change_much(&mut self, rows: &Rows, queue: QueueName, name: &str, order: Order) -> Command {
@@ -356,24 +376,26 @@ impl StoryGenerator {
                 let position = self.random.chance(20).then_some(Position::FIRST);
                 let (queue, sequence) =
                     self.number(rows, queue, |status| matches!(status, Status::DeadLettered(_)));
-                Command::Redrive { queue, sequence, position }
+                Command::Redrive(verbs::Redrive { queue, sequence, position })
             }
             4..6 => {
                 let (queue, sequence) =
                     self.number(rows, queue, |status| matches!(status, Status::Scheduled { .. }));
-                Command::Cancel { queue, sequence, void: self.random.chance(50) }
+                Command::Cancel(verbs::Cancel { queue, sequence, void: self.random.chance(50) })
             }
-            6 => Command::Purge { queue, scope: PurgeScope::DeadLetters, from },
+            6 => Command::Purge(verbs::Purge { queue, scope: PurgeScope::DeadLetters, from }),
             7 => {
                 let scope = PurgeScope::Workflow(random_messages::workflow_id(&mut self.random));
-                Command::Purge { queue, scope, from }
+                Command::Purge(verbs::Purge { queue, scope, from })
             }
-            8 if self.random.chance(30) => Command::Purge { queue, scope: PurgeScope::Everything, from },
+            8 if self.random.chance(30) => {
+                Command::Purge(verbs::Purge { queue, scope: PurgeScope::Everything, from })
+            }
             9 => {
                 let options = Box::new(random_messages::queue_options(order, &mut self.random));
-                Command::ChangeQueue { name: queue, options }
+                Command::ChangeQueue(verbs::ChangeQueue { name: queue, options })
             }
-            10 => Command::DeleteQueue { name: queue },
+            10 => Command::DeleteQueue(verbs::DeleteQueue { name: queue }),
             _ => self.create(name, order),
         }
     }

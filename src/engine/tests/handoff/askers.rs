@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::LazyLock;
 
-use bytes::Bytes;
 use shuttle::future::block_on;
 use tokio::sync::broadcast;
 use tokio::sync::oneshot;
@@ -13,23 +11,19 @@ use super::disk::Disk;
 use super::hot_loop::HotLoop;
 use super::inbox::Inbox;
 use super::inbox::Request;
+use super::letter::letter;
+use super::verbs::Accept;
+use super::verbs::TakeCounted;
 use crate::engine::query::Query;
-use crate::engine::query::QueryAnswer;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::receipt::Receipt;
 use crate::error::Unavailable;
-use crate::header::Headers;
 use crate::id::QueueName;
 use crate::limits;
-use crate::message::NewMessage;
-use crate::message::Place;
 use crate::token::LockToken;
 
-/// A body that takes a quarter of the inbox.
-static LARGE: LazyLock<Bytes> =
-    LazyLock::new(|| Bytes::from(vec![0; limits::INBOX_MAX / 4 * limits::INBOX_PLACE_BYTES]));
+/// The bytes of a body that takes a quarter of the inbox.
+const LARGE: usize = limits::INBOX_MAX / 4 * limits::INBOX_PLACE_BYTES;
 
 /// One who asks, one thing after another.
 pub(crate) struct Asker {
@@ -50,19 +44,9 @@ impl Asker {
 
     /// Sends messages, each of which takes a quarter of the inbox.
     pub(crate) fn send(&mut self, count: usize) -> Result<(), Unavailable> {
-        let message = || NewMessage {
-            workflow_id: None,
-            place: Place::Arrival,
-            message_id: None,
-            time_to_live: None,
-            schedule_at: None,
-            headers: Headers::default(),
-            body: LARGE.clone(),
-        };
-        let messages = (0..count).map(|_| message()).collect();
-        let command = Command::Send { queue: queue(), messages };
-        let reply = block_on(self.inbox.ask(command, None)).map_err(|why| self.refused(why))?;
-        let Reply::Send(Ok(receipts)) = reply else { panic!("another answer: {reply:?}") };
+        let command = Accept { bytes: count * LARGE };
+        let answer = block_on(self.inbox.ask(command, None)).map_err(|why| self.refused(why))?;
+        let receipts = answer.expect("nothing is refused here");
         let [Receipt::Accepted(sequence)] = receipts[..] else { panic!("other receipts: {receipts:?}") };
         let position = sequence.get();
         assert!(position <= self.disk.durable(), "an answer leaves after its commit");
@@ -84,8 +68,8 @@ impl Asker {
     }
 
     pub(crate) fn look(&mut self) -> Result<(), Unavailable> {
-        let answer = block_on(self.inbox.query(Query::NextDue)).map_err(|why| self.refused(why))?;
-        let QueryAnswer::NextDue(Some(seen)) = answer else { panic!("another answer: {answer:?}") };
+        let looked = block_on(self.inbox.look(|slot| Request::Query(Query::NextDue { slot })));
+        let seen = looked.map_err(|why| self.refused(why))?.expect("there is always something due");
         assert!(seen.as_millis() <= self.disk.durable(), "a look shows what is on disk");
         assert!(seen.as_millis() >= self.last, "a look shows what was acknowledged before");
         self.last = seen.as_millis();
@@ -94,7 +78,7 @@ impl Asker {
 
     pub(crate) fn back_up(&mut self) {
         let (slot, answer) = oneshot::channel();
-        let posted = block_on(self.inbox.post(Request::Backup { target: PathBuf::new(), slot }));
+        let posted = block_on(self.inbox.post(Request::Backup { target: PathBuf::new(), slot }, 0));
         if let (Ok(_ticket), Ok(Ok(copied))) = (posted, block_on(answer)) {
             assert!(copied >= self.last, "a backup has what was acknowledged before");
         }
@@ -102,10 +86,10 @@ impl Asker {
 
     /// Asks for a workflow, and goes before it is there, or while it comes.
     pub(crate) fn take_and_go(&mut self) {
-        let (slot, answer) = oneshot::channel();
         let token = LockToken::new(1, [0; 12]);
-        let command = Command::Take { queue: queue(), workflow: None, token };
-        let posted = block_on(self.inbox.post(Request::Command { command, slot, wait: None }));
+        let take = TakeCounted { queue: queue(), token, disk: self.disk.clone() };
+        let (asked, answer) = letter(take, None, |command| self.inbox.give_back(command));
+        let posted = block_on(self.inbox.post(Request::Ask(asked), 0));
         shuttle::thread::yield_now();
         drop((posted, answer));
     }

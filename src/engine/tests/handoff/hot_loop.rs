@@ -10,7 +10,6 @@ use tokio::sync::oneshot;
 
 use super::commits::BackupSlot;
 use super::commits::Commits;
-use super::commits::LookSlot;
 use super::commits::Release;
 use super::disk::Committer;
 use super::disk::Disk;
@@ -18,23 +17,22 @@ use super::disk::Job;
 use super::disk::Planted;
 use super::inbox::Inbox;
 use super::inbox::InboxReceiver;
-use super::inbox::ReplySlot;
 use super::inbox::Request;
-use super::inbox::UncommittedAnswer;
 use super::inbox::inbox;
+use super::letter::LetterHandle;
 use super::threads::JoinHandle;
 use super::threads::spawn;
 use crate::clock::SystemClock;
 use crate::clock::Timestamp;
 use crate::engine::meter::CommitMeter;
-use crate::engine::query::QueryAnswer;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
-use crate::engine::rules::command::WorkflowGrant;
+use crate::engine::query::LookSlot;
+use crate::engine::query::Query;
+use crate::engine::rules::Rules;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
-use crate::engine::rules::receipt::Receipt;
-use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::verbs::Command;
+use crate::engine::tests::crash::rows::Rows;
 use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -75,8 +73,9 @@ impl HotLoop {
 /// What one gathering brought.
 #[derive(Default)]
 struct Gathered {
-    commands: Vec<(Command, Option<ReplySlot>)>,
-    looks: Vec<LookSlot>,
+    asked: Vec<LetterHandle>,
+    given_back: Vec<Command>,
+    looks: Vec<LookSlot<Option<Timestamp>>>,
     backups: Vec<(PathBuf, BackupSlot)>,
     closing: Vec<oneshot::Sender<()>>,
 }
@@ -114,53 +113,44 @@ impl Writer {
 
     fn gather(&mut self) -> Gathered {
         let mut gathered = Gathered::default();
-        gathered.add(self.intake.wait(None).expect("it keeps a handle of its own inbox").request);
+        gathered.add(self.intake.wait(None).expect("it keeps a handle of its own inbox"));
         for _ in 1..TURN_MAX {
             match self.intake.take() {
-                Some(posted) => gathered.add(posted.request),
+                Some(request) => gathered.add(request),
                 None => break,
             }
         }
+        self.intake.make_room();
         gathered
     }
 
     /// Commands change something; looks see what they have changed.
     fn turn(&mut self, gathered: Gathered) -> (Option<Job>, Release) {
         assert!(self.commits.committed() <= self.position);
-        let changes = !gathered.commands.is_empty();
+        let changes = !gathered.asked.is_empty() || !gathered.given_back.is_empty();
         self.position += u64::from(changes);
         let mut release = Release { backups: gathered.backups, ..Release::default() };
-        for (command, slot) in gathered.commands {
-            let (reply, queue) = self.apply(command);
+        let now = ClockInstants::same(Timestamp::from_millis(self.position));
+        for asked in gathered.asked {
+            asked.apply(&mut Rules::default(), now, &mut Rows::default()).expect("plain rows never fail");
             release.events.push(self.event());
-            release.answers.extend(slot.map(|slot| (slot, UncommittedAnswer { reply, queue })));
+            release.answers.push(asked);
+        }
+        for command in gathered.given_back {
+            assert!(
+                matches!(command, Command::CloseTaken(_)),
+                "only what was taken is given back: {command:?}"
+            );
+            self.disk.taken.fetch_sub(1, Ordering::Relaxed);
+            release.events.push(self.event());
         }
         for slot in gathered.looks {
-            release.looks.push((slot, QueryAnswer::NextDue(Some(Timestamp::from_millis(self.position)))));
+            release.looks.push(slot.found(Some(now.engine)));
         }
         // Turns of both kinds: those that a commit is shared for, and those that are committed alongside the next.
         let large = shuttle::rand::thread_rng().next_u32().is_multiple_of(2);
         let bytes = if large { limits::COMMIT_ALONGSIDE_BYTES } else { 0 };
         (changes.then_some(Job { position: self.position, bytes }), release)
-    }
-
-    fn apply(&self, command: Command) -> (Reply, Option<QueueName>) {
-        match command {
-            Command::Take { queue, token, .. } => {
-                self.disk.taken.fetch_add(1, Ordering::Relaxed);
-                let locked_until = Timestamp::from_millis(self.position);
-                let stream = WorkflowRef::Single(SequenceNumber::new(self.position));
-                (
-                    Reply::Take(Ok(Some(WorkflowGrant { token, locked_until, stream, state: None }))),
-                    Some(queue),
-                )
-            }
-            Command::CloseTaken { .. } => {
-                self.disk.taken.fetch_sub(1, Ordering::Relaxed);
-                (Reply::Done { more: false }, None)
-            }
-            _ => (Reply::Send(Ok(vec![Receipt::Accepted(SequenceNumber::new(self.position))])), None),
-        }
     }
 
     fn event(&self) -> Event {
@@ -176,8 +166,8 @@ impl Writer {
     fn stop(mut self, why: &Unavailable) {
         self.commits.finish();
         self.intake.end(why.clone());
-        while let Some(posted) = self.intake.take() {
-            refuse(posted.request, why);
+        while let Some(request) = self.intake.take() {
+            refuse(request, why);
         }
     }
 }
@@ -185,12 +175,17 @@ impl Writer {
 impl Gathered {
     fn add(&mut self, request: Request) {
         match request {
-            Request::Command { command, slot, .. } => self.commands.push((command, Some(slot))),
-            Request::Query { slot, .. } => self.looks.push(slot),
+            Request::Ask(asked) => self.asked.push(asked),
+            Request::Query(Query::NextDue { slot }) => self.looks.push(slot),
             Request::Backup { target, slot } => self.backups.push((target, slot)),
-            Request::GiveBack(command) => self.commands.push((command, None)),
+            Request::GiveBack(command) => self.given_back.push(command),
             Request::Close { slot } => self.closing.push(slot),
-            Request::Wake | Request::Sleep { .. } | Request::Withdraw(_) => {}
+            Request::Query(_)
+            | Request::Standing(_)
+            | Request::TryOut(_)
+            | Request::Wake
+            | Request::Sleep { .. }
+            | Request::Withdraw(_) => {}
         }
     }
 }
@@ -198,10 +193,12 @@ impl Gathered {
 /// Answers a request that comes too late; who is not answered notices that the slot is gone.
 fn refuse(request: Request, why: &Unavailable) {
     match request {
-        Request::Command { slot, .. } => drop(slot.send(Err(why.clone()))),
-        Request::Query { slot, .. } => drop(slot.send(Err(why.clone()))),
+        Request::Ask(asked) => asked.fail(why.clone()),
         Request::Close { slot } => _ = slot.send(()),
-        Request::Backup { .. }
+        Request::Query(_)
+        | Request::Standing(_)
+        | Request::TryOut(_)
+        | Request::Backup { .. }
         | Request::GiveBack(_)
         | Request::Sleep { .. }
         | Request::Withdraw(_)

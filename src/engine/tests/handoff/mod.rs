@@ -1,4 +1,4 @@
-//! The hand-over of requests, commits and answers under every schedule: the same `inbox.rs` and `commits.rs`, compiled a
+//! The hand-over of requests, commits and answers under every schedule: the same `inbox.rs`, `letter.rs` and `commits.rs`, compiled a
 //! second time among threads that are scheduled by a test, before a disk that fails when it is told to.
 
 mod askers;
@@ -11,5 +11,10 @@ mod hot_loop;
 #[expect(dead_code, reason = "nobody sleeps here")]
 #[path = "../../inbox.rs"]
 mod inbox;
+#[expect(clippy::duplicate_mod, reason = "the code under test, among other threads")]
+#[expect(dead_code, reason = "nobody waits for work here")]
+#[path = "../../letter.rs"]
+mod letter;
 mod schedules;
 mod threads;
+mod verbs;

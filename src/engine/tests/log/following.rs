@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::samples;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::store::rows::RowMap;
@@ -49,17 +50,17 @@ fn queue() -> QueueName {
 }
 
 fn create() -> Command {
-    Command::CreateQueue { name: queue(), options: Box::new(QueueOptions::default()) }
+    Command::CreateQueue(verbs::CreateQueue { name: queue(), options: Box::new(QueueOptions::default()) })
 }
 
 fn send(number: u64) -> Command {
     let message = Message::new(format!("{number}")).workflow(format!("w{}", number % 3)).check().unwrap();
-    Command::Send { queue: queue(), messages: vec![message] }
+    Command::Send(verbs::Send { queue: queue(), messages: vec![message] })
 }
 
 /// Queues come and go, with messages in them.
 fn queues() -> Vec<Command> {
-    let delete = || Command::DeleteQueue { name: queue() };
+    let delete = || Command::DeleteQueue(verbs::DeleteQueue { name: queue() });
     vec![create(), send(1), send(2), delete(), create(), send(3), delete(), create()]
 }
 

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::due::ClockInstants;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::store::shared_log::SharedLog;
@@ -136,8 +137,11 @@ fn write(store: &mut Store, instant: u64) -> Result<(), Fault> {
     let name = QueueName::new(format!("q{}", instant % 3)).unwrap();
     let message = Message::new(format!("{instant}")).workflow(format!("w{}", instant % 5)).check().unwrap();
     let commands = [
-        Command::CreateQueue { name: name.clone(), options: Box::new(QueueOptions::default()) },
-        Command::Send { queue: name, messages: vec![message] },
+        Command::CreateQueue(verbs::CreateQueue {
+            name: name.clone(),
+            options: Box::new(QueueOptions::default()),
+        }),
+        Command::Send(verbs::Send { queue: name, messages: vec![message] }),
     ];
     let (now, mut rules) = (Timestamp::from_millis(1_000 * instant), Rules::default());
     store.turn(|turn| {

@@ -4,10 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::LockedMessage;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::dead_letters::lock_key;
@@ -16,6 +14,9 @@ use crate::engine::rules::record::DeadLetter;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Status;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::crash::rows::Rows;
 use crate::engine::tests::simulation::ledger::Ledger;
 use crate::engine::tests::simulation::view::Finding;
@@ -51,8 +52,8 @@ impl DeadLetters {
     /// Whether a command is about dead letters that are handed out.
     pub(crate) fn is_about(&self, command: &Command) -> bool {
         match command {
-            Command::ReceiveDeadLetters { .. } | Command::ReceiveDeferredDeadLetters { .. } => true,
-            Command::Settle { token, .. } | Command::Renew { token, .. } => {
+            Command::ReceiveDeadLetters(_) | Command::ReceiveDeferredDeadLetters(_) => true,
+            Command::Settle(verbs::Settle { token, .. }) | Command::Renew(verbs::Renew { token, .. }) => {
                 self.deliveries.contains_key(token)
             }
             _ => false,
@@ -68,26 +69,36 @@ impl DeadLetters {
         now: Timestamp,
     ) -> Result<Option<SequenceNumber>, String> {
         match (command, reply) {
-            (Command::ReceiveDeadLetters { queue, max, .. }, Reply::Receive(Ok(handed))) => {
+            (
+                Command::ReceiveDeadLetters(verbs::ReceiveDeadLetters { queue, max, .. }),
+                Reply::Receive(Ok(handed)),
+            ) => {
                 expect(handed.len() <= *max, || format!("I16 more than {max} were handed out"))?;
                 let in_order = handed.is_sorted_by_key(|one| (reason_of(&one.record), one.sequence));
                 expect(in_order, || format!("I16 they are not in order: {handed:?}"))?;
                 handed.iter().try_for_each(|one| self.hand_out((queue, one), false, ledger, now))?;
             }
-            (Command::ReceiveDeferredDeadLetters { queue, sequences, .. }, Reply::Receive(Ok(handed))) => {
+            (
+                Command::ReceiveDeferredDeadLetters(verbs::ReceiveDeferredDeadLetters {
+                    queue,
+                    sequences,
+                    ..
+                }),
+                Reply::Receive(Ok(handed)),
+            ) => {
                 let is_all = sequences.iter().all(|asked| handed.iter().any(|one| one.sequence == *asked));
                 expect(is_all, || format!("I16 all or none: {sequences:?}, {handed:?}"))?;
                 handed.iter().try_for_each(|one| self.hand_out((queue, one), true, ledger, now))?;
             }
             (
-                Command::Settle { queue, token, sequence, delivery_count, settlement },
+                Command::Settle(verbs::Settle { queue, token, sequence, delivery_count, settlement }),
                 Reply::Settle(answer),
             ) => {
                 let held =
                     DeliveryRef { token: *token, sequence: *sequence, delivery_count: *delivery_count };
                 return self.settle(queue, held, settlement, (answer, now));
             }
-            (Command::Renew { queue, token }, Reply::Settle(answer)) => {
+            (Command::Renew(verbs::Renew { queue, token }), Reply::Settle(answer)) => {
                 let held = self.deliveries.get(token).map(|(_, held)| *held).expect("it was handed out");
                 let is_held = self.is_held(queue, held, now);
                 let is_right = answer.is_ok() == is_held || !self.is_sure;

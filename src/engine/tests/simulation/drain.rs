@@ -1,11 +1,12 @@
 //! The end of a simulation: nothing fails any more, somebody looks after everything, and all of it comes to its end.
 
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Status;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::simulation::view::Finding;
 use crate::engine::tests::simulation::world::World;
 use crate::id::QueueName;
@@ -60,16 +61,20 @@ impl World {
         let aside: Vec<MessageKey> = aside.map(|(key, _)| *key).collect();
         for key in aside {
             let (queue, token) = (self.name_of(key.queue), self.clients.token());
-            asked.push(Command::ReceiveDeferred { queue, sequences: vec![key.sequence], token });
+            asked.push(Command::ReceiveDeferred(verbs::ReceiveDeferred {
+                queue,
+                sequences: vec![key.sequence],
+                token,
+            }));
         }
         let queues: Vec<QueueId> = self.plain.rows.queues.keys().copied().collect();
         for queue in queues {
             let queue = self.name_of(queue);
             for _ in 0..self.clients.workflows {
                 let token = self.clients.token();
-                asked.push(Command::ReceiveRun { queue: queue.clone(), max: MANY, token });
+                asked.push(Command::ReceiveRun(verbs::ReceiveRun { queue: queue.clone(), max: MANY, token }));
             }
-            asked.push(Command::Receive { queue, max: MANY, token: self.clients.token() });
+            asked.push(Command::Receive(verbs::Receive { queue, max: MANY, token: self.clients.token() }));
         }
         asked
     }
@@ -83,7 +88,11 @@ impl World {
                 (true, 0) => continue,
             };
             if let Some(workflow) = key.stream.workflow_id().cloned() {
-                asked.push(Command::Operate { queue: self.name_of(key.queue), workflow, operation });
+                asked.push(Command::Operate(verbs::Operate {
+                    queue: self.name_of(key.queue),
+                    workflow,
+                    operation,
+                }));
             }
         }
         asked
@@ -101,7 +110,7 @@ impl World {
                     delivery_count: delivery.delivery_count,
                 })
                 .collect();
-            asked.push(Command::CompleteAll { queue: name, deliveries });
+            asked.push(Command::CompleteAll(verbs::CompleteAll { queue: name, deliveries }));
         }
         self.clients.held.clear();
         asked

@@ -1,7 +1,7 @@
 //! The process is lost: between two turns, or in one, which is then on disk or is not.
 
 use crate::clock::Timestamp;
-use crate::engine::rules::command::Command;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::simulation::clock::Shown;
 use crate::engine::tests::simulation::view::Finding;
 use crate::engine::tests::simulation::view::expect;

@@ -2,35 +2,32 @@
 
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-
 use crate::clock::Timestamp;
 use crate::engine::clocks::ClockReading;
 use crate::engine::clocks::Clocks;
 use crate::engine::inbox::Inbox;
 use crate::engine::inbox::InboxReceiver;
-use crate::engine::inbox::QueuedRequest;
 use crate::engine::inbox::Request;
-use crate::engine::inbox::UncommittedAnswer;
-use crate::engine::inbox::UndeliveredAnswer;
 use crate::engine::inbox::inbox;
 use crate::engine::rules::Rules;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::verb::EngineVerb;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::store::Stamp;
+use crate::engine::tests::asking;
+use crate::engine::tests::asking::AwaitedReply;
 use crate::engine::tests::crash::rows::Rows;
 use crate::engine::turn::QueuedCommand;
 use crate::engine::turn::TurnOutcome;
 use crate::engine::turn::TurnRules;
-use crate::engine::turn::queue_of;
 use crate::engine::wakeups::Wakeups;
-use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::limits;
 
@@ -48,9 +45,9 @@ pub(crate) struct Question {
 /// Somebody who waits for an answer.
 struct Waiting {
     number: u64,
-    queue: Option<QueueName>,
-    is_gone: bool,
-    answer: oneshot::Receiver<Result<UndeliveredAnswer, Unavailable>>,
+    /// What was asked, of one who will be gone.
+    left: Option<Command>,
+    answer: AwaitedReply,
 }
 
 /// What a turn led to.
@@ -143,12 +140,12 @@ impl Plain {
 
     fn ask(&mut self, question: &Question) -> QueuedCommand {
         let Some(number) = question.number else {
-            return QueuedCommand::unattended(question.command.clone());
+            return QueuedCommand::Unattended(question.command.clone());
         };
-        let (slot, answer) = oneshot::channel();
-        let queue = question.is_gone.then(|| queue_of(&question.command)).flatten();
-        self.waiting.push(Waiting { number, queue, is_gone: question.is_gone, answer });
-        QueuedCommand { command: question.command.clone(), slot: Some(slot), wait: question.wait }
+        let (asked, answer) = asking::ask(question.command.clone(), question.wait, self.inbox.clone());
+        let left = question.is_gone.then(|| question.command.clone());
+        self.waiting.push(Waiting { number, left, answer });
+        QueuedCommand::Asked(asked)
     }
 
     /// Whether something is due after which nobody could tell what was done before a command and what by it: a turn does
@@ -243,16 +240,16 @@ impl Plain {
 
     fn expire_waiters(&mut self, at: ClockReading, played: &mut Played) {
         for waiter in self.wakeups.take_expired(at.elapsed) {
-            let undelivered = TurnOutcome::nothing_for(&waiter.command).into_undelivered(&self.inbox);
-            let _ = waiter.slot.send(Ok(undelivered));
+            waiter.asked.find_nothing();
+            waiter.asked.publish(&mut |command| self.inbox.give_back(command));
             self.record(played);
         }
     }
 
     /// Lets the answers out one by one, so that their order is known.
     fn publish(&mut self, applied: TurnOutcome, played: &mut Played) {
-        for (slot, uncommitted) in applied.answers {
-            let _ = slot.send(Ok(uncommitted.into_undelivered(&self.inbox)));
+        for asked in applied.answers {
+            asked.publish(&mut |command| self.inbox.give_back(command));
             self.record(played);
         }
         played.events.extend(applied.events);
@@ -260,12 +257,12 @@ impl Plain {
 
     fn record(&mut self, played: &mut Played) {
         for at in 0..self.waiting.len() {
-            if let Ok(undelivered) = self.waiting[at].answer.try_recv() {
-                let Waiting { number, queue, is_gone, .. } = self.waiting.remove(at);
-                let reply = undelivered.expect("plain rows never fail").open();
-                if is_gone {
+            if let Some(reply) = self.waiting[at].answer.try_take() {
+                let Waiting { number, left, .. } = self.waiting.remove(at);
+                let reply = reply.expect("plain rows never fail");
+                if let Some(command) = left {
                     // The answer is on its way to somebody who is not there any more.
-                    drop(UncommittedAnswer { reply: reply.clone(), queue }.into_undelivered(&self.inbox));
+                    command.give_back(reply.clone(), &mut |command| self.inbox.give_back(command));
                 }
                 played.answers.push((number, reply));
                 return;
@@ -299,7 +296,8 @@ impl Plain {
         *self = Plain::opened(Kept { rows, stamped: self.stamped, position: self.position }, at);
         let mut played = Played::default();
         loop {
-            let some = (0..limits::SWEEP_MAX).map(|_| QueuedCommand::unattended(Command::Recover));
+            let some = (0..limits::SWEEP_MAX)
+                .map(|_| QueuedCommand::Unattended(Command::Recover(verbs::Recover {})));
             self.clear_up(at, some.collect(), &mut played);
             if self.rows.holdings.is_empty() {
                 return played;
@@ -308,8 +306,8 @@ impl Plain {
     }
 }
 
-fn given_back(posted: QueuedRequest) -> Option<Command> {
-    match posted.request {
+fn given_back(posted: Request) -> Option<Command> {
+    match posted {
         Request::GiveBack(command) => Some(command),
         _ => None,
     }

@@ -6,17 +6,17 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-
 use crate::clock::Clock;
 use crate::clock::Timestamp;
 use crate::engine::clocks::ClockReading;
 use crate::engine::inbox::Request;
-use crate::engine::inbox::UndeliveredAnswer;
 use crate::engine::open::Engine;
 use crate::engine::open::begin;
-use crate::engine::rules::command::Command;
+use crate::engine::rules::verb::surely;
+use crate::engine::rules::verbs::Command;
 use crate::engine::store::Store;
+use crate::engine::tests::asking;
+use crate::engine::tests::asking::AwaitedReply;
 use crate::engine::tests::crash::disk::Disk;
 use crate::engine::tests::crash::image::Image;
 use crate::engine::tests::crash::play;
@@ -30,7 +30,6 @@ use crate::engine::tests::simulation::view::expect;
 use crate::engine::turn::QueuedCommand;
 use crate::engine::verify::verify::verify;
 use crate::engine::writer::Writer;
-use crate::error::Unavailable;
 
 /// A clock that shows what it is told.
 #[derive(Clone)]
@@ -68,7 +67,7 @@ pub(crate) struct Stored {
     clock: Shown,
     disk: Disk,
     setting: Setting,
-    waiting: BTreeMap<u64, oneshot::Receiver<Result<UndeliveredAnswer, Unavailable>>>,
+    waiting: BTreeMap<u64, AwaitedReply>,
     /// What was answered and not compared yet.
     answers: Answers,
     /// What should be answered.
@@ -131,32 +130,26 @@ impl Stored {
         // A disk that has failed is found out by the turn.
         let Ok(tried) = self.writer.store.try_out(|turn| rules.try_out(now, command, turn)) else { return };
         let is_first = !self.writer.next_due.is_past(now);
-        if let (
-            Some(number),
-            true,
-            Command::Operate { .. } | Command::Redrive { .. } | Command::Purge { .. },
-        ) = (question.number, is_first, &question.command)
+        if let (Some(number), true, Command::Operate(_) | Command::Redrive(_) | Command::Purge(_)) =
+            (question.number, is_first, &question.command)
         {
-            self.tried = Some((number, format!("{tried:?}")));
+            self.tried = Some((number, format!("{:?}", surely(tried))));
         }
     }
 
     fn ask(&mut self, question: &Question) -> QueuedCommand {
-        let (slot, answer) = oneshot::channel();
+        let inbox = self.writer.inbox.clone();
+        let (asked, answer) = asking::ask(question.command.clone(), question.wait, inbox);
         self.waiting.extend(question.number.map(|number| (number, answer)));
-        QueuedCommand { command: question.command.clone(), slot: Some(slot), wait: question.wait }
+        QueuedCommand::Asked(asked)
     }
 
     fn record(&mut self) {
         let mut received = Vec::new();
         for (number, answer) in &mut self.waiting {
-            match answer.try_recv() {
-                Ok(Ok(undelivered)) => {
-                    self.answers.insert(*number, format!("{:?}", undelivered.open()));
-                    received.push(*number);
-                }
-                Ok(Err(_)) => received.push(*number),
-                Err(_) => {}
+            if let Some(reply) = answer.try_take() {
+                self.answers.extend(reply.map(|reply| (*number, format!("{reply:?}"))));
+                received.push(*number);
             }
         }
         received.iter().for_each(|number| drop(self.waiting.remove(number)));

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Reminder;
+use crate::engine::rules::reply::Reply;
 use crate::engine::rules::topic_record::TopicChange;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::crash::listing::Listing;
 use crate::engine::tests::simulation::client::clients::Clients;
 use crate::engine::tests::simulation::clock::Clock;
@@ -202,8 +203,8 @@ impl World {
         // Whoever deletes a queue hears of it from the answer, at its place among the others.
         let is_deleted = |queue: &QueueName| {
             let deletes = |question: &Question| match question.command.asked() {
-                Command::DeleteQueue { name } => name == queue,
-                Command::ChangeTopic { name, change: TopicChange::Delete } => {
+                Command::DeleteQueue(verbs::DeleteQueue { name }) => name == queue,
+                Command::ChangeTopic(verbs::ChangeTopic { name, change: TopicChange::Delete }) => {
                     queue.subscription().is_some_and(|(topic, _)| topic == *name)
                 }
                 _ => false,
@@ -260,7 +261,9 @@ impl World {
         };
         handed.iter().for_each(|handed| self.reference.note_dead_letter(handed.sequence));
         let completed = self.dead_letters.record(command, reply, &self.ledger, now)?;
-        let (Some(sequence), Command::Settle { queue, .. }) = (completed, command) else { return Ok(()) };
+        let (Some(sequence), Command::Settle(verbs::Settle { queue, .. })) = (completed, command) else {
+            return Ok(());
+        };
         self.ledger.end(sequence, End::Completed);
         if let Some(sums) = self.ledger.sums(queue) {
             sums.completed += 1;

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::claim::Claim;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::record::Status;
+use crate::engine::rules::reply::Reply;
 use crate::engine::rules::topic_record::TopicChange;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::crash::random::Random;
 use crate::engine::tests::crash::rows::Rows;
 use crate::engine::tests::simulation::client::queues;
@@ -159,11 +160,11 @@ impl Clients {
         self.record_of_topics(command, reply);
         match (command, reply) {
             (
-                Command::Receive { queue, .. }
-                | Command::ReceiveRun { queue, .. }
-                | Command::ReceiveDeferred { queue, .. }
-                | Command::ReceiveTaken { queue, .. }
-                | Command::ReceiveTakenDeferred { queue, .. },
+                Command::Receive(verbs::Receive { queue, .. })
+                | Command::ReceiveRun(verbs::ReceiveRun { queue, .. })
+                | Command::ReceiveDeferred(verbs::ReceiveDeferred { queue, .. })
+                | Command::ReceiveTaken(verbs::ReceiveTaken { queue, .. })
+                | Command::ReceiveTakenDeferred(verbs::ReceiveTakenDeferred { queue, .. }),
                 Reply::Receive(Ok(handed)),
             ) => {
                 let deliveries = handed.iter().map(|handed| Delivery {
@@ -174,17 +175,23 @@ impl Clients {
                 });
                 self.held.extend(deliveries);
             }
-            (Command::Take { queue, .. }, Reply::Take(Ok(Some(taken)))) => {
+            (Command::Take(verbs::Take { queue, .. }), Reply::Take(Ok(Some(taken)))) => {
                 self.taken.push((queue.clone(), taken.token));
             }
-            (Command::CreateQueue { name, .. }, Reply::Queue(Ok(true))) => self.forget_places(name),
+            (Command::CreateQueue(verbs::CreateQueue { name, .. }), Reply::Queue(Ok(true))) => {
+                self.forget_places(name)
+            }
             (
-                Command::ChangeTopic { name, change: TopicChange::Subscribe { name: own, .. } },
+                Command::ChangeTopic(verbs::ChangeTopic {
+                    name,
+                    change: TopicChange::Subscribe { name: own, .. },
+                }),
                 Reply::Topic(Ok(true)),
             ) => self.forget_places(&QueueName::of_subscription(name, own).expect("a plain name")),
-            (Command::Purge { queue, scope, .. }, Reply::Purge(answer)) => {
+            (Command::Purge(verbs::Purge { queue, scope, .. }), Reply::Purge(answer)) => {
                 let next = answer.as_ref().ok().and_then(|purged| purged.next.clone());
-                let step = |from| Command::Purge { queue: queue.clone(), scope: scope.clone(), from };
+                let step =
+                    |from| Command::Purge(verbs::Purge { queue: queue.clone(), scope: scope.clone(), from });
                 self.purging = next.map(step);
             }
             _ => {}
@@ -200,11 +207,11 @@ impl Clients {
         let is_send = |command: &Command| {
             matches!(
                 command,
-                Command::Send { .. }
-                    | Command::SendEach { .. }
-                    | Command::SendOnce { .. }
-                    | Command::Publish { .. }
-                    | Command::PublishOnce { .. }
+                Command::Send(_)
+                    | Command::SendEach(_)
+                    | Command::SendOnce(_)
+                    | Command::Publish(_)
+                    | Command::PublishOnce(_)
             )
         };
         self.unanswered.extend(asked.into_iter().filter(is_send));

@@ -1,13 +1,14 @@
 //! Receivers of dead letters: they settle them in every way, in time or too late, twice, or never.
 
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::CompletionCommand;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::due::DeferralEnd;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::record::Status;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::crash::rows::Rows;
 use crate::engine::tests::simulation::client::clients::Clients;
 use crate::engine::tests::simulation::client::clients::Delivery;
@@ -26,11 +27,15 @@ impl Clients {
                 let is_set_aside =
                     |status: &Status| matches!(status, Status::DeadLettered(letter) if letter.deferred);
                 let sequences = (0..asked).map(|_| self.number(rows, queue, is_set_aside)).collect();
-                Command::ReceiveDeferredDeadLetters { queue: name, sequences, token }
+                Command::ReceiveDeferredDeadLetters(verbs::ReceiveDeferredDeadLetters {
+                    queue: name,
+                    sequences,
+                    token,
+                })
             }
             _ => {
                 let (max, token) = (self.random.pick(&[1, 1, 2, 4]), self.token());
-                Command::ReceiveDeadLetters { queue: name, max, token }
+                Command::ReceiveDeadLetters(verbs::ReceiveDeadLetters { queue: name, max, token })
             }
         }
     }
@@ -43,20 +48,21 @@ impl Clients {
         };
         let (properties, output, reason) = (Properties::new(), Output::default(), "failed".to_owned());
         let settlement = match self.random.below(10) {
-            0..2 => return Command::Renew { queue, token },
+            0..2 => return Command::Renew(verbs::Renew { queue, token }),
             2..4 => Settlement::Complete(CompletionCommand::default()),
             4..6 => Settlement::Abandon { retry: Retry::Now, reason, properties, output },
             6..8 => Settlement::Defer { until: DeferralEnd::ByConsumer, properties },
             8 => Settlement::Release,
             _ => Settlement::DeadLetter { reason, description: String::new(), properties },
         };
-        Command::Settle { queue, token, sequence, delivery_count, settlement }
+        Command::Settle(verbs::Settle { queue, token, sequence, delivery_count, settlement })
     }
 
     /// Takes note of the dead letters an answer brings.
     pub(crate) fn record_dead_letters(&mut self, command: &Command, reply: &Reply) {
         let (
-            Command::ReceiveDeadLetters { queue, .. } | Command::ReceiveDeferredDeadLetters { queue, .. },
+            Command::ReceiveDeadLetters(verbs::ReceiveDeadLetters { queue, .. })
+            | Command::ReceiveDeferredDeadLetters(verbs::ReceiveDeferredDeadLetters { queue, .. }),
             Reply::Receive(Ok(handed)),
         ) = (command, reply)
         else {

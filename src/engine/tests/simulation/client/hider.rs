@@ -5,8 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::engine::rules::claim::Claim;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::simulation::client::clients::Clients;
 use crate::id::QueueName;
 
@@ -16,11 +17,11 @@ const CLAIMS: usize = 8;
 impl Clients {
     pub(crate) fn hide(&mut self, queue: usize) -> Command {
         let lasts = Duration::from_millis(self.random.pick(&[0, 999, 1_000, 1_001, 5_000]));
-        Command::ReceiveHidden {
+        Command::ReceiveHidden(verbs::ReceiveHidden {
             queue: self.queues[queue].0.clone(),
             max: self.random.pick(&[1, 1, 2, 4]),
             lasts,
-        }
+        })
     }
 
     /// Does something with a claim, mostly with the last.
@@ -29,11 +30,11 @@ impl Clients {
         let index = if self.random.chance(60) { last } else { self.index(self.claims.len()) };
         let (queue, claim) = self.claims[index].clone();
         Some(match self.random.chance(50) {
-            true => Command::EndHidden { queue, claim },
+            true => Command::EndHidden(verbs::EndHidden { queue, claim }),
             false => {
                 let body =
                     self.random.chance(30).then(|| Bytes::from_static(self.random.pick(&[b"a", b"c"])));
-                Command::HideAgain { queue, claim, lasts: self.delay(), body }
+                Command::HideAgain(verbs::HideAgain { queue, claim, lasts: self.delay(), body })
             }
         })
     }
@@ -41,10 +42,10 @@ impl Clients {
     /// Takes note of the claims an answer brings.
     pub(crate) fn record_hidden(&mut self, command: &Command, reply: &Reply) {
         let (queue, shown) = match (command, reply) {
-            (Command::ReceiveHidden { queue, .. }, Reply::ReceiveHidden(Ok(shown))) => {
+            (Command::ReceiveHidden(verbs::ReceiveHidden { queue, .. }), Reply::ReceiveHidden(Ok(shown))) => {
                 (queue, shown.as_slice())
             }
-            (Command::HideAgain { queue, .. }, Reply::HideAgain(Ok(shown))) => {
+            (Command::HideAgain(verbs::HideAgain { queue, .. }), Reply::HideAgain(Ok(shown))) => {
                 (queue, std::slice::from_ref(&**shown))
             }
             _ => return,

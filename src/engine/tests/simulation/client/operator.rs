@@ -6,11 +6,12 @@ use bytes::Bytes;
 
 use crate::actor::Actor;
 use crate::clock::Timestamp;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::record::Status;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::crash::rows::Rows;
 use crate::engine::tests::simulation::client::clients::Clients;
 use crate::engine::tests::simulation::client::sender::workflow_id;
@@ -24,7 +25,7 @@ impl Clients {
             true => {
                 let name = self.random.pick(&["ada", "grace"]);
                 let actor = Arc::new(Actor::new(name).expect("a good name"));
-                Command::OnRecord { actor, begun: None, command: Box::new(command) }
+                Command::OnRecord(verbs::OnRecord { actor, begun: None, command: Box::new(command) })
             }
             false => command,
         }
@@ -44,7 +45,7 @@ impl Clients {
             46..52 => Operation::ReleaseLock,
             _ => return self.change(rows, queue, now, (name, order)),
         };
-        Command::Operate { queue: name, workflow, operation }
+        Command::Operate(verbs::Operate { queue: name, workflow, operation })
     }
 
     /// Mostly one that is still to come.
@@ -74,8 +75,8 @@ impl Clients {
         let name = self.queues[queue].0.clone();
         let sequence = self.number(rows, queue, |status| matches!(status, Status::Scheduled { .. }));
         match self.random.below(4) {
-            0 => Command::Reschedule { queue: name, sequence, at: self.instant(now) },
-            kind => Command::Cancel { queue: name, sequence, void: kind == 1 },
+            0 => Command::Reschedule(verbs::Reschedule { queue: name, sequence, at: self.instant(now) }),
+            kind => Command::Cancel(verbs::Cancel { queue: name, sequence, void: kind == 1 }),
         }
     }
 
@@ -91,12 +92,12 @@ impl Clients {
             16..34 => {
                 let sequence = self.number(rows, queue, |status| matches!(status, Status::DeadLettered(_)));
                 let position = self.random.chance(20).then(|| self.range().0);
-                Command::Redrive { queue: name, sequence, position }
+                Command::Redrive(verbs::Redrive { queue: name, sequence, position })
             }
             34..38 => {
                 let state = self.random.chance(50).then(|| Bytes::from_static(b"set"));
                 let workflow = workflow_id(self.random.below(self.workflows));
-                Command::SetState { queue: name, workflow, state }
+                Command::SetState(verbs::SetState { queue: name, workflow, state })
             }
             38..41 => {
                 let workflow = workflow_id(self.random.below(self.workflows));
@@ -108,17 +109,17 @@ impl Clients {
                     1..3 => PurgeScope::Workflow(workflow),
                     _ => PurgeScope::DeadLetters,
                 };
-                Command::Purge { queue: name, scope, from: PurgeFrom::Start }
+                Command::Purge(verbs::Purge { queue: name, scope, from: PurgeFrom::Start })
             }
             41..45 => {
                 let options = self.options(order);
-                Command::ChangeQueue { name, options }
+                Command::ChangeQueue(verbs::ChangeQueue { name, options })
             }
-            45 => Command::PauseQueue { name, paused: self.random.chance(50) },
-            46 if self.random.chance(30) => Command::DeleteQueue { name },
+            45 => Command::PauseQueue(verbs::PauseQueue { name, paused: self.random.chance(50) }),
+            46 if self.random.chance(30) => Command::DeleteQueue(verbs::DeleteQueue { name }),
             _ => {
                 let options = self.options(order);
-                Command::CreateQueue { name, options }
+                Command::CreateQueue(verbs::CreateQueue { name, options })
             }
         }
     }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Retry;
@@ -13,6 +12,8 @@ use crate::engine::rules::command::StateChange;
 use crate::engine::rules::due::DeferralEnd;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::record::Status;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::crash::rows::Rows;
 use crate::engine::tests::simulation::client::clients::Clients;
 use crate::engine::tests::simulation::client::clients::Delivery;
@@ -35,8 +36,8 @@ impl Clients {
         let name = self.queues[queue].0.clone();
         let (max, token) = (self.random.pick(&[1, 1, 2, 4]), self.token());
         match self.random.below(100) {
-            0..60 => Command::Receive { queue: name, max, token },
-            60..74 => Command::ReceiveRun { queue: name, max: max + 1, token },
+            0..60 => Command::Receive(verbs::Receive { queue: name, max, token }),
+            60..74 => Command::ReceiveRun(verbs::ReceiveRun { queue: name, max: max + 1, token }),
             74..84 => {
                 let mut sequences =
                     vec![self.number(rows, queue, |status| matches!(status, Status::ByConsumer { .. }))];
@@ -44,11 +45,11 @@ impl Clients {
                     sequences
                         .push(self.number(rows, queue, |status| matches!(status, Status::ByConsumer { .. })));
                 }
-                Command::ReceiveDeferred { queue: name, sequences, token }
+                Command::ReceiveDeferred(verbs::ReceiveDeferred { queue: name, sequences, token })
             }
             _ => {
                 let workflow = self.random.chance(40).then(|| workflow_id(self.random.below(self.workflows)));
-                Command::Take { queue: name, workflow, token }
+                Command::Take(verbs::Take { queue: name, workflow, token })
             }
         }
     }
@@ -85,7 +86,7 @@ impl Clients {
         let index = if self.random.chance(60) { 0 } else { self.index(self.held.len()) };
         if self.random.chance(8) {
             let Delivery { queue, token, .. } = self.held[index].clone();
-            return Some(Command::Renew { queue, token });
+            return Some(Command::Renew(verbs::Renew { queue, token }));
         }
         let delivery = self.held[index].clone();
         if self.random.chance(10) {
@@ -109,12 +110,12 @@ impl Clients {
         let Delivery { token, sequence, delivery_count, .. } = self.held[index];
         let queue = self.queues[other].0.clone();
         match self.random.below(4) {
-            0 => Command::Renew { queue, token },
-            1 => Command::SetTakenState { queue, token, state: None },
-            2 => Command::CompleteAll {
+            0 => Command::Renew(verbs::Renew { queue, token }),
+            1 => Command::SetTakenState(verbs::SetTakenState { queue, token, state: None }),
+            2 => Command::CompleteAll(verbs::CompleteAll {
                 queue,
                 deliveries: vec![DeliveryRef { token, sequence, delivery_count }],
-            },
+            }),
             _ => self.settle_one(Delivery { queue, token, sequence, delivery_count }, now),
         }
     }
@@ -130,7 +131,7 @@ impl Clients {
     fn settle_one(&mut self, delivery: Delivery, now: Timestamp) -> Command {
         let Delivery { queue, token, sequence, delivery_count } = delivery;
         let settlement = self.settlement(now);
-        Command::Settle { queue, token, sequence, delivery_count, settlement }
+        Command::Settle(verbs::Settle { queue, token, sequence, delivery_count, settlement })
     }
 
     fn complete_together(&mut self, queue: &QueueName) -> Command {
@@ -141,7 +142,7 @@ impl Clients {
             let Delivery { token, sequence, delivery_count, .. } = delivery;
             DeliveryRef { token, sequence, delivery_count }
         });
-        Command::CompleteAll { queue: queue.clone(), deliveries: deliveries.collect() }
+        Command::CompleteAll(verbs::CompleteAll { queue: queue.clone(), deliveries: deliveries.collect() })
     }
 
     /// Settles what it holds of any queues and sends, all or nothing.
@@ -159,14 +160,15 @@ impl Clients {
         if self.random.chance(60) {
             let (queue, place) = (self.index(self.queues.len()), self.index(steps.len() + 1));
             let (name, messages) = (self.queues[queue].0.clone(), self.messages(queue, now));
-            steps.insert(place, Command::Send { queue: name, messages });
+            steps.insert(place, Command::Send(verbs::Send { queue: name, messages }));
         }
         if self.random.chance(10) && !self.lost.is_empty() {
             let index = self.index(self.lost.len());
             let delivery = self.lost[index].clone();
             steps.push(self.settle_one(delivery, now));
         }
-        Command::Transact { steps }
+        let steps = steps.into_iter().filter_map(Command::into_step).collect();
+        Command::Transact(verbs::Transact { steps })
     }
 
     fn settle_run(
@@ -184,7 +186,7 @@ impl Clients {
             self.held.retain(|delivery| delivery.token != token);
         }
         let settlement = RunSettlement { completed, completion, next, keep_rest, first };
-        Command::SettleRun { queue, token, settlement }
+        Command::SettleRun(verbs::SettleRun { queue, token, settlement })
     }
 
     fn settlement(&mut self, now: Timestamp) -> Settlement {
@@ -257,21 +259,27 @@ impl Clients {
         let index = self.index(self.taken.len());
         let (queue, token) = self.taken[index].clone();
         Some(match self.random.below(10) {
-            0..6 => Command::ReceiveTaken { queue, token, max: self.random.pick(&[1, 2, 3]) },
+            0..6 => {
+                Command::ReceiveTaken(verbs::ReceiveTaken { queue, token, max: self.random.pick(&[1, 2, 3]) })
+            }
             6 => {
                 let at = self.queues.iter().position(|(name, _)| *name == queue).unwrap_or(0);
                 let sequence = self.number(rows, at, |status| matches!(status, Status::ByConsumer { .. }));
-                Command::ReceiveTakenDeferred { queue, token, sequences: vec![sequence] }
+                Command::ReceiveTakenDeferred(verbs::ReceiveTakenDeferred {
+                    queue,
+                    token,
+                    sequences: vec![sequence],
+                })
             }
             7 => {
                 let state = self.random.chance(70).then(|| bytes::Bytes::from_static(b"taken"));
-                Command::SetTakenState { queue, token, state }
+                Command::SetTakenState(verbs::SetTakenState { queue, token, state })
             }
-            8 if self.random.chance(50) => Command::SettleApart { queue, token },
-            8 => Command::Renew { queue, token },
+            8 if self.random.chance(50) => Command::SettleApart(verbs::SettleApart { queue, token }),
+            8 => Command::Renew(verbs::Renew { queue, token }),
             _ => {
                 self.taken.remove(index);
-                Command::CloseTaken { queue, token }
+                Command::CloseTaken(verbs::CloseTaken { queue, token })
             }
         })
     }

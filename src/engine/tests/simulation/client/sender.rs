@@ -5,7 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::command::Command;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::crash::story;
 use crate::engine::tests::simulation::client::clients::Clients;
 use crate::header::Headers;
@@ -29,8 +30,8 @@ impl Clients {
     pub(crate) fn send(&mut self, queue: usize, now: Timestamp) -> Command {
         let name = self.queues[queue].0.clone();
         match self.random.below(100) {
-            0..70 => Command::Send { queue: name, messages: self.messages(queue, now) },
-            70..85 => Command::SendEach { queue: name, messages: self.messages(queue, now) },
+            0..70 => Command::Send(verbs::Send { queue: name, messages: self.messages(queue, now) }),
+            70..85 => Command::SendEach(verbs::SendEach { queue: name, messages: self.messages(queue, now) }),
             _ => self.send_once(queue, now),
         }
     }
@@ -42,7 +43,8 @@ impl Clients {
         }
         let key = story::key(self.random.below(story::KEYS), self.random.below(2));
         let messages = self.messages(queue, now);
-        let command = Command::SendOnce { queue: self.queues[queue].0.clone(), key, messages };
+        let command =
+            Command::SendOnce(verbs::SendOnce { queue: self.queues[queue].0.clone(), key, messages });
         self.last_once = Some(command.clone());
         command
     }

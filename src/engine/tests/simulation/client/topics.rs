@@ -6,14 +6,16 @@ use std::sync::Arc;
 use crate::clock::Timestamp;
 use crate::engine::client::fanout::CompiledTopic;
 use crate::engine::client::topic_message::TopicMessage;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::CompletionCommand;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::reply::Reply;
 use crate::engine::rules::topic_record::Fanout;
 use crate::engine::rules::topic_record::TopicChange;
 use crate::engine::rules::topic_record::TopicRecord;
+use crate::engine::rules::transact::StepRefusal;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::crash::random::Random;
 use crate::engine::tests::crash::rows::Rows;
 use crate::engine::tests::crash::story;
@@ -75,8 +77,9 @@ impl Topics {
 impl Clients {
     /// Makes every topic.
     pub(crate) fn open_topics(&self) -> Vec<Command> {
-        let made =
-            |name: &QueueName| Command::ChangeTopic { name: name.clone(), change: TopicChange::Create };
+        let made = |name: &QueueName| {
+            Command::ChangeTopic(verbs::ChangeTopic { name: name.clone(), change: TopicChange::Create })
+        };
         self.topics.names.iter().map(made).collect()
     }
 
@@ -85,10 +88,13 @@ impl Clients {
         let (name, order) = self.queues[queue].clone();
         let options = self.options(order);
         match name.subscription() {
-            None => Command::CreateQueue { name, options },
+            None => Command::CreateQueue(verbs::CreateQueue { name, options }),
             Some((topic, name)) => {
                 let rules = self.rules();
-                Command::ChangeTopic { name: topic, change: TopicChange::Subscribe { name, options, rules } }
+                Command::ChangeTopic(verbs::ChangeTopic {
+                    name: topic,
+                    change: TopicChange::Subscribe { name, options, rules },
+                })
             }
         }
     }
@@ -103,7 +109,7 @@ impl Clients {
         Some(match self.random.below(100) {
             0..45 => {
                 let fanout = self.fanout(rows, &topic, |clients, queue| clients.messages(queue, now));
-                Command::Publish { topic, fanout }
+                Command::Publish(verbs::Publish { topic, fanout })
             }
             45..68 => self.publish_once(rows, topic, now),
             68..84 => self.forward(rows, topic, now)?,
@@ -127,17 +133,25 @@ impl Clients {
             30..36 => TopicChange::Create,
             36 => TopicChange::Delete,
             // Their names are taken.
-            37 => return Command::CreateQueue { name: topic, options: self.options(Order::Arrival) },
+            37 => {
+                return Command::CreateQueue(verbs::CreateQueue {
+                    name: topic,
+                    options: self.options(Order::Arrival),
+                });
+            }
             38 => {
                 let name = self.queues[queue].0.clone();
-                return Command::CreateQueue { name, options: self.options(Order::Arrival) };
+                return Command::CreateQueue(verbs::CreateQueue {
+                    name,
+                    options: self.options(Order::Arrival),
+                });
             }
             _ => {
                 let name = QueueName::new("q0").expect("a good name");
-                return Command::ChangeTopic { name, change: TopicChange::Create };
+                return Command::ChangeTopic(verbs::ChangeTopic { name, change: TopicChange::Create });
             }
         };
-        Command::ChangeTopic { name: topic, change }
+        Command::ChangeTopic(verbs::ChangeTopic { name: topic, change })
     }
 
     /// Any subscription of a topic.
@@ -215,7 +229,7 @@ impl Clients {
         }
         let key = story::key(self.random.below(story::KEYS), self.random.below(2));
         let fanout = self.fanout(rows, &topic, |clients, queue| clients.messages(queue, now));
-        let command = Command::PublishOnce { topic, key, fanout };
+        let command = Command::PublishOnce(verbs::PublishOnce { topic, key, fanout });
         self.topics.last_once = Some(command.clone());
         command
     }
@@ -233,7 +247,9 @@ impl Clients {
             Some(PropertyValue::Integer(hops)) => *hops,
             _ => 0,
         };
-        let settle = |settlement| Command::Settle { queue, token, sequence, delivery_count, settlement };
+        let settle = |settlement| {
+            Command::Settle(verbs::Settle { queue, token, sequence, delivery_count, settlement })
+        };
         if hops >= limits::SERVICE_BUS_FORWARDS_MAX {
             let (reason, description) = ("MaxTransferHopCountExceeded".to_owned(), String::new());
             return Some(settle(Settlement::DeadLetter {
@@ -251,27 +267,30 @@ impl Clients {
         let send = match self.random.chance(50) {
             true => {
                 let fanout = self.fanout(rows, &topic, go_on);
-                Command::Publish { topic, fanout }
+                Command::Publish(verbs::Publish { topic, fanout })
             }
             false => {
                 let target = self.index(self.queues.len());
                 let messages = go_on(self, target);
-                Command::Send { queue: self.queues[target].0.clone(), messages }
+                Command::Send(verbs::Send { queue: self.queues[target].0.clone(), messages })
             }
         };
-        Some(Command::Transact {
-            steps: vec![send, settle(Settlement::Complete(CompletionCommand::default()))],
-        })
+        Some(Command::Transact(verbs::Transact {
+            steps: [send, settle(Settlement::Complete(CompletionCommand::default()))]
+                .into_iter()
+                .filter_map(Command::into_step)
+                .collect(),
+        }))
     }
 
     /// Takes note of an answer: who was refused for what a topic has become looks at it again.
     pub(crate) fn record_of_topics(&mut self, command: &Command, reply: &Reply) {
         let refusal = match (command, reply) {
-            (Command::Publish { .. }, Reply::Send(Err(refusal))) => refusal,
-            (Command::PublishOnce { .. }, Reply::PublishOnce(Err(refusal))) => refusal,
-            (Command::Transact { .. }, Reply::Transact(Err((_, refused)))) => match &**refused {
-                Reply::Send(Err(refusal)) => refusal,
-                _ => return,
+            (Command::Publish(_), Reply::Send(Err(refusal))) => refusal,
+            (Command::PublishOnce(_), Reply::PublishOnce(Err(refusal))) => refusal,
+            (Command::Transact(_), Reply::Transact(Err(refused))) => match &refused.refusal {
+                StepRefusal::Send(refusal) => refusal,
+                StepRefusal::Settle(_) => return,
             },
             _ => return,
         };

@@ -1,6 +1,5 @@
 //! A purge that says that it is done has left nothing but what is handed out.
 
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::command::PurgeStep;
@@ -8,13 +7,17 @@ use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::crash::rows::Rows;
 use crate::engine::tests::simulation::view::Finding;
 use crate::engine::tests::simulation::view::expect;
 
 /// I13: the only command of a turn was a purge, which has looked at everything in one step.
 pub(crate) fn is_purged(rows: &Rows, command: &Command, purged: &PurgeStep) -> Finding {
-    let Command::Purge { queue, scope, from: PurgeFrom::Start } = command else { return Ok(()) };
+    let Command::Purge(verbs::Purge { queue, scope, from: PurgeFrom::Start }) = command else {
+        return Ok(());
+    };
     let queue = rows.queues.values().find(|record| record.name == *queue);
     let Some(queue) = queue.filter(|_| purged.next.is_none()) else { return Ok(()) };
     let is_left = |(key, message): &(&MessageKey, &MessageRecord)| {

@@ -1,11 +1,12 @@
 //! Writes down what was handed out without a lock, and how that ended.
 
 use crate::engine::rules::claim::Claim;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::UnlockedMessage;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::simulation::ledger::Ledger;
 use crate::engine::tests::simulation::ledger::entry::End;
 use crate::engine::tests::simulation::ledger::entry::Entry;
@@ -16,11 +17,13 @@ use crate::token::LockToken;
 impl Ledger {
     pub(crate) fn record_hidden(&mut self, command: &Command, reply: &Reply) {
         match (command, reply) {
-            (Command::ReceiveHidden { queue, .. }, Reply::ReceiveHidden(Ok(shown))) => {
+            (Command::ReceiveHidden(verbs::ReceiveHidden { queue, .. }), Reply::ReceiveHidden(Ok(shown))) => {
                 shown.iter().for_each(|shown| self.note_shown(queue, shown));
             }
-            (Command::HideAgain { .. }, Reply::HideAgain(Ok(shown))) => self.put_off_hidden(shown),
-            (Command::EndHidden { queue, claim }, Reply::Settle(Ok(_))) => self.note_hidden_end(queue, claim),
+            (Command::HideAgain(_), Reply::HideAgain(Ok(shown))) => self.put_off_hidden(shown),
+            (Command::EndHidden(verbs::EndHidden { queue, claim }), Reply::Settle(Ok(_))) => {
+                self.note_hidden_end(queue, claim)
+            }
             _ => {}
         }
     }

@@ -1,15 +1,16 @@
 //! Writes down what was asked and what was answered.
 
 use crate::clock::Timestamp;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::Operation;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::redriven::Redriven;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::simulation::ledger::Ledger;
 use crate::engine::tests::simulation::ledger::entry::End;
 use crate::engine::tests::simulation::ledger::entry::Entry;
@@ -32,49 +33,59 @@ use crate::queue::QueueOptions;
 impl Ledger {
     pub(crate) fn record(&mut self, command: &Command, reply: &Reply) {
         match (command, reply) {
-            (Command::CreateQueue { name, options }, Reply::Queue(Ok(true))) => {
+            (Command::CreateQueue(verbs::CreateQueue { name, options }), Reply::Queue(Ok(true))) => {
                 self.note_queue(name, options)
             }
-            (Command::ChangeQueue { name, options }, Reply::Queue(Ok(true))) => {
+            (Command::ChangeQueue(verbs::ChangeQueue { name, options }), Reply::Queue(Ok(true))) => {
                 self.note_options(name, options)
             }
-            (Command::DeleteQueue { name }, Reply::Queue(Ok(true))) => self.forget_queue(name),
-            (Command::ChangeTopic { name, change }, Reply::Topic(Ok(true))) => self.note_topic(name, change),
-            (Command::Publish { fanout, .. }, Reply::Send(Ok(receipts))) => {
+            (Command::DeleteQueue(verbs::DeleteQueue { name }), Reply::Queue(Ok(true))) => {
+                self.forget_queue(name)
+            }
+            (Command::ChangeTopic(verbs::ChangeTopic { name, change }), Reply::Topic(Ok(true))) => {
+                self.note_topic(name, change)
+            }
+            (Command::Publish(verbs::Publish { fanout, .. }), Reply::Send(Ok(receipts))) => {
                 self.note_published(fanout, receipts)
             }
-            (Command::PublishOnce { topic, key, fanout }, Reply::PublishOnce(Ok(copies))) => {
+            (
+                Command::PublishOnce(verbs::PublishOnce { topic, key, fanout }),
+                Reply::PublishOnce(Ok(copies)),
+            ) => {
                 self.note_published_once(topic, key, fanout, copies);
             }
-            (Command::Send { queue, messages }, Reply::Send(Ok(receipts))) => {
+            (Command::Send(verbs::Send { queue, messages }), Reply::Send(Ok(receipts))) => {
                 self.note_receipts(queue, messages, receipts);
             }
-            (Command::SendEach { queue, messages }, Reply::SendEach(answers)) => {
+            (Command::SendEach(verbs::SendEach { queue, messages }), Reply::SendEach(answers)) => {
                 for (message, receipt) in messages.iter().zip(answers).filter_map(accepted) {
                     self.note_sent(queue, message, receipt);
                 }
             }
-            (Command::SendOnce { queue, key, messages }, Reply::Send(answer)) => {
+            (Command::SendOnce(verbs::SendOnce { queue, key, messages }), Reply::Send(answer)) => {
                 self.note_sent_once(queue, key, messages, answer);
             }
-            (Command::Cancel { queue, sequence, .. }, Reply::Send(answer)) => {
+            (Command::Cancel(verbs::Cancel { queue, sequence, .. }), Reply::Send(answer)) => {
                 self.note_cancel(queue, *sequence, answer.is_ok());
             }
-            (Command::Reschedule { sequence, at, .. }, Reply::Send(Ok(_))) => {
+            (Command::Reschedule(verbs::Reschedule { sequence, at, .. }), Reply::Send(Ok(_))) => {
                 self.note_rescheduled(*sequence, *at);
                 self.facts.push(Fact::Rescheduled(*sequence));
             }
-            (Command::Take { queue, .. }, Reply::Take(Ok(Some(taken)))) => {
+            (Command::Take(verbs::Take { queue, .. }), Reply::Take(Ok(Some(taken)))) => {
                 let (queue, stream, until) = (queue.clone(), taken.stream.clone(), taken.locked_until);
                 let (is_whole, is_run, is_unsure) = (true, false, false);
                 let hold = Hold { queue, stream, until, is_whole, is_run, out: Vec::new(), is_unsure };
                 self.holds.insert(taken.token, hold);
             }
-            (Command::Redrive { queue, sequence, position }, Reply::Redrive(Ok(redriven))) => {
+            (
+                Command::Redrive(verbs::Redrive { queue, sequence, position }),
+                Reply::Redrive(Ok(redriven)),
+            ) => {
                 let place = position.map_or(Place::Arrival, Place::Position);
                 self.note_redriven(queue, *sequence, place, *redriven);
             }
-            (Command::Purge { queue, .. }, Reply::Purge(Ok(purged))) => {
+            (Command::Purge(verbs::Purge { queue, .. }), Reply::Purge(Ok(purged))) => {
                 self.has_purged = true;
                 let of_queue = self.ids.keys().filter(|(of, _)| of == queue).cloned();
                 self.unsure_ids.extend(of_queue);
@@ -82,26 +93,29 @@ impl Ledger {
                     sums.purged += purged.count;
                 }
             }
-            (Command::Operate { queue, workflow, operation }, Reply::Operate(Ok(()))) => {
+            (Command::Operate(verbs::Operate { queue, workflow, operation }), Reply::Operate(Ok(()))) => {
                 self.note_operation(queue, workflow, operation);
             }
             (_, Reply::Receive(Ok(handed))) => {
                 let how = match command {
-                    Command::ReceiveDeferred { .. } | Command::ReceiveTakenDeferred { .. } => {
-                        Received::Fetched
-                    }
-                    Command::ReceiveRun { .. } => Received::InRun,
+                    Command::ReceiveDeferred(_) | Command::ReceiveTakenDeferred(_) => Received::Fetched,
+                    Command::ReceiveRun(_) => Received::InRun,
                     _ => Received::InTurn,
                 };
                 let queue = queue_received(command);
                 handed.iter().for_each(|handed| self.note_delivered(queue, handed, how));
             }
-            (Command::ReceiveHidden { .. } | Command::HideAgain { .. } | Command::EndHidden { .. }, _) => {
+            (Command::ReceiveHidden(_) | Command::HideAgain(_) | Command::EndHidden(_), _) => {
                 self.record_hidden(command, reply);
             }
             // Refused, it is as if nothing of it had been asked.
-            (Command::Transact { steps }, Reply::Transact(Ok(replies))) => {
-                steps.iter().zip(replies).for_each(|(step, reply)| self.record(step, reply));
+            (Command::Transact(verbs::Transact { steps }), Reply::Transact(Ok(replies))) => {
+                steps
+                    .iter()
+                    .cloned()
+                    .map(Command::from)
+                    .zip(replies)
+                    .for_each(|(step, reply)| self.record(&step, reply));
             }
             (_, Reply::Settle(_) | Reply::CompleteAll(_)) => self.record_settled(command, reply),
             _ => {}
@@ -110,7 +124,7 @@ impl Ledger {
 
     /// Something was asked on record.
     pub(crate) fn record_on_record(&mut self, command: &Command, reply: &Reply) {
-        let Command::OnRecord { actor, command, .. } = command else { return };
+        let Command::OnRecord(verbs::OnRecord { actor, command, .. }) = command else { return };
         let is_refused = match reply {
             Reply::Queue(answer) => answer.is_err(),
             Reply::Topic(answer) => answer.is_err(),
@@ -271,26 +285,26 @@ fn keeps_few_dead(options: &QueueOptions) -> bool {
 
 fn queue_received(command: &Command) -> &QueueName {
     match command {
-        Command::Receive { queue, .. }
-        | Command::ReceiveRun { queue, .. }
-        | Command::ReceiveDeferred { queue, .. }
-        | Command::ReceiveTaken { queue, .. }
-        | Command::ReceiveTakenDeferred { queue, .. } => queue,
+        Command::Receive(verbs::Receive { queue, .. })
+        | Command::ReceiveRun(verbs::ReceiveRun { queue, .. })
+        | Command::ReceiveDeferred(verbs::ReceiveDeferred { queue, .. })
+        | Command::ReceiveTaken(verbs::ReceiveTaken { queue, .. })
+        | Command::ReceiveTakenDeferred(verbs::ReceiveTakenDeferred { queue, .. }) => queue,
         other => unreachable!("nobody receives by {other:?}"),
     }
 }
 
 fn queue_operated(command: &Command) -> &QueueName {
     match command {
-        Command::CreateQueue { name: queue, .. }
-        | Command::ChangeQueue { name: queue, .. }
-        | Command::DeleteQueue { name: queue }
-        | Command::PauseQueue { name: queue, .. }
-        | Command::ChangeTopic { name: queue, .. }
-        | Command::SetState { queue, .. }
-        | Command::Operate { queue, .. }
-        | Command::Redrive { queue, .. }
-        | Command::Purge { queue, .. } => queue,
+        Command::CreateQueue(verbs::CreateQueue { name: queue, .. })
+        | Command::ChangeQueue(verbs::ChangeQueue { name: queue, .. })
+        | Command::DeleteQueue(verbs::DeleteQueue { name: queue })
+        | Command::PauseQueue(verbs::PauseQueue { name: queue, .. })
+        | Command::ChangeTopic(verbs::ChangeTopic { name: queue, .. })
+        | Command::SetState(verbs::SetState { queue, .. })
+        | Command::Operate(verbs::Operate { queue, .. })
+        | Command::Redrive(verbs::Redrive { queue, .. })
+        | Command::Purge(verbs::Purge { queue, .. }) => queue,
         other => unreachable!("no operator asks for {other:?}"),
     }
 }

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::DeliveryRef;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
@@ -14,6 +12,9 @@ use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::DeferralEnd;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::receipt::Receipt;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::simulation::ledger::Ledger;
 use crate::engine::tests::simulation::ledger::entry::End;
 use crate::engine::tests::simulation::ledger::fact::Fact;
@@ -34,7 +35,7 @@ impl Ledger {
         }
         match (command, reply) {
             (
-                Command::Settle { queue, token, sequence, delivery_count, settlement },
+                Command::Settle(verbs::Settle { queue, token, sequence, delivery_count, settlement }),
                 Reply::Settle(answer),
             ) => {
                 let is_done = self.note_settled(
@@ -49,7 +50,7 @@ impl Ledger {
                     self.done.insert((*token, *sequence, *delivery_count), done);
                 }
             }
-            (Command::CompleteAll { queue, deliveries }, Reply::CompleteAll(answers)) => {
+            (Command::CompleteAll(verbs::CompleteAll { queue, deliveries }), Reply::CompleteAll(answers)) => {
                 for (held, answer) in deliveries.iter().zip(answers) {
                     let out = Some((held.sequence, held.delivery_count));
                     let complete = Settlement::Complete(CompletionCommand::default());
@@ -65,10 +66,10 @@ impl Ledger {
             }
             // The run goes on with a later message than the one that is named.
             (
-                Command::SettleRun { token, settlement, .. },
+                Command::SettleRun(verbs::SettleRun { token, settlement, .. }),
                 Reply::Settle(Err(SettleRefusal::AlreadySettled { .. })),
             ) if settlement.first.is_some() && settlement.first != self.first_out(token) => {}
-            (Command::SettleRun { queue, token, settlement }, Reply::Settle(answer)) => {
+            (Command::SettleRun(verbs::SettleRun { queue, token, settlement }), Reply::Settle(answer)) => {
                 let is_done = self.note_settled(queue, *token, None, answer.as_ref().map(drop));
                 if let (true, Ok(settled)) = (is_done, answer) {
                     self.note_run(queue, *token, settlement, &settled.receipts);
@@ -76,7 +77,7 @@ impl Ledger {
                     self.done_runs.insert(*token, done);
                 }
             }
-            (Command::Renew { queue, token }, Reply::Settle(answer)) => {
+            (Command::Renew(verbs::Renew { queue, token }), Reply::Settle(answer)) => {
                 self.note_settled(queue, *token, None, answer.as_ref().map(drop));
                 if let Ok(Some(until)) = answer.as_ref().map(|settled| settled.locked_until) {
                     let lock = self.queues.get(queue).map(|known| known.options.lock);
@@ -85,7 +86,7 @@ impl Ledger {
                     self.holds.entry(*token).and_modify(|hold| hold.until = until);
                 }
             }
-            (Command::CloseTaken { queue, token }, Reply::Settle(answer)) => {
+            (Command::CloseTaken(verbs::CloseTaken { queue, token }), Reply::Settle(answer)) => {
                 if self.note_settled(queue, *token, None, answer.as_ref().map(drop))
                     && let Some(hold) = self.holds.remove(token)
                 {
@@ -93,7 +94,8 @@ impl Ledger {
                 }
             }
             (
-                Command::SetTakenState { queue, token, .. } | Command::SettleApart { queue, token },
+                Command::SetTakenState(verbs::SetTakenState { queue, token, .. })
+                | Command::SettleApart(verbs::SettleApart { queue, token }),
                 Reply::Settle(answer),
             ) => {
                 self.note_settled(queue, *token, None, answer.as_ref().map(drop));
@@ -112,14 +114,17 @@ impl Ledger {
     fn is_again(&self, command: &Command, reply: &Reply) -> bool {
         match (command, reply) {
             (
-                Command::Settle { queue, token, sequence, delivery_count, settlement },
+                Command::Settle(verbs::Settle { queue, token, sequence, delivery_count, settlement }),
                 Reply::Settle(Ok(settled)),
             ) => {
                 let held =
                     DeliveryRef { token: *token, sequence: *sequence, delivery_count: *delivery_count };
                 self.is_done_already(queue, held, settlement, &settled.receipts)
             }
-            (Command::SettleRun { queue, token, settlement }, Reply::Settle(Ok(settled))) => {
+            (
+                Command::SettleRun(verbs::SettleRun { queue, token, settlement }),
+                Reply::Settle(Ok(settled)),
+            ) => {
                 let hold = self.holds.get(token).filter(|hold| hold.queue == *queue && self.now < hold.until);
                 let is_left =
                     settlement.first.is_some() && hold.and(self.first_out(token)) == settlement.first;

@@ -1,13 +1,14 @@
 //! Every answer, compared with what the contract says: queues, sends and what operators ask.
 
 use crate::clock::Timestamp;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::PurgeScope;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::redriven::Redriven;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::simulation::reference::Reference;
 use crate::engine::tests::simulation::reference::naive::Cause;
 use crate::engine::tests::simulation::reference::naive::Message;
@@ -44,44 +45,44 @@ impl Reference {
             }
         }
         match (command, reply) {
-            (Command::CreateQueue { name, options }, Reply::Queue(answer)) => {
+            (Command::CreateQueue(verbs::CreateQueue { name, options }), Reply::Queue(answer)) => {
                 same(&answer.as_ref().ok().copied(), &self.create(name, options))
             }
-            (Command::ChangeQueue { name, options }, Reply::Queue(answer)) => {
+            (Command::ChangeQueue(verbs::ChangeQueue { name, options }), Reply::Queue(answer)) => {
                 same(&answer.as_ref().ok().copied(), &self.change(name, options))
             }
-            (Command::PauseQueue { name, .. }, Reply::Queue(answer)) => {
+            (Command::PauseQueue(verbs::PauseQueue { name, .. }), Reply::Queue(answer)) => {
                 let is_there = self.queues.contains_key(name) || self.chained.contains_key(name);
                 same(&answer.is_ok(), &is_there)
             }
-            (Command::DeleteQueue { name }, Reply::Queue(answer)) => {
+            (Command::DeleteQueue(verbs::DeleteQueue { name }), Reply::Queue(answer)) => {
                 let is_there = self.queues.contains_key(name) || self.chained.contains_key(name);
                 self.delete(name);
                 same(&answer.is_ok(), &is_there)
             }
-            (Command::ChangeTopic { .. } | Command::Publish { .. } | Command::PublishOnce { .. }, reply) => {
+            (Command::ChangeTopic(_) | Command::Publish(_) | Command::PublishOnce(_), reply) => {
                 self.record_of_topic(command, reply)
             }
-            (Command::Send { queue, messages }, Reply::Send(answer)) => {
+            (Command::Send(verbs::Send { queue, messages }), Reply::Send(answer)) => {
                 let answer = answer.as_ref().map_err(Unsent::of).cloned();
                 self.record_sent(queue, messages, answer)
             }
-            (Command::SendEach { queue, messages }, Reply::SendEach(answers)) => {
+            (Command::SendEach(verbs::SendEach { queue, messages }), Reply::SendEach(answers)) => {
                 self.record_sent_each(queue, messages, answers)
             }
-            (Command::SendOnce { queue, key, messages }, Reply::Send(answer)) => {
+            (Command::SendOnce(verbs::SendOnce { queue, key, messages }), Reply::Send(answer)) => {
                 let answer = answer.as_ref().map_err(Unsent::of).cloned();
                 self.record_sent_once(queue, key, messages, answer)
             }
-            (Command::Cancel { queue, sequence, void }, Reply::Send(answer)) => {
+            (Command::Cancel(verbs::Cancel { queue, sequence, void }), Reply::Send(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 same(&answer.is_ok(), &naive.cancel(sequence.get(), *void))
             }
-            (Command::Reschedule { queue, sequence, at }, Reply::Send(answer)) => {
+            (Command::Reschedule(verbs::Reschedule { queue, sequence, at }), Reply::Send(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 same(&answer.is_ok(), &naive.reschedule(sequence.get(), *at))
             }
-            (Command::SetState { queue, workflow, state }, Reply::Operate(answer)) => {
+            (Command::SetState(verbs::SetState { queue, workflow, state }), Reply::Operate(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 let key = WorkflowRef::Named(workflow.clone());
                 let is_done = naive.options.order != Order::None && naive.lock(&key).is_none();
@@ -91,7 +92,7 @@ impl Reference {
                 }
                 same(&answer.is_ok(), &is_done)
             }
-            (Command::Operate { queue, workflow, operation }, Reply::Operate(answer)) => {
+            (Command::Operate(verbs::Operate { queue, workflow, operation }), Reply::Operate(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 let key = WorkflowRef::Named(workflow.clone());
                 let is_done = naive.options.order != Order::None && naive.operate(&key, operation);
@@ -100,21 +101,26 @@ impl Reference {
                 }
                 same(&answer.is_ok(), &is_done)
             }
-            (Command::Redrive { queue, sequence, position }, Reply::Redrive(answer)) => {
+            (Command::Redrive(verbs::Redrive { queue, sequence, position }), Reply::Redrive(answer)) => {
                 self.record_redriven(queue, *sequence, *position, answer.as_ref().ok().copied())
             }
-            (Command::Purge { queue, scope, .. }, Reply::Purge(answer)) => {
+            (Command::Purge(verbs::Purge { queue, scope, .. }), Reply::Purge(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 same(&answer.as_ref().ok().map(|purged| purged.count), &Some(naive.purge(scope)))
             }
-            (Command::ReceiveHidden { .. } | Command::HideAgain { .. } | Command::EndHidden { .. }, _) => {
+            (Command::ReceiveHidden(_) | Command::HideAgain(_) | Command::EndHidden(_), _) => {
                 self.record_hidden(command, reply)
             }
             (_, Reply::Receive(_) | Reply::Take(_)) => self.record_received(command, reply),
             // Refused, it is as if nothing of it had been asked.
-            (Command::Transact { steps }, Reply::Transact(Ok(replies))) => {
+            (Command::Transact(verbs::Transact { steps }), Reply::Transact(Ok(replies))) => {
                 self.check_hops(steps)?;
-                steps.iter().zip(replies).try_for_each(|(step, reply)| self.record(step, reply))
+                steps
+                    .iter()
+                    .cloned()
+                    .map(Command::from)
+                    .zip(replies)
+                    .try_for_each(|(step, reply)| self.record(&step, reply))
             }
             (_, Reply::Settle(_) | Reply::CompleteAll(_)) => self.record_settled(command, reply),
             _ => Ok(()),

@@ -6,11 +6,12 @@ use bytes::Bytes;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::claim::Claim;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::command::UnlockedMessage;
 use crate::engine::rules::due::Due;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::simulation::reference::Reference;
 use crate::engine::tests::simulation::reference::answer::same;
 use crate::engine::tests::simulation::reference::holder::Refused;
@@ -26,17 +27,23 @@ use crate::limits;
 impl Reference {
     pub(crate) fn record_hidden(&mut self, command: &Command, reply: &Reply) -> Finding {
         match (command, reply) {
-            (Command::ReceiveHidden { queue, max, lasts }, Reply::ReceiveHidden(answer)) => {
+            (
+                Command::ReceiveHidden(verbs::ReceiveHidden { queue, max, lasts }),
+                Reply::ReceiveHidden(answer),
+            ) => {
                 let is_there = self.queues.contains_key(queue) || self.chained.contains_key(queue);
                 same(&answer.is_ok(), &is_there)?;
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 naive.record_hidden(*max, *lasts, answer.as_deref().unwrap_or_default())
             }
-            (Command::HideAgain { queue, claim, lasts, body }, Reply::HideAgain(answer)) => {
+            (
+                Command::HideAgain(verbs::HideAgain { queue, claim, lasts, body }),
+                Reply::HideAgain(answer),
+            ) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 naive.record_hidden_again(*claim, *lasts, body.as_ref(), answer.as_deref())
             }
-            (Command::EndHidden { queue, claim }, Reply::Settle(answer)) => {
+            (Command::EndHidden(verbs::EndHidden { queue, claim }), Reply::Settle(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 naive.record_hidden_end(*claim, answer)
             }

@@ -1,10 +1,11 @@
 //! What was handed out, compared with what was to be had.
 
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::LockedMessage;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::WorkflowGrant;
 use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::simulation::reference::Reference;
 use crate::engine::tests::simulation::reference::answer::same;
 use crate::engine::tests::simulation::reference::naive::Naive;
@@ -49,16 +50,16 @@ type Answer<'a> = Result<&'a [LockedMessage], Unreceived>;
 impl Reference {
     pub(crate) fn record_received(&mut self, command: &Command, reply: &Reply) -> Finding {
         let (name, answer) = match (command, reply) {
-            (Command::Take { queue, workflow, token }, Reply::Take(answer)) => {
+            (Command::Take(verbs::Take { queue, workflow, token }), Reply::Take(answer)) => {
                 let Some(naive) = self.known(queue) else { return Ok(()) };
                 return naive.record_taken(queue, workflow, *token, answer);
             }
             (
-                Command::Receive { queue, .. }
-                | Command::ReceiveRun { queue, .. }
-                | Command::ReceiveDeferred { queue, .. }
-                | Command::ReceiveTaken { queue, .. }
-                | Command::ReceiveTakenDeferred { queue, .. },
+                Command::Receive(verbs::Receive { queue, .. })
+                | Command::ReceiveRun(verbs::ReceiveRun { queue, .. })
+                | Command::ReceiveDeferred(verbs::ReceiveDeferred { queue, .. })
+                | Command::ReceiveTaken(verbs::ReceiveTaken { queue, .. })
+                | Command::ReceiveTakenDeferred(verbs::ReceiveTakenDeferred { queue, .. }),
                 Reply::Receive(answer),
             ) => (queue, answer.as_deref().map_err(Unreceived::of)),
             _ => return Ok(()),
@@ -68,14 +69,20 @@ impl Reference {
         expect(is_there != is_refused, || format!("R {name} is there: {is_there}, and {command:?}"))?;
         let Some(naive) = self.queues.get_mut(name) else { return Ok(()) };
         match command {
-            Command::Receive { max, token, .. } => naive.record_received(*max, *token, answer),
-            Command::ReceiveRun { max, token, .. } => naive.record_run(*max, *token, answer),
-            Command::ReceiveDeferred { sequences, token, .. } => {
+            Command::Receive(verbs::Receive { max, token, .. }) => {
+                naive.record_received(*max, *token, answer)
+            }
+            Command::ReceiveRun(verbs::ReceiveRun { max, token, .. }) => {
+                naive.record_run(*max, *token, answer)
+            }
+            Command::ReceiveDeferred(verbs::ReceiveDeferred { sequences, token, .. }) => {
                 let expected = naive.check_fetched(sequences);
                 naive.record_fetched(*token, answer, expected)
             }
-            Command::ReceiveTaken { token, max, .. } => naive.record_next(*token, *max, answer),
-            Command::ReceiveTakenDeferred { token, sequences, .. } => {
+            Command::ReceiveTaken(verbs::ReceiveTaken { token, max, .. }) => {
+                naive.record_next(*token, *max, answer)
+            }
+            Command::ReceiveTakenDeferred(verbs::ReceiveTakenDeferred { token, sequences, .. }) => {
                 let expected = naive.check_fetched_by(*token, sequences);
                 naive.record_fetched(*token, answer, expected)
             }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::due::ClockInstants;
@@ -13,6 +12,8 @@ use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::Suspicion;
 use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::crash::rows::Rows;
 use crate::engine::tests::simulation::plain::Cleared;
 use crate::engine::tests::simulation::plain::Forgotten;
@@ -217,9 +218,9 @@ impl Reference {
 /// The queue that a receiver waits for.
 fn awaited(command: &Command) -> Option<&QueueName> {
     match command {
-        Command::Receive { queue, .. } | Command::ReceiveRun { queue, .. } | Command::Take { queue, .. } => {
-            Some(queue)
-        }
+        Command::Receive(verbs::Receive { queue, .. })
+        | Command::ReceiveRun(verbs::ReceiveRun { queue, .. })
+        | Command::Take(verbs::Take { queue, .. }) => Some(queue),
         _ => None,
     }
 }

@@ -1,15 +1,16 @@
 //! How deliveries were ended, compared with how they can be.
 
-use crate::engine::rules::command::Command;
 use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::DeliveryRef;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::simulation::reference::Reference;
 use crate::engine::tests::simulation::reference::answer::same;
 use crate::engine::tests::simulation::reference::holder::Refused;
@@ -31,14 +32,14 @@ impl Reference {
     pub(crate) fn record_settled(&mut self, command: &Command, reply: &Reply) -> Finding {
         match (command, reply) {
             (
-                Command::Settle { queue, token, sequence, delivery_count, settlement },
+                Command::Settle(verbs::Settle { queue, token, sequence, delivery_count, settlement }),
                 Reply::Settle(answer),
             ) => {
                 let held =
                     DeliveryRef { token: *token, sequence: *sequence, delivery_count: *delivery_count };
                 self.record_one(queue, held, settlement, answer)
             }
-            (Command::CompleteAll { queue, deliveries }, Reply::CompleteAll(answers)) => {
+            (Command::CompleteAll(verbs::CompleteAll { queue, deliveries }), Reply::CompleteAll(answers)) => {
                 let complete = Settlement::Complete(CompletionCommand::default());
                 for (held, answer) in deliveries.iter().zip(answers) {
                     let answer = answer.clone().map(|()| SettleResult::default());
@@ -46,10 +47,10 @@ impl Reference {
                 }
                 Ok(())
             }
-            (Command::SettleRun { queue, token, settlement }, Reply::Settle(answer)) => {
+            (Command::SettleRun(verbs::SettleRun { queue, token, settlement }), Reply::Settle(answer)) => {
                 self.record_run(queue, *token, settlement, answer)
             }
-            (Command::Renew { queue, token }, Reply::Settle(answer)) => {
+            (Command::Renew(verbs::Renew { queue, token }), Reply::Settle(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 let until = naive.now + naive.options.lock;
                 let renewed = naive.held_by(*token).and_then(|key| naive.flow(&key).lock.as_mut());
@@ -59,7 +60,7 @@ impl Reference {
                 });
                 same(&answer.as_ref().ok().and_then(|settled| settled.locked_until), &expected)
             }
-            (Command::CloseTaken { queue, token }, Reply::Settle(answer)) => {
+            (Command::CloseTaken(verbs::CloseTaken { queue, token }), Reply::Settle(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 let key = naive.held_by(*token);
                 if let Some(key) = &key {
@@ -68,7 +69,7 @@ impl Reference {
                 }
                 same(&answer.is_ok(), &key.is_some())
             }
-            (Command::SettleApart { queue, token }, Reply::Settle(answer)) => {
+            (Command::SettleApart(verbs::SettleApart { queue, token }), Reply::Settle(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 let key = naive.held_by(*token);
                 if let Some(lock) = key.as_ref().and_then(|key| naive.flow(key).lock.as_mut()) {
@@ -76,7 +77,7 @@ impl Reference {
                 }
                 same(&answer.is_ok(), &key.is_some())
             }
-            (Command::SetTakenState { queue, token, state }, Reply::Settle(answer)) => {
+            (Command::SetTakenState(verbs::SetTakenState { queue, token, state }), Reply::Settle(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 let key = naive.held_by(*token).filter(|key| matches!(key, WorkflowRef::Named(_)));
                 if let Some(key) = &key {

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::command::Command;
-use crate::engine::rules::command::Reply;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::receipt::Receipt;
+use crate::engine::rules::reply::Reply;
 use crate::engine::rules::topic_record::Fanout;
 use crate::engine::rules::topic_record::SubscriptionRecord;
 use crate::engine::rules::topic_record::TopicChange;
 use crate::engine::rules::topic_record::TopicRecord;
+use crate::engine::rules::transact::StepCommand;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
 use crate::engine::tests::crash::rows::Rows;
 use crate::engine::tests::simulation::reference::Reference;
 use crate::engine::tests::simulation::reference::answer::same;
@@ -277,17 +279,19 @@ impl Reference {
     }
 
     /// What a transaction lets go on was forwarded once more than what it completes, and never too often.
-    pub(crate) fn check_hops(&self, steps: &[Command]) -> Finding {
+    pub(crate) fn check_hops(&self, steps: &[StepCommand]) -> Finding {
         for pair in steps.windows(2) {
             let sent = match &pair[0] {
-                Command::Send { messages, .. } => messages.first(),
-                Command::Publish { fanout, .. } => {
+                StepCommand::Send(verbs::Send { messages, .. }) => messages.first(),
+                StepCommand::Publish(verbs::Publish { fanout, .. }) => {
                     fanout.copies.first().and_then(|(_, copies)| copies.first())
                 }
                 _ => None,
             };
-            let (Some(sent), Command::Settle { sequence, settlement: Settlement::Complete(_), .. }) =
-                (sent, &pair[1])
+            let (
+                Some(sent),
+                StepCommand::Settle(verbs::Settle { sequence, settlement: Settlement::Complete(_), .. }),
+            ) = (sent, &pair[1])
             else {
                 continue;
             };
@@ -324,13 +328,13 @@ impl Reference {
 impl Reference {
     pub(crate) fn record_of_topic(&mut self, command: &Command, reply: &Reply) -> Finding {
         match (command, reply) {
-            (Command::ChangeTopic { name, change }, Reply::Topic(answer)) => {
+            (Command::ChangeTopic(verbs::ChangeTopic { name, change }), Reply::Topic(answer)) => {
                 same(&answer.as_ref().ok().copied(), &self.change_topic(name, change))
             }
-            (Command::Publish { topic, fanout }, Reply::Send(answer)) => {
+            (Command::Publish(verbs::Publish { topic, fanout }), Reply::Send(answer)) => {
                 self.record_published(topic, fanout, answer)
             }
-            (Command::PublishOnce { topic, key, fanout }, Reply::PublishOnce(answer)) => {
+            (Command::PublishOnce(verbs::PublishOnce { topic, key, fanout }), Reply::PublishOnce(answer)) => {
                 self.record_published_once(topic, (key, fanout), answer)
             }
             _ => Err(format!("R {command:?} was answered {reply:?}")),

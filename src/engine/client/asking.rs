@@ -1,0 +1,122 @@
+//! How a client asks: a verb or a look, answered by its own type.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::actor::Actor;
+use crate::engine::client::client::Client;
+use crate::engine::inbox::Request;
+use crate::engine::letter::WorkWait;
+use crate::engine::query::LookSlot;
+use crate::engine::query::Query;
+use crate::engine::query::QueueLookSlot;
+use crate::engine::rules::verb::Answer;
+use crate::engine::rules::verb::AnswerTypes;
+use crate::engine::rules::verb::EngineVerb;
+use crate::engine::rules::verb::WorkVerb;
+use crate::engine::rules::verbs::OnRecord;
+use crate::error::OperationError;
+use crate::error::QueueError;
+use crate::error::QueueRefusal;
+use crate::error::ReceiveError;
+use crate::error::Unavailable;
+use crate::id::QueueName;
+use crate::limits;
+use crate::token::LockToken;
+
+impl Client {
+    /// Asks, and waits for what is done.
+    pub(crate) async fn ask<V>(&self, verb: V) -> Result<V::Done, OperationError<V::Refusal>>
+    where
+        V: EngineVerb + AnswerTypes<Refusal: std::error::Error>,
+    {
+        self.answer(verb, None).await?.map_err(OperationError::Refused)
+    }
+
+    /// Asks, goes on with an entry of the audit if one was begun, and waits for the answer.
+    pub(crate) async fn answer<V: EngineVerb>(
+        &self,
+        verb: V,
+        begun: Option<u64>,
+    ) -> Result<Answer<V>, Unavailable> {
+        if self.is_dry_run() && V::CAN_BE_TRIED {
+            return self.inbox().try_out(verb).await;
+        }
+        match self.actor() {
+            Some(actor) if V::IS_OPERATORS => self.answer_on_record(verb, actor, begun).await,
+            _ => self.inbox().ask(verb, None).await,
+        }
+    }
+
+    async fn answer_on_record<V: EngineVerb>(
+        &self,
+        command: V,
+        actor: &Arc<Actor>,
+        begun: Option<u64>,
+    ) -> Result<Answer<V>, Unavailable> {
+        self.inbox().ask(OnRecord { actor: actor.clone(), begun, command }, None).await
+    }
+
+    /// Asks for what operators do only now and then, and puts it on record if somebody is named.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only the daemon has schedules"))]
+    pub(crate) async fn ask_on_record<V>(&self, verb: V) -> Result<V::Done, OperationError<V::Refusal>>
+    where
+        V: EngineVerb + AnswerTypes<Refusal: std::error::Error>,
+    {
+        let answer = match self.actor() {
+            Some(actor) => self.answer_on_record(verb, actor, None).await?,
+            None => self.inbox().ask(verb, None).await?,
+        };
+        answer.map_err(OperationError::Refused)
+    }
+
+    /// Asks for work, and waits for it up to `wait`.
+    pub(crate) async fn ask_for_work<V: WorkVerb>(
+        &self,
+        verb: V,
+        wait: Duration,
+    ) -> Result<V::Done, ReceiveError> {
+        let work_wait = WorkWait::new(&verb, wait.min(limits::DURATION_MAX));
+        self.inbox().ask(verb, Some(work_wait)).await?.map_err(ReceiveError::Refused)
+    }
+
+    /// Asks for work under a token, and waits for it up to `wait`, or until there is `enough`.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+    pub(crate) async fn ask_for_work_until<V: WorkVerb>(
+        &self,
+        verb: V,
+        token: LockToken,
+        wait: Duration,
+        enough: impl Future<Output = ()>,
+    ) -> Result<V::Done, ReceiveError> {
+        let work_wait = WorkWait::new(&verb, wait.min(limits::DURATION_MAX));
+        self.inbox().ask_until(verb, token, work_wait, enough).await?.map_err(ReceiveError::Refused)
+    }
+
+    /// Looks something up in a queue.
+    pub(crate) async fn look<T>(
+        &self,
+        queue: &QueueName,
+        query: impl FnOnce(QueueLookSlot<T>) -> Query,
+    ) -> Result<T, QueueError> {
+        self.look_by(queue, |slot| Request::Query(query(slot))).await
+    }
+
+    /// Looks something up in a queue, in whatever way.
+    pub(crate) async fn look_by<T>(
+        &self,
+        queue: &QueueName,
+        request: impl FnOnce(QueueLookSlot<T>) -> Request,
+    ) -> Result<T, QueueError> {
+        let found = self.inbox().look(request).await?;
+        found.ok_or_else(|| QueueError::Refused(QueueRefusal::QueueNotFound(queue.clone())))
+    }
+
+    /// Looks something up that is in no queue.
+    pub(crate) async fn look_up<T>(
+        &self,
+        query: impl FnOnce(LookSlot<T>) -> Query,
+    ) -> Result<T, Unavailable> {
+        self.inbox().look(|slot| Request::Query(query(slot))).await
+    }
+}

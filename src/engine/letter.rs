@@ -1,0 +1,375 @@
+//! The one envelope of a request: it carries a verb to the thread that writes, and the answer back.
+//!
+//! Whoever asks and whoever answers share it, so a request costs one allocation. Its answer has the type that the verb's
+//! answer has; the threads in between know neither.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::PoisonError;
+use std::task::Context;
+use std::task::Poll;
+use std::task::Waker;
+use std::time::Duration;
+
+// Named from here, because the tests compile this file among other threads (`handoff`).
+use super::threads::Mutex;
+use super::threads::MutexGuard;
+use crate::engine::rules::Rules;
+use crate::engine::rules::due::ClockInstants;
+use crate::engine::rules::effect::Effect;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::records::Records;
+use crate::engine::rules::room_need::RoomNeed;
+use crate::engine::rules::verb::Answer;
+use crate::engine::rules::verb::EngineVerb;
+use crate::engine::rules::verb::HandOut;
+use crate::engine::rules::verb::WorkVerb;
+use crate::engine::rules::verbs::Command;
+use crate::engine::rules::waits_for::WaitsFor;
+use crate::error::ReceiveRefusal;
+use crate::error::Unavailable;
+use crate::token::LockToken;
+
+/// What was asked, for the thread that writes. Dropped unanswered, it tells whoever waits that no answer comes.
+pub(crate) struct LetterHandle(Arc<dyn Envelope>);
+
+/// A verb on its way, and its answer.
+struct Letter<V: EngineVerb> {
+    /// For the thread that writes and the one that commits, which never have it at the same time.
+    work: Mutex<LetterWork<V>>,
+    /// For the one that commits, and whoever waits.
+    delivery: Mutex<AnswerDelivery<V>>,
+    work_wait: Option<WorkWait<V>>,
+    is_bulk: bool,
+}
+
+struct LetterWork<V: EngineVerb> {
+    /// Kept by a verb that hands out, to be applied again or given back.
+    verb: Option<V>,
+    /// The answer, which waits for the commit.
+    answer: Option<Answer<V>>,
+}
+
+enum AnswerDelivery<V: EngineVerb> {
+    Waited(Option<Waker>),
+    Arrived(Result<Answer<V>, Unavailable>),
+    /// No answer comes: the engine says why when it ends.
+    Lost,
+    /// Nobody waits for it any more.
+    Left,
+}
+
+/// How a verb waits for work.
+pub(crate) struct WorkWait<V: EngineVerb> {
+    pub(crate) waits_for: WaitsFor,
+    /// How long it may wait.
+    pub(crate) wait: Duration,
+    /// Whether it found nothing.
+    pub(crate) is_nothing: fn(&Answer<V>) -> bool,
+    /// The answer when it has waited long enough.
+    pub(crate) nothing: fn() -> Answer<V>,
+    /// The answer when so many wait already.
+    pub(crate) too_many: fn(usize) -> Answer<V>,
+    /// The token under which it can be told that it has waited long enough.
+    pub(crate) token: Option<LockToken>,
+}
+
+impl<V: WorkVerb> WorkWait<V> {
+    pub(crate) fn new(verb: &V, wait: Duration) -> WorkWait<V> {
+        WorkWait {
+            waits_for: verb.waits_for(),
+            wait,
+            is_nothing: |answer| answer.as_ref().is_ok_and(HandOut::is_nothing),
+            nothing: || Ok(V::Done::default()),
+            too_many: |waiting| Err(ReceiveRefusal::TooManyWaiting(waiting)),
+            token: None,
+        }
+    }
+}
+
+/// An answer that is awaited. Dropped, it gives back what an answer hands out that has come, or comes later.
+pub(crate) struct AwaitedAnswer<V: EngineVerb, P: FnMut(Command)> {
+    letter: Arc<Letter<V>>,
+    is_taken: bool,
+    /// Posts what is given back.
+    post: P,
+}
+
+/// Puts a verb into its envelope. `None` arrives when no answer comes.
+pub(crate) fn letter<V: EngineVerb, P: FnMut(Command)>(
+    verb: V,
+    work_wait: Option<WorkWait<V>>,
+    post: P,
+) -> (LetterHandle, AwaitedAnswer<V, P>) {
+    let letter = Arc::new(Letter {
+        is_bulk: verb.is_bulk(),
+        work: Mutex::new(LetterWork { verb: Some(verb), answer: None }),
+        delivery: Mutex::new(AnswerDelivery::Waited(None)),
+        work_wait,
+    });
+    (LetterHandle(letter.clone()), AwaitedAnswer { letter, is_taken: false, post })
+}
+
+#[cfg(test)]
+impl<V: EngineVerb, P: FnMut(Command)> AwaitedAnswer<V, P> {
+    /// The answer, if it has come; `None` in it when none comes.
+    pub(crate) fn try_take(&mut self) -> Option<Option<Result<Answer<V>, Unavailable>>> {
+        let mut delivery = self.letter.delivery();
+        self.is_taken = !matches!(*delivery, AnswerDelivery::Waited(_));
+        self.is_taken.then(|| delivery.take())
+    }
+}
+
+impl<V: EngineVerb> AnswerDelivery<V> {
+    /// Takes the answer out, if there is one.
+    fn take(&mut self) -> Option<Result<Answer<V>, Unavailable>> {
+        match std::mem::replace(self, AnswerDelivery::Left) {
+            AnswerDelivery::Arrived(answer) => Some(answer),
+            _ => None,
+        }
+    }
+}
+
+impl<V: EngineVerb, P: FnMut(Command) + Unpin> Future for AwaitedAnswer<V, P> {
+    type Output = Option<Result<Answer<V>, Unavailable>>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let awaited = self.get_mut();
+        let mut delivery = awaited.letter.delivery();
+        if let AnswerDelivery::Waited(waker) = &mut *delivery {
+            match waker {
+                Some(waker) => waker.clone_from(context.waker()),
+                none => *none = Some(context.waker().clone()),
+            }
+            return Poll::Pending;
+        }
+        awaited.is_taken = true;
+        Poll::Ready(delivery.take())
+    }
+}
+
+impl<V: EngineVerb, P: FnMut(Command)> Drop for AwaitedAnswer<V, P> {
+    fn drop(&mut self) {
+        if self.is_taken {
+            return;
+        }
+        let left = self.letter.delivery().take();
+        if let Some(Ok(Ok(done))) = left
+            && let Some(verb) = self.letter.work().verb.take()
+        {
+            verb.give_back(done, &mut self.post);
+        }
+    }
+}
+
+impl<V: EngineVerb> Letter<V> {
+    fn work(&self) -> MutexGuard<'_, LetterWork<V>> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn delivery(&self) -> MutexGuard<'_, AnswerDelivery<V>> {
+        self.delivery.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands an answer over; gives it back when nobody waits for it.
+    fn arrive(&self, arrived: AnswerDelivery<V>) -> Option<AnswerDelivery<V>> {
+        let mut delivery = self.delivery();
+        if !matches!(*delivery, AnswerDelivery::Waited(_)) {
+            return Some(arrived);
+        }
+        let AnswerDelivery::Waited(waker) = std::mem::replace(&mut *delivery, arrived) else { return None };
+        drop(delivery);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        None
+    }
+}
+
+/// What the threads of the engine do with a letter, whatever verb is in it.
+trait Envelope: Send + Sync {
+    fn is_bulk(&self) -> bool;
+    fn is_left(&self) -> bool;
+    fn room(&self, records: &dyn Records) -> Read<RoomNeed>;
+    fn refuse_for_room(&self) -> bool;
+    fn waits_for(&self) -> Option<&WaitsFor>;
+    fn wait(&self) -> Duration;
+    fn token(&self) -> Option<LockToken>;
+    fn apply(&self, rules: &mut Rules, now: ClockInstants, records: &mut dyn Records) -> Read<LetterOutcome>;
+    fn try_out(&self, rules: &mut Rules, now: ClockInstants, records: &mut dyn Records) -> Read<()>;
+    fn find_nothing(&self);
+    fn refuse_to_wait(&self, waiting: usize);
+    fn publish(&self, post: &mut dyn FnMut(Command));
+    fn fail(&self, why: Unavailable);
+    fn lose(&self);
+}
+
+/// What came of a verb; its answer is in its letter.
+pub(crate) struct LetterOutcome {
+    pub(crate) effects: Vec<Effect>,
+    /// Whether it asked for work and there was none.
+    pub(crate) found_nothing: bool,
+}
+
+impl<V: EngineVerb> Envelope for Letter<V> {
+    fn is_bulk(&self) -> bool {
+        self.is_bulk
+    }
+
+    fn is_left(&self) -> bool {
+        matches!(*self.delivery(), AnswerDelivery::Left)
+    }
+
+    fn room(&self, records: &dyn Records) -> Read<RoomNeed> {
+        self.work().verb.as_ref().map_or(Ok(RoomNeed::Nothing), |verb| verb.room(records))
+    }
+
+    fn refuse_for_room(&self) -> bool {
+        let mut work = self.work();
+        let refused = work.verb.as_ref().and_then(EngineVerb::without_room);
+        let is_refused = refused.is_some();
+        work.answer = refused;
+        is_refused
+    }
+
+    fn waits_for(&self) -> Option<&WaitsFor> {
+        self.work_wait.as_ref().map(|work_wait| &work_wait.waits_for)
+    }
+
+    fn wait(&self) -> Duration {
+        self.work_wait.as_ref().map_or(Duration::ZERO, |work_wait| work_wait.wait)
+    }
+
+    fn token(&self) -> Option<LockToken> {
+        self.work_wait.as_ref().and_then(|work_wait| work_wait.token)
+    }
+
+    fn apply(&self, rules: &mut Rules, now: ClockInstants, records: &mut dyn Records) -> Read<LetterOutcome> {
+        let mut work = self.work();
+        let verb = if V::HANDS_OUT { work.verb.clone() } else { work.verb.take() };
+        let outcome =
+            rules.run(now, verb.expect("a letter is applied once, if it hands nothing out"), records)?;
+        let found_nothing =
+            self.work_wait.as_ref().is_some_and(|work_wait| (work_wait.is_nothing)(&outcome.reply));
+        work.answer = Some(outcome.reply);
+        Ok(LetterOutcome { effects: outcome.effects, found_nothing })
+    }
+
+    fn try_out(&self, rules: &mut Rules, now: ClockInstants, records: &mut dyn Records) -> Read<()> {
+        let mut work = self.work();
+        let verb = work.verb.take().expect("a letter is tried once");
+        work.answer = Some(rules.try_out(now, verb, records)?);
+        Ok(())
+    }
+
+    fn find_nothing(&self) {
+        self.work().answer = self.work_wait.as_ref().map(|work_wait| (work_wait.nothing)());
+    }
+
+    fn refuse_to_wait(&self, waiting: usize) {
+        self.work().answer = self.work_wait.as_ref().map(|work_wait| (work_wait.too_many)(waiting));
+    }
+
+    fn publish(&self, post: &mut dyn FnMut(Command)) {
+        let mut work = self.work();
+        let Some(answer) = work.answer.take() else { return };
+        // Whoever leaves meanwhile takes the verb, to give back with it.
+        drop(work);
+        if let Some(AnswerDelivery::Arrived(Ok(Ok(done)))) = self.arrive(AnswerDelivery::Arrived(Ok(answer)))
+            && let Some(verb) = self.work().verb.take()
+        {
+            verb.give_back(done, post);
+        }
+    }
+
+    fn fail(&self, why: Unavailable) {
+        drop(self.arrive(AnswerDelivery::Arrived(Err(why))));
+    }
+
+    fn lose(&self) {
+        drop(self.arrive(AnswerDelivery::Lost));
+    }
+}
+
+impl LetterHandle {
+    /// Whether it moves as many messages as one turn should.
+    pub(crate) fn is_bulk(&self) -> bool {
+        self.0.is_bulk()
+    }
+
+    /// Whether nobody waits for its answer any more.
+    pub(crate) fn is_left(&self) -> bool {
+        self.0.is_left()
+    }
+
+    /// What it takes of the room that there is.
+    pub(crate) fn room(&self, records: &dyn Records) -> Read<RoomNeed> {
+        self.0.room(records)
+    }
+
+    /// Answers that there is no room for it; false if it is done all the same.
+    pub(crate) fn refuse_for_room(&self) -> bool {
+        self.0.refuse_for_room()
+    }
+
+    /// What it waits for if there is nothing; `None` for what never waits.
+    pub(crate) fn waits_for(&self) -> Option<&WaitsFor> {
+        self.0.waits_for()
+    }
+
+    /// How long it may wait.
+    pub(crate) fn wait(&self) -> Duration {
+        self.0.wait()
+    }
+
+    /// The token under which it can be told that it has waited long enough.
+    pub(crate) fn token(&self) -> Option<LockToken> {
+        self.0.token()
+    }
+
+    /// Does what is asked, and keeps the answer for when it is committed. What asks for work can be applied again.
+    pub(crate) fn apply(
+        &self,
+        rules: &mut Rules,
+        now: ClockInstants,
+        records: &mut dyn Records,
+    ) -> Read<LetterOutcome> {
+        self.0.apply(rules, now, records)
+    }
+
+    /// Does what is asked, takes it back, and keeps the answer.
+    pub(crate) fn try_out(
+        &self,
+        rules: &mut Rules,
+        now: ClockInstants,
+        records: &mut dyn Records,
+    ) -> Read<()> {
+        self.0.try_out(rules, now, records)
+    }
+
+    /// Answers that there was nothing.
+    pub(crate) fn find_nothing(&self) {
+        self.0.find_nothing();
+    }
+
+    /// Answers that too many wait already.
+    pub(crate) fn refuse_to_wait(&self, waiting: usize) {
+        self.0.refuse_to_wait(waiting);
+    }
+
+    /// Lets the answer out. What it hands out to nobody is posted to be given back.
+    pub(crate) fn publish(self, post: &mut dyn FnMut(Command)) {
+        self.0.publish(post);
+    }
+
+    /// Says why there is no answer.
+    pub(crate) fn fail(self, why: Unavailable) {
+        self.0.fail(why);
+    }
+}
+
+impl Drop for LetterHandle {
+    fn drop(&mut self) {
+        self.0.lose();
+    }
+}

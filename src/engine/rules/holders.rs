@@ -1,0 +1,148 @@
+//! What holders ask: to settle, to renew, to give back.
+
+use std::convert::Infallible;
+
+use crate::engine::rules::command::CompletionCommand;
+use crate::engine::rules::command::DeliveryRef;
+use crate::engine::rules::command::Settlement;
+use crate::engine::rules::producers::bytes_of;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::records::Records;
+use crate::engine::rules::room_need::RoomNeed;
+use crate::engine::rules::step::Ruling;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::step::answer;
+use crate::engine::rules::verb::Answer;
+use crate::engine::rules::verb::EngineVerb;
+use crate::engine::rules::verb::VerbRuling;
+use crate::engine::rules::verbs::CloseTaken;
+use crate::engine::rules::verbs::CompleteAll;
+use crate::engine::rules::verbs::EndHidden;
+use crate::engine::rules::verbs::HideAgain;
+use crate::engine::rules::verbs::Renew;
+use crate::engine::rules::verbs::SetTakenState;
+use crate::engine::rules::verbs::Settle;
+use crate::engine::rules::verbs::SettleApart;
+use crate::engine::rules::verbs::SettleRun;
+use crate::error::SendRefusal;
+use crate::error::SettleRefusal;
+
+/// How what a holder asks is refused when there is no room for it.
+const FULL: SettleRefusal = SettleRefusal::Send(SendRefusal::StorageFull);
+
+impl EngineVerb for Settle {
+    fn run(self, step: &mut Step<'_>) -> VerbRuling<Settle> {
+        let Settle { queue, token, sequence, delivery_count, settlement } = self;
+        step.settle(&queue, DeliveryRef { token, sequence, delivery_count }, settlement)
+    }
+
+    fn bytes(&self) -> usize {
+        self.completion().map_or(0, CompletionCommand::bytes)
+    }
+
+    fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
+        let need = |completion| RoomNeed::of_completion(self.bytes(), completion);
+        Ok(self.completion().map_or(RoomNeed::Nothing, need))
+    }
+
+    fn without_room(&self) -> Option<Answer<Settle>> {
+        Some(Err(FULL))
+    }
+}
+
+impl Settle {
+    fn completion(&self) -> Option<&CompletionCommand> {
+        match &self.settlement {
+            Settlement::Complete(completion) => Some(completion),
+            _ => None,
+        }
+    }
+}
+
+impl CompletionCommand {
+    /// The bytes of what it sends.
+    fn bytes(&self) -> usize {
+        self.sends.iter().map(|(_, messages)| bytes_of(messages)).sum()
+    }
+}
+
+impl EngineVerb for SettleRun {
+    fn run(self, step: &mut Step<'_>) -> VerbRuling<SettleRun> {
+        step.settle_run(&self.queue, self.token, self.settlement)
+    }
+
+    fn bytes(&self) -> usize {
+        self.settlement.completion.bytes()
+    }
+
+    fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
+        Ok(RoomNeed::of_completion(self.bytes(), &self.settlement.completion))
+    }
+
+    fn without_room(&self) -> Option<Answer<SettleRun>> {
+        Some(Err(FULL))
+    }
+}
+
+impl EngineVerb for CompleteAll {
+    fn run(self, step: &mut Step<'_>) -> Ruling<Vec<Result<(), SettleRefusal>>, Infallible> {
+        let complete = |held| answer(step.complete(&self.queue, held));
+        Ok(self.deliveries.into_iter().map(complete).collect::<Read<_>>()?)
+    }
+}
+
+impl EngineVerb for Renew {
+    fn run(self, step: &mut Step<'_>) -> VerbRuling<Renew> {
+        step.renew(&self.queue, self.token)
+    }
+}
+
+impl EngineVerb for SettleApart {
+    fn run(self, step: &mut Step<'_>) -> VerbRuling<SettleApart> {
+        step.settle_apart(&self.queue, self.token)
+    }
+}
+
+impl EngineVerb for SetTakenState {
+    fn run(self, step: &mut Step<'_>) -> VerbRuling<SetTakenState> {
+        step.set_taken_state(&self.queue, self.token, self.state)
+    }
+
+    fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
+        Ok(RoomNeed::of_state(self.state.as_deref()))
+    }
+
+    fn without_room(&self) -> Option<Answer<SetTakenState>> {
+        Some(Err(FULL))
+    }
+}
+
+impl EngineVerb for CloseTaken {
+    fn run(self, step: &mut Step<'_>) -> VerbRuling<CloseTaken> {
+        step.close_taken(&self.queue, self.token)
+    }
+}
+
+impl EngineVerb for HideAgain {
+    fn run(self, step: &mut Step<'_>) -> VerbRuling<HideAgain> {
+        Ok(Box::new(step.hide_again(&self.queue, self.claim, self.lasts, self.body)?))
+    }
+
+    fn bytes(&self) -> usize {
+        self.body.as_ref().map_or(0, |body| body.len())
+    }
+
+    fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
+        Ok(RoomNeed::of_state(self.body.as_deref()))
+    }
+
+    fn without_room(&self) -> Option<Answer<HideAgain>> {
+        Some(Err(FULL))
+    }
+}
+
+impl EngineVerb for EndHidden {
+    fn run(self, step: &mut Step<'_>) -> VerbRuling<EndHidden> {
+        step.end_hidden(&self.queue, self.claim)
+    }
+}

@@ -1,0 +1,140 @@
+//! What receivers ask: messages under locks, workflows whole, and messages hidden for a while.
+
+use crate::engine::rules::command::LockedMessage;
+use crate::engine::rules::command::Settlement;
+use crate::engine::rules::step::Step;
+use crate::engine::rules::verb::AnswerTypes;
+use crate::engine::rules::verb::EngineVerb;
+use crate::engine::rules::verb::VerbRuling;
+use crate::engine::rules::verb::WorkVerb;
+use crate::engine::rules::verbs::CloseTaken;
+use crate::engine::rules::verbs::Command;
+use crate::engine::rules::verbs::Receive;
+use crate::engine::rules::verbs::ReceiveDeadLetters;
+use crate::engine::rules::verbs::ReceiveDeferred;
+use crate::engine::rules::verbs::ReceiveDeferredDeadLetters;
+use crate::engine::rules::verbs::ReceiveHidden;
+use crate::engine::rules::verbs::ReceiveRun;
+use crate::engine::rules::verbs::ReceiveTaken;
+use crate::engine::rules::verbs::ReceiveTakenDeferred;
+use crate::engine::rules::verbs::Settle;
+use crate::engine::rules::verbs::Take;
+use crate::engine::rules::waits_for::WaitsFor;
+use crate::id::QueueName;
+
+/// Makes a verb whose answer hands messages out under locks.
+macro_rules! receives {
+    ($($verb:ident: |$asked:ident, $step:ident| $run:expr, from $from:expr;)*) => {
+        $(impl EngineVerb for $verb {
+            const HANDS_OUT: bool = true;
+
+            fn run(self, $step: &mut Step<'_>) -> VerbRuling<$verb> {
+                let $asked = self;
+                $run
+            }
+
+            fn receives_from(&self) -> Option<&QueueName> {
+                let from: fn(&$verb) -> Option<&QueueName> = $from;
+                from(self)
+            }
+
+            fn give_back(&self, done: <$verb as AnswerTypes>::Done, post: &mut dyn FnMut(Command)) {
+                give_back(&self.queue, &done, post);
+            }
+        })*
+    };
+}
+
+receives! {
+    Receive: |asked, step| step.receive(&asked.queue, asked.max, asked.token),
+        from |asked| Some(&asked.queue);
+    ReceiveRun: |asked, step| step.receive_run(&asked.queue, asked.max, asked.token),
+        from |asked| Some(&asked.queue);
+    ReceiveDeferred: |asked, step| step.receive_deferred(&asked.queue, &asked.sequences, asked.token),
+        from |_| None;
+    ReceiveDeadLetters: |asked, step| step.receive_dead_letters(&asked.queue, asked.max, asked.token),
+        from |asked| Some(&asked.queue);
+    ReceiveDeferredDeadLetters: |asked, step| {
+            step.receive_deferred_dead_letters(&asked.queue, &asked.sequences, asked.token)
+        },
+        from |_| None;
+    ReceiveTaken: |asked, step| step.receive_taken(&asked.queue, asked.token, asked.max),
+        from |_| None;
+    ReceiveTakenDeferred: |asked, step| {
+            step.receive_taken_deferred(&asked.queue, asked.token, &asked.sequences)
+        },
+        from |_| None;
+}
+
+impl EngineVerb for Take {
+    const HANDS_OUT: bool = true;
+
+    fn run(self, step: &mut Step<'_>) -> VerbRuling<Take> {
+        step.take(&self.queue, self.workflow, self.token)
+    }
+
+    fn receives_from(&self) -> Option<&QueueName> {
+        Some(&self.queue)
+    }
+
+    fn give_back(&self, done: <Take as AnswerTypes>::Done, post: &mut dyn FnMut(Command)) {
+        if let Some(taken) = done {
+            post(CloseTaken { queue: self.queue.clone(), token: taken.token }.into());
+        }
+    }
+}
+
+/// Without a lock there is nothing to give back: what nobody has heard of is offered again at its instant.
+impl EngineVerb for ReceiveHidden {
+    fn run(self, step: &mut Step<'_>) -> VerbRuling<ReceiveHidden> {
+        step.receive_hidden(&self.queue, self.max, self.lasts)
+    }
+
+    fn receives_from(&self) -> Option<&QueueName> {
+        Some(&self.queue)
+    }
+}
+
+impl WorkVerb for Receive {
+    fn waits_for(&self) -> WaitsFor {
+        WaitsFor::Queue(self.queue.clone())
+    }
+}
+
+impl WorkVerb for ReceiveRun {
+    fn waits_for(&self) -> WaitsFor {
+        WaitsFor::Queue(self.queue.clone())
+    }
+}
+
+impl WorkVerb for ReceiveDeadLetters {
+    fn waits_for(&self) -> WaitsFor {
+        WaitsFor::DeadLetters(self.queue.clone())
+    }
+}
+
+impl WorkVerb for ReceiveTaken {
+    fn waits_for(&self) -> WaitsFor {
+        WaitsFor::Taken(self.token)
+    }
+}
+
+impl WorkVerb for Take {
+    fn waits_for(&self) -> WaitsFor {
+        WaitsFor::Queue(self.queue.clone())
+    }
+}
+
+/// Gives messages back uncounted: the last first, so that none of a run waits behind one that was given back before it.
+fn give_back(queue: &QueueName, handed: &[LockedMessage], post: &mut dyn FnMut(Command)) {
+    for handed in handed.iter().rev() {
+        let settle = Settle {
+            queue: queue.clone(),
+            token: handed.token,
+            sequence: handed.sequence,
+            delivery_count: handed.record.delivery_count,
+            settlement: Settlement::Release,
+        };
+        post(settle.into());
+    }
+}

@@ -1,0 +1,191 @@
+//! The answer to a command of any kind.
+
+use std::convert::Infallible;
+
+use crate::engine::rules::command::LockedMessage;
+use crate::engine::rules::command::PurgeStep;
+use crate::engine::rules::command::SettleResult;
+use crate::engine::rules::command::UnlockedMessage;
+use crate::engine::rules::command::WorkflowGrant;
+use crate::engine::rules::receipt::Receipt;
+use crate::engine::rules::redriven::Redriven;
+use crate::engine::rules::transact::RefusedStep;
+use crate::engine::rules::verb::VerbOutcome;
+use crate::engine::rules::verb::surely;
+use crate::error::OperateRefusal;
+use crate::error::QueueRefusal;
+use crate::error::ReceiveRefusal;
+use crate::error::SendRefusal;
+use crate::error::SettleRefusal;
+use crate::error::TopicRefusal;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+
+/// The answer to a command of any kind; a refusal is an answer. Whoever asks one verb is answered by its own type.
+#[derive(Clone, Debug)]
+pub(crate) enum Reply {
+    /// Whether something was created or changed.
+    Queue(Result<bool, QueueRefusal>),
+    /// The same of a topic.
+    Topic(Result<bool, TopicRefusal>),
+    Send(Result<Vec<Receipt>, SendRefusal>),
+    /// What became of each copy, and in which queue.
+    PublishOnce(Result<Vec<(QueueName, Receipt)>, SendRefusal>),
+    Receive(Result<Vec<LockedMessage>, ReceiveRefusal>),
+    Take(Result<Option<WorkflowGrant>, ReceiveRefusal>),
+    /// Messages handed out without a lock.
+    ReceiveHidden(Result<Vec<UnlockedMessage>, ReceiveRefusal>),
+    HideAgain(Result<Box<UnlockedMessage>, SettleRefusal>),
+    Settle(Result<SettleResult, SettleRefusal>),
+    /// The answer to each delivery, in the order of the command.
+    CompleteAll(Vec<Result<(), SettleRefusal>>),
+    /// The answer to each message, in the order of the command.
+    SendEach(Vec<Result<Receipt, SendRefusal>>),
+    Operate(Result<(), OperateRefusal>),
+    Redrive(Result<Redriven, OperateRefusal>),
+    Purge(Result<PurgeStep, OperateRefusal>),
+    /// The answer to each step, in order; or which of them was refused, and how: then none was done.
+    Transact(Result<Vec<Reply>, RefusedStep>),
+    /// An internal command was done; whether there is more of it.
+    Done {
+        more: bool,
+    },
+}
+
+/// The same for the answer in it, whichever that is.
+macro_rules! each {
+    ($reply:expr, $any:pat => $then:expr) => {
+        match $reply {
+            Reply::Queue($any) => $then,
+            Reply::Topic($any) => $then,
+            Reply::Send($any) => $then,
+            Reply::PublishOnce($any) => $then,
+            Reply::Receive($any) => $then,
+            Reply::Take($any) => $then,
+            Reply::ReceiveHidden($any) => $then,
+            Reply::HideAgain($any) => $then,
+            Reply::Settle($any) => $then,
+            Reply::CompleteAll($any) => $then,
+            Reply::SendEach($any) => $then,
+            Reply::Operate($any) => $then,
+            Reply::Redrive($any) => $then,
+            Reply::Purge($any) => $then,
+            Reply::Transact($any) => $then,
+            Reply::Done { more: $any } => $then,
+        }
+    };
+}
+
+impl VerbOutcome for Reply {
+    fn is_refusal(&self) -> bool {
+        each!(self, answer => answer.is_refusal())
+    }
+
+    fn refusal(&self) -> Option<String> {
+        each!(self, answer => answer.refusal())
+    }
+
+    fn count(&self) -> u64 {
+        each!(self, answer => answer.count())
+    }
+
+    fn first_number(&self) -> Option<SequenceNumber> {
+        each!(self, answer => answer.first_number())
+    }
+
+    fn note_entry(&mut self, entry: u64) {
+        each!(self, answer => answer.note_entry(entry))
+    }
+}
+
+impl VerbOutcome for () {
+    fn count(&self) -> u64 {
+        1
+    }
+}
+
+impl VerbOutcome for bool {
+    fn count(&self) -> u64 {
+        u64::from(*self)
+    }
+}
+
+impl VerbOutcome for Redriven {
+    fn count(&self) -> u64 {
+        1
+    }
+}
+
+impl VerbOutcome for Vec<Receipt> {
+    fn count(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn first_number(&self) -> Option<SequenceNumber> {
+        self.first().and_then(Receipt::sequence_number)
+    }
+}
+
+impl VerbOutcome for PurgeStep {
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn note_entry(&mut self, entry: u64) {
+        self.entry = Some(entry);
+    }
+}
+
+impl VerbOutcome for Vec<Result<(), SettleRefusal>> {
+    fn is_refusal(&self) -> bool {
+        self.iter().all(Result::is_err)
+    }
+}
+
+impl VerbOutcome for Vec<Result<Receipt, SendRefusal>> {
+    fn is_refusal(&self) -> bool {
+        self.iter().all(Result::is_err)
+    }
+}
+
+impl VerbOutcome for SettleResult {}
+impl VerbOutcome for Vec<(QueueName, Receipt)> {}
+impl VerbOutcome for Vec<LockedMessage> {}
+impl VerbOutcome for Option<WorkflowGrant> {}
+impl VerbOutcome for Vec<UnlockedMessage> {}
+impl VerbOutcome for Box<UnlockedMessage> {}
+impl VerbOutcome for Vec<Reply> {}
+
+/// Makes replies of the answers to verbs.
+macro_rules! replies {
+    ($($done:ty, $refusal:ty => $answer:ident $reply:expr;)*) => {
+        $(impl From<Result<$done, $refusal>> for Reply {
+            fn from($answer: Result<$done, $refusal>) -> Reply {
+                $reply
+            }
+        })*
+    };
+}
+
+replies! {
+    bool, QueueRefusal => answer Reply::Queue(answer);
+    bool, TopicRefusal => answer Reply::Topic(answer);
+    Vec<Receipt>, SendRefusal => answer Reply::Send(answer);
+    (), SendRefusal => answer Reply::Send(answer.map(|()| Vec::new()));
+    Vec<(QueueName, Receipt)>, SendRefusal => answer Reply::PublishOnce(answer);
+    Vec<LockedMessage>, ReceiveRefusal => answer Reply::Receive(answer);
+    Option<WorkflowGrant>, ReceiveRefusal => answer Reply::Take(answer);
+    Vec<UnlockedMessage>, ReceiveRefusal => answer Reply::ReceiveHidden(answer);
+    Box<UnlockedMessage>, SettleRefusal => answer Reply::HideAgain(answer);
+    SettleResult, SettleRefusal => answer Reply::Settle(answer);
+    (), SettleRefusal => answer Reply::Settle(answer.map(|()| SettleResult::default()));
+    Vec<Result<(), SettleRefusal>>, Infallible => answer Reply::CompleteAll(surely(answer));
+    Vec<Result<Receipt, SendRefusal>>, Infallible => answer Reply::SendEach(surely(answer));
+    (), OperateRefusal => answer Reply::Operate(answer);
+    Redriven, OperateRefusal => answer Reply::Redrive(answer);
+    PurgeStep, OperateRefusal => answer Reply::Purge(answer);
+    Vec<Reply>, RefusedStep => answer Reply::Transact(answer);
+    (), Infallible => answer { surely(answer); Reply::Done { more: false } };
+    bool, Infallible => answer Reply::Done { more: surely(answer) };
+    Reply, Infallible => answer surely(answer);
+}
