@@ -57,6 +57,7 @@ mod send;
 mod settle;
 pub(crate) mod settlements;
 mod shorten;
+mod sparse;
 pub(crate) mod step;
 mod taken;
 pub(crate) mod topic_record;

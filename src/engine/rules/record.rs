@@ -1,5 +1,7 @@
 //! What is kept of queues, workflows and messages: the rows, without a word on how they are stored.
 
+use std::hash::Hash;
+use std::hash::Hasher;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use crate::engine::rules::history::HistorySpan;
 use crate::engine::rules::holds::Holds;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt;
+use crate::engine::rules::sparse::sparse_record;
 use crate::header::Headers;
 use crate::id::MessageId;
 use crate::id::QueueName;
@@ -38,10 +41,20 @@ pub(crate) struct MessageKey {
 }
 
 /// Which workflow of a queue: a named one, or the one a message without workflow ID is for itself.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum WorkflowRef {
     Single(SequenceNumber),
     Named(WorkflowId),
+}
+
+impl Hash for WorkflowRef {
+    /// In one go, because every command does it again and again: which of the two it is tells its bytes well enough.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            WorkflowRef::Single(sequence) => state.write_u64(sequence.get()),
+            WorkflowRef::Named(id) => state.write(id.as_str().as_bytes()),
+        }
+    }
 }
 
 impl WorkflowRef {
@@ -152,7 +165,7 @@ pub(crate) struct GapRecord {
 
 /// What is known of a workflow. Ranks are positions (order by position), ordinals (after-order) or sequence
 /// numbers (order of arrival).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WorkflowRecord {
     /// The next rank to settle; 0 in order of arrival.
     pub(crate) cursor: u64,
@@ -190,6 +203,16 @@ pub(crate) struct WorkflowRecord {
     pub(crate) shortening: Option<Shortening>,
 }
 
+sparse_record!(WorkflowRecord {
+    always: [],
+    sparse: [
+        cursor: u64, through: u64, tail: Option<MessageId>, done: u64, line: u64, early: u64, early_bytes: u64, aside: u64,
+        dead: u64, has_state: bool, state_set_at: Option<Timestamp>, holds: Holds, gap: Option<GapRecord>,
+        ticket: Option<u64>, sweep: Option<Timestamp>, extending: bool, idle_since: Option<Timestamp>,
+        forget: Option<Timestamp>, shortening: Option<Shortening>,
+    ]
+});
+
 impl WorkflowRecord {
     /// Whether a place before this rank is missing, so that nothing is offered from there on.
     pub(crate) fn is_beyond(&self, rank: u64) -> bool {
@@ -207,8 +230,9 @@ pub(crate) struct Shortening {
 }
 
 /// Where a message is in its life. Whether a `Ready` one is early is said by its rank, not here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Status {
+    #[default]
     Ready,
     /// Not before `due`.
     Scheduled {
@@ -279,7 +303,7 @@ pub struct Attempt {
 }
 
 /// What changes of a message during its life.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MessageRecord {
     pub(crate) stream: WorkflowRef,
     /// Its place in the line; `None` in after-order while its predecessor is not in the run.
@@ -314,6 +338,15 @@ pub(crate) enum Suspicion {
     /// A suspect that was handed out alone, and will be until it is settled.
     Alone,
 }
+
+sparse_record!(MessageRecord {
+    always: [stream: WorkflowRef],
+    sparse: [
+        rank: Option<u64>, after: Option<MessageId>, message_id: Option<MessageId>, status: Status,
+        accepted_at: Timestamp, expires_at: Option<Due>, time_to_live: Option<Duration>, bytes: u64, delivery_count: u32,
+        handed_out_at: Timestamp, attempts: Vec<Attempt>, suspicion: Suspicion, has_extra: bool,
+    ]
+});
 
 impl MessageRecord {
     /// Whether it is handed out alone.
