@@ -45,7 +45,7 @@ enum Change {
     Reminder(Reminder, bool),
     DeadLetter(DeadLetterKey, bool),
     Duplicate(QueueId, MessageId, Option<messages::Duplicate>),
-    Answer(QueueId, String, Option<messages::AnswerTypes>),
+    Answer(QueueId, String, Option<messages::Answered>),
     AnswerCount(QueueId, Option<u64>),
     Audit(u64, Option<operators::AuditEntry>),
 }

@@ -193,14 +193,14 @@ impl From<Duplicate> for record::Duplicate {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct AnswerTypes {
+pub(crate) struct Answered {
     digest: u64,
     receipts: Vec<Receipt>,
     until: Timestamp,
 }
 
-impl From<AnswerTypes> for record::AnswerRecord {
-    fn from(old: AnswerTypes) -> record::AnswerRecord {
+impl From<Answered> for record::AnswerRecord {
+    fn from(old: Answered) -> record::AnswerRecord {
         let receipts = old.receipts.into_iter().map(TodaysReceipt::from);
         record::AnswerRecord {
             digest: old.digest,

@@ -8,7 +8,7 @@ use crate::engine::rules::change;
 use crate::engine::rules::record;
 use crate::engine::store::codec;
 use crate::engine::store::definition::RawTableDefinition;
-use crate::engine::store::format3::messages::AnswerTypes;
+use crate::engine::store::format3::messages::Answered;
 use crate::engine::store::format3::messages::Content;
 use crate::engine::store::format3::messages::Duplicate;
 use crate::engine::store::format3::messages::MessageRecord;
@@ -71,7 +71,7 @@ pub(crate) const TABLES: [OldTable; 20] = [
     table::<schema::DeadByReason, (), ()>(),
     table::<schema::DeadByWorkflow, (), ()>(),
     table::<schema::Duplicates, Duplicate, record::Duplicate>(),
-    table::<schema::Answers, AnswerTypes, record::AnswerRecord>(),
+    table::<schema::Answers, Answered, record::AnswerRecord>(),
     table::<schema::AnswerCounts, u64, u64>(),
     OldTable { of_queue: false, ..table::<schema::Audit, AuditEntry, audit::AuditEntry>() },
 ];
