@@ -34,15 +34,15 @@ pub(crate) enum Request {
     Ask(LetterHandle),
     /// What a verb would be answered, if it were asked now.
     TryOut(LetterHandle),
-    Query(Query),
+    Query(Box<Query>),
     /// A look for workflows that may stand still.
-    Standing(StandingQuery),
+    Standing(Box<StandingQuery>),
     Backup {
         target: PathBuf,
         slot: oneshot::Sender<Result<u64, Fault>>,
     },
     /// A command whose answer nobody waits for.
-    GiveBack(Command),
+    GiveBack(Box<Command>),
     /// Answer when the clock's elapsed time is this.
     Sleep {
         until: Duration,
@@ -335,7 +335,7 @@ impl Inbox {
 
     /// Posts a command whose answer nobody waits for.
     pub(crate) fn give_back(&self, command: Command) {
-        self.post_at_once(Request::GiveBack(command));
+        self.post_at_once(Request::GiveBack(Box::new(command)));
     }
 
     /// Posts without waiting for a place: for what is given back, of which there is never more than was handed out.

@@ -34,7 +34,7 @@ pub(crate) enum QueuedCommand {
     /// Somebody waits for its answer.
     Asked(LetterHandle),
     /// Nobody does.
-    Unattended(Command),
+    Unattended(Box<Command>),
 }
 
 impl QueuedCommand {
@@ -161,7 +161,7 @@ impl<'a> TurnRules<'a> {
             match asked {
                 QueuedCommand::Asked(asked) => self.apply_one(asked)?,
                 QueuedCommand::Unattended(command) => {
-                    let outcome = self.rules.apply(self.now, command, self.records)?;
+                    let outcome = self.rules.apply(self.now, *command, self.records)?;
                     self.note(outcome.effects);
                     self.applied.more = matches!(outcome.reply, Reply::Done { more: true });
                 }

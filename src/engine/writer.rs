@@ -69,8 +69,8 @@ struct RequestBatch {
 
 /// Something that is looked up and changes nothing.
 pub(crate) enum LookRequest {
-    Query(Query),
-    Standing(StandingQuery),
+    Query(Box<Query>),
+    Standing(Box<StandingQuery>),
     TryOut(LetterHandle),
 }
 
@@ -78,8 +78,8 @@ impl Writer {
     /// Gives back what was handed out when the file was last closed, before anything else happens.
     pub(crate) fn recover(&mut self) -> Result<(), Fault> {
         loop {
-            let some =
-                (0..limits::SWEEP_MAX).map(|_| QueuedCommand::Unattended(Command::Recover(Recover {})));
+            let some = (0..limits::SWEEP_MAX)
+                .map(|_| QueuedCommand::Unattended(Box::new(Command::Recover(Recover {}))));
             let mut release = Release::default();
             let job = self.turn(some.collect(), &mut release)?;
             self.commits.hand_over(job, release, false)?;
@@ -253,7 +253,8 @@ impl Writer {
                 self.store.try_out(|turn| asked.try_out(rules, now, turn))?;
                 release.answers.push(asked);
             }
-            LookRequest::Standing(StandingQuery { queue, after, limit, slot }) => {
+            LookRequest::Standing(query) => {
+                let StandingQuery { queue, after, limit, slot } = *query;
                 let (found, job) = self.store.prepare(|turn| {
                     let Some(queue) = turn.queue_named(&queue)? else { return Ok(None) };
                     let found = turn.standing(queue.id, after.as_ref(), limit.min(limits::PAGE_MAX))?;
@@ -272,7 +273,7 @@ impl Writer {
                     {
                         rules.note_use(queue.id, now.engine);
                     }
-                    query::look(query, turn, rules, now)
+                    query::look(*query, turn, rules, now)
                 })?;
                 assert!(job.is_none(), "a look changes nothing");
                 release.looks.push(look);

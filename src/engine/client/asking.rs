@@ -99,7 +99,7 @@ impl Client {
         queue: &QueueName,
         query: impl FnOnce(QueueLookSlot<T>) -> Query,
     ) -> Result<T, QueueError> {
-        self.look_by(queue, |slot| Request::Query(query(slot))).await
+        self.look_by(queue, |slot| Request::Query(Box::new(query(slot)))).await
     }
 
     /// Looks something up in a queue, in whatever way.
@@ -117,6 +117,6 @@ impl Client {
         &self,
         query: impl FnOnce(LookSlot<T>) -> Query,
     ) -> Result<T, Unavailable> {
-        self.inbox().look(|slot| Request::Query(query(slot))).await
+        self.inbox().look(|slot| Request::Query(Box::new(query(slot)))).await
     }
 }

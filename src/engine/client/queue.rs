@@ -304,7 +304,7 @@ impl Queue {
         limit: usize,
     ) -> Result<Option<Vec<WorkflowView>>, QueueError> {
         let (queue, after) = (self.name.clone(), after.cloned());
-        let query = |slot| Request::Standing(StandingQuery { queue, after, limit, slot });
+        let query = |slot| Request::Standing(Box::new(StandingQuery { queue, after, limit, slot }));
         self.client.look_by(&self.name, query).await
     }
 

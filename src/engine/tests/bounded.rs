@@ -246,7 +246,9 @@ impl Turns {
                     None,
                 );
                 work.apply_due()?;
-                work.apply_all(asked.into_iter().map(QueuedCommand::Unattended).collect())?;
+                work.apply_all(
+                    asked.into_iter().map(|command| QueuedCommand::Unattended(Box::new(command))).collect(),
+                )?;
                 let next_due = work.finish()?.next_due;
                 Ok((next_due, rows.work.get()))
             })

@@ -202,7 +202,7 @@ fn an_engine_flushes_once_nothing_was_asked_for_half_a_second() {
     let (_engine, mut writer) =
         begin(Store::open(&folder.path().join("a.redb"), options).unwrap(), clock.clone()).unwrap();
     let ask = |writer: &mut Writer, command| {
-        let asked = vec![QueuedCommand::Unattended(command)];
+        let asked = vec![QueuedCommand::Unattended(Box::new(command))];
         writer.serve(asked, Vec::new(), Vec::new()).unwrap();
     };
     let rest = |writer: &mut Writer| {

@@ -176,12 +176,14 @@ impl Gathered {
     fn add(&mut self, request: Request) {
         match request {
             Request::Ask(asked) => self.asked.push(asked),
-            Request::Query(Query::NextDue { slot }) => self.looks.push(slot),
+            Request::Query(query) => match *query {
+                Query::NextDue { slot } => self.looks.push(slot),
+                _ => unreachable!("nothing else is looked for here"),
+            },
             Request::Backup { target, slot } => self.backups.push((target, slot)),
-            Request::GiveBack(command) => self.given_back.push(command),
+            Request::GiveBack(command) => self.given_back.push(*command),
             Request::Close { slot } => self.closing.push(slot),
-            Request::Query(_)
-            | Request::Standing(_)
+            Request::Standing(_)
             | Request::TryOut(_)
             | Request::Wake
             | Request::Sleep { .. }

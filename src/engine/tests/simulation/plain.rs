@@ -140,7 +140,7 @@ impl Plain {
 
     fn ask(&mut self, question: &Question) -> QueuedCommand {
         let Some(number) = question.number else {
-            return QueuedCommand::Unattended(question.command.clone());
+            return QueuedCommand::Unattended(Box::new(question.command.clone()));
         };
         let (asked, answer) = asking::ask(question.command.clone(), question.wait, self.inbox.clone());
         let left = question.is_gone.then(|| question.command.clone());
@@ -297,7 +297,7 @@ impl Plain {
         let mut played = Played::default();
         loop {
             let some = (0..limits::SWEEP_MAX)
-                .map(|_| QueuedCommand::Unattended(Command::Recover(verbs::Recover {})));
+                .map(|_| QueuedCommand::Unattended(Box::new(Command::Recover(verbs::Recover {}))));
             self.clear_up(at, some.collect(), &mut played);
             if self.rows.holdings.is_empty() {
                 return played;
@@ -308,7 +308,7 @@ impl Plain {
 
 fn given_back(posted: Request) -> Option<Command> {
     match posted {
-        Request::GiveBack(command) => Some(command),
+        Request::GiveBack(command) => Some(*command),
         _ => None,
     }
 }
