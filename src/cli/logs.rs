@@ -3,8 +3,9 @@
 use std::io::IsTerminal;
 
 use seriatim::daemon::ASSIGNMENT_SPANS;
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::Layer;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -22,7 +23,8 @@ pub(crate) struct Logs {
 
 /// Lets the log begin. `SERIATIM_LOG` chooses what is in it, as `info` or `seriatim=debug`.
 pub(crate) fn start(json: bool) -> Result<Logs, CliFailure> {
-    let filter = EnvFilter::try_from_env("SERIATIM_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let chosen = std::env::var("SERIATIM_LOG").ok().and_then(|text| text.parse().ok());
+    let filter: Targets = chosen.unwrap_or_else(|| Targets::new().with_default(LevelFilter::INFO));
     // Colours are for a terminal, and for one that wants them.
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let lines = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(std::io::stderr);
@@ -31,7 +33,7 @@ pub(crate) fn start(json: bool) -> Result<Logs, CliFailure> {
         false => lines.with_target(false).boxed(),
     };
     // Most of what a span costs is its text, and there is one for each message.
-    let filter = filter.add_directive(format!("{ASSIGNMENT_SPANS}=off").parse()?);
+    let filter = filter.with_target(ASSIGNMENT_SPANS, LevelFilter::OFF);
     let log = tracing_subscriber::registry().with(lines.with_filter(filter));
     #[cfg(feature = "otlp")]
     {

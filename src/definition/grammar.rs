@@ -83,9 +83,9 @@ impl Grammar<'_> {
     fn unknown(&mut self, fields: Option<&Map<String, Value>>, key: &Spanned<DeString<'_>>, name: &str) {
         let written = &**key.get_ref();
         let known: Vec<&str> = fields.into_iter().flat_map(Map::keys).map(String::as_str).collect();
-        let help = match (self.home_of(written), nearest(written, known.iter().copied())) {
+        let help = match (self.owner_of(written), nearest(written, known.iter().copied())) {
             (_, Some(near)) => format!("did you mean `{near}`?"),
-            (Some(home), None) => format!("it belongs into {home}"),
+            (Some(owner), None) => format!("it belongs into {owner}"),
             (None, None) => format!("known are {}", known.join(", ")),
         };
         let place = if name.is_empty() { "a definition".to_owned() } else { name.to_owned() };
@@ -93,19 +93,19 @@ impl Grammar<'_> {
     }
 
     /// The tables of the file that have this field, or its top, if that does.
-    fn home_of(&self, field: &str) -> Option<String> {
+    fn owner_of(&self, field: &str) -> Option<String> {
         let fields = self.root.get("properties").and_then(Value::as_object)?;
-        let homes = fields.iter().filter_map(|(name, schema)| {
-            let (home, schema) = match schema.get("items") {
+        let owners = fields.iter().filter_map(|(name, schema)| {
+            let (owner, schema) = match schema.get("items") {
                 Some(items) => (format!("[[{name}]]"), items),
                 None => (format!("[{name}]"), schema),
             };
-            schema.get("properties")?.get(field).map(|_| home)
+            schema.get("properties")?.get(field).map(|_| owner)
         });
-        let homes: Vec<String> = homes.collect();
-        match homes.as_slice() {
+        let owners: Vec<String> = owners.collect();
+        match owners.as_slice() {
             [] => fields.get(field).map(|_| "the top of the file".to_owned()),
-            [home] => Some(home.clone()),
+            [owner] => Some(owner.clone()),
             [others @ .., last] => Some(format!("{} or {last}", others.join(", "))),
         }
     }

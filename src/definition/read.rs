@@ -67,8 +67,9 @@ pub(crate) fn read(file: &Path, text: &str) -> FileReading {
         None => name(file, &form, &mut mistakes),
     };
     let own = [(SCHEDULES_QUEUE, "its schedules"), (SOURCES_QUEUE, "how far its sources are copied")];
-    let kept = own.iter().find(|(own, _)| reading.name.as_ref().is_some_and(|name| name.as_str() == *own));
-    if let Some((own, what)) = kept {
+    let reserved =
+        own.iter().find(|(own, _)| reading.name.as_ref().is_some_and(|name| name.as_str() == *own));
+    if let Some((own, what)) = reserved {
         let message = format!("the daemon keeps {what} in the queue `{own}`");
         match &form.name {
             Some(given) => mistakes.add(&given.span, message),

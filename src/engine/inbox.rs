@@ -353,8 +353,8 @@ impl Drop for UndeliveredAnswer {
             Some(Reply::Receive(Ok(handed))) => {
                 handed.iter().rev().for_each(|handed| self.give_back(queue, handed));
             }
-            Some(Reply::Take(Ok(Some(taken)))) => {
-                let command = Command::CloseTaken { queue: queue.clone(), token: taken.token };
+            Some(Reply::Take(Ok(Some(accepted)))) => {
+                let command = Command::CloseTaken { queue: queue.clone(), token: accepted.token };
                 self.inbox.post_at_once(Request::GiveBack(command));
             }
             _ => {}

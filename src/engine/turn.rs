@@ -162,11 +162,11 @@ impl<'a> TurnRules<'a> {
     }
 
     /// Applies what was asked, and serves the receivers that wait for what it brought.
-    pub(crate) fn apply_all(&mut self, asked: Vec<QueuedCommand>) -> Result<(), Fault> {
+    pub(crate) fn apply_all(&mut self, commands: Vec<QueuedCommand>) -> Result<(), Fault> {
         self.woken.append(&mut self.wakeups.later);
         self.woken.append(&mut self.wakeups.take_paced(self.now.engine));
-        for asked in asked {
-            self.apply_one(asked)?;
+        for queued in commands {
+            self.apply_one(queued)?;
         }
         while let Some(waits_for) = self.woken.pop_first() {
             self.serve_waiting(&waits_for)?;
@@ -174,8 +174,8 @@ impl<'a> TurnRules<'a> {
         Ok(())
     }
 
-    fn apply_one(&mut self, asked: QueuedCommand) -> Result<(), Fault> {
-        let QueuedCommand { command, slot, wait } = asked;
+    fn apply_one(&mut self, queued: QueuedCommand) -> Result<(), Fault> {
+        let QueuedCommand { command, slot, wait } = queued;
         if slot.as_ref().is_some_and(ReplySlot::is_closed) && WaitsFor::of(&command).is_some() {
             return Ok(());
         }
@@ -267,7 +267,7 @@ impl<'a> TurnRules<'a> {
 fn found_nothing(reply: &Reply) -> bool {
     match reply {
         Reply::Receive(Ok(handed)) => handed.is_empty(),
-        Reply::Take(Ok(taken)) => taken.is_none(),
+        Reply::Take(Ok(accepted)) => accepted.is_none(),
         _ => false,
     }
 }

@@ -55,7 +55,7 @@ pub(crate) struct Writer {
     /// When the disk was last looked at, in the clock's elapsed time.
     pub(crate) looked_at_disk: Duration,
     /// When what was last asked was done, in the clock's elapsed time.
-    pub(crate) asked_at: Duration,
+    pub(crate) last_request_at: Duration,
     /// Whether there is more to recover.
     pub(crate) recovers: bool,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Writer {
 /// What one gathering brought.
 #[derive(Default)]
 struct RequestBatch {
-    asked: Vec<QueuedCommand>,
+    commands: Vec<QueuedCommand>,
     queries: Vec<(Query, LookSlot)>,
     backups: Vec<(PathBuf, BackupSlot)>,
     closing: Vec<oneshot::Sender<()>>,
@@ -92,7 +92,7 @@ impl Writer {
             for (until, slot) in gathered.sleepers.drain(..) {
                 self.wakeups.sleep_until(until, slot);
             }
-            if let Err(fault) = self.serve(gathered.asked, gathered.queries, gathered.backups) {
+            if let Err(fault) = self.serve(gathered.commands, gathered.queries, gathered.backups) {
                 tracing::error!(%fault, "the engine stops for good; opening its file again is the recovery");
                 return self.stop(Unavailable::Stopped(fault));
             }
@@ -115,7 +115,7 @@ impl Writer {
     /// Serves what has come, and hands its commit over.
     pub(crate) fn serve(
         &mut self,
-        asked: Vec<QueuedCommand>,
+        commands: Vec<QueuedCommand>,
         queries: Vec<(Query, LookSlot)>,
         backups: Vec<(PathBuf, BackupSlot)>,
     ) -> Result<(), Fault> {
@@ -126,10 +126,10 @@ impl Writer {
         self.look_at_disk()?;
         self.clocks.advance(ClockReading::of(&*self.clock));
         self.expire_waiters();
-        let is_asked = !asked.is_empty() || !queries.is_empty();
+        let has_requests = !commands.is_empty() || !queries.is_empty();
         let (mut job, mut release) = (None, Release { backups, ..Release::default() });
-        if !asked.is_empty() || self.next_due.is_past(self.clocks.now()) {
-            job = self.turn(asked, &mut release)?;
+        if !commands.is_empty() || self.next_due.is_past(self.clocks.now()) {
+            job = self.turn(commands, &mut release)?;
         }
         for (query, slot) in queries {
             release.looks.push((slot, self.look(query)?));
@@ -142,15 +142,15 @@ impl Writer {
             let more = self.intake.has_more();
             self.commits.hand_over(job, release, more).inspect_err(|fault| self.store.fail(fault))?;
         }
-        if is_asked {
+        if has_requests {
             // Behind its commit: who answers to an answer on a slow disk has not left it idle.
-            self.asked_at = self.clock.elapsed();
+            self.last_request_at = self.clock.elapsed();
         }
         Ok(())
     }
 
     /// One turn: due reminders and locks first, then requests. What it leads to waits for its commit.
-    fn turn(&mut self, asked: Vec<QueuedCommand>, release: &mut Release) -> Result<Option<Job>, Fault> {
+    fn turn(&mut self, commands: Vec<QueuedCommand>, release: &mut Release) -> Result<Option<Job>, Fault> {
         self.store.mark_committed(self.commits.committed());
         let (now, stamp, elapsed) = (self.clocks.now(), self.clocks.stamp(), self.clock.elapsed());
         let (rules, wakeups) = (&mut self.rules, &mut self.wakeups);
@@ -158,7 +158,7 @@ impl Writer {
         let (applied, mut job) = self.store.prepare(|turn| {
             let mut work = TurnRules::new(now, elapsed, rules, wakeups, turn, room.as_ref());
             work.apply_due()?;
-            work.apply_all(asked)?;
+            work.apply_all(commands)?;
             let applied = work.finish()?;
             turn.stamp(stamp);
             Ok(applied)
@@ -187,7 +187,7 @@ impl Writer {
         }
         for _ in 1..limits::TURN_MAX {
             // A step of a purge is work enough for a turn; what has come behind it is served with the next.
-            if gathered.asked.last().is_some_and(|asked| asked.command.is_bulk()) {
+            if gathered.commands.last().is_some_and(|queued| queued.command.is_bulk()) {
                 break;
             }
             match self.intake.take() {
@@ -216,7 +216,9 @@ impl Writer {
         let is_due = self.store.has_file() && !self.clock.is_manual() && self.store.has_idle_work();
         let may =
             is_due && self.commits.is_idle() && self.store.room().is_none_or(|room| !room.view().is_full);
-        may.then(|| limits::IDLE_AFTER.saturating_sub(self.clock.elapsed().saturating_sub(self.asked_at)))
+        may.then(|| {
+            limits::IDLE_AFTER.saturating_sub(self.clock.elapsed().saturating_sub(self.last_request_at))
+        })
     }
 
     /// Looks at the file and its disk, if it is time again.
@@ -304,11 +306,11 @@ impl RequestBatch {
     fn add(&mut self, request: Request) {
         match request {
             Request::Command { command, slot, wait } => {
-                self.asked.push(QueuedCommand { command, slot: Some(slot), wait });
+                self.commands.push(QueuedCommand { command, slot: Some(slot), wait });
             }
             Request::Query { query, slot } => self.queries.push((query, slot)),
             Request::Backup { target, slot } => self.backups.push((target, slot)),
-            Request::GiveBack(command) => self.asked.push(QueuedCommand::unattended(command)),
+            Request::GiveBack(command) => self.commands.push(QueuedCommand::unattended(command)),
             Request::Sleep { until, slot } => self.sleepers.push((until, slot)),
             Request::Withdraw(token) => self.withdrawn.push(token),
             Request::Wake => {}

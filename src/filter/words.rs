@@ -95,8 +95,8 @@ impl<'a> FilterWords<'a> {
     }
 
     fn binary(&mut self, from: usize) -> Result<FilterWord, String> {
-        let said = self.while_of(from, |character| character.is_alphanumeric());
-        let digits = &said.as_bytes()[2..];
+        let written = self.while_of(from, |character| character.is_alphanumeric());
+        let digits = &written.as_bytes()[2..];
         let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
         let byte = |pair: &[u8]| Some(digit(pair[0])? * 16 + digit(pair[1])?);
         let bytes: Option<Vec<u8>> = match digits.len() % 2 {
@@ -105,7 +105,7 @@ impl<'a> FilterWords<'a> {
         };
         bytes
             .map(FilterWord::Binary)
-            .ok_or_else(|| format!("{said:?} is not made of pairs of hexadecimal digits"))
+            .ok_or_else(|| format!("{written:?} is not made of pairs of hexadecimal digits"))
     }
 
     fn number(&mut self, from: usize) -> Result<FilterWord, String> {

@@ -123,7 +123,7 @@ impl<C: Consumer> JobLine<C> {
     }
 
     /// Notes that the engine was asked to settle so many.
-    pub(crate) fn note_asked(&self, count: usize) {
+    pub(crate) fn note_settled(&self, count: usize) {
         self.change(|state| state.unsettled -= isize::try_from(count).unwrap_or(isize::MAX));
     }
 

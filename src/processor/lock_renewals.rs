@@ -38,7 +38,7 @@ struct RenewalNote {
     due: BTreeMap<RenewalDue, RenewalLock>,
     next: u64,
     /// The instant the engine was asked for last.
-    asked_for: Option<Duration>,
+    next_at: Option<Duration>,
     /// The engine is gone, and with it all locks.
     is_over: bool,
 }
@@ -120,28 +120,32 @@ impl LockRenewals {
     }
 
     /// Keeps a lock that was taken at an instant of the clock's elapsed time, for so long.
-    pub(crate) fn keep(self: &Arc<LockRenewals>, renewal: Renewal, taken: (Duration, Duration)) -> KeptLock {
-        self.note(renewal, taken, None)
+    pub(crate) fn keep(
+        self: &Arc<LockRenewals>,
+        renewal: Renewal,
+        lock_span: (Duration, Duration),
+    ) -> KeptLock {
+        self.note(renewal, lock_span, None)
     }
 
     /// Keeps the lock of a message that a taker takes.
-    pub(crate) fn keep_taken(
+    pub(crate) fn keep_accepted(
         self: &Arc<LockRenewals>,
         renewal: Renewal,
-        taken: (Duration, Duration),
+        lock_span: (Duration, Duration),
         taker: Arc<dyn Taker>,
     ) -> KeptLock {
-        self.note(renewal, taken, Some(taker))
+        self.note(renewal, lock_span, Some(taker))
     }
 
     /// Notes a lock. If it is due before the instant the engine was asked for, whoever watches is told.
     fn note(
         self: &Arc<LockRenewals>,
         renewal: Renewal,
-        taken: (Duration, Duration),
+        lock_span: (Duration, Duration),
         taker: Option<Arc<dyn Taker>>,
     ) -> KeptLock {
-        let (since, lasts) = taken;
+        let (since, lasts) = lock_span;
         let signal = Arc::new(Signal::default());
         let mut noted = self.noted();
         noted.next += 1;
@@ -154,7 +158,7 @@ impl LockRenewals {
         } else {
             signal.end();
         }
-        let is_earlier = !noted.is_over && noted.asked_for.is_none_or(|asked_for| due.0 < asked_for);
+        let is_earlier = !noted.is_over && noted.next_at.is_none_or(|next_at| due.0 < next_at);
         drop(noted);
         if is_earlier {
             self.earlier.notify_one();
@@ -189,8 +193,8 @@ impl LockRenewals {
 
     fn ask_for_first(&self) -> Option<Duration> {
         let mut noted = self.noted();
-        noted.asked_for = noted.due.keys().next().map(|(until, _)| *until);
-        noted.asked_for
+        noted.next_at = noted.due.keys().next().map(|(until, _)| *until);
+        noted.next_at
     }
 
     /// Starts to renew the locks that are due.

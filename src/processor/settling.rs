@@ -89,7 +89,7 @@ async fn settle<C: Consumer>(
         come.into_iter().map(|FinishedJob { done, place }| (done, place)).unzip();
     let count = places.iter().filter(|place| place.is_of_runner()).count();
     // The engine is asked when settling is first polled, which is before this is noted.
-    let (settled, ()) = tokio::join!(consumer.settle(done), async { line.note_asked(count) });
+    let (settled, ()) = tokio::join!(consumer.settle(done), async { line.note_settled(count) });
     drop(places);
     settled
 }

@@ -152,7 +152,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
 
     /// Gives a delivery to the one who takes it.
     fn assign(&self, delivery: Delivery, taker: &Arc<dyn Taker>, slot: JobSlot<Self>) -> Assignment {
-        let lock = self.keeping.locks.keep_taken(delivery.renewal(), delivery.lock_time(), taker.clone());
+        let lock = self.keeping.locks.keep_accepted(delivery.renewal(), delivery.lock_time(), taker.clone());
         let context = self.context_of(&delivery, &lock);
         let (taker, client) = (taker.clone(), self.queue.client().clone());
         let began = client.elapsed();

@@ -158,7 +158,7 @@ impl ChildSupervisor {
         lines: &mut PipeLines<ChildStdout>,
     ) -> (ChildEnd, io::Result<ExitStatus>) {
         self.shared_pool.up(self.slot, group.id());
-        let cause = self.talk(group, stdin, lines).await;
+        let cause = self.exchange(group, stdin, lines).await;
         self.shared_pool.ending(self.slot);
         match cause {
             // Its input is closed by now, which tells it to finish.
@@ -181,7 +181,7 @@ impl ChildSupervisor {
         (cause, status)
     }
 
-    async fn talk(
+    async fn exchange(
         &self,
         group: &mut ProcessGroup,
         stdin: ChildStdin,
