@@ -83,7 +83,7 @@ pub(crate) struct QueueForm {
     pub(crate) schedule: Vec<FileValue<ScheduleForm>>,
     /// A table of a database whose rows are copied into the queue.
     pub(crate) source: Option<FileValue<OutboxForm>>,
-    /// Whom to tell when a workflow stands still.
+    /// Who is notified when a workflow is blocked.
     pub(crate) notify: Option<FileValue<NotifyForm>>,
     /// Where in the file everything stands.
     #[serde(skip)]

@@ -113,11 +113,11 @@ pub(crate) enum MissedWord {
     All,
 }
 
-/// Whom to tell when a workflow stands still: one of exec and http.
+/// Who is notified when a workflow is blocked: one of exec and http.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NotifyForm {
-    /// How long a workflow has to be blocked, held or without its next message before somebody is told.
+    /// How long a workflow has to be blocked, held or without its next message before the notification.
     #[schemars(extend("default" = "15m"))]
     pub(crate) after: Option<WireDuration>,
     /// A program and its arguments; it reads what happened as JSON.

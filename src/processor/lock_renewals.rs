@@ -22,14 +22,14 @@ use crate::processor::taker::Taker;
 
 /// Keeps locks while handlers run, as long as they are [watched](Locks::watched).
 ///
-/// A lock is only noted here: the engine is asked for the first instant at which one is to be renewed, and one that is
+/// A lock is only noted here: the engine is set to wake it at the first instant at which one is to be renewed, and one that is
 /// still noted then gets a task of its own. All of that is done by the engine's own thread, so that locks are kept while
 /// handlers keep all other threads busy.
 pub(crate) struct LockRenewals {
     client: Client,
     renew_for: Duration,
     noted: Mutex<RenewalNote>,
-    /// Rung when a lock was noted that is due before the instant the engine was asked for.
+    /// Rung when a lock was noted that is due before the instant at which the engine wakes it.
     earlier: Notify,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct LockRenewals {
 struct RenewalNote {
     due: BTreeMap<RenewalDue, RenewalLock>,
     next: u64,
-    /// The instant the engine was asked for last.
+    /// The instant at which the engine wakes it.
     next_at: Option<Duration>,
     /// The engine is gone, and with it all locks.
     is_over: bool,
@@ -138,7 +138,7 @@ impl LockRenewals {
         self.note(renewal, lock_span, Some(taker))
     }
 
-    /// Notes a lock. If it is due before the instant the engine was asked for, whoever watches is told.
+    /// Notes a lock. If it is due before the instant at which the engine wakes it, who watches is notified.
     fn note(
         self: &Arc<LockRenewals>,
         renewal: Renewal,

@@ -60,7 +60,7 @@ pub(crate) enum DeliveryEnd {
     Failed,
     SetAside,
     DeadLettered,
-    /// The lock was lost: whatever the handler said is void.
+    /// The lock was lost: the outcome of the handler is void.
     Lost,
 }
 
@@ -169,7 +169,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         Context::new(message, self.queue.clone(), token, lock.signal().clone(), self.keeping.give_up.clone())
     }
 
-    /// Settles a delivery as its handler said.
+    /// Settles a delivery by the outcome of its handler.
     async fn settle_one(&self, done: FinishedDelivery) -> Result<DeliveryEnd, Unavailable> {
         let FinishedDelivery { delivery, handled, _lock } = done;
         match handled {

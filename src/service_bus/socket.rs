@@ -18,7 +18,7 @@ use crate::service_bus::order::InOrder;
 use crate::service_bus::stream::ConnectionStream;
 
 impl ConnectionTask {
-    /// Talks until one side ends the connection.
+    /// Reads and writes until one side ends the connection.
     pub(crate) async fn over(mut self, mut stream: ConnectionStream) {
         let ended = match self.connection_task(&mut stream).await {
             Ok(()) => stream.end().await,

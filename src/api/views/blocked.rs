@@ -56,7 +56,7 @@ pub struct BlockedView {
     /// Held: the oldest cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_cause: Option<HoldWord>,
-    /// Held: what was said.
+    /// Held: the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_reason: Option<String>,
     /// The first missing position, if there is a gap.
@@ -340,7 +340,7 @@ impl BlockedCause {
     }
 
     /// Why a workflow does not go on; `None` when it does. One that is locked counts when more waits behind. What the
-    /// engine does not know, that a message is too large for its receivers, is not told here.
+    /// engine does not know, that a message is too large for its receivers, is not shown here.
     pub fn of(view: &WorkflowView) -> Option<BlockedCause> {
         match &view.status {
             WorkflowStatus::Held(_) => Some(BlockedCause::Held),
