@@ -106,8 +106,8 @@ impl OpenWorkflow {
         step.write(Change::Waiting(self.key.clone(), chained_id(&message), None))?;
         step.write(Change::Root(self.key.clone(), sequence, false))?;
         Arc::make_mut(&mut message).rank = Some(rank);
-        step.write(Change::Message(self.message_key(sequence), Some(message)))?;
-        step.write(Change::Line(self.key.clone(), rank, Some(sequence)))
+        step.write_message(self.message_key(sequence), Some(message))?;
+        step.write_line(&self.key, rank, Some(sequence))
     }
 
     /// Notes how the message that named a predecessor was settled.

@@ -36,10 +36,10 @@ use crate::id::SequenceNumber;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Change {
     Numbers(Numbers),
-    Queue(QueueRecord),
+    Queue(Box<QueueRecord>),
     /// The queue and every row that belongs to it is deleted.
     QueueGone(QueueId),
-    Tally(QueueId, QueueCounters),
+    Tally(QueueId, Box<QueueCounters>),
     Workflow(WorkflowKey, Option<Arc<WorkflowRecord>>),
     State(WorkflowKey, Option<Bytes>),
     Message(MessageKey, Option<Arc<MessageRecord>>),
@@ -63,7 +63,7 @@ pub(crate) enum Change {
     Ready(QueueId, u64, Option<WorkflowRef>),
     Reminder(Reminder, bool),
     /// A dead letter, listed by reason and by workflow. The rank is 0 where it has none.
-    DeadLetter(DeadLetterKey, bool),
+    DeadLetter(Box<DeadLetterKey>, bool),
     Duplicate(QueueId, MessageId, Option<Duplicate>),
     /// The answer that is kept for an idempotency key.
     Answer(QueueId, Arc<str>, Option<Arc<AnswerRecord>>),

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use crate::engine::rules::change::Change;
 use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::SettleResult as SettledReply;
@@ -133,7 +132,7 @@ impl Step<'_> {
         change(&mut record).deliveries += 1;
         record.handed_out_at = self.now;
         let key = MessageKey { queue: queue.id, sequence };
-        self.write(Change::Message(key, Some(Arc::new(record.clone()))))?;
+        self.write_message(key, Some(Arc::new(record.clone())))?;
         record.delivery_count = delivery_count_of(&record);
         let content = self.records.content(key)?.expect("every stored message has its content");
         Ok(LockedMessage {
@@ -265,7 +264,7 @@ impl Step<'_> {
         if !dead_letter.deferred {
             self.offer_dead_letter(key, dead_letter.reason.clone())?;
         }
-        self.write(Change::Message(key, Some(Arc::new(message))))
+        self.write_message(key, Some(Arc::new(message)))
     }
 
     /// Notes that a dead letter can be handed out.

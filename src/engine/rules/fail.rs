@@ -352,7 +352,7 @@ impl OpenWorkflow {
             sequence,
             reason: reason.clone(),
         };
-        step.write(Change::DeadLetter(key, listed))?;
+        step.write(Change::DeadLetter(Box::new(key), listed))?;
         let message_key = self.message_key(sequence);
         match listed {
             true => step.offer_dead_letter(message_key, reason.clone())?,

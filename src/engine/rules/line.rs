@@ -45,7 +45,7 @@ impl OpenWorkflow {
         self.count(step, &after, 1)?;
         self.move_reminder(step, &Remind::Due(sequence), before.and_then(due_of), due_of(&after))?;
         self.move_reminder(step, &Remind::Expiry(sequence), before.and_then(expiry_of), expiry_of(&after))?;
-        step.write(Change::Message(self.message_key(sequence), Some(after)))
+        step.write_message(self.message_key(sequence), Some(after))
     }
 
     /// Removes a message that has come to its end: it is remembered first, while its content is there, and counted.
@@ -61,7 +61,7 @@ impl OpenWorkflow {
         count_ending(&mut step.tally(self.key.queue)?.counts, ending);
         self.move_reminder(step, &Remind::Due(sequence), due_of(message), None)?;
         self.move_reminder(step, &Remind::Expiry(sequence), expiry_of(message), None)?;
-        step.write(Change::Message(self.message_key(sequence), None))?;
+        step.write_message(self.message_key(sequence), None)?;
         step.write(Change::Content(self.message_key(sequence), None))?;
         if matches!(ending, HistoryEnding::Cancelled | HistoryEnding::Purged) {
             step.forget_id(self.key.queue, sequence, message)?;
@@ -95,7 +95,7 @@ impl OpenWorkflow {
         match place {
             LinePlace::Line(rank) => {
                 self.record.line += 1;
-                step.write(Change::Line(self.key.clone(), rank, Some(sequence)))
+                step.write_line(&self.key, rank, Some(sequence))
             }
             LinePlace::Aside(rank) => {
                 self.record.aside += 1;
@@ -119,7 +119,7 @@ impl OpenWorkflow {
             step.write(Change::Aside(self.key.clone(), rank, None))
         } else {
             self.record.line -= 1;
-            step.write(Change::Line(self.key.clone(), rank, None))
+            step.write_line(&self.key, rank, None)
         }
     }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::engine::rules::change::Change;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::StateChange;
@@ -115,7 +114,7 @@ impl Step<'_> {
         let queue = self.queue(key.queue)?;
         let mut workflow = OpenWorkflow::open(self, &queue, key.stream.clone())?;
         workflow.fail_all(self, &holding, "the engine stopped while it was handed out")?;
-        self.write(Change::Holding(key, None))?;
+        self.write_holding(&key, None)?;
         workflow.close(self)?;
         Ok(true)
     }

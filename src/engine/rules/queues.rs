@@ -99,7 +99,7 @@ impl Step<'_> {
         if queue.paused == paused {
             return Ok(false);
         }
-        self.write(Change::Queue(QueueRecord { paused, ..(*queue).clone() }))?;
+        self.write(Change::Queue(Box::new(QueueRecord { paused, ..(*queue).clone() })))?;
         Ok(true)
     }
 
@@ -108,7 +108,7 @@ impl Step<'_> {
         if let Some(check) = record.idle_check {
             self.set_reminder(check, record.id, Remind::Idle)?;
         }
-        self.write(Change::Queue(record))
+        self.write(Change::Queue(Box::new(record)))
     }
 
     /// Deletes a queue with everything in it; deliveries of it can no longer be settled.
@@ -147,6 +147,6 @@ impl Step<'_> {
         }
         let check = due.max(self.now + idle.min(limits::LOCK_MIN));
         self.set_reminder(check, id, Remind::Idle)?;
-        self.write(Change::Queue(QueueRecord { idle_check: Some(check), ..(*queue).clone() }))
+        self.write(Change::Queue(Box::new(QueueRecord { idle_check: Some(check), ..(*queue).clone() })))
     }
 }

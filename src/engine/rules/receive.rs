@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::engine::rules::change::Change;
 use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::effect::Effect;
@@ -256,6 +255,6 @@ impl OpenWorkflow {
         let kept = lock.kind == LockKind::Whole || !lock.out.is_empty();
         let is_run = lock.kind == LockKind::Run;
         let holding = kept.then(|| Holding { out: lock.out.clone(), is_run });
-        step.write(Change::Holding(self.key.clone(), holding))
+        step.write_holding(&self.key, holding)
     }
 }

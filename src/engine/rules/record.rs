@@ -1,5 +1,7 @@
 //! What is kept of queues, workflows and messages: the rows, without a word on how they are stored.
 
+use std::hash::Hash;
+use std::hash::Hasher;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,10 +40,20 @@ pub(crate) struct MessageKey {
 }
 
 /// Which workflow of a queue: a named one, or the one a message without workflow ID is for itself.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum WorkflowRef {
     Single(SequenceNumber),
     Named(WorkflowId),
+}
+
+impl Hash for WorkflowRef {
+    /// In one go, because every command does it again and again: which of the two it is tells its bytes well enough.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            WorkflowRef::Single(sequence) => state.write_u64(sequence.get()),
+            WorkflowRef::Named(id) => state.write(id.as_str().as_bytes()),
+        }
+    }
 }
 
 impl WorkflowRef {

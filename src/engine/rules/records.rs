@@ -142,4 +142,25 @@ pub(crate) trait Records {
 
     /// Puts or deletes a row.
     fn write(&mut self, change: Change) -> Result<(), Fault>;
+
+    /// Puts or deletes a message. This and the two below are [`Records::write`] for what every command does again and again:
+    /// no change is put together, and no key copied.
+    fn write_message(&mut self, key: MessageKey, record: Option<Arc<MessageRecord>>) -> Result<(), Fault> {
+        self.write(Change::Message(key, record))
+    }
+
+    /// Puts a message into a workflow's line, or takes it out.
+    fn write_line(
+        &mut self,
+        key: &WorkflowKey,
+        rank: u64,
+        entry: Option<SequenceNumber>,
+    ) -> Result<(), Fault> {
+        self.write(Change::Line(key.clone(), rank, entry))
+    }
+
+    /// Writes down what a workflow's holder has out, or that it has none.
+    fn write_holding(&mut self, key: &WorkflowKey, holding: Option<Holding>) -> Result<(), Fault> {
+        self.write(Change::Holding(key.clone(), holding))
+    }
 }

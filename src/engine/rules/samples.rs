@@ -331,9 +331,9 @@ fn changes() -> Vec<Change> {
     let history = HistorySpan { first: 300, next: 302, check: Some(at(9)) };
     let mut changes = vec![
         Change::Numbers(numbers),
-        Change::Queue(queue_record(queue)),
+        Change::Queue(Box::new(queue_record(queue))),
         Change::QueueGone(queue),
-        Change::Tally(queue, QueueCounters { used_at: at(8), history, ..QueueCounters::default() }),
+        Change::Tally(queue, Box::new(QueueCounters { used_at: at(8), history, ..QueueCounters::default() })),
         Change::Workflow(key.clone(), Some(Arc::new(workflow_record()))),
         Change::State(key.clone(), Some(Bytes::from_static(b"state"))),
         Change::Content(message_key, Some(Arc::new(content))),
@@ -346,7 +346,7 @@ fn changes() -> Vec<Change> {
         Change::Mark(key.clone(), 8, Some(MarkRecord { from: 8, to: 9, how: SettlementKind::Skipped })),
         Change::Holding(key.clone(), Some(Holding { out: vec![number(1), number(2)], is_run: true })),
         Change::Ready(queue, 9, Some(stream)),
-        Change::DeadLetter(dead_letter, true),
+        Change::DeadLetter(Box::new(dead_letter), true),
         Change::Duplicate(queue, id(), Some(Duplicate { sequence: number(1), until: at(9) })),
         Change::Answer(queue, Arc::from("k"), Some(Arc::new(answered()))),
         Change::AnswerCount(queue, Some(300)),

@@ -78,12 +78,13 @@ impl Step<'_> {
         name: &QueueName,
         held: DeliveryRef,
     ) -> Ruling<(OpenWorkflow, Arc<MessageRecord>), SettleRefusal> {
-        let (workflow, out) = self.held_workflow(name, held.token)?;
+        let workflow = self.held_workflow(name, held.token)?;
         let Some(message) = self.message(workflow.queue.id, held.sequence)? else {
             return refuse(SettleRefusal::MessageNotFound(held.sequence));
         };
         // The holder may have it again, after it was taken back: only the last hand-out counts.
-        if !out.contains(&held.sequence) || message.delivery_count != held.delivery_count {
+        let is_out = self.locks.get(held.token).is_some_and(|lock| lock.out.contains(&held.sequence));
+        if !is_out || message.delivery_count != held.delivery_count {
             return refuse(SettleRefusal::LockLost);
         }
         Ok((workflow, message))
@@ -157,7 +158,8 @@ impl Step<'_> {
         token: LockToken,
         first: Option<SequenceNumber>,
     ) -> Ruling<(OpenWorkflow, Vec<SequenceNumber>), SettleRefusal> {
-        let (workflow, out) = self.held_workflow(name, token)?;
+        let workflow = self.held_workflow(name, token)?;
+        let out = self.locks.get(token).map(|lock| lock.out.clone()).unwrap_or_default();
         match first.filter(|first| out.first() != Some(first)) {
             Some(first) => refuse(SettleRefusal::MessageNotFound(first)),
             None => Ok((workflow, out)),
@@ -256,12 +258,12 @@ impl Step<'_> {
         Ok((locked_until, receipts))
     }
 
-    /// The workflow that a token holds, and what its holder has out.
+    /// The workflow that a token holds.
     pub(crate) fn held_workflow(
         &self,
         name: &QueueName,
         token: LockToken,
-    ) -> Ruling<(OpenWorkflow, Vec<SequenceNumber>), SettleRefusal> {
+    ) -> Ruling<OpenWorkflow, SettleRefusal> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(SettleRefusal::QueueNotFound);
         };
@@ -270,8 +272,7 @@ impl Step<'_> {
         let Some(lock) = self.locks.held(token, self.now).filter(of_workflow) else {
             return refuse(SettleRefusal::LockLost);
         };
-        let (stream, out) = (lock.workflow.stream.clone(), lock.out.clone());
-        Ok((OpenWorkflow::open(self, &queue, stream)?, out))
+        Ok(OpenWorkflow::open(self, &queue, lock.workflow.stream.clone())?)
     }
 
     /// Prolongs a lock by the queue's lock time from now.
@@ -299,7 +300,7 @@ impl Step<'_> {
         token: LockToken,
         state: Option<Bytes>,
     ) -> Ruling<(), SettleRefusal> {
-        let (mut workflow, _) = self.held_workflow(name, token)?;
+        let mut workflow = self.held_workflow(name, token)?;
         if matches!(workflow.key.stream, WorkflowRef::Single(_)) {
             return refuse(SettleRefusal::NoWorkflow);
         }
@@ -441,7 +442,7 @@ impl OpenWorkflow {
             step.effects.push(Effect::TakenWork(token));
         }
         step.locks.end(token);
-        step.write(Change::Holding(self.key.clone(), None))
+        step.write_holding(&self.key, None)
     }
 
     pub(crate) fn set_state(&mut self, step: &mut Step<'_>, state: StateChange) -> Read<()> {

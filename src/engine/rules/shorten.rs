@@ -96,9 +96,9 @@ impl OpenWorkflow {
         }
         let mut message = step.message_listed(self.key.queue, sequence)?;
         self.count_as_missed(step, &message)?;
-        step.write(Change::Line(self.key.clone(), rank, None))?;
+        step.write_line(&self.key, rank, None)?;
         Arc::make_mut(&mut message).rank = None;
-        step.write(Change::Message(self.message_key(sequence), Some(message.clone())))?;
+        step.write_message(self.message_key(sequence), Some(message.clone()))?;
         self.wait_by_id(step, sequence, &message, &chained_id(&message))
     }
 
@@ -109,10 +109,10 @@ impl OpenWorkflow {
         let Status::DeadLettered(why) = &dead_letter.status else { unreachable!("it is a dead letter") };
         let (workflow, reason) = (self.key.clone(), why.reason.clone());
         let listed = DeadLetterKey { workflow, rank: dead_letter.rank.unwrap_or(0), sequence, reason };
-        step.write(Change::DeadLetter(listed.clone(), false))?;
-        step.write(Change::DeadLetter(DeadLetterKey { rank: 0, ..listed }, true))?;
+        step.write(Change::DeadLetter(Box::new(listed.clone()), false))?;
+        step.write(Change::DeadLetter(Box::new(DeadLetterKey { rank: 0, ..listed }), true))?;
         Arc::make_mut(&mut dead_letter).rank = None;
-        step.write(Change::Message(self.message_key(sequence), Some(dead_letter)))
+        step.write_message(self.message_key(sequence), Some(dead_letter))
     }
 
     /// Takes a message out of the run: a predecessor of it is missing.

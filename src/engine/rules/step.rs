@@ -1,6 +1,5 @@
 //! One command being applied: the instant, the rows, the locks, and what the command causes.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::clock::Timestamp;
@@ -13,6 +12,7 @@ use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::lock::LockTable;
 use crate::engine::rules::rate_buckets::RateBuckets;
 use crate::engine::rules::record::Counts;
+use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Numbers;
@@ -21,6 +21,7 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
+use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 use crate::engine::rules::settlements::Settlements;
@@ -63,7 +64,8 @@ pub(crate) struct Step<'a> {
     pub(crate) settlements: &'a mut Settlements,
     pub(crate) effects: Vec<Effect>,
     numbers: Option<Numbers>,
-    tallies: BTreeMap<QueueId, QueueCounters>,
+    /// Of the queues that the command has touched; nearly always one.
+    tallies: Vec<(QueueId, QueueCounters)>,
     /// The queue that the command deletes.
     pub(crate) gone: Option<QueueId>,
     changes: usize,
@@ -80,7 +82,7 @@ impl<'a> Step<'a> {
         rates: &'a mut RateBuckets,
         settlements: &'a mut Settlements,
     ) -> Step<'a> {
-        let (effects, tallies) = (Vec::new(), BTreeMap::new());
+        let (effects, tallies) = (Vec::new(), Vec::new());
         let ClockInstants { engine: now, wall } = now;
         let (numbers, gone, changes) = (None, None, 0);
         Step { now, wall, records, locks, rates, settlements, effects, numbers, tallies, gone, changes }
@@ -101,9 +103,10 @@ impl<'a> Step<'a> {
         if let Some(numbers) = self.numbers.take() {
             self.records.write(Change::Numbers(numbers))?;
         }
+        self.tallies.sort_unstable_by_key(|(queue, _)| *queue);
         for (queue, tally) in std::mem::take(&mut self.tallies) {
             assert!(tally.counts.conserved(), "every accepted message is accounted for: {:?}", tally.counts);
-            self.records.write(Change::Tally(queue, tally))?;
+            self.records.write(Change::Tally(queue, Box::new(tally)))?;
         }
         Ok(self.effects)
     }
@@ -111,6 +114,26 @@ impl<'a> Step<'a> {
     pub(crate) fn write(&mut self, change: Change) -> Read<()> {
         self.changes += 1;
         self.records.write(change)
+    }
+
+    pub(crate) fn write_message(&mut self, key: MessageKey, record: Option<Arc<MessageRecord>>) -> Read<()> {
+        self.changes += 1;
+        self.records.write_message(key, record)
+    }
+
+    pub(crate) fn write_line(
+        &mut self,
+        key: &WorkflowKey,
+        rank: u64,
+        entry: Option<SequenceNumber>,
+    ) -> Read<()> {
+        self.changes += 1;
+        self.records.write_line(key, rank, entry)
+    }
+
+    pub(crate) fn write_holding(&mut self, key: &WorkflowKey, holding: Option<Holding>) -> Read<()> {
+        self.changes += 1;
+        self.records.write_holding(key, holding)
     }
 
     pub(crate) fn queue_named(&self, name: &QueueName) -> Read<Option<Arc<QueueRecord>>> {
@@ -131,18 +154,21 @@ impl<'a> Step<'a> {
 
     /// The queue's counters, to be changed by what is no use of the queue.
     pub(crate) fn tally_unused(&mut self, queue: QueueId) -> Read<&mut QueueCounters> {
-        if !self.tallies.contains_key(&queue) {
-            let tally = self.records.tally(queue)?;
-            self.tallies.insert(queue, tally);
-        }
         self.changes += 1;
-        Ok(self.tallies.get_mut(&queue).expect("it was just loaded"))
+        let at = match self.tallies.iter().position(|(touched, _)| *touched == queue) {
+            Some(at) => at,
+            None => {
+                self.tallies.push((queue, self.records.tally(queue)?));
+                self.tallies.len() - 1
+            }
+        };
+        Ok(&mut self.tallies[at].1)
     }
 
     /// The queue's counters, with what the command has changed so far.
     pub(crate) fn counts(&self, queue: QueueId) -> Read<Counts> {
-        match self.tallies.get(&queue) {
-            Some(tally) => Ok(tally.counts),
+        match self.tallies.iter().find(|(touched, _)| *touched == queue) {
+            Some((_, tally)) => Ok(tally.counts),
             None => Ok(self.records.tally(queue)?.counts),
         }
     }
@@ -159,7 +185,7 @@ impl<'a> Step<'a> {
 
     /// Forgets what is kept in memory of a queue that is gone.
     pub(crate) fn forget_queue(&mut self, queue: QueueId) {
-        self.tallies.remove(&queue);
+        self.tallies.retain(|(touched, _)| *touched != queue);
         self.gone = Some(queue);
     }
 
@@ -225,6 +251,13 @@ impl<'a> Step<'a> {
 
     pub(crate) fn drop_reminder(&mut self, due: impl Into<Due>, queue: QueueId, what: Remind) -> Read<()> {
         self.write(Change::Reminder(Reminder { due: due.into(), queue, what }, false))
+    }
+
+    /// Lets those who wait for messages of the queue look again; told once for all that a command brings in a row.
+    pub(crate) fn note_work(&mut self, queue: &QueueRecord) {
+        if !matches!(self.effects.last(), Some(Effect::Work(name)) if *name == queue.name) {
+            self.effects.push(Effect::Work(queue.name.clone()));
+        }
     }
 
     /// Tells whoever listens, after the commit.

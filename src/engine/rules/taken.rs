@@ -102,7 +102,7 @@ impl Step<'_> {
     /// From now on a message that fails leaves the holder of a workflow what he has ahead of it, where the queue's options
     /// let failed messages be passed anyway.
     pub(crate) fn settle_apart(&mut self, name: &QueueName, token: LockToken) -> Ruling<(), SettleRefusal> {
-        let (workflow, _) = self.held_workflow(name, token)?;
+        let workflow = self.held_workflow(name, token)?;
         self.locks.set_apart(token);
         workflow.close(self)?;
         Ok(())
@@ -153,8 +153,8 @@ impl Step<'_> {
 
     /// Takes a workflow back from its holder in good order: what is unsettled is given back uncounted.
     pub(crate) fn close_taken(&mut self, name: &QueueName, token: LockToken) -> Ruling<(), SettleRefusal> {
-        let (mut workflow, out) = self.held_workflow(name, token)?;
-        for sequence in out {
+        let mut workflow = self.held_workflow(name, token)?;
+        for sequence in self.locks.get(token).map(|lock| lock.out.clone()).unwrap_or_default() {
             workflow.give_back(self, sequence)?;
         }
         workflow.unlock(self, token)?;

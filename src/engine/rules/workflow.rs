@@ -1,5 +1,7 @@
 //! A workflow while a command works on it: opened, changed, and closed with everything that follows from the change.
 
+use std::ops::Deref;
+use std::ops::DerefMut;
 use std::sync::Arc;
 
 use crate::clock::Timestamp;
@@ -30,12 +32,30 @@ use crate::token::LockToken;
 pub(crate) struct OpenWorkflow {
     pub(crate) queue: Arc<QueueRecord>,
     pub(crate) key: WorkflowKey,
-    pub(crate) record: WorkflowRecord,
+    pub(crate) record: WorkflowDraft,
     stored: Option<Arc<WorkflowRecord>>,
     /// The remembered cursor that it was opened with.
     pub(crate) recalled: Option<Cursor>,
     /// Whether this command has brought back a message that was handed out or set aside.
     pub(crate) has_come_back: bool,
+}
+
+/// A workflow's record as the command leaves it: shared with the store until it is changed.
+#[derive(Debug)]
+pub(crate) struct WorkflowDraft(Arc<WorkflowRecord>);
+
+impl Deref for WorkflowDraft {
+    type Target = WorkflowRecord;
+
+    fn deref(&self) -> &WorkflowRecord {
+        &self.0
+    }
+}
+
+impl DerefMut for WorkflowDraft {
+    fn deref_mut(&mut self) -> &mut WorkflowRecord {
+        Arc::make_mut(&mut self.0)
+    }
 }
 
 /// A message with its rank and its number.
@@ -51,19 +71,14 @@ impl OpenWorkflow {
             Some((stream, record)) => (WorkflowKey { stream, ..key }, Some(record)),
             None => (key, None),
         };
-        let (queue, record) = (queue.clone(), WorkflowRecord::default());
-        let (recalled, has_come_back) = (None, false);
-        let mut workflow = OpenWorkflow { queue, key, record, stored: None, recalled, has_come_back };
-        match &stored {
-            Some(record) => workflow.record = WorkflowRecord::clone(record),
-            None if workflow.is_positional() => {
-                workflow.record.cursor = workflow.first_rank();
-                workflow.record.through = workflow.first_rank() - 1;
-                workflow.recall(step)?;
-            }
-            None => {}
+        let record = WorkflowDraft(stored.clone().unwrap_or_default());
+        let (queue, recalled, has_come_back) = (queue.clone(), None, false);
+        let mut workflow = OpenWorkflow { queue, key, record, stored, recalled, has_come_back };
+        if workflow.stored.is_none() && workflow.is_positional() {
+            workflow.record.cursor = workflow.first_rank();
+            workflow.record.through = workflow.first_rank() - 1;
+            workflow.recall(step)?;
         }
-        workflow.stored = stored;
         Ok(workflow)
     }
 
@@ -188,11 +203,13 @@ impl OpenWorkflow {
         if !self.is_blank() {
             self.take_cursor(step)?;
         }
-        let kept = if self.is_blank() { None } else { Some(self.record) };
-        if kept.as_ref() != self.stored.as_deref() {
-            step.write(Change::Workflow(self.key, kept.map(Arc::new)))?;
-        }
-        Ok(())
+        let kept = if self.is_blank() { None } else { Some(self.record.0) };
+        // A draft that nobody has changed is still the record that is stored.
+        let is_same = match (&kept, &self.stored) {
+            (Some(kept), Some(stored)) => Arc::ptr_eq(kept, stored) || kept == stored,
+            (kept, stored) => kept.is_none() && stored.is_none(),
+        };
+        if is_same { Ok(()) } else { step.write(Change::Workflow(self.key, kept)) }
     }
 
     fn plan_offer(
@@ -220,7 +237,7 @@ impl OpenWorkflow {
                 };
                 self.record.ticket = Some(ticket);
                 step.write(Change::Ready(self.key.queue, ticket, Some(self.key.stream.clone())))?;
-                step.effects.push(Effect::Work(self.queue.name.clone()));
+                step.note_work(&self.queue);
             }
             (false, Some(ticket)) => {
                 self.record.ticket = None;

@@ -2,6 +2,7 @@
 
 use crate::engine::rules::record::QueueId;
 use crate::engine::store::base::Base;
+use crate::engine::store::flushed_rows::FlushedRows;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::memtable::Memtable;
 use crate::engine::store::memtable::PrefixGroup;
@@ -129,30 +130,41 @@ impl<T: Table> Memtable<T> {
         &mut self,
         base: &Base<'_>,
         prefix: &T::Prefix,
-        key: T::Key,
+        key: &T::Key,
         value: Option<T::Value>,
     ) -> Result<(), Fault> {
-        let known = || self.groups.get(prefix).is_some_and(|group| group.shadows(&key));
-        let based = self.flushed.any() && !known() && self.flushed.shadow(base, prefix, &key)?;
-        self.place(prefix, key, value, based);
-        Ok(())
+        let is_flushed = |flushed: &FlushedRows<T>| Ok(flushed.any() && flushed.shadow(base, prefix, key)?);
+        self.place_with(prefix, key, value, is_flushed)
     }
 
     /// Puts or deletes a row; `based` says whether one is flushed, for a key of which the window knows nothing.
-    pub(crate) fn place(&mut self, prefix: &T::Prefix, key: T::Key, value: Option<T::Value>, based: bool) {
-        self.remember(prefix, &key);
+    pub(crate) fn place(&mut self, prefix: &T::Prefix, key: &T::Key, value: Option<T::Value>, based: bool) {
+        let placed = self.place_with(prefix, key, value, |_| Ok(based));
+        placed.expect("nothing is read for it");
+    }
+
+    fn place_with(
+        &mut self,
+        prefix: &T::Prefix,
+        key: &T::Key,
+        value: Option<T::Value>,
+        is_flushed: impl FnOnce(&FlushedRows<T>) -> Result<bool, Fault>,
+    ) -> Result<(), Fault> {
+        self.remember(prefix, key);
+        let is_flushed = || is_flushed(&self.flushed);
         // Two look-ups for a new prefix, so that a known one costs no copy of it.
         let group = match self.groups.get_mut(prefix) {
             Some(group) => group,
             None => self.groups.entry(prefix.clone()).or_default(),
         };
         let is_first = match value {
-            Some(value) => group.put(&mut self.touched, prefix, &key, value, based),
-            None => group.delete(&mut self.touched, prefix, &key, based),
+            Some(value) => group.put(&mut self.touched, prefix, key, value, is_flushed)?,
+            None => group.delete(&mut self.touched, prefix, key, is_flushed)?,
         };
         if is_first {
-            self.changed.note((prefix.clone(), key));
+            self.changed.note((prefix.clone(), key.clone()));
         }
+        Ok(())
     }
 
     /// Forgets every row of a queue.
@@ -184,17 +196,20 @@ impl<T: Table> PrefixGroup<T> {
         prefix: &T::Prefix,
         key: &T::Key,
         value: T::Value,
-        based: bool,
-    ) -> bool {
+        is_flushed: impl FnOnce() -> Result<bool, Fault>,
+    ) -> Result<bool, Fault> {
         if let Some(slot) = self.rows.get_mut(key) {
             slot.value = value.clone();
-            return touched.note(&mut slot.stamp, prefix, key, Some(value));
+            return Ok(touched.note(&mut slot.stamp, prefix, key, Some(value)));
         }
         let gone = if self.gone.is_empty() { None } else { self.gone.remove(key) };
-        let mut stamp = gone.unwrap_or(SlotStamp::fresh(based));
+        let mut stamp = match gone {
+            Some(stamp) => stamp,
+            None => SlotStamp::fresh(is_flushed()?),
+        };
         let is_first = touched.note(&mut stamp, prefix, key, Some(value.clone()));
         self.rows.insert(key.clone(), WindowSlot { stamp, value });
-        is_first
+        Ok(is_first)
     }
 
     /// Deletes a row. True when that is its first change in its generation, and worth flushing.
@@ -203,18 +218,18 @@ impl<T: Table> PrefixGroup<T> {
         touched: &mut TableChanges<T>,
         prefix: &T::Prefix,
         key: &T::Key,
-        based: bool,
-    ) -> bool {
+        is_flushed: impl FnOnce() -> Result<bool, Fault>,
+    ) -> Result<bool, Fault> {
         let mut stamp = match self.rows.remove(key) {
             Some(slot) => slot.stamp,
-            None if based && !self.is_gone(key) => SlotStamp::fresh(based),
-            None => return false,
+            None if !self.is_gone(key) && is_flushed()? => SlotStamp::fresh(true),
+            None => return Ok(false),
         };
         let is_first = touched.note(&mut stamp, prefix, key, None);
         if stamp.based {
             self.gone.insert(key.clone(), stamp);
         }
-        is_first && stamp.based
+        Ok(is_first && stamp.based)
     }
 }
 

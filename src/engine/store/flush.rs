@@ -126,7 +126,7 @@ impl<T: Table> AnyMemtable for Memtable<T> {
     fn replay(&mut self, row: &mut RowReader<'_>, position: u64) -> Result<(), Fault> {
         self.touched.begin(position);
         while let Some((prefix, key, value)) = next_row::<T>(row)? {
-            self.place(&prefix, key, value, self.flushed.any());
+            self.place(&prefix, &key, value, self.flushed.any());
         }
         self.touched.clear();
         Ok(())
@@ -136,7 +136,7 @@ impl<T: Table> AnyMemtable for Memtable<T> {
     fn follow(&mut self, base: &Base<'_>, row: &mut RowReader<'_>, position: u64) -> Result<(), Fault> {
         self.touched.begin(position);
         while let Some((prefix, key, value)) = next_row::<T>(row)? {
-            self.set(base, &prefix, key, value)?;
+            self.set(base, &prefix, &key, value)?;
         }
         self.touched.clear();
         Ok(())

@@ -288,11 +288,11 @@ impl KeyPart for (Timestamp, WorkflowRef) {
 }
 
 fn write_text(text: &str, key: &mut Vec<u8>) {
-    for byte in text.bytes() {
-        key.push(byte);
-        if byte == 0 {
-            key.push(ESCAPED_ZERO);
-        }
+    let mut stretches = text.as_bytes().split(|byte| *byte == 0);
+    key.extend_from_slice(stretches.next().unwrap_or_default());
+    for stretch in stretches {
+        key.extend_from_slice(&[0, ESCAPED_ZERO]);
+        key.extend_from_slice(stretch);
     }
     key.extend_from_slice(&[0, END]);
 }

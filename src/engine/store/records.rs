@@ -263,4 +263,21 @@ impl Records for Turn<'_> {
     fn write(&mut self, change: Change) -> Result<(), Fault> {
         self.apply_change(change)
     }
+
+    fn write_message(&mut self, key: MessageKey, record: Option<Arc<MessageRecord>>) -> Result<(), Fault> {
+        self.set_message(key, record)
+    }
+
+    fn write_line(
+        &mut self,
+        key: &WorkflowKey,
+        rank: u64,
+        entry: Option<SequenceNumber>,
+    ) -> Result<(), Fault> {
+        self.set_line(key, rank, entry)
+    }
+
+    fn write_holding(&mut self, key: &WorkflowKey, holding: Option<Holding>) -> Result<(), Fault> {
+        self.set_holding(key, holding)
+    }
 }

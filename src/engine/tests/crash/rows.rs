@@ -361,9 +361,9 @@ impl Records for Rows {
         self.kinds.insert(std::mem::discriminant(&change));
         match change {
             Change::Numbers(numbers) => self.numbers = numbers,
-            Change::Queue(record) => drop(self.queues.insert(record.id, Arc::new(record))),
+            Change::Queue(record) => drop(self.queues.insert(record.id, Arc::from(record))),
             Change::QueueGone(queue) => self.delete_queue(queue),
-            Change::Tally(queue, tally) => drop(self.tallies.insert(queue, tally)),
+            Change::Tally(queue, tally) => drop(self.tallies.insert(queue, *tally)),
             Change::Workflow(key, record) => put(&mut self.workflows, key, record),
             Change::State(key, state) => put(&mut self.states, key, state),
             Change::Message(key, record) => put(&mut self.messages, key, record),
