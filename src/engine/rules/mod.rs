@@ -49,6 +49,7 @@ mod send;
 mod settle;
 pub(crate) mod settlements;
 mod shorten;
+mod sparse;
 mod step;
 mod taken;
 pub(crate) mod topic_record;

@@ -15,6 +15,7 @@ use crate::engine::rules::history::HistorySpan;
 use crate::engine::rules::holds::Holds;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt;
+use crate::engine::rules::sparse::sparse_record;
 use crate::header::Headers;
 use crate::id::MessageId;
 use crate::id::QueueName;
@@ -164,7 +165,7 @@ pub(crate) struct GapRecord {
 
 /// What is known of a workflow. Ranks are positions (order by position), ordinals (after-order) or sequence
 /// numbers (order of arrival).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WorkflowRecord {
     /// The next rank to settle; 0 in order of arrival.
     pub(crate) cursor: u64,
@@ -202,6 +203,16 @@ pub(crate) struct WorkflowRecord {
     pub(crate) shortening: Option<Shortening>,
 }
 
+sparse_record!(WorkflowRecord {
+    always: [],
+    sparse: [
+        cursor: u64, through: u64, tail: Option<MessageId>, done: u64, line: u64, early: u64, early_bytes: u64, aside: u64,
+        dead: u64, has_state: bool, state_set_at: Option<Timestamp>, holds: Holds, gap: Option<GapRecord>,
+        ticket: Option<u64>, sweep: Option<Timestamp>, extending: bool, idle_since: Option<Timestamp>,
+        forget: Option<Timestamp>, shortening: Option<Shortening>,
+    ]
+});
+
 impl WorkflowRecord {
     /// Whether a place before this rank is missing, so that nothing is offered from there on.
     pub(crate) fn is_beyond(&self, rank: u64) -> bool {
@@ -219,8 +230,9 @@ pub(crate) struct Shortening {
 }
 
 /// Where a message is in its life. Whether a `Ready` one is early is said by its rank, not here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Status {
+    #[default]
     Ready,
     /// Not before `due`.
     Scheduled {
@@ -291,7 +303,7 @@ pub struct Attempt {
 }
 
 /// What changes of a message during its life.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MessageRecord {
     pub(crate) stream: WorkflowRef,
     /// Its place in the line; `None` in after-order while its predecessor is not in the run.
@@ -326,6 +338,15 @@ pub(crate) enum Suspicion {
     /// A suspect that was handed out alone, and will be until it is settled.
     Alone,
 }
+
+sparse_record!(MessageRecord {
+    always: [stream: WorkflowRef],
+    sparse: [
+        rank: Option<u64>, after: Option<MessageId>, message_id: Option<MessageId>, status: Status,
+        accepted_at: Timestamp, expires_at: Option<Due>, time_to_live: Option<Duration>, bytes: u64, delivery_count: u32,
+        handed_out_at: Timestamp, attempts: Vec<Attempt>, suspicion: Suspicion, has_extra: bool,
+    ]
+});
 
 impl MessageRecord {
     /// Whether it is handed out alone.

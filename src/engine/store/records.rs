@@ -60,7 +60,12 @@ impl Records for Turn<'_> {
     }
 
     fn queue_named(&self, name: &QueueName) -> Read<Option<Arc<QueueRecord>>> {
-        Ok(self.kept.names.get(name).and_then(|id| self.kept.queues.get(id)).cloned())
+        if let Some(last) = self.last_named.borrow().as_ref().filter(|last| last.name == *name) {
+            return Ok(Some(last.clone()));
+        }
+        let found = self.kept.names.get(name).and_then(|id| self.kept.queues.get(id)).cloned();
+        self.last_named.replace(found.clone());
+        Ok(found)
     }
 
     fn queues(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<QueueRecord>>> {

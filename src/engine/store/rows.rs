@@ -67,11 +67,22 @@ impl<K: Ord, V> RowMap<K, V> for BTreeMap<K, V> {
     }
 
     fn first(&self, from: Bound<&K>) -> Option<(&K, &V)> {
-        self.range((from, Bound::Unbounded)).next()
+        // Most ask from the very beginning, and a range is looked for from both its ends.
+        let (key, value) = self.first_key_value()?;
+        let is_in = match from {
+            Bound::Included(from) => key >= from,
+            Bound::Excluded(from) => key > from,
+            Bound::Unbounded => true,
+        };
+        if is_in { Some((key, value)) } else { self.range((from, Bound::Unbounded)).next() }
     }
 
     fn last(&self, to: &K) -> Option<(&K, &V)> {
-        self.range((Bound::Unbounded, Bound::Included(to.borrow()))).next_back()
+        let (key, value) = self.last_key_value()?;
+        match key <= to {
+            true => Some((key, value)),
+            false => self.range((Bound::Unbounded, Bound::Included(to.borrow()))).next_back(),
+        }
     }
 
     #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The store: one redb file behind memtables, turned by the thread that writes.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -162,6 +163,7 @@ impl Store {
             base: Base::new(&self.database),
             memtables: &mut self.memtables,
             kept: &mut self.kept,
+            last_named: RefCell::default(),
             queue_changes: Vec::new(),
             changed: false,
             trial: None,

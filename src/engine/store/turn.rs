@@ -1,5 +1,6 @@
 //! One turn of the store: rows as they are after everything written in it so far.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use crate::engine::rules::record::QueueId;
@@ -16,6 +17,8 @@ pub(crate) struct Turn<'t> {
     pub(crate) base: Base<'t>,
     pub(crate) memtables: &'t mut Memtables,
     pub(crate) kept: &'t mut StoreMeta,
+    /// The queue that was last looked up by its name: nearly always the one that is asked for next.
+    pub(crate) last_named: RefCell<Option<Arc<QueueRecord>>>,
     pub(crate) queue_changes: Vec<QueueChange>,
     pub(crate) changed: bool,
     /// What is to be taken back, while a trial runs.
@@ -33,6 +36,7 @@ impl Turn<'_> {
     pub(crate) fn put_queue(&mut self, record: QueueRecord) {
         assert!(self.trial.is_none(), "a trial changes no queue");
         let id = record.id;
+        self.last_named.take();
         if !self.kept.queues.contains_key(&id) {
             self.kept.standing.begin(id);
         }
@@ -44,6 +48,7 @@ impl Turn<'_> {
     /// Deletes a queue with every row of it.
     pub(crate) fn delete_queue(&mut self, queue: QueueId) {
         assert!(self.trial.is_none(), "a trial deletes no queue");
+        self.last_named.take();
         for memtable in self.memtables.each() {
             memtable.forget_queue(queue);
         }
