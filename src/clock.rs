@@ -1,4 +1,4 @@
-//! Time as the engine sees it: the one room that asks the operating system for it.
+//! Time as the engine sees it: the one module that asks the operating system for it.
 
 use std::fmt;
 use std::ops::Add;

@@ -45,10 +45,10 @@ impl Headers {
                 format!("have {length} bytes, at most {} are allowed", limits::PROPERTIES_BYTES_MAX);
             return Err(Misuse::new("properties", problem));
         }
-        let kept = self.properties.get(KEPT).map_or(0, PropertyValue::len);
-        if kept > limits::KEPT_BYTES_MAX {
-            let problem = format!("has {kept} bytes, at most {} are allowed", limits::KEPT_BYTES_MAX);
-            return Err(Misuse::new(KEPT, problem));
+        let raw_bytes = self.properties.get(RAW_SECTIONS).map_or(0, PropertyValue::len);
+        if raw_bytes > limits::KEPT_BYTES_MAX {
+            let problem = format!("has {raw_bytes} bytes, at most {} are allowed", limits::KEPT_BYTES_MAX);
+            return Err(Misuse::new(RAW_SECTIONS, problem));
         }
         Ok(())
     }
@@ -61,7 +61,7 @@ impl Headers {
 }
 
 /// The property in which an endpoint keeps what its protocol says beside the message, its properties once more among it.
-pub(crate) const KEPT: &str = "seriatim-amqp";
+pub(crate) const RAW_SECTIONS: &str = "seriatim-amqp";
 
 /// The property in which it keeps what settlements have set, with types that properties do not have.
 pub(crate) const SET_BY_SETTLING: &str = "seriatim-amqp-set";
@@ -73,13 +73,13 @@ pub(crate) const FORWARDED: &str = "seriatim-amqp-forwarded";
 pub(crate) const SCHEDULED_AS: &str = "seriatim-amqp-scheduled";
 
 /// Whether a property is an endpoint's own, and not the sender's.
-pub(crate) fn is_kept(name: &str) -> bool {
-    matches!(name, KEPT | SET_BY_SETTLING | FORWARDED | SCHEDULED_AS)
+pub(crate) fn is_internal(name: &str) -> bool {
+    matches!(name, RAW_SECTIONS | SET_BY_SETTLING | FORWARDED | SCHEDULED_AS)
 }
 
 /// Bytes of all names and values that a sender has chosen: what an endpoint keeps says them once more, and is not counted.
 pub(crate) fn properties_len(properties: &Properties) -> usize {
-    stored_len(properties.iter().filter(|(name, _)| !is_kept(name)))
+    stored_len(properties.iter().filter(|(name, _)| !is_internal(name)))
 }
 
 /// Bytes of names and values together.
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn properties_are_counted_once_beside_what_an_endpoint_keeps_of_them() {
         let full = limits::PROPERTIES_BYTES_MAX - 1;
-        let both = headers(&[("a", full), (KEPT, full)]);
+        let both = headers(&[("a", full), (RAW_SECTIONS, full)]);
         assert!(both.check().is_ok());
         assert!(both.len() > 2 * full, "what is stored is all of it");
         let refused = headers(&[("a", full + 1)]).check().unwrap_err();
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn what_an_endpoint_keeps_has_a_bound_of_its_own() {
-        let refused = headers(&[(KEPT, limits::KEPT_BYTES_MAX + 1)]).check().unwrap_err();
-        assert_eq!(refused.field(), KEPT);
+        let refused = headers(&[(RAW_SECTIONS, limits::KEPT_BYTES_MAX + 1)]).check().unwrap_err();
+        assert_eq!(refused.field(), RAW_SECTIONS);
     }
 }

@@ -157,7 +157,7 @@ impl WorkflowId {
 }
 
 /// What makes a request that is sent again recognisable: a text that the sender chooses for one request, and a digest of
-/// that request, by which another request under the same text is told from it.
+/// that request, by which another request under the same text is distinguished from it.
 ///
 /// ```
 /// use seriatim::id::IdempotencyKey;

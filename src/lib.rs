@@ -3,8 +3,8 @@
 //!
 //! An [`Engine`] keeps queues in one file. A [`Message`] names the workflow it belongs to, and perhaps its position
 //! there or its predecessor. A [`Queue`] hands out [`Delivery`]s under a lock, one at a time for each workflow, in order;
-//! you settle each, or let a [`Processor`] run a handler and settle by what that says. A message that fails stays at the
-//! head of its workflow until it is tried again, skipped, or somebody decides. What is acknowledged is on disk.
+//! you settle each, or let a [`Processor`] run a handler and settle by its [`Outcome`]. A message that fails stays at the
+//! head of its workflow until it is retried, skipped, or an operator decides. What is acknowledged is on disk.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -119,12 +119,12 @@ pub use crate::queue::{Order, QueueOptions};
 #[doc(hidden)]
 pub use crate::service_bus::fuzz_administration;
 
-/// What deliveries lead to beside their settlement: handing out without a lock, settling by ID, redriving.
+/// Receiving without a lock, settling by ID, renewing locks and redriving dead letters.
 pub mod delivery {
     pub use crate::engine::{Claim, DeliveryId, EDITED, Hidden, Redriven, Renewal, Settler, WorkflowRedrive};
 }
 
-/// What happens in an engine, to be listened to.
+/// Events of an engine, and their subscription.
 pub mod event {
     pub use crate::engine::{Event, EventKind, Events, EventsLag};
 }
@@ -137,7 +137,7 @@ pub mod store {
     };
 }
 
-/// What is shown of queues, workflows, messages, their history and what operators did.
+/// Queues, workflows, messages, their history and the audit, as queries return them.
 pub mod view {
     pub use crate::engine::{
         Attempt, AuditEntry, AuditVerb, Counts, DeadLetter, DeadLetterView, Deferral, Gap, HistoryEnding,

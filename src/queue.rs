@@ -81,7 +81,7 @@ pub struct GapPolicy {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LatePolicy {
-    /// The sender is told so, and nothing is stored: a resend does no harm.
+    /// The sender gets that as its receipt, and nothing is stored: a resend does no harm.
     #[default]
     Ignore,
     /// The sender is refused.
@@ -187,7 +187,7 @@ pub struct QueueOptions {
     /// Whether a message that its consumer defers has no time to live from then on, as in Service Bus: it stays until it
     /// is fetched by its number, and does not expire after it has come back either.
     pub keep_deferred: bool,
-    /// How many messages are handed out at most in a span of time, whoever receives them; `None` is as many as are asked for. A
+    /// How many messages are handed out at most in a span of time, whoever receives them; `None` is no limit. A
     /// change holds from the next hand-out. Messages that are fetched by their numbers are handed out at once and counted.
     pub rate: Option<Rate>,
     /// Most dead letters the queue keeps of messages that are exhausted. Once there are as many, an exhausted message stays in
@@ -389,7 +389,7 @@ mod tests {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum HoldKind {
-    /// An operator asked for it.
+    /// An operator did it.
     Operator,
     /// The message at its head is exhausted.
     Exhausted,

@@ -221,7 +221,7 @@ impl Rule {
                 PropertyValue::Binary(bytes) => bytes.len(),
                 _ => 8,
             };
-            properties.iter().map(|(name, said)| name.len() + value(said)).sum()
+            properties.iter().map(|(name, given)| name.len() + value(given)).sum()
         };
         let filter = match &self.filter {
             Filter::True | Filter::False => 1,

@@ -1,4 +1,4 @@
-//! The house rules that neither the compiler nor a lint can say, as tests; each name is a promise.
+//! The rules that neither the compiler nor a lint can say, as tests; each name is a promise.
 //!
 //! Only the standard library is used, and only text is read: nothing here compiles the crate. The rules about
 //! who may name whom are one table, in `tidy/rooms.rs`. A check is a pure function from sources to violations,

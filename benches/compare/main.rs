@@ -1,6 +1,6 @@
 //! The engine and its baselines take turns at the same workloads, in one run on one machine.
 //!
-//! `cargo bench --bench compare -- [WORKLOAD ...] [--quick] [--json] [--write docs/performance.md]`. Rates of different
+//! `cargo bench -p seriatim-compare --bench compare -- [WORKLOAD ...] [--quick] [--json] [--write docs/performance.md]`. Rates of different
 //! runs cannot be compared, because the machine is never twice the same; so contenders alternate, each time in a
 //! process of its own, and medians and ratios of neighbours are shown.
 
@@ -14,6 +14,7 @@ mod document;
 mod machine;
 mod table;
 
+use std::path::Path;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -89,7 +90,7 @@ impl Side {
 fn main() -> ExitCode {
     let mut arguments = Arguments::parse();
     if !arguments.bench {
-        println!("nothing is measured: run it with `cargo bench --bench compare`");
+        println!("nothing is measured: run it with `cargo bench -p seriatim-compare --bench compare`");
         return ExitCode::SUCCESS;
     }
     if arguments.quick {
@@ -150,7 +151,9 @@ fn compare(arguments: &Arguments) -> Result<bool, BenchError> {
         println!("{figures}");
     }
     if let Some(path) = &arguments.write {
-        document::write(path, "figures", &figures)?;
+        // Benchmarks are started in the folder of their package; paths are those of the repository.
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+        document::write(&path, "figures", &figures)?;
     }
     Ok(true)
 }

@@ -1,6 +1,6 @@
 //! The promises one by one, each with its baselines beside it: a raw append, and an ordered queue on SQLite.
 //!
-//! `cargo bench --bench promises`. Every message is checked for order and exclusivity here too. For the ratio of two
+//! `cargo bench -p seriatim-compare --bench promises`. Every message is checked for order and exclusivity here too. For the ratio of two
 //! contenders see `--bench compare`: there they take turns, here they follow each other.
 
 #[path = "../baseline/mod.rs"]

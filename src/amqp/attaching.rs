@@ -134,9 +134,9 @@ impl Session {
         if let LinkState::Left { closed } = link.state {
             return self.answer_detach(hub, Detach { handle, closed, error });
         }
-        let was_asked = link.state == LinkState::Attaching;
+        let is_answer = link.state == LinkState::Attaching;
         link.state = LinkState::Detaching;
-        if was_asked {
+        if is_answer {
             self.answer_without_ends(hub, handle);
         }
         self.forget_deliveries(hub, handle);
@@ -205,12 +205,12 @@ impl Session {
         let mut unsent = Vec::new();
         if std::mem::take(&mut link.queued) > 0 {
             self.queue.retain(|queued| {
-                let is_kept = queued.handle() != handle;
-                if !is_kept {
+                let is_other = queued.handle() != handle;
+                if !is_other {
                     hub.queued_bytes -= queued.cost();
                     unsent.extend(queued.number());
                 }
-                is_kept
+                is_other
             });
         }
         let before = self.outgoing.len();

@@ -104,16 +104,16 @@ impl FrameQueue {
         write: impl FnOnce(&mut BytesMut),
     ) -> usize {
         self.write_pending();
-        let (room, mut taken) = (self.frame_bytes_max, 0);
+        let (room, mut written) = (self.frame_bytes_max, 0);
         self.put(0, channel, |out| {
             let from = out.len() - HEADER_BYTES;
             write(out);
             let room = room.saturating_sub(out.len() - from);
             // A frame that is not the last leaves a byte for the last, so that this is never empty.
-            taken = if is_last { payload.len() } else { room.min(payload.len().saturating_sub(1)) };
-            out.put_slice(&payload[..taken]);
+            written = if is_last { payload.len() } else { room.min(payload.len().saturating_sub(1)) };
+            out.put_slice(&payload[..written]);
         });
-        taken
+        written
     }
 
     /// Settles a delivery, in one frame with those before it if they ended in the same way.

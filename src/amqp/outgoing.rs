@@ -150,8 +150,8 @@ impl Session {
                 ..Transfer::default()
             };
             let write = |out: &mut _| transfer.write(out);
-            let taken = hub.outbox.transfer(self.channel, &delivery.payload, is_last, write);
-            delivery.payload.advance(taken);
+            let written = hub.outbox.transfer(self.channel, &delivery.payload, is_last, write);
+            delivery.payload.advance(written);
             delivery.has_begun = true;
             if is_last {
                 return true;

@@ -106,7 +106,7 @@ pub struct EventsQuery {
     pub queue: Option<String>,
 }
 
-/// What a reader that was too slow is told, as the event `missed`.
+/// The event `missed`, sent to a reader that was too slow.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct MissedEvents {
     /// How many events it has not seen; looking is the way to find out what is.

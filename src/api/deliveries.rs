@@ -108,7 +108,7 @@ pub struct AbandonRequest {
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DeferRequest {
-    /// When it comes back by itself; without it, when the queue's definition says, or when it is asked for by its number.
+    /// When it comes back by itself; without it, when the queue's definition says, or when it is received by its number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<WireTime>,
 }

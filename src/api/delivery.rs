@@ -50,7 +50,7 @@ pub struct DeliveryEnvelope {
     /// Its last failed attempts, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptEnvelope>,
-    /// Received as a dead letter: why it was moved aside, when, and what else was said.
+    /// Received as a dead letter: the reason, the time and the description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead_letter: Option<DeadLetterReason>,
     /// When it was accepted.

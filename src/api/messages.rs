@@ -112,7 +112,7 @@ pub struct MessagesQuery {
 pub struct MessagePage {
     /// The messages in order.
     pub messages: Vec<MessageEnvelope>,
-    /// Where the next page begins; absent on an empty one. Where only some are asked for, a page may be empty and still have one
+    /// Where the next page begins; absent on an empty one. With a filter, a page may be empty and still have one
     /// behind it: no request looks at more than 2,000 messages. It is absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,

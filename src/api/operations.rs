@@ -152,7 +152,7 @@ pub struct WorkflowFilter {
 }
 
 impl WorkflowFilter {
-    /// The filter, with `all` said if nothing narrows it.
+    /// The filter, with `all` set if nothing narrows it.
     #[must_use]
     pub fn or_all(mut self) -> WorkflowFilter {
         self.all = self == WorkflowFilter::default();

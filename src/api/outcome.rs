@@ -89,7 +89,7 @@ impl OutcomeEnvelope {
         "send",
     ];
 
-    /// What the processor is told. `place` gives each message its workflow and position, as the definition of its
+    /// The outcome for the processor. `place` gives each message its workflow and position, as the definition of its
     /// queue says.
     ///
     /// # Errors

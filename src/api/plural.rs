@@ -1,4 +1,4 @@
-//! Numbers of things, as they are said.
+//! Numbers of things in a sentence.
 
 use std::fmt::Display;
 

@@ -13,8 +13,12 @@ use serde::Serialize;
 use serde::Serializer;
 use serde::de;
 
+use crate::api::time::NOTATION;
 use crate::error::Misuse;
 use crate::rate::Rate;
+
+/// The notation of rates.
+pub(crate) const RATE_NOTATION: &str = "rate";
 
 /// How many messages in a span of time, as text: `100/s`, `30/min` or `10/h`. The burst is not part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +51,7 @@ impl JsonSchema for WireRate {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
+            (NOTATION): RATE_NOTATION,
             "description": "How many messages in a second, a minute or an hour: text like 100/s, 30/min or 10/h",
             "type": "string",
             "pattern": "^ *[0-9]+ */ *(s|min|h) *$",

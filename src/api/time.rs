@@ -23,6 +23,12 @@ use crate::clock::Timestamp;
 use crate::error::Misuse;
 use crate::limits;
 
+/// The member of a schema that says in which notation a value is written.
+pub(crate) const NOTATION: &str = "x-notation";
+
+/// The notation of spans of time.
+pub(crate) const DURATION_NOTATION: &str = "duration";
+
 /// An instant: written as RFC 3339 text in UTC with milliseconds, read from RFC 3339 text or whole milliseconds since
 /// the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -152,6 +158,7 @@ impl JsonSchema for WireDuration {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
+            (NOTATION): DURATION_NOTATION,
             "description": "A span of time: text like 30s, 5 min, 1h30m, 7d or PT5M, or whole milliseconds",
             "oneOf": [{ "type": "string" }, { "type": "integer", "minimum": 0 }],
         })

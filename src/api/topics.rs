@@ -48,7 +48,7 @@ pub struct TopicEnvelope {
 pub struct SubscriptionEnvelope {
     /// Its name.
     pub name: String,
-    /// The queue that it is: everything that is asked of a queue is asked of this one.
+    /// The queue that it is: every request for a queue can name it.
     pub queue: String,
     /// Its rules, in the order in which they were added.
     pub rules: Vec<RuleEnvelope>,

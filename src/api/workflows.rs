@@ -28,7 +28,7 @@ pub struct WorkflowsQuery {
 pub struct WorkflowPage {
     /// The workflows, in order of ID.
     pub workflows: Vec<WorkflowEnvelope>,
-    /// Where the next page begins after; absent on the last. A page may have fewer entries than were asked for, even
+    /// Where the next page begins after; absent on the last. A page may have fewer entries than the limit, even
     /// none, and still have one behind it: no request looks at more than 10,000 workflows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,

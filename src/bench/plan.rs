@@ -65,11 +65,11 @@ impl BenchPlan {
             Workload::Purge => (100, 10_000),
             Workload::Stuck | Workload::Stored | Workload::Idle => (1_000, 20_000),
         };
-        let asked = messages.unwrap_or(usual).max(1);
-        let workflows = workflows.min(asked);
+        let total = messages.unwrap_or(usual).max(1);
+        let workflows = workflows.min(total);
         let stored = |workflows: u32, each: u32| {
             // What is stored shrinks with what is sent, so that a small run is small in all.
-            let each = u64::from(each) * u64::from(asked.min(usual)) / u64::from(usual);
+            let each = u64::from(each) * u64::from(total.min(usual)) / u64::from(usual);
             (workflows, u32::try_from(each.max(1)).unwrap_or(u32::MAX))
         };
         let plan = BenchPlan {
@@ -77,7 +77,7 @@ impl BenchPlan {
             order: BenchOrder::Arrival,
             first_workflow: 0,
             workflows,
-            each: asked / workflows,
+            each: total / workflows,
             senders: TASKS.min(workflows),
             send_len: SHARE,
             receivers: TASKS,

@@ -9,6 +9,7 @@ use seriatim::api::WorkflowFilter;
 use seriatim::remote::Remote;
 
 use crate::cli::arguments::operate::BulkArguments;
+use crate::cli::arguments::operate::FilterArguments;
 use crate::cli::confirm::confirm;
 use crate::cli::failure::CliFailure;
 use crate::cli::interrupt::Interrupt;
@@ -59,7 +60,8 @@ impl<'a> Bulk<'a> {
         act: OperatorCall<'a>,
         arguments: BulkArguments,
     ) -> Bulk<'a> {
-        let BulkArguments { all: _, status, prefix, cause, hold_cause, error, after } = arguments;
+        let BulkArguments { filter, cause } = arguments;
+        let FilterArguments { all: _, status, prefix, hold_cause, error, after } = filter;
         let says_which = !status.is_empty() || !cause.is_empty() || !hold_cause.is_empty();
         let status = if says_which { status } else { act.verb.of_many.to_vec() };
         let filter = WorkflowFilter { all: false, status, prefix, cause, hold_cause, reason: error };

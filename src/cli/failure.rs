@@ -74,7 +74,7 @@ pub(crate) fn unless_cut_off(printed: Result<(), CliFailure>) -> Result<(), CliF
 fn without_verb<'a>(what: &str, why: &'a str) -> &'a str {
     let bare = why.strip_prefix("cannot ").unwrap_or(why);
     match (what.split(' ').next(), bare.split_once(": ")) {
-        (Some(verb), Some((said, rest))) if said.split(' ').next() == Some(verb) => rest,
+        (Some(verb), Some((first, rest))) if first.split(' ').next() == Some(verb) => rest,
         _ => why,
     }
 }

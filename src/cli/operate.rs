@@ -15,6 +15,7 @@ use crate::cli::arguments::operate::ResumeArguments;
 use crate::cli::arguments::operate::RetryArguments;
 use crate::cli::arguments::operate::SkipArguments;
 use crate::cli::arguments::operate::UnlockArguments;
+use crate::cli::arguments::operate::WorkflowsArguments;
 use crate::cli::arguments::target::TargetArgument;
 use crate::cli::arguments::target::WorkflowTarget;
 use crate::cli::bulk::Bulk;
@@ -80,37 +81,42 @@ pub(crate) const SKIP_GAP: OperatorVerb = OperatorVerb {
 };
 
 pub(crate) async fn retry(arguments: RetryArguments) -> Result<bool, CliFailure> {
-    let RetryArguments { target, reason, bulk, operator, daemon } = arguments;
-    let operation = OperateRequest { reason, ..OperateRequest::default() };
-    OperatorCall { verb: &RETRY, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
+    operate(&RETRY, arguments.reason, arguments.workflows).await
 }
 
 pub(crate) async fn skip(arguments: SkipArguments) -> Result<bool, CliFailure> {
-    let SkipArguments { target, reason, bulk, operator, daemon } = arguments;
-    let operation = OperateRequest { reason: Some(reason), ..OperateRequest::default() };
-    OperatorCall { verb: &SKIP, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
+    operate(&SKIP, Some(arguments.reason), arguments.workflows).await
 }
 
 pub(crate) async fn hold(arguments: HoldArguments) -> Result<bool, CliFailure> {
-    let HoldArguments { target, reason, bulk, operator, daemon } = arguments;
-    let operation = OperateRequest { reason, ..OperateRequest::default() };
-    OperatorCall { verb: &HOLD, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
+    operate(&HOLD, arguments.reason, arguments.workflows).await
 }
 
 pub(crate) async fn resume(arguments: ResumeArguments) -> Result<bool, CliFailure> {
     let ResumeArguments { target, redrive, cause, reason, many, operator, daemon } = arguments;
     let operation = OperateRequest { reason, redrive, cause, ..OperateRequest::default() };
-    let bulk = many.with_cause(cause);
+    let bulk = many.held_for(cause);
     OperatorCall { verb: &RESUME, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
 }
 
 pub(crate) async fn purge(arguments: PurgeArguments) -> Result<bool, CliFailure> {
-    let PurgeArguments { target, reason, bulk, operator, daemon } = arguments;
-    if let (TargetArgument::Queue(queue), true) = (&target, bulk.is_everything()) {
-        return purge::queue(queue, reason, &operator, &daemon).await;
+    let PurgeArguments { reason, workflows } = arguments;
+    match &workflows.target {
+        TargetArgument::Queue(queue) if workflows.bulk.is_everything() => {
+            purge::queue(queue, reason, &workflows.operator, &workflows.daemon).await
+        }
+        _ => operate(&PURGE, Some(reason), workflows).await,
     }
-    let operation = OperateRequest { reason: Some(reason), ..OperateRequest::default() };
-    OperatorCall { verb: &PURGE, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
+}
+
+async fn operate(
+    verb: &OperatorVerb,
+    reason: Option<String>,
+    workflows: WorkflowsArguments,
+) -> Result<bool, CliFailure> {
+    let WorkflowsArguments { target, bulk, operator, daemon } = workflows;
+    let operation = OperateRequest { reason, ..OperateRequest::default() };
+    OperatorCall { verb, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
 }
 
 pub(crate) async fn unlock(arguments: UnlockArguments) -> Result<bool, CliFailure> {
@@ -130,7 +136,7 @@ pub(crate) struct OperatorCall<'a> {
 impl OperatorCall<'_> {
     /// Does it to the workflow that is named, or to all that match.
     async fn on(self, target: &TargetArgument, bulk: BulkArguments) -> Result<bool, CliFailure> {
-        match (target, bulk.all) {
+        match (target, bulk.filter.all) {
             (TargetArgument::Workflow(workflow), false) => self.on_one(workflow).await,
             (TargetArgument::Queue(queue), true) => {
                 let remote = connect(self.daemon)?;

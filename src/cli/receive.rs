@@ -59,30 +59,31 @@ async fn look(remote: &Remote, out: &Stdout, arguments: &ReceiveArguments) -> Re
 
 async fn take(remote: &Remote, out: &Stdout, arguments: &ReceiveArguments) -> Result<bool, CliFailure> {
     let queue = &arguments.queue;
-    let taken = wait_for(remote, arguments).await?;
-    if taken.deliveries.is_empty() {
+    let received = wait_for(remote, arguments).await?;
+    if received.deliveries.is_empty() {
         remark("nothing is ready");
         return Ok(true);
     }
     let present = LocalTime::here();
-    for delivery in &taken.deliveries {
+    for delivery in &received.deliveries {
         out.json(delivery)?;
         for line in delivery_lines(delivery, &present) {
             out.say(line)?;
         }
     }
     if !arguments.complete {
-        if let Some(run) = &taken.run {
+        if let Some(run) = &received.run {
             remark(format!("settle the run with POST /v1/queues/{queue}/runs/{run}/settle"));
         }
         return Ok(true);
     }
-    if let Some(run) = &taken.run {
-        let settled = remote.settle_run(queue, run, &json!({ "completed": taken.deliveries.len() })).await;
+    if let Some(run) = &received.run {
+        let settled = remote.settle_run(queue, run, &json!({ "completed": received.deliveries.len() })).await;
         settled.map_err(CliFailure::to(format!("complete what was received from {queue}")))?;
         return Ok(true);
     }
-    let ids: Vec<String> = taken.deliveries.iter().filter_map(|delivery| delivery.delivery.clone()).collect();
+    let ids: Vec<String> =
+        received.deliveries.iter().filter_map(|delivery| delivery.delivery.clone()).collect();
     let completed = remote.complete_all(queue, &ids).await;
     let completed = completed.map_err(CliFailure::to(format!("complete what was received from {queue}")))?;
     let refused =
@@ -106,18 +107,18 @@ async fn wait_for(remote: &Remote, arguments: &ReceiveArguments) -> Result<Recei
     let rounds = wait.as_secs().div_ceil(limits::RECEIVE_WAIT.as_secs()).saturating_add(1);
     let mut rest = wait;
     for _ in 0..rounds {
-        let asked = rest.min(limits::RECEIVE_WAIT);
+        let span = rest.min(limits::RECEIVE_WAIT);
         let request = ReceiveRequest {
             max: Some(arguments.max as usize),
-            wait: Some(WireDuration(asked)),
+            wait: Some(WireDuration(span)),
             run: arguments.run,
             dead_letters: arguments.dead_letters,
             state: false,
         };
-        let taken = remote.receive(queue, &request).await;
-        let taken = taken.map_err(CliFailure::to(format!("receive from {queue}")))?;
-        if !taken.deliveries.is_empty() {
-            return Ok(taken);
+        let received = remote.receive(queue, &request).await;
+        let received = received.map_err(CliFailure::to(format!("receive from {queue}")))?;
+        if !received.deliveries.is_empty() {
+            return Ok(received);
         }
         rest = wait.saturating_sub(clock.elapsed());
         if rest.is_zero() {

@@ -71,14 +71,14 @@ fn put(arguments: &RestoreArguments, target: &Path, exists: bool, out: &Stdout) 
             format!("restore: {file} is damaged in {damages} places; `seriatim verify {file}` names them");
         return Err(CliFailure::Refused(problem));
     }
-    let kept = if exists { Some(keep_old(target)?) } else { None };
+    let old_file = if exists { Some(keep_old(target)?) } else { None };
     fs::rename(&part.0, target).map_err(|error| named(target, &error))?;
     sync_folder(&arguments.data)?;
-    out.json(&json!({ "file": target, "messages": found.messages, "kept": kept }))?;
+    out.json(&json!({ "file": target, "messages": found.messages, "kept": old_file }))?;
     let messages = counted(found.messages, "message");
     out.say(format!("{}: {messages}, restored and verified", target.display()))?;
-    if let Some(kept) = kept {
-        out.say(format!("what was there before is now {}", kept.display()))?;
+    if let Some(old_file) = old_file {
+        out.say(format!("what was there before is now {}", old_file.display()))?;
     }
     Ok(true)
 }
@@ -138,10 +138,10 @@ fn private() -> OpenOptions {
 /// Moves the file that is there to a name nobody uses.
 fn keep_old(target: &Path) -> Result<PathBuf, CliFailure> {
     for number in 1..=1_000 {
-        let kept = beside(target, &format!(".replaced-{number}"));
-        if !kept.try_exists().map_err(|error| named(&kept, &error))? {
-            fs::rename(target, &kept).map_err(|error| named(&kept, &error))?;
-            return Ok(kept);
+        let old_file = beside(target, &format!(".replaced-{number}"));
+        if !old_file.try_exists().map_err(|error| named(&old_file, &error))? {
+            fs::rename(target, &old_file).map_err(|error| named(&old_file, &error))?;
+            return Ok(old_file);
         }
     }
     Err(CliFailure::Refused(format!("restore: too many replaced files are beside {}", target.display())))

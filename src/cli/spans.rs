@@ -5,8 +5,9 @@ use opentelemetry_otlp::SpanExporter;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use tracing::Subscriber;
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::Layer;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::cli::failure::CliFailure;
@@ -36,7 +37,7 @@ where
     let resource = Resource::builder().with_service_name(env!("CARGO_PKG_NAME")).build();
     let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
     // What the exporter does itself would be exported again, and again.
-    let own = EnvFilter::new("seriatim=info");
+    let own = Targets::new().with_target("seriatim", LevelFilter::INFO);
     let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("seriatim"));
     // A span that is activated when it is entered can no longer be told whose child it is.
     let layer = layer.with_context_activation(false).with_filter(own);

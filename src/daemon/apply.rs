@@ -29,17 +29,17 @@ pub(crate) async fn apply(daemon_state: &DaemonState, definitions: Definitions) 
     for definition in definitions.iter() {
         check(client, before.get(definition.name.as_str()), definition).await?;
     }
-    let unkept = |error| DaemonError::Data(daemon_state.options.data.clone(), error);
+    let not_stored = |error| DaemonError::Data(daemon_state.options.data.clone(), error);
     // Noted before a message can be placed by them, and taken back when they are not in force after all.
     let mut now = before.clone();
     now.extend(definitions.iter().map(|definition| (definition.name.to_string(), sources(definition))));
-    state_file.set_sources(now).map_err(unkept)?;
+    state_file.set_sources(now).map_err(not_stored)?;
     if let Err(error) = put_in_force(daemon_state, definitions).await {
-        state_file.set_sources(before).map_err(unkept)?;
+        state_file.set_sources(before).map_err(not_stored)?;
         return Err(error);
     }
     let known = all_queues(client).await.map_err(QueueError::from).map_err(Error::from)?;
-    state_file.keep_only(&known.into_iter().map(|view| view.name.to_string()).collect()).map_err(unkept)
+    state_file.keep_only(&known.into_iter().map(|view| view.name.to_string()).collect()).map_err(not_stored)
 }
 
 async fn put_in_force(daemon_state: &DaemonState, definitions: Definitions) -> Result<(), DaemonError> {

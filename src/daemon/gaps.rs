@@ -43,13 +43,13 @@ impl Gaps {
             at = None;
             let queue = client.queue(view.name.as_str())?;
             loop {
-                let asked = limits::HTTP_PAGE.min(looks);
-                let page = queue.workflows(after.as_ref(), asked).await?;
+                let page_size = limits::HTTP_PAGE.min(looks);
+                let page = queue.workflows(after.as_ref(), page_size).await?;
                 found +=
                     page.iter().filter(|workflow| StopCause::of(workflow) == Some(StopCause::Gap)).count()
                         as u64;
                 looks -= page.len().min(looks);
-                if page.len() < asked {
+                if page.len() < page_size {
                     walk.known.insert(view.name.clone(), found);
                     break;
                 }

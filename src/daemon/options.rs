@@ -21,7 +21,7 @@ pub struct DaemonOptions {
     pub http: SocketAddr,
     /// Whether the web page is served at `/ui`; `None` serves it where only this machine can reach the address.
     pub page: Option<bool>,
-    /// The environment, as it is told wherever somebody looks.
+    /// The environment, as the command line and the page show it.
     pub environment: Option<EnvironmentView>,
     /// Where a trace can be looked at.
     pub trace_url: Option<TraceUrl>,

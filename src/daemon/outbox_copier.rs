@@ -159,9 +159,9 @@ impl OutboxCopier {
         if self.intake.client().storage_room().is_some_and(|room| room.is_full) {
             return Err(CopyError::DiskFull(self.of_queue.queue.clone()));
         }
-        let kept = self.kept().await?;
-        let copied_through = kept.as_ref().map(|kept| kept.copied_through);
-        self.delete_copied(kept.as_ref()).await?;
+        let progress = self.progress().await?;
+        let copied_through = progress.as_ref().map(|progress| progress.copied_through);
+        self.delete_copied(progress.as_ref()).await?;
         let look = self.table.look(copied_through).await?;
         let behind = match look.is_more || look.waits_for > 0 || look.wrong.is_some() {
             true => self.table.behind(copied_through).await?,
@@ -177,26 +177,26 @@ impl OutboxCopier {
     }
 
     /// How far it is copied, as it is kept.
-    async fn kept(&self) -> Result<Option<OutboxState>, CopyError> {
+    async fn progress(&self) -> Result<Option<OutboxState>, CopyError> {
         let state = self.sources.workflow(self.of_queue.id())?.state().await.map_err(Error::from)?;
         let Some(state) = state else { return Ok(None) };
-        let kept: OutboxState = serde_json::from_slice(&state)
+        let progress: OutboxState = serde_json::from_slice(&state)
             .map_err(|error| Misuse::new("state of a source", error.to_string()))?;
         let OutboxDefinition { name, table, .. } = &self.of_queue.outbox;
-        match kept.table == *table {
-            true => Ok(Some(kept)),
+        match progress.table == *table {
+            true => Ok(Some(progress)),
             false => {
-                Err(CopyError::OtherTable { name: name.clone(), before: kept.table, now: table.clone() })
+                Err(CopyError::OtherTable { name: name.clone(), before: progress.table, now: table.clone() })
             }
         }
     }
 
     /// Deletes the rows that were copied last, if copied rows are deleted and these are not.
-    async fn delete_copied(&mut self, kept: Option<&OutboxState>) -> Result<(), CopyError> {
-        let Some(kept) = kept.filter(|_| self.of_queue.outbox.delete_copied) else { return Ok(()) };
-        if self.deleted_through < Some(kept.copied_through) {
-            self.table.delete(kept.copied_from, kept.copied_through).await?;
-            self.deleted_through = Some(kept.copied_through);
+    async fn delete_copied(&mut self, progress: Option<&OutboxState>) -> Result<(), CopyError> {
+        let Some(progress) = progress.filter(|_| self.of_queue.outbox.delete_copied) else { return Ok(()) };
+        if self.deleted_through < Some(progress.copied_through) {
+            self.table.delete(progress.copied_from, progress.copied_through).await?;
+            self.deleted_through = Some(progress.copied_through);
         }
         Ok(())
     }
@@ -219,7 +219,7 @@ impl OutboxCopier {
         let state = OutboxState { table, copied_through: through, copied_from };
         let completion = self.completion(&state, messages)?;
         // It is held until the delivery is settled.
-        let (_taken, mut delivery) = self.delivery().await?;
+        let (_accepted, mut delivery) = self.delivery().await?;
         match delivery.complete_with(completion).await {
             Ok(_) => {
                 self.at_once = self.at_once.saturating_mul(2).min(limits::SOURCE_ROWS_AT_ONCE);
@@ -253,12 +253,12 @@ impl OutboxCopier {
     /// The outbox's own message, which is there as long as nobody has purged it.
     async fn delivery(&self) -> Result<(AcceptedWorkflow, Delivery), Error> {
         loop {
-            let taken = self.sources.take_workflow(self.of_queue.id()).await?;
-            let mut received = taken.receive(1, Duration::ZERO).await?;
+            let accepted = self.sources.take_workflow(self.of_queue.id()).await?;
+            let mut received = accepted.receive(1, Duration::ZERO).await?;
             if let Some(delivery) = received.pop() {
-                return Ok((taken, delivery));
+                return Ok((accepted, delivery));
             }
-            taken.close().await?;
+            accepted.close().await?;
             self.sources.send(self.own_message()).await?;
         }
     }

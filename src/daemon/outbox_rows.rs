@@ -4,12 +4,10 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::definition::OutboxColumns;
 use crate::definition::OutboxDefinition;
 use crate::error::Misuse;
 use crate::limits;
 use crate::message::Message;
-use crate::postgres::Columns;
 use crate::postgres::ConnectOptions;
 use crate::postgres::Outbox;
 use crate::postgres::TlsMode;
@@ -59,11 +57,8 @@ pub(crate) fn open(outbox: &OutboxDefinition) -> Result<Outbox, Misuse> {
     let password = outbox.password.clone();
     let password = move || password.as_ref().map(|secret| secret.read("password")).transpose();
     let options = ConnectOptions { url: outbox.url.clone(), password: Arc::new(password), tls };
-    let OutboxColumns { id, body, workflow_id, position, after, message_id, subject, properties } =
-        outbox.columns.clone();
-    let columns = Columns { id, body, workflow_id, position, after, message_id, subject, properties };
     let (deletes, channel) = (outbox.delete_copied, outbox.channel.clone());
-    Ok(Outbox::new(options, outbox.table.parse()?, columns, deletes, channel))
+    Ok(Outbox::new(options, outbox.table.parse()?, outbox.columns.clone(), deletes, channel))
 }
 
 /// Waits between two looks.

@@ -149,8 +149,8 @@ impl Ticker {
     /// The last tick a schedule has sent; none when it has not sent any.
     pub(crate) async fn last_tick(&self, ticking: &Ticking) -> Result<Option<Timestamp>, QueueError> {
         let state = self.shared.queue.workflow(ticking.id())?.state().await?;
-        let kept = state.map(|state| read_state(&state)).transpose()?;
-        Ok(kept.and_then(|kept| kept.last_ms).map(Timestamp::from_millis))
+        let ticker_state = state.map(|state| read_state(&state)).transpose()?;
+        Ok(ticker_state.and_then(|ticker_state| ticker_state.last_ms).map(Timestamp::from_millis))
     }
 }
 
@@ -221,11 +221,11 @@ impl TickerContext {
     }
 
     /// What one look at a schedule leads to.
-    fn tick(&self, ticking: &Ticking, kept: TickerState) -> Result<Completion, Failure> {
-        let (now, handled_through) = (self.queue.client().wall_now(), kept.handled_through());
+    fn tick(&self, ticking: &Ticking, ticker_state: TickerState) -> Result<Completion, Failure> {
+        let (now, handled_through) = (self.queue.client().wall_now(), ticker_state.handled_through());
         let due =
             ticking.schedule.missed.due(&ticking.schedule.cron, handled_through, now, limits::TICKS_AT_ONCE);
-        let last_ms = due.ticks.last().map(|tick| tick.as_millis()).or(kept.last_ms);
+        let last_ms = due.ticks.last().map(|tick| tick.as_millis()).or(ticker_state.last_ms);
         let mut completion = Completion::new().state(write_state(due.handled_through, last_ms)?);
         for tick in due.ticks {
             let message = self.intake.place(&ticking.queue, ticking.schedule.message(tick))?;
@@ -254,14 +254,14 @@ impl Handler<Raw> for Ticker {
         if self.shared.queue.client().storage_room().is_some_and(|room| room.is_full) {
             return Ok(Outcome::Abandon(Abandon::after(limits::TICK_WAITS_FOR_ROOM)));
         }
-        let kept = match context.state().await? {
+        let ticker_state = match context.state().await? {
             Some(state) => read_state(&state)?,
             None => TickerState {
                 handled_through_ms: self.shared.queue.client().wall_now().as_millis(),
                 last_ms: None,
             },
         };
-        Ok(Outcome::CompleteWith(self.shared.tick(&ticking, kept)?))
+        Ok(Outcome::CompleteWith(self.shared.tick(&ticking, ticker_state)?))
     }
 }
 
@@ -270,8 +270,8 @@ fn read_state(state: &[u8]) -> Result<TickerState, Misuse> {
 }
 
 fn write_state(handled_through: Timestamp, last_ms: Option<u64>) -> Result<Bytes, Misuse> {
-    let kept = TickerState { handled_through_ms: handled_through.as_millis(), last_ms };
-    let written =
-        serde_json::to_vec(&kept).map_err(|error| Misuse::new("state of a schedule", error.to_string()))?;
+    let ticker_state = TickerState { handled_through_ms: handled_through.as_millis(), last_ms };
+    let written = serde_json::to_vec(&ticker_state)
+        .map_err(|error| Misuse::new("state of a schedule", error.to_string()))?;
     Ok(Bytes::from(written))
 }

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use schemars::Schema;
@@ -16,9 +15,6 @@ use serde::de;
 use serde::de::MapAccess;
 use serde::de::Visitor;
 use serde::de::value::MapAccessDeserializer;
-
-use crate::api::WireDuration;
-use crate::error::Misuse;
 
 /// A value, and where in the file it stands.
 #[derive(Clone, Debug)]
@@ -60,33 +56,6 @@ pub(crate) fn span<T>(given: &Option<FileValue<T>>) -> Option<Range<usize>> {
 /// The value that may be missing.
 pub(crate) fn value<T: Copy>(given: &Option<FileValue<T>>) -> Option<T> {
     given.as_ref().map(|given| given.value)
-}
-
-/// A span of time as it is written: as text, or in whole milliseconds.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum DurationText {
-    Text(String),
-    Millis(u64),
-}
-
-impl DurationText {
-    pub(crate) fn read(&self) -> Result<Duration, Misuse> {
-        match self {
-            DurationText::Text(text) => text.parse::<WireDuration>().map(|duration| duration.0),
-            DurationText::Millis(millis) => Ok(Duration::from_millis(*millis)),
-        }
-    }
-}
-
-impl JsonSchema for DurationText {
-    fn schema_name() -> Cow<'static, str> {
-        WireDuration::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        WireDuration::json_schema(generator)
-    }
 }
 
 /// Text that says the usual thing, or a table that says more.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::api::WireDuration;
 use crate::api::WireRate;
-use crate::definition::file_value::DurationText;
 use crate::definition::file_value::FileValue;
 use crate::limits;
 
@@ -30,11 +30,10 @@ pub(crate) struct HandlerForm {
     pub(crate) forward: Option<FileValue<String>>,
     /// How long one attempt may take, at most `delivery.renew_for`.
     #[schemars(extend("default" = "30s"))]
-    pub(crate) timeout: Option<FileValue<DurationText>>,
+    pub(crate) timeout: Option<FileValue<WireDuration>>,
     /// How many messages it is handed at most in a span of time: as in 100/s, 30/min or 10/h. While it is used up, nothing is
     /// handed out to the handlers of this file, because the subject of a message is known only when it is handed out.
-    #[schemars(with = "Option<WireRate>")]
-    pub(crate) rate: Option<FileValue<String>>,
+    pub(crate) rate: Option<WireRate>,
     /// With a rate: how many at once after a pause. The default is what comes in one second, at least 1.
     #[schemars(range(min = 1, max = limits::RATE_MAX))]
     pub(crate) burst: Option<FileValue<u32>>,
@@ -114,13 +113,13 @@ pub(crate) enum MissedWord {
     All,
 }
 
-/// Whom to tell when a workflow stands still: one of exec and http.
+/// Who is notified when a workflow is blocked: one of exec and http.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NotifyForm {
-    /// How long a workflow has to be blocked, held or without its next message before somebody is told.
+    /// How long a workflow has to be blocked, held or without its next message before the notification.
     #[schemars(extend("default" = "15m"))]
-    pub(crate) after: Option<FileValue<DurationText>>,
+    pub(crate) after: Option<WireDuration>,
     /// A program and its arguments; it reads what happened as JSON.
     #[schemars(length(min = 1))]
     pub(crate) exec: Option<FileValue<Vec<String>>>,
@@ -128,7 +127,7 @@ pub(crate) struct NotifyForm {
     pub(crate) http: Option<FileValue<String>>,
     /// How long one attempt may take.
     #[schemars(extend("default" = "30s"))]
-    pub(crate) timeout: Option<FileValue<DurationText>>,
+    pub(crate) timeout: Option<WireDuration>,
     /// With exec: environment variables of the program.
     pub(crate) env: Option<FileValue<BTreeMap<String, String>>>,
     /// With exec: names of environment variables of the daemon that the program gets too.

@@ -3,8 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::definition::file_value::DurationText;
+use crate::api::WireDuration;
 use crate::definition::file_value::FileValue;
+use crate::limits;
+use crate::postgres::OutboxColumns;
 
 /// A table of a PostgreSQL database into which programs insert their messages: each row is copied into the queue once, in the
 /// order of its number.
@@ -31,39 +33,19 @@ pub(crate) struct OutboxForm {
     pub(crate) ca_file: Option<FileValue<String>>,
     /// Which column holds what.
     #[serde(default)]
-    pub(crate) columns: ColumnsForm,
+    pub(crate) columns: OutboxColumns,
     /// What becomes of rows that are copied.
     #[schemars(extend("default" = "keep"))]
     pub(crate) copied_rows: Option<FileValue<CopiedRowsWord>>,
     /// How often the table is looked at when it has nothing: 10ms to 1h.
-    #[schemars(extend("default" = "1s"))]
-    pub(crate) poll: Option<FileValue<DurationText>>,
+    #[schemars(extend(
+        "default" = "1s",
+        "x-min" = WireDuration(limits::SOURCE_POLL_MIN),
+        "x-max" = WireDuration(limits::SOURCE_POLL_MAX)
+    ))]
+    pub(crate) poll: Option<WireDuration>,
     /// A channel on which the database notifies of new rows (NOTIFY), so that they are looked for at once.
     pub(crate) channel: Option<FileValue<String>>,
-}
-
-/// Which column of an outbox holds what.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ColumnsForm {
-    /// The number of a row, given by a sequence: rows are copied in its order.
-    #[schemars(extend("default" = "id"))]
-    pub(crate) id: Option<FileValue<String>>,
-    /// The body: json, jsonb, text or bytea.
-    #[schemars(extend("default" = "body"))]
-    pub(crate) body: Option<FileValue<String>>,
-    /// The workflow ID. Without it, the queue's key says it, if it has one.
-    pub(crate) workflow_id: Option<FileValue<String>>,
-    /// The position, in a queue ordered by position.
-    pub(crate) position: Option<FileValue<String>>,
-    /// The message ID of the predecessor, in a queue with order = "after"; null is the first of a workflow.
-    pub(crate) after: Option<FileValue<String>>,
-    /// The message ID. Without it, it is the number of the row.
-    pub(crate) message_id: Option<FileValue<String>>,
-    /// The subject.
-    pub(crate) subject: Option<FileValue<String>>,
-    /// The properties, a JSON object of text, numbers, true and false.
-    pub(crate) properties: Option<FileValue<String>>,
 }
 
 /// What becomes of rows that are copied.

@@ -12,6 +12,11 @@ use toml::de::DeString;
 use toml::de::DeTable;
 use toml::de::DeValue;
 
+use crate::api::DURATION_NOTATION;
+use crate::api::NOTATION;
+use crate::api::RATE_NOTATION;
+use crate::api::WireDuration;
+use crate::api::WireRate;
 use crate::definition::diagnostic::Mistakes;
 use crate::definition::suggest::nearest;
 
@@ -78,9 +83,9 @@ impl Grammar<'_> {
     fn unknown(&mut self, fields: Option<&Map<String, Value>>, key: &Spanned<DeString<'_>>, name: &str) {
         let written = &**key.get_ref();
         let known: Vec<&str> = fields.into_iter().flat_map(Map::keys).map(String::as_str).collect();
-        let help = match (self.home_of(written), nearest(written, known.iter().copied())) {
+        let help = match (self.owner_of(written), nearest(written, known.iter().copied())) {
             (_, Some(near)) => format!("did you mean `{near}`?"),
-            (Some(home), None) => format!("it belongs into {home}"),
+            (Some(owner), None) => format!("it belongs into {owner}"),
             (None, None) => format!("known are {}", known.join(", ")),
         };
         let place = if name.is_empty() { "a definition".to_owned() } else { name.to_owned() };
@@ -88,19 +93,19 @@ impl Grammar<'_> {
     }
 
     /// The tables of the file that have this field, or its top, if that does.
-    fn home_of(&self, field: &str) -> Option<String> {
+    fn owner_of(&self, field: &str) -> Option<String> {
         let fields = self.root.get("properties").and_then(Value::as_object)?;
-        let homes = fields.iter().filter_map(|(name, schema)| {
-            let (home, schema) = match schema.get("items") {
+        let owners = fields.iter().filter_map(|(name, schema)| {
+            let (owner, schema) = match schema.get("items") {
                 Some(items) => (format!("[[{name}]]"), items),
                 None => (format!("[{name}]"), schema),
             };
-            schema.get("properties")?.get(field).map(|_| home)
+            schema.get("properties")?.get(field).map(|_| owner)
         });
-        let homes: Vec<String> = homes.collect();
-        match homes.as_slice() {
+        let owners: Vec<String> = owners.collect();
+        match owners.as_slice() {
             [] => fields.get(field).map(|_| "the top of the file".to_owned()),
-            [home] => Some(home.clone()),
+            [owner] => Some(owner.clone()),
             [others @ .., last] => Some(format!("{} or {last}", others.join(", "))),
         }
     }
@@ -112,18 +117,38 @@ impl Grammar<'_> {
         if let Some(words) = words(schema, alternatives) {
             return self.word(&words, value, name);
         }
-        if let Some(alternatives) = alternatives {
-            let kind = kind(value.get_ref());
-            return match alternatives.iter().find(|alternative| alternative["type"] == kind) {
-                Some(alternative) => self.value(alternative, value, name),
-                None => self.wrong_kind(alternatives.iter(), value, name),
-            };
-        }
-        match schema.get("type") {
-            Some(expected) if expected != kind(value.get_ref()) => {
+        let has_form = match (alternatives, schema.get("type")) {
+            (Some(alternatives), _) => {
+                let kind = kind(value.get_ref());
+                match alternatives.iter().find(|alternative| alternative["type"] == kind) {
+                    Some(alternative) => self.value(alternative, value, name),
+                    None => self.wrong_kind(alternatives.iter(), value, name),
+                }
+            }
+            (None, Some(expected)) if expected != kind(value.get_ref()) => {
                 self.wrong_kind([&Value::Object(schema.clone())].into_iter(), value, name)
             }
             _ => self.content(schema, value, name),
+        };
+        has_form && self.notation(schema, value, name)
+    }
+
+    /// Checks what has a notation of its own: spans of time and rates.
+    fn notation(&mut self, schema: &Map<String, Value>, value: &Spanned<DeValue<'_>>, name: &str) -> bool {
+        let wrong = match schema.get(NOTATION).and_then(Value::as_str) {
+            Some(DURATION_NOTATION) => wrong_duration(schema, value.get_ref(), name),
+            Some(RATE_NOTATION) => {
+                let rate = value.get_ref().as_str().unwrap_or_default().parse::<WireRate>();
+                rate.err().map(|misuse| misuse.to_string())
+            }
+            _ => None,
+        };
+        match wrong {
+            Some(message) => {
+                self.mistakes.add(&value.span(), message);
+                false
+            }
+            None => true,
         }
     }
 
@@ -225,6 +250,26 @@ impl Grammar<'_> {
                 false
             }
         }
+    }
+}
+
+/// What is wrong with a span of time: none may be nothing or endless, and the schema may have closer bounds.
+fn wrong_duration(schema: &Map<String, Value>, value: &DeValue<'_>, name: &str) -> Option<String> {
+    let text = match value {
+        DeValue::Integer(millis) => millis.as_str(),
+        _ => value.as_str().unwrap_or_default(),
+    };
+    let duration = match text.parse::<WireDuration>() {
+        Ok(duration) => duration,
+        Err(misuse) => return Some(format!("`{name}`: {misuse}")),
+    };
+    let bound = |bound: &str| schema.get(bound)?.as_str()?.parse::<WireDuration>().ok();
+    match (bound("x-min"), bound("x-max")) {
+        (Some(least), Some(most)) if !(least..=most).contains(&duration) => {
+            Some(format!("`{name}` must be from {least} to {most}"))
+        }
+        _ if duration.0.is_zero() => Some(format!("`{name}` must be more than zero and at most 100 years")),
+        _ => None,
     }
 }
 

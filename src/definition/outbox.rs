@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::definition::handler::SecretSource;
+use crate::postgres::OutboxColumns;
 
 /// The queue in which the daemon keeps how far outboxes are copied; no definition can have its name.
 pub(crate) const SOURCES_QUEUE: &str = "seriatim.sources";
@@ -32,26 +33,4 @@ pub struct OutboxDefinition {
     pub poll: Duration,
     /// A channel on which the database notifies of new rows.
     pub channel: Option<String>,
-}
-
-/// Which column of an outbox holds what.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct OutboxColumns {
-    /// The number of a row.
-    pub id: String,
-    /// The body.
-    pub body: String,
-    /// The workflow ID.
-    pub workflow_id: Option<String>,
-    /// The position.
-    pub position: Option<String>,
-    /// The message ID of the predecessor.
-    pub after: Option<String>,
-    /// The message ID.
-    pub message_id: Option<String>,
-    /// The subject.
-    pub subject: Option<String>,
-    /// The properties.
-    pub properties: Option<String>,
 }

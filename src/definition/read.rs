@@ -11,13 +11,10 @@ use crate::definition::definition::Definition;
 use crate::definition::diagnostic::Diagnostic;
 use crate::definition::diagnostic::Mistakes;
 use crate::definition::file_value::span;
-use crate::definition::file_value::value;
-use crate::definition::form::DeliveryForm;
 use crate::definition::form::QueueForm;
 use crate::definition::grammar::prune;
 use crate::definition::outbox::SOURCES_QUEUE;
 use crate::definition::read_handlers::HandlerReader;
-use crate::definition::read_options::duration;
 use crate::definition::read_options::options;
 use crate::definition::read_options::order_word;
 use crate::definition::read_options::retry_delays;
@@ -29,6 +26,7 @@ use crate::definition::read_subscription::SubscriptionDefinition;
 use crate::definition::read_subscription::subscription;
 use crate::definition::schedule::SCHEDULES_QUEUE;
 use crate::definition::schema::SCHEMA;
+use crate::definition::value_spans::ValueSpans;
 use crate::id::QueueName;
 use crate::intake::IntakeRule;
 use crate::limits;
@@ -69,8 +67,9 @@ pub(crate) fn read(file: &Path, text: &str) -> FileReading {
         None => name(file, &form, &mut mistakes),
     };
     let own = [(SCHEDULES_QUEUE, "its schedules"), (SOURCES_QUEUE, "how far its sources are copied")];
-    let kept = own.iter().find(|(own, _)| reading.name.as_ref().is_some_and(|name| name.as_str() == *own));
-    if let Some((own, what)) = kept {
+    let reserved =
+        own.iter().find(|(own, _)| reading.name.as_ref().is_some_and(|name| name.as_str() == *own));
+    if let Some((own, what)) = reserved {
         let message = format!("the daemon keeps {what} in the queue `{own}`");
         match &form.name {
             Some(given) => mistakes.add(&given.span, message),
@@ -96,12 +95,11 @@ fn form(text: &str, mistakes: &mut Mistakes) -> Option<QueueForm> {
         }
         return None;
     }
-    let has_order = |table: &DeTable<'_>| table.keys().any(|key| key.get_ref() == "order");
-    let had_order = has_order(table.get_ref());
+    let spans = ValueSpans::of(table.get_ref());
     prune(&SCHEMA, table.get_mut(), mistakes);
-    let is_order_wrong = had_order && !has_order(table.get_ref());
+    let spans = spans.without_what_is_wrong(table.get_ref());
     match QueueForm::deserialize(toml::de::Deserializer::from(table)) {
-        Ok(form) => Some(QueueForm { is_order_wrong, ..form }),
+        Ok(form) => Some(QueueForm { spans, ..form }),
         Err(error) => {
             let at = error.span().unwrap_or(0..0);
             mistakes.add(&at, error.message().to_owned());
@@ -163,25 +161,22 @@ fn definition(
     let options = options(form, mistakes);
     let sources = sources(form, mistakes);
     let redact = redactions(&form.redact, mistakes);
-    let delays = retry_delays(form.retry.as_ref(), mistakes);
-    let delivery = form.delivery.as_ref();
-    let defer_for = delivery.and_then(|delivery| duration(&delivery.defer_for, "defer_for", mistakes));
-    let rule = Arc::new(IntakeRule::new(sources, delays).defer_for(defer_for));
-    let concurrency = delivery.and_then(|delivery| value(&delivery.concurrency));
-    let renew_for = match delivery {
-        // One that is wrong is no bound for the attempts.
-        Some(DeliveryForm { renew_for: Some(given), .. }) => {
-            duration(&Some(given.clone()), "renew_for", mistakes).unwrap_or(limits::DURATION_MAX)
-        }
-        _ => limits::RENEW_FOR_DEFAULT,
+    let delivery = &form.delivery;
+    let defer_for = delivery.defer_for.map(|span| span.0);
+    let rule = Arc::new(IntakeRule::new(sources, retry_delays(form)).defer_for(defer_for));
+    // One that is wrong is no bound for the attempts.
+    let renew_for_default = match form.spans.is_wrong("delivery.renew_for") {
+        true => limits::DURATION_MAX,
+        false => limits::RENEW_FOR_DEFAULT,
     };
+    let renew_for = delivery.renew_for.map_or(renew_for_default, |span| span.0);
     let mut reader = HandlerReader { folder, renew_for, mistakes };
     let handlers = reader.handlers(&form.handler);
     let notify = form.notify.as_ref().and_then(|notify| reader.notify(notify));
     let mut reader = ScheduleReader { order: order_word(form), rule: &rule, mistakes };
     let schedules = reader.schedules(&form.schedule);
     let (order, has_key) = (order_word(form), form.key.is_some());
-    let mut reader = OutboxReader { folder, order, has_key, mistakes };
+    let mut reader = OutboxReader { folder, order, has_key, spans: &form.spans, mistakes };
     let outbox = form.source.as_ref().and_then(|source| reader.outbox(source));
     Some(Definition {
         name: name?,
@@ -189,7 +184,7 @@ fn definition(
         subscription,
         options,
         rule,
-        concurrency: concurrency.unwrap_or(limits::CONCURRENCY_DEFAULT),
+        concurrency: delivery.concurrency.unwrap_or(limits::CONCURRENCY_DEFAULT),
         renew_for,
         handlers,
         schedules,

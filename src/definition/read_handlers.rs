@@ -12,7 +12,6 @@ use crate::definition::credential::bearer;
 use crate::definition::credential::signing_secrets;
 use crate::definition::diagnostic::Mistakes;
 use crate::definition::diagnostic::line_and_column;
-use crate::definition::file_value::DurationText;
 use crate::definition::file_value::FileValue;
 use crate::definition::file_value::span;
 use crate::definition::file_value::value;
@@ -30,7 +29,6 @@ use crate::definition::program::Trouble;
 use crate::definition::program::check_script;
 use crate::definition::program::find_file;
 use crate::definition::program::find_program;
-use crate::definition::read_options::duration;
 use crate::definition::read_options::rate;
 use crate::error::Misuse;
 use crate::id::QueueName;
@@ -77,8 +75,8 @@ impl HandlerReader<'_> {
         ];
         let kind = self.one_kind(&kinds, "handler", at)?;
         self.misplaced(handler, kind);
-        let timeout = self.timeout(&handler.timeout);
-        let rate = rate(&handler.rate, &handler.burst, self.mistakes);
+        let timeout = self.timeout(handler.timeout.as_ref());
+        let rate = rate(handler.rate, value(&handler.burst), span(&handler.burst).as_ref(), self.mistakes);
         let spec = match kind {
             "exec" => HandlerSpec::Exec {
                 program: self.program(handler.exec.as_ref()?, &handler.env, &handler.pass_env)?,
@@ -113,9 +111,8 @@ impl HandlerReader<'_> {
     pub(crate) fn notify(&mut self, form: &FileValue<NotifyForm>) -> Option<NotifyDefinition> {
         let FileValue { value: notify, span: at } = form;
         let kinds = [("exec", span(&notify.exec)), ("http", span(&notify.http))];
-        let after = duration(&notify.after, "after", self.mistakes).unwrap_or(limits::NOTIFY_AFTER_DEFAULT);
-        let timeout = duration(&notify.timeout, "timeout", self.mistakes);
-        let timeout = timeout.unwrap_or(limits::HANDLER_TIMEOUT_DEFAULT);
+        let after = notify.after.map_or(limits::NOTIFY_AFTER_DEFAULT, |span| span.0);
+        let timeout = notify.timeout.map_or(limits::HANDLER_TIMEOUT_DEFAULT, |span| span.0);
         let kind = self.one_kind(&kinds, "notice", at)?;
         let settings = [
             ("env", span(&notify.env), "exec"),
@@ -225,21 +222,21 @@ impl HandlerReader<'_> {
         }
     }
 
-    fn timeout(&mut self, given: &Option<FileValue<DurationText>>) -> Duration {
-        let Some(timeout) = duration(given, "timeout", self.mistakes) else {
+    fn timeout(&mut self, given: Option<&FileValue<WireDuration>>) -> Duration {
+        let Some(FileValue { value: WireDuration(timeout), span: at }) = given else {
             return limits::HANDLER_TIMEOUT_DEFAULT.min(self.renew_for);
         };
-        if let (Some(at), true) = (span(given), timeout > self.renew_for) {
-            let (timeout, renew_for) = (WireDuration(timeout), WireDuration(self.renew_for));
+        if *timeout > self.renew_for {
+            let (timeout, renew_for) = (WireDuration(*timeout), WireDuration(self.renew_for));
             self.mistakes.add_with_help(
-                &at,
+                at,
                 format!(
                     "after {renew_for} the lock is not renewed any more, so no attempt can take {timeout}"
                 ),
                 format!("write renew_for = \"{timeout}\" in [delivery]"),
             );
         }
-        timeout
+        *timeout
     }
 
     fn program(

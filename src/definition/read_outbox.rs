@@ -7,17 +7,16 @@ use crate::api::options::OrderWord;
 use crate::definition::diagnostic::Mistakes;
 use crate::definition::file_value::FileValue;
 use crate::definition::file_value::value;
-use crate::definition::form_outbox::ColumnsForm;
 use crate::definition::form_outbox::CopiedRowsWord;
 use crate::definition::form_outbox::OutboxForm;
 use crate::definition::handler::SecretSource;
-use crate::definition::outbox::OutboxColumns;
 use crate::definition::outbox::OutboxDefinition;
 use crate::definition::program::find_file;
-use crate::definition::read_options::duration_within;
+use crate::definition::value_spans::ValueSpans;
 use crate::error::Misuse;
 use crate::id::QueueName;
 use crate::limits;
+use crate::postgres::OutboxColumns;
 use crate::postgres::TableName;
 use crate::postgres::check_name;
 use crate::postgres::check_url;
@@ -29,6 +28,7 @@ pub(crate) struct OutboxReader<'a> {
     pub(crate) order: Option<OrderWord>,
     /// Whether the queue reads workflow, position and predecessor out of the message itself.
     pub(crate) has_key: bool,
+    pub(crate) spans: &'a ValueSpans,
     pub(crate) mistakes: &'a mut Mistakes,
 }
 
@@ -46,15 +46,11 @@ impl OutboxReader<'_> {
             Some(file) => Some(self.ca_file(file)?),
             None => None,
         };
-        let poll = match &outbox.poll {
-            Some(_) => {
-                let (least, most) = (limits::SOURCE_POLL_MIN, limits::SOURCE_POLL_MAX);
-                duration_within(&outbox.poll, "poll", least, most, self.mistakes)
-            }
-            None => Some(limits::SOURCE_POLL_DEFAULT),
+        let channel = match &outbox.channel {
+            Some(channel) => self.checked(check_name("channel", &channel.value), &channel.span).map(drop),
+            None => Some(()),
         };
-        let channel = self.column(outbox.channel.as_ref(), "channel");
-        let columns = self.columns(&outbox.columns, at);
+        let columns = self.check_columns(&outbox.columns, at);
         is_table?;
         let tls = value(&outbox.tls).unwrap_or(!is_local?);
         if let (false, Some(file)) = (tls, &outbox.ca_file) {
@@ -68,10 +64,10 @@ impl OutboxReader<'_> {
             password: password?,
             tls,
             ca_file,
-            columns: columns?,
+            columns: columns.map(|()| outbox.columns.clone())?,
             delete_copied: value(&outbox.copied_rows) == Some(CopiedRowsWord::Delete),
-            poll: poll?,
-            channel: channel?,
+            poll: outbox.poll.map_or(limits::SOURCE_POLL_DEFAULT, |span| span.0),
+            channel: channel.map(|()| outbox.channel.as_ref().map(|channel| channel.value.clone()))?,
         })
     }
 
@@ -122,25 +118,17 @@ impl OutboxReader<'_> {
         }
     }
 
-    fn columns(&mut self, form: &ColumnsForm, at: &Range<usize>) -> Option<OutboxColumns> {
-        let columns = OutboxColumns {
-            id: self.column(form.id.as_ref(), "id")?.unwrap_or_else(|| "id".to_owned()),
-            body: self.column(form.body.as_ref(), "body")?.unwrap_or_else(|| "body".to_owned()),
-            workflow_id: self.column(form.workflow_id.as_ref(), "workflow_id")?,
-            position: self.column(form.position.as_ref(), "position")?,
-            after: self.column(form.after.as_ref(), "after")?,
-            message_id: self.column(form.message_id.as_ref(), "message_id")?,
-            subject: self.column(form.subject.as_ref(), "subject")?,
-            properties: self.column(form.properties.as_ref(), "properties")?,
-        };
-        for (column, order, name) in
-            [(&form.position, OrderWord::Position, "position"), (&form.after, OrderWord::After, "after")]
-        {
-            if let Some(given) = column
+    fn check_columns(&mut self, columns: &OutboxColumns, at: &Range<usize>) -> Option<()> {
+        for (what, column) in columns.named() {
+            let column_at = self.spans.get(&format!("source.columns.{what}")).unwrap_or(at);
+            self.checked(check_name(what, column), column_at)?;
+        }
+        for (order, name) in [(OrderWord::Position, "position"), (OrderWord::After, "after")] {
+            if let Some(column_at) = self.spans.get(&format!("source.columns.{name}"))
                 && self.order.is_some_and(|of_queue| of_queue != order)
             {
                 let message = format!("`{name}` is read only in a queue with order = \"{name}\"");
-                self.mistakes.add(&given.span, message);
+                self.mistakes.add(column_at, message);
             }
         }
         if columns.workflow_id.is_none() && !self.has_key && self.order != Some(OrderWord::None) {
@@ -148,13 +136,7 @@ impl OutboxReader<'_> {
             let help = "name the column: columns = { workflow_id = \"order_id\" }, or give the queue a `key`";
             self.mistakes.add_with_help(at, message, help);
         }
-        Some(columns)
-    }
-
-    fn column(&mut self, given: Option<&FileValue<String>>, what: &'static str) -> Option<Option<String>> {
-        let Some(given) = given else { return Some(None) };
-        self.checked(check_name(what, &given.value), &given.span)?;
-        Some(Some(given.value.clone()))
+        Some(())
     }
 
     fn checked<T>(&mut self, checked: Result<T, Misuse>, at: &Range<usize>) -> Option<T> {

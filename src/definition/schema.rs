@@ -18,9 +18,22 @@ pub(crate) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     schema
 });
 
-/// The schema as it is committed: with a line end.
+/// The schema as it is committed: without what only the check of a file knows, and with a line end.
 pub(crate) fn schema_text() -> String {
-    format!("{:#}\n", *SCHEMA)
+    let mut schema = SCHEMA.clone();
+    forget_extensions(&mut schema);
+    format!("{schema:#}\n")
+}
+
+fn forget_extensions(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            members.retain(|name, _| !name.starts_with("x-"));
+            members.values_mut().for_each(forget_extensions);
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(forget_extensions),
+        _ => {}
+    }
 }
 
 /// Where a comment in the source breaks a line says nothing to a reader of the schema.
@@ -41,6 +54,7 @@ fn join_lines(schema: &mut Value) {
 fn forget_null(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
+            members.retain(|name, value| name != "default" || !value.is_null());
             if let Some(Value::Array(kinds)) = members.get_mut("type") {
                 kinds.retain(|kind| kind != "null");
                 if let [kind] = &kinds[..] {

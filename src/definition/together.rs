@@ -17,14 +17,14 @@ use crate::queue::Order;
 
 /// The mistakes of these files, taken together.
 pub(crate) fn mistakes(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
-    let mut found = taken_names(readings);
+    let mut found = duplicate_names(readings);
     found.extend(lost_forwards(readings));
     found.extend(misplaced_forwards(readings));
     found.extend(circles(readings));
     found
 }
 
-fn taken_names(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
+fn duplicate_names(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let mut seen: BTreeMap<&QueueName, &(PathBuf, FileReading)> = BTreeMap::new();
     for reading in readings {

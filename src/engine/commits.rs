@@ -86,7 +86,7 @@ impl Commits {
         let own_commit_worker = commit_worker.clone();
         let work = move || {
             for (job, release) in jobs {
-                // A failed commit is noted at the desk, which refuses all that follow.
+                // A failed commit is noted with the commits, which refuse all that follow.
                 let _ = own_commit_worker.commit(job, release);
                 own_commit_worker.progress.under_way.fetch_sub(1, Ordering::Release);
             }

@@ -23,7 +23,7 @@ pub enum OpenError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What told so.
+        /// The cause.
         detail: String,
     },
     /// The file is damaged, or a part of it is missing; it was not touched. [`verify`](crate::store::verify()) says what is damaged, and

@@ -4,6 +4,7 @@
 mod action;
 mod expression;
 mod grammar;
+mod lexer;
 #[cfg(test)]
 mod naive;
 mod parser;
@@ -19,6 +20,14 @@ pub(crate) use crate::filter::action::with_values;
 pub(crate) use crate::filter::expression::FilterInput;
 pub(crate) use crate::filter::expression::Name;
 pub(crate) use crate::filter::expression::PropertyScope;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::filter::lexer::LexedNumber;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::filter::lexer::Lexer;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::filter::lexer::is_of_name;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::filter::lexer::key;
 pub(crate) use crate::filter::parser::SqlFilter;
 #[cfg(feature = "daemon")]
 pub(crate) use crate::filter::pattern::LikePattern;

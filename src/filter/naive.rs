@@ -38,14 +38,14 @@ pub(crate) enum Condition {
 pub(crate) const NAMES: [&str; 4] = ["a", "b", "sys.Label", "[o d]"];
 
 impl Term {
-    pub(crate) fn said(&self) -> String {
+    pub(crate) fn to_sql(&self) -> String {
         match self {
             Term::Fact(Fact::Nothing) => "NULL".to_owned(),
             Term::Fact(Fact::Number(number)) => number.to_string(),
             Term::Fact(Fact::Text(text)) => format!("'{}'", text.replace('\'', "''")),
             Term::Fact(Fact::Truth(truth)) => truth.to_string(),
             Term::Property(name) => (*name).to_owned(),
-            Term::Reckoned(one, sign, other) => format!("({} {sign} {})", one.said(), other.said()),
+            Term::Reckoned(one, sign, other) => format!("({} {sign} {})", one.to_sql(), other.to_sql()),
         }
     }
 
@@ -100,24 +100,24 @@ fn like(text: &[char], pattern: &[char]) -> bool {
 }
 
 impl Condition {
-    pub(crate) fn said(&self) -> String {
+    pub(crate) fn to_sql(&self) -> String {
         let not = |is_not: &bool| if *is_not { "NOT " } else { "" };
         let many = |parts: &[Condition], word: &str| {
-            format!("({})", parts.iter().map(Condition::said).collect::<Vec<_>>().join(word))
+            format!("({})", parts.iter().map(Condition::to_sql).collect::<Vec<_>>().join(word))
         };
         match self {
-            Condition::Compared(one, sign, other) => format!("{} {sign} {}", one.said(), other.said()),
+            Condition::Compared(one, sign, other) => format!("{} {sign} {}", one.to_sql(), other.to_sql()),
             Condition::In(term, list, is_not) => {
-                let list: Vec<_> = list.iter().map(Term::said).collect();
-                format!("{} {}IN ({})", term.said(), not(is_not), list.join(", "))
+                let list: Vec<_> = list.iter().map(Term::to_sql).collect();
+                format!("{} {}IN ({})", term.to_sql(), not(is_not), list.join(", "))
             }
             Condition::Like(term, pattern, is_not) => {
-                format!("{} {}LIKE '{pattern}'", term.said(), not(is_not))
+                format!("{} {}LIKE '{pattern}'", term.to_sql(), not(is_not))
             }
             Condition::IsNull(name, is_not) => format!("{name} IS {}NULL", not(is_not)),
             Condition::Exists(name) => format!("EXISTS({name})"),
             Condition::Truth(name) => (*name).to_owned(),
-            Condition::Not(inside) => format!("NOT ({})", inside.said()),
+            Condition::Not(inside) => format!("NOT ({})", inside.to_sql()),
             Condition::And(parts) => many(parts, " AND "),
             Condition::Or(parts) => many(parts, " or "),
         }

@@ -276,13 +276,13 @@ proptest! {
             Fact::Truth(truth) => FilterValue::Boolean(*truth),
         };
         let sample = Sample(known.iter().map(|(known, fact)| (name(known), value(fact))).collect());
-        let said = condition.said();
-        let filter = SqlFilter::parse(&said, &Properties::new());
-        let filter = filter.map_err(|mistake| TestCaseError::fail(format!("{said}: {mistake}")))?;
-        prop_assert_eq!(filter.matches(&sample), condition.truth(&known) == 1, "{}", said);
-        let opposite = SqlFilter::parse(&format!("NOT ({said})"), &Properties::new());
-        let opposite = opposite.map_err(|mistake| TestCaseError::fail(format!("{said}: {mistake}")))?;
-        prop_assert_eq!(opposite.matches(&sample), condition.truth(&known) == -1, "NOT ({})", said);
+        let sql = condition.to_sql();
+        let filter = SqlFilter::parse(&sql, &Properties::new());
+        let filter = filter.map_err(|mistake| TestCaseError::fail(format!("{sql}: {mistake}")))?;
+        prop_assert_eq!(filter.matches(&sample), condition.truth(&known) == 1, "{}", sql);
+        let opposite = SqlFilter::parse(&format!("NOT ({sql})"), &Properties::new());
+        let opposite = opposite.map_err(|mistake| TestCaseError::fail(format!("{sql}: {mistake}")))?;
+        prop_assert_eq!(opposite.matches(&sample), condition.truth(&known) == -1, "NOT ({})", sql);
     }
 
     #[test]

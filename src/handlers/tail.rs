@@ -9,7 +9,7 @@ const READ_BYTES: usize = 64 * 1024;
 /// The last bytes of an output; what came before is counted and let go.
 pub(crate) struct Tail {
     bytes_max: usize,
-    kept: Vec<u8>,
+    bytes: Vec<u8>,
     /// How many bytes were let go.
     cut_bytes: u64,
     /// The first byte that is no space, of the line that has not ended and of the last one that has.
@@ -30,7 +30,7 @@ pub(crate) struct LastLine<'a> {
 
 impl Tail {
     pub(crate) fn new(bytes_max: usize) -> Tail {
-        Tail { bytes_max, kept: Vec::new(), cut_bytes: 0, begun: None, ended: None }
+        Tail { bytes_max, bytes: Vec::new(), cut_bytes: 0, begun: None, ended: None }
     }
 
     /// Reads a pipe to its end, so that whoever writes to it is never held up.
@@ -50,34 +50,34 @@ impl Tail {
             }
             self.begun = self.begun.or_else(|| part.iter().copied().find(|byte| !byte.is_ascii_whitespace()));
         }
-        self.kept.extend_from_slice(chunk);
+        self.bytes.extend_from_slice(chunk);
         // Cut seldom, so that each byte is moved once.
-        if self.kept.len() > self.bytes_max.saturating_mul(2) {
+        if self.bytes.len() > self.bytes_max.saturating_mul(2) {
             self.cut();
         }
     }
 
     fn cut(&mut self) {
-        let over = self.kept.len().saturating_sub(self.bytes_max);
+        let over = self.bytes.len().saturating_sub(self.bytes_max);
         self.cut_bytes += over as u64;
-        self.kept.drain(..over);
+        self.bytes.drain(..over);
     }
 
     /// The end of it as text, at most so many bytes, and how many bytes came before.
     pub(crate) fn text(&mut self, bytes_max: usize) -> (String, u64) {
         self.cut();
-        let over = self.kept.len().saturating_sub(bytes_max);
+        let over = self.bytes.len().saturating_sub(bytes_max);
         // Not in the middle of a character.
-        let start = (over..self.kept.len()).find(|at| self.kept[*at] & 0xC0 != 0x80).unwrap_or(over);
-        (String::from_utf8_lossy(&self.kept[start..]).into_owned(), self.cut_bytes + start as u64)
+        let start = (over..self.bytes.len()).find(|at| self.bytes[*at] & 0xC0 != 0x80).unwrap_or(over);
+        (String::from_utf8_lossy(&self.bytes[start..]).into_owned(), self.cut_bytes + start as u64)
     }
 
     /// The last line that is not blank.
     pub(crate) fn last_line(&mut self) -> Option<LastLine<'_>> {
         self.cut();
         let first = self.begun.or(self.ended)?;
-        let end = self.kept.iter().rposition(|byte| !byte.is_ascii_whitespace()).map_or(0, |last| last + 1);
-        let text = &self.kept[..end];
+        let end = self.bytes.iter().rposition(|byte| !byte.is_ascii_whitespace()).map_or(0, |last| last + 1);
+        let text = &self.bytes[..end];
         let start = text.iter().rposition(|byte| *byte == b'\n').map(|newline| newline + 1);
         let is_cut = self.cut_bytes > 0 && start.is_none();
         Some(LastLine { first, text: &text[start.unwrap_or(0)..], is_cut })

@@ -120,18 +120,18 @@ impl Inflow {
 /// Room in memory that a request has for its body; given back when it is dropped.
 pub(crate) struct BodyRoom {
     all: Arc<Semaphore>,
-    taken: Option<OwnedSemaphorePermit>,
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl BodyRoom {
     pub(crate) fn new(all: &Arc<Semaphore>) -> BodyRoom {
-        BodyRoom { all: all.clone(), taken: None }
+        BodyRoom { all: all.clone(), permit: None }
     }
 
     /// Takes room for so many bytes in all. Who finds none is refused at once: waiting for each other, requests that
     /// have a part of their room could wait for ever.
     pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<(), BodyRefusal> {
-        let have = self.taken.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let have = self.permit.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         let missing = bytes.div_ceil(1024).saturating_sub(have);
         if missing == 0 {
             return Ok(());
@@ -140,9 +140,9 @@ impl BodyRoom {
         let missing = u32::try_from(missing.next_multiple_of(64)).unwrap_or(u32::MAX);
         let more = self.all.clone().try_acquire_many_owned(missing);
         let more = more.map_err(|_| BodyRefusal::NoRoom)?;
-        match &mut self.taken {
-            Some(taken) => taken.merge(more),
-            None => self.taken = Some(more),
+        match &mut self.permit {
+            Some(permit) => permit.merge(more),
+            None => self.permit = Some(more),
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! How patient the server is with a connection: the head of a request has to come, answers have to be taken.
+//! Timeouts of the server for a connection: the head of a request has to come, answers have to be taken.
 
 use std::future::Future;
 use std::io;

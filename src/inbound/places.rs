@@ -11,7 +11,7 @@ use std::sync::PoisonError;
 pub(crate) struct Places {
     max: usize,
     per_address_max: usize,
-    taken: Mutex<PlaceCounts>,
+    counts: Mutex<PlaceCounts>,
 }
 
 #[derive(Default)]
@@ -28,44 +28,44 @@ pub(crate) struct ConnectionPlace {
 
 impl Places {
     pub(crate) fn new(max: usize, per_address_max: usize) -> Places {
-        Places { max, per_address_max, taken: Mutex::default() }
+        Places { max, per_address_max, counts: Mutex::default() }
     }
 
     /// Takes a place for a connection from an address, if there is one. This machine itself is not limited for itself.
     pub(crate) fn take(self: &Arc<Places>, address: Option<IpAddr>) -> Option<ConnectionPlace> {
         let address = address.map(|address| address.to_canonical()).filter(|address| !address.is_loopback());
-        let mut taken = self.taken();
-        let own = address.map_or(0, |address| taken.by_address.get(&address).copied().unwrap_or_default());
-        if taken.all >= self.max || (address.is_some() && own >= self.per_address_max) {
+        let mut counts = self.counts();
+        let own = address.map_or(0, |address| counts.by_address.get(&address).copied().unwrap_or_default());
+        if counts.all >= self.max || (address.is_some() && own >= self.per_address_max) {
             return None;
         }
-        taken.all += 1;
+        counts.all += 1;
         if let Some(address) = address {
-            taken.by_address.insert(address, own + 1);
+            counts.by_address.insert(address, own + 1);
         }
         Some(ConnectionPlace { places: self.clone(), address })
     }
 
     /// How many are taken.
     pub(crate) fn in_use(&self) -> usize {
-        self.taken().all
+        self.counts().all
     }
 
-    fn taken(&self) -> MutexGuard<'_, PlaceCounts> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn counts(&self) -> MutexGuard<'_, PlaceCounts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for ConnectionPlace {
     fn drop(&mut self) {
-        let mut taken = self.places.taken();
-        taken.all -= 1;
+        let mut counts = self.places.counts();
+        counts.all -= 1;
         if let Some(address) = self.address
-            && let Some(own) = taken.by_address.get_mut(&address)
+            && let Some(own) = counts.by_address.get_mut(&address)
         {
             *own -= 1;
             if *own == 0 {
-                taken.by_address.remove(&address);
+                counts.by_address.remove(&address);
             }
         }
     }

@@ -129,9 +129,9 @@ fn rule_of(rule: &RuleEnvelope) -> Markup {
 
 /// What a filter compares, as a condition says it.
 fn compared(values: &CorrelationEnvelope) -> String {
-    let said = serde_json::to_value(values).unwrap_or_default();
-    let fields = said.as_object().into_iter().flatten().filter(|(name, _)| *name != "properties");
-    let properties = said["properties"].as_object().into_iter().flatten();
+    let given = serde_json::to_value(values).unwrap_or_default();
+    let fields = given.as_object().into_iter().flatten().filter(|(name, _)| *name != "properties");
+    let properties = given["properties"].as_object().into_iter().flatten();
     let same = |(name, value): (&String, &serde_json::Value)| format!("{name} = {value}");
     fields.chain(properties).map(same).collect::<Vec<_>>().join(" AND ")
 }

@@ -52,9 +52,9 @@ pub(crate) enum SourceError {
 
 /// What a server or a connection says, without the layers of the library around it.
 pub(crate) fn describe(error: &tokio_postgres::Error) -> String {
-    if let Some(said) = error.as_db_error() {
-        let hint = said.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
-        return format!("{}{hint}", said.message());
+    if let Some(db_error) = error.as_db_error() {
+        let hint = db_error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        return format!("{}{hint}", db_error.message());
     }
     let mut problem = error.to_string();
     let mut source = error.source();

@@ -17,6 +17,6 @@ pub(crate) use crate::postgres::connection::check_url;
 pub(crate) use crate::postgres::error::SourceError;
 pub(crate) use crate::postgres::outbox::Outbox;
 pub(crate) use crate::postgres::row::OutboxRow;
-pub(crate) use crate::postgres::sql::Columns;
+pub use crate::postgres::sql::OutboxColumns;
 pub(crate) use crate::postgres::sql::TableName;
 pub(crate) use crate::postgres::sql::check_name;

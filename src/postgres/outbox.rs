@@ -19,7 +19,7 @@ use crate::postgres::error::late;
 use crate::postgres::row::OutboxRow;
 use crate::postgres::row::message;
 use crate::postgres::sql;
-use crate::postgres::sql::Columns;
+use crate::postgres::sql::OutboxColumns;
 use crate::postgres::sql::TableName;
 use crate::postgres::table::BodyKind;
 use crate::postgres::table::TableFacts;
@@ -30,7 +30,7 @@ use crate::postgres::watermark::Watermark;
 pub(crate) struct Outbox {
     options: ConnectOptions,
     table: TableName,
-    columns: Columns,
+    columns: OutboxColumns,
     /// Whether rows are deleted that were copied.
     deletes: bool,
     /// Notifications on this channel are listened for.
@@ -73,7 +73,7 @@ impl Outbox {
     pub(crate) fn new(
         options: ConnectOptions,
         table: TableName,
-        columns: Columns,
+        columns: OutboxColumns,
         deletes: bool,
         channel: Option<String>,
     ) -> Outbox {
@@ -162,7 +162,11 @@ impl Outbox {
 }
 
 impl OutboxConnection {
-    async fn note_transactions(&mut self, table: &TableName, columns: &Columns) -> Result<(), SourceError> {
+    async fn note_transactions(
+        &mut self,
+        table: &TableName,
+        columns: &OutboxColumns,
+    ) -> Result<(), SourceError> {
         let statement = sql::transactions(table, columns);
         let answer = answered(self.carried.client.query_one(&statement, &[&self.checked.oid])).await;
         let row = answer.map_err(|problem| SourceError::Read { table: table.to_string(), problem })?;
@@ -179,7 +183,7 @@ impl OutboxConnection {
     async fn read(
         &mut self,
         table: &TableName,
-        columns: &Columns,
+        columns: &OutboxColumns,
         copied_through: Option<i64>,
     ) -> Result<OutboxLook, SourceError> {
         let failed = |problem: String| SourceError::Read { table: table.to_string(), problem };

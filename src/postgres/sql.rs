@@ -3,6 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use crate::error::Misuse;
 use crate::limits;
 
@@ -47,20 +50,45 @@ impl fmt::Display for TableName {
     }
 }
 
-/// Which column holds what.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Columns {
-    pub(crate) id: String,
-    pub(crate) body: String,
-    pub(crate) workflow_id: Option<String>,
-    pub(crate) position: Option<String>,
-    pub(crate) after: Option<String>,
-    pub(crate) message_id: Option<String>,
-    pub(crate) subject: Option<String>,
-    pub(crate) properties: Option<String>,
+/// Which column of an outbox holds what.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct OutboxColumns {
+    /// The number of a row, given by a sequence: rows are copied in its order.
+    pub id: String,
+    /// The body: json, jsonb, text or bytea.
+    pub body: String,
+    /// The workflow ID. Without it, the queue's key says it, if it has one.
+    pub workflow_id: Option<String>,
+    /// The position, in a queue ordered by position.
+    pub position: Option<String>,
+    /// The message ID of the predecessor, in a queue with order = "after"; null is the first of a workflow.
+    pub after: Option<String>,
+    /// The message ID. Without it, it is the number of the row.
+    pub message_id: Option<String>,
+    /// The subject.
+    pub subject: Option<String>,
+    /// The properties, a JSON object of text, numbers, true and false.
+    pub properties: Option<String>,
 }
 
-impl Columns {
+impl Default for OutboxColumns {
+    fn default() -> OutboxColumns {
+        OutboxColumns {
+            id: "id".to_owned(),
+            body: "body".to_owned(),
+            workflow_id: None,
+            position: None,
+            after: None,
+            message_id: None,
+            subject: None,
+            properties: None,
+        }
+    }
+}
+
+impl OutboxColumns {
     /// The columns that are named, each with its name in a definition.
     pub(crate) fn named(&self) -> Vec<(&'static str, &str)> {
         let optional = [
@@ -96,7 +124,7 @@ pub(crate) fn quoted(name: &str) -> String {
 }
 
 /// Reads the rows behind a number, in order. The body stays as it is; everything else comes as text.
-pub(crate) fn select(table: &TableName, columns: &Columns, is_body_bytes: bool) -> String {
+pub(crate) fn select(table: &TableName, columns: &OutboxColumns, is_body_bytes: bool) -> String {
     let text = |column: &Option<String>| match column {
         Some(column) => format!("{}::text", quoted(column)),
         None => "null::text".to_owned(),
@@ -124,7 +152,7 @@ pub(crate) fn select(table: &TableName, columns: &Columns, is_body_bytes: bool) 
 
 /// The highest number that can be seen, and the transactions that may still bring a lower one: those that are open in this
 /// database, and those that were prepared and hold the table.
-pub(crate) fn transactions(table: &TableName, columns: &Columns) -> String {
+pub(crate) fn transactions(table: &TableName, columns: &OutboxColumns) -> String {
     let (id, table) = (quoted(&columns.id), table.quoted());
     format!(
         "select (select max({id})::int8 from {table}), \
@@ -137,13 +165,13 @@ pub(crate) fn transactions(table: &TableName, columns: &Columns) -> String {
 }
 
 /// How many rows there are behind a number, up to a bound.
-pub(crate) fn behind(table: &TableName, columns: &Columns) -> String {
+pub(crate) fn behind(table: &TableName, columns: &OutboxColumns) -> String {
     let (id, table) = (quoted(&columns.id), table.quoted());
     format!("select count(*) from (select 1 from {table} where {id} > $1::int8 limit $2::int8) as behind")
 }
 
 /// Deletes the rows of a run of numbers.
-pub(crate) fn delete(table: &TableName, columns: &Columns) -> String {
+pub(crate) fn delete(table: &TableName, columns: &OutboxColumns) -> String {
     let (id, table) = (quoted(&columns.id), table.quoted());
     format!("delete from {table} where {id} > $1::int8 and {id} <= $2::int8")
 }

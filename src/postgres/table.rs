@@ -4,7 +4,7 @@ use tokio_postgres::Client;
 
 use crate::postgres::connection::answered;
 use crate::postgres::error::SourceError;
-use crate::postgres::sql::Columns;
+use crate::postgres::sql::OutboxColumns;
 use crate::postgres::sql::TableName;
 
 /// What is known of a table that can be copied.
@@ -34,7 +34,7 @@ const TEXTS: &[&str] = &["text", "character varying", "character"];
 pub(crate) async fn check(
     client: &Client,
     table: &TableName,
-    columns: &Columns,
+    columns: &OutboxColumns,
     deletes: bool,
     copied_through: Option<i64>,
 ) -> Result<TableFacts, SourceError> {

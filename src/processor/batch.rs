@@ -236,7 +236,7 @@ impl<H: BatchHandler<T>, T: Body> Consumer for Batches<H, T> {
     }
 
     /// Each run has a handler of its own.
-    fn take(&self, _received: &mut Vec<Run>, _desk: &RunnerPool<Self>) {}
+    fn take(&self, _received: &mut Vec<Run>, _runners: &RunnerPool<Self>) {}
 
     fn give_up(&self) {}
 

@@ -37,9 +37,9 @@ struct JobLineState<J> {
     beside: usize,
     in_hand: usize,
     in_hand_max: usize,
-    /// Jobs whose handlers have ended, and which nobody has asked the engine to settle yet; for a moment fewer than none.
+    /// Jobs whose handlers have ended, and which no command has settled yet; for a moment fewer than none.
     unsettled: isize,
-    /// Whether the last receive brought less than was asked for.
+    /// Whether the last receive brought less than its maximum.
     is_exhausted: bool,
     ahead_max: usize,
     pace: Pace,
@@ -122,8 +122,8 @@ impl<C: Consumer> JobLine<C> {
         state.is_exhausted = received < max;
     }
 
-    /// Notes that the engine was asked to settle so many.
-    pub(crate) fn note_asked(&self, count: usize) {
+    /// Notes that commands were sent to settle so many.
+    pub(crate) fn note_settled(&self, count: usize) {
         self.change(|state| state.unsettled -= isize::try_from(count).unwrap_or(isize::MAX));
     }
 
@@ -229,7 +229,7 @@ impl<C: Consumer> JobLine<C> {
         JobPlace { line: self.clone(), kind: JobKind::InHand }
     }
 
-    /// Changes what is there, and tells who waits for room if there is some now.
+    /// Changes what is there, and notifies who waits for room if there is some now.
     fn change<T>(&self, change: impl FnOnce(&mut JobLineState<C::Begun>) -> T) -> T {
         let mut state = self.state();
         let (before, changed) = (state.room(), change(&mut state));

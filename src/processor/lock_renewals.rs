@@ -22,14 +22,14 @@ use crate::processor::taker::Taker;
 
 /// Keeps locks while handlers run, as long as they are [watched](Locks::watched).
 ///
-/// A lock is only noted here: the engine is asked for the first instant at which one is to be renewed, and one that is
+/// A lock is only noted here: the engine is set to wake it at the first instant at which one is to be renewed, and one that is
 /// still noted then gets a task of its own. All of that is done by the engine's own thread, so that locks are kept while
 /// handlers keep all other threads busy.
 pub(crate) struct LockRenewals {
     client: Client,
     renew_for: Duration,
     noted: Mutex<RenewalNote>,
-    /// Rung when a lock was noted that is due before the instant the engine was asked for.
+    /// Rung when a lock was noted that is due before the instant at which the engine wakes it.
     earlier: Notify,
 }
 
@@ -37,8 +37,8 @@ pub(crate) struct LockRenewals {
 struct RenewalNote {
     due: BTreeMap<RenewalDue, RenewalLock>,
     next: u64,
-    /// The instant the engine was asked for last.
-    asked_for: Option<Duration>,
+    /// The instant at which the engine wakes it.
+    next_at: Option<Duration>,
     /// The engine is gone, and with it all locks.
     is_over: bool,
 }
@@ -120,28 +120,32 @@ impl LockRenewals {
     }
 
     /// Keeps a lock that was taken at an instant of the clock's elapsed time, for so long.
-    pub(crate) fn keep(self: &Arc<LockRenewals>, renewal: Renewal, taken: (Duration, Duration)) -> KeptLock {
-        self.note(renewal, taken, None)
+    pub(crate) fn keep(
+        self: &Arc<LockRenewals>,
+        renewal: Renewal,
+        lock_span: (Duration, Duration),
+    ) -> KeptLock {
+        self.note(renewal, lock_span, None)
     }
 
     /// Keeps the lock of a message that a taker takes.
-    pub(crate) fn keep_taken(
+    pub(crate) fn keep_accepted(
         self: &Arc<LockRenewals>,
         renewal: Renewal,
-        taken: (Duration, Duration),
+        lock_span: (Duration, Duration),
         taker: Arc<dyn Taker>,
     ) -> KeptLock {
-        self.note(renewal, taken, Some(taker))
+        self.note(renewal, lock_span, Some(taker))
     }
 
-    /// Notes a lock. If it is due before the instant the engine was asked for, whoever watches is told.
+    /// Notes a lock. If it is due before the instant at which the engine wakes it, who watches is notified.
     fn note(
         self: &Arc<LockRenewals>,
         renewal: Renewal,
-        taken: (Duration, Duration),
+        lock_span: (Duration, Duration),
         taker: Option<Arc<dyn Taker>>,
     ) -> KeptLock {
-        let (since, lasts) = taken;
+        let (since, lasts) = lock_span;
         let signal = Arc::new(Signal::default());
         let mut noted = self.noted();
         noted.next += 1;
@@ -154,7 +158,7 @@ impl LockRenewals {
         } else {
             signal.end();
         }
-        let is_earlier = !noted.is_over && noted.asked_for.is_none_or(|asked_for| due.0 < asked_for);
+        let is_earlier = !noted.is_over && noted.next_at.is_none_or(|next_at| due.0 < next_at);
         drop(noted);
         if is_earlier {
             self.earlier.notify_one();
@@ -189,8 +193,8 @@ impl LockRenewals {
 
     fn ask_for_first(&self) -> Option<Duration> {
         let mut noted = self.noted();
-        noted.asked_for = noted.due.keys().next().map(|(until, _)| *until);
-        noted.asked_for
+        noted.next_at = noted.due.keys().next().map(|(until, _)| *until);
+        noted.next_at
     }
 
     /// Starts to renew the locks that are due.

@@ -1,4 +1,4 @@
-//! The processor: receives, runs a handler for each delivery, and settles it by what the handler says.
+//! The processor: receives, runs a handler for each delivery, and settles it by its outcome.
 
 mod batch;
 mod blocking;

@@ -117,7 +117,7 @@ pub(crate) async fn stop_requested(stopping: watch::Receiver<bool>) {
     signalled(&stopping).await;
 }
 
-/// Runs until it is told to stop, then drains.
+/// Runs until it is stopped, then drains.
 pub(crate) async fn run_pool<C: Consumer>(
     client: &Client,
     consumer: Arc<C>,
@@ -233,7 +233,7 @@ impl<C: Consumer> RunnerPool<C> {
 
     /// Hands a job on, to be settled.
     fn hand_on(&self, done: C::Done, place: JobPlace<C>) {
-        // When the engine is gone nobody takes it any more; whoever receives is told of that.
+        // When the engine is gone nobody takes it any more; whoever receives gets that error.
         let _ = self.ended.send(FinishedJob { done, place });
     }
 }

@@ -31,7 +31,7 @@ use crate::queue::Backoff;
 
 /// Runs a handler for each message of a queue: many workflows at once, one message at a time for each, in order.
 ///
-/// It receives what it has free slots for, renews locks at 70 % of their time, tells a handler when its lock was lost, and
+/// It receives what it has free slots for, renews locks at 70 % of their time, notifies a handler when its lock was lost, and
 /// settles by what the handler says. A handler that panics has failed; nothing else happens.
 ///
 /// While handlers are quick it receives ahead of its slots, at most 1,024 messages: as many as handlers begin within a tenth

@@ -31,7 +31,7 @@ impl<C: Consumer> JobSlot<C> {
 
     /// Hands its job on, to be settled.
     pub(crate) fn hand_on(self, done: C::Done) {
-        // When the engine is gone nobody takes it any more; whoever receives is told of that.
+        // When the engine is gone nobody takes it any more; whoever receives gets that error.
         let _ = self.ended.send(FinishedJob { done, place: self.place });
     }
 }
@@ -88,8 +88,8 @@ async fn settle<C: Consumer>(
     let (done, places): (Vec<_>, Vec<_>) =
         come.into_iter().map(|FinishedJob { done, place }| (done, place)).unzip();
     let count = places.iter().filter(|place| place.is_of_runner()).count();
-    // The engine is asked when settling is first polled, which is before this is noted.
-    let (settled, ()) = tokio::join!(consumer.settle(done), async { line.note_asked(count) });
+    // The command is sent when settling is first polled, which is before this is noted.
+    let (settled, ()) = tokio::join!(consumer.settle(done), async { line.note_settled(count) });
     drop(places);
     settled
 }

@@ -63,7 +63,7 @@ impl Signal {
         self.until(|signal| signal.over.load(Ordering::Acquire)).await;
     }
 
-    /// Waits until the handler is to be dropped; `None` when nobody keeps its lock any more and nobody said why.
+    /// Waits until the handler is to be dropped; `None` when its lock is no longer kept and no reason is known.
     pub(crate) async fn lost(&self) -> Option<Result<(), Unavailable>> {
         self.until(|signal| signal.lost.get().is_some() || signal.over.load(Ordering::Acquire)).await;
         self.lost.get().cloned()

@@ -60,7 +60,7 @@ pub(crate) enum DeliveryEnd {
     Failed,
     SetAside,
     DeadLettered,
-    /// The lock was lost: whatever the handler said is void.
+    /// The lock was lost: the outcome of the handler is void.
     Lost,
 }
 
@@ -152,7 +152,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
 
     /// Gives a delivery to the one who takes it.
     fn assign(&self, delivery: Delivery, taker: &Arc<dyn Taker>, slot: JobSlot<Self>) -> Assignment {
-        let lock = self.keeping.locks.keep_taken(delivery.renewal(), delivery.lock_time(), taker.clone());
+        let lock = self.keeping.locks.keep_accepted(delivery.renewal(), delivery.lock_time(), taker.clone());
         let context = self.context_of(&delivery, &lock);
         let (taker, client) = (taker.clone(), self.queue.client().clone());
         let began = client.elapsed();
@@ -169,7 +169,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         Context::new(message, self.queue.clone(), token, lock.signal().clone(), self.keeping.give_up.clone())
     }
 
-    /// Settles a delivery as its handler said.
+    /// Settles a delivery by the outcome of its handler.
     async fn settle_one(&self, done: FinishedDelivery) -> Result<DeliveryEnd, Unavailable> {
         let FinishedDelivery { delivery, handled, _lock } = done;
         match handled {

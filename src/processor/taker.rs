@@ -44,7 +44,7 @@ pub(crate) struct Assignment {
     reply: Option<AssignmentReply>,
 }
 
-/// Who is told how an assignment ended.
+/// Who is notified how an assignment ended.
 type AssignmentReply = Box<dyn FnOnce(Result<Outcome, Failure>) + Send>;
 
 impl Drop for Assignment {
@@ -63,7 +63,7 @@ impl Assignment {
     /// Where its span is made: no log need show it, because nothing is logged inside.
     pub(crate) const SPAN_TARGET: &str = "seriatim::assignment";
 
-    /// An assignment with its number; `tell` is told how it ended.
+    /// An assignment with its number; `reply` gets how it ended.
     pub(crate) fn new(
         number: u64,
         context: Context,

@@ -1,4 +1,4 @@
-//! Why a call to a daemon brought no answer, or not the one that was asked for.
+//! Why a call to a daemon failed, or had an answer that cannot be read.
 
 use thiserror::Error;
 
@@ -23,7 +23,7 @@ pub enum RemoteError {
     /// What came back is not an answer of a daemon.
     #[error("cannot understand the answer to {request}: {detail}")]
     Malformed {
-        /// What was asked.
+        /// The request.
         request: String,
         /// What is wrong with the answer.
         detail: String,

@@ -36,7 +36,7 @@ impl<'r> EventStream<'r> {
     pub async fn next(&mut self) -> Result<Option<Happening>, RemoteError> {
         while let Some(line) = self.lines.next().await? {
             let Some((name, data)) = self.fields.read(&line) else { continue };
-            let malformed = |error: serde_json::Error| malformed(self.lines.asked(), error);
+            let malformed = |error: serde_json::Error| malformed(self.lines.request_line(), error);
             let happening = match name.as_str() {
                 "missed" => {
                     let missed: MissedEvents = serde_json::from_str(&data).map_err(malformed)?;

@@ -90,9 +90,9 @@ impl<'r> RemoteCall<'r> {
 
     /// The answer as a value.
     pub(crate) async fn answer<T: DeserializeOwned>(self) -> Result<T, RemoteError> {
-        let asked = self.asked();
+        let request_line = self.request_line();
         let bytes = self.answer_bytes().await?;
-        let malformed = |error: serde_json::Error| malformed(&asked, error);
+        let malformed = |error: serde_json::Error| malformed(&request_line, error);
         serde_json::from_slice(&bytes).map_err(malformed)
     }
 
@@ -110,36 +110,36 @@ impl<'r> RemoteCall<'r> {
 
     /// The answer as a value, or its default when the answer is empty.
     pub(crate) async fn answer_or_default<T: DeserializeOwned + Default>(self) -> Result<T, RemoteError> {
-        let asked = self.asked();
+        let request_line = self.request_line();
         match self.answer_bytes().await? {
             empty if empty.is_empty() => Ok(T::default()),
-            bytes => serde_json::from_slice(&bytes).map_err(|error| malformed(&asked, error)),
+            bytes => serde_json::from_slice(&bytes).map_err(|error| malformed(&request_line, error)),
         }
     }
 
     /// The answer's bytes.
     pub(crate) async fn answer_bytes(self) -> Result<Bytes, RemoteError> {
-        let (remote, time_limit, asked) = (self.remote, self.time_limit, self.asked());
+        let (remote, time_limit, request_line) = (self.remote, self.time_limit, self.request_line());
         within(remote, time_limit, async {
             let body = Limited::new(self.open().await?.into_body(), limits::REMOTE_ANSWER_BYTES_MAX);
             let collected = body.collect().await;
-            Ok(collected.map_err(|error| malformed(&asked, root_cause(&*error)))?.to_bytes())
+            Ok(collected.map_err(|error| malformed(&request_line, root_cause(&*error)))?.to_bytes())
         })
         .await
     }
 
     /// The answer line by line; each line has to come in time.
     pub(crate) async fn open_lines(self) -> Result<ResponseLines<'r>, RemoteError> {
-        let (remote, time_limit, asked) = (self.remote, self.time_limit, self.asked());
+        let (remote, time_limit, request_line) = (self.remote, self.time_limit, self.request_line());
         let response = within(remote, time_limit, self.open()).await?;
-        Ok(ResponseLines::new(remote, time_limit, asked, response))
+        Ok(ResponseLines::new(remote, time_limit, request_line, response))
     }
 
     /// The answer line by line, however long each takes.
     pub(crate) async fn open_stream(self) -> Result<ResponseLines<'r>, RemoteError> {
-        let (remote, time_limit, asked) = (self.remote, self.time_limit, self.asked());
+        let (remote, time_limit, request_line) = (self.remote, self.time_limit, self.request_line());
         let response = within(remote, time_limit, self.open()).await?;
-        Ok(ResponseLines::new(remote, None, asked, response))
+        Ok(ResponseLines::new(remote, None, request_line, response))
     }
 
     /// A header of the answer, whatever else that is.
@@ -151,7 +151,7 @@ impl<'r> RemoteCall<'r> {
 
     /// The answer, of which only the head has come; refusals are errors already.
     async fn open(self) -> Result<Response<Incoming>, RemoteError> {
-        let asked = self.asked();
+        let request_line = self.request_line();
         let remote = self.remote;
         let mut request = Request::builder().method(self.method).uri(remote.uri(&self.route)?);
         if let Some(headers) = request.headers_mut() {
@@ -165,11 +165,11 @@ impl<'r> RemoteCall<'r> {
         let response = sent.map_err(|error| unreachable(describe(&error)))?;
         match response.status() {
             status if status.is_success() => Ok(response),
-            status => Err(refusal(&asked, status, response).await),
+            status => Err(refusal(&request_line, status, response).await),
         }
     }
 
-    fn asked(&self) -> String {
+    fn request_line(&self) -> String {
         format!("{} {}", self.method, self.route.as_str())
     }
 }
@@ -188,17 +188,17 @@ pub(crate) async fn within<T>(
 }
 
 /// Makes an error of an answer that is a refusal.
-async fn refusal(asked: &str, status: StatusCode, response: Response<Incoming>) -> RemoteError {
+async fn refusal(request_line: &str, status: StatusCode, response: Response<Incoming>) -> RemoteError {
     let body = Limited::new(response.into_body(), limits::REMOTE_PROBLEM_BYTES_MAX).collect().await;
     let bytes = body.map(|body| body.to_bytes()).unwrap_or_default();
     match serde_json::from_slice::<Problem>(&bytes) {
         Ok(problem) => RemoteError::Problem(Box::new(problem)),
-        _ => malformed(asked, format!("HTTP status {status}, and no problem that says why")),
+        _ => malformed(request_line, format!("HTTP status {status}, and no problem that says why")),
     }
 }
 
-pub(crate) fn malformed(asked: &str, detail: impl ToString) -> RemoteError {
-    RemoteError::Malformed { request: asked.to_owned(), detail: detail.to_string() }
+pub(crate) fn malformed(request_line: &str, detail: impl ToString) -> RemoteError {
+    RemoteError::Malformed { request: request_line.to_owned(), detail: detail.to_string() }
 }
 
 /// Why nobody was reached; when nothing listens there, also how to change that.

@@ -20,7 +20,7 @@ pub(crate) struct ResponseLines<'r> {
     remote: &'r Remote,
     /// How long a line may take.
     time_limit: Option<Duration>,
-    asked: String,
+    request_line: String,
     body: Incoming,
     unread: BytesMut,
     /// How much of `unread` is known to hold no line end.
@@ -31,13 +31,13 @@ impl<'r> ResponseLines<'r> {
     pub(crate) fn new(
         remote: &'r Remote,
         time_limit: Option<Duration>,
-        asked: String,
+        request_line: String,
         response: Response<Incoming>,
     ) -> ResponseLines<'r> {
         ResponseLines {
             remote,
             time_limit,
-            asked,
+            request_line,
             body: response.into_body(),
             unread: BytesMut::new(),
             searched: 0,
@@ -61,7 +61,7 @@ impl<'r> ResponseLines<'r> {
                     self.searched = 0;
                     return Ok(Some(self.unread.split().freeze()));
                 }
-                Some(Err(error)) => return Err(malformed(&self.asked, root_cause(&error))),
+                Some(Err(error)) => return Err(malformed(&self.request_line, root_cause(&error))),
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         self.unread.extend_from_slice(&data);
@@ -69,7 +69,7 @@ impl<'r> ResponseLines<'r> {
                 }
             }
             if self.unread.len() > limits::REMOTE_ANSWER_BYTES_MAX {
-                return Err(malformed(&self.asked, "a line of it is too long"));
+                return Err(malformed(&self.request_line, "a line of it is too long"));
             }
         }
     }
@@ -99,7 +99,7 @@ impl<'r> ResponseLines<'r> {
         Some(line.freeze())
     }
 
-    pub(crate) fn asked(&self) -> &str {
-        &self.asked
+    pub(crate) fn request_line(&self) -> &str {
+        &self.request_line
     }
 }

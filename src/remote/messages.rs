@@ -60,7 +60,7 @@ impl Remote {
         messages: &[SendEnvelope],
     ) -> Result<Vec<ReceiptView>, RemoteError> {
         let route = RequestPath::queue(queue).word("messages").asking(&SendQuery { atomic: true });
-        all_taken(post_lines(self.post(route), lines_of(messages)?.into(), messages.len()).await?)
+        all_accepted(post_lines(self.post(route), lines_of(messages)?.into(), messages.len()).await?)
     }
 
     /// Sends messages in one transaction, once: the same request with the same key is given the same answer for a while,
@@ -76,7 +76,7 @@ impl Remote {
     ) -> Result<Vec<ReceiptView>, RemoteError> {
         let route = RequestPath::queue(queue).word("messages").asking(&SendQuery { atomic: true });
         let call = self.post(route).header("idempotency-key", Some(key))?;
-        all_taken(post_lines(call, lines_of(messages)?.into(), messages.len()).await?)
+        all_accepted(post_lines(call, lines_of(messages)?.into(), messages.len()).await?)
     }
 
     /// Sends lines of JSON, each a [`SendEnvelope`], as they are.
@@ -168,7 +168,7 @@ async fn post_lines(call: RemoteCall<'_>, lines: Bytes, count: usize) -> Result<
     let mut answers = Vec::with_capacity(count);
     while let Some(line) = answer.next_filled().await? {
         let sent: SentLine =
-            serde_json::from_slice(&line).map_err(|error| malformed(answer.asked(), error))?;
+            serde_json::from_slice(&line).map_err(|error| malformed(answer.request_line(), error))?;
         answers.push(sent.receipt());
     }
     // What went wrong in the midst of the lines ends the answers; the lines behind it were not taken.
@@ -178,11 +178,13 @@ async fn post_lines(call: RemoteCall<'_>, lines: Bytes, count: usize) -> Result<
     }
     match answers.len() == count {
         true => Ok(answers),
-        false => Err(malformed(answer.asked(), format!("{count} messages, {} answers", answers.len()))),
+        false => {
+            Err(malformed(answer.request_line(), format!("{count} messages, {} answers", answers.len())))
+        }
     }
 }
 
-fn all_taken(answers: BatchAnswers) -> Result<Vec<ReceiptView>, RemoteError> {
+fn all_accepted(answers: BatchAnswers) -> Result<Vec<ReceiptView>, RemoteError> {
     let answers: Result<Vec<ReceiptView>, Box<Problem>> = answers.into_iter().collect();
     answers.map_err(RemoteError::Problem)
 }

@@ -177,19 +177,19 @@ pub(crate) mod tests {
 
     #[test]
     fn a_token_is_for_its_resource_and_what_is_below() {
-        for (signed, asked) in [
+        for (signed, requested) in [
             ("sb://h/orders", "amqp://other/Orders"),
             ("sb://h/orders/", "orders/$management"),
             ("sb://h", "orders"),
             ("orders", "sb://h:5672/orders/$deadletterqueue"),
         ] {
-            assert!(check(&token(KEY, "shop", signed, 1_001), asked).is_ok(), "{signed} {asked}");
+            assert!(check(&token(KEY, "shop", signed, 1_001), requested).is_ok(), "{signed} {requested}");
         }
-        for (signed, asked) in
+        for (signed, requested) in
             [("sb://h/orders", "orders2"), ("sb://h/orders/x", "orders"), ("sb://h/other", "orders")]
         {
-            let refused = check(&token(KEY, "shop", signed, 1_001), asked).err();
-            assert_eq!(refused, Some(SignatureRefusal::Elsewhere), "{signed} {asked}");
+            let refused = check(&token(KEY, "shop", signed, 1_001), requested).err();
+            assert_eq!(refused, Some(SignatureRefusal::Elsewhere), "{signed} {requested}");
         }
     }
 

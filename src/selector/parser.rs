@@ -117,7 +117,7 @@ impl<'a> SelectorParser<'a> {
     fn expect_text(&mut self) -> Result<String, SelectorMistake> {
         match &self.next {
             Some(SelectorWord::Text(text)) => {
-                let text = text.clone().into_owned();
+                let text = text.clone();
                 self.advance()?;
                 Ok(text)
             }
@@ -323,7 +323,7 @@ impl<'a> SelectorParser<'a> {
     fn single(&mut self) -> Result<SelectorExpression, SelectorMistake> {
         let found = match &self.next {
             Some(SelectorWord::Name(name)) => SelectorExpression::Name((*name).to_owned()),
-            Some(SelectorWord::Text(text)) => SelectorExpression::Text(text.clone().into_owned()),
+            Some(SelectorWord::Text(text)) => SelectorExpression::Text(text.clone()),
             Some(SelectorWord::Key("TRUE")) => SelectorExpression::Boolean(true),
             Some(SelectorWord::Key("FALSE")) => SelectorExpression::Boolean(false),
             Some(SelectorWord::Float(number)) => SelectorExpression::Float(*number),

@@ -63,7 +63,7 @@ type BatchReceipts = Result<Vec<Result<Receipt, SendError>>, SendError>;
 /// What a step of a batch came upon.
 enum Came {
     Data(Result<Option<Bytes>, BodyRefusal>),
-    Landed(BatchReceipts),
+    Sent(BatchReceipts),
 }
 
 impl Batch {
@@ -100,7 +100,7 @@ impl Batch {
                     }
                     None => return self.take_lines(true).await,
                 },
-                Came::Landed(sent) => self.land(sent).await?,
+                Came::Sent(sent) => self.answer_lines(sent).await?,
             }
         }
     }
@@ -118,7 +118,7 @@ impl Batch {
             None => Came::Data(self.inflow.next().await),
             Some(flight) => tokio::select! {
                 biased;
-                sent = &mut flight.sent => Came::Landed(sent),
+                sent = &mut flight.sent => Came::Sent(sent),
                 data = self.inflow.next() => Came::Data(data),
             },
         }
@@ -143,7 +143,7 @@ impl Batch {
                 self.take_off();
             }
             while self.flights.len() >= limits::HTTP_CHUNKS_UNDER_WAY {
-                self.land_first().await?;
+                self.wait_for_first().await?;
             }
         }
         Ok(())
@@ -166,18 +166,18 @@ impl Batch {
         self.flights.push_back(Flight { lines, sent, _room: room });
     }
 
-    async fn land_first(&mut self) -> Result<(), BatchStop> {
+    async fn wait_for_first(&mut self) -> Result<(), BatchStop> {
         match self.flights.front_mut() {
             Some(flight) => {
                 let sent = (&mut flight.sent).await;
-                self.land(sent).await
+                self.answer_lines(sent).await
             }
             None => Ok(()),
         }
     }
 
     /// Answers the lines of the first chunk under way.
-    async fn land(&mut self, sent: BatchReceipts) -> Result<(), BatchStop> {
+    async fn answer_lines(&mut self, sent: BatchReceipts) -> Result<(), BatchStop> {
         let Some(flight) = self.flights.pop_front() else { return Ok(()) };
         let mut answers = Vec::with_capacity(28 * flight.lines.len());
         let mut sent = match sent {
@@ -207,7 +207,7 @@ impl Batch {
             self.take_off();
         }
         while !self.flights.is_empty() {
-            self.land_first().await?;
+            self.wait_for_first().await?;
         }
         Ok(())
     }

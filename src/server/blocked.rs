@@ -146,7 +146,7 @@ impl<'a> BlockedSearch<'a> {
         let reason = self.reason.clone();
         let says = |found: &WorkflowView| {
             let text = reason.as_deref();
-            text.is_none_or(|text| held_or_failed_because(found).any(|said| said.contains(text)))
+            text.is_none_or(|text| held_or_failed_because(found).any(|found_text| found_text.contains(text)))
         };
         let is_wanted = |found: &WorkflowView| match (cause_of(found), cause) {
             _ if !says(found) => false,

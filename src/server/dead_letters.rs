@@ -80,8 +80,8 @@ impl DeadLetterSelection {
     ) -> Result<(Vec<DeadLetterView>, bool), HttpRefusal> {
         let mut found = Vec::new();
         while found.len() < limit && self.looks > 0 {
-            let asked = limits::HTTP_PAGE.min(self.looks);
-            let page = queue.dead_letters(self.after.as_ref(), asked).await?;
+            let page_size = limits::HTTP_PAGE.min(self.looks);
+            let page = queue.dead_letters(self.after.as_ref(), page_size).await?;
             if page.is_empty() {
                 return Ok((found, true));
             }

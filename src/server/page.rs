@@ -7,9 +7,9 @@ use crate::server::answer::HttpRefusal;
 const LIMIT_DEFAULT: usize = 100;
 
 /// How many entries a page has; a page without any would lead nowhere.
-pub(crate) fn page_limit(asked: Option<usize>) -> Result<usize, HttpRefusal> {
-    match asked.unwrap_or(LIMIT_DEFAULT) {
+pub(crate) fn page_limit(limit: Option<usize>) -> Result<usize, HttpRefusal> {
+    match limit.unwrap_or(LIMIT_DEFAULT) {
         0 => Err(HttpRefusal::misuse("limit", "is zero, and a page has one entry at least")),
-        asked => Ok(asked.min(limits::PAGE_MAX)),
+        limit => Ok(limit.min(limits::PAGE_MAX)),
     }
 }

@@ -1,4 +1,4 @@
-//! A route and what is known of it: who may use it, what it takes, what it answers. The router, the guard and the
+//! A route and what is known of it: who may use it, what it takes, what it answers. The router, the authorization and the
 //! OpenAPI document are made of the same facts.
 
 use axum::handler::Handler;

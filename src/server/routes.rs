@@ -164,7 +164,7 @@ fn around() -> Vec<Route> {
             .for_listeners()
             .of_each_queue()
             .asks::<EventsQuery>()
-            .gives_text("text/event-stream", "The events; `missed` tells a reader that it was too slow"),
+            .gives_text("text/event-stream", "The events; `missed` means that the reader was too slow"),
     ]
 }
 
@@ -217,7 +217,7 @@ fn queues_and_messages() -> Vec<Route> {
         delete("/v1/queues/{queue}/messages/{number}", "Cancels a scheduled message", peek::cancel)
             .for_senders()
             .asks::<CancelQuery>()
-            .gives_nothing("It is cancelled, and its place is free again, or void if that was asked for"),
+            .gives_nothing("It is cancelled, and its place is free again, or void if that was requested"),
         post(
             "/v1/queues/{queue}/messages/{number}/reschedule",
             "Lets a scheduled message come at another instant",

@@ -68,9 +68,9 @@ pub(crate) async fn search(
 ) -> Result<(Vec<MessageView>, Option<u64>), HttpRefusal> {
     let (mut found, mut from, mut looks) = (Vec::new(), from, limits::SEARCH_LOOKS);
     while looks > 0 {
-        let asked = limits::SEARCH_PAGE.min(looks);
-        let page = queue.peek(SequenceNumber::new(from), asked).await?;
-        let is_last = page.len() < asked;
+        let page_size = limits::SEARCH_PAGE.min(looks);
+        let page = queue.peek(SequenceNumber::new(from), page_size).await?;
+        let is_last = page.len() < page_size;
         looks -= page.len();
         for view in page {
             from = view.sequence_number.get() + 1;

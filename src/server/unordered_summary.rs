@@ -56,7 +56,7 @@ impl UnorderedSummary {
     }
 
     fn note(&mut self, sequence: SequenceNumber, seen: &WorkflowView, reason: Option<&str>) {
-        let says = |text: &str| held_or_failed_because(seen).any(|said| said.contains(text));
+        let says = |text: &str| held_or_failed_because(seen).any(|found_text| found_text.contains(text));
         match BlockedCause::of(seen) {
             Some(BlockedCause::Retry) if reason.is_none_or(says) => {
                 self.retry += 1;

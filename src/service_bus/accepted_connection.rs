@@ -62,9 +62,9 @@ impl AcceptedConnection {
             message_bytes_max: limits::SERVICE_BUS_MESSAGE_BYTES_MAX,
             ..ConnectionOptions::default()
         };
-        let is_heard_by_others = !self.is_tls && !self.is_from_here();
-        let says_keys = shared.signatures.is_some();
-        options.mechanisms.retain(|mechanism| is_offered(mechanism, says_keys, is_heard_by_others));
+        let is_readable_by_others = !self.is_tls && !self.is_from_here();
+        let has_keys = shared.signatures.is_some();
+        options.mechanisms.retain(|mechanism| is_offered(mechanism, has_keys, is_readable_by_others));
         let now_ms = elapsed_ms(&*shared.clock);
         let connection_task = ConnectionTask::new(Connection::new(options, now_ms), shared);
         self.unless_cut(connection_task.over(stream)).await;
@@ -72,8 +72,8 @@ impl AcceptedConnection {
 }
 
 /// Whether a client may say who it is in this way. Where there are keys, PLAIN says the text of one to everybody on the way.
-fn is_offered(mechanism: &str, says_keys: bool, is_heard_by_others: bool) -> bool {
-    mechanism != PLAIN || !says_keys || !is_heard_by_others
+fn is_offered(mechanism: &str, has_keys: bool, is_readable_by_others: bool) -> bool {
+    mechanism != PLAIN || !has_keys || !is_readable_by_others
 }
 
 #[cfg(test)]
@@ -104,9 +104,9 @@ pub(crate) mod tests {
 
     #[test]
     fn plain_is_not_offered_where_it_would_tell_a_key_to_others() {
-        let offered = |says_keys: bool, is_heard_by_others: bool| {
+        let offered = |has_keys: bool, is_readable_by_others: bool| {
             let mut mechanisms = ConnectionOptions::default().mechanisms;
-            mechanisms.retain(|mechanism| is_offered(mechanism, says_keys, is_heard_by_others));
+            mechanisms.retain(|mechanism| is_offered(mechanism, has_keys, is_readable_by_others));
             assert!(mechanisms.contains(&"ANONYMOUS"), "who shows a token says nothing before");
             mechanisms.contains(&PLAIN)
         };

@@ -60,7 +60,7 @@ pub(crate) struct ConnectionTask {
     /// Since when there is no link.
     pub(crate) linkless_since_ms: u64,
     /// When the peer last took something of what waits for it.
-    pub(crate) taken_at_ms: u64,
+    pub(crate) progress_at_ms: u64,
     /// Bytes that the stream was ever given.
     pub(crate) bytes_given: u64,
     /// How many of them are on their way to the peer.
@@ -97,7 +97,7 @@ impl ConnectionTask {
             under_way: BTreeSet::new(),
             in_order: VecDeque::new(),
             linkless_since_ms: now_ms,
-            taken_at_ms: now_ms,
+            progress_at_ms: now_ms,
             bytes_given: 0,
             bytes_written: 0,
             has_broken_off: false,
@@ -109,7 +109,7 @@ impl ConnectionTask {
 
     /// Asks what a client has said, and does the rest when it is answered. What is asked first reaches the engine first.
     /// What the client ends later ends after it.
-    pub(crate) fn start<F, T>(&mut self, asked: F)
+    pub(crate) fn start<F, T>(&mut self, call: F)
     where
         F: Future<Output = T> + Send + 'static,
         T: FnOnce(&mut ConnectionTask) + Send + 'static,
@@ -117,7 +117,7 @@ impl ConnectionTask {
         let work = self.work_ever;
         self.work_ever += 1;
         self.under_way.insert(work);
-        self.wait_for(asked.map(move |then| {
+        self.wait_for(call.map(move |then| {
             move |connection_task: &mut ConnectionTask| {
                 then(connection_task);
                 connection_task.under_way.remove(&work);
@@ -126,18 +126,18 @@ impl ConnectionTask {
     }
 
     /// Asks something that may take as long as it likes, and does the rest when it is answered. No end waits for it.
-    pub(crate) fn wait_for<F, T>(&mut self, asked: F)
+    pub(crate) fn wait_for<F, T>(&mut self, call: F)
     where
         F: Future<Output = T> + Send + 'static,
         T: FnOnce(&mut ConnectionTask) + Send + 'static,
     {
-        let asked: BoxFuture<'static, Continuation> =
-            asked.map(|then| -> Continuation { Box::new(then) }).boxed();
+        let call: BoxFuture<'static, Continuation> =
+            call.map(|then| -> Continuation { Box::new(then) }).boxed();
         // Unbudgeted, or what is asked late in a long turn would be asked in another order.
-        let mut asked = tokio::task::unconstrained(asked);
-        match (&mut asked).now_or_never() {
+        let mut call = tokio::task::unconstrained(call);
+        match (&mut call).now_or_never() {
             Some(then) => self.answered.push_back(then),
-            None => self.work.push(asked.boxed()),
+            None => self.work.push(call.boxed()),
         }
     }
 

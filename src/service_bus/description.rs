@@ -95,7 +95,8 @@ pub(crate) struct TypedValue {
     pub(crate) kind: String,
     pub(crate) text: String,
     /// The text that it is here.
-    pub(crate) kept: String,
+    #[serde(rename = "kept")]
+    pub(crate) stored: String,
 }
 
 /// An action with parameters.
@@ -105,7 +106,8 @@ pub(crate) struct ActionText {
     pub(crate) expression: String,
     pub(crate) parameters: Vec<TypedValue>,
     /// The action that it is here, with their values in it.
-    pub(crate) kept: String,
+    #[serde(rename = "kept")]
+    pub(crate) stored: String,
 }
 
 /// What is said of an entity.

@@ -363,7 +363,7 @@ async fn fetch(
     }
     let deliveries = match session {
         _ if entity.is_dead_letters => queue.receive_dead_letters_until(max, wait, hurry.cancelled()).await?,
-        Some(session) => session.taken.receive_until(max, wait, hurry.cancelled()).await?,
+        Some(session) => session.accepted.receive_until(max, wait, hurry.cancelled()).await?,
         None => queue.receive_until(max, wait, hurry.cancelled()).await?,
     };
     Ok(shared.pack(queue, deliveries, handing))

@@ -118,21 +118,21 @@ struct Forwarder {
 
 impl Forwarder {
     async fn run(self) {
-        let mut is_told = false;
+        let mut is_logged = false;
         while !self.stop.is_cancelled() {
             let forwarded = match self.route.source {
                 ForwardingSource::Messages => self.forward_messages().await,
                 ForwardingSource::DeadLetters => self.forward_dead_letters().await,
             };
             let Err(refusal) = forwarded else {
-                is_told = false;
+                is_logged = false;
                 continue;
             };
-            if !is_told {
+            if !is_logged {
                 let ForwardingRoute { queue, target, .. } = &self.route;
                 tracing::warn!(%refusal, "{queue} cannot forward to {target} now; it is tried again");
             }
-            is_told = true;
+            is_logged = true;
             tokio::select! {
                 slept = self.shared.client.sleep(limits::SERVICE_BUS_FORWARD_RETRY) => {
                     if slept.is_err() {
@@ -257,10 +257,10 @@ impl Forwarder {
     async fn forward_dead_letters(&self) -> Result<(), AmqpRefusal> {
         let queue = self.source().await?;
         let most = limits::SERVICE_BUS_FORWARD_BATCH;
-        let taken =
+        let deliveries =
             queue.receive_dead_letters_until(most, limits::RECEIVE_WAIT, self.stop.cancelled()).await?;
         let mut later = None;
-        for delivery in taken {
+        for delivery in deliveries {
             let (message, id) = (of_dead_letter(delivery.message()), delivery.keep());
             if later.is_some() {
                 queue.settler().give_back(id);

@@ -15,13 +15,13 @@ use crate::amqp::message::encode_properties;
 use crate::clock::Timestamp;
 use crate::header::Properties;
 use crate::header::PropertyValue;
-use crate::header::is_kept;
+use crate::header::is_internal;
 use crate::limits;
 use crate::message::Message;
 use crate::queue::Order;
 use crate::service_bus::property;
 use crate::service_bus::raw_sections::BodyForm;
-use crate::service_bus::raw_sections::KEPT;
+use crate::service_bus::raw_sections::RAW_SECTIONS;
 use crate::service_bus::raw_sections::RawSections;
 use crate::service_bus::refusal::AmqpRefusal;
 
@@ -49,15 +49,15 @@ pub(crate) fn read(payload: &Bytes, order: Order, new_id: &str) -> Result<Messag
     let (form, body) = BodyForm::of(&sections, &sections.body()?);
     let mut message = with_headers(Message::new(body), &given);
     message.headers.properties = property::read(&application);
-    if let Some(name) = message.headers.properties.keys().find(|name| is_kept(name)) {
+    if let Some(name) = message.headers.properties.keys().find(|name| is_internal(name)) {
         return Err(AmqpRefusal::argument(format!("the property {name} is reserved")));
     }
     message = with_times(message, &sections, &given)?;
     message = with_place(message, &given, order)?;
     sections.header = header_to_keep(&sections)?;
     if !is_given(&message, &sections, form) {
-        let kept = RawSections { form, sections }.to_property();
-        message.headers.properties.insert(KEPT.to_owned(), kept);
+        let raw = RawSections { form, sections }.to_property();
+        message.headers.properties.insert(RAW_SECTIONS.to_owned(), raw);
     }
     Ok(message)
 }

@@ -198,8 +198,8 @@ impl LinkWindow {
             return;
         }
         self.meters.note_lost_in_buffers(losses);
-        let kept_ms = self.lock_ms.saturating_mul(limits::SERVICE_BUS_WINDOW_KEPT_LOCKS);
-        self.last_windows.note(&self.source, size, (now_ms, now_ms.saturating_add(kept_ms)));
+        let remembered_ms = self.lock_ms.saturating_mul(limits::SERVICE_BUS_WINDOW_KEPT_LOCKS);
+        self.last_windows.note(&self.source, size, (now_ms, now_ms.saturating_add(remembered_ms)));
         if !std::mem::replace(&mut inside.is_logged, true) {
             let (queue, is_dead_letters) = &self.source;
             tracing::warn!(
@@ -230,8 +230,8 @@ impl WindowPlace {
     }
 
     /// The client has renewed the lock, which it asked for at an instant.
-    pub(crate) fn note_renewed(&self, asked_at_ms: u64) {
-        let until_ms = asked_at_ms.saturating_add(self.window.lock_ms);
+    pub(crate) fn note_renewed(&self, requested_at_ms: u64) {
+        let until_ms = requested_at_ms.saturating_add(self.window.lock_ms);
         self.window.with(|window, now_ms| window.note_renewed(now_ms, self.place, until_ms));
         self.window.activity.notify_one();
     }

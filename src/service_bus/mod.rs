@@ -1,6 +1,6 @@
 //! Azure Service Bus, as its clients speak to it over AMQP 1.0: queues, sessions, dead letters and their management.
 //!
-//! What AMQP means as a protocol is the room `amqp`; here is what Service Bus means by it. Every connection is a task that
+//! What AMQP means as a protocol is the module `amqp`; here is what Service Bus means by it. Every connection is a task that
 //! reads, writes, and waits for the engine all at once; nothing is answered before the engine has it on disk.
 
 mod accepted_connection;

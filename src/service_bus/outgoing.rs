@@ -32,7 +32,7 @@ use crate::service_bus::incoming::SCHEDULED;
 use crate::service_bus::incoming::standard_properties;
 use crate::service_bus::property;
 use crate::service_bus::raw_sections::BodyForm;
-use crate::service_bus::raw_sections::KEPT;
+use crate::service_bus::raw_sections::RAW_SECTIONS;
 use crate::service_bus::raw_sections::RawSections;
 
 /// The annotation of a delivery that says what it is settled by; by link it is the delivery's tag.
@@ -132,23 +132,23 @@ impl<'a> EncodedMessage<'a> {
 
     /// The bytes of the message.
     pub(crate) fn encode(&self) -> Bytes {
-        let kept = self.headers.properties.get(KEPT).and_then(RawSections::of_property);
+        let raw = self.headers.properties.get(RAW_SECTIONS).and_then(RawSections::of_property);
         let mut out = BytesMut::with_capacity(256 + self.body.len());
-        self.header(kept.as_ref()).encode(&mut out);
-        let annotations = self.delivery_annotations(kept.as_ref());
+        self.header(raw.as_ref()).encode(&mut out);
+        let annotations = self.delivery_annotations(raw.as_ref());
         if !annotations.is_empty() {
             encode_delivery_annotations(&mut out, &annotations);
         }
-        encode_message_annotations(&mut out, &self.annotations(kept.as_ref()));
-        match &kept {
-            Some(kept) => self.encode_kept(&mut out, kept),
+        encode_message_annotations(&mut out, &self.annotations(raw.as_ref()));
+        match &raw {
+            Some(raw) => self.encode_raw(&mut out, raw),
             None => self.encode_plain(&mut out),
         }
         out.freeze()
     }
 
-    fn header(&self, kept: Option<&RawSections>) -> MessageHeader {
-        let sent = kept.and_then(|kept| kept.sections.header().ok()).unwrap_or_default();
+    fn header(&self, raw: Option<&RawSections>) -> MessageHeader {
+        let sent = raw.and_then(|raw| raw.sections.header().ok()).unwrap_or_default();
         MessageHeader {
             durable: sent.durable,
             priority: sent.priority,
@@ -159,9 +159,9 @@ impl<'a> EncodedMessage<'a> {
     }
 
     /// What the message is settled by, and what its sender has said there.
-    fn delivery_annotations(&self, kept: Option<&RawSections>) -> Map {
+    fn delivery_annotations(&self, raw: Option<&RawSections>) -> Map {
         let mut annotations =
-            kept.and_then(|kept| kept.sections.delivery_annotations().ok()).unwrap_or_default();
+            raw.and_then(|raw| raw.sections.delivery_annotations().ok()).unwrap_or_default();
         annotations.retain(|(name, _)| name.as_str() != Some(LOCK_TOKEN));
         annotations.extend(self.lock_token.map(|token| (Value::symbol(LOCK_TOKEN), Value::Uuid(token.0))));
         annotations
@@ -173,9 +173,9 @@ impl<'a> EncodedMessage<'a> {
         Some(u64::try_from(lasts_ms).unwrap_or(u64::MAX).saturating_add(5) / 10 * 10)
     }
 
-    fn annotations(&self, kept: Option<&RawSections>) -> Map {
+    fn annotations(&self, raw: Option<&RawSections>) -> Map {
         let number = i64::try_from(self.number.get()).unwrap_or(i64::MAX);
-        let sent = kept.and_then(|kept| kept.sections.message_annotations().ok()).unwrap_or_default();
+        let sent = raw.and_then(|raw| raw.sections.message_annotations().ok()).unwrap_or_default();
         let own = [
             ("x-opt-enqueued-time", Some(self.enqueued_at(&sent))),
             ("x-opt-sequence-number", Some(Value::Long(number))),
@@ -206,35 +206,35 @@ impl<'a> EncodedMessage<'a> {
     }
 
     /// A message that came from Service Bus: what was sent, and what was changed since.
-    fn encode_kept(&self, out: &mut BytesMut, kept: &RawSections) {
-        match self.changed_expiry(kept) {
+    fn encode_raw(&self, out: &mut BytesMut, raw: &RawSections) {
+        match self.changed_expiry(raw) {
             Some(properties) => encode_properties(out, &properties),
-            None => out.put_slice(&kept.sections.properties),
+            None => out.put_slice(&raw.sections.properties),
         }
         let is_as_sent = self.failures == 0
             && self.dead_letter.is_none()
             && ![FORWARDED, SET_BY_SETTLING].iter().any(|by| self.headers.properties.contains_key(*by));
         match is_as_sent {
-            true => out.put_slice(&kept.sections.application_properties),
+            true => out.put_slice(&raw.sections.application_properties),
             false => {
-                let sent = kept.sections.application_properties().unwrap_or_default();
+                let sent = raw.sections.application_properties().unwrap_or_default();
                 let now = self.application_properties(&sent);
                 match now == sent {
-                    true => out.put_slice(&kept.sections.application_properties),
+                    true => out.put_slice(&raw.sections.application_properties),
                     false => encode_application_properties(out, &now),
                 }
             }
         }
-        kept.form.encode(out, self.body);
-        out.put_slice(&kept.sections.footer);
+        raw.form.encode(out, self.body);
+        out.put_slice(&raw.sections.footer);
     }
 
     /// When the message expires, and when it does by what the client reads, which is the sender's clock where it is said so.
     pub(crate) fn expiry(&self) -> Option<Expiry> {
         let ends_at = self.expires_at?;
-        let kept = self.headers.properties.get(KEPT).and_then(RawSections::of_property);
-        let reported = kept.filter(|kept| self.changed_expiry(kept).is_none());
-        let reported = reported.and_then(|kept| kept.sections.properties().ok()?.absolute_expiry_time);
+        let raw = self.headers.properties.get(RAW_SECTIONS).and_then(RawSections::of_property);
+        let reported = raw.filter(|raw| self.changed_expiry(raw).is_none());
+        let reported = reported.and_then(|raw| raw.sections.properties().ok()?.absolute_expiry_time);
         let reported = reported.and_then(|at_ms| u64::try_from(at_ms).ok()).map(Timestamp::from_millis);
         Some(Expiry { ends_at, reported_at: reported.map_or(ends_at, |reported| reported.min(ends_at)) })
     }
@@ -242,8 +242,8 @@ impl<'a> EncodedMessage<'a> {
     /// What was sent, with the expiry that the message has now; nothing if that is still what was sent. Clients look at it
     /// with their own clock: a dead letter, which never expires, or a message that was given another time to live, would
     /// be dropped by them.
-    fn changed_expiry(&self, kept: &RawSections) -> Option<AmqpProperties> {
-        let mut properties = kept.sections.properties().ok()?;
+    fn changed_expiry(&self, raw: &RawSections) -> Option<AmqpProperties> {
+        let mut properties = raw.sections.properties().ok()?;
         let reported_ms = properties.absolute_expiry_time?;
         let was_ms = properties.creation_time.map(|created_ms| reported_ms.saturating_sub(created_ms));
         let is_as_reported = match (was_ms.and_then(|was_ms| u64::try_from(was_ms).ok()), self.lasts_ms()) {

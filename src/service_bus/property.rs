@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::header::Properties;
 use crate::header::PropertyValue;
 use crate::header::SET_BY_SETTLING;
-use crate::header::is_kept;
+use crate::header::is_internal;
 use crate::limits;
 use crate::service_bus::refusal::AmqpRefusal;
 
@@ -31,12 +31,12 @@ pub(crate) struct PropertyChanges {
 impl PropertyChanges {
     pub(crate) fn read(entries: &[(Value, Value)]) -> PropertyChanges {
         let loses_type = |(name, original): &&(Value, Value)| {
-            name.as_str().is_some_and(|name| !is_kept(name))
+            name.as_str().is_some_and(|name| !is_internal(name))
                 && property(original).is_none_or(|property| value(&property) != *original)
         };
         let typed = entries.iter().filter(loses_type).cloned().collect();
         let mut properties = read(entries);
-        properties.retain(|name, _| !is_kept(name));
+        properties.retain(|name, _| !is_internal(name));
         PropertyChanges { properties, typed }
     }
 
@@ -150,7 +150,7 @@ pub(crate) fn value(property: &PropertyValue) -> Value {
 /// Properties as AMQP says them; those that were sent keep their type as long as they keep their value.
 pub(crate) fn write(properties: &Properties, sent: &[(Value, Value)]) -> Vec<(Value, Value)> {
     let mut entries = sent.to_vec();
-    for (name, now) in properties.iter().filter(|(name, _)| !is_kept(name)) {
+    for (name, now) in properties.iter().filter(|(name, _)| !is_internal(name)) {
         match entries.iter_mut().find(|(sent, _)| sent.as_str() == Some(name)) {
             Some((_, before)) if property(before).is_some_and(|before| is_same(&before, now)) => {}
             Some((_, before)) => *before = value(now),

@@ -17,15 +17,15 @@ use crate::error::Misuse;
 use crate::message::Message;
 use crate::message::NewMessage;
 use crate::service_bus::property;
-use crate::service_bus::raw_sections::KEPT;
+use crate::service_bus::raw_sections::RAW_SECTIONS;
 use crate::service_bus::raw_sections::RawSections;
 
 /// A message as the rules of a topic look at it.
 pub(crate) fn published(message: Message) -> Result<TopicMessage, Misuse> {
     let mut published = TopicMessage::from(message.check()?);
     published.mend = Some(mend);
-    let kept = published.message.headers.properties.get(KEPT).and_then(RawSections::of_property);
-    let Some(given) = kept.and_then(|kept| kept.sections.properties().ok()) else { return Ok(published) };
+    let raw = published.message.headers.properties.get(RAW_SECTIONS).and_then(RawSections::of_property);
+    let Some(given) = raw.and_then(|raw| raw.sections.properties().ok()) else { return Ok(published) };
     let fields = [("to", given.to), ("replytosessionid", given.reply_to_group_id)];
     let fields_set = fields.into_iter().filter_map(|(name, text)| Some((name, text?.to_string())));
     published.extra = fields_set.collect::<BTreeMap<_, _>>();
@@ -36,8 +36,8 @@ pub(crate) fn published(message: Message) -> Result<TopicMessage, Misuse> {
 fn mend(message: &mut NewMessage, changes: &ActionChanges) {
     let properties = &mut message.headers.properties;
     // What is said without it, our words say.
-    let Some(mut kept) = properties.get(KEPT).and_then(RawSections::of_property) else { return };
-    let sections = &mut kept.sections;
+    let Some(mut raw) = properties.get(RAW_SECTIONS).and_then(RawSections::of_property) else { return };
+    let sections = &mut raw.sections;
     mend_application(sections, properties, &changes.removed);
     if !changes.fields.is_empty()
         && let Ok(mut given) = sections.properties()
@@ -45,8 +45,8 @@ fn mend(message: &mut NewMessage, changes: &ActionChanges) {
         changes.fields.iter().for_each(|(name, value)| set_field(&mut given, name, value.as_deref()));
         sections.properties = encoded(|out| encode_properties(out, &given));
     }
-    let kept = kept.to_property();
-    properties.insert(KEPT.to_owned(), kept);
+    let raw = raw.to_property();
+    properties.insert(RAW_SECTIONS.to_owned(), raw);
 }
 
 fn mend_application(sections: &mut Sections, properties: &crate::header::Properties, removed: &[String]) {

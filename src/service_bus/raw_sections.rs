@@ -13,7 +13,7 @@ use crate::amqp::message::encode_value;
 use crate::header::PropertyValue;
 
 /// The property that holds it.
-pub(crate) use crate::header::KEPT;
+pub(crate) use crate::header::RAW_SECTIONS;
 
 /// The version of what is written here.
 const VERSION: u8 = 1;

@@ -39,7 +39,7 @@ pub(crate) enum SessionChoice {
 /// A session that a link holds.
 pub(crate) struct HeldSession {
     pub(crate) id: String,
-    pub(crate) taken: AcceptedWorkflow,
+    pub(crate) accepted: AcceptedWorkflow,
     /// Milliseconds; renewals move it.
     locked_until: AtomicU64,
 }
@@ -60,9 +60,9 @@ pub(crate) async fn accept(
     entity: &Entity,
     wanted: SessionChoice,
 ) -> Result<HeldSession, AmqpRefusal> {
-    let taken = match wanted {
+    let accepted = match wanted {
         SessionChoice::Named(id) => match entity.queue.take_workflow(&id).await {
-            Ok(taken) => taken,
+            Ok(accepted) => accepted,
             Err(ReceiveError::Refused(ReceiveRefusal::WorkflowLocked)) => {
                 let description = format!("session {id:?} is locked by another receiver");
                 return Err(AmqpRefusal::new(condition::SESSION_CANNOT_BE_LOCKED, description));
@@ -77,10 +77,10 @@ pub(crate) async fn accept(
             next.ok_or_else(|| AmqpRefusal::new(condition::TIMEOUT, "no session has work"))?
         }
     };
-    taken.settle_apart().await?;
-    let id = taken.workflow_id().map(ToString::to_string).unwrap_or_default();
-    let locked_until = AtomicU64::new(taken.locked_until().as_millis());
-    Ok(HeldSession { id, taken, locked_until })
+    accepted.settle_apart().await?;
+    let id = accepted.workflow_id().map(ToString::to_string).unwrap_or_default();
+    let locked_until = AtomicU64::new(accepted.locked_until().as_millis());
+    Ok(HeldSession { id, accepted, locked_until })
 }
 
 /// An instant in ticks of .NET.

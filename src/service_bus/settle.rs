@@ -263,8 +263,8 @@ impl EndpointState {
                 (engine::Outcome::Abandon(abandon.reason("abandoned")), changes)
             }
             ClientSettlement::Defer(mut changes) => {
-                let asked = changes.remove(DEFER_FOR).map(|given| delay(DEFER_FOR, &given)).transpose()?;
-                let defer_for = asked.or_else(|| rule?.defer_delay());
+                let wanted = changes.remove(DEFER_FOR).map(|given| delay(DEFER_FOR, &given)).transpose()?;
+                let defer_for = wanted.or_else(|| rule?.defer_delay());
                 let now = self.client.wall_now();
                 // A client says this of a message that expired in its hands: it is set aside no longer than it lives.
                 let expired =

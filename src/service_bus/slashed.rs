@@ -43,9 +43,9 @@ mod tests {
 
     #[test]
     fn a_name_with_slashes_is_that_of_a_queue_and_comes_back() {
-        for said in ["orders", "txt/.-_123", "a/b/c", "a_b/2F.c", "a_2/F_b", "a/2F_b", "a_2", "_2F_"] {
-            let queue = queue_name(said);
-            assert_eq!(entity_name(&queue), said, "by way of {queue}");
+        for entity in ["orders", "txt/.-_123", "a/b/c", "a_b/2F.c", "a_2/F_b", "a/2F_b", "a_2", "_2F_"] {
+            let queue = queue_name(entity);
+            assert_eq!(entity_name(&queue), entity, "by way of {queue}");
             assert!(!queue.contains('/'));
         }
         assert!(QueueName::new(&*queue_name("txt/.-_123")).is_ok());
@@ -54,8 +54,8 @@ mod tests {
 
     #[test]
     fn what_is_no_name_stays_none() {
-        for said in ["a//b", "a/", "/a", "a/../b", "a/./b", "a/$b", "a/b c", "a_2F/b", "a/_2F_"] {
-            assert!(QueueName::new(&*queue_name(said)).is_err(), "{said}");
+        for entity in ["a//b", "a/", "/a", "a/../b", "a/./b", "a/$b", "a/b c", "a_2F/b", "a/_2F_"] {
+            assert!(QueueName::new(&*queue_name(entity)).is_err(), "{entity}");
         }
     }
 }

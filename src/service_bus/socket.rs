@@ -18,7 +18,7 @@ use crate::service_bus::order::InOrder;
 use crate::service_bus::stream::ConnectionStream;
 
 impl ConnectionTask {
-    /// Talks until one side ends the connection.
+    /// Reads and writes until one side ends the connection.
     pub(crate) async fn over(mut self, mut stream: ConnectionStream) {
         let ended = match self.connection_task(&mut stream).await {
             Ok(()) => stream.end().await,
@@ -41,8 +41,8 @@ impl ConnectionTask {
                 continue;
             }
             let has_output = !self.amqp.output().is_empty();
-            let is_heard = !has_output && !self.has_unsent(stream);
-            if self.amqp.is_finished() && is_heard && self.in_order.is_empty() {
+            let is_flushed = !has_output && !self.has_unsent(stream);
+            if self.amqp.is_finished() && is_flushed && self.in_order.is_empty() {
                 return Ok(());
             }
             match self.gives_up && self.may_read() {
@@ -75,7 +75,7 @@ impl ConnectionTask {
         }
         let waits = !self.amqp.output().is_empty() || self.has_unsent(stream);
         if self.bytes_written > written_before || !waits {
-            self.taken_at_ms = elapsed_ms(&*self.shared.clock);
+            self.progress_at_ms = elapsed_ms(&*self.shared.clock);
         }
     }
 
@@ -161,7 +161,7 @@ impl ConnectionTask {
         let now_ms = elapsed_ms(&*self.shared.clock);
         let linkless =
             self.links.is_empty().then(|| self.linkless_since_ms + millis(limits::SERVICE_BUS_LINKLESS_MAX));
-        let stalled = waits_for_peer.then(|| self.taken_at_ms + millis(limits::AMQP_WRITE_TIMEOUT));
+        let stalled = waits_for_peer.then(|| self.progress_at_ms + millis(limits::AMQP_WRITE_TIMEOUT));
         let due = [self.amqp.deadline_ms(), linkless.filter(|_| !self.is_closing), stalled]
             .into_iter()
             .flatten()
@@ -172,7 +172,7 @@ impl ConnectionTask {
     fn look_at_the_clock(&mut self, waits_for_peer: bool) {
         let now_ms = elapsed_ms(&*self.shared.clock);
         self.amqp.tick(now_ms);
-        let stalled_ms = now_ms.saturating_sub(self.taken_at_ms);
+        let stalled_ms = now_ms.saturating_sub(self.progress_at_ms);
         if waits_for_peer && stalled_ms >= millis(limits::AMQP_WRITE_TIMEOUT) {
             self.stop_speaking(&io::Error::new(io::ErrorKind::TimedOut, "the peer takes nothing"));
             self.gives_up = true;

@@ -70,10 +70,10 @@ impl CoordinatorRequest {
         let wrong = || {
             AmqpRefusal::new(condition::INVALID_FIELD, "a coordinator is asked to declare or to discharge")
         };
-        let MessageBody::Value(Value::Described(asked)) = Sections::parse(payload)?.body()? else {
+        let MessageBody::Value(Value::Described(described)) = Sections::parse(payload)?.body()? else {
             return Err(wrong());
         };
-        let (descriptor, fields) = *asked;
+        let (descriptor, fields) = *described;
         let is = |(name, number)| descriptor == Value::Ulong(number) || descriptor.as_str() == Some(name);
         let Value::List(fields) = fields else { return Err(wrong()) };
         match fields.first() {

@@ -324,9 +324,9 @@ impl TimelySettlements {
 }
 
 /// Keeps one more, and as many as are kept at most.
-fn keep_latest<T: Ord>(kept: &mut BTreeSet<T>, one: T) {
-    kept.insert(one);
-    if kept.len() > limits::SERVICE_BUS_LOST_KEPT {
-        kept.pop_first();
+fn keep_latest<T: Ord>(set: &mut BTreeSet<T>, one: T) {
+    set.insert(one);
+    if set.len() > limits::SERVICE_BUS_LOST_KEPT {
+        set.pop_first();
     }
 }

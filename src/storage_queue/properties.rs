@@ -122,14 +122,14 @@ impl ServiceProperties {
 
 impl Logging {
     fn read(element: Element<'_>) -> Result<Logging, StorageRefusal> {
-        let [version, delete, read, write, kept] =
+        let [version, delete, read, write, retention] =
             element.all_parts(["Version", "Delete", "Read", "Write", "RetentionPolicy"])?;
         check_version(version)?;
         Ok(Logging {
             delete: delete.flag()?,
             read: read.flag()?,
             write: write.flag()?,
-            days: read_days(kept)?,
+            days: read_days(retention)?,
         })
     }
 
@@ -144,7 +144,7 @@ impl Logging {
 
 impl Metrics {
     fn read(element: Element<'_>) -> Result<Metrics, StorageRefusal> {
-        let [version, enabled, operations, kept] =
+        let [version, enabled, operations, retention] =
             element.parts(["Version", "Enabled", "IncludeAPIs", "RetentionPolicy"])?;
         check_version(version.ok_or_else(|| element.lacks("Version"))?)?;
         let enabled = enabled.ok_or_else(|| element.lacks("Enabled"))?.flag()?;
@@ -153,7 +153,7 @@ impl Metrics {
             None if enabled => return Err(element.lacks("IncludeAPIs")),
             None => false,
         };
-        let days = kept.map_or(Ok(None), read_days)?;
+        let days = retention.map_or(Ok(None), read_days)?;
         Ok(Metrics { enabled, with_operations: enabled && with_operations, days })
     }
 

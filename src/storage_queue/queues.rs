@@ -36,12 +36,12 @@ pub(crate) async fn create(
 ) -> StorageResult {
     let (queue, client) = (shared.queue(name)?, shared.client());
     let metadata = request.metadata()?;
-    let taken = || {
+    let exists_already = || {
         StorageRefusal::conflict("QueueAlreadyExists", "there is a queue of this name with other metadata")
     };
     let same = |metadata_before: Metadata| match metadata_before == metadata {
         true => Ok(answer::empty(StatusCode::NO_CONTENT)),
-        false => Err(taken()),
+        false => Err(exists_already()),
     };
     if queue.view().await.is_ok() {
         return same(Metadata::load(client, name).await?);
@@ -50,7 +50,7 @@ pub(crate) async fn create(
     metadata.store(client, name).await?;
     match access.acting(client)?.create_queue(queue.name(), options()).await {
         Ok(_) => Ok(answer::empty(StatusCode::CREATED)),
-        Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => Err(taken()),
+        Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => Err(exists_already()),
         Err(error) => Err(error.into()),
     }
 }

@@ -78,7 +78,7 @@ fn wait_until_accepted(daemon: &Daemon) {
     while send(daemon, 16).0 != 201 {}
 }
 
-/// A house on a small disk; nothing where none can be made.
+/// A fixture on a small disk; nothing where none can be made.
 fn fixture_on_disk(measured: &Measured) -> Option<(Fixture, Disk)> {
     let fixture = Fixture::new();
     fixture.write("orders.toml", "");

@@ -28,7 +28,7 @@ use crate::promises::processor::until;
 /// More attempts than a message has in all.
 const ATTEMPTS: usize = 12;
 
-/// A house whose messages are dead letters after two failures, and a queue `out` with room for none that a completion sends.
+/// A fixture whose messages are dead letters after two failures, and a queue `out` with room for none that a completion sends.
 async fn fixture_and_full_queue() -> (Fixture, Queue) {
     let fixture = Fixture::new(
         QueueOptions::default()

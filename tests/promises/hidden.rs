@@ -176,7 +176,7 @@ fn a_claim_survives_the_way_through_text() {
     }
 }
 
-/// Schedules a message from a house's present.
+/// Schedules a message from the fixture's present.
 trait ScheduleAfter {
     fn schedule_after(self, fixture: &Fixture, seconds: u64) -> Message;
 }

@@ -20,7 +20,7 @@ use crate::promises::fixture::seconds;
 use crate::promises::processor::until;
 use crate::promises::processor::until_renewed;
 
-/// A house whose workflows have one message each, and a processor that holds all of them until it is let go on.
+/// A fixture whose workflows have one message each, and a processor that holds all of them until it is let go on.
 async fn fixture_with_all_held(workflows: usize) -> (Fixture, seriatim::processor::Running, Arc<Semaphore>) {
     let fixture = Fixture::new(QueueOptions::default()).await;
     for workflow in 0..workflows {

@@ -1,4 +1,4 @@
-//! Who may name whom: one table, read from the bottom of the house to its roof.
+//! Who may name whom: one table, read from the lowest module to the highest.
 //!
 //! To add a room, add a row: where it is, what it may not name, what of that it may name after all, and the
 //! sentence that is printed to whoever breaks it. A room that does not exist yet breaks nothing.
@@ -26,7 +26,7 @@ pub(crate) enum Binds {
     CodeOnly,
 }
 
-/// The words of the house: they are below everything and may only name each other.
+/// The vocabulary: its modules are below everything and may only name each other.
 const WORDS: &[&str] = &[
     "crate::actor",
     "crate::header",

@@ -1,4 +1,4 @@
-//! The promises of this room.
+//! The promises of this module.
 
 mod books;
 mod codec;

@@ -29,7 +29,7 @@ pub struct AuditView {
     /// The first and the last of the positions that were given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positions: Option<(u64, u64)>,
-    /// Why, as the operator said.
+    /// The reason that the operator gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Why it was refused; absent when it was done.

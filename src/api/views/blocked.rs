@@ -56,7 +56,7 @@ pub struct BlockedView {
     /// Held: the oldest cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_cause: Option<HoldWord>,
-    /// Held: what was said.
+    /// Held: the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_reason: Option<String>,
     /// The first missing position, if there is a gap.
@@ -185,30 +185,20 @@ impl BlockedView {
         since: Timestamp,
         waiting: u64,
     ) -> BlockedView {
+        let next = format!(
+            "nothing, until somebody receives message {} with a limit of at least {bytes} bytes, or dead-letters it",
+            message.sequence_number
+        );
         BlockedView {
-            queue: queue.to_string(),
             workflow_id: message.workflow_id.as_ref().map(ToString::to_string),
-            cause: BlockedCause::TooLarge,
             since: Some(WireTime(since)),
-            waiting,
             sequence_number: Some(message.sequence_number.get()),
             position: message.position,
             delivery_count: Some(message.delivery_count),
             last_error: message.attempts.last().map(|last| last.reason.clone()),
-            holds: Vec::new(),
-            hold_cause: None,
-            hold_reason: None,
-            first_missing: None,
-            first_waiting: None,
-            missing_predecessor: None,
             message_bytes: Some(bytes),
             receiver_bytes_max: Some(bytes_max),
-            next: format!(
-                "nothing, until somebody receives message {} with a limit of at least {bytes} bytes, or dead-letters it",
-                message.sequence_number
-            ),
-            next_action: NextAction::Nothing,
-            next_at: None,
+            ..BlockedView::of_queue(queue, BlockedCause::TooLarge, (waiting, NextAction::Nothing), next)
         }
     }
 
@@ -256,7 +246,7 @@ impl BlockedView {
         })
     }
 
-    /// A row of a queue, about no workflow.
+    /// A row of a queue that names no workflow and no message yet.
     fn of_queue(
         queue: &QueueName,
         cause: BlockedCause,
@@ -316,26 +306,13 @@ impl BlockedView {
         let cause = BlockedCause::held_back(view, held_back)?;
         let (_, next) = after_held_back(held_back);
         Some(BlockedView {
-            queue: queue.to_string(),
             workflow_id: Some(view.workflow_id.as_ref()?.to_string()),
-            cause,
-            since: None,
-            waiting: view.messages,
             sequence_number: head.map(|head| head.sequence_number.get()),
             position: head.and_then(|head| head.position),
             delivery_count: head.map(|head| head.delivery_count),
             last_error: held_back.reason.clone(),
-            holds: Vec::new(),
-            hold_cause: None,
-            hold_reason: None,
-            first_missing: None,
-            first_waiting: None,
-            missing_predecessor: None,
-            message_bytes: None,
-            receiver_bytes_max: None,
-            next,
-            next_action: NextAction::HandOut,
             next_at: Some(held_back.until),
+            ..BlockedView::of_queue(queue, cause, (view.messages, NextAction::HandOut), next)
         })
     }
 }
@@ -363,7 +340,7 @@ impl BlockedCause {
     }
 
     /// Why a workflow does not go on; `None` when it does. One that is locked counts when more waits behind. What the
-    /// engine does not know, that a message is too large for its receivers, is not told here.
+    /// engine does not know, that a message is too large for its receivers, is not shown here.
     pub fn of(view: &WorkflowView) -> Option<BlockedCause> {
         match &view.status {
             WorkflowStatus::Held(_) => Some(BlockedCause::Held),

@@ -45,7 +45,7 @@ pub struct StatusView {
     /// The fault that has stopped the engine: nothing works any more, and the daemon is about to exit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// The environment it belongs to, as whoever started it has said.
+    /// The environment it belongs to, as given when it was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<EnvironmentView>,
     /// Where a trace can be looked at: an address with `{trace_id}` in it.
@@ -70,9 +70,9 @@ pub struct BlockedCountView {
 /// What the key of a request may do; without keys, what everybody on this machine may.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct KeyView {
-    /// The name of the key, as the audit tells it; `local` where no key is asked for.
+    /// The name of the key, as in the audit; `local` where no key is required.
     pub name: String,
-    /// Whether a key is asked for at all.
+    /// Whether a key is required.
     pub is_needed: bool,
     /// Its rights: `send`, `listen`, `manage`. If the request names a queue, those for that queue.
     pub rights: Vec<String>,
@@ -189,7 +189,7 @@ pub struct HeldBackView {
     pub cause: HeldBackCause,
     /// When it goes on.
     pub until: WireTime,
-    /// What the operating system said.
+    /// The error of the operating system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! How a daemon is told apart from others, and where what it names can be looked up.
+//! How a daemon is distinguished from others, and where what it names can be looked up.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,7 +33,7 @@ pub enum Colour {
     Green,
     /// Blue.
     Blue,
-    /// Grey, if none is said.
+    /// Grey, if none is given.
     #[default]
     Grey,
 }

@@ -53,7 +53,7 @@ pub struct MessageEnvelope {
     /// Its last failed attempts, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptEnvelope>,
-    /// Dead-lettered: why, when, and what else was said.
+    /// Dead-lettered: the reason, the time and the description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead_letter: Option<DeadLetterReason>,
     /// It has ended: how and when, as its queue remembers. Its headers and its body are gone.
@@ -118,7 +118,7 @@ pub enum MessageWord {
 pub struct DeadLetterReason {
     /// A short reason, by which dead letters are listed.
     pub reason: String,
-    /// What else was said.
+    /// The description.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// When.

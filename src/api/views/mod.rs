@@ -1,4 +1,4 @@
-//! How what a look shows looks to outsiders: queues, workflows, messages, dead letters, events, what is blocked.
+//! What queries answer, as JSON: queues, workflows, messages, dead letters, events, what is blocked.
 
 mod audit;
 mod blocked;

@@ -66,7 +66,7 @@ pub struct WorkflowEnvelope {
     /// Ready, but the rate of its queue is used up: when hand-out goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limited_until: Option<WireTime>,
-    /// When one is asked for that does not go on: why, since when, and what happens next by itself.
+    /// A blocked workflow that is requested alone: why, since when, and what happens next by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<Box<BlockedView>>,
     /// Ended: what ended last.
@@ -100,7 +100,7 @@ pub enum WorkflowWord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldWord {
-    /// An operator asked for it.
+    /// An operator did it.
     Operator,
     /// The retries of the message at its head are exhausted.
     #[serde(rename = "exhausted", alias = "spent")]
@@ -122,7 +122,7 @@ pub struct HoldView {
     pub cause: HoldWord,
     /// Since when.
     pub since: WireTime,
-    /// What was said.
+    /// The reason.
     pub reason: String,
     /// The message it is about, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -100,7 +100,7 @@ pub(crate) enum DefinitionsVerb {
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArguments {
-    /// Goes on where an earlier page has ended, as it has said.
+    /// Goes on where an earlier page has ended; it printed where.
     #[arg(long)]
     pub(crate) after: Option<String>,
     /// How many are printed at most.

@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! The arguments of the command line.
 
 pub(crate) mod bench;
 pub(crate) mod daemon;

@@ -23,10 +23,10 @@ pub(crate) struct OperatorArguments {
     pub(crate) yes: bool,
 }
 
-/// A verb for every workflow of a queue that matches.
+/// Which workflows of a queue are meant, when it is not one.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Many at once")]
-pub(crate) struct BulkArguments {
+pub(crate) struct FilterArguments {
     /// Every workflow of the queue that matches the filters. Without statuses and causes, `retry` and `skip` mean those that
     /// are blocked or held, and `resume` those that are held.
     #[arg(long)]
@@ -37,9 +37,6 @@ pub(crate) struct BulkArguments {
     /// Only those whose workflow ID begins so.
     #[arg(long, requires = "all")]
     pub(crate) prefix: Option<String>,
-    /// Only those that do not get on for one of these causes: retry, deferred, gap, held, locked.
-    #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<BlockedCause>)]
-    pub(crate) cause: Vec<BlockedCause>,
     /// Only those that are held for one of these causes: operator, exhausted, gap, predecessor, quarantine,
     /// redriving.
     #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<HoldWord>)]
@@ -47,54 +44,52 @@ pub(crate) struct BulkArguments {
     /// Only those whose last error, or the reason they are held for, has this text in it.
     #[arg(long, requires = "all", value_name = "TEXT")]
     pub(crate) error: Option<String>,
-    /// Goes on where an interrupted run has stopped, as it has said.
+    /// Goes on where an interrupted run has stopped; it printed where.
     #[arg(long, requires = "all", value_name = "WHERE")]
     pub(crate) after: Option<String>,
+}
+
+/// A verb for every workflow of a queue that matches.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Many at once")]
+pub(crate) struct BulkArguments {
+    #[command(flatten)]
+    pub(crate) filter: FilterArguments,
+    /// Only those that do not get on for one of these causes: retry, deferred, gap, held, locked.
+    #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<BlockedCause>)]
+    pub(crate) cause: Vec<BlockedCause>,
 }
 
 impl BulkArguments {
     /// Whether everything of a queue is meant.
     pub(crate) fn is_everything(&self) -> bool {
-        let BulkArguments { all, status, prefix, cause, hold_cause, error, after } = self;
-        let words_are_empty = status.is_empty() && cause.is_empty() && hold_cause.is_empty();
+        let FilterArguments { all, status, prefix, hold_cause, error, after } = &self.filter;
+        let words_are_empty = status.is_empty() && self.cause.is_empty() && hold_cause.is_empty();
         *all && words_are_empty && prefix.is_none() && error.is_none() && after.is_none()
     }
 }
 
-/// Every held workflow of a queue that matches.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Many at once")]
-pub(crate) struct HeldArguments {
-    /// Every held workflow of the queue that matches the filters; with --cause, those that are held for it.
-    #[arg(long)]
-    pub(crate) all: bool,
-    /// Only those with one of these statuses: held is the only one that can be resumed.
-    #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<WorkflowWord>)]
-    pub(crate) status: Vec<WorkflowWord>,
-    /// Only those whose workflow ID begins so.
-    #[arg(long, requires = "all")]
-    pub(crate) prefix: Option<String>,
-    /// Only those that are held for one of these causes: operator, exhausted, gap, predecessor, quarantine,
-    /// redriving.
-    #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<HoldWord>)]
-    pub(crate) hold_cause: Vec<HoldWord>,
-    /// Only those that are held for a reason with this text in it.
-    #[arg(long, requires = "all", value_name = "TEXT")]
-    pub(crate) error: Option<String>,
-    /// Goes on where an interrupted run has stopped, as it has said.
-    #[arg(long, requires = "all", value_name = "WHERE")]
-    pub(crate) after: Option<String>,
+impl FilterArguments {
+    /// Which workflows are meant when one cause of their holds is lifted, or all of them.
+    pub(crate) fn held_for(mut self, cause: Option<HoldWord>) -> BulkArguments {
+        if self.hold_cause.is_empty() {
+            self.hold_cause.extend(cause);
+        }
+        BulkArguments { filter: self, cause: Vec::new() }
+    }
 }
 
-impl HeldArguments {
-    /// Which workflows are meant when one cause is lifted, or all of them.
-    pub(crate) fn with_cause(self, cause: Option<HoldWord>) -> BulkArguments {
-        let HeldArguments { all, status, prefix, mut hold_cause, error, after } = self;
-        if hold_cause.is_empty() {
-            hold_cause.extend(cause);
-        }
-        BulkArguments { all, status, prefix, cause: Vec::new(), hold_cause, error, after }
-    }
+/// One workflow or many, for a verb of operators.
+#[derive(Debug, Args)]
+pub(crate) struct WorkflowsArguments {
+    /// QUEUE/WORKFLOW, or QUEUE with --all.
+    pub(crate) target: TargetArgument,
+    #[command(flatten)]
+    pub(crate) bulk: BulkArguments,
+    #[command(flatten)]
+    pub(crate) operator: OperatorArguments,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
 }
 
 /// Every dead letter of a queue that matches.
@@ -113,54 +108,36 @@ pub(crate) struct DeadLetterArguments {
     /// Only those whose reason or description contains this text.
     #[arg(long, value_name = "TEXT")]
     pub(crate) error: Option<String>,
-    /// Goes on where an interrupted run has stopped, as it has said.
+    /// Goes on where an interrupted run has stopped; it printed where.
     #[arg(long, value_name = "WHERE")]
     pub(crate) after: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RetryArguments {
-    /// QUEUE/WORKFLOW, or QUEUE with --all.
-    pub(crate) target: TargetArgument,
     /// Why, for the audit.
     #[arg(long)]
     pub(crate) reason: Option<String>,
     #[command(flatten)]
-    pub(crate) bulk: BulkArguments,
-    #[command(flatten)]
-    pub(crate) operator: OperatorArguments,
-    #[command(flatten)]
-    pub(crate) daemon: DaemonArguments,
+    pub(crate) workflows: WorkflowsArguments,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SkipArguments {
-    /// QUEUE/WORKFLOW, or QUEUE with --all.
-    pub(crate) target: TargetArgument,
     /// Why; it stays with the dead letter, and in the audit.
     #[arg(long)]
     pub(crate) reason: String,
     #[command(flatten)]
-    pub(crate) bulk: BulkArguments,
-    #[command(flatten)]
-    pub(crate) operator: OperatorArguments,
-    #[command(flatten)]
-    pub(crate) daemon: DaemonArguments,
+    pub(crate) workflows: WorkflowsArguments,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct HoldArguments {
-    /// QUEUE/WORKFLOW, or QUEUE with --all.
-    pub(crate) target: TargetArgument,
     /// Why; it is shown as long as the workflow is held.
     #[arg(long)]
     pub(crate) reason: Option<String>,
     #[command(flatten)]
-    pub(crate) bulk: BulkArguments,
-    #[command(flatten)]
-    pub(crate) operator: OperatorArguments,
-    #[command(flatten)]
-    pub(crate) daemon: DaemonArguments,
+    pub(crate) workflows: WorkflowsArguments,
 }
 
 #[derive(Debug, Args)]
@@ -177,7 +154,7 @@ pub(crate) struct ResumeArguments {
     #[arg(long)]
     pub(crate) reason: Option<String>,
     #[command(flatten)]
-    pub(crate) many: HeldArguments,
+    pub(crate) many: FilterArguments,
     #[command(flatten)]
     pub(crate) operator: OperatorArguments,
     #[command(flatten)]
@@ -218,19 +195,14 @@ pub(crate) struct RedriveArguments {
     pub(crate) daemon: DaemonArguments,
 }
 
+/// With QUEUE and --all: everything it stores, or the workflows that match.
 #[derive(Debug, Args)]
 pub(crate) struct PurgeArguments {
-    /// QUEUE/WORKFLOW, or QUEUE with --all: everything it stores, or the workflows that match.
-    pub(crate) target: TargetArgument,
     /// Why, for the audit.
     #[arg(long)]
     pub(crate) reason: String,
     #[command(flatten)]
-    pub(crate) bulk: BulkArguments,
-    #[command(flatten)]
-    pub(crate) operator: OperatorArguments,
-    #[command(flatten)]
-    pub(crate) daemon: DaemonArguments,
+    pub(crate) workflows: WorkflowsArguments,
 }
 
 #[derive(Debug, Args)]

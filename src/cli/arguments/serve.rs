@@ -17,7 +17,7 @@ pub(crate) struct EndpointArguments {
     #[arg(long, env = "SERIATIM_AMQP", value_parser = listen_address, value_delimiter = ',')]
     pub(crate) amqp: Vec<SocketAddr>,
     /// Let other machines speak to --amqp without TLS, for example at 0.0.0.0:5672 inside a container: everybody on the way
-    /// can read what is said, and without --keys whoever reaches it may do everything.
+    /// can read the traffic, and without --keys whoever reaches it may do everything.
     #[arg(long, env = "SERIATIM_INSECURE_NETWORK", requires = "amqp")]
     pub(crate) insecure_network: bool,
     /// Config.json of the Service Bus emulator, whose queues are made at start.
@@ -61,7 +61,7 @@ pub(crate) struct RunArguments {
     /// PEM file of the certificate's private key.
     #[arg(long, env = "SERIATIM_TLS_KEY", requires = "tls_certificate")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// How long handlers may go on when the daemon is told to stop.
+    /// How long handlers may go on when the daemon is stopped.
     #[arg(long, default_value = "30s")]
     pub(crate) drain: WireDuration,
     /// How much of the disk is kept free for receiving, settling and purging when it is nearly full, such as 64MiB; with 0

@@ -63,7 +63,7 @@ const CHECK_CODES: &str = "Exit codes: 0 there is no mistake; 1 there are mistak
 #[derive(Debug, Subcommand)]
 #[command(subcommand_help_heading = "Verbs")]
 pub(crate) enum CliCommand {
-    /// Run the daemon: what a folder of definitions says, until it is told to stop.
+    /// Run the daemon: what a folder of definitions says, until it is stopped.
     #[command(after_help = EXIT_CODES)]
     Run(RunArguments),
     /// Run a daemon on a store that is gone afterwards, with a demonstration if no definitions are given.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::api::options::OptionsEnvelope;
 use crate::definition::schema::SCHEMA;
 use crate::definition::tests::readings::definition;
 
@@ -67,4 +68,23 @@ fn the_columns_of_a_source_have_their_names_too() {
         let with = format!("{source}columns = {{ {column} = {} }}\n", columns[column]["default"]);
         assert_eq!(definition(&with), definition(source), "{column}");
     }
+}
+
+#[test]
+fn a_definition_takes_every_option_that_the_api_has_in_the_same_words() {
+    let api = schemars::schema_for!(OptionsEnvelope).to_value();
+    let resolved = |schema: &Value| match schema["$ref"].as_str() {
+        Some(path) => api.pointer(path.trim_start_matches('#')).unwrap().clone(),
+        None => schema.clone(),
+    };
+    let mut compared = 0;
+    for (table, schema) in api["properties"].as_object().unwrap() {
+        let of_file = &SCHEMA["properties"][table];
+        assert!(of_file.is_object(), "{table}");
+        for field in resolved(schema)["properties"].as_object().into_iter().flat_map(|fields| fields.keys()) {
+            assert!(of_file["properties"][field].is_object(), "{table}.{field}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 20, "only {compared} options were compared");
 }

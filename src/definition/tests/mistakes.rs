@@ -104,7 +104,7 @@ fn a_span_of_time_is_one_that_can_be_meant() {
     has("[delivery]\nlock = -1\n", "2:8: `lock` must be from 0 to 9223372036854775807");
     has(
         "[retry]\ndelays = [\"1s\", \"soon\"]\n",
-        "2:17: each of `delays`: duration \"soon\" is not like 30s, 5 min, 1h30m, 7d or PT5M",
+        "2:17: `delays`: duration \"soon\" is not like 30s, 5 min, 1h30m, 7d or PT5M",
     );
 }
 

@@ -188,8 +188,8 @@ struct DataFolder {
 }
 
 impl DataFolder {
-    fn prepare(asked: Option<&Path>) -> Result<DataFolder, ReplayError> {
-        let path = match asked {
+    fn prepare(folder: Option<&Path>) -> Result<DataFolder, ReplayError> {
+        let path = match folder {
             Some(path) => path.to_owned(),
             None => {
                 let now = SystemClock::default().now().as_millis();
@@ -201,7 +201,7 @@ impl DataFolder {
         if path.join(FILE_NAME).exists() {
             return Err(ReplayError::DataInUse(path));
         }
-        Ok(DataFolder { path, temporary: asked.is_none() })
+        Ok(DataFolder { path, temporary: folder.is_none() })
     }
 }
 

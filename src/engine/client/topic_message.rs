@@ -10,7 +10,7 @@ use crate::filter::FilterValue;
 use crate::filter::Name;
 use crate::filter::PropertyScope;
 use crate::header::PropertyValue;
-use crate::header::is_kept;
+use crate::header::is_internal;
 use crate::id::WorkflowId;
 use crate::message::NewMessage;
 
@@ -48,7 +48,7 @@ impl TopicMessage {
     pub(crate) fn property(&self, name: &Name) -> FilterValue<'_> {
         let (message, headers) = (&self.message, &self.message.headers);
         if name.scope == PropertyScope::User {
-            let known = headers.properties.get(&name.text).filter(|_| !is_kept(&name.text));
+            let known = headers.properties.get(&name.text).filter(|_| !is_internal(&name.text));
             return known.map_or(FilterValue::Null, FilterValue::from);
         }
         match name.text.as_str() {
@@ -110,7 +110,7 @@ impl ActionTarget for Copy<'_> {
         }
         let properties = &mut self.published.message.headers.properties;
         match value.to_property() {
-            _ if is_kept(&name.text) => {}
+            _ if is_internal(&name.text) => {}
             Some(value) => {
                 properties.insert(name.text.clone(), value);
                 self.changes.removed.retain(|removed| *removed != name.text);

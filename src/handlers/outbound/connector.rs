@@ -59,7 +59,7 @@ impl OutboundConnector {
 
     async fn secured(&self, stream: TcpStream) -> Result<OutboundStream, ConnectError> {
         let host = self.target.host();
-        let failed = |error: &dyn std::error::Error| ConnectError(format!("talk with {host}: {error}"));
+        let failed = |error: &dyn std::error::Error| ConnectError(format!("connect to {host}: {error}"));
         stream.set_nodelay(true).map_err(|error| failed(&error))?;
         let Some(tls) = &self.tls else { return Ok(OutboundStream::Plain(stream)) };
         let name = ServerName::try_from(host.to_owned()).map_err(|error| failed(&error))?;

@@ -1,4 +1,4 @@
-//! Keeps one child running: starts it, talks with it, ends it when it must not go on, and starts it again.
+//! Supervises one child process: starts it, exchanges messages with it, ends it when it must not go on, and starts it again.
 
 use std::io;
 use std::process::ExitStatus;
@@ -35,7 +35,7 @@ pub(super) struct ChildSupervisor {
 impl Drop for ChildSupervisor {
     /// However it ended: nobody waits for an answer that cannot come, and the number of a group that is gone is not used.
     fn drop(&mut self) {
-        self.shared_pool.fail_held(self.slot, "its keeper is gone");
+        self.shared_pool.fail_held(self.slot, "its supervisor is gone");
     }
 }
 
@@ -150,7 +150,7 @@ impl ChildSupervisor {
         (!matches!(cause, ChildEnd::Idle)).then_some(why)
     }
 
-    /// Talks with a child until something ends that, then ends the child.
+    /// Exchanges messages with a child until something ends that, then ends the child.
     async fn run(
         &self,
         group: &mut ProcessGroup,
@@ -158,7 +158,7 @@ impl ChildSupervisor {
         lines: &mut PipeLines<ChildStdout>,
     ) -> (ChildEnd, io::Result<ExitStatus>) {
         self.shared_pool.up(self.slot, group.id());
-        let cause = self.talk(group, stdin, lines).await;
+        let cause = self.exchange(group, stdin, lines).await;
         self.shared_pool.ending(self.slot);
         match cause {
             // Its input is closed by now, which tells it to finish.
@@ -181,7 +181,7 @@ impl ChildSupervisor {
         (cause, status)
     }
 
-    async fn talk(
+    async fn exchange(
         &self,
         group: &mut ProcessGroup,
         stdin: ChildStdin,

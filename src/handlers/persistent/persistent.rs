@@ -103,7 +103,7 @@ fn with_output(result: Result<Outcome, Failure>, output: Output) -> Result<Outco
     }
 }
 
-/// What wakes the keeper of one child.
+/// What wakes the supervisor of one child.
 #[derive(Default)]
 struct ChildSignals {
     written: Notify,

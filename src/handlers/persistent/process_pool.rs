@@ -113,7 +113,7 @@ struct KillOrder {
 pub(super) enum Withdrawn {
     /// It was not handed over, and is forgotten.
     Waiting,
-    /// A child holds it, which is condemned.
+    /// A child holds it that is about to be killed.
     Held { slot: usize, group: Option<Pid> },
     /// It is answered.
     Answered,

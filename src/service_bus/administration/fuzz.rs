@@ -44,10 +44,10 @@ fn check_entity(text: &str, element: &str) {
         again.is_ok() && format!("{settings:?}") == once,
         "said twice it is another: {once} {settings:?}"
     );
-    let kept = serde_json::to_string(&settings.description).expect("what is said of an entity can be kept");
+    let stored = serde_json::to_string(&settings.description).expect("what is said of an entity can be kept");
     let read: crate::service_bus::description::Description =
-        serde_json::from_str(&kept).expect("what was kept is read again");
-    assert_eq!(format!("{read:?}"), format!("{:?}", settings.description), "{kept}");
+        serde_json::from_str(&stored).expect("what was kept is read again");
+    assert_eq!(format!("{read:?}"), format!("{:?}", settings.description), "{stored}");
 }
 
 /// A rule as a client is told it.

@@ -68,12 +68,12 @@ pub(crate) fn all(element: Option<Node<'_, '_>>) -> Vec<TypedValue> {
     let value = |pair: Node<'_, '_>| {
         let value = document::child(pair, "Value")?;
         let (kind, text) = (document::kind(value), document::text(value));
-        let kept = match value_of(kind, &text)? {
-            PropertyValue::Text(kept) => kept,
+        let stored = match value_of(kind, &text)? {
+            PropertyValue::Text(stored) => stored,
             _ => text.clone(),
         };
         let name = document::child(pair, "Key").map(document::text)?;
-        Some(TypedValue { name, kind: kind.to_owned(), text, kept })
+        Some(TypedValue { name, kind: kind.to_owned(), text, stored })
     };
     pairs.filter_map(value).collect()
 }
@@ -82,7 +82,7 @@ pub(crate) fn all(element: Option<Node<'_, '_>>) -> Vec<TypedValue> {
 pub(crate) fn write(xml: &mut Xml, values: &Properties, typed: &[TypedValue]) {
     for (name, value) in values {
         let known = typed.iter().find(|known| match value {
-            PropertyValue::Text(text) => known.name == *name && known.kept == *text,
+            PropertyValue::Text(text) => known.name == *name && known.stored == *text,
             _ => false,
         });
         let (kind, text) = match (known, value) {
@@ -121,8 +121,8 @@ mod tests {
     #[test]
     fn an_instant_is_compared_as_those_of_messages_are() {
         for text in ["2026-07-05T11:12:13", "2026-07-05T11:12:13Z", "2026-07-05T13:12:13.0000000+02:00"] {
-            let kept = PropertyValue::from("2026-07-05T11:12:13.000Z");
-            assert_eq!(value_of("dateTime", text), Some(kept), "{text}");
+            let stored = PropertyValue::from("2026-07-05T11:12:13.000Z");
+            assert_eq!(value_of("dateTime", text), Some(stored), "{text}");
         }
         assert_eq!(value_of("dateTime", "0001-01-01T00:00:00"), Some("0001-01-01T00:00:00".into()));
     }
@@ -133,7 +133,7 @@ mod tests {
             name: "when".to_owned(),
             kind: "dateTime".to_owned(),
             text: "2026-07-05T11:12:13".to_owned(),
-            kept: "2026-07-05T11:12:13.000Z".to_owned(),
+            stored: "2026-07-05T11:12:13.000Z".to_owned(),
         };
         let written = |text: &str| {
             let mut xml = Xml::new();
@@ -141,8 +141,11 @@ mod tests {
             xml.within("Values", |xml| write(xml, &values, std::slice::from_ref(&typed)));
             xml.into_text()
         };
-        let as_said = written(&typed.kept);
-        assert!(as_said.contains("d6p1:dateTime") && as_said.contains(">2026-07-05T11:12:13<"), "{as_said}");
+        let as_written = written(&typed.stored);
+        assert!(
+            as_written.contains("d6p1:dateTime") && as_written.contains(">2026-07-05T11:12:13<"),
+            "{as_written}"
+        );
         let another = written("another");
         assert!(another.contains("d6p1:string") && another.contains(">another<"), "{another}");
     }

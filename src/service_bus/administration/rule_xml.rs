@@ -51,8 +51,8 @@ fn with_action(
         return Ok((rule.action(expression), None));
     }
     let rule = rule.action_with(&expression, &values)?;
-    let kept = rule.changes().unwrap_or_default().to_owned();
-    Ok((rule, Some(ActionText { expression, parameters: rule_values::all(given), kept })))
+    let stored = rule.changes().unwrap_or_default().to_owned();
+    Ok((rule, Some(ActionText { expression, parameters: rule_values::all(given), stored })))
 }
 
 fn text_of(element: Node<'_, '_>, name: &str) -> Option<String> {
@@ -95,7 +95,7 @@ fn read_filter(filter: Node<'_, '_>) -> Result<Filter, AdminRefusal> {
 pub(crate) fn write(xml: &mut Xml, (rule, settings): (&Rule, Option<&RuleSettings>), created_at: Timestamp) {
     write_filter(xml, rule.filter(), settings.map_or(&[], |settings| &settings.values));
     let parameters = settings.and_then(|settings| settings.action.as_ref());
-    let parameters = parameters.filter(|action| Some(action.kept.as_str()) == rule.changes());
+    let parameters = parameters.filter(|action| Some(action.stored.as_str()) == rule.changes());
     match (parameters, rule.changes()) {
         (Some(settings), _) => xml.within_named("Action", &[("i:type", "SqlRuleAction")], |xml| {
             xml.leaf("SqlExpression", &settings.expression);

@@ -39,8 +39,8 @@ impl ConnectionTask {
         };
         match node {
             Node::Tokens => {
-                let taken = self.take_token(&request);
-                self.answer_token(reply_link, request, taken);
+                let accepted = self.take_token(&request);
+                self.answer_token(reply_link, request, accepted);
             }
             Node::Management(entity) => self.manage(reply_link, Entity::clone(entity), request),
         }
@@ -78,16 +78,16 @@ impl ConnectionTask {
         &mut self,
         reply_link: LinkId,
         request: ManagementRequest,
-        taken: Result<(), AmqpRefusal>,
+        accepted: Result<(), AmqpRefusal>,
     ) {
         let name = lookup(&request.application, "name").and_then(Value::as_str).unwrap_or_default();
-        let path = match (taken, EntityAddress::read(name)) {
+        let path = match (accepted, EntityAddress::read(name)) {
             (Ok(()), EntityAddress::Entity(path) | EntityAddress::Management(path))
                 if !path.queue.is_empty() =>
             {
                 path
             }
-            (taken, _) => return self.reply(reply_link, tokens::answer(&request, taken)),
+            (accepted, _) => return self.reply(reply_link, tokens::answer(&request, accepted)),
         };
         let shared = self.shared.clone();
         self.start(async move {

@@ -51,7 +51,7 @@ async fn delete_messages(
         let wanted = (max - deleted).min(limits::COMPLETE_ALL_MAX);
         let mut old = match session {
             _ if entity.is_dead_letters => queue.receive_dead_letters(wanted, Duration::ZERO).await?,
-            Some(session) => session.taken.receive(wanted, Duration::ZERO).await?,
+            Some(session) => session.accepted.receive(wanted, Duration::ZERO).await?,
             None => queue.receive_many(wanted, Duration::ZERO).await?,
         };
         let at = old.iter().position(|delivery| delivery.message().accepted_at >= before);

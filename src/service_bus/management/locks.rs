@@ -30,10 +30,10 @@ pub(crate) async fn renew(
     let mut expirations = Vec::new();
     for token in request.tokens()? {
         let hold = shared.holds.get(entity.name(), token).ok_or_else(AmqpRefusal::lock_lost)?;
-        let asked_at_ms = millis(shared.client.elapsed());
+        let requested_at_ms = millis(shared.client.elapsed());
         let until = shared.settler(entity.name())?.renew(hold.id.lock_token()).await?;
         if let Some(place) = &hold.in_window {
-            place.note_renewed(asked_at_ms);
+            place.note_renewed(requested_at_ms);
         }
         shared.holds.prolong(token, until);
         expirations.push(Value::Timestamp(i64::try_from(until.as_millis()).unwrap_or(i64::MAX)));
@@ -117,7 +117,7 @@ pub(crate) async fn receive_deferred(
     let queue = &entity.queue;
     let deliveries = match session {
         _ if entity.is_dead_letters => queue.receive_deferred_dead_letters(&numbers).await?,
-        Some(session) => session.taken.receive_deferred(&numbers).await?,
+        Some(session) => session.accepted.receive_deferred(&numbers).await?,
         None => queue.receive_deferred(&numbers).await?,
     };
     let is_of_session = session.is_some() && !entity.is_dead_letters;

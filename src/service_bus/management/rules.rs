@@ -60,7 +60,7 @@ pub(crate) async fn add(
     topic.add_rule(&subscription, rule).await?;
     let rules = topic.rules(&subscription).await?;
     let queue = (entity.name(), entity.created_at);
-    shared.descriptions.describe_rule(queue, (&rules, &name), settings).await.map_err(unkept)?;
+    shared.descriptions.describe_rule(queue, (&rules, &name), settings).await.map_err(not_stored)?;
     Ok(ManagementAnswer::done(Vec::new()))
 }
 
@@ -93,7 +93,7 @@ pub(crate) async fn list(
     Ok(ManagementAnswer::done(vec![(Value::string("rules"), Value::List(shown))]))
 }
 
-fn unkept(error: RecordError) -> AmqpRefusal {
+fn not_stored(error: RecordError) -> AmqpRefusal {
     AmqpRefusal::new(condition::INTERNAL, error.to_string())
 }
 
@@ -171,7 +171,7 @@ fn instants(description: &[(Value, Value)]) -> Vec<TypedValue> {
             name: name.to_owned(),
             kind: INSTANT.to_owned(),
             text: text.clone(),
-            kept: text,
+            stored: text,
         }),
         _ => None,
     };
@@ -231,7 +231,7 @@ fn values_of(correlation: &Correlation, typed: &[TypedValue]) -> Vec<Value> {
 /// The instant that a value was said to be, if it is that still.
 fn instant(typed: &TypedValue, name: &str, value: &PropertyValue) -> Option<Value> {
     let is_it =
-        typed.kind == INSTANT && typed.name == name && *value == PropertyValue::from(typed.kept.as_str());
-    let instant: WireTime = typed.kept.parse().ok().filter(|_| is_it)?;
+        typed.kind == INSTANT && typed.name == name && *value == PropertyValue::from(typed.stored.as_str());
+    let instant: WireTime = typed.stored.parse().ok().filter(|_| is_it)?;
     Some(Value::Timestamp(i64::try_from(instant.0.as_millis()).ok()?))
 }

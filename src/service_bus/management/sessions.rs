@@ -20,7 +20,7 @@ pub(crate) async fn renew(
     session: Option<&HeldSession>,
 ) -> Result<ManagementAnswer, AmqpRefusal> {
     let session = session.ok_or_else(missing)?;
-    let until = entity.queue.settler().renew(session.taken.lock_token()).await.map_err(lost)?;
+    let until = entity.queue.settler().renew(session.accepted.lock_token()).await.map_err(lost)?;
     session.note_renewal(until);
     let expiration = Value::Timestamp(i64::try_from(until.as_millis()).unwrap_or(i64::MAX));
     Ok(ManagementAnswer::done(vec![(Value::string("expiration"), expiration)]))
@@ -48,7 +48,7 @@ pub(crate) async fn set_state(
 ) -> Result<ManagementAnswer, AmqpRefusal> {
     let session = session.ok_or_else(missing)?;
     let state = stored(lookup(&request.body, "session-state"))?;
-    entity.queue.settler().set_state(session.taken.lock_token(), state).await.map_err(lost)?;
+    entity.queue.settler().set_state(session.accepted.lock_token(), state).await.map_err(lost)?;
     Ok(ManagementAnswer::done(Vec::new()))
 }
 
@@ -103,9 +103,9 @@ mod tests {
         assert_eq!(stored(Some(&Value::Binary(plain.clone()))).unwrap(), Some(plain.clone()));
         assert_eq!(describe(&plain), Value::Binary(plain));
         let text = Value::from("step 3");
-        let kept = stored(Some(&text)).unwrap().unwrap();
-        assert_eq!(describe(&kept), text);
-        let bytes_that_look_like_it = Value::Binary(kept);
+        let stored_bytes = stored(Some(&text)).unwrap().unwrap();
+        assert_eq!(describe(&stored_bytes), text);
+        let bytes_that_look_like_it = Value::Binary(stored_bytes);
         assert_eq!(
             describe(&stored(Some(&bytes_that_look_like_it)).unwrap().unwrap()),
             bytes_that_look_like_it

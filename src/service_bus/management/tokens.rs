@@ -8,12 +8,12 @@ use crate::service_bus::management::request::ManagementRequest;
 use crate::service_bus::refusal::AmqpRefusal;
 
 /// Answers a request with a token.
-pub(crate) fn answer(request: &ManagementRequest, taken: Result<(), AmqpRefusal>) -> Bytes {
-    let taken = match request.operation.as_str() {
-        "put-token" => taken,
+pub(crate) fn answer(request: &ManagementRequest, accepted: Result<(), AmqpRefusal>) -> Bytes {
+    let accepted = match request.operation.as_str() {
+        "put-token" => accepted,
         _ => Err(AmqpRefusal::argument("the operation is not put-token")),
     };
-    let (status, description) = match &taken {
+    let (status, description) = match &accepted {
         Ok(()) => (202, "Accepted"),
         Err(refusal) => (refusal.status(), refusal.description.as_str()),
     };
@@ -21,7 +21,7 @@ pub(crate) fn answer(request: &ManagementRequest, taken: Result<(), AmqpRefusal>
         (Value::string("status-code"), Value::Int(status)),
         (Value::string("status-description"), Value::from(description)),
     ];
-    if let Err(refusal) = &taken {
+    if let Err(refusal) = &accepted {
         application.push((Value::string("error-condition"), Value::symbol(refusal.condition)));
     }
     message(request, &application, &Value::Null)

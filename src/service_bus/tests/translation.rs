@@ -26,7 +26,7 @@ use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::incoming;
 use crate::service_bus::outgoing::EncodedMessage;
-use crate::service_bus::raw_sections::KEPT;
+use crate::service_bus::raw_sections::RAW_SECTIONS;
 use crate::service_bus::refusal::condition;
 
 const ID: &str = "assigned";
@@ -209,7 +209,8 @@ fn a_position_is_said_by_property_or_by_group_sequence() {
 
 #[test]
 fn a_message_that_pretends_to_be_kept_is_refused() {
-    let sent = payload(|out| encode_application_properties(out, &[(Value::from(KEPT), Value::from("x"))]));
+    let sent =
+        payload(|out| encode_application_properties(out, &[(Value::from(RAW_SECTIONS), Value::from("x"))]));
     let refused = incoming::read(&sent, Order::None, ID).unwrap_err();
     assert_eq!(refused.condition, condition::ARGUMENT_ERROR);
     let torn = Bytes::from_static(&[0, 0x53, 0x75, 0xa0, 9, 1]);
