@@ -73,7 +73,7 @@ impl Turn<'_> {
                 memtables.roots.set(base, &key, &sequence, there.then_some(()))
             }
             Change::Waiting(key, id, entry) => memtables.waiting.set(base, &key, &id, entry),
-            Change::DeadLetter(key, there) => self.list_dead_letter(key, there),
+            Change::DeadLetter(key, there) => self.list_dead_letter(*key, there),
             Change::Topic(name, topic) => memtables.topics.set(base, &(), &name, topic),
             Change::Audit(number, entry) => memtables.audit.set(base, &(), &number, entry),
             Change::Queue(record) => {
@@ -115,8 +115,8 @@ impl Turn<'_> {
         self.memtables.holdings.set(&self.base, &key.queue, &key.stream, holding)
     }
 
-    fn list_dead_letter(&mut self, key: Box<DeadLetterKey>, there: bool) -> Result<(), Fault> {
-        let DeadLetterKey { workflow, rank, sequence, reason } = *key;
+    fn list_dead_letter(&mut self, key: DeadLetterKey, there: bool) -> Result<(), Fault> {
+        let DeadLetterKey { workflow, rank, sequence, reason } = key;
         let (memtables, base, entry) = (&mut *self.memtables, &self.base, there.then_some(()));
         memtables.dead_by_workflow.set(base, &workflow, &(rank, sequence), entry)?;
         memtables.dead_by_reason.set(base, &workflow.queue, &(reason, sequence), entry)
