@@ -1,5 +1,8 @@
 //! The real binary: on real repositories and files, and on a daemon that is made up for each test.
 
+#[path = "fixture/daemon_process.rs"]
+mod daemon_process;
+
 mod cli {
     mod bench;
     mod check;

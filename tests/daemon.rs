@@ -2,6 +2,8 @@
 
 #[path = "daemon/crash.rs"]
 mod crash;
+#[path = "fixture/daemon_process.rs"]
+mod daemon_process;
 #[path = "kill/disk.rs"]
 #[allow(dead_code, reason = "these tests need no disk that fails")]
 mod disk;

@@ -3,6 +3,8 @@
 //! The SDKs are installed once, into the build folder. Where Python, Node or the packages cannot be had, the tests say
 //! so and count as skipped; with `CI=true` that is a failure.
 
+#[path = "fixture/daemon_process.rs"]
+mod daemon_process;
 #[path = "sdk/early.rs"]
 mod early;
 #[path = "sdk/fixture.rs"]

@@ -1,6 +1,8 @@
 //! Every snippet of the README and of the pages in `docs/` is built or run, or says above itself why it is not:
 //! `<!-- not run: why -->`.
 
+#[path = "fixture/daemon_process.rs"]
+mod daemon_process;
 #[path = "snippets/page.rs"]
 mod page;
 #[path = "snippets/runner.rs"]

@@ -1,24 +1,23 @@
 //! A night with a real daemon, as `docs/cli.md` tells it: what does not get on is found, understood and mended.
 
-use std::io::BufRead;
-use std::io::BufReader;
 use std::path::Path;
-use std::process::Child;
 use std::process::Stdio;
 
-use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::cli::fake::Ran;
 use crate::cli::fake::run_command;
 use crate::cli::fake::seriatim;
+use crate::daemon_process::ANYWHERE;
+use crate::daemon_process::DaemonProcess;
+use crate::daemon_process::daemon_command;
 
 /// Clients receive, and a message that fails once is spent.
 const DEFINITION: &str = "order = \"position\"\n[delivery]\ncount_max = 1\n";
 
 /// A daemon in a folder of its own.
 struct Daemon {
-    child: Child,
+    _process: DaemonProcess,
     url: String,
     folder: TempDir,
 }
@@ -26,20 +25,12 @@ struct Daemon {
 impl Daemon {
     fn start() -> Daemon {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let definitions = folder.path().join("definitions");
+        let definitions = folder.path().join("workflows");
         std::fs::create_dir(&definitions).expect("a folder");
         std::fs::write(definitions.join("orders.toml"), DEFINITION).expect("it can be written");
-        let mut command = seriatim(&["run", "--http", "127.0.0.1:0", "--json"]);
-        command.arg("--data").arg(folder.path().join("data")).arg(&definitions);
-        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().expect("the binary runs");
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("asked for"))
-            .read_line(&mut line)
-            .expect("it says when it is ready");
-        let ready: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"));
-        let url = ready["http"].as_str().expect("it says where").to_owned();
-        Daemon { child, url, folder }
+        let process = DaemonProcess::start(daemon_command(folder.path(), ANYWHERE).stderr(Stdio::null()));
+        let url = format!("http://{}", process.address("http").expect("an address"));
+        Daemon { _process: process, url, folder }
     }
 
     fn run(&self, arguments: &[&str]) -> Ran {
@@ -66,13 +57,6 @@ impl Daemon {
 
     fn file(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().expect("text").to_owned()
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

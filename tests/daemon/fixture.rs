@@ -1,20 +1,20 @@
 //! A daemon in a process of its own, on a temporary folder, and an HTTP client that needs nothing.
 
-use std::io::BufRead;
-use std::io::BufReader;
 use std::io::Read;
 use std::io::Write;
 use std::net::TcpStream;
 use std::path::Path;
 use std::path::PathBuf;
-use std::process::Child;
 use std::process::Command;
-use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
 use seriatim::Clock;
 use seriatim::SystemClock;
+
+use crate::daemon_process::ANYWHERE;
+use crate::daemon_process::DaemonProcess;
+use crate::daemon_process::daemon_command;
 
 /// How long anything may take before a test gives up; nothing waits for it to pass.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -26,7 +26,7 @@ pub(crate) struct Fixture {
 
 /// A daemon that runs.
 pub(crate) struct Daemon {
-    child: Child,
+    process: DaemonProcess,
     pub(crate) address: String,
     /// Where storage queues are served, if they are.
     pub(crate) storage_queue: Option<String>,
@@ -83,25 +83,15 @@ impl Fixture {
 
     /// Starts a daemon by this command, and waits until it is ready.
     pub(crate) fn start_as(&self, command: &mut Command) -> Daemon {
-        let mut child = command.spawn().expect("the binary starts");
-        let stdout = child.stdout.take().expect("stdout is piped");
-        let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line).expect("the daemon says something");
-        let ready: Value = serde_json::from_str(&line)
-            .unwrap_or_else(|error| panic!("the daemon says where it is, not {line:?}: {error}"));
-        let address_of = |name: &str| Some(ready[name].as_str()?.trim_start_matches("http://").to_owned());
-        let address = address_of("http").expect("an address");
-        Daemon { child, address, storage_queue: address_of("storage_queue") }
+        let process = DaemonProcess::start(command);
+        let address = process.address("http").expect("an address");
+        let storage_queue = process.address("storage_queue");
+        Daemon { process, address, storage_queue }
     }
 
     /// The command that starts a daemon.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
-        command.arg("run").arg(self.folder.path().join("workflows"));
-        command.arg("--data").arg(self.folder.path().join("data"));
-        command.args(["--http", "127.0.0.1:0", "--json"]);
-        command.env("SERIATIM_LOG", "warn").stdin(Stdio::null()).stdout(Stdio::piped());
-        command
+        daemon_command(self.folder.path(), ANYWHERE)
     }
 }
 
@@ -182,26 +172,25 @@ impl Daemon {
     }
 
     /// Kills it with SIGKILL.
-    pub(crate) fn kill(mut self) {
-        self.child.kill().expect("it can be killed");
-        self.child.wait().expect("it is a child");
+    pub(crate) fn kill(self) {
+        drop(self.process);
     }
 
     /// Asks it to stop, and says with which code it did.
     pub(crate) fn stop(mut self) -> Option<i32> {
-        let pid = rustix::process::Pid::from_child(&self.child);
+        let pid = rustix::process::Pid::from_child(&self.process.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it can be asked");
-        self.child.wait().expect("it is a child").code()
+        self.process.child.wait().expect("it is a child").code()
     }
 
     /// Waits until it ends by itself, and says with which code it did.
     pub(crate) fn end(mut self) -> Option<i32> {
-        self.child.wait().expect("it is a child").code()
+        self.process.child.wait().expect("it is a child").code()
     }
 
     /// Tells it to read its definitions again.
     pub(crate) fn hang_up(&self) {
-        let pid = rustix::process::Pid::from_child(&self.child);
+        let pid = rustix::process::Pid::from_child(&self.process.child);
         rustix::process::kill_process(pid, rustix::process::Signal::HUP).expect("it can be told");
     }
 }

@@ -1,17 +1,11 @@
 //! A daemon in a process of its own, on a temporary folder, that can be killed and started again where it was.
 
-use std::io::BufRead;
-use std::io::BufReader;
 use std::path::Path;
 use std::path::PathBuf;
-use std::process::Child;
-use std::process::Command;
-use std::process::Stdio;
 
-use serde_json::Value;
-
-/// Where a daemon that any port will do for listens.
-const ANYWHERE: &str = "127.0.0.1:0";
+use crate::daemon_process::ANYWHERE;
+use crate::daemon_process::DaemonProcess;
+use crate::daemon_process::daemon_command;
 
 /// The texts of the keys that scenarios sign with, where keys are needed.
 pub(crate) const SECRETS: [(&str, &str); 3] = [
@@ -28,7 +22,7 @@ pub(crate) fn certificate() -> PathBuf {
 /// A store, and the daemon that runs on it.
 pub(crate) struct Fixture {
     folder: tempfile::TempDir,
-    child: Option<Child>,
+    process: Option<DaemonProcess>,
     /// Where it listens: HTTP, Service Bus, Storage Queue.
     pub(crate) addresses: Addresses,
     with: Vec<String>,
@@ -62,7 +56,7 @@ impl Fixture {
             std::fs::copy(config, &file).expect("the file can be copied");
             with.extend(["--config-json".to_owned(), file.display().to_string()]);
         }
-        let mut fixture = Fixture { folder, child: None, addresses: Addresses::default(), with };
+        let mut fixture = Fixture { folder, process: None, addresses: Addresses::default(), with };
         fixture.start();
         fixture
     }
@@ -84,14 +78,14 @@ impl Fixture {
         let mut with: Vec<String> =
             with.iter().map(|argument: &&Path| argument.display().to_string()).collect();
         with.extend(keys.map(|keys| keys_in(&folder, keys)).unwrap_or_default());
-        let mut fixture = Fixture { folder, child: None, addresses: Addresses::default(), with };
+        let mut fixture = Fixture { folder, process: None, addresses: Addresses::default(), with };
         fixture.start();
         fixture
     }
 
     /// Kills the daemon with SIGKILL, and starts another at the same addresses.
     pub(crate) fn kill_and_start(&mut self) {
-        self.kill();
+        self.process = None;
         self.start();
     }
 
@@ -102,40 +96,17 @@ impl Fixture {
 
     fn start(&mut self) {
         let at = |address: &String| if address.is_empty() { ANYWHERE.to_owned() } else { address.clone() };
-        let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
-        command.arg("run").arg(self.file("workflows")).arg("--data").arg(self.file("data"));
-        command.args(["--json", "--http", &at(&self.addresses.http)]);
+        let mut command = daemon_command(self.folder.path(), &at(&self.addresses.http));
         command.args(["--storage-queue", &at(&self.addresses.storage_queue)]);
-        command.args(["--amqp", &at(&self.addresses.amqp)]);
-        command
-            .args(&self.with)
-            .env("SERIATIM_LOG", "warn")
-            .envs(SECRETS)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
-        let mut child = command.spawn().expect("the binary starts");
-        let stdout = child.stdout.take().expect("stdout is piped");
-        let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line).expect("the daemon says something");
-        let ready: Value = serde_json::from_str(&line)
-            .unwrap_or_else(|error| panic!("the daemon says where it is, not {line:?}: {error}"));
-        let address = |name: &str| {
-            let url = ready[name].as_str().unwrap_or_default();
-            url.split_once("://").map_or(url, |(_, address)| address).trim_end_matches('/').to_owned()
-        };
+        command.args(["--amqp", &at(&self.addresses.amqp)]).args(&self.with).envs(SECRETS);
+        let process = DaemonProcess::start(&mut command);
+        let address = |server: &str| process.address(server).expect("an address");
         self.addresses = Addresses {
             http: address("http"),
             amqp: address("amqp"),
             storage_queue: address("storage_queue"),
         };
-        self.child = Some(child);
-    }
-
-    fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            child.kill().expect("it can be killed");
-            child.wait().expect("it is a child");
-        }
+        self.process = Some(process);
     }
 }
 
@@ -144,10 +115,4 @@ fn keys_in(folder: &tempfile::TempDir, keys: &str) -> Vec<String> {
     let file = folder.path().join("keys.toml");
     std::fs::write(&file, keys).expect("the folder can be written");
     vec!["--keys".to_owned(), file.display().to_string()]
-}
-
-impl Drop for Fixture {
-    fn drop(&mut self) {
-        self.kill();
-    }
 }

@@ -1,15 +1,13 @@
 //! Runs what a page shows: definitions, keys, Python, and commands against a daemon.
 
-use std::io::BufRead;
-use std::io::BufReader;
 use std::io::Write;
 use std::path::Path;
-use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
 
-use serde_json::Value;
-
+use crate::daemon_process::ANYWHERE;
+use crate::daemon_process::DaemonProcess;
+use crate::daemon_process::daemon_command;
 use crate::page::Snippet;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_seriatim");
@@ -44,11 +42,9 @@ pub(crate) fn try_keys(place: &str, text: &str) {
     std::fs::write(&keys, text).expect("the folder can be written");
     let workflows = folder.path().join("workflows");
     std::fs::create_dir(&workflows).expect("a folder");
-    let mut command = Command::new(BINARY);
-    command.arg("run").arg(&workflows).arg("--data").arg(folder.path().join("data")).arg("--keys").arg(&keys);
-    let (mut child, line) = start(command.args(["--http", "127.0.0.1:0", "--json"]));
-    child.kill().and_then(|()| child.wait()).expect("it can be ended");
-    assert!(line.contains("127.0.0.1"), "{place}: the file of keys is refused");
+    let mut command = daemon_command(folder.path(), ANYWHERE);
+    let daemon = DaemonProcess::start(command.arg("--keys").arg(&keys).stderr(Stdio::null()));
+    assert!(daemon.address("http").is_some(), "{place}: the file of keys is refused");
 }
 
 /// Compiles a Python program and does not run it.
@@ -60,17 +56,9 @@ pub(crate) fn compile_python(place: &str, text: &str) {
     assert!(child.wait().expect("it ends").success(), "{place}: it is no Python");
 }
 
-fn start(command: &mut Command) -> (Child, String) {
-    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().expect("the binary runs");
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().expect("it is piped")).read_line(&mut line).expect("it can be read");
-    (child, line)
-}
-
 /// A daemon, and what one page's commands have said so far.
 pub(crate) struct Runner {
-    daemon: Option<Child>,
+    daemon: Option<DaemonProcess>,
     address: String,
     folder: tempfile::TempDir,
     page: String,
@@ -81,23 +69,11 @@ pub(crate) struct Runner {
     pub(crate) commands: usize,
 }
 
-impl Drop for Runner {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
 impl Runner {
     pub(crate) fn start() -> Runner {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (page, settings, delivery) = (String::new(), String::new(), String::new());
         Runner { daemon: None, address: String::new(), folder, page, settings, delivery, commands: 0 }
-    }
-
-    fn end(&mut self) {
-        if let Some(mut daemon) = self.daemon.take() {
-            let _ = daemon.kill().and_then(|()| daemon.wait());
-        }
     }
 
     /// Runs the commands of a snippet; each page has a daemon of its own: the demonstration for the README, else an empty one.
@@ -111,19 +87,21 @@ impl Runner {
     }
 
     fn begin(&mut self, page: &str) {
-        self.end();
+        self.daemon = None;
         (self.page, self.settings) = (page.to_owned(), String::new());
         let mut command = Command::new(BINARY);
-        command.args(["dev", "--http", "127.0.0.1:0", "--json"]).current_dir(self.folder.path());
+        command
+            .args(["dev", "--http", ANYWHERE, "--json"])
+            .stderr(Stdio::null())
+            .current_dir(self.folder.path());
         if page != "README.md" {
             let workflows = self.folder.path().join("workflows");
             std::fs::create_dir_all(&workflows).expect("a folder");
             command.arg(workflows);
         }
-        let (daemon, line) = start(&mut command);
+        let daemon = DaemonProcess::start(&mut command);
+        self.address = daemon.address("http").unwrap_or_else(|| panic!("{page}: an address"));
         self.daemon = Some(daemon);
-        let ready: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{page}: {line:?}"));
-        self.address = ready["http"].as_str().expect("an address").trim_start_matches("http://").to_owned();
     }
 
     fn step(&mut self, place: &str, command: &str, shows_problem: bool) {
