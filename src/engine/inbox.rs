@@ -213,13 +213,13 @@ impl InboxReceiver {
             (None, Some(time_limit)) => self.receiver.recv_timeout(time_limit)?,
             (None, None) => self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)?,
         };
-        Ok(self.taken(queued))
+        Ok(self.unpack(queued))
     }
 
     /// The next request, if one waits.
     pub(crate) fn take(&mut self) -> Option<Request> {
         let queued = self.next.take().or_else(|| self.receiver.try_recv().ok())?;
-        Some(self.taken(queued))
+        Some(self.unpack(queued))
     }
 
     /// Whether a request waits.
@@ -238,7 +238,7 @@ impl InboxReceiver {
         }
     }
 
-    fn taken(&mut self, queued: QueuedRequest) -> Request {
+    fn unpack(&mut self, queued: QueuedRequest) -> Request {
         self.freed += queued.places;
         queued.request
     }
@@ -270,8 +270,8 @@ impl Inbox {
         work_wait: Option<WorkWait<V>>,
     ) -> Result<Answer<V>, Unavailable> {
         let bytes = verb.bytes();
-        let (asked, answer) = self.letter(verb, work_wait);
-        let _ticket = self.post(Request::Ask(asked), bytes).await?;
+        let (letter, answer) = self.letter(verb, work_wait);
+        let _ticket = self.post(Request::Ask(letter), bytes).await?;
         self.open(answer.await).await
     }
 
@@ -284,8 +284,8 @@ impl Inbox {
         work_wait: WorkWait<V>,
         enough: impl Future<Output = ()>,
     ) -> Result<Answer<V>, Unavailable> {
-        let (asked, mut answer) = self.letter(verb, Some(WorkWait { token: Some(token), ..work_wait }));
-        self.post(Request::Ask(asked), 0).await?;
+        let (letter, mut answer) = self.letter(verb, Some(WorkWait { token: Some(token), ..work_wait }));
+        self.post(Request::Ask(letter), 0).await?;
         let answered = tokio::select! {
             biased;
             answered = &mut answer => answered,
@@ -300,8 +300,8 @@ impl Inbox {
     /// Asks what a verb would be answered.
     pub(crate) async fn try_out<V: EngineVerb>(&self, verb: V) -> Result<Answer<V>, Unavailable> {
         let bytes = verb.bytes();
-        let (asked, answer) = self.letter(verb, None);
-        let _ticket = self.post(Request::TryOut(asked), bytes).await?;
+        let (letter, answer) = self.letter(verb, None);
+        let _ticket = self.post(Request::TryOut(letter), bytes).await?;
         self.open(answer.await).await
     }
 
