@@ -387,17 +387,20 @@ mod tests {
 
 /// The kind of a cause of hold, without the message that it names. A workflow is held for at most one cause of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "daemon", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum HoldKind {
     /// An operator did it.
     Operator,
-    /// The message at its head is exhausted.
+    /// The retries of the message at its head are exhausted.
+    #[serde(rename = "exhausted", alias = "spent")]
     Exhausted,
     /// A missing predecessor has not come in time.
     Gap,
     /// A predecessor in an after-ordered workflow ended without being completed.
     Predecessor,
-    /// A message was exhausted, and everything behind it goes to the dead letters.
+    /// The retries of a message were exhausted, and everything behind it goes to the dead letters.
     Quarantine,
     /// Its dead letters are being put back in place; it resumes by itself.
     Redriving,

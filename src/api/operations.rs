@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use crate::api::Problem;
 use crate::api::views::BlockedCause;
-use crate::api::views::HoldWord;
 use crate::api::views::WorkflowEnvelope;
 use crate::api::views::WorkflowWord;
+use crate::queue::HoldKind;
 
 /// What an operator can do to a workflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -68,7 +68,7 @@ pub struct OperateRequest {
     pub redrive: bool,
     /// With `resume`: lifts only this cause of the hold; without it, all.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cause: Option<HoldWord>,
+    pub cause: Option<HoldKind>,
     /// With `void`: the first missing position.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,
@@ -115,7 +115,7 @@ pub struct BulkRequest {
     pub redrive: bool,
     /// With `resume`: lifts only this cause of a hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cause: Option<HoldWord>,
+    pub cause: Option<HoldKind>,
     /// Only says what would be done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
@@ -145,7 +145,7 @@ pub struct WorkflowFilter {
     pub cause: Vec<BlockedCause>,
     /// Those that are held for one of these causes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub hold_cause: Vec<HoldWord>,
+    pub hold_cause: Vec<HoldKind>,
     /// Those whose last error or hold reason has this text in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -2,8 +2,8 @@
 
 use seriatim::api::views::BlockedCause;
 use seriatim::api::views::BlockedView;
-use seriatim::api::views::HoldWord;
 use seriatim::api::views::NextAction;
+use seriatim::queue::HoldKind;
 
 use crate::cli::arguments::look::BlockedArguments;
 use crate::cli::connect::connect;
@@ -80,9 +80,9 @@ pub(crate) fn cause(row: &BlockedView) -> String {
     });
     let predecessor = || row.missing_predecessor.as_ref().map(|id| format!("{id} is missing"));
     let missing = missing.or_else(predecessor);
-    let held = |cause: HoldWord| match (cause, &missing) {
-        (HoldWord::Exhausted, _) => format!("exhausted{attempts}"),
-        (HoldWord::Gap, Some(missing)) => missing.clone(),
+    let held = |cause: HoldKind| match (cause, &missing) {
+        (HoldKind::Exhausted, _) => format!("exhausted{attempts}"),
+        (HoldKind::Gap, Some(missing)) => missing.clone(),
         (cause, _) => word(&cause),
     };
     match (row.cause, row.hold_cause, &missing) {

@@ -1,9 +1,9 @@
 //! What happens next to a workflow, and what somebody could do about it.
 
 use seriatim::api::views::GapView;
-use seriatim::api::views::HoldWord;
 use seriatim::api::views::WorkflowEnvelope;
 use seriatim::api::views::WorkflowWord;
+use seriatim::queue::HoldKind;
 
 use crate::cli::arguments::target::WorkflowTarget;
 use crate::cli::moment::LocalTime;
@@ -41,7 +41,7 @@ fn by_itself(workflow: &WorkflowEnvelope, present: &LocalTime) -> String {
         (WorkflowWord::Blocked, Some(until)) => format!("its first message is tried again {until}"),
         (WorkflowWord::Scheduled, Some(until)) => format!("its first message is due {until}"),
         (WorkflowWord::WaitingForPredecessor, _) => gap_text(workflow.gap.as_ref(), present),
-        (WorkflowWord::Held, _) if workflow.hold_cause == Some(HoldWord::Redriving) => {
+        (WorkflowWord::Held, _) if workflow.hold_cause == Some(HoldKind::Redriving) => {
             "it goes on once its dead letters are back in place".to_owned()
         }
         (WorkflowWord::Held | WorkflowWord::Blocked, _) => "nothing, until somebody acts".to_owned(),
@@ -87,12 +87,12 @@ fn commands(workflow: &WorkflowEnvelope) -> Vec<(&'static str, &'static str)> {
     // Without positions there is nothing to declare void: a message waits for another that it names.
     let by_position = workflow.next_position.is_some();
     let gap = || if by_position { vec![VOID, SKIP_GAP] } else { vec![SKIP_STRAY] };
-    let of_cause = |cause: HoldWord| match cause {
-        HoldWord::Exhausted => vec![RETRY, SKIP],
-        HoldWord::Gap => [gap(), vec![RESUME]].concat(),
-        HoldWord::Quarantine | HoldWord::Predecessor => vec![REDRIVE, RESUME],
-        HoldWord::Redriving => Vec::new(),
-        HoldWord::Operator => vec![RESUME],
+    let of_cause = |cause: HoldKind| match cause {
+        HoldKind::Exhausted => vec![RETRY, SKIP],
+        HoldKind::Gap => [gap(), vec![RESUME]].concat(),
+        HoldKind::Quarantine | HoldKind::Predecessor => vec![REDRIVE, RESUME],
+        HoldKind::Redriving => Vec::new(),
+        _ => vec![RESUME],
     };
     match (workflow.status, workflow.hold_cause) {
         (WorkflowWord::Held, _) if workflow.holds.len() > 1 => {

@@ -9,6 +9,7 @@ use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use crate::api::views::BlockedCause;
 use crate::clock::Timestamp;
 use crate::engine::Client;
 use crate::engine::Event;
@@ -24,43 +25,21 @@ use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
 
-/// Why a workflow does not go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum StopCause {
-    /// Its head failed and waits for its retry.
-    Retry,
-    /// A predecessor is missing.
-    Gap,
-    /// Somebody has to resume it.
-    Held,
-}
-
-impl StopCause {
-    /// Its name in metrics and notices.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            StopCause::Retry => "retry",
-            StopCause::Gap => "gap",
-            StopCause::Held => "held",
-        }
-    }
-
-    /// Why a workflow does not go on; `None` when it does.
-    pub(crate) fn of(view: &WorkflowView) -> Option<StopCause> {
-        match &view.status {
-            WorkflowStatus::Held(_) => Some(StopCause::Held),
-            WorkflowStatus::Blocked { .. } => Some(StopCause::Retry),
-            // A retry that is being tried right now is not over yet.
-            WorkflowStatus::Locked { .. } if view.gap.is_none() => None,
-            _ => view.gap.as_ref().map(|_| StopCause::Gap),
-        }
+/// Why a workflow does not go on, as far as somebody has to know: its retries, a gap or a hold. `None` when it does.
+pub(crate) fn stop_cause(view: &WorkflowView) -> Option<BlockedCause> {
+    match &view.status {
+        WorkflowStatus::Held(_) => Some(BlockedCause::Held),
+        WorkflowStatus::Blocked { .. } => Some(BlockedCause::Retry),
+        // A retry that is being tried right now is not over yet.
+        WorkflowStatus::Locked { .. } if view.gap.is_none() => None,
+        _ => view.gap.as_ref().map(|_| BlockedCause::Gap),
     }
 }
 
 /// A workflow in trouble.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockedWorkflow {
-    pub(crate) cause: StopCause,
+    pub(crate) cause: BlockedCause,
     pub(crate) since: Timestamp,
     pub(crate) waiting: u64,
     pub(crate) reason: String,
@@ -73,7 +52,7 @@ pub(crate) struct BlockedWorkflow {
 /// Troubles in numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BlockedCounts {
-    pub(crate) by_cause: BTreeMap<(QueueName, StopCause), u64>,
+    pub(crate) by_cause: BTreeMap<(QueueName, BlockedCause), u64>,
     pub(crate) age_max: Duration,
     pub(crate) waiting_max: u64,
 }
@@ -103,9 +82,9 @@ impl BlockedMonitor {
     pub(crate) fn note(&self, event: &Event) {
         let Some(workflow) = event.workflow.clone() else { return };
         let (cause, reason, head) = match &event.kind {
-            EventKind::Blocked { reason, .. } => (StopCause::Retry, reason.clone(), event.sequence_number),
-            EventKind::Held { reason, cause } => (StopCause::Held, reason.clone(), held_for(cause)),
-            EventKind::Gap { .. } => (StopCause::Gap, "a predecessor is missing".to_owned(), None),
+            EventKind::Blocked { reason, .. } => (BlockedCause::Retry, reason.clone(), event.sequence_number),
+            EventKind::Held { reason, cause } => (BlockedCause::Held, reason.clone(), held_for(cause)),
+            EventKind::Gap { .. } => (BlockedCause::Gap, "a predecessor is missing".to_owned(), None),
             _ => return,
         };
         let trouble =
@@ -133,7 +112,7 @@ impl BlockedMonitor {
                 pages += 1;
                 after = last.workflow_id.clone();
                 for workflow in &page {
-                    if let (Some(id), Some(cause)) = (&workflow.workflow_id, StopCause::of(workflow)) {
+                    if let (Some(id), Some(cause)) = (&workflow.workflow_id, stop_cause(workflow)) {
                         let since = since(workflow).unwrap_or(now);
                         let (reason, head) = (reason(workflow), head(workflow));
                         let trouble =
@@ -166,7 +145,7 @@ impl BlockedMonitor {
                 Err(QueueError::Refused(_)) => None,
                 Err(error) => return Err(error),
             };
-            let still = seen.as_ref().and_then(|view| Some((StopCause::of(view)?, view)));
+            let still = seen.as_ref().and_then(|view| Some((stop_cause(view)?, view)));
             // It may fail again, and the trouble is then as old as it was.
             let tried = match seen.as_ref().is_some_and(is_trying) {
                 true => handle.messages(0, 1).await?.first().map(|message| message.sequence_number),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-use crate::daemon::blocked_monitor::StopCause;
+use crate::api::views::BlockedCause;
+use crate::daemon::blocked_monitor::stop_cause;
 use crate::engine::Client;
 use crate::engine::QueueView;
 use crate::error::QueueError;
@@ -46,7 +47,7 @@ impl Gaps {
                 let page_size = limits::HTTP_PAGE.min(looks);
                 let page = queue.workflows(after.as_ref(), page_size).await?;
                 found +=
-                    page.iter().filter(|workflow| StopCause::of(workflow) == Some(StopCause::Gap)).count()
+                    page.iter().filter(|workflow| stop_cause(workflow) == Some(BlockedCause::Gap)).count()
                         as u64;
                 looks -= page.len().min(looks);
                 if page.len() < page_size {

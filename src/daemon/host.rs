@@ -21,7 +21,6 @@ use crate::api::views::RedactionView;
 use crate::api::views::ScheduleView;
 use crate::api::views::StatusView;
 use crate::clock::Timestamp;
-use crate::daemon::blocked_monitor::StopCause;
 use crate::daemon::blocked_monitor::all_queues;
 use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::error::DaemonError;
@@ -238,16 +237,12 @@ impl DaemonHost {
     fn blocked_counts(&self) -> Vec<BlockedCountView> {
         let mut troubles = self.daemon_state.blocked_monitor.count(self.daemon_state.clock.now());
         for (queue, workflows) in self.daemon_state.gaps.counts() {
-            let known = troubles.by_cause.entry((queue, StopCause::Gap)).or_default();
+            let known = troubles.by_cause.entry((queue, BlockedCause::Gap)).or_default();
             *known = workflows.max(*known);
         }
-        let show = |((queue, cause), workflows): ((QueueName, StopCause), u64)| BlockedCountView {
+        let show = |((queue, cause), workflows): ((QueueName, BlockedCause), u64)| BlockedCountView {
             queue: queue.to_string(),
-            cause: match cause {
-                StopCause::Retry => BlockedCause::Retry,
-                StopCause::Gap => BlockedCause::Gap,
-                StopCause::Held => BlockedCause::Held,
-            },
+            cause,
             workflows,
         };
         troubles.by_cause.into_iter().map(show).collect()

@@ -12,7 +12,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use prometheus_client::registry::Unit;
+use serde_json::Value;
 
+use crate::api::views::BlockedCause;
 use crate::clock::ClockSteps;
 use crate::clock::Timestamp;
 use crate::daemon::blocked_monitor::BlockedCounts;
@@ -39,7 +41,7 @@ struct ByState {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByCause {
     queue: String,
-    cause: &'static str,
+    cause: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -285,7 +287,7 @@ impl prometheus_client::collector::Collector for CommitTimes {
 fn register_troubles(registry: &mut Registry, troubles: &BlockedCounts) {
     let blocked = Family::<ByCause, Count>::default();
     for ((queue, cause), count) in &troubles.by_cause {
-        blocked.get_or_create(&ByCause { queue: queue.to_string(), cause: cause.name() }).set(*count);
+        blocked.get_or_create(&ByCause { queue: queue.to_string(), cause: label(*cause) }).set(*count);
     }
     registry.register("seriatim_workflows_blocked", "Workflows that wait for something to go well", blocked);
     let age = Seconds::default();
@@ -296,4 +298,10 @@ fn register_troubles(registry: &mut Registry, troubles: &BlockedCounts) {
     deepest.set(troubles.waiting_max);
     let help = "Messages in the fullest of the blocked workflows";
     registry.register("seriatim_deepest_workflow_messages", help, deepest);
+}
+
+/// The name of a cause as a label: the one that it has in JSON.
+fn label(cause: BlockedCause) -> String {
+    let name = serde_json::to_value(cause).ok();
+    name.as_ref().and_then(Value::as_str).map(str::to_owned).unwrap_or_default()
 }

@@ -13,7 +13,6 @@ use tokio::sync::mpsc;
 
 use crate::api::WireTime;
 use crate::api::plural::spanned;
-use crate::api::views::HoldWord;
 use crate::daemon::apply::apply;
 use crate::daemon::blocked_monitor::all_queues;
 use crate::daemon::daemon_state::DaemonState;
@@ -190,7 +189,7 @@ async fn log(client: &Client, event: &Event) {
             tracing::warn!(queue, workflow, sequence, cause = reason, next, "an attempt failed");
         }
         EventKind::Held { cause, reason } => {
-            let held = HoldWord::show(cause).0.kind().as_str();
+            let held = cause.kind().as_str();
             let next = after_hold(cause);
             tracing::warn!(queue, workflow, sequence, held, cause = reason, next, "a workflow is held");
         }

@@ -22,6 +22,7 @@ use crate::definition::form_handler::ScheduleForm;
 use crate::definition::form_outbox::OutboxForm;
 use crate::definition::form_subscription::SubscriptionForm;
 use crate::definition::value_spans::ValueSpans;
+use crate::intake::HeaderName;
 use crate::limits;
 
 /// A definition: one file, one queue. An empty file is a queue with the file's name and the defaults.
@@ -97,7 +98,7 @@ pub(crate) struct SourceForm {
     /// A JSON pointer (RFC 6901) into the body.
     pub(crate) pointer: Option<FileValue<String>>,
     /// A standard header.
-    pub(crate) header: Option<FileValue<HeaderWord>>,
+    pub(crate) header: Option<FileValue<HeaderName>>,
     /// The name of one of the sender's own properties.
     pub(crate) property: Option<FileValue<String>>,
 }
@@ -109,28 +110,12 @@ pub(crate) struct PositionForm {
     /// A JSON pointer (RFC 6901) into the body.
     pub(crate) pointer: Option<FileValue<String>>,
     /// A standard header.
-    pub(crate) header: Option<FileValue<HeaderWord>>,
+    pub(crate) header: Option<FileValue<HeaderName>>,
     /// The name of one of the sender's own properties.
     pub(crate) property: Option<FileValue<String>>,
     /// The position every workflow begins with.
     #[schemars(range(min = 1, max = limits::NUMBER_END - 1), extend("default" = 1))]
     pub(crate) first: Option<FileValue<u64>>,
-}
-
-/// A standard header.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum HeaderWord {
-    /// What the message is about.
-    Subject,
-    /// The ID of the message or request it belongs to.
-    CorrelationId,
-    /// Where an answer is expected.
-    ReplyTo,
-    /// The sender's ID of the message.
-    MessageId,
-    /// The MIME type of the body.
-    ContentType,
 }
 
 /// How messages are handed out, and how the handlers of this file take them.

@@ -9,6 +9,7 @@ use crate::api::WireDuration;
 use crate::api::WireRate;
 use crate::definition::file_value::FileValue;
 use crate::limits;
+use crate::schedule::MissedTicks;
 
 /// What handles messages: one of exec, persistent, http and forward.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -91,7 +92,7 @@ pub(crate) struct ScheduleForm {
     pub(crate) time_zone: Option<FileValue<String>>,
     /// What becomes of ticks that were missed, because the daemon did not run.
     #[schemars(extend("default" = "once"))]
-    pub(crate) missed: Option<FileValue<MissedWord>>,
+    pub(crate) missed: Option<FileValue<MissedTicks>>,
     /// The workflow the messages belong to. Without it they belong to none, unless the queue has a key.
     pub(crate) workflow_id: Option<FileValue<String>>,
     /// The subject of the messages.
@@ -99,18 +100,6 @@ pub(crate) struct ScheduleForm {
     /// The body of the messages: any value, sent as JSON. Without it, the body is empty.
     #[schemars(with = "Option<serde_json::Value>")]
     pub(crate) body: Option<FileValue<toml::Value>>,
-}
-
-/// What becomes of ticks that were missed.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum MissedWord {
-    /// They are not sent.
-    Skip,
-    /// One is sent for all of them.
-    Once,
-    /// All are sent.
-    All,
 }
 
 /// Who is notified when a workflow is blocked: one of exec and http.

@@ -11,7 +11,6 @@ use crate::definition::diagnostic::Mistakes;
 use crate::definition::diagnostic::line_and_column;
 use crate::definition::file_value::FileValue;
 use crate::definition::file_value::value;
-use crate::definition::form_handler::MissedWord;
 use crate::definition::form_handler::ScheduleForm;
 use crate::definition::schedule::ScheduleDefinition;
 use crate::definition::suggest::nearest;
@@ -21,7 +20,6 @@ use crate::intake::IntakeRule;
 use crate::limits;
 use crate::schedule::Cron;
 use crate::schedule::CronError;
-use crate::schedule::MissedTicks;
 use crate::schedule::time_zones;
 
 /// Reads the schedules of one file.
@@ -67,11 +65,7 @@ impl ScheduleReader<'_> {
         let schedule = ScheduleDefinition {
             name: name?,
             cron: cron?,
-            missed: value(&schedule.missed).map_or(MissedTicks::default(), |missed| match missed {
-                MissedWord::Skip => MissedTicks::Skip,
-                MissedWord::Once => MissedTicks::Once,
-                MissedWord::All => MissedTicks::All,
-            }),
+            missed: value(&schedule.missed).unwrap_or_default(),
             workflow_id: workflow_id?,
             subject: schedule.subject.as_ref().map(|subject| subject.value.clone()),
             body: body?,

@@ -7,7 +7,6 @@ use crate::definition::diagnostic::Mistakes;
 use crate::definition::file_value::FileValue;
 use crate::definition::file_value::TextOr;
 use crate::definition::file_value::span;
-use crate::definition::form::HeaderWord;
 use crate::definition::form::PositionForm;
 use crate::definition::form::QueueForm;
 use crate::definition::form::SourceForm;
@@ -89,7 +88,7 @@ fn position_source(
 fn one_of_three(table: &SourceForm, span: &Range<usize>, mistakes: &mut Mistakes) -> Option<FieldSource> {
     match (&table.pointer, &table.header, &table.property) {
         (Some(given), None, None) => pointer(&given.value, &given.span, mistakes),
-        (None, Some(given), None) => Some(FieldSource::Header(header(given.value))),
+        (None, Some(given), None) => Some(FieldSource::Header(given.value)),
         (None, None, Some(given)) if given.value.is_empty() => {
             mistakes.add(&given.span, "a property has a name");
             None
@@ -124,15 +123,5 @@ fn pointer(text: &str, span: &Range<usize>, mistakes: &mut Mistakes) -> Option<F
             mistakes.add_with_help(span, misuse.to_string(), help);
             None
         }
-    }
-}
-
-fn header(word: HeaderWord) -> HeaderName {
-    match word {
-        HeaderWord::Subject => HeaderName::Subject,
-        HeaderWord::CorrelationId => HeaderName::CorrelationId,
-        HeaderWord::ReplyTo => HeaderName::ReplyTo,
-        HeaderWord::MessageId => HeaderName::MessageId,
-        HeaderWord::ContentType => HeaderName::ContentType,
     }
 }

@@ -31,6 +31,6 @@ pub(crate) use crate::filter::lexer::key;
 pub(crate) use crate::filter::parser::SqlFilter;
 #[cfg(feature = "daemon")]
 pub(crate) use crate::filter::pattern::LikePattern;
-#[cfg(test)]
+#[cfg(any(test, feature = "daemon"))]
 pub(crate) use crate::filter::value::FilterComparison;
 pub(crate) use crate::filter::value::FilterValue;

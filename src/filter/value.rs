@@ -17,6 +17,7 @@ pub(crate) enum FilterValue<'a> {
     Binary(Cow<'a, [u8]>),
 }
 
+/// How two values are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FilterComparison {
     Equal,
@@ -37,14 +38,15 @@ pub(crate) enum FilterArithmetic {
 }
 
 impl FilterComparison {
-    fn holds(self, ordering: Ordering) -> bool {
+    /// Whether it holds between two values, which may have no order, as what is no number has none.
+    pub(crate) fn holds(self, ordering: Option<Ordering>) -> bool {
         match self {
-            FilterComparison::Equal => ordering.is_eq(),
-            FilterComparison::Different => ordering.is_ne(),
-            FilterComparison::Less => ordering.is_lt(),
-            FilterComparison::LessOrEqual => ordering.is_le(),
-            FilterComparison::Greater => ordering.is_gt(),
-            FilterComparison::GreaterOrEqual => ordering.is_ge(),
+            FilterComparison::Equal => ordering == Some(Ordering::Equal),
+            FilterComparison::Different => ordering != Some(Ordering::Equal),
+            FilterComparison::Less => ordering == Some(Ordering::Less),
+            FilterComparison::LessOrEqual => ordering.is_some_and(Ordering::is_le),
+            FilterComparison::Greater => ordering == Some(Ordering::Greater),
+            FilterComparison::GreaterOrEqual => ordering.is_some_and(Ordering::is_ge),
         }
     }
 }
@@ -58,7 +60,7 @@ impl<'a> FilterValue<'a> {
     /// Whether a comparison holds; unknown with what is not there, and between values of different kinds. Text is compared
     /// character by character, whatever the language.
     pub(crate) fn compare(&self, comparison: FilterComparison, other: &FilterValue<'_>) -> Option<bool> {
-        self.ordering(other).map(|ordering| comparison.holds(ordering))
+        self.ordering(other).map(|ordering| comparison.holds(Some(ordering)))
     }
 
     fn ordering(&self, other: &FilterValue<'_>) -> Option<Ordering> {

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use crate::error::Misuse;
 use crate::message::Message;
 
@@ -27,7 +30,8 @@ impl fmt::Display for FieldSource {
 }
 
 /// A header of which something can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum HeaderName {
     /// What the message is about.
     Subject,

@@ -6,12 +6,12 @@ use maud::html;
 use crate::api::views::BlockedCause;
 use crate::api::views::BlockedView;
 use crate::api::views::EndingWord;
-use crate::api::views::HoldWord;
 use crate::api::views::MessageWord;
 use crate::api::views::NextAction;
 use crate::api::views::WorkflowWord;
 use crate::page::present::Present;
 use crate::page::text::visible;
+use crate::queue::HoldKind;
 use crate::remote::RequestPath;
 
 /// How urgent something is; the name of a colour in the stylesheet.
@@ -82,14 +82,14 @@ pub(crate) fn of_ending(ending: EndingWord) -> (Tone, &'static str, &'static str
     }
 }
 
-pub(crate) fn hold(word: HoldWord) -> &'static str {
+pub(crate) fn hold(word: HoldKind) -> &'static str {
     match word {
-        HoldWord::Operator => "an operator asked for it",
-        HoldWord::Exhausted => "the retries are exhausted",
-        HoldWord::Gap => "a predecessor has not come in time",
-        HoldWord::Predecessor => "a predecessor was not completed",
-        HoldWord::Quarantine => "quarantined: the retries of a message were exhausted",
-        HoldWord::Redriving => "its dead letters are being put back",
+        HoldKind::Operator => "an operator asked for it",
+        HoldKind::Exhausted => "the retries are exhausted",
+        HoldKind::Gap => "a predecessor has not come in time",
+        HoldKind::Predecessor => "a predecessor was not completed",
+        HoldKind::Quarantine => "quarantined: the retries of a message were exhausted",
+        HoldKind::Redriving => "its dead letters are being put back",
     }
 }
 

@@ -1,5 +1,8 @@
 //! What becomes of ticks that passed while nobody looked.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use crate::clock::Timestamp;
 use crate::limits;
 use crate::schedule::cron::Cron;
@@ -7,7 +10,8 @@ use crate::schedule::cron::Cron;
 /// What becomes of the ticks that a schedule missed, because the daemon was down or busy.
 ///
 /// A tick is missed when it is more than a minute late; what is less late is always sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum MissedTicks {
     /// They are not sent.
     Skip,

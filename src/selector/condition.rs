@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use crate::filter::FilterComparison;
 use crate::filter::LikePattern;
 use crate::selector::operand::Operand;
 use crate::selector::operand::SelectorArithmetic;
-use crate::selector::operand::SelectorComparison;
 
 /// What is known of a name.
 pub(crate) type SelectorInput<'a, 'm> = &'a dyn Fn(&str) -> Operand<'m>;
@@ -21,7 +21,7 @@ pub(crate) enum SelectorExpression {
     Negated(Box<SelectorExpression>),
     /// A value, and what is done with it one after the other.
     Reckoned(Box<SelectorExpression>, Vec<(SelectorArithmetic, SelectorExpression)>),
-    Compared(Box<SelectorExpression>, SelectorComparison, Box<SelectorExpression>),
+    Compared(Box<SelectorExpression>, FilterComparison, Box<SelectorExpression>),
     Between {
         value: Box<SelectorExpression>,
         low: Box<SelectorExpression>,
@@ -96,8 +96,8 @@ impl SelectorExpression {
             }
             SelectorExpression::Between { value, low, high, is_not } => {
                 let value = value.value(lookup);
-                let above = value.compare(SelectorComparison::GreaterOrEqual, &low.value(lookup));
-                let below = value.compare(SelectorComparison::LessOrEqual, &high.value(lookup));
+                let above = value.compare(FilterComparison::GreaterOrEqual, &low.value(lookup));
+                let below = value.compare(FilterComparison::LessOrEqual, &high.value(lookup));
                 all([above, below].into_iter()).map(|truth| truth != *is_not)
             }
             SelectorExpression::In { name, texts, is_not } => {

@@ -1,7 +1,8 @@
 //! What a name or an expression is worth, and how such values are compared and reckoned with.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
+
+use crate::filter::FilterComparison;
 
 /// The value of a property, or of an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,17 +15,6 @@ pub(crate) enum Operand<'a> {
     Text(Cow<'a, str>),
 }
 
-/// How two values are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SelectorComparison {
-    Equal,
-    Different,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-}
-
 /// What is done with two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SelectorArithmetic {
@@ -34,24 +24,11 @@ pub(crate) enum SelectorArithmetic {
     Divide,
 }
 
-impl SelectorComparison {
-    fn holds(self, ordering: Option<Ordering>) -> bool {
-        match self {
-            SelectorComparison::Equal => ordering == Some(Ordering::Equal),
-            SelectorComparison::Different => ordering != Some(Ordering::Equal),
-            SelectorComparison::Less => ordering == Some(Ordering::Less),
-            SelectorComparison::LessOrEqual => ordering.is_some_and(Ordering::is_le),
-            SelectorComparison::Greater => ordering == Some(Ordering::Greater),
-            SelectorComparison::GreaterOrEqual => ordering.is_some_and(Ordering::is_ge),
-        }
-    }
-}
-
 impl Operand<'_> {
     /// Whether a comparison holds; unknown with a value that is not there. Values of different kinds are never alike and never
     /// different, and only numbers have an order.
-    pub(crate) fn compare(&self, comparison: SelectorComparison, other: &Operand<'_>) -> Option<bool> {
-        let is_equality = matches!(comparison, SelectorComparison::Equal | SelectorComparison::Different);
+    pub(crate) fn compare(&self, comparison: FilterComparison, other: &Operand<'_>) -> Option<bool> {
+        let is_equality = matches!(comparison, FilterComparison::Equal | FilterComparison::Different);
         Some(match (self, other) {
             (Operand::Null, _) | (_, Operand::Null) => return None,
             (Operand::Integer(one), Operand::Integer(other)) => comparison.holds(Some(one.cmp(other))),

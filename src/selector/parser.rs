@@ -2,13 +2,13 @@
 
 use std::fmt;
 
+use crate::filter::FilterComparison;
 use crate::filter::LikePattern;
 use crate::limits;
 use crate::selector::condition::SelectorExpression;
 use crate::selector::condition::SelectorInput;
 use crate::selector::operand::Operand;
 use crate::selector::operand::SelectorArithmetic;
-use crate::selector::operand::SelectorComparison;
 use crate::selector::words::SelectorWord;
 use crate::selector::words::SelectorWords;
 
@@ -217,15 +217,15 @@ impl<'a> SelectorParser<'a> {
         Ok(value)
     }
 
-    fn comparison(&mut self) -> Result<Option<SelectorComparison>, SelectorMistake> {
+    fn comparison(&mut self) -> Result<Option<FilterComparison>, SelectorMistake> {
         let Some(SelectorWord::Sign(sign)) = &self.next else { return Ok(None) };
         let comparison = match *sign {
-            "=" => SelectorComparison::Equal,
-            "<>" => SelectorComparison::Different,
-            "<" => SelectorComparison::Less,
-            "<=" => SelectorComparison::LessOrEqual,
-            ">" => SelectorComparison::Greater,
-            ">=" => SelectorComparison::GreaterOrEqual,
+            "=" => FilterComparison::Equal,
+            "<>" => FilterComparison::Different,
+            "<" => FilterComparison::Less,
+            "<=" => FilterComparison::LessOrEqual,
+            ">" => FilterComparison::Greater,
+            ">=" => FilterComparison::GreaterOrEqual,
             _ => return Ok(None),
         };
         self.advance()?;

@@ -10,7 +10,6 @@ use crate::api::RefusedWorkflow;
 use crate::api::Verb;
 use crate::api::WorkflowFilter;
 use crate::api::views::BlockedCause;
-use crate::api::views::HoldWord;
 use crate::api::views::WorkflowWord;
 use crate::engine::WorkflowView;
 use crate::server::answer::HttpRefusal;
@@ -52,7 +51,7 @@ impl WorkflowFilter {
     }
 
     fn matches(&self, view: &WorkflowView) -> bool {
-        let mut causes = view.holds.iter().map(|hold| HoldWord::show(&hold.cause).0);
+        let mut causes = view.holds.iter().map(|hold| hold.cause.kind());
         let says = |text: &String| held_or_failed_because(view).any(|reason| reason.contains(text.as_str()));
         let cause = || BlockedCause::of(view).is_some_and(|cause| self.cause.contains(&cause));
         (self.status.is_empty() || self.status.contains(&WorkflowWord::show(&view.status)))

@@ -8,7 +8,6 @@ use crate::api::Verb;
 use crate::api::WorkflowQuery;
 use crate::api::plural::counted;
 use crate::api::plural::spanned;
-use crate::api::views::HoldWord;
 use crate::api::views::WorkflowEnvelope;
 use crate::engine::Hold;
 use crate::engine::HoldCause;
@@ -160,7 +159,7 @@ impl OperatorOrder {
         if self.request.redrive {
             return format!("up to {dead_letters} put back in place, then the workflow is resumed");
         }
-        let wanted = self.request.cause.map(HoldWord::kind);
+        let wanted = self.request.cause;
         let is_lifted = |hold: &&Hold| wanted.is_none_or(|kind| hold.cause.kind() == kind);
         let (lifted, stay): (Vec<&Hold>, Vec<&Hold>) = view.holds.iter().partition(is_lifted);
         if !stay.is_empty() {
@@ -197,7 +196,7 @@ impl OperatorOrder {
                 return Ok(OperatedCount { redrive, ..OperatedCount::default() });
             }
             Verb::Resume => match cause {
-                Some(cause) => workflow.resume_for(cause.kind()).await?,
+                Some(cause) => workflow.resume_for(*cause).await?,
                 None => workflow.resume().await?,
             },
             Verb::Retry => workflow.retry_now().await?,

@@ -9,7 +9,6 @@ use crate::api::time::WireTime;
 use crate::api::views::daemon::HeldBackCause;
 use crate::api::views::daemon::HeldBackView;
 use crate::api::views::workflow::HoldView;
-use crate::api::views::workflow::HoldWord;
 use crate::clock::Timestamp;
 use crate::engine::Gap;
 use crate::engine::Hold;
@@ -21,6 +20,7 @@ use crate::engine::WorkflowStatus;
 use crate::engine::WorkflowView;
 use crate::id::QueueName;
 use crate::queue::GapAction;
+use crate::queue::HoldKind;
 use crate::queue::QueueOptions;
 
 /// A workflow that does not go on.
@@ -55,7 +55,7 @@ pub struct BlockedView {
     pub holds: Vec<HoldView>,
     /// Held: the oldest cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hold_cause: Option<HoldWord>,
+    pub hold_cause: Option<HoldKind>,
     /// Held: the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_reason: Option<String>,
@@ -84,7 +84,7 @@ pub struct BlockedView {
 }
 
 /// Why a workflow does not go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockedCause {
     /// The message at its head failed and waits for its retry.
@@ -164,7 +164,7 @@ impl BlockedView {
             delivery_count: head.map(|head| head.delivery_count),
             last_error: attempts.last().map(|last| last.reason.clone()),
             holds: view.holds.iter().map(HoldView::show).collect(),
-            hold_cause: hold.map(|hold| HoldWord::show(&hold.cause).0),
+            hold_cause: hold.map(|hold| hold.cause.kind()),
             hold_reason: hold.map(|hold| hold.reason.clone()),
             first_missing: view.gap.as_ref().and_then(|gap| gap.first_missing),
             first_waiting: view.gap.as_ref().and_then(|gap| gap.first_waiting),

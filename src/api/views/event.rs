@@ -5,9 +5,9 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::api::time::WireTime;
-use crate::api::views::workflow::HoldWord;
 use crate::engine::Event;
 use crate::engine::EventKind;
+use crate::queue::HoldKind;
 
 /// Something that happened to a workflow or a queue.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -33,7 +33,7 @@ pub struct EventView {
     pub reason: Option<String>,
     /// Held: why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hold_cause: Option<HoldWord>,
+    pub hold_cause: Option<HoldKind>,
     /// Gap: since when later messages wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<WireTime>,
@@ -71,7 +71,7 @@ impl EventView {
                 shown.reason = Some(reason.clone());
             }
             EventKind::Held { cause, reason } => {
-                shown.hold_cause = Some(HoldWord::show(cause).0);
+                shown.hold_cause = Some(cause.kind());
                 shown.reason = Some(reason.clone());
             }
             EventKind::Gap { since } => shown.since = Some(WireTime(*since)),

@@ -43,6 +43,5 @@ pub use crate::api::views::queue::CountsView;
 pub use crate::api::views::queue::QueueEnvelope;
 pub use crate::api::views::workflow::GapView;
 pub use crate::api::views::workflow::HoldView;
-pub use crate::api::views::workflow::HoldWord;
 pub use crate::api::views::workflow::WorkflowEnvelope;
 pub use crate::api::views::workflow::WorkflowWord;

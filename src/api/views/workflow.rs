@@ -37,7 +37,7 @@ pub struct WorkflowEnvelope {
     pub holds: Vec<HoldView>,
     /// Held: the oldest cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hold_cause: Option<HoldWord>,
+    pub hold_cause: Option<HoldKind>,
     /// Held: since when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_since: Option<WireTime>,
@@ -96,30 +96,11 @@ pub enum WorkflowWord {
     Ended,
 }
 
-/// Why a workflow is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum HoldWord {
-    /// An operator did it.
-    Operator,
-    /// The retries of the message at its head are exhausted.
-    #[serde(rename = "exhausted", alias = "spent")]
-    Exhausted,
-    /// A missing predecessor has not come in time.
-    Gap,
-    /// A predecessor ended without being completed.
-    Predecessor,
-    /// The retries of a message were exhausted, and everything behind it goes to the dead letters.
-    Quarantine,
-    /// Its dead letters are being put back in place; it resumes by itself.
-    Redriving,
-}
-
 /// A cause for which a workflow is held.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HoldView {
     /// Why.
-    pub cause: HoldWord,
+    pub cause: HoldKind,
     /// Since when.
     pub since: WireTime,
     /// The reason.
@@ -132,8 +113,12 @@ pub struct HoldView {
 impl HoldView {
     /// Shows a hold.
     pub(crate) fn show(hold: &Hold) -> HoldView {
-        let (cause, sequence_number) = HoldWord::show(&hold.cause);
-        HoldView { cause, since: WireTime(hold.since), reason: hold.reason.clone(), sequence_number }
+        HoldView {
+            cause: hold.cause.kind(),
+            since: WireTime(hold.since),
+            reason: hold.reason.clone(),
+            sequence_number: held_message(&hold.cause),
+        }
     }
 }
 
@@ -168,29 +153,13 @@ impl GapView {
     }
 }
 
-impl HoldWord {
-    /// The word for a cause, and the message it names.
-    pub(crate) fn show(cause: &HoldCause) -> (HoldWord, Option<u64>) {
-        match cause {
-            HoldCause::Operator => (HoldWord::Operator, None),
-            HoldCause::Exhausted(number) => (HoldWord::Exhausted, Some(number.get())),
-            HoldCause::Gap => (HoldWord::Gap, None),
-            HoldCause::Predecessor(number) => (HoldWord::Predecessor, Some(number.get())),
-            HoldCause::Quarantine(number) => (HoldWord::Quarantine, Some(number.get())),
-            HoldCause::Redriving => (HoldWord::Redriving, None),
+/// The message that a cause of a hold is about, if it is about one.
+fn held_message(cause: &HoldCause) -> Option<u64> {
+    match cause {
+        HoldCause::Exhausted(number) | HoldCause::Predecessor(number) | HoldCause::Quarantine(number) => {
+            Some(number.get())
         }
-    }
-
-    /// The kind of cause that it names.
-    pub fn kind(self) -> HoldKind {
-        match self {
-            HoldWord::Operator => HoldKind::Operator,
-            HoldWord::Exhausted => HoldKind::Exhausted,
-            HoldWord::Gap => HoldKind::Gap,
-            HoldWord::Predecessor => HoldKind::Predecessor,
-            HoldWord::Quarantine => HoldKind::Quarantine,
-            HoldWord::Redriving => HoldKind::Redriving,
-        }
+        HoldCause::Operator | HoldCause::Gap | HoldCause::Redriving => None,
     }
 }
 
@@ -259,9 +228,8 @@ impl WorkflowEnvelope {
                 self.reason = Some(reason.clone());
             }
             WorkflowStatus::Held(hold) => {
-                let (word, number) = HoldWord::show(&hold.cause);
-                self.hold_cause = Some(word);
-                self.held_for = number;
+                self.hold_cause = Some(hold.cause.kind());
+                self.held_for = held_message(&hold.cause);
                 self.held_since = Some(WireTime(hold.since));
                 self.reason = Some(hold.reason.clone());
             }

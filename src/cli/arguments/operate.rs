@@ -3,8 +3,8 @@
 use clap::Args;
 use clap::Subcommand;
 use seriatim::api::views::BlockedCause;
-use seriatim::api::views::HoldWord;
 use seriatim::api::views::WorkflowWord;
+use seriatim::queue::HoldKind;
 
 use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::target::Positions;
@@ -39,8 +39,8 @@ pub(crate) struct FilterArguments {
     pub(crate) prefix: Option<String>,
     /// Only those that are held for one of these causes: operator, exhausted, gap, predecessor, quarantine,
     /// redriving.
-    #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<HoldWord>)]
-    pub(crate) hold_cause: Vec<HoldWord>,
+    #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<HoldKind>)]
+    pub(crate) hold_cause: Vec<HoldKind>,
     /// Only those whose last error, or the reason they are held for, has this text in it.
     #[arg(long, requires = "all", value_name = "TEXT")]
     pub(crate) error: Option<String>,
@@ -71,7 +71,7 @@ impl BulkArguments {
 
 impl FilterArguments {
     /// Which workflows are meant when one cause of their holds is lifted, or all of them.
-    pub(crate) fn held_for(mut self, cause: Option<HoldWord>) -> BulkArguments {
+    pub(crate) fn held_for(mut self, cause: Option<HoldKind>) -> BulkArguments {
         if self.hold_cause.is_empty() {
             self.hold_cause.extend(cause);
         }
@@ -148,8 +148,8 @@ pub(crate) struct ResumeArguments {
     #[arg(long)]
     pub(crate) redrive: bool,
     /// Lifts only this cause of the hold, instead of all: operator, exhausted, gap, predecessor, quarantine, redriving.
-    #[arg(long, conflicts_with = "redrive", value_parser = parse_word::<HoldWord>)]
-    pub(crate) cause: Option<HoldWord>,
+    #[arg(long, conflicts_with = "redrive", value_parser = parse_word::<HoldKind>)]
+    pub(crate) cause: Option<HoldKind>,
     /// Why, for the audit.
     #[arg(long)]
     pub(crate) reason: Option<String>,
@@ -299,7 +299,7 @@ mod tests {
             let help = causes.and_then(|causes| causes.get_help()).expect("it has a help").to_string();
             for cause in ["operator", "exhausted", "gap", "predecessor", "quarantine", "redriving"] {
                 assert!(help.contains(cause), "{verb}: {help}");
-                parse_word::<HoldWord>(cause).expect("it is a cause");
+                parse_word::<HoldKind>(cause).expect("it is a cause");
             }
             assert!(!help.contains("spent"), "{verb}: {help}");
         }
