@@ -69,6 +69,10 @@ pub(crate) const SET_BY_SETTLING: &str = "seriatim-amqp-set";
 /// The property in which it counts how often a message was forwarded.
 pub(crate) const FORWARDED: &str = "seriatim-amqp-forwarded";
 
+/// The property that carries a trace, as W3C writes it.
+#[cfg(feature = "daemon")]
+pub(crate) const TRACE: &str = "traceparent";
+
 /// The property by which it knows the copies of a message that was scheduled over the management of a topic.
 pub(crate) const SCHEDULED_AS: &str = "seriatim-amqp-scheduled";
 

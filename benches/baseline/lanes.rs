@@ -13,9 +13,9 @@ use seriatim::Timestamp;
 use crate::baseline::tables;
 use crate::baseline::tables::Stored;
 use crate::baseline::tables::Tables;
-use crate::bench::contender::BenchMessage;
-use crate::bench::contender::MessageEnd;
-use crate::bench::contender::Take;
+use crate::bench::message::BenchMessage;
+use crate::bench::message::MessageEnd;
+use crate::bench::plan::Take;
 
 /// How long a lock lasts; as long as the engine's in the same workloads.
 const LOCK: Duration = Duration::from_secs(60 * 60);

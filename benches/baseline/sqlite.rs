@@ -14,12 +14,12 @@ use tokio::sync::oneshot;
 use crate::baseline::lanes::Held;
 use crate::baseline::writer::Request;
 use crate::baseline::writer::write;
-use crate::bench::contender::BenchMessage;
 use crate::bench::contender::Contender;
-use crate::bench::contender::MessageEnd;
-use crate::bench::contender::Options;
-use crate::bench::contender::Take;
 use crate::bench::error::BenchError;
+use crate::bench::message::BenchMessage;
+use crate::bench::message::MessageEnd;
+use crate::bench::plan::Options;
+use crate::bench::plan::Take;
 
 /// An ordered queue on SQLite.
 #[derive(Clone)]

@@ -16,10 +16,10 @@ use tokio::sync::oneshot;
 use crate::baseline::lanes::Held;
 use crate::baseline::lanes::Lanes;
 use crate::baseline::tables::prepare_file;
-use crate::bench::contender::BenchMessage;
-use crate::bench::contender::MessageEnd;
-use crate::bench::contender::Options;
-use crate::bench::contender::Take;
+use crate::bench::message::BenchMessage;
+use crate::bench::message::MessageEnd;
+use crate::bench::plan::Options;
+use crate::bench::plan::Take;
 use crate::bench::raw::wait;
 
 /// Requests in one transaction, as many as the engine takes.

@@ -16,13 +16,13 @@ use crate::bench::BenchError;
 use crate::bench::EmbeddedEngine;
 use crate::bench::body::BODY_LEN;
 use crate::bench::body::BodyStamp;
-use crate::bench::contender::BenchMessage;
-use crate::bench::contender::BenchOrder;
 use crate::bench::contender::Contender;
-use crate::bench::contender::MessageEnd;
-use crate::bench::contender::Options;
-use crate::bench::contender::Take;
 use crate::bench::folder::Folder;
+use crate::bench::message::BenchMessage;
+use crate::bench::message::MessageEnd;
+use crate::bench::plan::BenchOrder;
+use crate::bench::plan::Options;
+use crate::bench::plan::Take;
 use crate::bench::raw::RawAppend;
 
 /// Messages in one send.

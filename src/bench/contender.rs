@@ -10,7 +10,11 @@ use bytes::Bytes;
 use crate::bench::drain::drain_in_tasks;
 use crate::bench::error::BenchError;
 use crate::bench::handler::BenchHandler;
+use crate::bench::message::BenchMessage;
+use crate::bench::message::MessageEnd;
 use crate::bench::plan::BenchPlan;
+use crate::bench::plan::Options;
+use crate::bench::plan::Take;
 
 /// A queue that keeps the messages of a workflow in order, hands them out one at a time, and acknowledges what is on
 /// disk. A clone is another handle of the same queue.
@@ -61,48 +65,4 @@ pub(crate) trait Contender: Clone + Send + Sync + Sized + 'static {
 
     /// Closes it in order.
     fn close(self) -> impl Future<Output = Result<(), BenchError>> + Send;
-}
-
-/// How a queue is made.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Options {
-    /// In which order the messages of a workflow are handed out.
-    pub(crate) order: BenchOrder,
-    /// What every fsync takes longer than it does, to see what a slower disk would change.
-    pub(crate) sync_delay: Duration,
-    /// Whether it remembers how its messages ended, if it can.
-    pub(crate) has_history: bool,
-}
-
-/// In which order the messages of a workflow are handed out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BenchOrder {
-    Arrival,
-    Position,
-}
-
-/// A message to send.
-#[derive(Clone, Debug)]
-pub(crate) struct BenchMessage {
-    pub(crate) workflow: String,
-    /// Its place in its workflow, from 1; given when the order is by position.
-    pub(crate) position: Option<u64>,
-    pub(crate) body: Bytes,
-}
-
-/// What to receive at most.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Take {
-    /// The next messages of so many workflows.
-    Next(usize),
-    /// So many consecutive messages of one workflow.
-    Run(usize),
-}
-
-/// How a message ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MessageEnd {
-    Complete,
-    /// It failed, and is tried again after this long, before everything behind it.
-    Retry(Duration),
 }

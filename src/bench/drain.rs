@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use crate::bench::contender::Contender;
-use crate::bench::contender::MessageEnd;
 use crate::bench::error::BenchError;
 use crate::bench::handler::BenchHandler;
+use crate::bench::message::MessageEnd;
 use crate::bench::plan::BenchPlan;
 
 /// How long nothing at all may be settled before a run is given up.

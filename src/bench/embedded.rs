@@ -24,16 +24,16 @@ use tokio::sync::mpsc;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use crate::bench::contender::BenchMessage;
-use crate::bench::contender::BenchOrder;
 use crate::bench::contender::Contender;
-use crate::bench::contender::MessageEnd;
-use crate::bench::contender::Options;
-use crate::bench::contender::Take;
 use crate::bench::drain::until_all_settled;
 use crate::bench::error::BenchError;
 use crate::bench::handler::BenchHandler;
+use crate::bench::message::BenchMessage;
+use crate::bench::message::MessageEnd;
+use crate::bench::plan::BenchOrder;
 use crate::bench::plan::BenchPlan;
+use crate::bench::plan::Options;
+use crate::bench::plan::Take;
 
 /// The engine's file in its folder.
 const FILE_NAME: &str = "seriatim.redb";

@@ -9,15 +9,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 
-use crate::bench::contender::BenchMessage;
 use crate::bench::contender::Contender;
-use crate::bench::contender::MessageEnd;
-use crate::bench::contender::Options;
-use crate::bench::contender::Take;
 use crate::bench::error::BenchError;
 use crate::bench::folder::Folder;
 use crate::bench::measure::measure;
+use crate::bench::message::BenchMessage;
+use crate::bench::message::MessageEnd;
 use crate::bench::plan::BenchPlan;
+use crate::bench::plan::Options;
+use crate::bench::plan::Take;
 use crate::bench::progress::BenchProgress;
 use crate::bench::workload::Workload;
 

@@ -7,10 +7,10 @@ use seriatim::SystemClock;
 use tokio::task::JoinSet;
 
 use crate::bench::body::BodyStamp;
-use crate::bench::contender::BenchMessage;
-use crate::bench::contender::BenchOrder;
 use crate::bench::contender::Contender;
 use crate::bench::error::BenchError;
+use crate::bench::message::outgoing;
+use crate::bench::message::workflow_name;
 use crate::bench::pace::send_paced;
 use crate::bench::plan::BenchPlan;
 use crate::bench::progress::BenchProgress;
@@ -79,17 +79,4 @@ pub(crate) async fn store<C: Contender>(
 /// The name of a workflow that is only stored.
 pub(crate) fn stored_workflow(workflow: u32) -> String {
     workflow_name(STORED_FROM + workflow)
-}
-
-fn workflow_name(workflow: u32) -> String {
-    format!("workflow-{workflow}")
-}
-
-/// A message to send, by what its body says.
-pub(crate) fn outgoing(stamp: &BodyStamp, order: BenchOrder) -> BenchMessage {
-    BenchMessage {
-        workflow: workflow_name(stamp.workflow),
-        position: (order == BenchOrder::Position).then_some(u64::from(stamp.index) + 1),
-        body: stamp.write(),
-    }
 }

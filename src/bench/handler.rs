@@ -13,8 +13,8 @@ use tokio::sync::watch;
 
 use crate::bench::body::BodyStamp;
 use crate::bench::checker::Checker;
-use crate::bench::contender::MessageEnd;
 use crate::bench::error::BenchError;
+use crate::bench::message::MessageEnd;
 use crate::bench::plan::BenchPlan;
 use crate::bench::progress::BenchProgress;
 use crate::bench::workload::Workload;

@@ -4,14 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::bench::contender::Contender;
-use crate::bench::contender::Options;
 use crate::bench::error::BenchError;
 use crate::bench::feed::store;
-use crate::bench::measure::options;
 use crate::bench::meter::RunMeter;
 use crate::bench::outcome::BenchOutcome;
 use crate::bench::outcome::Particulars;
 use crate::bench::plan::BenchPlan;
+use crate::bench::plan::Options;
 use crate::bench::progress::BenchProgress;
 use crate::bench::round::Round;
 use crate::bench::workload::Workload;
@@ -43,8 +42,8 @@ pub(crate) async fn beside_stored<C: Contender>(
     folder: &Path,
     progress: &BenchProgress,
 ) -> Result<BenchOutcome, BenchError> {
-    let without: C = open(options(plan), &folder.join("without")).await?;
-    let with: C = open(options(plan), &folder.join("with")).await?;
+    let without: C = open(plan.options(), &folder.join("without")).await?;
+    let with: C = open(plan.options(), &folder.join("with")).await?;
     progress.begin(format!("{} storing", C::NAME), plan.stored_messages());
     store(&with, plan, progress).await?;
     let turns = match plan.workload {
@@ -72,8 +71,8 @@ pub(crate) async fn with_history<C: Contender>(
     folder: &Path,
     progress: &BenchProgress,
 ) -> Result<BenchOutcome, BenchError> {
-    let without: C = open(options(plan), &folder.join("without")).await?;
-    let with: C = open(Options { has_history: true, ..options(plan) }, &folder.join("with")).await?;
+    let without: C = open(plan.options(), &folder.join("without")).await?;
+    let with: C = open(Options { has_history: true, ..plan.options() }, &folder.join("with")).await?;
     compare(plan, WITH_HISTORY, (without, with), progress).await
 }
 

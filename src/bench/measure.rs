@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::bench::contender::Contender;
-use crate::bench::contender::Options;
 use crate::bench::error::BenchError;
 use crate::bench::loss::beside_stored;
 use crate::bench::loss::with_history;
@@ -37,18 +36,13 @@ pub(crate) async fn measure<C: Contender>(
     with_raw(outcome, plan, folder)
 }
 
-/// How a plan asks for its queue.
-pub(crate) fn options(plan: &BenchPlan) -> Options {
-    Options { order: plan.order, sync_delay: plan.sync_delay, has_history: false }
-}
-
 /// Measures one round in a queue of its own.
 async fn alone<C: Contender>(
     plan: &BenchPlan,
     folder: &Path,
     progress: &BenchProgress,
 ) -> Result<BenchOutcome, BenchError> {
-    let contender = C::open(folder, options(plan)).await?;
+    let contender = C::open(folder, plan.options()).await?;
     let mut meter = RunMeter::new();
     let round = Round::new(&contender, plan, progress);
     let particulars = match plan.workload {

@@ -8,7 +8,7 @@ use seriatim::SystemClock;
 use crate::bench::body::BodyStamp;
 use crate::bench::contender::Contender;
 use crate::bench::error::BenchError;
-use crate::bench::feed::outgoing;
+use crate::bench::message::outgoing;
 use crate::bench::plan::BenchPlan;
 
 /// Sends the messages of one workflow, each when it is due.

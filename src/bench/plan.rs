@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use crate::bench::body::Noise;
-use crate::bench::contender::BenchOrder;
-use crate::bench::contender::Take;
 use crate::bench::workload::Workload;
 
 /// Messages one send or one run takes at most: as many as the engine allows.
@@ -46,7 +44,39 @@ pub(crate) struct BenchPlan {
     pub(crate) sync_delay: Duration,
 }
 
+/// How a queue is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// In which order the messages of a workflow are handed out.
+    pub(crate) order: BenchOrder,
+    /// What every fsync takes longer than it does, to see what a slower disk would change.
+    pub(crate) sync_delay: Duration,
+    /// Whether it remembers how its messages ended, if it can.
+    pub(crate) has_history: bool,
+}
+
+/// In which order the messages of a workflow are handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BenchOrder {
+    Arrival,
+    Position,
+}
+
+/// What to receive at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Take {
+    /// The next messages of so many workflows.
+    Next(usize),
+    /// So many consecutive messages of one workflow.
+    Run(usize),
+}
+
 impl BenchPlan {
+    /// How it asks for its queue.
+    pub(crate) fn options(&self) -> Options {
+        Options { order: self.order, sync_delay: self.sync_delay, has_history: false }
+    }
+
     /// The plan of a workload, for so many messages or the usual number.
     pub(crate) fn new(workload: Workload, messages: Option<u32>) -> BenchPlan {
         let (workflows, usual) = match workload {

@@ -9,7 +9,6 @@ use crate::bench::contender::Contender;
 use crate::bench::error::BenchError;
 use crate::bench::feed::store;
 use crate::bench::feed::stored_workflow;
-use crate::bench::measure::options;
 use crate::bench::meter::RunMeter;
 use crate::bench::outcome::BenchOutcome;
 use crate::bench::outcome::Particulars;
@@ -24,7 +23,7 @@ pub(crate) async fn beside_purge<C: Contender>(
     folder: &Path,
     progress: &BenchProgress,
 ) -> Result<BenchOutcome, BenchError> {
-    let contender = C::open(folder, options(plan)).await?;
+    let contender = C::open(folder, plan.options()).await?;
     progress.begin(format!("{} storing", C::NAME), plan.stored_messages());
     store(&contender, plan, progress).await?;
     let clock = SystemClock::default();

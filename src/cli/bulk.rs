@@ -14,7 +14,7 @@ use crate::cli::confirm::confirm;
 use crate::cli::failure::CliFailure;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::limits;
-use crate::cli::operate::OperatorCall;
+use crate::cli::operator_call::OperatorCall;
 use crate::cli::out::Stdout;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;

@@ -11,9 +11,9 @@ use crate::cli::connect::connect;
 use crate::cli::failure::CliFailure;
 use crate::cli::moment::LocalTime;
 use crate::cli::next::gap_text;
-use crate::cli::operate::OperatorCall;
 use crate::cli::operate::SKIP_GAP;
 use crate::cli::operate::VOID;
+use crate::cli::operator_call::OperatorCall;
 use crate::cli::out::Stdout;
 use crate::cli::word::counted;
 

@@ -30,6 +30,7 @@ mod logs;
 mod moment;
 mod next;
 mod operate;
+mod operator_call;
 mod out;
 mod pretty;
 mod progress;

@@ -1,15 +1,11 @@
 //! The operator's verbs on one workflow, and the way to many.
 
 use seriatim::api::OperateRequest;
-use seriatim::api::OperateResponse;
 use seriatim::api::Verb;
 use seriatim::api::views::WorkflowWord;
-use seriatim::remote::Remote;
 
-use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::operate::BulkArguments;
 use crate::cli::arguments::operate::HoldArguments;
-use crate::cli::arguments::operate::OperatorArguments;
 use crate::cli::arguments::operate::PurgeArguments;
 use crate::cli::arguments::operate::ResumeArguments;
 use crate::cli::arguments::operate::RetryArguments;
@@ -17,28 +13,12 @@ use crate::cli::arguments::operate::SkipArguments;
 use crate::cli::arguments::operate::UnlockArguments;
 use crate::cli::arguments::operate::WorkflowsArguments;
 use crate::cli::arguments::target::TargetArgument;
-use crate::cli::arguments::target::WorkflowTarget;
 use crate::cli::bulk::Bulk;
-use crate::cli::confirm::confirm;
 use crate::cli::connect::connect;
 use crate::cli::failure::CliFailure;
-use crate::cli::out::Stdout;
+use crate::cli::operator_call::OperatorCall;
+use crate::cli::operator_call::OperatorVerb;
 use crate::cli::purge;
-use crate::cli::word::counted;
-
-/// A verb of the daemon, and how we speak of it.
-pub(crate) struct OperatorVerb {
-    /// As the daemon knows it.
-    pub(crate) verb: Verb,
-    /// As the command line calls it.
-    pub(crate) command: &'static str,
-    /// What was done, or would be.
-    pub(crate) done: &'static str,
-    /// Whether it cannot be undone.
-    pub(crate) is_final: bool,
-    /// Of many, only workflows with one of these statuses are meant, unless statuses or causes are given.
-    pub(crate) of_many: &'static [WorkflowWord],
-}
 
 /// Statuses of workflows that do not get on because of the message at their head.
 const STUCK: &[WorkflowWord] = &[WorkflowWord::Blocked, WorkflowWord::Held];
@@ -96,7 +76,7 @@ pub(crate) async fn resume(arguments: ResumeArguments) -> Result<bool, CliFailur
     let ResumeArguments { target, redrive, cause, reason, many, operator, daemon } = arguments;
     let operation = OperateRequest { reason, redrive, cause, ..OperateRequest::default() };
     let bulk = many.held_for(cause);
-    OperatorCall { verb: &RESUME, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
+    on(OperatorCall { verb: &RESUME, operation, operator: &operator, daemon: &daemon }, &target, bulk).await
 }
 
 pub(crate) async fn purge(arguments: PurgeArguments) -> Result<bool, CliFailure> {
@@ -116,7 +96,7 @@ async fn operate(
 ) -> Result<bool, CliFailure> {
     let WorkflowsArguments { target, bulk, operator, daemon } = workflows;
     let operation = OperateRequest { reason, ..OperateRequest::default() };
-    OperatorCall { verb, operation, operator: &operator, daemon: &daemon }.on(&target, bulk).await
+    on(OperatorCall { verb, operation, operator: &operator, daemon: &daemon }, &target, bulk).await
 }
 
 pub(crate) async fn unlock(arguments: UnlockArguments) -> Result<bool, CliFailure> {
@@ -125,70 +105,25 @@ pub(crate) async fn unlock(arguments: UnlockArguments) -> Result<bool, CliFailur
     OperatorCall { verb: &UNLOCK, operation, operator: &operator, daemon: &daemon }.on_one(&target).await
 }
 
-/// What an operator does.
-pub(crate) struct OperatorCall<'a> {
-    pub(crate) verb: &'a OperatorVerb,
-    pub(crate) operation: OperateRequest,
-    pub(crate) operator: &'a OperatorArguments,
-    pub(crate) daemon: &'a DaemonArguments,
-}
-
-impl OperatorCall<'_> {
-    /// Does it to the workflow that is named, or to all that match.
-    async fn on(self, target: &TargetArgument, bulk: BulkArguments) -> Result<bool, CliFailure> {
-        match (target, bulk.filter.all) {
-            (TargetArgument::Workflow(workflow), false) => self.on_one(workflow).await,
-            (TargetArgument::Queue(queue), true) => {
-                let remote = connect(self.daemon)?;
-                Bulk::new(remote, queue.clone(), self, bulk).run().await
-            }
-            (TargetArgument::Queue(queue), false) => Err(CliFailure::Argument(format!(
-                "{} {queue}: name a workflow as {queue}/WORKFLOW, or add --all",
-                self.verb.command
-            ))),
-            (_, _) => Err(CliFailure::Argument(format!(
-                "{} {target}: it takes QUEUE/WORKFLOW, or QUEUE with --all",
-                self.verb.command
-            ))),
+/// Does it to the workflow that is named, or to all that match.
+async fn on(
+    call: OperatorCall<'_>,
+    target: &TargetArgument,
+    bulk: BulkArguments,
+) -> Result<bool, CliFailure> {
+    match (target, bulk.filter.all) {
+        (TargetArgument::Workflow(workflow), false) => call.on_one(workflow).await,
+        (TargetArgument::Queue(queue), true) => {
+            let remote = connect(call.daemon)?;
+            Bulk::new(remote, queue.clone(), call, bulk).run().await
         }
-    }
-
-    /// Does it to one workflow.
-    pub(crate) async fn on_one(mut self, target: &WorkflowTarget) -> Result<bool, CliFailure> {
-        let remote = connect(self.daemon)?;
-        let out = Stdout::new(self.daemon.json);
-        if self.verb.is_final && !self.operator.dry_run {
-            let outcome = self.call(&remote, target, true).await?;
-            confirm(
-                self.operator,
-                &format!("{} {}?", self.verb.command, describe(self.verb, &outcome, target)),
-            )?;
-        }
-        let dry_run = self.operator.dry_run;
-        let outcome = self.call(&remote, target, dry_run).await?;
-        out.json(&outcome)?;
-        let described = describe(self.verb, &outcome, target);
-        out.say(if dry_run { format!("{described} (a dry run: nothing was changed)") } else { described })?;
-        Ok(true)
-    }
-
-    async fn call(
-        &mut self,
-        remote: &Remote,
-        target: &WorkflowTarget,
-        dry_run: bool,
-    ) -> Result<OperateResponse, CliFailure> {
-        self.operation.dry_run = dry_run;
-        let called =
-            remote.operate(&target.queue, &target.workflow_id, self.verb.verb, &self.operation).await;
-        called.map_err(CliFailure::to(format!("{} {target}", self.verb.command)))
-    }
-}
-
-fn describe(verb: &OperatorVerb, outcome: &OperateResponse, target: &WorkflowTarget) -> String {
-    let purged = outcome.purged.map(|count| format!(", {}", counted(count, "message"))).unwrap_or_default();
-    match outcome.effect.is_empty() || outcome.purged.is_some() {
-        true => format!("{target} {}{purged}", verb.done),
-        false => format!("{target}: {}", outcome.effect),
+        (TargetArgument::Queue(queue), false) => Err(CliFailure::Argument(format!(
+            "{} {queue}: name a workflow as {queue}/WORKFLOW, or add --all",
+            call.verb.command
+        ))),
+        (_, _) => Err(CliFailure::Argument(format!(
+            "{} {target}: it takes QUEUE/WORKFLOW, or QUEUE with --all",
+            call.verb.command
+        ))),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::daemon::blocked_monitor::all_queues;
 use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::error::DaemonError;
-use crate::daemon::outbox_copier::OutboxOfQueue;
+use crate::daemon::outbox_of_queue::OutboxOfQueue;
 use crate::daemon::ticker::Ticking;
 use crate::definition::Definition;
 use crate::definition::Definitions;

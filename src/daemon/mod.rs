@@ -21,6 +21,7 @@ mod metrics;
 mod notify;
 mod options;
 mod outbox_copier;
+mod outbox_of_queue;
 mod outbox_rows;
 mod outbox_status;
 mod outboxes;

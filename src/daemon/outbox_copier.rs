@@ -13,6 +13,7 @@ use serde::Serialize;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
+use crate::daemon::outbox_of_queue::OutboxOfQueue;
 use crate::daemon::outbox_rows::open;
 use crate::daemon::outbox_rows::pause_for;
 use crate::daemon::outbox_status::OutboxStatus;
@@ -34,20 +35,6 @@ use crate::message::Message;
 use crate::postgres::Outbox;
 use crate::postgres::OutboxRow;
 use crate::postgres::SourceError;
-
-/// An outbox, and the queue into which it is copied.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct OutboxOfQueue {
-    pub(crate) queue: QueueName,
-    pub(crate) outbox: OutboxDefinition,
-}
-
-impl OutboxOfQueue {
-    /// The workflow it is.
-    pub(crate) fn id(&self) -> String {
-        format!("{}/{}", self.queue, self.outbox.name)
-    }
-}
 
 /// What an outbox's workflow keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

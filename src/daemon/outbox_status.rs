@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 
 use crate::api::views::SourceView;
-use crate::daemon::outbox_copier::OutboxOfQueue;
+use crate::daemon::outbox_of_queue::OutboxOfQueue;
 use crate::limits;
 
 /// How an outbox is.

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::views::SourceView;
 use crate::daemon::outbox_copier::OutboxCopier;
-use crate::daemon::outbox_copier::OutboxOfQueue;
+use crate::daemon::outbox_of_queue::OutboxOfQueue;
 use crate::daemon::outbox_status::OutboxStatus;
 use crate::definition::SOURCES_QUEUE;
 use crate::engine::Client;

@@ -8,9 +8,9 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
-use crate::handlers::trace::TRACE;
 use crate::header::Properties;
 use crate::header::PropertyValue;
+use crate::header::TRACE;
 
 /// Properties, as what carries a trace.
 struct SpanCarrier<'a>(&'a Properties);

@@ -5,10 +5,8 @@ use tracing::Span;
 #[cfg(feature = "otlp")]
 use crate::handlers::span;
 use crate::header::PropertyValue;
+use crate::header::TRACE;
 use crate::processor::Context;
-
-/// The property that carries a trace, as W3C writes it.
-pub(crate) const TRACE: &str = "traceparent";
 
 /// The trace that is to be continued by who handles the message: the span it is handled in, where spans are exported, and
 /// else its sender's.

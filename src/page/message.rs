@@ -8,6 +8,7 @@ use crate::api::WireProperty;
 use crate::api::views::MessageEnvelope;
 use crate::api::views::MessageWord;
 use crate::api::views::trace_id;
+use crate::header::TRACE;
 use crate::limits;
 use crate::page::answer::PageResult;
 use crate::page::body;
@@ -200,7 +201,7 @@ fn hidden() -> Markup {
 
 /// The ID of the message's trace, and where that can be looked at.
 fn trace_of(visitor: &Visitor, message: &MessageEnvelope) -> Option<(String, String)> {
-    let Some(WireProperty::Text(parent)) = message.properties.get("traceparent") else { return None };
+    let Some(WireProperty::Text(parent)) = message.properties.get(TRACE) else { return None };
     let place = visitor.status.trace_url.as_ref()?.of(parent)?;
     Some((trace_id(parent)?.to_owned(), place))
 }

@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use crate::api::MissedEvents;
 use crate::api::views::EventView;
+use crate::remote::cause::malformed;
 use crate::remote::error::RemoteError;
-use crate::remote::exchange::malformed;
 use crate::remote::lines::ResponseLines;
 
 /// What happens, from the moment of the call on. Events are not stored: who does not listen has to look.

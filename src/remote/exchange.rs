@@ -1,7 +1,5 @@
 //! One request and its answer, and what is made of an answer that is a refusal.
 
-use std::error::Error;
-use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,11 +17,14 @@ use hyper::Response;
 use hyper::body::Incoming;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::time::timeout;
 
 use crate::api::Problem;
 use crate::error::Misuse;
 use crate::limits;
+use crate::remote::cause::describe;
+use crate::remote::cause::malformed;
+use crate::remote::cause::root_cause;
+use crate::remote::cause::within;
 use crate::remote::error::RemoteError;
 use crate::remote::lines::ResponseLines;
 use crate::remote::remote::Remote;
@@ -120,7 +121,7 @@ impl<'r> RemoteCall<'r> {
     /// The answer's bytes.
     pub(crate) async fn answer_bytes(self) -> Result<Bytes, RemoteError> {
         let (remote, time_limit, request_line) = (self.remote, self.time_limit, self.request_line());
-        within(remote, time_limit, async {
+        within(remote.url(), time_limit, async {
             let body = Limited::new(self.open().await?.into_body(), limits::REMOTE_ANSWER_BYTES_MAX);
             let collected = body.collect().await;
             Ok(collected.map_err(|error| malformed(&request_line, root_cause(&*error)))?.to_bytes())
@@ -131,21 +132,21 @@ impl<'r> RemoteCall<'r> {
     /// The answer line by line; each line has to come in time.
     pub(crate) async fn open_lines(self) -> Result<ResponseLines<'r>, RemoteError> {
         let (remote, time_limit, request_line) = (self.remote, self.time_limit, self.request_line());
-        let response = within(remote, time_limit, self.open()).await?;
-        Ok(ResponseLines::new(remote, time_limit, request_line, response))
+        let response = within(remote.url(), time_limit, self.open()).await?;
+        Ok(ResponseLines::new(remote.url(), time_limit, request_line, response))
     }
 
     /// The answer line by line, however long each takes.
     pub(crate) async fn open_stream(self) -> Result<ResponseLines<'r>, RemoteError> {
         let (remote, time_limit, request_line) = (self.remote, self.time_limit, self.request_line());
-        let response = within(remote, time_limit, self.open()).await?;
-        Ok(ResponseLines::new(remote, None, request_line, response))
+        let response = within(remote.url(), time_limit, self.open()).await?;
+        Ok(ResponseLines::new(remote.url(), None, request_line, response))
     }
 
     /// A header of the answer, whatever else that is.
     pub(crate) async fn answer_header(self, name: HeaderName) -> Result<Option<String>, RemoteError> {
         let (remote, time_limit) = (self.remote, self.time_limit);
-        let response = within(remote, time_limit, self.open()).await?;
+        let response = within(remote.url(), time_limit, self.open()).await?;
         Ok(response.headers().get(name).and_then(|value| value.to_str().ok()).map(ToOwned::to_owned))
     }
 
@@ -174,19 +175,6 @@ impl<'r> RemoteCall<'r> {
     }
 }
 
-/// Waits for something, but not for ever.
-pub(crate) async fn within<T>(
-    remote: &Remote,
-    time_limit: Option<Duration>,
-    work: impl Future<Output = Result<T, RemoteError>>,
-) -> Result<T, RemoteError> {
-    let Some(time_limit) = time_limit else { return work.await };
-    timeout(time_limit, work).await.unwrap_or_else(|_| {
-        let detail = format!("it did not answer within {} s", time_limit.as_secs());
-        Err(RemoteError::Unreachable { url: remote.url().to_owned(), detail })
-    })
-}
-
 /// Makes an error of an answer that is a refusal.
 async fn refusal(request_line: &str, status: StatusCode, response: Response<Incoming>) -> RemoteError {
     let body = Limited::new(response.into_body(), limits::REMOTE_PROBLEM_BYTES_MAX).collect().await;
@@ -195,34 +183,4 @@ async fn refusal(request_line: &str, status: StatusCode, response: Response<Inco
         Ok(problem) => RemoteError::Problem(Box::new(problem)),
         _ => malformed(request_line, format!("HTTP status {status}, and no problem that says why")),
     }
-}
-
-pub(crate) fn malformed(request_line: &str, detail: impl ToString) -> RemoteError {
-    RemoteError::Malformed { request: request_line.to_owned(), detail: detail.to_string() }
-}
-
-/// Why nobody was reached; when nothing listens there, also how to change that.
-fn describe(error: &(dyn Error + 'static)) -> String {
-    let refused = innermost(error).downcast_ref::<io::Error>();
-    match refused.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
-        true => format!("{}; `seriatim run` starts it", root_cause(error)),
-        false => root_cause(error),
-    }
-}
-
-/// The innermost cause: what the operating system or TLS said.
-pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
-    innermost(error).to_string()
-}
-
-fn innermost<'e>(error: &'e (dyn Error + 'static)) -> &'e (dyn Error + 'static) {
-    let mut cause = error;
-    // Chains of errors are short; a loop in one would be a defect of its author.
-    for _ in 0..limits::CAUSES_MAX {
-        match cause.source() {
-            Some(source) => cause = source,
-            None => break,
-        }
-    }
-    cause
 }

@@ -9,15 +9,14 @@ use hyper::Response;
 use hyper::body::Incoming;
 
 use crate::limits;
+use crate::remote::cause::malformed;
+use crate::remote::cause::root_cause;
+use crate::remote::cause::within;
 use crate::remote::error::RemoteError;
-use crate::remote::exchange::malformed;
-use crate::remote::exchange::root_cause;
-use crate::remote::exchange::within;
-use crate::remote::remote::Remote;
 
 /// The lines of an answer, as they come.
 pub(crate) struct ResponseLines<'r> {
-    remote: &'r Remote,
+    url: &'r str,
     /// How long a line may take.
     time_limit: Option<Duration>,
     request_line: String,
@@ -29,13 +28,13 @@ pub(crate) struct ResponseLines<'r> {
 
 impl<'r> ResponseLines<'r> {
     pub(crate) fn new(
-        remote: &'r Remote,
+        url: &'r str,
         time_limit: Option<Duration>,
         request_line: String,
         response: Response<Incoming>,
     ) -> ResponseLines<'r> {
         ResponseLines {
-            remote,
+            url,
             time_limit,
             request_line,
             body: response.into_body(),
@@ -46,8 +45,7 @@ impl<'r> ResponseLines<'r> {
 
     /// The next line without its end; `None` at the end of the answer.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, RemoteError> {
-        let (remote, time_limit) = (self.remote, self.time_limit);
-        within(remote, time_limit, self.read()).await
+        within(self.url, self.time_limit, self.read()).await
     }
 
     async fn read(&mut self) -> Result<Option<Bytes>, RemoteError> {

@@ -14,10 +14,10 @@ use crate::api::SentLine;
 use crate::api::WireTime;
 use crate::api::views::MessageEnvelope;
 use crate::error::Misuse;
+use crate::remote::cause::malformed;
 use crate::remote::error::RemoteError;
 use crate::remote::exchange::NDJSON;
 use crate::remote::exchange::RemoteCall;
-use crate::remote::exchange::malformed;
 use crate::remote::remote::Remote;
 use crate::remote::route::RequestPath;
 

@@ -1,5 +1,6 @@
 //! A client of a running daemon, over HTTP.
 
+mod cause;
 mod connector;
 mod daemon;
 mod dead_letters;

@@ -25,6 +25,7 @@ use crate::sas::Right;
 use crate::server::answer::HttpRefusal;
 use crate::server::answer::HttpResult;
 use crate::server::answer::json;
+use crate::server::blocked_reason::held_or_failed_because;
 use crate::server::extract::QueryParams;
 use crate::server::page::page_limit;
 use crate::server::principal::Principal;
@@ -200,16 +201,6 @@ impl<'a> BlockedSearch<'a> {
     fn wants(&self, cause: BlockedCause) -> bool {
         self.cause.is_none_or(|wanted| wanted == cause)
     }
-}
-
-/// What was said where a workflow was held, or why its head failed.
-pub(crate) fn held_or_failed_because(view: &WorkflowView) -> impl Iterator<Item = &str> {
-    let held = view.holds.iter().map(|hold| hold.reason.as_str());
-    let failed = match &view.status {
-        WorkflowStatus::Blocked { reason, .. } => Some(reason.as_str()),
-        _ => None,
-    };
-    held.chain(failed)
 }
 
 /// A workflow, if it does not go on for a reason that the engine knows.

@@ -15,7 +15,7 @@ use crate::engine::WorkflowView;
 use crate::server::answer::HttpRefusal;
 use crate::server::answer::HttpResult;
 use crate::server::answer::json;
-use crate::server::blocked::held_or_failed_because;
+use crate::server::blocked_reason::held_or_failed_because;
 use crate::server::extract::JsonBody;
 use crate::server::extract::PathParams;
 use crate::server::impersonation::acting_as;

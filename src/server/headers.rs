@@ -8,6 +8,7 @@ use http::header;
 use crate::api::WireDuration;
 use crate::api::WireTime;
 use crate::error::Misuse;
+use crate::header::TRACE;
 use crate::message::Message;
 
 /// The headers of a message that is sent, and what they say.
@@ -32,7 +33,7 @@ pub(crate) const HEADERS: &[(&str, &str)] = &[
 ];
 
 /// Headers of the trace a message belongs to; kept as properties of the same name.
-const TRACE: [&str; 2] = ["traceparent", "tracestate"];
+const TRACES: [&str; 2] = [TRACE, "tracestate"];
 
 /// Applies the headers of a request to the message that is its body.
 ///
@@ -45,7 +46,7 @@ pub(crate) fn message_of(headers: &HeaderMap, mut message: Message) -> Result<Me
     for (name, value) in headers {
         if let Some(attribute) = name.as_str().strip_prefix("ce-") {
             message = with_attribute(message, attribute, decoded(name, value)?);
-        } else if TRACE.contains(&name.as_str()) {
+        } else if TRACES.contains(&name.as_str()) {
             message = message.property(name.as_str(), decoded(name, value)?);
         }
     }

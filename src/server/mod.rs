@@ -8,6 +8,7 @@ mod audit;
 mod authorize;
 mod batch;
 mod blocked;
+mod blocked_reason;
 mod bulk;
 mod daemon;
 mod dead_letters;

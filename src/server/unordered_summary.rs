@@ -11,7 +11,7 @@ use crate::id::SequenceNumber;
 use crate::limits;
 use crate::queue::Order;
 use crate::server::answer::HttpRefusal;
-use crate::server::blocked::held_or_failed_because;
+use crate::server::blocked_reason::held_or_failed_because;
 
 /// Messages of a queue that have no workflow, as far as a limited look goes.
 #[derive(Default)]

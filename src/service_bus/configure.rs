@@ -11,7 +11,7 @@ use crate::service_bus::config::ConfiguredQueue;
 use crate::service_bus::config_topics::ConfiguredSubscription;
 use crate::service_bus::config_topics::ConfiguredTopic;
 use crate::service_bus::description::Description;
-use crate::service_bus::endpoint::EndpointError;
+use crate::service_bus::endpoint_error::EndpointError;
 use crate::service_bus::shared::EndpointState;
 
 /// Makes the queues of a file; those that are there are given its options.

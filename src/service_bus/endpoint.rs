@@ -1,6 +1,5 @@
 //! The endpoint: it listens, and gives every connection a task of its own.
 
-use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +8,6 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use futures_util::future::join_all;
 use rustls::ServerConfig;
-use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -17,19 +15,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
-use crate::error::QueueError;
-use crate::error::TopicError;
 use crate::inbound::accept::wait_after;
 use crate::intake::Intake;
 use crate::limits;
-use crate::records::RecordError;
 use crate::sas::Keys;
 use crate::sas::Signatures;
 use crate::service_bus::accepted_connection::AcceptedConnection;
 use crate::service_bus::arrival::Arrivals;
 use crate::service_bus::config::Configuration;
-use crate::service_bus::config::ConfigurationError;
 use crate::service_bus::configure::configure;
+use crate::service_bus::endpoint_error::EndpointError;
 use crate::service_bus::forwarding::forward;
 use crate::service_bus::listening::listen;
 use crate::service_bus::meters::Meters;
@@ -91,32 +86,6 @@ impl EndpointOptions {
     fn is_for_others(&self) -> bool {
         self.addresses.iter().any(|address| !address.ip().is_loopback())
     }
-}
-
-/// Why an endpoint cannot start.
-#[derive(Debug, Error)]
-pub(crate) enum EndpointError {
-    /// The address cannot be had.
-    #[error("cannot listen on {0} for AMQP: {1}")]
-    Bind(SocketAddr, #[source] io::Error),
-    /// Other machines could come in.
-    #[error(
-        "cannot listen on {0} for AMQP: other machines can reach this address, so keys and TLS are needed; give a keys file, \
-         a certificate and its private key, listen on 127.0.0.1, or allow it with --insecure-network"
-    )]
-    Unprotected(SocketAddr),
-    /// The file of queues cannot be used.
-    #[error(transparent)]
-    Configuration(#[from] ConfigurationError),
-    /// A queue of the file cannot be made.
-    #[error("cannot make queue {0}: {1}")]
-    Queue(String, #[source] QueueError),
-    /// What is said of queues and topics cannot be read or kept.
-    #[error("cannot keep what is said of queues and topics for AMQP: {0}")]
-    Descriptions(#[from] RecordError),
-    /// A topic of the file cannot be made.
-    #[error("cannot make topic {0}: {1}")]
-    Topic(String, #[source] TopicError),
 }
 
 /// An endpoint that listens.

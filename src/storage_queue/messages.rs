@@ -104,7 +104,7 @@ pub(crate) async fn put(
     if lasts.is_some_and(|lasts| hidden >= lasts) {
         return Err(StorageRefusal::out_of_range("visibilitytimeout"));
     }
-    let body = whole(shared, body).await?;
+    let body = whole(&shared.reading, body).await?;
     let text = xml::read_message(&body)?
         .ok_or_else(|| StorageRefusal::bad("InvalidXmlDocument", "the body has no message"))?;
     let mut message = Message::new(checked(text)?);
@@ -162,7 +162,7 @@ pub(crate) async fn update(
     let queue = shared.queue(name)?;
     let lasts = hidden_for(request, 0)?.ok_or_else(|| missing("visibilitytimeout"))?;
     let receipt = request.field("popreceipt").ok_or_else(|| missing("popreceipt"))?.to_owned();
-    let body = whole(shared, body).await?;
+    let body = whole(&shared.reading, body).await?;
     let text = xml::read_message(&body)?.map(checked).transpose()?;
     let claim = claim(&queue, id, &receipt).await?;
     let expires_at = queue.peek(claim.sequence_number, 1).await?.first().and_then(|view| view.expires_at);

@@ -11,7 +11,6 @@ use crate::limits;
 use crate::sas::AccessPolicy;
 use crate::sas::parse_instant;
 use crate::sas::read_instant;
-use crate::storage_queue::access::StorageAccess;
 use crate::storage_queue::answer;
 use crate::storage_queue::element;
 use crate::storage_queue::element::Element;
@@ -61,17 +60,12 @@ pub(crate) async fn show(shared: &SharedStorage, queue: &str) -> StorageResult {
     Ok(answer::xml(StatusCode::OK, xml))
 }
 
-/// Sets all policies of a queue, in place of those it had.
-pub(crate) async fn set(
-    shared: &SharedStorage,
-    body: Body,
-    access: &StorageAccess,
-    queue: &str,
-) -> StorageResult {
+/// Sets all policies of a queue, in place of those it had, as the client of whoever may.
+pub(crate) async fn set(shared: &SharedStorage, body: Body, client: &Client, queue: &str) -> StorageResult {
     let queue_created_at = shared.queue(queue)?.view().await?.created_at;
-    let policies = read(&whole(shared, body).await?)?;
+    let policies = read(&whole(&shared.reading, body).await?)?;
     let record = (!policies.is_empty()).then_some(Policies { queue_created_at, policies });
-    RECORDS.store(&access.acting(shared.client())?, &record_of(queue), record.as_ref()).await?;
+    RECORDS.store(client, &record_of(queue), record.as_ref()).await?;
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 

@@ -77,7 +77,7 @@ pub(crate) async fn show(shared: &SharedStorage) -> StorageResult {
 
 /// Sets those that the body has; the others stay.
 pub(crate) async fn set(shared: &SharedStorage, body: Body, access: &StorageAccess) -> StorageResult {
-    let body = whole(shared, body).await?;
+    let body = whole(&shared.reading, body).await?;
     let _alone = shared.changing.lock().await;
     let mut properties = load(shared.client()).await?;
     element::read(&body, "StorageServiceProperties", |root| properties.change(root))?;

@@ -8,12 +8,14 @@ use percent_encoding::percent_decode_str;
 
 use crate::inbound::connection::FromAddress;
 use crate::inbound::connection::OverTls;
+use crate::inbound::inflow::BodyLimits;
 use crate::inbound::inflow::Inflow;
 use crate::limits;
 use crate::sas::StorageRequest;
 use crate::storage_queue::metadata::Metadata;
 use crate::storage_queue::refusal::StorageRefusal;
-use crate::storage_queue::shared::SharedStorage;
+
+use std::sync::Arc;
 
 /// A request, taken apart; its body goes its own way.
 pub(crate) struct QueueRequest {
@@ -87,8 +89,8 @@ impl QueueRequest {
 }
 
 /// The body of a request.
-pub(crate) async fn whole(shared: &SharedStorage, body: Body) -> Result<Bytes, StorageRefusal> {
-    let (body, _room) = Inflow::new(&shared.reading, body, limits::STORAGE_BODY_BYTES_MAX).all().await?;
+pub(crate) async fn whole(limits: &Arc<BodyLimits>, body: Body) -> Result<Bytes, StorageRefusal> {
+    let (body, _room) = Inflow::new(limits, body, limits::STORAGE_BODY_BYTES_MAX).all().await?;
     Ok(body)
 }
 

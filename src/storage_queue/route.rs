@@ -100,7 +100,9 @@ async fn act(
         StorageOperation::GetQueueMetadata => queues::look(shared, queue).await,
         StorageOperation::SetQueueMetadata => queues::show(shared, request, queue).await,
         StorageOperation::GetQueueAcl => policies::show(shared, queue).await,
-        StorageOperation::SetQueueAcl => policies::set(shared, body, access, queue).await,
+        StorageOperation::SetQueueAcl => {
+            policies::set(shared, body, &access.acting(shared.client())?, queue).await
+        }
         StorageOperation::PutMessage => messages::put(shared, request, body, queue).await,
         StorageOperation::GetMessages => messages::get(shared, request, queue).await,
         StorageOperation::PeekMessages => messages::peek(shared, request, queue).await,

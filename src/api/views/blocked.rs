@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use crate::api::plural::spanned;
 use crate::api::time::WireTime;
-use crate::api::views::daemon::HeldBackCause;
-use crate::api::views::daemon::HeldBackView;
-use crate::api::views::workflow::HoldView;
+use crate::api::views::held_back::HeldBackCause;
+use crate::api::views::held_back::HeldBackView;
+use crate::api::views::hold::HoldView;
 use crate::clock::Timestamp;
 use crate::engine::Gap;
 use crate::engine::Hold;

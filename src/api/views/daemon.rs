@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::api::time::WireDuration;
 use crate::api::time::WireTime;
 use crate::api::views::blocked::BlockedCause;
+use crate::api::views::held_back::HeldBackView;
 use crate::api::views::label::EnvironmentView;
 use crate::api::views::label::RedactionView;
 use crate::api::views::label::TraceUrl;
@@ -180,28 +181,6 @@ pub struct SourceView {
     /// Why it is not copied on; absent when it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-}
-
-/// Why nothing is handed out to the handlers of a definition for a while.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct HeldBackView {
-    /// Why.
-    pub cause: HeldBackCause,
-    /// When it goes on.
-    pub until: WireTime,
-    /// The error of the operating system.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// Why nothing is handed out to the handlers of a definition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum HeldBackCause {
-    /// The rate of a handler is used up.
-    RateLimited,
-    /// The daemon is too short of file handles, processes or memory to start a program.
-    CannotStart,
 }
 
 /// A schedule, and when it sends next.

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::Subcommand;
 use clap::ValueEnum;
 
-use crate::cli::arguments::verb::EXIT_CODES;
+use crate::cli::arguments::exit_codes::EXIT_CODES;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Demo {

@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod daemon;
 pub(crate) mod define;
 pub(crate) mod demo;
+pub(crate) mod exit_codes;
 pub(crate) mod keep;
 pub(crate) mod look;
 pub(crate) mod operate;

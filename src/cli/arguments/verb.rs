@@ -9,6 +9,9 @@ use crate::cli::arguments::bench::BenchArguments;
 use crate::cli::arguments::bench::BenchRunArguments;
 use crate::cli::arguments::define::CheckArguments;
 use crate::cli::arguments::demo::Demo;
+use crate::cli::arguments::exit_codes::CHECK_CODES;
+use crate::cli::arguments::exit_codes::EXIT_CODES;
+use crate::cli::arguments::exit_codes::VERIFY_CODES;
 use crate::cli::arguments::keep::BackupArguments;
 use crate::cli::arguments::keep::CompactArguments;
 use crate::cli::arguments::keep::ExportArguments;
@@ -49,16 +52,6 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) verb: CliCommand,
 }
-
-pub(crate) const EXIT_CODES: &str = "Exit codes: 0 all is well; 1 a promise was broken, a file is damaged, or something \
-                                     was refused; 2 the arguments are wrong; 3 it could not run or reach the daemon, \
-                                     and one line on stderr says why.";
-
-const VERIFY_CODES: &str = "Exit codes: 0 the file is sound; 1 it is damaged; 2 the arguments are wrong; 3 it could not \
-                            be looked at: it is not seriatim's, beyond recognition, or held by a process that is named.";
-
-const CHECK_CODES: &str = "Exit codes: 0 there is no mistake; 1 there are mistakes; 2 the arguments are wrong; 3 the folder \
-                           could not be read.";
 
 #[derive(Debug, Subcommand)]
 #[command(subcommand_help_heading = "Verbs")]

@@ -2,6 +2,7 @@
 //! goes over another.
 
 mod answer;
+mod cancelling;
 mod counter;
 mod deleting;
 mod locks;

@@ -1,15 +1,14 @@
 //! Messages for later.
 
 use bytes::Bytes;
-use futures_util::future::join_all;
 
 use crate::amqp::Value;
 use crate::amqp::lookup;
-use crate::engine::Queue;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::management::answer::ManagementAnswer;
+use crate::service_bus::management::cancelling::cancel_all;
 use crate::service_bus::management::request::ManagementRequest;
 use crate::service_bus::management::topic_scheduling;
 use crate::service_bus::property;
@@ -72,18 +71,4 @@ pub(crate) async fn cancel(
         }
     }
     Ok(ManagementAnswer::done(Vec::new()))
-}
-
-/// Cancels messages of one queue or several.
-pub(super) async fn cancel_all(numbers: &[(&Queue, SequenceNumber)]) -> Result<(), AmqpRefusal> {
-    let mut refused = None;
-    for together in numbers.chunks(limits::SERVICE_BUS_CANCELS_TOGETHER) {
-        let cancels = together.iter().map(|(queue, number)| queue.cancel(*number));
-        let answers = join_all(cancels).await;
-        refused = refused.or(answers.into_iter().find_map(Result::err));
-    }
-    match refused {
-        None => Ok(()),
-        Some(error) => Err(error.into()),
-    }
 }

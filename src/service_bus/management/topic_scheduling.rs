@@ -13,7 +13,7 @@ use crate::header::SCHEDULED_AS;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::message::Message;
-use crate::service_bus::management::scheduling::cancel_all;
+use crate::service_bus::management::cancelling::cancel_all;
 use crate::service_bus::published::published;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;

@@ -14,6 +14,7 @@ use crate::service_bus::tests::bare::credit;
 use crate::service_bus::tests::bare::drain;
 use crate::service_bus::tests::bare::ends;
 use crate::service_bus::tests::bare::is_drained;
+use crate::service_bus::tests::buffers::Dice;
 
 async fn fill(queue: &Queue, numbers: std::ops::Range<u32>, session: Option<&str>) {
     for number in numbers {
@@ -24,16 +25,6 @@ async fn fill(queue: &Queue, numbers: std::ops::Range<u32>, session: Option<&str
 
 fn numbers(numbers: std::ops::Range<u32>) -> Vec<String> {
     numbers.map(|number| number.to_string()).collect()
-}
-
-/// Small numbers that look random, the same each time.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
 }
 
 /// A client that gives credit, drains at once or a little later, and settles what it got, again and again, while messages

@@ -15,7 +15,7 @@ use crate::limits;
 use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
-use crate::service_bus::config::service_bus_options;
+use crate::service_bus::config_properties::service_bus_options;
 use crate::service_bus::description::Description;
 use crate::service_bus::description::Descriptions;
 use crate::service_bus::endpoint::EndpointOptions;

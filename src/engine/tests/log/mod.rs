@@ -13,4 +13,4 @@ pub(crate) use crate::engine::store::in_place::Epoch;
 #[cfg(feature = "cluster")]
 pub(crate) use crate::engine::store::log::Log;
 #[cfg(feature = "cluster")]
-pub(crate) use crate::engine::tests::log::random::Random;
+pub(crate) use crate::engine::tests::crash::random::Random;

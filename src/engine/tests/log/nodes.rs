@@ -13,7 +13,7 @@ use crate::engine::rules::verbs::Command;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::store::shared_log::SharedLog;
-use crate::engine::tests::log::random::Random;
+use crate::engine::tests::crash::random::Random;
 use crate::engine::tests::log::server::Servers;
 use crate::error::Fault;
 use crate::id::QueueName;

@@ -12,7 +12,7 @@ use crate::engine::store::shared_log::AppendAnswer;
 use crate::engine::store::shared_log::Bounds;
 use crate::engine::store::shared_log::LogServer;
 use crate::engine::store::shared_log::ReadError;
-use crate::engine::tests::log::random::Random;
+use crate::engine::tests::crash::random::Random;
 
 /// The servers. Clones are the same servers, as other nodes reach them.
 #[derive(Clone)]

@@ -1,0 +1,14 @@
+//! What the exit codes mean, as the help of a verb says it.
+
+/// Those of most verbs.
+pub(crate) const EXIT_CODES: &str = "Exit codes: 0 all is well; 1 a promise was broken, a file is damaged, or something \
+                                     was refused; 2 the arguments are wrong; 3 it could not run or reach the daemon, \
+                                     and one line on stderr says why.";
+
+/// Those of `verify`.
+pub(crate) const VERIFY_CODES: &str = "Exit codes: 0 the file is sound; 1 it is damaged; 2 the arguments are wrong; 3 it could not \
+                            be looked at: it is not seriatim's, beyond recognition, or held by a process that is named.";
+
+/// Those of `check`.
+pub(crate) const CHECK_CODES: &str = "Exit codes: 0 there is no mistake; 1 there are mistakes; 2 the arguments are wrong; 3 the folder \
+                           could not be read.";
