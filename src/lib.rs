@@ -27,9 +27,32 @@
 //! # }
 //! ```
 //!
+//! # Where things are
+//!
+//! | to … | see |
+//! |---|---|
+//! | open a file, or an engine in memory | [`Engine`], [`EngineBuilder`]; what the file promises: [`store`] |
+//! | create a queue or a topic | [`Client`], [`QueueOptions`] and the choices in [`queue`]; rules of subscriptions: [`topic`] |
+//! | send | [`Queue::send`], [`Message`], [`Receipt`]; the parts of a message: [`message`] |
+//! | receive and settle yourself | [`Queue::receive`], [`Delivery`]; several at once: [`Run`]; a whole workflow: [`AcceptedWorkflow`] |
+//! | settle by ID, renew locks, redrive dead letters | [`delivery`] |
+//! | let handlers run | [`Processor`], [`Handler`], [`Outcome`], and [`processor`] for typed bodies and batches |
+//! | look at queues, workflows and messages | [`Queue`], [`Workflow`], and what they return: [`view`]; follow changes: [`event`] |
+//! | operate: hold, resume, skip, purge | [`Workflow`]; who did it: [`Actor`] |
+//! | test ordered code | [`testing`]: a clock that you move, an engine in memory, a drain |
+//! | know a bound or a default | [`limits`] |
+//!
+//! # Errors
+//!
 //! Errors come in three kinds: a *refusal* is an answer, typed per operation ([`SendRefusal`](error::SendRefusal),
-//! [`SettleRefusal`](error::SettleRefusal) and so on); a [`Misuse`] names the field that is wrong; a [`Fault`] stops the engine, and opening the file again is the
-//! recovery. Tests of ordered code find a clock to move by hand, an engine in memory and a drain in [`testing`].
+//! [`SettleRefusal`](error::SettleRefusal) and so on); a [`Misuse`] names the field that is wrong; a [`Fault`] stops the
+//! engine, and opening the file again is the recovery. Each becomes an [`Error`], so that one `?` does for all.
+//!
+//! # Features
+//!
+//! `default-features = false` is the library alone. `head-room` refuses sends before the disk is full. `daemon` adds definitions in
+//! files, handlers and the HTTP server (module `daemon`), and `cli`, the default, the `seriatim` binary. `otlp` exports spans;
+//! `cluster` is incomplete.
 //!
 //! The repository's `docs/lifecycle.md` shows the states of a message, `docs/ARCHITECTURE.md` how this is built.
 

@@ -193,8 +193,8 @@ mod tests {
         Timestamp::from_millis(millis)
     }
 
-    /// Takes what can be taken at each instant, and says how many that were.
-    fn taken(bucket: &mut Bucket, rate: Rate, instants: impl IntoIterator<Item = u64>) -> Vec<usize> {
+    /// How many messages the bucket grants at each instant.
+    fn granted(bucket: &mut Bucket, rate: Rate, instants: impl IntoIterator<Item = u64>) -> Vec<usize> {
         let take = |instant| {
             bucket.advance(rate, at(instant));
             let there = bucket.messages();
@@ -220,10 +220,10 @@ mod tests {
     fn no_more_than_the_rate_and_one_burst_is_given_whenever_somebody_asks() {
         let rate = rate("7/s", 3);
         let mut bucket = Bucket::full(rate, at(0));
-        let given: usize = taken(&mut bucket, rate, 0..=60_000).iter().sum();
+        let given: usize = granted(&mut bucket, rate, 0..=60_000).iter().sum();
         assert_eq!(given, 3 + 7 * 60, "and no fraction is lost");
         let mut bucket = Bucket::full(rate, at(0));
-        assert_eq!(taken(&mut bucket, rate, [0, 100, 143, 10_000]), [3, 0, 1, 3]);
+        assert_eq!(granted(&mut bucket, rate, [0, 100, 143, 10_000]), [3, 0, 1, 3]);
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::amqp::settling::Endings;
 use crate::limits::AMQP_FRAME_BYTES_MIN;
 
 /// The server side of one connection: bytes in, events out; commands in, bytes out. It knows no socket and no clock:
-/// instants are milliseconds since any beginning. Nothing is said of its parts when it is dropped.
+/// instants are milliseconds since any beginning. Dropping it raises no event for its sessions and links.
 #[derive(Debug)]
 pub struct Connection {
     pub(crate) hub: Hub,

@@ -1,4 +1,4 @@
-//! Errors as peers tell them to one another.
+//! Errors as peers send them to one another.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::amqp::writer;
 
 const ERROR: u64 = 0x1d;
 
-/// Of a description that is told shorter, so many bytes remain.
+/// Of a description that is cut, so many bytes remain.
 const DESCRIPTION_KEPT: usize = 128;
 
 /// A condition that programs know, a description for humans, and further information.

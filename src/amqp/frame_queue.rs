@@ -78,7 +78,7 @@ impl FrameQueue {
         self.bytes[from..from + 4].copy_from_slice(&size.to_be_bytes());
     }
 
-    /// Writes a frame with an error, which is told shorter if it must be.
+    /// Writes a frame with an error, whose description is cut if it must be.
     pub(crate) fn with_error(
         &mut self,
         channel: u16,

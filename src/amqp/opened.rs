@@ -199,7 +199,7 @@ impl Connection {
         if begin.remote_channel.is_some() {
             return Err(Breach::connection(
                 condition::NOT_ALLOWED,
-                "a session is answered that nobody began",
+                "the answer is for a session that was never begun",
             ));
         }
         let session = Session::begin(&mut self.hub, channel, begin);

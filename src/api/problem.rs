@@ -91,7 +91,7 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("backup_failed", 409, "The backup was not made"),
     ("definition_invalid", 409, "A definition is not valid"),
     ("body_too_large", 413, "The body is too large"),
-    ("unsupported_media_type", 415, "The content type is not taken here"),
+    ("unsupported_media_type", 415, "The content type is not accepted here"),
     ("wrong_host", 421, "The request is meant for another host"),
     ("misuse", 422, "A value is not allowed"),
     ("place_mismatch", 422, "The place does not fit the queue's order"),

@@ -28,7 +28,7 @@ pub(crate) fn run_apart(set_up: impl FnOnce(&mut Command)) -> Result<Option<Benc
             outcome.map(Some).map_err(BenchError::system("understand the process of the run"))
         }
         Some(BROKEN) => Ok(None),
-        _ => Err(BenchError::system("end a run; what it said stands above")(output.status.to_string())),
+        _ => Err(BenchError::system("end a run; its output is above")(output.status.to_string())),
     }
 }
 

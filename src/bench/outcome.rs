@@ -54,7 +54,7 @@ pub(crate) struct Particulars {
     /// From the send call to the start of the handler.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) latency: Option<Spread>,
-    /// How much later than asked a failed message came back.
+    /// How much later than due a failed message came back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retry_late: Option<Spread>,
     /// Messages that were stored beside.

@@ -39,7 +39,7 @@ fn remarks(outcome: &BenchOutcome) -> Vec<String> {
         remarks.push(format!("the last tenth took {times:.2} times as long as the first"));
     }
     for (what, spread) in
-        [("to the handler", particulars.latency), ("later than asked", particulars.retry_late)]
+        [("to the handler", particulars.latency), ("later than due", particulars.retry_late)]
     {
         if let Some(spread) = spread {
             let (p50, p99, max) = (spread.p50_ms, spread.p99_ms, spread.max_ms);

@@ -122,7 +122,7 @@ impl LineFeed {
             Some(_) => CliFailure::to(format!("send lines {first} to {last}"))(error),
             None => {
                 remark(format!(
-                    "whether lines {first} to {last} were taken is not known; go on with --from-line {first}: messages \
+                    "whether lines {first} to {last} were accepted is not known; go on with --from-line {first}: messages \
                      with an ID or a position are not stored twice"
                 ));
                 CliFailure::to("send")(error)

@@ -55,7 +55,7 @@ pub(crate) const VOID: OperatorVerb = OperatorVerb {
 pub(crate) const SKIP_GAP: OperatorVerb = OperatorVerb {
     verb: Verb::SkipGap,
     command: "gap skip",
-    done: "taken past its gap",
+    done: "moved past its gap",
     is_final: false,
     of_many: &[],
 };

@@ -83,8 +83,8 @@ fn describe(queue: &QueueEnvelope, present: &LocalTime) -> Vec<String> {
         lines.push(format!("remembered: {}", counted(queue.history, "ended message")));
     }
     if queue.cursors > 0 || queue.cursors_cut > 0 {
-        let kept = counted(queue.cursors, "cursor");
-        lines.push(format!("of forgotten workflows: {kept}, {} cut before their time", queue.cursors_cut));
+        let cursors = counted(queue.cursors, "cursor");
+        lines.push(format!("of forgotten workflows: {cursors}, {} cut before their time", queue.cursors_cut));
     }
     if queue.links_cut > 0 {
         let cut = counted(queue.links_cut, "settled message");

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<bool, CliFailure> {
 fn unopened(error: OpenError) -> CliFailure {
     match error {
         OpenError::Damaged { path, detail } => {
-            let what = "nothing more can be told of what it holds; restore a backup";
+            let what = "what else it holds cannot be read; restore a backup";
             CliFailure::Other(format!("verify {}: it is damaged: {detail}; {what}", path.display()).into())
         }
         error => error.into(),

@@ -45,7 +45,7 @@ pub(crate) struct BlockedWorkflow {
     pub(crate) reason: String,
     /// The message it is about, if it is about one: the trouble is over when another is at the head.
     pub(crate) head: Option<SequenceNumber>,
-    /// Whether somebody was told.
+    /// Whether a notification was sent.
     pub(crate) is_reported: bool,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct BlockedCounts {
 
 type BlockedKey = (QueueName, WorkflowId);
 
-/// A workflow that is out of the trouble that somebody was told of.
+/// A workflow that is out of the trouble that was notified.
 #[derive(Clone, Debug)]
 pub(crate) struct Recovery {
     pub(crate) queue: QueueName,
@@ -73,7 +73,7 @@ pub(crate) struct Recovery {
 #[derive(Default)]
 pub(crate) struct BlockedMonitor {
     known: Mutex<BTreeMap<BlockedKey, BlockedWorkflow>>,
-    /// Those out of it, of which nobody was told yet.
+    /// Those out of it, of which no notification was sent yet.
     recovered: Mutex<Vec<Recovery>>,
 }
 
@@ -175,12 +175,12 @@ impl BlockedMonitor {
         }
     }
 
-    /// The workflows that are out of the trouble that somebody was told of; they count as told from now on.
+    /// The workflows that are out of the trouble that was notified; they count as notified from now on.
     pub(crate) fn take_recovered(&self) -> Vec<Recovery> {
         std::mem::take(&mut *self.recovered())
     }
 
-    /// Keeps a recovery until somebody is told of it, or too many are kept.
+    /// Keeps a recovery until it is notified, or too many are kept.
     pub(crate) fn put_recovery(&self, recovery: Recovery) {
         let mut recovered = self.recovered();
         if recovered.len() < limits::TROUBLES_KNOWN {
@@ -207,7 +207,7 @@ impl BlockedMonitor {
         unreported
     }
 
-    /// Takes back that somebody was told, because telling failed.
+    /// Takes back that a notification was sent, because it failed.
     pub(crate) fn put_back(&self, queue: &QueueName, workflow: &WorkflowId) {
         if let Some(trouble) = self.known().get_mut(&(queue.clone(), workflow.clone())) {
             trouble.is_reported = false;

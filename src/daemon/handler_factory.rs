@@ -99,7 +99,7 @@ fn handler_of(handler: &HandlerDefinition, site: &Site) -> Result<AnyHandler, Mi
     })
 }
 
-/// Whom a definition tells of a workflow that stands still.
+/// Whom a definition notifies of a blocked workflow.
 pub(crate) fn notifier_of(notify: &NotifyDefinition, site: &Site) -> Result<Notifier, Misuse> {
     Ok(match &notify.by {
         Notice::Exec(program) => {

@@ -40,7 +40,7 @@ pub(crate) struct HandlerSupervisor {
     gauges: Gauges,
     clock: Arc<dyn Clock>,
     drain: Duration,
-    /// Queues whose handlers are told to pause, as the store says.
+    /// Queues whose handlers have to pause, as the store says.
     paused: std::sync::Mutex<BTreeSet<QueueName>>,
     /// Set when all shall go: nobody begins any more.
     dismissed: CancellationToken,
@@ -130,7 +130,7 @@ impl HandlerSupervisor {
         *self.paused() = paused.map(|view| view.name.clone()).collect();
     }
 
-    /// Whether the handlers of a queue are told to pause.
+    /// Whether the handlers of a queue have to pause.
     pub(crate) fn is_paused(&self, queue: &QueueName) -> bool {
         self.paused().contains(queue)
     }
@@ -183,7 +183,7 @@ impl HandlerSupervisor {
             self.leaving.spawn(async move {
                 match running.await {
                     Ok(Ok(())) => {}
-                    // What stopped the engine was told once.
+                    // What stopped the engine was logged once.
                     Ok(Err(_)) if client.fault().is_some() => {}
                     Ok(Err(error)) => tracing::warn!(%error, "failed to stop handlers in order"),
                     Err(error) => tracing::error!(%error, "failed to stop handlers in order"),

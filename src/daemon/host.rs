@@ -53,7 +53,7 @@ pub(crate) struct DaemonHost {
     pub(crate) daemon_state: Arc<DaemonState>,
 }
 
-/// Whether a queue is the daemon's own: schedules live in one, what is said of storage queues in another.
+/// Whether a queue is the daemon's own: schedules live in one, the metadata of storage queues in another.
 pub(crate) fn is_own(queue: &QueueName) -> bool {
     [SCHEDULES_QUEUE, SOURCES_QUEUE, service_bus::RECORDS_QUEUE, storage_queue::RECORDS_QUEUE]
         .contains(&queue.as_str())

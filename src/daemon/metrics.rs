@@ -241,7 +241,7 @@ fn register_storage_queue(registry: &mut Registry, reading: &storage_queue::Stor
     for &storage_queue::RequestCount { operation, status, count } in &reading.requests {
         requests.get_or_create(&ByAnswer { operation, status }).inc_by(count);
     }
-    let help = "Requests to the endpoint for storage queues, by what was asked and the status of the answer";
+    let help = "Requests to the endpoint for storage queues, by operation and the status of the answer";
     registry.register("seriatim_storage_queue_requests", help, requests);
 }
 

@@ -14,8 +14,8 @@ use crate::daemon::handler_factory::site_of;
 use crate::definition::Definition;
 use crate::id::WorkflowId;
 
-/// Tells of all workflows that have stood still for too long and nobody was told of, and of those that go on since. Who could
-/// not be told is told again with the next look.
+/// Sends a notification for each workflow that has been blocked for too long and has none yet, and for those that go on since. Who could
+/// not be reached is notified with the next look.
 pub(crate) async fn notify(daemon_state: &Arc<DaemonState>) {
     let now = daemon_state.clock.now();
     let definitions = daemon_state.definitions.load_full();
@@ -52,7 +52,7 @@ pub(crate) async fn notify(daemon_state: &Arc<DaemonState>) {
     }
 }
 
-/// The same trouble has the same ID, however often it is told.
+/// The same trouble has the same ID, however often it is notified.
 fn id(what: &str, workflow: &WorkflowId, trouble: &BlockedWorkflow) -> String {
     format!("{what}_{:016x}_{}", workflow.partition_hash(), trouble.since.as_millis())
 }

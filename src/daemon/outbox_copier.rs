@@ -105,7 +105,7 @@ impl OutboxCopier {
         Ok(OutboxCopier { of_queue, sources, intake, status, table, at_once, deleted_through: None })
     }
 
-    /// Copies until it is stopped. What goes wrong is told once, and tried again for ever.
+    /// Copies until it is stopped. What goes wrong is logged once, and tried again for ever.
     pub(crate) async fn run(mut self, stopping: CancellationToken) {
         let wakeup = self.table.wakeup();
         let mut pause = limits::SOURCE_RETRY_FIRST;

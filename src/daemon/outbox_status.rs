@@ -1,4 +1,4 @@
-//! How far an outbox is copied, and what keeps it from going on, as whoever looks is told.
+//! How far an outbox is copied, and what keeps it from going on, as the API shows it.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -38,7 +38,7 @@ impl OutboxStatus {
         });
     }
 
-    /// It cannot go on. The same problem is told once.
+    /// It cannot go on. The same problem is logged once.
     pub(crate) fn failed(&self, of_queue: &OutboxOfQueue, problem: &str) {
         let before = self.change(|known| known.problem.replace(problem.to_owned()));
         if before.as_deref() != Some(problem) {

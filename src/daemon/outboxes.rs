@@ -96,7 +96,7 @@ impl Outboxes {
         }
     }
 
-    /// The outbox of a queue as whoever looks is told, if it has one.
+    /// The outbox of a queue as the API shows it, if it has one.
     pub(crate) fn show(&self, queue: &QueueName) -> Option<SourceView> {
         self.watched().get(queue).map(|watched| watched.status.show(&watched.of_queue))
     }

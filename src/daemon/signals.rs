@@ -1,4 +1,4 @@
-//! What the operating system tells a daemon: stop, or read the definitions again.
+//! Signals to a daemon: stop, or read the definitions again.
 
 use tokio::signal::unix::Signal;
 use tokio::signal::unix::SignalKind;
@@ -6,7 +6,7 @@ use tokio::signal::unix::signal;
 
 use crate::daemon::error::DaemonError;
 
-/// What the operating system tells a daemon.
+/// A signal to a daemon.
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,

@@ -1,4 +1,4 @@
-//! What a service manager is told, where there is one.
+//! What a service manager is notified of, where there is one.
 
 use sd_notify::NotifyState;
 
@@ -23,6 +23,6 @@ pub(crate) fn alive() {
 }
 
 fn notify(states: &[NotifyState<'_>]) {
-    // Without a manager there is nobody to tell.
+    // Without a manager there is nobody to notify.
     let _ = sd_notify::notify(states);
 }

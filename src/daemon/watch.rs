@@ -78,7 +78,7 @@ pub(crate) struct ReloadSignals {
 }
 
 impl ReloadSignals {
-    /// Listens from now on: before anybody is told that the daemon is ready, or SIGHUP would still end it.
+    /// Listens from now on: before the daemon says that it is ready, or SIGHUP would still end it.
     ///
     /// # Errors
     /// [`DaemonError::Signals`].
@@ -130,7 +130,7 @@ async fn settle(changes: &mut mpsc::Receiver<()>) {
     while let Ok(Some(())) = tokio::time::timeout(limits::RELOAD_SETTLES, changes.recv()).await {}
 }
 
-/// Keeps an eye on workflows in trouble, and tells whom the definitions name.
+/// Watches workflows in trouble, and notifies whom the definitions name.
 pub(crate) async fn follow_troubles(daemon_state: Arc<DaemonState>) {
     let client = daemon_state.intake.client().clone();
     let mut events = client.events();

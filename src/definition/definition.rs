@@ -43,7 +43,7 @@ pub struct Definition {
     pub outbox: Option<OutboxDefinition>,
     /// What the page hides of each message; in a pointer `*` stands for every member or element.
     pub redact: Vec<FieldSource>,
-    /// Whom to tell when a workflow stands still.
+    /// Who is notified when a workflow is blocked.
     pub notify: Option<NotifyDefinition>,
 }
 

@@ -1,4 +1,4 @@
-//! What a definition says of whom to tell when a workflow stands still.
+//! Who is notified when a workflow is blocked, as a definition says it.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use crate::definition::handler::ProgramDefinition;
 use crate::definition::handler::SecretSource;
 use crate::definition::handler::WebhookDefinition;
 
-/// Whom to tell when a workflow stands still.
+/// Who is notified when a workflow is blocked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NotifyDefinition {
     /// How long a workflow has to be blocked, held or without its next message.
     pub after: Duration,
-    /// How long one attempt to tell may take.
+    /// How long one notification may take.
     pub timeout: Duration,
-    /// How somebody is told.
+    /// How the notification is sent.
     pub by: Notice,
 }
 
-/// How somebody is told.
+/// How the notification is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {

@@ -107,7 +107,7 @@ impl HandlerReader<'_> {
         })
     }
 
-    /// Whom to tell, unless it is wrong.
+    /// Who is notified, unless that is wrong.
     pub(crate) fn notify(&mut self, form: &FileValue<NotifyForm>) -> Option<NotifyDefinition> {
         let FileValue { value: notify, span: at } = form;
         let kinds = [("exec", span(&notify.exec)), ("http", span(&notify.http))];

@@ -107,7 +107,7 @@ impl FilterParser<'_> {
 
     fn is_null(&mut self, value: FilterExpression) -> Result<FilterExpression, FilterMistake> {
         let FilterExpression::Property(name) = value else {
-            return Err(self.mistake("only of a property can be asked whether it is NULL"));
+            return Err(self.mistake("IS NULL goes behind a property"));
         };
         let is_not = self.took_key("NOT")?;
         match self.took_key("NULL")? {

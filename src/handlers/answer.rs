@@ -1,4 +1,4 @@
-//! What a program or a receiver answered, as the processor is told it.
+//! What a program or a receiver answered, as the processor takes it.
 
 use std::collections::BTreeMap;
 

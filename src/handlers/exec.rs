@@ -182,7 +182,7 @@ impl Exec {
         result.map_err(|failure| failure.output(ran.written()))
     }
 
-    /// How it failed, and the last it said.
+    /// How it failed, and the end of its output.
     fn failure(&self, ran: &mut Ran) -> Failure {
         let what = match ran.end {
             ProgramEnd::Exited => describe(&ran.status),

@@ -103,7 +103,7 @@ impl Forward {
         Ok(Forward { way, keep_position: options.keep_position, site })
     }
 
-    /// The message as it is sent on: it keeps what its sender said of it.
+    /// The message as it is sent on: it keeps its headers and properties.
     fn message(&self, context: &Context) -> Message {
         let received = context.message();
         let mut message = received.sent_on(self.site.clock.now());

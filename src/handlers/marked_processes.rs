@@ -27,7 +27,7 @@ pub(super) struct Process {
     group: i32,
     /// Whether it carries the mark itself, or only stands in the group of one that does.
     carries: bool,
-    /// Whether it was told to stop and does nothing any more.
+    /// Whether it was asked to stop and does nothing any more.
     pub(super) is_stopped: bool,
 }
 

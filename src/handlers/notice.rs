@@ -10,7 +10,7 @@ use crate::handlers::exec::Exec;
 use crate::handlers::webhook::Webhook;
 use crate::processor::Failure;
 
-/// Whom to tell.
+/// Who is notified.
 pub(crate) enum Notifier {
     /// A program, which reads the document on its input.
     Exec(Exec),

@@ -42,7 +42,7 @@ fn shorten(output: &mut Output, bytes_max: usize) {
 /// The last a child wrote that runs on, and how much it was altogether.
 #[derive(Debug, Default)]
 pub(crate) struct OutputTail {
-    kept: VecDeque<u8>,
+    tail: VecDeque<u8>,
     /// All bytes so far.
     count: u64,
 }
@@ -56,20 +56,20 @@ impl OutputTail {
     /// Adds a line.
     pub(crate) fn push(&mut self, line: &str) {
         for part in [line.as_bytes(), b"\n"] {
-            self.kept.extend(part);
+            self.tail.extend(part);
             self.count += part.len() as u64;
         }
-        let over = self.kept.len().saturating_sub(limits::OUTPUT_KEPT_BYTES_MAX);
-        self.kept.drain(..over);
+        let over = self.tail.len().saturating_sub(limits::OUTPUT_KEPT_BYTES_MAX);
+        self.tail.drain(..over);
     }
 
     /// What was written since so many bytes had been.
     pub(crate) fn since(&self, count: u64) -> Output {
         let wanted = self.count.saturating_sub(count);
-        let kept = usize::try_from(wanted).unwrap_or(usize::MAX).min(self.kept.len());
-        let bytes: Vec<u8> = self.kept.iter().skip(self.kept.len() - kept).copied().collect();
+        let length = usize::try_from(wanted).unwrap_or(usize::MAX).min(self.tail.len());
+        let bytes: Vec<u8> = self.tail.iter().skip(self.tail.len() - length).copied().collect();
         let output = Output::end_of(String::from_utf8_lossy(&bytes));
-        Output { cut_bytes: wanted - kept as u64 + output.cut_bytes, ..output }
+        Output { cut_bytes: wanted - length as u64 + output.cut_bytes, ..output }
     }
 }
 
@@ -95,8 +95,8 @@ mod tests {
         let long = both(&"o".repeat(10_000), &"\u{fc}".repeat(10_000)).await;
         assert!(long.text.len() <= limits::OUTPUT_KEPT_BYTES_MAX);
         assert!(long.text.starts_with('\u{fc}') && long.text.ends_with('o'), "{}", long.text);
-        let kept = long.text.len() - STDOUT.len() - 1;
-        assert_eq!(long.cut_bytes, 30_000 - kept as u64);
+        let length = long.text.len() - STDOUT.len() - 1;
+        assert_eq!(long.cut_bytes, 30_000 - length as u64);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(crate) fn trace_in(span: &Span, context: &Context) -> Option<String> {
     of_sender(context).map(str::to_owned)
 }
 
-/// The trace the message's sender said, when it is one that is well formed.
+/// The trace that the sender gave, when it is one that is well formed.
 fn of_sender(context: &Context) -> Option<&str> {
     let Some(PropertyValue::Text(trace)) = context.message().headers.properties.get(TRACE) else {
         return None;

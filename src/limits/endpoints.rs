@@ -175,7 +175,7 @@ pub const SERVICE_BUS_CANCELS_TOGETHER: usize = 256;
 /// byte and does not count the headers around them, a copy of those of the first message.
 pub const SERVICE_BUS_BATCH_BYTES_BEYOND: u64 = 8 * 1024;
 
-/// Largest message that a link of Service Bus takes, whatever its queue does: a body of 4 MiB, and what is said beside it. A
+/// Largest message that a link of Service Bus takes, whatever its queue does: a body of 4 MiB, and its headers and properties. A
 /// connection may have one of them in part in memory.
 pub const SERVICE_BUS_MESSAGE_BYTES_MAX: u64 = 4 * 1024 * 1024 + 128 * 1024;
 
@@ -291,7 +291,7 @@ pub const SERVICE_BUS_PAGE_MAX: usize = 100;
 /// Longest text that a client keeps with an entity, as Service Bus has it.
 pub const SERVICE_BUS_METADATA_CHARS_MAX: usize = 1_024;
 
-/// Longest text of a field that is only told back: they are flags, numbers and spans.
+/// Longest text of a field that is only returned: they are flags, numbers and spans.
 pub const SERVICE_BUS_TOLD_CHARS_MAX: usize = 64;
 
 /// Most authorization rules of one entity, as Service Bus has it.

@@ -36,7 +36,7 @@ pub const SOURCE_STATEMENT_MAX: Duration = Duration::from_secs(60);
 /// How long connections may be silent before the server is asked whether it is there.
 pub const SOURCE_KEEPALIVE: Duration = Duration::from_secs(30);
 
-/// Rows that are counted to say how far a source is behind; where there are more, this is said.
+/// Rows that are counted to say how far a source is behind; where there are more, the answer says so.
 pub const SOURCE_LAG_ROWS: i64 = 10_000;
 
 /// Transactions that are remembered as being waited for: a server has no more connections.

@@ -100,7 +100,7 @@ impl Api {
         parsed(&read(self.open(Method::POST, route, Some(body)).await).await?)
     }
 
-    /// Asks for something to be done of which nothing is said.
+    /// Sends a request whose answer is not needed.
     pub(crate) async fn send(&self, method: Method, route: &RequestPath) -> Result<(), ApiRefusal> {
         read(self.open(method, route, None).await).await.map(drop)
     }
@@ -130,7 +130,7 @@ fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiRefusal> {
 }
 
 fn fault(error: &dyn std::error::Error) -> ApiRefusal {
-    Box::new(Problem::new("fault", format!("the page asked the API and did not understand it: {error}")))
+    Box::new(Problem::new("fault", format!("the page could not read the answer of the API: {error}")))
 }
 
 fn status_alone(status: StatusCode) -> Response {

@@ -1,4 +1,4 @@
-//! What all screens have in common: the head, the navigation, notices, and how trouble is told.
+//! What all screens have in common: the head, the navigation, notices, and how errors are shown.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -80,7 +80,7 @@ impl Screen {
     }
 }
 
-/// Trouble, told to somebody who may look.
+/// An error, shown to a visitor who may look.
 pub(crate) fn trouble(visitor: &Visitor, problem: &Problem) -> Response {
     let html = html! {
         (head(&problem.title, visitor.present.0.as_millis()))
@@ -94,7 +94,7 @@ pub(crate) fn trouble(visitor: &Visitor, problem: &Problem) -> Response {
     response::page(status_of(problem), html.into_string())
 }
 
-/// Trouble, told to somebody of whom nothing is known.
+/// An error, shown to a visitor who has not signed in.
 pub(crate) fn trouble_outside(problem: &Problem) -> Response {
     let html = html! {
         (head(&problem.title, 0))
@@ -224,7 +224,7 @@ pub(crate) fn more(route: Option<String>) -> Markup {
     html! { @if let Some(route) = route { p.more { a.button href=(route) rel="next" { "Next page" } } } }
 }
 
-/// A table that scrolls by itself where it is too wide, with its name for who hears the page.
+/// A table that scrolls by itself where it is too wide, with its name for screen readers.
 pub(crate) fn scrolling_table(name: &str, headings: &Markup, rows: &Markup) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(name) {

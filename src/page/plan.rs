@@ -33,7 +33,7 @@ pub(crate) enum PageAction {
     Reload,
 }
 
-/// What is said of an act: its word in links, its name on buttons, whether a reason is wanted or required, and whether
+/// How an act is shown: its word in links, its name on buttons, whether a reason is wanted or required, and whether
 /// something is lost by it.
 struct ActionFacts {
     act: PageAction,

@@ -57,7 +57,7 @@ pub(crate) fn with_cookie(mut response: Response, cookie: Option<String>) -> Res
     response
 }
 
-/// Adds what tells something once, on the next screen.
+/// Adds a cookie with something to show once, on the next screen.
 pub(crate) fn with_notice(response: Response, cookies: &Cookies, text: &str) -> Response {
     with_cookie(response, Some(cookies.notice(text)))
 }

@@ -12,7 +12,7 @@ use crate::page::labels;
 use crate::page::labels::Tone;
 use crate::page::present::Present;
 
-/// A place of the line, or neighbours of which the same is said.
+/// A place of the line, or neighbours with the same label.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
     tone: Tone,

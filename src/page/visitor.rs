@@ -28,7 +28,7 @@ pub(crate) struct Visitor {
     /// The token of the forms.
     pub(crate) form_token: String,
     pub(crate) present: Present,
-    /// What has just been done, to be told once.
+    /// What has just been done, to be shown once.
     pub(crate) notice: Option<String>,
     pub(crate) cookies: Cookies,
 }
@@ -65,7 +65,7 @@ impl Cookies {
         Ok(Cookies { shared: shared.clone(), session, is_new, is_secure })
     }
 
-    /// A cookie that tells something once.
+    /// A cookie with something to show once.
     pub(crate) fn notice(&self, text: &str) -> String {
         self.shared.sessions.set_cookie("notice", text, Lifetime::Seconds(60), self.is_secure)
     }

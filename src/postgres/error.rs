@@ -79,7 +79,7 @@ pub(crate) fn refused(error: &tokio_postgres::Error) -> String {
     }
 }
 
-/// What is said of a server that does not answer.
+/// The text for a server that does not answer.
 pub(crate) fn late(what: &str) -> String {
     let most = match what {
         "connecting" => limits::SOURCE_CONNECT_MAX,

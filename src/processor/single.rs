@@ -337,8 +337,8 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
     fn take(&self, received: &mut Vec<Delivery>, shared_pool: &RunnerPool<Self>) {
         let Some(taker) = &self.taker else { return };
         let takes = |delivery: &mut Delivery| taker.takes(delivery.message());
-        let taken = received.extract_if(.., takes);
-        let taken: Vec<_> = taken
+        let jobs = received.extract_if(.., takes);
+        let jobs: Vec<_> = jobs
             .map(|delivery| {
                 // Suspects wait for each other, and others are to go on beside them.
                 let slot = if delivery.message().is_suspect() {
@@ -349,8 +349,8 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
                 self.assign(delivery, taker, slot)
             })
             .collect();
-        if !taken.is_empty() {
-            taker.take(taken);
+        if !jobs.is_empty() {
+            taker.take(jobs);
         }
     }
 

@@ -48,7 +48,7 @@ pub(crate) struct StorageRequest<'a> {
     /// The fields of the query, decoded.
     pub(crate) query: &'a [(String, String)],
     pub(crate) headers: &'a HeaderMap,
-    /// Whether nobody else can hear it.
+    /// Whether nobody else can read it.
     pub(crate) over_tls: bool,
     /// The address it came from, if it came over the network.
     pub(crate) peer: Option<IpAddr>,

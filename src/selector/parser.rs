@@ -183,7 +183,7 @@ impl<'a> SelectorParser<'a> {
             return self.predicate();
         }
         let inside = self.inside(Self::negation)?;
-        self.check(inside.is_condition(), "NOT is said of a condition, and there is a value")?;
+        self.check(inside.is_condition(), "NOT goes before a condition, and a value stands there")?;
         Ok(SelectorExpression::Not(Box::new(inside)))
     }
 
@@ -197,7 +197,7 @@ impl<'a> SelectorParser<'a> {
             let is_not = self.took_key("NOT")?;
             return match (self.took_key("NULL")?, value) {
                 (true, SelectorExpression::Name(name)) => Ok(SelectorExpression::IsNull { name, is_not }),
-                (true, _) => Err(self.mistake("IS NULL is said of a name")),
+                (true, _) => Err(self.mistake("IS NULL goes behind a name")),
                 (false, _) => Err(self.mistake("NULL is missing after IS")),
             };
         }
@@ -209,7 +209,7 @@ impl<'a> SelectorParser<'a> {
         if is_in || self.is_key("LIKE") {
             self.advance()?;
             let SelectorExpression::Name(name) = value else {
-                return Err(self.mistake("IN and LIKE are said of a name"));
+                return Err(self.mistake("IN and LIKE go behind a name"));
             };
             return if is_in { self.among(name, is_not) } else { self.like(name, is_not) };
         }
@@ -242,7 +242,7 @@ impl<'a> SelectorParser<'a> {
         self.check(has_both, "AND is missing after BETWEEN")?;
         let high = self.sum()?;
         let are_numbers = value.is_number() && low.is_number() && high.is_number();
-        self.check(are_numbers, "BETWEEN is said of numbers")?;
+        self.check(are_numbers, "BETWEEN compares numbers")?;
         let [value, low, high] = [value, low, high].map(Box::new);
         Ok(SelectorExpression::Between { value, low, high, is_not })
     }

@@ -3,7 +3,7 @@
 use crate::engine::WorkflowStatus;
 use crate::engine::WorkflowView;
 
-/// What was said where a workflow was held, or why its head failed.
+/// The reasons that were given for its holds, and why its head failed.
 pub(crate) fn held_or_failed_because(view: &WorkflowView) -> impl Iterator<Item = &str> {
     let held = view.holds.iter().map(|hold| hold.reason.as_str());
     let failed = match &view.status {

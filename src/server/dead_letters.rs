@@ -177,7 +177,7 @@ pub(crate) async fn redrive_many(
     JsonBody(request): JsonBody<RedriveManyRequest>,
 ) -> HttpResult {
     if request.all == (request.dead_letter_reason.is_some() || request.workflow_id.is_some()) {
-        return Err(HttpRefusal::misuse("all", "has to be said, or which are meant, not both"));
+        return Err(HttpRefusal::misuse("all", "has to be given, or which are meant, not both"));
     }
     let dry_run = request.dry_run;
     let client = acting_as(&shared.client, &principal, request.reason.as_deref())?;

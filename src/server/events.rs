@@ -54,7 +54,7 @@ pub(crate) async fn listen(
 }
 
 impl Listener {
-    /// What the listener is told next; `None` when the server stops or the engine is closed.
+    /// The next event for the listener; `None` when the server stops or the engine is closed.
     async fn next(&mut self) -> Option<Bytes> {
         if !self.is_greeted {
             self.is_greeted = true;

@@ -112,7 +112,7 @@ fn check_is_json(headers: &HeaderMap) -> Result<(), HttpRefusal> {
         None => Ok(()),
         Some(media_type) if crate::api::is_json(media_type) => Ok(()),
         Some(other) => {
-            let detail = format!("the body is {other}, but only application/json is taken here");
+            let detail = format!("the body is {other}, but only application/json is accepted here");
             Err(HttpRefusal::new("unsupported_media_type", detail))
         }
     }
@@ -124,7 +124,7 @@ pub(crate) fn read_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, HttpRefus
     if json.trim_ascii_start().first() == Some(&b'[') {
         return Err(HttpRefusal::from(Problem::new(
             "misuse",
-            "the request is an array; an object is asked for",
+            "the request is an array where an object is meant",
         )));
     }
     serde_json::from_slice(json).map_err(|error| match error.classify() {

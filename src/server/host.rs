@@ -49,7 +49,7 @@ pub(crate) trait Placement: Send + Sync + 'static {
 
 /// What only the daemon knows or can do.
 pub(crate) trait Host: Send + Sync + 'static {
-    /// Whether work is taken; `Err` says why not, in a sentence.
+    /// Whether work is accepted; `Err` says why not, in a sentence.
     fn ready(&self) -> Result<(), String>;
 
     /// How the daemon is.

@@ -75,6 +75,10 @@ impl FromRequestParts<SharedServer> for Principal {
         _: &SharedServer,
     ) -> impl Future<Output = Result<Principal, HttpRefusal>> + Send {
         let principal = parts.extensions.get::<Principal>().cloned();
-        async move { principal.ok_or_else(|| HttpRefusal::new("fault", "nobody has looked who asks")) }
+        async move {
+            principal.ok_or_else(|| {
+                HttpRefusal::new("fault", "the request was not authorized before it was carried out")
+            })
+        }
     }
 }

@@ -110,7 +110,7 @@ fn health() -> Vec<Route> {
             .open()
             .quiet()
             .gives_text(daemon::TEXT, "It lives"),
-        get("/readyz", "Whether work is taken", daemon::readyz)
+        get("/readyz", "Whether work is accepted", daemon::readyz)
             .open()
             .quiet()
             .gives_text(daemon::TEXT, "It is ready"),

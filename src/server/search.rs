@@ -8,7 +8,7 @@ use crate::id::SequenceNumber;
 use crate::limits;
 use crate::server::answer::HttpRefusal;
 
-/// What a message has to have; what is not said does not matter.
+/// What a message has to have; a criterion that is not given does not matter.
 #[derive(Debug, Default)]
 pub(crate) struct MessageCriteria {
     /// A property, and its value as text.

@@ -42,7 +42,7 @@ pub(crate) struct ServerOptions {
     pub(crate) socket: Option<PathBuf>,
     /// Who may do what; without keys, everybody on this machine may do everything.
     pub(crate) keys: Option<Keys>,
-    /// The certificate for TLS; without it, what is said can be read on the way.
+    /// The certificate for TLS; without it, others on the way can read everything.
     pub(crate) tls: Option<TlsFiles>,
     /// How many connections may be open at once.
     pub(crate) connections_max: usize,
@@ -67,7 +67,7 @@ impl ServerOptions {
     }
 }
 
-/// Whether other machines could come in without a key, or hear what is said.
+/// Whether other machines could come in without a key, or read the traffic.
 fn is_unprotected(address: SocketAddr, has_keys: bool, has_tls: bool) -> bool {
     let is_reachable = !address.ip().is_loopback();
     is_reachable && (!has_keys || !has_tls)
@@ -94,7 +94,7 @@ pub(crate) enum ServerError {
         #[source]
         error: io::Error,
     },
-    /// Other machines could come in without a key, or hear what is said.
+    /// Other machines could come in without a key, or read the traffic.
     #[error(
         "cannot listen on {0}: other machines can reach this address, so keys and TLS are needed; give a keys file, a \
          certificate and its private key, or listen on 127.0.0.1"

@@ -97,6 +97,6 @@ impl WorkflowWalk {
 fn just_before(prefix: &str) -> Option<String> {
     let last = prefix.chars().next_back()?;
     let lower = char::from_u32(u32::from(last).checked_sub(1)?)?;
-    let (kept, _) = prefix.split_at(prefix.len() - last.len_utf8());
-    Some(format!("{kept}{lower}\u{10ffff}"))
+    let (beginning, _) = prefix.split_at(prefix.len() - last.len_utf8());
+    Some(format!("{beginning}{lower}\u{10ffff}"))
 }

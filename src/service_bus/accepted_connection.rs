@@ -21,7 +21,7 @@ use crate::service_bus::stream::ConnectionStream;
 #[derive(Clone)]
 pub(crate) struct AcceptedConnection {
     pub(crate) peer: IpAddr,
-    /// Whether what is said is encrypted.
+    /// Whether it is encrypted.
     pub(crate) is_tls: bool,
     counted: Arc<OpenCount>,
 }

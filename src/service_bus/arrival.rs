@@ -1,4 +1,4 @@
-//! What a connection speaks, told by its first byte: AMQP, TLS with AMQP or HTTP inside, or HTTP.
+//! The protocol of a connection, known by its first byte: AMQP, TLS with AMQP or HTTP inside, or HTTP.
 
 use std::io;
 use std::sync::Arc;
@@ -151,7 +151,7 @@ impl Arrivals {
     }
 }
 
-/// Where there is a certificate, others have to use it: what they say without, such as a token, others hear too.
+/// Where there is a certificate, others have to use it: what they send without, such as a token, others can read.
 fn refuse_plain(accepted: &AcceptedConnection) {
     static COMPLAINTS: Complaints = Complaints::new();
     if let Some(unlogged) = COMPLAINTS.note_now() {

@@ -47,7 +47,7 @@ pub(crate) struct Browser {
     is_looking: bool,
     /// Whether it looks again after a while, because there was nothing more.
     is_waiting: bool,
-    /// Whether the client wants to hear when there is nothing more.
+    /// Whether the client drains: it is to be answered when there is nothing more.
     drains: bool,
     /// What was seen and had no room.
     backlog: VecDeque<Bytes>,
@@ -187,7 +187,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Looks again after a while: nobody tells of messages that are accepted.
+    /// Looks again after a while: there is no event for messages that are accepted.
     fn look_later(&mut self, link: LinkId) {
         let client = self.shared.client.clone();
         let Some(browser) = self.browser(link).filter(|browser| !browser.is_waiting) else { return };

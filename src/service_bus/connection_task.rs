@@ -1,4 +1,4 @@
-//! One connection: what its client says is asked of the engine, and what the engine answers is said to the client.
+//! One connection: what its client sends becomes requests to the engine, and the answers of the engine go to the client.
 
 use std::collections::BTreeSet;
 use std::collections::HashMap;
@@ -52,10 +52,10 @@ pub(crate) struct ConnectionTask {
     pub(crate) work: FuturesUnordered<BoxFuture<'static, Continuation>>,
     /// Answers that have come.
     pub(crate) answered: VecDeque<Continuation>,
-    /// How much was ever asked because a client said so, and which of it is not answered.
+    /// How many requests the client has caused, and which of them are not answered.
     pub(crate) work_ever: u64,
     pub(crate) under_way: BTreeSet<u64>,
-    /// Ends, and beginnings after them, in the order in which they were said, each with what has to be answered before.
+    /// Ends, and beginnings after them, in the order in which they came, each with what has to be answered before.
     pub(crate) in_order: VecDeque<(u64, InOrder)>,
     /// Since when there is no link.
     pub(crate) linkless_since_ms: u64,
@@ -69,7 +69,7 @@ pub(crate) struct ConnectionTask {
     pub(crate) has_broken_off: bool,
     /// Whether the connection is about to end.
     pub(crate) is_closing: bool,
-    /// Whether the peer hears nothing any more. What it has said is still read.
+    /// Whether nothing can be written to the peer any more. What it has sent is still read.
     pub(crate) is_write_closed: bool,
     /// Whether what has come is all that is read.
     pub(crate) gives_up: bool,
@@ -107,7 +107,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Asks what a client has said, and does the rest when it is answered. What is asked first reaches the engine first.
+    /// Sends a request of the client to the engine, and does the rest when it is answered. What is sent first reaches the engine first.
     /// What the client ends later ends after it.
     pub(crate) fn start<F, T>(&mut self, call: F)
     where

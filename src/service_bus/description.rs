@@ -68,7 +68,7 @@ impl EntityStatus {
     }
 }
 
-/// A rule that allows a key of its own something. Told back as it was said: the keys of a daemon are those of its file.
+/// A rule that allows a key of its own something. Returned as it came: the keys of a daemon are those of its file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AuthorizationRule {
     pub(crate) kind: String,
@@ -110,7 +110,7 @@ pub(crate) struct ActionText {
     pub(crate) stored: String,
 }
 
-/// What is said of an entity.
+/// The description of an entity: what its queue does not know.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Description {
@@ -182,7 +182,7 @@ impl Descriptions {
         }
     }
 
-    /// What is said of an entity that was made at an instant.
+    /// The description of an entity that was made at an instant.
     pub(crate) fn of(&self, name: &QueueName, created_at: Timestamp) -> Arc<Description> {
         let known = self.by_name.get(name).filter(|known| known.is_of(created_at));
         known.map(|known| known.clone()).unwrap_or_default()
@@ -222,7 +222,7 @@ impl Descriptions {
         self.changes.subscribe()
     }
 
-    /// Says something of an entity, in place of what was said before. It is durable when this returns.
+    /// Replaces the description of an entity. It is durable when this returns.
     pub(crate) async fn describe(
         &self,
         name: &QueueName,

@@ -138,7 +138,7 @@ impl Endpoint {
         &self.addresses
     }
 
-    /// Serves until `stopping` is set; then every client is told, and cut off if it does not end.
+    /// Serves until `stopping` is set; then every connection is closed, and cut off if its client does not end it.
     pub(crate) async fn run(self, stopping: CancellationToken) {
         let connections = EndpointConnections::default();
         connections.tracker.spawn(forward(self.shared.clone(), stopping.clone()));

@@ -23,7 +23,7 @@ pub(crate) struct Entity {
     pub(crate) options: QueueOptions,
     /// When it was made: another of its name is another entity.
     pub(crate) created_at: Timestamp,
-    /// What is said of it beside what its queue knows.
+    /// Its description: what its queue does not know.
     pub(crate) description: Arc<Description>,
     /// The topic, if it is one: its queue is none.
     pub(crate) topic: Option<Topic>,

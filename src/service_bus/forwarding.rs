@@ -50,7 +50,7 @@ struct ForwardingRoute {
     target: String,
 }
 
-/// Forwards for every entity that asks for it, until it is told to stop.
+/// Forwards for every entity that asks for it, until it is stopped.
 pub(crate) async fn forward(shared: Arc<EndpointState>, stopping: CancellationToken) {
     let (mut changes, tracker) = (shared.descriptions.changes(), TaskTracker::new());
     let mut running: HashMap<ForwardingRoute, DropGuard> = HashMap::new();
@@ -144,7 +144,7 @@ impl Forwarder {
         }
     }
 
-    /// The queue, if it is the one that was said to forward.
+    /// The queue, if it is the one whose description says that it forwards.
     async fn source(&self) -> Result<Queue, AmqpRefusal> {
         let queue = self.shared.client.queue(&self.route.queue)?;
         let description = self.shared.descriptions.of(queue.name(), queue.view().await?.created_at);

@@ -66,7 +66,7 @@ pub(crate) struct LinkWindow {
     last_windows: Arc<LastWindows>,
     meters: Meters,
     inside: Mutex<WindowState>,
-    /// The client has said something, by whatever way: there may be room.
+    /// The client has sent something: there may be room.
     activity: Notify,
 }
 

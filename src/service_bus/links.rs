@@ -61,7 +61,7 @@ pub(crate) struct Receiver {
     pub(crate) deletes: bool,
     /// What is being fetched.
     pub(crate) fetching: Option<Fetching>,
-    /// Whether the client wants to hear when there is nothing more.
+    /// Whether the client drains: it is to be answered when there is nothing more.
     pub(crate) drains: bool,
     /// Whether nothing is fetched for now: the engine has no locks for more, or the next message is too large.
     pub(crate) is_paused: bool,

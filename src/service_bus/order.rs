@@ -1,4 +1,4 @@
-//! What happens in the order in which it was said: a link, a session or a connection ends when everything that was asked
+//! What happens in the order in which the client sent it: a link, a session or a connection ends when everything that was asked
 //! before it is answered, and what a client wants after an end begins after it.
 
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ impl ConnectionTask {
         self.leave(InOrder::Leave(link, Some(refusal)));
     }
 
-    /// Ends something, once all that was said before it is done.
+    /// Ends something, once all that came before it is done.
     pub(crate) fn leave(&mut self, what: InOrder) {
         self.send_groups();
         self.send_completions();

@@ -48,7 +48,7 @@ pub(crate) struct RawSections {
 }
 
 impl BodyForm {
-    /// How a body is said in bytes, and these.
+    /// How a body is encoded, and its bytes.
     pub(crate) fn of(sections: &Sections, body: &MessageBody) -> (BodyForm, Bytes) {
         let raw = &sections.body;
         match body {

@@ -18,7 +18,7 @@ use crate::error::TopicError;
 use crate::error::TopicRefusal;
 use crate::error::Unavailable;
 
-/// Why something was refused, as a client is told.
+/// Why something was refused, as the client reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AmqpRefusal {
     pub(crate) condition: &'static str,

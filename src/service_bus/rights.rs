@@ -33,7 +33,7 @@ pub(crate) type RequiredGrant = (Right, &'static str);
 #[derive(Default)]
 pub(crate) struct Grants {
     by_path: BTreeMap<String, Rights>,
-    /// What the key allows whose text was said when the connection began.
+    /// The rights of the key that the client gave when it opened the connection.
     of_key: Option<Rights>,
 }
 
@@ -127,12 +127,12 @@ impl ConnectionTask {
         listens.or_else(|refusal| self.may_over_management(entity, Right::Send).map_err(|_| refusal))
     }
 
-    /// Whether it may hear that there is no queue of a name: who has no right for it is refused as if there were one.
+    /// Whether it may learn that there is no queue of a name: who has no right for it is refused as if there were one.
     pub(crate) fn may_know(&self, queue: &str) -> bool {
         self.shared.signatures.is_none() || self.grants.reaches(queue, self.shared.clock.now())
     }
 
-    /// What is said of an entity that cannot be found.
+    /// The refusal for an entity that cannot be found.
     pub(crate) fn unfound(
         &self,
         path: &EntityPath,

@@ -97,10 +97,10 @@ pub(crate) fn is_of_topics(capability: &Text) -> bool {
     matches!(capability.as_str(), "topic" | "temporary-topic")
 }
 
-/// What is asked for as a topic is none, or is received from.
+/// What a client requests as a topic is none, or it would receive from it.
 pub(crate) fn no_topic(address: &str) -> AmqpRefusal {
     refused(format!(
-        "{address:?} is asked for as a topic: that is implemented for senders to one that is there; receive from \
+        "{address:?} is requested as a topic: that is implemented for senders to one that is there; receive from \
          <topic>/Subscriptions/<name>"
     ))
 }

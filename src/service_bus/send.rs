@@ -111,7 +111,7 @@ impl ConnectionTask {
                 self.group(link, (!settled).then_some(delivery), read, payload.len());
             }
             Some(EndpointLink::Requests(_)) if transaction.is_some() => {
-                let refusal = "with a transaction nothing is asked of the management; send and settle over links, and schedule \
+                let refusal = "the management node takes no request in a transaction; send and settle over links, and schedule \
                                with x-opt-scheduled-enqueue-time";
                 let refusal = AmqpRefusal::new(condition::NOT_IMPLEMENTED, refusal);
                 self.refuse_delivery(link, (delivery, settled), refusal);

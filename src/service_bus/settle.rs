@@ -56,7 +56,7 @@ pub(crate) struct Completions {
 struct SettlementReply {
     link: LinkId,
     delivery: DeliveryNumber,
-    /// What the client hears if it went well; nothing, if it does not listen.
+    /// The answer if it went well; none, if the client expects none.
     outcome: Option<DeliveryOutcome>,
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct EndpointState {
     pub(crate) is_for_others: bool,
     /// Set when the endpoint is about to stop.
     pub(crate) stopping: CancellationToken,
-    /// What is said of entities beside what their queues know.
+    /// The descriptions of entities: what their queues do not know.
     pub(crate) descriptions: Descriptions,
     pub(crate) defined: DefiningFile,
     /// Bodies of administration clients.

@@ -79,12 +79,12 @@ impl ConnectionTask {
         }
     }
 
-    /// Whether something was written that is not on its way yet, to a peer that hears.
+    /// Whether something was written that is not on its way yet, to a peer that reads.
     fn has_unsent(&self, stream: &ConnectionStream) -> bool {
         !self.is_write_closed && stream.unsent() > 0
     }
 
-    /// The peer hears nothing any more. What it has said before is still read, and done; what was deleted by being sent
+    /// Nothing can be written to the peer any more. What it has sent before is still read, and done; what was deleted by being sent
     /// to it is not, unless it was sent.
     fn stop_speaking(&mut self, error: &io::Error) {
         tracing::debug!(%error, "write to an AMQP client: it reads no more");

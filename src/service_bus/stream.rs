@@ -61,7 +61,7 @@ impl ConnectionStream {
         }
     }
 
-    /// Why nothing that is written arrives any more; said once.
+    /// Why nothing that is written arrives any more; reported once.
     pub(crate) fn take_write_error(&mut self) -> Option<io::Error> {
         match self {
             ConnectionStream::Tcp(_) => None,

@@ -67,9 +67,8 @@ enum CoordinatorRequest {
 
 impl CoordinatorRequest {
     fn read(payload: &Bytes) -> Result<CoordinatorRequest, AmqpRefusal> {
-        let wrong = || {
-            AmqpRefusal::new(condition::INVALID_FIELD, "a coordinator is asked to declare or to discharge")
-        };
+        let wrong =
+            || AmqpRefusal::new(condition::INVALID_FIELD, "a coordinator takes declare and discharge only");
         let MessageBody::Value(Value::Described(described)) = Sections::parse(payload)?.body()? else {
             return Err(wrong());
         };
@@ -187,7 +186,7 @@ impl ConnectionTask {
     }
 
     fn commit(&mut self, link: LinkId, delivery: DeliveryNumber, parts: Vec<TransactionPart>) {
-        // What was said outside of it, and before its end, is asked before it.
+        // What the client requested outside of it, before its end, goes to the engine before it.
         self.send_groups();
         self.send_completions();
         let shared = self.shared.clone();

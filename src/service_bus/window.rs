@@ -37,7 +37,7 @@ pub(crate) struct PrefetchWindow {
     settlements: TimelySettlements,
     /// When the client last settled, was refused, or renewed, or was sent something when it had nothing in use.
     active_at_ms: u64,
-    /// The longest that the client has had something in use and said nothing.
+    /// The longest that the client has had something in use and sent nothing.
     quiet_ms_max: u64,
     /// After how many lock durations of silence what has lost its lock does not count any more. None until the client has
     /// shown that it is slower than that: until then, after one and a half times as long as it ever was quiet.

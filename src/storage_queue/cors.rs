@@ -1,4 +1,4 @@
-//! Pages of other origins: what the rules of the service let them do, told to their browsers.
+//! Pages of other origins: what the rules of the service let them do, in headers for their browsers.
 
 use axum::response::Response;
 use http::HeaderMap;
@@ -20,7 +20,7 @@ pub(crate) async fn preflight(shared: &SharedStorage, parts: &Parts) -> StorageR
     let text = |name: header::HeaderName| parts.headers.get(name)?.to_str().ok();
     let request = text(header::ORIGIN).zip(text(header::ACCESS_CONTROL_REQUEST_METHOD));
     let Some((origin, method)) = request else {
-        let message = "OPTIONS is asked with Origin and Access-Control-Request-Method";
+        let message = "OPTIONS needs the headers Origin and Access-Control-Request-Method";
         return Err(StorageRefusal::bad("InvalidHeaderValue", message));
     };
     let wanted = text(header::ACCESS_CONTROL_REQUEST_HEADERS).unwrap_or_default();

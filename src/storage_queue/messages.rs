@@ -31,7 +31,7 @@ use crate::storage_queue::times;
 use crate::storage_queue::xml;
 use crate::xml::Xml;
 
-/// A message as it is told: what every answer has, and what only some have.
+/// A message as it is shown: what every answer has, and what only some have.
 struct MessageElement<'a> {
     number: SequenceNumber,
     accepted_at: Timestamp,
@@ -78,7 +78,7 @@ impl<'a> MessageElement<'a> {
     }
 }
 
-/// The text of a message. What another endpoint sent, and XML cannot tell, is told in base64.
+/// The text of a message. What another endpoint sent, and XML cannot hold, is written in base64.
 fn text_of(body: &Bytes) -> String {
     match std::str::from_utf8(body) {
         Ok(text) if crate::xml::can_be_written(text) => text.to_owned(),
@@ -119,7 +119,7 @@ pub(crate) async fn put(
     put_answer(shared, &queue, receipts.first(), hidden).await
 }
 
-/// What is told of a message that was put. It may be gone by now.
+/// The answer about a message that was put. It may be gone by now.
 async fn put_answer(
     shared: &SharedStorage,
     queue: &Queue,

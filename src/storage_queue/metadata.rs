@@ -1,4 +1,4 @@
-//! What is said of queues: names and values.
+//! Metadata of queues: names and values.
 
 use std::collections::BTreeMap;
 
@@ -51,12 +51,12 @@ impl Metadata {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Looks up what is said of a queue.
+    /// Looks up the metadata of a queue.
     pub(crate) async fn load(client: &Client, queue: &str) -> Result<Metadata, StorageRefusal> {
         Ok(RECORDS.load(client, queue).await?.unwrap_or_default())
     }
 
-    /// Says it of a queue, in place of what was said before.
+    /// Sets them for a queue, in place of those before.
     pub(crate) async fn store(&self, client: &Client, queue: &str) -> Result<(), StorageRefusal> {
         Ok(RECORDS.store(client, queue, (!self.0.is_empty()).then_some(self)).await?)
     }

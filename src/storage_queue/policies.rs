@@ -30,7 +30,7 @@ struct Policies {
     policies: Vec<StoredPolicy>,
 }
 
-/// One of them, as it is told; what it leaves open, a signature that names it has to say.
+/// One of them, as it is shown; what it leaves open, a signature that names it has to say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct StoredPolicy {
     id: String,

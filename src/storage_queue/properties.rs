@@ -1,4 +1,4 @@
-//! Properties of the service: kept as they were set, and told again. Nothing is logged or measured by them; what they say of
+//! Properties of the service: kept as they were set, and returned. Nothing is logged or measured by them; what they say of
 //! pages of other origins is in force.
 
 use axum::body::Body;
@@ -22,7 +22,7 @@ use crate::xml::Xml;
 /// Under which name they are kept. Metadata are kept under names of queues, which have no such character.
 const RECORD: &str = "$properties";
 
-/// The version of what is said of logs and metrics.
+/// The version of the settings for logs and metrics.
 const VERSION: &str = "1.0";
 
 /// What can be done to queues from pages of another origin.

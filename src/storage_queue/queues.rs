@@ -1,4 +1,4 @@
-//! Queues: made, deleted, and what is said of them.
+//! Queues: made, deleted, and their metadata.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -46,7 +46,7 @@ pub(crate) async fn create(
     if queue.view().await.is_ok() {
         return same(Metadata::load(client, name).await?);
     }
-    // First what is said of it: without the queue nobody sees that, and the next to make it says it anew.
+    // First its metadata: without the queue nobody sees them, and the next to make it sets them anew.
     metadata.store(client, name).await?;
     match access.acting(client)?.create_queue(queue.name(), options()).await {
         Ok(_) => Ok(answer::empty(StatusCode::CREATED)),
@@ -67,7 +67,7 @@ pub(crate) async fn delete(shared: &SharedStorage, access: &StorageAccess, name:
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// What is said of a queue, and how many messages it has, hidden ones included.
+/// The metadata of a queue, and how many messages it has, hidden ones included.
 pub(crate) async fn look(shared: &SharedStorage, name: &str) -> StorageResult {
     let counts = shared.queue(name)?.view().await?.counts;
     let messages = counts.stored() - counts.dead_lettered;

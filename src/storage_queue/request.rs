@@ -77,7 +77,7 @@ impl QueueRequest {
         }
     }
 
-    /// Whether nobody else can hear it.
+    /// Whether nobody else can read it.
     pub(crate) fn is_over_tls(&self) -> bool {
         self.parts.extensions.get::<OverTls>().is_some()
     }

@@ -59,7 +59,7 @@ pub(crate) enum StorageQueueError {
     /// The address cannot be had.
     #[error("cannot listen on {0} for storage queues: {1}")]
     Bind(SocketAddr, #[source] io::Error),
-    /// Other machines could come in without a key, or hear what is said.
+    /// Other machines could come in without a key, or read the traffic.
     #[error(
         "cannot listen on {0} for storage queues: other machines can reach this address, so keys and TLS are needed; give a \
          keys file, a certificate and its private key, or listen on 127.0.0.1"

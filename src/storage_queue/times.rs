@@ -7,7 +7,7 @@ use jiff::fmt::rfc2822::DateTimePrinter;
 
 use crate::clock::Timestamp;
 
-/// What is said of a message that never expires.
+/// The expiry of a message that never expires.
 const NEVER: &str = "Fri, 31 Dec 9999 23:59:59 GMT";
 
 /// An instant, rounded down to whole seconds.
@@ -20,7 +20,7 @@ pub(crate) fn date_not_before(at: Timestamp) -> String {
     seconds_as_date(at.as_millis().div_ceil(1_000))
 }
 
-/// An instant as access policies tell it, to the tenth of a microsecond.
+/// An instant as access policies write it, to the tenth of a microsecond.
 pub(crate) fn instant(at: Instant) -> String {
     format!("{at:.7}")
 }

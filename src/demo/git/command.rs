@@ -221,8 +221,8 @@ mod tests {
     #[test]
     fn more_complaints_than_are_kept_are_still_read() {
         let mut complaints = io::Cursor::new(vec![b'x'; 1024 * 1024]);
-        let kept = listen(&mut complaints).unwrap();
-        assert_eq!(kept.len() as u64, limits::COMPLAINT_BYTES_MAX);
+        let complaint = listen(&mut complaints).unwrap();
+        assert_eq!(complaint.len() as u64, limits::COMPLAINT_BYTES_MAX);
         assert_eq!(complaints.position(), 1024 * 1024);
     }
 

@@ -19,7 +19,7 @@ pub(crate) enum ReplayError {
     DataInUse(PathBuf),
     #[error("cannot replay {}: its head has moved while the replay ran", .0.display())]
     HeadMoved(PathBuf),
-    #[error("cannot run the engine's process: it ended by itself ({0}); what it said stands above")]
+    #[error("cannot run the engine's process: it ended by itself ({0}); its output is above")]
     EngineEnded(String),
     #[error("cannot read the workflow {0}: its state makes no sense")]
     BadState(String),

@@ -53,7 +53,7 @@ impl Report {
     }
 
     /// Whether nothing was wrong.
-    pub(crate) fn kept(&self) -> bool {
+    pub(crate) fn is_right(&self) -> bool {
         self.wrong_predecessors == 0 && self.tree_equal && self.complete
     }
 }

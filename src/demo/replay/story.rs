@@ -76,7 +76,7 @@ impl Story {
             (true, false) => "end state == HEAD tree: yes, but not every change was applied once",
             (false, _) => "end state == HEAD tree: NO",
         });
-        if !report.kept() && self.control().is_some() {
+        if !report.is_right() && self.control().is_some() {
             self.say(
                 "this is what the control is for: without --no-reorder and --retry-at-back it is 0 and yes",
             );

@@ -54,7 +54,7 @@ pub(crate) fn replay(plan: &ReplayPlan) -> Result<bool, ReplayError> {
         clock.elapsed(),
     );
     story.end(&report);
-    Ok(report.kept())
+    Ok(report.is_right())
 }
 
 /// The order in which the messages arrive.
@@ -152,7 +152,7 @@ impl EngineProcess {
     fn next(&mut self) -> Result<Option<ReplayProgress>, ReplayError> {
         let mut line = String::new();
         let read = self.lines.read_line(&mut line);
-        match read.map_err(ReplayError::system("hear from the engine's process"))? {
+        match read.map_err(ReplayError::system("read the output of the engine's process"))? {
             0 => Ok(None),
             _ => match serde_json::from_str(&line) {
                 Ok(progress) => Ok(Some(progress)),

@@ -23,7 +23,7 @@ use crate::handlers::persistent::lines::PipeLines;
 use crate::handlers::persistent::persistent::ChildPool;
 use crate::limits;
 
-/// Keeps the child of one slot running until it is told to stop.
+/// Keeps the child of one slot running until it is stopped.
 pub(super) struct ChildSupervisor {
     pub(super) shared_pool: Arc<ChildPool>,
     pub(super) slot: usize,
@@ -43,7 +43,7 @@ impl Drop for ChildSupervisor {
 enum ChildEnd {
     /// It exited, or closed its output.
     Ended,
-    /// It said something that is no answer.
+    /// It wrote something that is no answer.
     Garbage(String),
     /// One of its requests must not go on.
     Killed,
@@ -84,7 +84,7 @@ impl ChildSupervisor {
         }
     }
 
-    /// Waits until there is something for the extra child; false when it is told to stop before.
+    /// Waits until there is something for the extra child; false when it is stopped before.
     async fn is_needed(&self) -> bool {
         let mut stop = self.stop.clone();
         tokio::select! {

@@ -20,7 +20,7 @@ pub(super) const LOCK_LOST: &str = "its lock was lost";
 /// What becomes of a request: the child's answer, or why there is none.
 pub(super) type ChildAnswer = Result<OutcomeEnvelope, Failure>;
 
-/// Who asks, and is told what becomes of a request.
+/// Who asks, and gets the outcome of a request.
 pub(super) trait Asker {
     /// Whether its request need not be begun any more.
     fn is_cancelled(&self) -> bool;

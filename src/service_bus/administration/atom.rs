@@ -13,7 +13,7 @@ use crate::clock::Timestamp;
 use crate::service_bus::administration::host::Caller;
 use crate::xml::Xml;
 
-/// The namespace of what is said of entities.
+/// The namespace of descriptions of entities.
 pub(crate) const SERVICE_BUS: &str = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect";
 
 /// The namespace of counts.

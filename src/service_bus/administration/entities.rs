@@ -89,13 +89,13 @@ impl AdminCall<'_> {
         }
     }
 
-    /// What was said of a queue.
+    /// The description of a queue.
     pub(crate) fn settings(&self, view: &QueueView) -> EntitySettings {
         let description = self.shared.descriptions.of(&view.name, view.created_at);
         EntitySettings { options: view.options.clone(), description: (*description).clone() }
     }
 
-    /// What was said of a topic, as if it had a queue.
+    /// The description of a topic, as if it had a queue.
     pub(crate) fn settings_of_topic(&self, topic: &TopicView) -> EntitySettings {
         let description = self.shared.descriptions.of(&topic.name, topic.created_at);
         let mut settings = EntitySettings { description: (*description).clone(), ..EntitySettings::new() };
@@ -149,13 +149,13 @@ impl AdminCall<'_> {
         Ok(())
     }
 
-    /// Says something of an entity while it is being made. If it cannot be made, nothing is said of the next of its name.
+    /// Describes an entity while it is being made. If it cannot be made, the description does not stay for the next of its name.
     pub(crate) async fn describe_while<T, E: Into<AdminRefusal>>(
         &self,
         (name, settings): (&QueueName, &EntitySettings),
         making: impl Future<Output = Result<T, E>>,
     ) -> Result<T, AdminRefusal> {
-        // First what is said of it: without the entity nobody sees that.
+        // First its description: without the entity nobody sees it.
         self.describe(name, (settings, None)).await?;
         match making.await {
             Ok(made) => Ok(made),

@@ -1,4 +1,4 @@
-//! What a document says of an entity, field by field: which option of its queue each is, and the words it is told in.
+//! What a document says of an entity, field by field: which option of its queue each is, and how it is written.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(crate) const FOREVER: &str = "P10675199DT2H48M5.4775807S";
 /// The field that says in which window duplicates are detected.
 const WINDOW: &str = "DuplicateDetectionHistoryTimeWindow";
 
-/// Fields that are kept and told back, and what is told of an entity whose maker said nothing.
+/// Fields that are stored and returned unchanged, and their values in an entity whose maker gave none.
 pub(crate) const ECHOED: &[(&str, &str)] = &[
     ("MaxSizeInMegabytes", "1024"),
     ("EnableBatchedOperations", "true"),
@@ -44,7 +44,7 @@ pub(crate) fn since(field: &str) -> Option<&'static str> {
     }
 }
 
-/// What is said of an entity: to its queue, and beside it.
+/// The settings of an entity: those of its queue, and its description beside it.
 #[derive(Clone, Debug)]
 pub(crate) struct EntitySettings {
     pub(crate) options: QueueOptions,
@@ -52,7 +52,7 @@ pub(crate) struct EntitySettings {
 }
 
 impl EntitySettings {
-    /// An entity of which nothing was said yet.
+    /// The settings of an entity before a document sets any.
     pub(crate) fn new() -> EntitySettings {
         EntitySettings { options: service_bus_options(false), description: Description::default() }
     }

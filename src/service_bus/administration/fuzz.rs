@@ -1,4 +1,4 @@
-//! Documents of administration clients, of any bytes: what is understood is told so that it is understood again, and the rest
+//! Documents of administration clients, of any bytes: what is understood is written so that it is read again as the same, and the rest
 //! is refused. The fuzzer calls it with bytes that it makes up, the tests with those it has found.
 #![cfg_attr(not(fuzzing), expect(unreachable_pub, reason = "only the fuzzer reaches it from outside"))]
 
@@ -44,13 +44,13 @@ fn check_entity(text: &str, element: &str) {
         again.is_ok() && format!("{settings:?}") == once,
         "said twice it is another: {once} {settings:?}"
     );
-    let stored = serde_json::to_string(&settings.description).expect("what is said of an entity can be kept");
+    let stored = serde_json::to_string(&settings.description).expect("a description can be written");
     let read: crate::service_bus::description::Description =
         serde_json::from_str(&stored).expect("what was kept is read again");
     assert_eq!(format!("{read:?}"), format!("{:?}", settings.description), "{stored}");
 }
 
-/// A rule as a client is told it.
+/// A rule as a client reads it.
 fn written(rule: &Rule, settings: &RuleSettings) -> String {
     let mut xml = Xml::new();
     xml.within("entry", |xml| {

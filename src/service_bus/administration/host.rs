@@ -10,7 +10,7 @@ use percent_encoding::utf8_percent_encode;
 use crate::inbound::connection::OverTls;
 use crate::service_bus::slashed::entity_name;
 
-/// The version of the API that is told where a request names none.
+/// The version of the API for a request that names none.
 const VERSION: &str = "2021-05";
 
 /// What in a name would end a part of a path.

@@ -1,4 +1,4 @@
-//! What is told of an entity, in the order in which the documents of Service Bus tell it.
+//! The properties of an entity as XML, in the order of the documents of Service Bus.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Queues: made, changed, told, deleted.
+//! Queues: made, changed, shown, deleted.
 
 use axum::response::Response;
 use http::StatusCode;

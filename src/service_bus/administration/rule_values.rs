@@ -11,7 +11,7 @@ use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::description::TypedValue;
 use crate::xml::Xml;
 
-/// Types of which values are texts here, and told with their type again.
+/// Types of which values are texts here, and returned with their type.
 const TYPED: [&str; 3] = ["dateTime", "duration", "guid"];
 
 /// Reads names and values.
@@ -78,7 +78,7 @@ pub(crate) fn all(element: Option<Node<'_, '_>>) -> Vec<TypedValue> {
     pairs.filter_map(value).collect()
 }
 
-/// Writes names and values; those of which more was said as they were said.
+/// Writes names and values; those with a type of their own with that type.
 pub(crate) fn write(xml: &mut Xml, values: &Properties, typed: &[TypedValue]) {
     for (name, value) in values {
         let known = typed.iter().find(|known| match value {
@@ -101,7 +101,7 @@ pub(crate) fn write(xml: &mut Xml, values: &Properties, typed: &[TypedValue]) {
     }
 }
 
-/// Writes names and values as they were said.
+/// Writes names and values as they came.
 pub(crate) fn write_all(xml: &mut Xml, values: &[TypedValue]) {
     values.iter().for_each(|value| write_one(xml, &value.name, &value.kind, &value.text));
 }

@@ -17,7 +17,7 @@ use crate::topic::Filter;
 use crate::topic::Rule;
 use crate::xml::Xml;
 
-/// The version of the language of filters that clients expect to be told.
+/// The version of the language of filters that clients expect.
 const COMPATIBILITY: &str = "20";
 
 /// Reads what describes a rule, and what it says that no rule of ours knows.
@@ -91,7 +91,7 @@ fn read_filter(filter: Node<'_, '_>) -> Result<Filter, AdminRefusal> {
     }
 }
 
-/// Writes what describes a rule, and what was said of it.
+/// Writes what describes a rule, and its description.
 pub(crate) fn write(xml: &mut Xml, (rule, settings): (&Rule, Option<&RuleSettings>), created_at: Timestamp) {
     write_filter(xml, rule.filter(), settings.map_or(&[], |settings| &settings.values));
     let parameters = settings.and_then(|settings| settings.action.as_ref());

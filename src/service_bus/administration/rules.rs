@@ -1,4 +1,4 @@
-//! Rules of a subscription: added, changed, told, removed.
+//! Rules of a subscription: added, changed, shown, removed.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -30,7 +30,7 @@ pub(crate) struct Of<'a> {
 }
 
 impl Of<'_> {
-    /// Its rules have no instant of their own: they are told with that of the subscription.
+    /// Its rules have no instant of their own: they are shown with that of the subscription.
     pub(crate) fn created_at(&self) -> Timestamp {
         self.queue.created_at
     }

@@ -1,4 +1,4 @@
-//! Subscriptions: made with their first rule, changed, told, deleted.
+//! Subscriptions: made with their first rule, changed, shown, deleted.
 
 use axum::response::Response;
 use http::StatusCode;

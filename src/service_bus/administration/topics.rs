@@ -1,4 +1,4 @@
-//! Topics: made, changed, told, deleted.
+//! Topics: made, changed, shown, deleted.
 
 use axum::response::Response;
 use http::StatusCode;

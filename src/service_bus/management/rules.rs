@@ -36,7 +36,7 @@ mod code {
 /// The type of an instant, as documents name it.
 const INSTANT: &str = "dateTime";
 
-/// The version of the language of filters that clients expect to be told.
+/// The version of the language of filters that clients expect.
 const COMPATIBILITY: i32 = 20;
 
 /// Adds a rule.
@@ -228,7 +228,7 @@ fn values_of(correlation: &Correlation, typed: &[TypedValue]) -> Vec<Value> {
     values
 }
 
-/// The instant that a value was said to be, if it is that still.
+/// The instant that a value was given as, if it still is that instant.
 fn instant(typed: &TypedValue, name: &str, value: &PropertyValue) -> Option<Value> {
     let is_it =
         typed.kind == INSTANT && typed.name == name && *value == PropertyValue::from(typed.stored.as_str());

@@ -68,7 +68,7 @@ fn stored(state: Option<&Value>) -> Result<Option<Bytes>, AmqpRefusal> {
     }
 }
 
-/// What a client is told of a stored state.
+/// A stored state as the client reads it.
 fn describe(state: &Bytes) -> Value {
     typed(state).unwrap_or_else(|| Value::Binary(state.clone()))
 }

@@ -1,4 +1,4 @@
-//! Queues and what is said of them.
+//! Queues and their metadata.
 
 use crate::queue::QueueOptions;
 use crate::storage_queue::tests::fixture::Fixture;
