@@ -36,12 +36,14 @@ pub(crate) struct ChangedKeys<T: Table> {
     sorted: bool,
     /// Rows that commits under way flush.
     landing: VecDeque<FlushingRow<T>>,
+    /// The room of keys that were looked at, for those of the next generation: new room costs a fault for each of its pages.
+    spare: Vec<PrefixedKey<T>>,
 }
 
 /// A row that a commit under way flushes.
 struct FlushingRow<T: Table> {
     position: u64,
-    /// The end of the generation that has its last change, unless it has changed since.
+    /// The end of the generation that has its last change, unless it has changed since; as stamps count.
     upto: u64,
     place: PrefixedKey<T>,
 }
@@ -55,6 +57,7 @@ impl<T: Table> Default for ChangedKeys<T> {
             survivors: Vec::new(),
             sorted: false,
             landing: VecDeque::new(),
+            spare: Vec::new(),
         }
     }
 }
@@ -153,12 +156,14 @@ impl<T: Table> AnyMemtable for Memtable<T> {
             group.rows.trim();
             group.gone.trim();
         }
-        self.changed.checksummed.push_back(std::mem::take(&mut self.changed.filling));
+        let room = std::mem::take(&mut self.changed.spare);
+        self.changed.checksummed.push_back(std::mem::replace(&mut self.changed.filling, room));
         self.touched.checksum(position);
     }
 
     fn begin_flush(&mut self) {
-        self.changed.candidates = self.changed.checksummed.pop_front().unwrap_or_default();
+        let candidates = self.changed.checksummed.pop_front().unwrap_or_default();
+        self.changed.spare = std::mem::replace(&mut self.changed.candidates, candidates);
         self.changed.sorted = false;
     }
 
@@ -168,6 +173,7 @@ impl<T: Table> AnyMemtable for Memtable<T> {
     }
 
     fn flush(&mut self, upto: u64, position: u64, budget: &mut Budget) -> Option<Box<dyn RowWrite>> {
+        let upto = self.touched.in_stamps(upto);
         self.pick_survivors(upto, &mut budget.units);
         let mut rows = Vec::new();
         while !budget.is_used_up()
@@ -175,13 +181,13 @@ impl<T: Table> AnyMemtable for Memtable<T> {
         {
             budget.units = budget.units.saturating_sub(UNITS_PER_ROW);
             let Some(group) = self.groups.get_mut(&prefix) else { continue };
-            if group.stamp(&key).is_none_or(|stamp| stamp.position > upto) {
+            if group.stamp(&key).is_none_or(|stamp| stamp.position() > upto) {
                 continue;
             }
             let now = match group.rows.get_mut(&key) {
                 Some(slot) => {
                     // From now on, deleting it has to delete what is flushed.
-                    slot.stamp.based = true;
+                    slot.stamp.set_based();
                     budget.bytes = budget.bytes.saturating_sub(weight_of::<T>(Some(&slot.value)));
                     RowState::Put(slot.value.clone())
                 }
@@ -199,7 +205,7 @@ impl<T: Table> AnyMemtable for Memtable<T> {
         {
             let (prefix, key) = landing.place;
             let Some(group) = self.groups.get_mut(&prefix) else { continue };
-            if group.stamp(&key).is_none_or(|stamp| stamp.position > landing.upto) {
+            if group.stamp(&key).is_none_or(|stamp| stamp.position() > landing.upto) {
                 continue;
             }
             if group.rows.remove(&key).is_some() {
@@ -253,7 +259,7 @@ impl<T: Table> Memtable<T> {
         {
             *units -= 1;
             let stamp = self.groups.get(&prefix).and_then(|group| group.stamp(&key));
-            if stamp.is_some_and(|stamp| stamp.position <= upto) {
+            if stamp.is_some_and(|stamp| stamp.position() <= upto) {
                 self.changed.survivors.push((prefix, key));
             }
         }

@@ -67,9 +67,9 @@ pub(crate) struct RowWriter {
 }
 
 impl RowWriter {
-    /// Begins a row of about so many bytes.
-    pub(crate) fn new(header: &JournalHeader, bytes: usize) -> RowWriter {
-        RowWriter { bytes: codec::encode_to(header, Vec::with_capacity(bytes)) }
+    /// Begins a row in an empty room of about its size.
+    pub(crate) fn new(header: &JournalHeader, room: Vec<u8>) -> RowWriter {
+        RowWriter { bytes: codec::encode_to(header, room) }
     }
 
     pub(crate) fn begin_table(&mut self, number: u8) {
@@ -294,7 +294,7 @@ mod tests {
     }
 
     fn row() -> Vec<u8> {
-        let mut row = RowWriter::new(&header(), 0);
+        let mut row = RowWriter::new(&header(), Vec::new());
         row.begin_table(4);
         row.write(&QueueId(1), &9_u64, Some(&"kept"));
         row.write(&QueueId(1), &10_u64, None::<&u8>);
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn the_bytes_of_what_is_written_in_place_are_what_they_were() {
-        let mut row = RowWriter::new(&header(), 0);
+        let mut row = RowWriter::new(&header(), Vec::new());
         let epoch = Epoch { number: 3, holder: 300 };
         in_place::write(&mut row, epoch, &[QueueChange::Gone(QueueId(7))]);
         let (bytes, checksum) = row.finish();
