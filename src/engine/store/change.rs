@@ -48,7 +48,7 @@ impl<T: Table> TableChanges<T> {
     }
 
     /// Notes that the next turn fills a new generation.
-    pub(crate) fn checksum(&mut self, position: u64) {
+    pub(crate) fn end_generation(&mut self, position: u64) {
         self.filling_from = self.in_stamps(position) + 1;
     }
 

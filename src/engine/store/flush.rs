@@ -28,14 +28,14 @@ const UNITS_PER_ROW: u64 = 8;
 /// The keys of the rows that the journal has changed, by generation, each where it was last put first.
 pub(crate) struct ChangedKeys<T: Table> {
     filling: Vec<PrefixedKey<T>>,
-    checksummed: VecDeque<Vec<PrefixedKey<T>>>,
+    full: VecDeque<Vec<PrefixedKey<T>>>,
     /// Of the generation being flushed: keys not looked at yet.
     candidates: Vec<PrefixedKey<T>>,
     /// Keys to be written, the last first; in order once no candidate is left.
     survivors: Vec<PrefixedKey<T>>,
     sorted: bool,
     /// Rows that commits under way flush.
-    landing: VecDeque<FlushingRow<T>>,
+    under_way: VecDeque<FlushingRow<T>>,
     /// The room of keys that were looked at, for those of the next generation: new room costs a fault for each of its pages.
     spare: Vec<PrefixedKey<T>>,
 }
@@ -52,11 +52,11 @@ impl<T: Table> Default for ChangedKeys<T> {
     fn default() -> ChangedKeys<T> {
         ChangedKeys {
             filling: Vec::new(),
-            checksummed: VecDeque::new(),
+            full: VecDeque::new(),
             candidates: Vec::new(),
             survivors: Vec::new(),
             sorted: false,
-            landing: VecDeque::new(),
+            under_way: VecDeque::new(),
             spare: Vec::new(),
         }
     }
@@ -93,7 +93,7 @@ pub(crate) trait AnyMemtable {
     /// Forgets what it has read and need not remember, if that is too much.
     fn trim(&mut self);
     /// Ends a generation with the commit at this position.
-    fn checksum(&mut self, position: u64);
+    fn end_generation(&mut self, position: u64);
     /// Begins to flush the oldest full generation.
     fn begin_flush(&mut self);
     /// How many units of work are left of the flush.
@@ -149,7 +149,7 @@ impl<T: Table> AnyMemtable for Memtable<T> {
         self.flushed.trim();
     }
 
-    fn checksum(&mut self, position: u64) {
+    fn end_generation(&mut self, position: u64) {
         // An empty group is kept until here, because a busy workflow's line runs empty again and again.
         self.groups.retain(|_, group| !group.rows.is_empty() || !group.gone.is_empty());
         for group in self.groups.values_mut() {
@@ -157,12 +157,12 @@ impl<T: Table> AnyMemtable for Memtable<T> {
             group.gone.trim();
         }
         let room = std::mem::take(&mut self.changed.spare);
-        self.changed.checksummed.push_back(std::mem::replace(&mut self.changed.filling, room));
-        self.touched.checksum(position);
+        self.changed.full.push_back(std::mem::replace(&mut self.changed.filling, room));
+        self.touched.end_generation(position);
     }
 
     fn begin_flush(&mut self) {
-        let candidates = self.changed.checksummed.pop_front().unwrap_or_default();
+        let candidates = self.changed.full.pop_front().unwrap_or_default();
         self.changed.spare = std::mem::replace(&mut self.changed.candidates, candidates);
         self.changed.sorted = false;
     }
@@ -194,18 +194,18 @@ impl<T: Table> AnyMemtable for Memtable<T> {
                 None => RowState::Deleted,
             };
             rows.push(((prefix.clone(), key.clone()), now));
-            self.changed.landing.push_back(FlushingRow { position, upto, place: (prefix, key) });
+            self.changed.under_way.push_back(FlushingRow { position, upto, place: (prefix, key) });
         }
         (!rows.is_empty()).then(|| Box::new(Rows::<T> { rows }) as Box<dyn RowWrite>)
     }
 
     fn mark_committed(&mut self, position: u64) {
-        while self.changed.landing.front().is_some_and(|landing| landing.position <= position)
-            && let Some(landing) = self.changed.landing.pop_front()
+        while self.changed.under_way.front().is_some_and(|row| row.position <= position)
+            && let Some(row) = self.changed.under_way.pop_front()
         {
-            let (prefix, key) = landing.place;
+            let (prefix, key) = row.place;
             let Some(group) = self.groups.get_mut(&prefix) else { continue };
-            if group.stamp(&key).is_none_or(|stamp| stamp.position() > landing.upto) {
+            if group.stamp(&key).is_none_or(|stamp| stamp.position() > row.upto) {
                 continue;
             }
             if group.rows.remove(&key).is_some() {

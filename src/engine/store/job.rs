@@ -52,7 +52,7 @@ pub(crate) struct Job {
     pub(crate) time: Timestamp,
     pub(crate) wall: WallRecord,
     pub(crate) numbers: Numbers,
-    pub(crate) tallies: Vec<(QueueId, QueueCounters)>,
+    pub(crate) counters: Vec<(QueueId, QueueCounters)>,
     /// The rows that the turn has changed, table by table.
     pub(crate) changed: Vec<Box<dyn RowWrite>>,
     pub(crate) queue_changes: Vec<QueueChange>,
@@ -72,7 +72,7 @@ impl Job {
             previous,
             time: self.time,
             numbers: self.numbers,
-            tallies: self.tallies.clone(),
+            counters: self.counters.clone(),
             wall: self.wall,
         };
         room.clear();

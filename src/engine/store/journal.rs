@@ -29,7 +29,7 @@ use crate::engine::store::key::KeyPart;
 use crate::engine::store::stamp::WallRecord;
 use crate::error::Fault;
 
-const SEAL_LEN: usize = 8;
+const CHECKSUM_LEN: usize = 8;
 
 /// Ends the tables of a row.
 const END: u8 = u8::MAX;
@@ -57,7 +57,7 @@ pub(crate) struct JournalHeader {
     pub(crate) previous: u64,
     pub(crate) time: Timestamp,
     pub(crate) numbers: Numbers,
-    pub(crate) tallies: Vec<(QueueId, QueueCounters)>,
+    pub(crate) counters: Vec<(QueueId, QueueCounters)>,
     pub(crate) wall: WallRecord,
 }
 
@@ -140,7 +140,8 @@ impl<'a> RowReader<'a> {
     pub(crate) fn open_as<H: DeserializeOwned>(
         checksummed: &'a [u8],
     ) -> Result<(H, u64, RowReader<'a>), Fault> {
-        let split = checksummed.len().checked_sub(SEAL_LEN).and_then(|at| checksummed.split_at_checked(at));
+        let split =
+            checksummed.len().checked_sub(CHECKSUM_LEN).and_then(|at| checksummed.split_at_checked(at));
         let Some((bytes, checksum)) =
             split.filter(|(bytes, checksum)| xxh3_64(bytes).to_le_bytes() == **checksum)
         else {
@@ -288,7 +289,7 @@ mod tests {
             previous: 7,
             time: Timestamp::from_millis(1_000_000),
             numbers: Numbers { next_sequence: 5, next_ticket: 2, next_queue: 1 },
-            tallies: vec![(QueueId(1), QueueCounters::default())],
+            counters: vec![(QueueId(1), QueueCounters::default())],
             wall: WallRecord { wall: Timestamp::from_millis(300), ..WallRecord::default() },
         }
     }

@@ -43,7 +43,7 @@ pub(crate) fn entry(position: u64, epoch: Epoch, len: usize) -> Vec<u8> {
         previous: position - 1,
         time: Timestamp::from_millis(position),
         numbers: Numbers::default(),
-        tallies: Vec::new(),
+        counters: Vec::new(),
         wall: WallRecord::default(),
     };
     let mut row = RowWriter::new(&header, Vec::with_capacity(len));
