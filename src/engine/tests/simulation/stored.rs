@@ -139,9 +139,9 @@ impl Stored {
 
     fn ask(&mut self, question: &Question) -> QueuedCommand {
         let inbox = self.writer.inbox.clone();
-        let (asked, answer) = asking::ask(question.command.clone(), question.wait, inbox);
+        let (letter, answer) = asking::ask(question.command.clone(), question.wait, inbox);
         self.waiting.extend(question.number.map(|number| (number, answer)));
-        QueuedCommand::Asked(asked)
+        QueuedCommand::Letter(letter)
     }
 
     fn record(&mut self) {
