@@ -246,6 +246,10 @@ pub const COMMITS_UNDER_WAY: usize = 1;
 /// time than a commit: requests that come meanwhile wait shorter if they share the next one.
 pub const COMMIT_ALONGSIDE_BYTES: u64 = 32 * 1024;
 
+/// Bytes of room for journal rows that are kept from one commit to the next: more than a turn usually writes, and little of
+/// what the engine takes.
+pub const JOURNAL_ROOM_KEPT: usize = 2 * 1024 * 1024;
+
 /// Bytes of journal rows that fill a generation: large enough that a flush meets its neighbours in a leaf, small
 /// enough to be flushed without a stall.
 pub const GENERATION_BYTES: u64 = 16 * 1024 * 1024;

@@ -32,7 +32,7 @@ use crate::limits;
 /// Something to do in a turn.
 pub(crate) enum QueuedCommand {
     /// Somebody waits for its answer.
-    Requested(LetterHandle),
+    Letter(LetterHandle),
     /// Nobody does.
     Unattended(Box<Command>),
 }
@@ -41,7 +41,7 @@ impl QueuedCommand {
     /// Whether it moves as many messages as one turn should.
     pub(crate) fn is_bulk(&self) -> bool {
         match self {
-            QueuedCommand::Requested(letter) => letter.is_bulk(),
+            QueuedCommand::Letter(letter) => letter.is_bulk(),
             QueuedCommand::Unattended(command) => command.is_bulk(),
         }
     }
@@ -57,7 +57,7 @@ pub(crate) struct TurnOutcome {
     pub(crate) next_due: NextDue,
     /// Whether the last command was an internal one with more to do.
     pub(crate) more: bool,
-    /// What was promised of the disk to the commands with an answer.
+    /// What was promised of the disk to the commands that were asked.
     pub(crate) promised_bytes: u64,
 }
 
@@ -153,13 +153,13 @@ impl<'a> TurnRules<'a> {
         Ok(())
     }
 
-    /// Applies the commands, and serves the receivers that wait for what it brought.
+    /// Applies what was asked, and serves the receivers that wait for what it brought.
     pub(crate) fn apply_all(&mut self, commands: Vec<QueuedCommand>) -> Result<(), Fault> {
         self.woken.append(&mut self.wakeups.later);
         self.woken.append(&mut self.wakeups.take_paced(self.now.engine));
         for command in commands {
             match command {
-                QueuedCommand::Requested(letter) => self.apply_one(letter)?,
+                QueuedCommand::Letter(letter) => self.apply_one(letter)?,
                 QueuedCommand::Unattended(command) => {
                     let outcome = self.rules.apply(self.now, *command, self.records)?;
                     self.note(outcome.effects);
@@ -218,7 +218,7 @@ impl<'a> TurnRules<'a> {
         Ok(())
     }
 
-    /// Does what the letter asks; whether that was to find work, and there is none.
+    /// Does what is asked; whether that was to find work, and there is none.
     fn found_nothing(&mut self, letter: &LetterHandle) -> Result<bool, Fault> {
         let outcome = letter.apply(self.rules, self.now, self.records)?;
         self.note(outcome.effects);

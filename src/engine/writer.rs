@@ -50,7 +50,7 @@ pub(crate) struct Writer {
     pub(crate) commits: Commits,
     /// When the disk was last looked at, in the clock's elapsed time.
     pub(crate) looked_at_disk: Duration,
-    /// When the last request was done, in the clock's elapsed time.
+    /// When what was last asked was done, in the clock's elapsed time.
     pub(crate) last_request_at: Duration,
     /// Whether there is more to recover.
     pub(crate) recovers: bool,
@@ -306,7 +306,7 @@ impl Writer {
 impl RequestBatch {
     fn add(&mut self, request: Request) {
         match request {
-            Request::Ask(letter) => self.commands.push(QueuedCommand::Requested(letter)),
+            Request::Ask(letter) => self.commands.push(QueuedCommand::Letter(letter)),
             Request::TryOut(letter) => self.looks.push(LookRequest::TryOut(letter)),
             Request::Query(query) => self.looks.push(LookRequest::Query(query)),
             Request::Standing(query) => self.looks.push(LookRequest::Standing(query)),

@@ -24,12 +24,12 @@ use crate::id::QueueName;
 
 /// Makes a verb whose answer hands messages out under locks.
 macro_rules! receives {
-    ($($verb:ident: |$asked:ident, $step:ident| $run:expr, from $from:expr;)*) => {
+    ($($verb:ident: |$request:ident, $step:ident| $run:expr, from $from:expr;)*) => {
         $(impl EngineVerb for $verb {
             const HANDS_OUT: bool = true;
 
             fn run(self, $step: &mut Step<'_>) -> VerbRuling<$verb> {
-                let $asked = self;
+                let $request = self;
                 $run
             }
 
@@ -46,22 +46,22 @@ macro_rules! receives {
 }
 
 receives! {
-    Receive: |asked, step| step.receive(&asked.queue, asked.max, asked.token),
-        from |asked| Some(&asked.queue);
-    ReceiveRun: |asked, step| step.receive_run(&asked.queue, asked.max, asked.token),
-        from |asked| Some(&asked.queue);
-    ReceiveDeferred: |asked, step| step.receive_deferred(&asked.queue, &asked.sequences, asked.token),
+    Receive: |verb, step| step.receive(&verb.queue, verb.max, verb.token),
+        from |verb| Some(&verb.queue);
+    ReceiveRun: |verb, step| step.receive_run(&verb.queue, verb.max, verb.token),
+        from |verb| Some(&verb.queue);
+    ReceiveDeferred: |verb, step| step.receive_deferred(&verb.queue, &verb.sequences, verb.token),
         from |_| None;
-    ReceiveDeadLetters: |asked, step| step.receive_dead_letters(&asked.queue, asked.max, asked.token),
-        from |asked| Some(&asked.queue);
-    ReceiveDeferredDeadLetters: |asked, step| {
-            step.receive_deferred_dead_letters(&asked.queue, &asked.sequences, asked.token)
+    ReceiveDeadLetters: |verb, step| step.receive_dead_letters(&verb.queue, verb.max, verb.token),
+        from |verb| Some(&verb.queue);
+    ReceiveDeferredDeadLetters: |verb, step| {
+            step.receive_deferred_dead_letters(&verb.queue, &verb.sequences, verb.token)
         },
         from |_| None;
-    ReceiveTaken: |asked, step| step.receive_taken(&asked.queue, asked.token, asked.max),
+    ReceiveTaken: |verb, step| step.receive_taken(&verb.queue, verb.token, verb.max),
         from |_| None;
-    ReceiveTakenDeferred: |asked, step| {
-            step.receive_taken_deferred(&asked.queue, asked.token, &asked.sequences)
+    ReceiveTakenDeferred: |verb, step| {
+            step.receive_taken_deferred(&verb.queue, verb.token, &verb.sequences)
         },
         from |_| None;
 }

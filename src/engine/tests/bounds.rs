@@ -43,7 +43,7 @@ fn one_receive_expires_a_limited_number() {
     let mut replies = play(2, Command::ReceiveTaken(verbs::ReceiveTaken { queue, token, max: 2 }));
     let Some(Reply::Receive(Ok(handed))) = replies.pop() else { panic!("{replies:?}") };
     assert_eq!(handed.len(), 1, "the one that lives");
-    let moved: u64 = model.rows.tallies.values().map(|tally| tally.counts.dead_lettered).sum();
+    let moved: u64 = model.rows.counters.values().map(|counters| counters.counts.dead_lettered).sum();
     let most = (limits::EXPIRED_IN_A_ROW_MAX + limits::REMINDERS_PER_TURN + 1) as u64;
     assert!(moved > 0 && moved <= most, "{moved} of {EXPIRED} were moved before the holder got its answer");
 }

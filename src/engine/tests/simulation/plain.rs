@@ -145,7 +145,7 @@ impl Plain {
         let (letter, answer) = asking::ask(question.command.clone(), question.wait, self.inbox.clone());
         let left = question.is_gone.then(|| question.command.clone());
         self.waiting.push(Waiting { number, left, answer });
-        QueuedCommand::Requested(letter)
+        QueuedCommand::Letter(letter)
     }
 
     /// Whether something is due after which nobody could tell what was done before a command and what by it: a turn does

@@ -141,7 +141,7 @@ impl Stored {
         let inbox = self.writer.inbox.clone();
         let (letter, answer) = asking::ask(question.command.clone(), question.wait, inbox);
         self.waiting.extend(question.number.map(|number| (number, answer)));
-        QueuedCommand::Requested(letter)
+        QueuedCommand::Letter(letter)
     }
 
     fn record(&mut self) {
