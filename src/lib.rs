@@ -29,7 +29,7 @@
 //!
 //! # Where things are
 //!
-//! | to … | see |
+//! | to ... | see |
 //! |---|---|
 //! | open a file, or an engine in memory | [`Engine`], [`EngineBuilder`]; what the file promises: [`store`] |
 //! | create a queue or a topic | [`Client`], [`QueueOptions`] and the choices in [`queue`]; rules of subscriptions: [`topic`] |
