@@ -120,7 +120,7 @@ pub const SEND_BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const COMPLETE_ALL_MAX: usize = RECEIVE_MAX;
 
 /// Most deliveries that the holder of a whole workflow has at once: each is listed in the holding's record.
-pub const TAKEN_AHEAD_MAX: usize = 256;
+pub const ACCEPTED_AHEAD_MAX: usize = 256;
 
 /// How long nothing has to be asked before the engine moves what its journal has to where it stays: longer than the breaks
 /// between two requests of somebody who is at work.

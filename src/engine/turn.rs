@@ -239,10 +239,10 @@ impl<'a> TurnRules<'a> {
                 Effect::MoreDeadLetters(queue) => {
                     self.wakeups.later.insert(WaitsFor::DeadLetters(queue));
                 }
-                Effect::TakenWork(token) => drop(self.woken.insert(WaitsFor::Taken(token))),
+                Effect::AcceptedWork(token) => drop(self.woken.insert(WaitsFor::AcceptedWorkflow(token))),
                 Effect::MoreWork(queue) => drop(self.wakeups.later.insert(WaitsFor::Queue(queue))),
                 Effect::Paced { queue, holder, until } => {
-                    let waits_for = holder.map_or(WaitsFor::Queue(queue), WaitsFor::Taken);
+                    let waits_for = holder.map_or(WaitsFor::Queue(queue), WaitsFor::AcceptedWorkflow);
                     self.wakeups.pace(waits_for, until);
                 }
                 Effect::LocksFreed => self.woken.extend(self.wakeups.queues().cloned()),

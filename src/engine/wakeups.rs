@@ -181,7 +181,7 @@ impl Wakeups {
 
     /// What anybody waits for in any queue.
     pub(crate) fn queues(&self) -> impl Iterator<Item = &WaitsFor> {
-        self.waiting.keys().filter(|waits_for| !matches!(waits_for, WaitsFor::Taken(_)))
+        self.waiting.keys().filter(|waits_for| !matches!(waits_for, WaitsFor::AcceptedWorkflow(_)))
     }
 
     pub(crate) fn take_all(&mut self) -> Vec<Waiter> {

@@ -169,7 +169,7 @@ pub(crate) struct UnlockedMessage {
     pub(crate) content: Arc<MessageContent>,
 }
 
-/// A workflow as it is taken whole.
+/// A workflow as it is accepted whole.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkflowGrant {
     pub(crate) token: LockToken,

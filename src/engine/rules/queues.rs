@@ -83,7 +83,7 @@ impl Step<'_> {
         if queue.options.rate != options.rate {
             // Whoever waits for the rate as it was looks again.
             self.effects.push(Effect::Work(name.clone()));
-            self.effects.extend(self.locks.of_queue(queue.id).into_iter().map(Effect::TakenWork));
+            self.effects.extend(self.locks.of_queue(queue.id).into_iter().map(Effect::AcceptedWork));
         }
         self.change_history(&queue, &options)?;
         self.change_cursors(&queue, &options)?;
@@ -123,7 +123,7 @@ impl Step<'_> {
     pub(crate) fn remove_queue(&mut self, queue: &QueueRecord) -> Read<()> {
         self.unsubscribe(&queue.name)?;
         for token in self.locks.of_queue(queue.id) {
-            self.effects.push(Effect::TakenWork(token));
+            self.effects.push(Effect::AcceptedWork(token));
             self.locks.end(token);
         }
         self.forget_queue(queue.id);

@@ -7,18 +7,18 @@ use crate::engine::rules::verb::AnswerTypes;
 use crate::engine::rules::verb::EngineVerb;
 use crate::engine::rules::verb::VerbRuling;
 use crate::engine::rules::verb::WorkVerb;
-use crate::engine::rules::verbs::CloseTaken;
+use crate::engine::rules::verbs::AcceptWorkflow;
+use crate::engine::rules::verbs::CloseWorkflow;
 use crate::engine::rules::verbs::Command;
 use crate::engine::rules::verbs::Receive;
 use crate::engine::rules::verbs::ReceiveDeadLetters;
 use crate::engine::rules::verbs::ReceiveDeferred;
 use crate::engine::rules::verbs::ReceiveDeferredDeadLetters;
+use crate::engine::rules::verbs::ReceiveDeferredFromWorkflow;
+use crate::engine::rules::verbs::ReceiveFromWorkflow;
 use crate::engine::rules::verbs::ReceiveHidden;
 use crate::engine::rules::verbs::ReceiveRun;
-use crate::engine::rules::verbs::ReceiveTaken;
-use crate::engine::rules::verbs::ReceiveTakenDeferred;
 use crate::engine::rules::verbs::Settle;
-use crate::engine::rules::verbs::Take;
 use crate::engine::rules::waits_for::WaitsFor;
 use crate::id::QueueName;
 
@@ -58,28 +58,28 @@ receives! {
             step.receive_deferred_dead_letters(&verb.queue, &verb.sequences, verb.token)
         },
         from |_| None;
-    ReceiveTaken: |verb, step| step.receive_taken(&verb.queue, verb.token, verb.max),
+    ReceiveFromWorkflow: |verb, step| step.receive_from_workflow(&verb.queue, verb.token, verb.max),
         from |_| None;
-    ReceiveTakenDeferred: |verb, step| {
-            step.receive_taken_deferred(&verb.queue, verb.token, &verb.sequences)
+    ReceiveDeferredFromWorkflow: |verb, step| {
+            step.receive_deferred_from_workflow(&verb.queue, verb.token, &verb.sequences)
         },
         from |_| None;
 }
 
-impl EngineVerb for Take {
+impl EngineVerb for AcceptWorkflow {
     const HANDS_OUT: bool = true;
 
-    fn run(self, step: &mut Step<'_>) -> VerbRuling<Take> {
-        step.take(&self.queue, self.workflow, self.token)
+    fn run(self, step: &mut Step<'_>) -> VerbRuling<AcceptWorkflow> {
+        step.accept_workflow(&self.queue, self.workflow, self.token)
     }
 
     fn receives_from(&self) -> Option<&QueueName> {
         Some(&self.queue)
     }
 
-    fn give_back(&self, done: <Take as AnswerTypes>::Done, post: &mut dyn FnMut(Command)) {
-        if let Some(taken) = done {
-            post(CloseTaken { queue: self.queue.clone(), token: taken.token }.into());
+    fn give_back(&self, done: <AcceptWorkflow as AnswerTypes>::Done, post: &mut dyn FnMut(Command)) {
+        if let Some(grant) = done {
+            post(CloseWorkflow { queue: self.queue.clone(), token: grant.token }.into());
         }
     }
 }
@@ -113,13 +113,13 @@ impl WorkVerb for ReceiveDeadLetters {
     }
 }
 
-impl WorkVerb for ReceiveTaken {
+impl WorkVerb for ReceiveFromWorkflow {
     fn waits_for(&self) -> WaitsFor {
-        WaitsFor::Taken(self.token)
+        WaitsFor::AcceptedWorkflow(self.token)
     }
 }
 
-impl WorkVerb for Take {
+impl WorkVerb for AcceptWorkflow {
     fn waits_for(&self) -> WaitsFor {
         WaitsFor::Queue(self.queue.clone())
     }

@@ -32,7 +32,7 @@ pub(crate) enum Reply {
     /// What became of each copy, and in which queue.
     PublishOnce(Result<Vec<(QueueName, Receipt)>, SendRefusal>),
     Receive(Result<Vec<LockedMessage>, ReceiveRefusal>),
-    Take(Result<Option<WorkflowGrant>, ReceiveRefusal>),
+    AcceptWorkflow(Result<Option<WorkflowGrant>, ReceiveRefusal>),
     /// Messages handed out without a lock.
     ReceiveHidden(Result<Vec<UnlockedMessage>, ReceiveRefusal>),
     HideAgain(Result<Box<UnlockedMessage>, SettleRefusal>),
@@ -61,7 +61,7 @@ macro_rules! each {
             Reply::Send($any) => $then,
             Reply::PublishOnce($any) => $then,
             Reply::Receive($any) => $then,
-            Reply::Take($any) => $then,
+            Reply::AcceptWorkflow($any) => $then,
             Reply::ReceiveHidden($any) => $then,
             Reply::HideAgain($any) => $then,
             Reply::Settle($any) => $then,
@@ -174,7 +174,7 @@ replies! {
     (), SendRefusal => answer Reply::Send(answer.map(|()| Vec::new()));
     Vec<(QueueName, Receipt)>, SendRefusal => answer Reply::PublishOnce(answer);
     Vec<LockedMessage>, ReceiveRefusal => answer Reply::Receive(answer);
-    Option<WorkflowGrant>, ReceiveRefusal => answer Reply::Take(answer);
+    Option<WorkflowGrant>, ReceiveRefusal => answer Reply::AcceptWorkflow(answer);
     Vec<UnlockedMessage>, ReceiveRefusal => answer Reply::ReceiveHidden(answer);
     Box<UnlockedMessage>, SettleRefusal => answer Reply::HideAgain(answer);
     SettleResult, SettleRefusal => answer Reply::Settle(answer);

@@ -227,7 +227,7 @@ impl OpenWorkflow {
             None => head.is_some_and(|(_, _, head)| head.status == Status::Ready && !self.is_early(&head)),
         };
         if let (true, Some((token, LockKind::Whole, _))) = (offered, holder) {
-            step.effects.push(Effect::TakenWork(token));
+            step.effects.push(Effect::AcceptedWork(token));
         }
         match (offered && holder.is_none(), self.record.ticket) {
             (true, None) => {

@@ -167,7 +167,7 @@ impl Stored {
     /// What was answered although it is not on disk. That nothing was found may be said at any time.
     pub(crate) fn answered_rashly(&mut self) -> Option<(u64, String)> {
         self.record();
-        self.answers.retain(|_, answer| answer != "Receive(Ok([]))" && answer != "Take(Ok(None))");
+        self.answers.retain(|_, answer| answer != "Receive(Ok([]))" && answer != "AcceptWorkflow(Ok(None))");
         self.answers.pop_first()
     }
 
