@@ -156,6 +156,7 @@ impl From<Unavailable> for Problem {
             Unavailable::Closed => "closed",
             Unavailable::Stopped(_) => "stopped",
             Unavailable::NotOwner => "not_owner",
+            Unavailable::TooLarge { .. } => "too_large",
         };
         Problem::new(code, unavailable.to_string())
     }

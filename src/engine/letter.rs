@@ -190,6 +190,7 @@ impl<V: EngineVerb> Letter<V> {
 trait Envelope: Send + Sync {
     fn is_bulk(&self) -> bool;
     fn is_left(&self) -> bool;
+    fn bytes(&self) -> usize;
     fn room(&self, records: &dyn Records) -> Read<RoomNeed>;
     fn refuse_for_room(&self) -> bool;
     fn waits_for(&self) -> Option<&WaitsFor>;
@@ -218,6 +219,10 @@ impl<V: EngineVerb> Envelope for Letter<V> {
 
     fn is_left(&self) -> bool {
         matches!(*self.delivery(), AnswerDelivery::Left)
+    }
+
+    fn bytes(&self) -> usize {
+        self.work().verb.as_ref().map_or(0, EngineVerb::bytes)
     }
 
     fn room(&self, records: &dyn Records) -> Read<RoomNeed> {
@@ -300,6 +305,11 @@ impl LetterHandle {
     /// Whether nobody waits for its answer any more.
     pub(crate) fn is_left(&self) -> bool {
         self.0.is_left()
+    }
+
+    /// About how many bytes of bodies and headers it carries.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.bytes()
     }
 
     /// What it takes of the room that there is.

@@ -56,4 +56,14 @@ pub enum Unavailable {
     /// The workflow belongs to another partition. One machine is one partition: not returned yet.
     #[error("the workflow belongs to another partition")]
     NotOwner,
+    /// The request is larger than one entry of the partition's log may be; nothing was done.
+    #[error(
+        "the request has {bytes} bytes of bodies and headers; at most {bytes_max} are allowed together on a cluster"
+    )]
+    TooLarge {
+        /// How many it has.
+        bytes: usize,
+        /// How many it may have.
+        bytes_max: usize,
+    },
 }

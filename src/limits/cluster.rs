@@ -16,6 +16,14 @@ pub const LOG_READERS_MAX: u32 = 2;
 /// Bytes of an entry that the servers of a log have to take: with the headers of its message, the most that NATS advises.
 pub const LOG_ENTRY_BYTES: usize = 8 * 1024 * 1024;
 
+/// Bytes of changes after which a turn takes no further command when a log is before the file: what the last command writes
+/// comes on top, and all of it has to stay below [`LOG_ENTRY_BYTES`]. It is as much as a thousand small messages write.
+pub const LOG_TURN_BYTES: u64 = 768 * 1024;
+
+/// Most bytes of bodies and headers in one command when a log is before the file: beside them, the rows of as many messages
+/// as a command may have, and of the turn before it, fit into an entry.
+pub const LOG_COMMAND_BYTES_MAX: usize = 3 * 1024 * 1024;
+
 /// Bytes of cache, and of a generation, that a file has at least which follows one of many partitions.
 pub const FOLLOWER_BYTES_MIN: u64 = 1024 * 1024;
 
