@@ -19,6 +19,8 @@ use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
+#[cfg(feature = "cluster")]
+use crate::engine::rules::reply::Reply;
 use crate::engine::rules::room_need::RoomNeed;
 use crate::engine::rules::verb::Answer;
 use crate::engine::rules::verb::EngineVerb;
@@ -201,6 +203,10 @@ trait Envelope: Send + Sync {
     fn find_nothing(&self);
     fn refuse_to_wait(&self, waiting: usize);
     fn publish(&self, post: &mut dyn FnMut(Command));
+    #[cfg(feature = "cluster")]
+    fn command(&self) -> Option<Command>;
+    #[cfg(feature = "cluster")]
+    fn answer(&self, reply: Reply) -> bool;
     fn fail(&self, why: Unavailable);
     fn lose(&self);
 }
@@ -287,6 +293,19 @@ impl<V: EngineVerb> Envelope for Letter<V> {
         }
     }
 
+    #[cfg(feature = "cluster")]
+    fn command(&self) -> Option<Command> {
+        self.work().verb.clone()?.into_command()
+    }
+
+    #[cfg(feature = "cluster")]
+    fn answer(&self, reply: Reply) -> bool {
+        let answer = V::answer_in(reply);
+        let is_one = answer.is_some();
+        self.work().answer = answer;
+        is_one
+    }
+
     fn fail(&self, why: Unavailable) {
         drop(self.arrive(AnswerDelivery::Arrived(Err(why))));
     }
@@ -370,6 +389,18 @@ impl LetterHandle {
     /// Lets the answer out. What it hands out to nobody is posted to be given back.
     pub(crate) fn publish(self, post: &mut dyn FnMut(Command)) {
         self.0.publish(post);
+    }
+
+    /// What is asked, for whoever has it done elsewhere; `None` if it can only be done here.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn command(&self) -> Option<Command> {
+        self.0.command()
+    }
+
+    /// Keeps what is answered from elsewhere; false if that answers something else.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn answer(&self, reply: Reply) -> bool {
+        self.0.answer(reply)
     }
 
     /// Says why there is no answer.

@@ -42,6 +42,9 @@ impl<R: std::error::Error + 'static> From<Unavailable> for OperationError<R> {
                 let problem = format!("has {bytes} bytes, at most {bytes_max} are allowed on a cluster");
                 OperationError::Misuse(Misuse::new("request", problem))
             }
+            Unavailable::Unsupported(why) => {
+                OperationError::Misuse(Misuse::new("request", format!("cannot be done: on a cluster {why}")))
+            }
             unavailable => OperationError::Unavailable(unavailable),
         }
     }
