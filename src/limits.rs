@@ -120,7 +120,7 @@ pub const SEND_BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const COMPLETE_ALL_MAX: usize = RECEIVE_MAX;
 
 /// Most deliveries that the holder of a whole workflow has at once: each is listed in the holding's record.
-pub const TAKEN_AHEAD_MAX: usize = 256;
+pub const ACCEPTED_AHEAD_MAX: usize = 256;
 
 /// How long nothing has to be asked before the engine moves what its journal has to where it stays: longer than the breaks
 /// between two requests of somebody who is at work.
@@ -245,6 +245,10 @@ pub const COMMITS_UNDER_WAY: usize = 1;
 /// Bytes of a turn's changes from which on the next turn is prepared while they are committed. Preparing less takes less
 /// time than a commit: requests that come meanwhile wait shorter if they share the next one.
 pub const COMMIT_ALONGSIDE_BYTES: u64 = 32 * 1024;
+
+/// Bytes of room for journal rows that are kept from one commit to the next: more than a turn usually writes, and little of
+/// what the engine takes.
+pub const JOURNAL_ROOM_KEPT: usize = 2 * 1024 * 1024;
 
 /// Bytes of journal rows that fill a generation: large enough that a flush meets its neighbours in a leaf, small
 /// enough to be flushed without a stall.

@@ -78,8 +78,10 @@ impl PartitionMap {
             | Command::ReceiveRun(_)
             | Command::ReceiveDeadLetters(_)
             | Command::ReceiveHidden(_)
-            | Command::Take(verbs::Take { workflow: None, .. }) => CommandPlace::Work,
-            Command::Take(verbs::Take { queue, workflow: Some(id), .. }) => self.of_workflow(queue, id),
+            | Command::AcceptWorkflow(verbs::AcceptWorkflow { workflow: None, .. }) => CommandPlace::Work,
+            Command::AcceptWorkflow(verbs::AcceptWorkflow { queue, workflow: Some(id), .. }) => {
+                self.of_workflow(queue, id)
+            }
             Command::ReceiveDeferred(verb) => self.of_numbers(&verb.sequences),
             Command::ReceiveDeferredDeadLetters(verb) => self.of_numbers(&verb.sequences),
             Command::OnRecord(on_record) => self.of(&on_record.command),
@@ -90,8 +92,8 @@ impl PartitionMap {
     /// Where what holders and operators ask is done.
     fn of_held(self, command: &Command) -> CommandPlace {
         match command {
-            Command::ReceiveTaken(verb) => self.of_token(verb.token),
-            Command::ReceiveTakenDeferred(verb) => self.of_token(verb.token),
+            Command::ReceiveFromWorkflow(verb) => self.of_token(verb.token),
+            Command::ReceiveDeferredFromWorkflow(verb) => self.of_token(verb.token),
             Command::Settle(verb) => {
                 let held = self.of_token(verb.token);
                 match &verb.settlement {
@@ -104,8 +106,8 @@ impl PartitionMap {
             }
             Command::Renew(verb) => self.of_token(verb.token),
             Command::SettleApart(verb) => self.of_token(verb.token),
-            Command::SetTakenState(verb) => self.of_token(verb.token),
-            Command::CloseTaken(verb) => self.of_token(verb.token),
+            Command::SetWorkflowState(verb) => self.of_token(verb.token),
+            Command::CloseWorkflow(verb) => self.of_token(verb.token),
             Command::HideAgain(verb) => self.of_number(verb.claim.sequence_number),
             Command::EndHidden(verb) => self.of_number(verb.claim.sequence_number),
             Command::SetState(verb) => self.of_workflow(&verb.queue, &verb.workflow),

@@ -36,7 +36,7 @@ impl Shift {
     pub(crate) fn reply(self, mut reply: Reply) -> Reply {
         match &mut reply {
             Reply::Receive(Ok(handed)) => handed.iter_mut().for_each(|handed| self.locked(handed)),
-            Reply::Take(Ok(Some(taken))) => taken.locked_until = self.of(taken.locked_until),
+            Reply::AcceptWorkflow(Ok(Some(taken))) => taken.locked_until = self.of(taken.locked_until),
             Reply::Settle(Ok(settled)) => settled.locked_until = settled.locked_until.map(|at| self.of(at)),
             Reply::Transact(Ok(replies)) => {
                 for reply in replies.iter_mut() {

@@ -253,7 +253,7 @@ impl OutboxCopier {
     /// The outbox's own message, which is there as long as nobody has purged it.
     async fn delivery(&self) -> Result<(AcceptedWorkflow, Delivery), Error> {
         loop {
-            let accepted = self.sources.take_workflow(self.of_queue.id()).await?;
+            let accepted = self.sources.accept_workflow(self.of_queue.id()).await?;
             let mut received = accepted.receive(1, Duration::ZERO).await?;
             if let Some(delivery) = received.pop() {
                 return Ok((accepted, delivery));

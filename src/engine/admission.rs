@@ -25,16 +25,16 @@ impl<'a> Admission<'a> {
     }
 
     /// Whether there is room for what is asked. If not, it is answered so, unless it is done all the same.
-    pub(crate) fn admits(&mut self, asked: &LetterHandle, records: &dyn Records) -> Result<bool, Fault> {
+    pub(crate) fn admits(&mut self, letter: &LetterHandle, records: &dyn Records) -> Result<bool, Fault> {
         let Some(room) = self.room else { return Ok(true) };
-        let need = asked.room(records)?;
+        let need = letter.room(records)?;
         let admits = match need {
             RoomNeed::Nothing => true,
             RoomNeed::HeadRoom(bytes) => room.admit_from_head_room(bytes),
             RoomNeed::Room(bytes) => room.admit(bytes),
         };
         if !admits {
-            return Ok(!asked.refuse_for_room());
+            return Ok(!letter.refuse_for_room());
         }
         self.promised_bytes += need.bytes();
         Ok(true)

@@ -169,8 +169,8 @@ impl CommitWorker {
         for event in release.events {
             let _ = self.events.send(event);
         }
-        for asked in release.answers {
-            asked.publish(&mut |command| self.inbox.give_back(command));
+        for letter in release.answers {
+            letter.publish(&mut |command| self.inbox.give_back(command));
         }
         for look in release.looks {
             look(Ok(()));
@@ -182,8 +182,8 @@ impl CommitWorker {
 
     fn refuse(&self, release: Release, fault: &Fault) {
         let why = Unavailable::Stopped(fault.clone());
-        for asked in release.answers {
-            asked.fail(why.clone());
+        for letter in release.answers {
+            letter.fail(why.clone());
         }
         for look in release.looks {
             look(Err(why.clone()));

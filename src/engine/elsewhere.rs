@@ -138,7 +138,7 @@ pub(crate) fn is_nothing(reply: &Reply) -> bool {
     match reply {
         Reply::Receive(Ok(handed)) => handed.is_nothing(),
         Reply::ReceiveHidden(Ok(shown)) => shown.is_empty(),
-        Reply::Take(Ok(taken)) => taken.is_nothing(),
+        Reply::AcceptWorkflow(Ok(taken)) => taken.is_nothing(),
         _ => false,
     }
 }
@@ -146,7 +146,7 @@ pub(crate) fn is_nothing(reply: &Reply) -> bool {
 /// What it is answered then.
 pub(crate) fn nothing(command: &Command) -> Reply {
     match command {
-        Command::Take(_) => Reply::Take(Ok(None)),
+        Command::AcceptWorkflow(_) => Reply::AcceptWorkflow(Ok(None)),
         Command::ReceiveHidden(_) => Reply::ReceiveHidden(Ok(Vec::new())),
         _ => Reply::Receive(Ok(Vec::new())),
     }
@@ -155,7 +155,7 @@ pub(crate) fn nothing(command: &Command) -> Reply {
 /// What it is answered when so many wait already.
 pub(crate) fn too_many(command: &Command, waiting: usize) -> Reply {
     match command {
-        Command::Take(_) => Reply::Take(Err(ReceiveRefusal::TooManyWaiting(waiting))),
+        Command::AcceptWorkflow(_) => Reply::AcceptWorkflow(Err(ReceiveRefusal::TooManyWaiting(waiting))),
         _ => Reply::Receive(Err(ReceiveRefusal::TooManyWaiting(waiting))),
     }
 }
@@ -168,7 +168,7 @@ pub(crate) fn new_token(command: &mut Command) -> Option<&mut LockToken> {
         Command::ReceiveDeadLetters(verb) => Some(&mut verb.token),
         Command::ReceiveDeferred(verb) => Some(&mut verb.token),
         Command::ReceiveDeferredDeadLetters(verb) => Some(&mut verb.token),
-        Command::Take(verb) => Some(&mut verb.token),
+        Command::AcceptWorkflow(verb) => Some(&mut verb.token),
         _ => None,
     }
 }
@@ -179,10 +179,10 @@ pub(crate) fn token_of(command: &Command) -> Option<LockToken> {
         Command::Receive(verb) => Some(verb.token),
         Command::ReceiveRun(verb) => Some(verb.token),
         Command::ReceiveDeadLetters(verb) => Some(verb.token),
-        Command::Take(verb) => Some(verb.token),
+        Command::AcceptWorkflow(verb) => Some(verb.token),
         Command::Settle(verb) => Some(verb.token),
         Command::SettleRun(verb) => Some(verb.token),
-        Command::CloseTaken(verb) => Some(verb.token),
+        Command::CloseWorkflow(verb) => Some(verb.token),
         _ => None,
     }
 }
@@ -237,10 +237,10 @@ fn wait_of(command: &Command, wait: Duration) -> Option<WorkWait<Command>> {
         Command::Receive(verb) => Some(receives(verb.waits_for(), verb.token)),
         Command::ReceiveRun(verb) => Some(receives(verb.waits_for(), verb.token)),
         Command::ReceiveDeadLetters(verb) => Some(receives(verb.waits_for(), verb.token)),
-        Command::ReceiveTaken(verb) => Some(receives(verb.waits_for(), verb.token)),
-        Command::Take(verb) if verb.workflow.is_none() => Some(WorkWait {
-            nothing: || Ok(Reply::Take(Ok(None))),
-            too_many: |waiting| Ok(Reply::Take(Err(ReceiveRefusal::TooManyWaiting(waiting)))),
+        Command::ReceiveFromWorkflow(verb) => Some(receives(verb.waits_for(), verb.token)),
+        Command::AcceptWorkflow(verb) if verb.workflow.is_none() => Some(WorkWait {
+            nothing: || Ok(Reply::AcceptWorkflow(Ok(None))),
+            too_many: |waiting| Ok(Reply::AcceptWorkflow(Err(ReceiveRefusal::TooManyWaiting(waiting)))),
             ..receives(verb.waits_for(), verb.token)
         }),
         _ => None,

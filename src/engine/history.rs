@@ -20,7 +20,7 @@ pub(crate) fn page(
     before: Option<u64>,
     limit: usize,
 ) -> Read<Vec<HistoryEntry>> {
-    let span = records.tally(queue)?.history;
+    let span = records.counters(queue)?.history;
     let key = id.map(|id| WorkflowKey { queue, stream: WorkflowRef::Named(id) });
     let mut before = before.map_or(span.next, |before| before.min(span.next));
     let mut page = Vec::new();

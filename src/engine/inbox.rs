@@ -270,8 +270,8 @@ impl Inbox {
         work_wait: Option<WorkWait<V>>,
     ) -> Result<Answer<V>, Unavailable> {
         let bytes = verb.bytes();
-        let (asked, answer) = self.letter(verb, work_wait);
-        let _ticket = self.post(Request::Ask(asked), bytes).await?;
+        let (letter, answer) = self.letter(verb, work_wait);
+        let _ticket = self.post(Request::Ask(letter), bytes).await?;
         self.open(answer.await).await
     }
 
@@ -284,8 +284,8 @@ impl Inbox {
         work_wait: WorkWait<V>,
         enough: impl Future<Output = ()>,
     ) -> Result<Answer<V>, Unavailable> {
-        let (asked, mut answer) = self.letter(verb, Some(WorkWait { token: Some(token), ..work_wait }));
-        self.post(Request::Ask(asked), 0).await?;
+        let (letter, mut answer) = self.letter(verb, Some(WorkWait { token: Some(token), ..work_wait }));
+        self.post(Request::Ask(letter), 0).await?;
         let answered = tokio::select! {
             biased;
             answered = &mut answer => answered,
@@ -300,8 +300,8 @@ impl Inbox {
     /// Asks what a verb would be answered.
     pub(crate) async fn try_out<V: EngineVerb>(&self, verb: V) -> Result<Answer<V>, Unavailable> {
         let bytes = verb.bytes();
-        let (asked, answer) = self.letter(verb, None);
-        let _ticket = self.post(Request::TryOut(asked), bytes).await?;
+        let (letter, answer) = self.letter(verb, None);
+        let _ticket = self.post(Request::TryOut(letter), bytes).await?;
         self.open(answer.await).await
     }
 

@@ -290,7 +290,7 @@ pub(crate) fn begin(store: Store, clock: Arc<dyn Clock>) -> Result<(Engine, Writ
         next_due: NextDue::default(),
         commits,
         looked_at_disk: Duration::ZERO,
-        asked_at: clock.elapsed(),
+        last_request_at: clock.elapsed(),
         recovers: false,
     };
     writer.recover()?;

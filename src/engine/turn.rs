@@ -33,7 +33,7 @@ use crate::limits;
 /// Something to do in a turn.
 pub(crate) enum QueuedCommand {
     /// Somebody waits for its answer.
-    Asked(LetterHandle),
+    Letter(LetterHandle),
     /// Nobody does.
     Unattended(Box<Command>),
 }
@@ -42,7 +42,7 @@ impl QueuedCommand {
     /// Whether it moves as many messages as one turn should.
     pub(crate) fn is_bulk(&self) -> bool {
         match self {
-            QueuedCommand::Asked(asked) => asked.is_bulk(),
+            QueuedCommand::Letter(letter) => letter.is_bulk(),
             QueuedCommand::Unattended(command) => command.is_bulk(),
         }
     }
@@ -163,15 +163,15 @@ impl<'a> TurnRules<'a> {
     }
 
     /// Applies what was asked, and serves the receivers that wait for what it brought.
-    pub(crate) fn apply_all(&mut self, asked: Vec<QueuedCommand>) -> Result<(), Fault> {
+    pub(crate) fn apply_all(&mut self, commands: Vec<QueuedCommand>) -> Result<(), Fault> {
         self.woken.append(&mut self.wakeups.later);
         self.woken.append(&mut self.wakeups.take_paced(self.now.engine));
-        let mut asked = asked.into_iter();
+        let mut commands = commands.into_iter();
         while !self.records.is_full()
-            && let Some(asked) = asked.next()
+            && let Some(command) = commands.next()
         {
-            match asked {
-                QueuedCommand::Asked(asked) => self.apply_one(asked)?,
+            match command {
+                QueuedCommand::Letter(letter) => self.apply_one(letter)?,
                 QueuedCommand::Unattended(command) => {
                     let outcome = self.rules.apply(self.now, *command, self.records)?;
                     self.note(outcome.effects);
@@ -179,7 +179,7 @@ impl<'a> TurnRules<'a> {
                 }
             }
         }
-        self.applied.left = asked.collect();
+        self.applied.left = commands.collect();
         while !self.records.is_full()
             && let Some(waits_for) = self.woken.pop_first()
         {
@@ -189,42 +189,42 @@ impl<'a> TurnRules<'a> {
         Ok(())
     }
 
-    fn apply_one(&mut self, asked: LetterHandle) -> Result<(), Fault> {
-        let waits_for = asked.waits_for();
-        if waits_for.is_some() && asked.is_left() {
+    fn apply_one(&mut self, letter: LetterHandle) -> Result<(), Fault> {
+        let waits_for = letter.waits_for();
+        if waits_for.is_some() && letter.is_left() {
             return Ok(());
         }
-        let (bytes, bytes_max) = (asked.bytes(), self.bytes_max);
+        let (bytes, bytes_max) = (letter.bytes(), self.bytes_max);
         if bytes > bytes_max {
-            asked.fail(Unavailable::TooLarge { bytes, bytes_max });
+            letter.fail(Unavailable::TooLarge { bytes, bytes_max });
             return Ok(());
         }
-        if !self.admission.admits(&asked, &*self.records)? {
-            self.applied.answers.push(asked);
+        if !self.admission.admits(&letter, &*self.records)? {
+            self.applied.answers.push(letter);
             return Ok(());
         }
         // So many expired messages stand before what it could have that the turn after this goes on with them.
         let is_put_off = waits_for.is_some_and(|waits_for| self.wakeups.later.contains(waits_for));
         if is_put_off {
-            asked.find_nothing();
+            letter.find_nothing();
         }
-        if (is_put_off || self.found_nothing(&asked)?) && !asked.wait().is_zero() {
-            self.park(asked);
+        if (is_put_off || self.found_nothing(&letter)?) && !letter.wait().is_zero() {
+            self.park(letter);
         } else {
-            self.applied.answers.push(asked);
+            self.applied.answers.push(letter);
         }
         Ok(())
     }
 
-    fn park(&mut self, asked: LetterHandle) {
+    fn park(&mut self, letter: LetterHandle) {
         let waiting = self.wakeups.len();
         if waiting < limits::RECEIVERS_MAX {
-            let until = self.elapsed.saturating_add(asked.wait());
-            self.wakeups.park(Waiter { asked, until });
+            let until = self.elapsed.saturating_add(letter.wait());
+            self.wakeups.park(Waiter { letter, until });
             return;
         }
-        asked.refuse_to_wait(waiting);
-        self.applied.answers.push(asked);
+        letter.refuse_to_wait(waiting);
+        self.applied.answers.push(letter);
     }
 
     /// Serves receivers in the order in which they came, as long as there is something for them.
@@ -235,18 +235,18 @@ impl<'a> TurnRules<'a> {
                 self.wakeups.later.insert(waits_for.clone());
                 return Ok(());
             }
-            if self.found_nothing(&waiter.asked)? {
+            if self.found_nothing(&waiter.letter)? {
                 self.wakeups.put_back(place, waiter);
                 return Ok(());
             }
-            self.applied.answers.push(waiter.asked);
+            self.applied.answers.push(waiter.letter);
         }
         Ok(())
     }
 
     /// Does what is asked; whether that was to find work, and there is none.
-    fn found_nothing(&mut self, asked: &LetterHandle) -> Result<bool, Fault> {
-        let outcome = asked.apply(self.rules, self.now, self.records)?;
+    fn found_nothing(&mut self, letter: &LetterHandle) -> Result<bool, Fault> {
+        let outcome = letter.apply(self.rules, self.now, self.records)?;
         self.note(outcome.effects);
         Ok(outcome.found_nothing)
     }
@@ -265,10 +265,10 @@ impl<'a> TurnRules<'a> {
                 Effect::MoreDeadLetters(queue) => {
                     self.wakeups.later.insert(WaitsFor::DeadLetters(queue));
                 }
-                Effect::TakenWork(token) => drop(self.woken.insert(WaitsFor::Taken(token))),
+                Effect::AcceptedWork(token) => drop(self.woken.insert(WaitsFor::AcceptedWorkflow(token))),
                 Effect::MoreWork(queue) => drop(self.wakeups.later.insert(WaitsFor::Queue(queue))),
                 Effect::Paced { queue, holder, until } => {
-                    let waits_for = holder.map_or(WaitsFor::Queue(queue), WaitsFor::Taken);
+                    let waits_for = holder.map_or(WaitsFor::Queue(queue), WaitsFor::AcceptedWorkflow);
                     self.wakeups.pace(waits_for, until);
                 }
                 Effect::LocksFreed => self.woken.extend(self.wakeups.queues().cloned()),

@@ -22,7 +22,7 @@ pub(crate) fn next_hand_out(records: &dyn Records, rules: &Rules, now: ClockInst
     let mut due = next_due(records, rules.locks())?;
     for queue in rules.rates().queues() {
         if let Some(record) = records.queue(*queue)?
-            && records.tally(*queue)?.counts.ready > 0
+            && records.counters(*queue)?.counts.ready > 0
             && let Some(until) = rules.rates().pauses_until(&record, now.engine)
         {
             due.engine = due.engine.into_iter().chain([Due::engine(until)]).min();

@@ -57,15 +57,15 @@ impl QueueView {
         queue: &QueueRecord,
         now: ClockInstants,
     ) -> Read<QueueView> {
-        let tally = records.tally(queue.id)?;
+        let counters = records.counters(queue.id)?;
         let cursors = records.cursor_count(queue.id)?;
-        let paced = rates.pauses_until(queue, now.engine).filter(|_| tally.counts.ready > 0);
+        let paced = rates.pauses_until(queue, now.engine).filter(|_| counters.counts.ready > 0);
         Ok(QueueView {
             rate_limited_until: paced.map(|until| shown(until, now)),
             name: queue.name.clone(),
             options: queue.options.clone(),
-            counts: tally.counts,
-            history: tally.history.kept(),
+            counts: counters.counts,
+            history: counters.history.kept(),
             cursors: cursors.kept,
             cursors_cut: cursors.cut,
             links_cut: cursors.links_cut,

@@ -16,14 +16,14 @@ const SWEEP_FROM: usize = 1_024;
 
 /// A receiver that waits, to be applied again.
 pub(crate) struct Waiter {
-    pub(crate) asked: LetterHandle,
+    pub(crate) letter: LetterHandle,
     /// When it has waited long enough, in the clock's elapsed time.
     pub(crate) until: Duration,
 }
 
 impl Waiter {
     fn waits_for(&self) -> &WaitsFor {
-        self.asked.waits_for().expect("only what waits for something is parked")
+        self.letter.waits_for().expect("only what waits for something is parked")
     }
 }
 
@@ -56,7 +56,7 @@ impl Wakeups {
 
     pub(crate) fn park(&mut self, waiter: Waiter) {
         if self.waiters.len() >= self.sweep_at {
-            self.take_where(|waiter| waiter.asked.is_left());
+            self.take_where(|waiter| waiter.letter.is_left());
             self.sweep_at = SWEEP_FROM.max(2 * self.waiters.len());
         }
         self.next_place += 1;
@@ -67,7 +67,7 @@ impl Wakeups {
     pub(crate) fn put_back(&mut self, place: WaiterPlace, waiter: Waiter) {
         self.waiting.entry(waiter.waits_for().clone()).or_default().insert(place);
         self.deadlines.insert((waiter.until, place));
-        if let Some(token) = waiter.asked.token() {
+        if let Some(token) = waiter.letter.token() {
             self.by_token.insert(token, place);
         }
         self.waiters.insert(place, waiter);
@@ -78,7 +78,7 @@ impl Wakeups {
         loop {
             let place = *self.waiting.get(waits_for)?.first()?;
             let waiter = self.take(place);
-            if !waiter.asked.is_left() {
+            if !waiter.letter.is_left() {
                 return Some((place, waiter));
             }
         }
@@ -87,7 +87,7 @@ impl Wakeups {
     fn take(&mut self, place: WaiterPlace) -> Waiter {
         let waiter = self.waiters.remove(&place).expect("every listed receiver waits");
         self.deadlines.remove(&(waiter.until, place));
-        if let Some(token) = waiter.asked.token()
+        if let Some(token) = waiter.letter.token()
             && self.by_token.get(&token) == Some(&place)
         {
             self.by_token.remove(&token);
@@ -181,7 +181,7 @@ impl Wakeups {
 
     /// What anybody waits for in any queue.
     pub(crate) fn queues(&self) -> impl Iterator<Item = &WaitsFor> {
-        self.waiting.keys().filter(|waits_for| !matches!(waits_for, WaitsFor::Taken(_)))
+        self.waiting.keys().filter(|waits_for| !matches!(waits_for, WaitsFor::AcceptedWorkflow(_)))
     }
 
     pub(crate) fn take_all(&mut self) -> Vec<Waiter> {

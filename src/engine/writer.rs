@@ -51,7 +51,7 @@ pub(crate) struct Writer {
     /// When the disk was last looked at, in the clock's elapsed time.
     pub(crate) looked_at_disk: Duration,
     /// When what was last asked was done, in the clock's elapsed time.
-    pub(crate) asked_at: Duration,
+    pub(crate) last_request_at: Duration,
     /// Whether there is more to recover.
     pub(crate) recovers: bool,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Writer {
 /// What one gathering brought.
 #[derive(Default)]
 struct RequestBatch {
-    asked: Vec<QueuedCommand>,
+    commands: Vec<QueuedCommand>,
     looks: Vec<LookRequest>,
     backups: Vec<(PathBuf, BackupSlot)>,
     closing: Vec<oneshot::Sender<()>>,
@@ -97,14 +97,14 @@ impl Writer {
             for (until, slot) in gathered.sleepers.drain(..) {
                 self.wakeups.sleep_until(until, slot);
             }
-            if let Err(fault) = self.serve(gathered.asked, gathered.looks, gathered.backups) {
+            if let Err(fault) = self.serve(gathered.commands, gathered.looks, gathered.backups) {
                 tracing::error!(%fault, "the engine stops for good; opening its file again is the recovery");
                 return self.stop(Unavailable::Stopped(fault));
             }
             // After the turn: what was asked before it is withdrawn waits now, or has been served.
             for token in gathered.withdrawn {
                 if let Some(waiter) = self.wakeups.withdraw(token) {
-                    self.answer_with_nothing(waiter.asked);
+                    self.answer_with_nothing(waiter.letter);
                 }
             }
             if !gathered.closing.is_empty() {
@@ -120,7 +120,7 @@ impl Writer {
     /// Serves what has come, and hands its commit over.
     pub(crate) fn serve(
         &mut self,
-        asked: Vec<QueuedCommand>,
+        commands: Vec<QueuedCommand>,
         looks: Vec<LookRequest>,
         backups: Vec<(PathBuf, BackupSlot)>,
     ) -> Result<(), Fault> {
@@ -131,11 +131,11 @@ impl Writer {
         self.look_at_disk()?;
         self.clocks.advance(ClockReading::of(&*self.clock));
         self.expire_waiters();
-        let is_asked = !asked.is_empty() || !looks.is_empty();
+        let has_requests = !commands.is_empty() || !looks.is_empty();
         let (mut job, mut release) = (None, Release::default());
-        if is_asked || self.next_due.is_past(self.clocks.now()) {
+        if !commands.is_empty() || self.next_due.is_past(self.clocks.now()) {
             let mut left;
-            (job, left) = self.turn(asked, &mut release)?;
+            (job, left) = self.turn(commands, &mut release)?;
             while !left.is_empty() {
                 self.commit(job, std::mem::take(&mut release), true)?;
                 (job, left) = self.turn(left, &mut release)?;
@@ -153,9 +153,9 @@ impl Writer {
             let more = self.intake.has_more();
             self.commit(job, release, more)?;
         }
-        if is_asked {
+        if has_requests {
             // Behind its commit: who answers to an answer on a slow disk has not left it idle.
-            self.asked_at = self.clock.elapsed();
+            self.last_request_at = self.clock.elapsed();
         }
         Ok(())
     }
@@ -168,7 +168,7 @@ impl Writer {
     /// what was too much for it is left over.
     fn turn(
         &mut self,
-        asked: Vec<QueuedCommand>,
+        commands: Vec<QueuedCommand>,
         release: &mut Release,
     ) -> Result<(Option<Job>, Vec<QueuedCommand>), Fault> {
         self.store.mark_committed(self.commits.committed());
@@ -178,7 +178,7 @@ impl Writer {
         let (applied, mut job) = self.store.prepare(|turn| {
             let mut work = TurnRules::new(now, elapsed, rules, wakeups, turn, (room.as_ref(), bytes_max));
             work.apply_due()?;
-            work.apply_all(asked)?;
+            work.apply_all(commands)?;
             let applied = work.finish()?;
             turn.stamp(stamp);
             Ok(applied)
@@ -207,7 +207,7 @@ impl Writer {
         }
         for _ in 1..limits::TURN_MAX {
             // A step of a purge is work enough for a turn; what has come behind it is served with the next.
-            if gathered.asked.last().is_some_and(QueuedCommand::is_bulk) {
+            if gathered.commands.last().is_some_and(QueuedCommand::is_bulk) {
                 break;
             }
             match self.intake.take() {
@@ -237,7 +237,9 @@ impl Writer {
         let is_due = self.store.has_file() && !self.clock.is_manual() && self.store.has_idle_work();
         let may =
             is_due && self.commits.is_idle() && self.store.room().is_none_or(|room| !room.view().is_full);
-        may.then(|| limits::IDLE_AFTER.saturating_sub(self.clock.elapsed().saturating_sub(self.asked_at)))
+        may.then(|| {
+            limits::IDLE_AFTER.saturating_sub(self.clock.elapsed().saturating_sub(self.last_request_at))
+        })
     }
 
     /// Looks at the file and its disk, if it is time again.
@@ -253,21 +255,21 @@ impl Writer {
     fn expire_waiters(&mut self) {
         self.wakeups.wake_sleepers(self.clock.elapsed());
         for waiter in self.wakeups.take_expired(self.clock.elapsed()) {
-            self.answer_with_nothing(waiter.asked);
+            self.answer_with_nothing(waiter.letter);
         }
     }
 
-    fn answer_with_nothing(&self, asked: LetterHandle) {
-        asked.find_nothing();
-        asked.publish(&mut |command| self.inbox.give_back(command));
+    fn answer_with_nothing(&self, letter: LetterHandle) {
+        letter.find_nothing();
+        letter.publish(&mut |command| self.inbox.give_back(command));
     }
 
     fn look(&mut self, request: LookRequest, release: &mut Release) -> Result<(), Fault> {
         let (rules, now) = (&mut self.rules, self.clocks.now());
         match request {
-            LookRequest::TryOut(asked) => {
-                self.store.try_out(|turn| asked.try_out(rules, now, turn))?;
-                release.answers.push(asked);
+            LookRequest::TryOut(letter) => {
+                self.store.try_out(|turn| letter.try_out(rules, now, turn))?;
+                release.answers.push(letter);
             }
             LookRequest::Standing(query) => {
                 let StandingQuery { queue, after, limit, slot } = *query;
@@ -303,7 +305,7 @@ impl Writer {
         self.commits.finish();
         self.intake.end(why.clone());
         for waiter in self.wakeups.take_all() {
-            waiter.asked.fail(why.clone());
+            waiter.letter.fail(why.clone());
         }
         while let Some(request) = self.intake.take() {
             refuse(request, &why);
@@ -320,12 +322,12 @@ impl Writer {
 impl RequestBatch {
     fn add(&mut self, request: Request) {
         match request {
-            Request::Ask(asked) => self.asked.push(QueuedCommand::Asked(asked)),
-            Request::TryOut(asked) => self.looks.push(LookRequest::TryOut(asked)),
+            Request::Ask(letter) => self.commands.push(QueuedCommand::Letter(letter)),
+            Request::TryOut(letter) => self.looks.push(LookRequest::TryOut(letter)),
             Request::Query(query) => self.looks.push(LookRequest::Query(query)),
             Request::Standing(query) => self.looks.push(LookRequest::Standing(query)),
             Request::Backup { target, slot } => self.backups.push((target, slot)),
-            Request::GiveBack(command) => self.asked.push(QueuedCommand::Unattended(command)),
+            Request::GiveBack(command) => self.commands.push(QueuedCommand::Unattended(command)),
             Request::Sleep { until, slot } => self.sleepers.push((until, slot)),
             Request::Withdraw(token) => self.withdrawn.push(token),
             Request::Wake => {}
@@ -337,7 +339,7 @@ impl RequestBatch {
 /// Answers a request that comes too late. Whose slot goes with it asks why the engine has ended.
 fn refuse(request: Request, why: &Unavailable) {
     match request {
-        Request::Ask(asked) | Request::TryOut(asked) => asked.fail(why.clone()),
+        Request::Ask(letter) | Request::TryOut(letter) => letter.fail(why.clone()),
         Request::Close { slot } => drop(slot.send(())),
         Request::Query(_)
         | Request::Standing(_)

@@ -52,7 +52,7 @@ impl<R: std::error::Error + 'static> From<Unavailable> for OperationError<R> {
 
 /// The failure to send, schedule or cancel.
 pub type SendError = OperationError<SendRefusal>;
-/// The failure to receive or to take a workflow.
+/// The failure to receive, or to accept a workflow.
 pub type ReceiveError = OperationError<ReceiveRefusal>;
 /// The failure to settle or renew a delivery.
 pub type SettleError = OperationError<SettleRefusal>;

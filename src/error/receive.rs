@@ -23,11 +23,11 @@ pub enum ReceiveRefusal {
     /// The workflow is held.
     #[error("cannot receive: the workflow is held")]
     WorkflowHeld,
-    /// The lock on the taken workflow was lost.
+    /// The lock on the accepted workflow was lost.
     #[error("cannot receive: the lock was lost")]
     LockLost,
     /// The queue has no order, so it has no workflows that could be taken by name.
-    #[error("cannot take a workflow of queue {0}: the queue has no order")]
+    #[error("cannot accept a workflow of queue {0}: the queue has no order")]
     Unordered(QueueName),
     /// As many receivers wait as the engine allows.
     #[error("cannot receive: {0} receivers wait already")]

@@ -45,7 +45,7 @@ impl Entity {
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
-    /// Whether its messages have workflows that can be taken whole.
+    /// Whether its messages have workflows that can be accepted.
     pub(crate) fn has_sessions(&self) -> bool {
         !self.is_dead_letters && self.options.order != Order::None
     }

@@ -56,7 +56,7 @@ impl ConnectionTask {
         let mut max = credit.min(limits::SERVICE_BUS_FETCH_MAX);
         if receiver.session.is_some() {
             let out = receiver.unsettled.len() + receiver.sent.len();
-            max = max.min(limits::TAKEN_AHEAD_MAX.saturating_sub(out));
+            max = max.min(limits::ACCEPTED_AHEAD_MAX.saturating_sub(out));
         }
         if let Some(window) = &receiver.window {
             max = max.min(window.room(credit));

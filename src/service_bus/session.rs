@@ -1,4 +1,4 @@
-//! Sessions: workflows that a receiver has taken whole.
+//! Sessions: workflows that a receiver has accepted.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -61,7 +61,7 @@ pub(crate) async fn accept(
     wanted: SessionChoice,
 ) -> Result<HeldSession, AmqpRefusal> {
     let accepted = match wanted {
-        SessionChoice::Named(id) => match entity.queue.take_workflow(&id).await {
+        SessionChoice::Named(id) => match entity.queue.accept_workflow(&id).await {
             Ok(accepted) => accepted,
             Err(ReceiveError::Refused(ReceiveRefusal::WorkflowLocked)) => {
                 let description = format!("session {id:?} is locked by another receiver");
@@ -71,7 +71,7 @@ pub(crate) async fn accept(
         },
         SessionChoice::Next(wait) => {
             let next = tokio::select! {
-                next = entity.queue.take_next_workflow(wait) => next?,
+                next = entity.queue.accept_next_workflow(wait) => next?,
                 () = shared.stopping.cancelled() => None,
             };
             next.ok_or_else(|| AmqpRefusal::new(condition::TIMEOUT, "no session has work"))?

@@ -145,8 +145,9 @@ fn many_at_once_are_done_page_by_page_and_those_refused_are_named() {
     assert_eq!((&first["reason"], first.get("dry_run")), (&json!("deployed"), None));
     assert_eq!(fake.asked()[2].json()["after"], "d");
     let ran = fake.run(&["retry", "orders", "--all", "--dry-run", "--json"]);
-    let tally = json!({ "verb": "retry", "dry_run": true, "matched": 6, "done": 0, "idle": 0, "refused": 0 });
-    assert_eq!((ran.code, ran.json()), (Some(0), vec![tally]), "{ran:?}");
+    let counters =
+        json!({ "verb": "retry", "dry_run": true, "matched": 6, "done": 0, "idle": 0, "refused": 0 });
+    assert_eq!((ran.code, ran.json()), (Some(0), vec![counters]), "{ran:?}");
 }
 
 #[test]

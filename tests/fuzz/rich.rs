@@ -16,7 +16,7 @@ use seriatim::id::IdempotencyKey;
 use seriatim::testing::ManualClock;
 use seriatim::topic::Rule;
 
-/// A file with rows in every table, whose engine was closed in order. With a small window most of them are folded.
+/// A file with rows in every table, whose engine was closed in order. With a small window most of them are flushed.
 pub(crate) async fn rich_file(path: &Path, window_bytes: u64) {
     let clock = ManualClock::new(Timestamp::from_millis(1_000_000));
     let builder = Engine::builder(path).clock(clock).window_bytes(window_bytes);

@@ -32,7 +32,7 @@ use crate::random::Random;
 /// Longer than any process here lives: who loses a lock in these loads has found a defect.
 pub(crate) const LOCK: Duration = Duration::from_secs(60);
 
-/// Journal bytes before it is folded: small, so that kills also fall into folding.
+/// Journal bytes before it is flushed: small, so that kills also fall into flushing.
 const WINDOW_BYTES: u64 = 128 * 1024;
 
 /// How long message IDs are remembered: longer than it takes to start a process again.

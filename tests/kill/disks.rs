@@ -51,7 +51,7 @@ fn a_full_disk_stops_the_engine_and_loses_nothing() {
     finish(&mut copied);
     disk.resize(KILOBYTES_MAX);
     finish(&mut victim);
-    println!("the disk was filled {} times: {:?}", KILOBYTES.len(), victim.ledger.tallies);
+    println!("the disk was filled {} times: {:?}", KILOBYTES.len(), victim.ledger.counters);
     measured.end(KILOBYTES.len() as u64, victim.ledger.findings.total() + copied.ledger.findings.total());
 }
 
@@ -81,7 +81,7 @@ fn a_disk_that_becomes_read_only_under_load_stops_the_engine_and_loses_nothing()
     assert!(std::fs::read(&victim.file).expect("the file can be read") == before, "it was left untouched");
     disk.repair();
     finish(&mut victim);
-    println!("the disk failed {FAILURES} times: {:?}", victim.ledger.tallies);
+    println!("the disk failed {FAILURES} times: {:?}", victim.ledger.counters);
     measured.end(FAILURES, victim.ledger.findings.total());
 }
 

@@ -24,7 +24,7 @@ impl Ledger {
         self.end_hold_before(first, &numbers, locked_until_ms.saturating_sub(lock_ms));
         let (is_alone, mut before) = (names.len() == 1, None);
         for (name, seen) in names {
-            self.tallies.hand_outs += 1;
+            self.counters.hand_outs += 1;
             self.hand_out(name, seen, before, is_alone);
             before = Some(name.number);
         }
@@ -117,7 +117,7 @@ impl Ledger {
 
     /// The settle was accepted.
     pub(crate) fn settled(&mut self, id: &str) {
-        self.tallies.settles += 1;
+        self.counters.settles += 1;
         let Some(page) = self.holds.get(id).copied() else { return };
         let name = Name::new(page.0, page.1, 0);
         if let Some(lapsed) = self.take_lapsed(page, id) {
@@ -145,7 +145,7 @@ impl Ledger {
         let Some(page) = self.holds.get(id).copied() else { return };
         let name = Name::new(page.0, page.1, 0);
         if self.take_lapsed(page, id).is_some() {
-            self.tallies.lost_locks += 1;
+            self.counters.lost_locks += 1;
             return;
         }
         let Some(hold) = self.book(name).hold.take_if(|hold| hold.id == id) else {
@@ -156,7 +156,7 @@ impl Ledger {
             let detail = format!("{id} is locked until {}, but at {at_ms}: {why}", hold.locked_until_ms);
             self.findings.note(Verdict::Refused, name, &detail);
         }
-        self.tallies.lost_locks += 1;
+        self.counters.lost_locks += 1;
         for (number, ending) in hold.settling {
             if ending == Ending::CompletedWithFollowUp {
                 let follow_up = Name { number, ..name }.follow_up();

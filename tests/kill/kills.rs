@@ -30,13 +30,13 @@ fn nothing_acknowledged_is_lost_doubled_or_overtaken_by_kill_9() {
             victim.verify();
         }
         if kill % 1_000 == 0 {
-            println!("{kill} kills in {:?}: {:?}", measured.elapsed(), victim.ledger.tallies);
+            println!("{kill} kills in {:?}: {:?}", measured.elapsed(), victim.ledger.counters);
         }
         victim.must_be_innocent();
     }
     victim.drain();
     victim.verify();
-    println!("{kills} kills: {:?}", victim.ledger.tallies);
+    println!("{kills} kills: {:?}", victim.ledger.counters);
     measured.end(kills, victim.ledger.findings.total());
     victim.must_be_innocent();
 }

@@ -32,7 +32,7 @@ pub(crate) struct Ledger {
     /// Whose workflow each hold of the running process is.
     pub(crate) holds: BTreeMap<String, Page>,
     pub(crate) counted: BTreeMap<Ordered, Counts>,
-    pub(crate) tallies: Tallies,
+    pub(crate) counters: Tallies,
 }
 
 /// How much was acknowledged.
@@ -54,7 +54,7 @@ impl Ledger {
             looking: Vec::new(),
             holds: BTreeMap::new(),
             counted: BTreeMap::new(),
-            tallies: Tallies::default(),
+            counters: Tallies::default(),
         }
     }
 
@@ -123,7 +123,7 @@ impl Ledger {
     }
 
     fn sent(&mut self, name: Name, answer: Answer) {
-        self.tallies.sends += 1;
+        self.counters.sends += 1;
         let broken = match answer {
             Answer::Accepted(sequence) => self.accepted(name, sequence),
             Answer::Duplicate(sequence) => self.recognised(name, sequence),

@@ -20,7 +20,7 @@ type Stock = BTreeMap<Name, (Seen, Status)>;
 impl Ledger {
     /// Compares what was found with what must be there.
     pub(crate) fn take_stock(&mut self) {
-        self.tallies.looks += 1;
+        self.counters.looks += 1;
         let mut stock = Stock::new();
         for (seen, status) in std::mem::take(&mut self.looking) {
             let Some(name) = self.identify(&seen) else { continue };

@@ -196,7 +196,7 @@ impl Chaos {
             }
             39..43 => {
                 let taken =
-                    answered(&self.last, self.queue.take_workflow(self.random.pick(&["a", "b"])).await);
+                    answered(&self.last, self.queue.accept_workflow(self.random.pick(&["a", "b"])).await);
                 self.taken.extend(taken);
             }
             43..47 => {

@@ -20,11 +20,11 @@ use crate::older::story::BEGINNING;
 use crate::older::story::END;
 use crate::older::story::play;
 
-/// The files of format 3: closed in good order with all but the last folded; killed with everything in the journal;
-/// killed while it folded.
+/// The files of format 3: closed in good order with all but the last flushed; killed with everything in the journal;
+/// killed while it flushed.
 const FILES: [&str; 3] = ["format-3-closed", "format-3-killed", "format-3-folding"];
 
-/// A journal so small that most of it is folded.
+/// A journal so small that most of it is flushed.
 const SMALL_WINDOW: u64 = 8 * 1024;
 
 const LARGE_WINDOW: u64 = 64 * 1024 * 1024;

@@ -116,7 +116,7 @@ async fn a_suspect_is_alone_with_a_consumer_that_takes_its_workflow_whole() {
     drop(run(&fixture).await);
     fixture.send("w", "3").await;
     fixture.send("w", "4").await;
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     for expected in ["1", "2"] {
         let mut alone = taken.receive(10, Duration::ZERO).await.unwrap();
         assert_eq!(alone.iter().map(body).collect::<Vec<_>>(), [expected]);

@@ -58,7 +58,7 @@ pub(crate) async fn breathe(fixture: &Fixture) {
 #[tokio::test]
 async fn i5_every_spent_message_that_a_lost_holder_had_is_offered_after_resume() {
     let fixture = fixture_of_three(once(ExhaustedPolicy::Hold)).await;
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     let ahead = taken.receive(3, Duration::ZERO).await.unwrap();
     fixture.clock.advance(seconds(31));
     fixture.queue.workflow("w").unwrap().resume().await.unwrap();
@@ -69,7 +69,7 @@ async fn i5_every_spent_message_that_a_lost_holder_had_is_offered_after_resume()
 #[tokio::test]
 async fn i5_a_spent_message_that_is_not_the_head_is_offered_after_resume() {
     let fixture = fixture_of_three(once(ExhaustedPolicy::Hold)).await;
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     let mut ahead = taken.receive(3, Duration::ZERO).await.unwrap();
     ahead[1].abandon().await.unwrap();
     taken.close().await.unwrap();
@@ -199,7 +199,7 @@ async fn the_message_behind_the_completed_ones_of_a_run_is_not_completed_too() {
 #[tokio::test]
 async fn a_receiver_of_a_taken_workflow_is_told_at_once_that_its_queue_is_gone() {
     let fixture = Fixture::new(QueueOptions::default()).await;
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     let waiting = tokio::spawn(async move { taken.receive(1, seconds(3_600)).await.map(|many| many.len()) });
     breathe(&fixture).await;
     fixture.engine.client().delete_queue("q").await.unwrap();
@@ -210,7 +210,7 @@ async fn a_receiver_of_a_taken_workflow_is_told_at_once_that_its_queue_is_gone()
 #[tokio::test]
 async fn a_receiver_of_a_taken_workflow_is_told_at_once_that_an_operator_released_its_lock() {
     let fixture = Fixture::new(QueueOptions::default()).await;
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     let waiting = tokio::spawn(async move { taken.receive(1, seconds(3_600)).await.map(|many| many.len()) });
     breathe(&fixture).await;
     fixture.queue.workflow("w").unwrap().release_lock().await.unwrap();
@@ -250,7 +250,7 @@ async fn g3_a_message_fetched_by_number_cannot_fail_for_ever() {
 #[tokio::test]
 async fn i3_when_a_later_message_is_spent_the_earlier_delivery_keeps_its_lock() {
     let fixture = fixture_of_three(once(ExhaustedPolicy::Hold)).await;
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     let mut ahead = taken.receive(3, Duration::ZERO).await.unwrap();
     ahead[1].abandon().await.unwrap();
     assert!(ahead[0].complete().await.is_ok(), "only what is behind the failed one is revoked");
@@ -272,7 +272,7 @@ async fn a_message_that_expired_while_handed_out_is_dead_lettered_when_it_is_rev
     let fixture = Fixture::new(QueueOptions::default()).await;
     fixture.send("w", "1").await;
     fixture.accept(Message::new("2").workflow("w").time_to_live(seconds(5))).await;
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     let mut ahead = taken.receive(2, Duration::ZERO).await.unwrap();
     fixture.clock.advance(seconds(10));
     ahead[0].abandon_after(seconds(3_600), "later").await.unwrap();
@@ -386,7 +386,7 @@ async fn o6_a_quarantine_is_not_lost_to_an_operators_hold() {
 #[tokio::test]
 async fn a_held_workflow_offers_its_holder_no_deferred_messages_either() {
     let fixture = fixture_of_three(QueueOptions::default()).await;
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     let mut ahead = taken.receive(1, Duration::ZERO).await.unwrap();
     ahead[0].defer().await.unwrap();
     fixture.queue.workflow("w").unwrap().hold("stop").await.unwrap();

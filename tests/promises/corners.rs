@@ -171,7 +171,7 @@ async fn a_queue_without_order_treats_every_message_for_itself() {
     assert_eq!(handed[0].message().workflow_id.as_ref().unwrap().as_str(), "w");
     handed[1].abandon_after(seconds(5), "later").await.unwrap();
     handed[2].complete().await.unwrap();
-    let unordered = fixture.queue.take_workflow("w").await.err().unwrap();
+    let unordered = fixture.queue.accept_workflow("w").await.err().unwrap();
     assert!(matches!(unordered.refusal(), Some(ReceiveRefusal::Unordered(_))));
 }
 
@@ -338,7 +338,7 @@ async fn a_deleted_queue_takes_everything_with_it_and_a_new_one_begins_anew() {
     fixture.send_at("w", 3).await;
     let waiting = tokio::spawn({
         let queue = fixture.engine.client().queue("q").unwrap();
-        async move { queue.take_next_workflow(seconds(1)).await.map(|taken| taken.is_some()) }
+        async move { queue.accept_next_workflow(seconds(1)).await.map(|taken| taken.is_some()) }
     });
     let _ = waiting.await;
     fixture.engine.client().delete_queue("q").await.unwrap();

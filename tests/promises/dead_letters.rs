@@ -176,7 +176,7 @@ async fn a_dead_letter_that_somebody_has_keeps_nobody_from_its_workflow() {
     let fixture = Fixture::with_dead_letters(&["w"]).await;
     let mut held = fixture.must_dead().await;
     fixture.send("w", "next").await;
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     let mut next = taken.receive(1, Duration::ZERO).await.unwrap();
     held.complete().await.unwrap();
     next[0].complete().await.unwrap();

@@ -50,7 +50,7 @@ async fn g2_lost_locks_missing_messages_and_missing_queues_are_told_apart() {
     let fixture = Fixture::new(QueueOptions::default()).await;
     fixture.send("w", "1").await;
     fixture.send("w", "2").await;
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     let mut deliveries = taken.receive(2, Duration::ZERO).await.unwrap();
     let number = deliveries[0].sequence_number();
     deliveries[0].complete().await.unwrap();

@@ -153,7 +153,7 @@ async fn a_redrive_in_progress_leaves_an_operators_hold_alone() {
 async fn a_holder_does_not_stop_the_gap_policy_from_skipping() {
     let fixture = Fixture::new(gap(GapAction::Skip)).await;
     fixture.send_at("w", 1).await;
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     let mut first = taken.receive(1, Duration::ZERO).await.unwrap().remove(0);
     fixture.send_at("w", 3).await;
     fixture.clock.advance(seconds(10));
@@ -166,7 +166,7 @@ async fn a_holder_does_not_stop_the_gap_policy_from_skipping() {
 #[tokio::test]
 async fn a_holder_is_woken_when_the_gap_is_skipped() {
     let fixture = Fixture::new(gap(GapAction::Skip)).await;
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     fixture.send_at("w", 2).await;
     let clock = fixture.clock.clone();
     let (received, ()) = tokio::join!(taken.receive(1, seconds(20)), async {
@@ -181,7 +181,7 @@ async fn a_holder_is_woken_when_the_gap_is_skipped() {
 async fn a_holder_keeps_its_lock_and_state_when_a_gap_holds_its_workflow() {
     let fixture = Fixture::new(gap(GapAction::Hold)).await;
     fixture.send_at("w", 1).await;
-    let mut taken = fixture.queue.take_workflow("w").await.unwrap();
+    let mut taken = fixture.queue.accept_workflow("w").await.unwrap();
     taken.receive(1, Duration::ZERO).await.unwrap().remove(0).complete().await.unwrap();
     fixture.send_at("w", 3).await;
     fixture.clock.advance(seconds(10));
@@ -197,7 +197,7 @@ async fn a_holder_keeps_its_lock_and_state_when_a_gap_holds_its_workflow() {
 #[tokio::test]
 async fn a_holder_does_not_silence_the_alarm_of_a_gap() {
     let fixture = Fixture::new(gap(GapAction::Wait)).await;
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     fixture.send_at("w", 2).await;
     let mut events = fixture.engine.events();
     for _ in 0..3 {
@@ -215,7 +215,7 @@ async fn a_failure_holds_beside_an_operator_and_takes_back_what_is_ahead() {
         fixture.send("w", number).await;
     }
     assert_eq!(fixture.queue.view().await.unwrap().options.order, Order::Arrival);
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     let mut out = taken.receive(3, Duration::ZERO).await.unwrap();
     fixture.queue.workflow("w").unwrap().hold("look first").await.unwrap();
     out[0].abandon().await.unwrap();

@@ -40,7 +40,7 @@ async fn o1_a_workflow_has_at_most_one_holder() {
     let of_b = fixture.must().await;
     assert_eq!((body(&of_a), body(&of_b)), ("a1".to_owned(), "b1".to_owned()));
     assert!(fixture.next().await.is_none(), "a and b have their holders");
-    let taken = fixture.queue.take_workflow("a").await;
+    let taken = fixture.queue.accept_workflow("a").await;
     assert_eq!(taken.err().unwrap().refusal(), Some(&ReceiveRefusal::WorkflowLocked));
     drop((of_a, of_b));
 }
@@ -433,7 +433,7 @@ async fn o12_a_taken_workflow_is_offered_to_nobody_else() {
     for body in ["1", "2", "3"] {
         fixture.send("w", body).await;
     }
-    let taken = fixture.queue.take_next_workflow(Duration::ZERO).await.unwrap().unwrap();
+    let taken = fixture.queue.accept_next_workflow(Duration::ZERO).await.unwrap().unwrap();
     assert_eq!(taken.workflow_id().unwrap().as_str(), "w");
     assert!(fixture.next().await.is_none());
     let mut ahead = taken.receive(2, Duration::ZERO).await.unwrap();
@@ -450,7 +450,7 @@ async fn o12_when_an_early_one_fails_the_later_ones_are_taken_back() {
     for body in ["1", "2", "3"] {
         fixture.send("w", body).await;
     }
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     let mut ahead = taken.receive(3, Duration::ZERO).await.unwrap();
     ahead[0].abandon().await.unwrap();
     let lost = ahead[1].complete().await.unwrap_err();
@@ -469,7 +469,7 @@ async fn o12_who_settles_apart_keeps_what_he_has_ahead_where_failed_messages_are
     for body in ["1", "2", "3"] {
         fixture.send("w", body).await;
     }
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     taken.settle_apart().await.unwrap();
     let mut ahead = taken.receive(2, Duration::ZERO).await.unwrap();
     ahead[0].abandon().await.unwrap();
@@ -485,7 +485,7 @@ async fn o12_who_settles_apart_keeps_what_he_has_ahead_where_failed_messages_are
 #[tokio::test]
 async fn o12_a_workflow_without_messages_can_be_taken_by_name() {
     let fixture = Fixture::new(QueueOptions::default()).await;
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     fixture.send("w", "1").await;
     assert!(fixture.next().await.is_none());
     let mut deliveries = taken.receive(1, Duration::ZERO).await.unwrap();

@@ -70,7 +70,7 @@ async fn each_message_of_a_batch_a_run_and_a_workflow_taken_whole_counts() {
     assert_eq!(run.messages().len(), 2, "as many as the rate has left");
     drop(run);
     clock.advance(2 * SECOND);
-    let taken = queue.take_next_workflow(Duration::ZERO).await.unwrap().expect("taking it costs nothing");
+    let taken = queue.accept_next_workflow(Duration::ZERO).await.unwrap().expect("taking it costs nothing");
     let two = taken.receive(3, Duration::ZERO).await.unwrap();
     assert_eq!(two.iter().map(body).collect::<Vec<_>>(), ["0", "1"]);
     clock.advance(SECOND);
@@ -111,7 +111,7 @@ async fn settled(queue: &Queue) {
 #[tokio::test]
 async fn the_holder_of_a_workflow_that_waits_is_served_when_the_rate_allows_it() {
     let (_engine, clock, queue) = queue(burst(1, 1), 1).await;
-    let taken = queue.take_next_workflow(Duration::ZERO).await.unwrap().expect("it is there");
+    let taken = queue.accept_next_workflow(Duration::ZERO).await.unwrap().expect("it is there");
     let mut burst = taken.receive(1, Duration::ZERO).await.unwrap();
     burst[0].complete().await.unwrap();
     assert!(taken.receive(1, Duration::ZERO).await.unwrap().is_empty());

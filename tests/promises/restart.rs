@@ -17,7 +17,7 @@ async fn o12_a_workflow_that_was_taken_with_nothing_handed_out_is_offered_after_
     let fixture = FileFixture::new();
     let (engine, queue) = fixture.open().await;
     queue.send(Message::new("1").workflow("w")).await.unwrap();
-    let taken = queue.take_workflow("w").await.unwrap();
+    let taken = queue.accept_workflow("w").await.unwrap();
     engine.close().await;
     drop(taken);
     let (_engine, queue) = fixture.open().await;
@@ -32,7 +32,7 @@ async fn o12_a_workflow_whose_holder_has_settled_all_it_had_is_offered_after_a_r
     for text in ["1", "2"] {
         queue.send(Message::new(text).workflow("w")).await.unwrap();
     }
-    let taken = queue.take_next_workflow(Duration::ZERO).await.unwrap().unwrap();
+    let taken = queue.accept_next_workflow(Duration::ZERO).await.unwrap().unwrap();
     taken.receive(1, Duration::ZERO).await.unwrap()[0].complete().await.unwrap();
     engine.close().await;
     drop(taken);

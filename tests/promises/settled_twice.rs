@@ -109,7 +109,7 @@ async fn the_messages_of_a_settled_run_and_of_a_taken_workflow_say_how_they_were
     for text in ["1", "2"] {
         fixture.send("w", text).await;
     }
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     let mut deliveries = taken.receive(2, seconds(0)).await.unwrap();
     deliveries[0].complete().await.unwrap();
     deliveries[0].complete().await.expect("the same again, while the workflow is held");

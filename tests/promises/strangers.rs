@@ -45,7 +45,7 @@ async fn a_taken_workflow_is_of_no_use_in_another_queue() {
     let other = client.create_queue("other", QueueOptions::default()).await.unwrap();
     fixture.send("w", "one").await;
     other.send(Message::new("one").workflow("w")).await.unwrap();
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     let (stranger, token) = (other.settler(), taken.lock_token());
     let state = Some(Bytes::from_static(b"mine"));
     assert_eq!(refusal(stranger.set_state(token, state).await), SettleRefusal::LockLost);

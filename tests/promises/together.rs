@@ -76,7 +76,7 @@ async fn several_ahead_of_one_taken_workflow_are_completed_together_in_any_order
     for position in 1..=4 {
         fixture.send_at("w", position).await;
     }
-    let taken = fixture.queue.take_workflow("w").await.unwrap();
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
     let mut deliveries = taken.receive(4, Duration::ZERO).await.unwrap();
     let answers = fixture.queue.complete_all(deliveries.iter_mut().rev()).await.unwrap();
     assert_eq!(answers, [Ok(()), Ok(()), Ok(()), Ok(())]);

@@ -169,7 +169,7 @@ impl Stage {
 
     async fn take(&mut self, line: &Line<'_>) -> Answers {
         let name = line.word(0).to_owned();
-        match self.queue.take_workflow(line.word(1)).await {
+        match self.queue.accept_workflow(line.word(1)).await {
             Ok(taken) => {
                 let state = taken.state().map(|state| String::from_utf8_lossy(state).into_owned());
                 self.taken.insert(name, taken);

@@ -128,7 +128,7 @@ async fn runs_whole_workflows_and_their_states_work_through_any_node() {
         assert_eq!(run.messages().len(), 3);
         run.complete_all().await.unwrap();
         for workflow in ["w3", "w4", "w5"] {
-            let Ok(mut taken) = queue.take_workflow(workflow).await else { continue };
+            let Ok(mut taken) = queue.accept_workflow(workflow).await else { continue };
             taken.set_state(Some("known".into())).await.unwrap();
             taken.close().await.unwrap();
             let view = queue.workflow(workflow).unwrap().view().await.unwrap();
@@ -138,7 +138,7 @@ async fn runs_whole_workflows_and_their_states_work_through_any_node() {
                 Some(&b"known"[..])
             );
         }
-        let next = queue.take_next_workflow(Duration::ZERO).await.unwrap().expect("there is one");
+        let next = queue.accept_next_workflow(Duration::ZERO).await.unwrap().expect("there is one");
         let mut messages = next.receive(10, Duration::ZERO).await.unwrap();
         assert_eq!(messages.len(), 3);
         messages[0].complete().await.unwrap();

@@ -1,4 +1,4 @@
-//! A workflow taken whole: its messages in order, several ahead if its holder likes.
+//! A workflow accepted whole: its messages in order, several ahead if its holder likes.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::engine::client::queue::check_max;
 use crate::engine::client::queue::deliveries;
 use crate::engine::client::settling::check_state;
 use crate::engine::rules::command::WorkflowGrant;
-use crate::engine::rules::verbs::CloseTaken;
-use crate::engine::rules::verbs::ReceiveTaken;
-use crate::engine::rules::verbs::ReceiveTakenDeferred;
-use crate::engine::rules::verbs::SetTakenState;
+use crate::engine::rules::verbs::CloseWorkflow;
+use crate::engine::rules::verbs::ReceiveDeferredFromWorkflow;
+use crate::engine::rules::verbs::ReceiveFromWorkflow;
+use crate::engine::rules::verbs::SetWorkflowState;
 use crate::engine::rules::verbs::SettleApart;
 use crate::error::ReceiveError;
 use crate::error::SettleError;
@@ -24,14 +24,14 @@ use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::token::LockToken;
 
-/// A workflow that one consumer has taken whole: nobody else is offered anything of it meanwhile.
+/// A workflow that one consumer has accepted: nobody else is offered anything of it meanwhile.
 ///
 /// Each of its deliveries is settled for itself. In an ordered queue, when one fails, those received behind it are
 /// taken back: their settle is refused as lost, and they are offered again after it.
 ///
 /// # Dropping
 /// Dropping it gives the workflow back, and what is unsettled as if it had not been handed out.
-#[must_use = "a taken workflow that is dropped is given back"]
+#[must_use = "an accepted workflow that is dropped is given back"]
 pub struct AcceptedWorkflow {
     client: Client,
     queue: QueueName,
@@ -43,14 +43,14 @@ pub struct AcceptedWorkflow {
 }
 
 impl AcceptedWorkflow {
-    pub(crate) fn new(client: Client, queue: QueueName, taken: WorkflowGrant) -> AcceptedWorkflow {
-        let locked_until = client.shown(taken.locked_until);
+    pub(crate) fn new(client: Client, queue: QueueName, grant: WorkflowGrant) -> AcceptedWorkflow {
+        let locked_until = client.shown(grant.locked_until);
         AcceptedWorkflow {
             client,
             queue,
-            token: taken.token,
-            workflow_id: taken.stream.workflow_id().cloned(),
-            state: taken.state,
+            token: grant.token,
+            workflow_id: grant.stream.workflow_id().cloned(),
+            state: grant.state,
             locked_until,
             closed: false,
         }
@@ -61,7 +61,7 @@ impl AcceptedWorkflow {
         self.workflow_id.as_ref()
     }
 
-    /// Its state when it was taken, or as this handle has set it since.
+    /// Its state when it was accepted, or as this handle has set it since.
     pub fn state(&self) -> Option<&Bytes> {
         self.state.as_ref()
     }
@@ -82,7 +82,7 @@ impl AcceptedWorkflow {
     /// [`ReceiveRefusal::LockLost`](crate::error::ReceiveRefusal::LockLost) when the workflow is not held any more.
     pub async fn receive(&self, max: usize, wait: Duration) -> Result<Vec<Delivery>, ReceiveError> {
         check_max(max)?;
-        let command = ReceiveTaken { queue: self.queue.clone(), token: self.token, max };
+        let command = ReceiveFromWorkflow { queue: self.queue.clone(), token: self.token, max };
         Ok(deliveries(&self.client, &self.queue, self.client.ask_for_work(command, wait).await?))
     }
 
@@ -96,7 +96,7 @@ impl AcceptedWorkflow {
         enough: impl Future<Output = ()>,
     ) -> Result<Vec<Delivery>, ReceiveError> {
         check_max(max)?;
-        let command = ReceiveTaken { queue: self.queue.clone(), token: self.token, max };
+        let command = ReceiveFromWorkflow { queue: self.queue.clone(), token: self.token, max };
         let handed = self.client.ask_for_work_until(command, self.token, wait, enough).await?;
         Ok(deliveries(&self.client, &self.queue, handed))
     }
@@ -108,7 +108,7 @@ impl AcceptedWorkflow {
     /// [`ReceiveRefusal::MessageNotFound`](crate::error::ReceiveRefusal::MessageNotFound).
     pub async fn receive_deferred(&self, numbers: &[SequenceNumber]) -> Result<Vec<Delivery>, ReceiveError> {
         let (queue, token, sequences) = (self.queue.clone(), self.token, numbers.to_vec());
-        let command = ReceiveTakenDeferred { queue, token, sequences };
+        let command = ReceiveDeferredFromWorkflow { queue, token, sequences };
         Ok(deliveries(&self.client, &self.queue, self.client.ask(command).await?))
     }
 
@@ -121,7 +121,7 @@ impl AcceptedWorkflow {
             check_state(state)?;
         }
         let (queue, token) = (self.queue.clone(), self.token);
-        self.client.ask(SetTakenState { queue, token, state: state.clone() }).await?;
+        self.client.ask(SetWorkflowState { queue, token, state: state.clone() }).await?;
         self.state = state;
         Ok(())
     }
@@ -155,7 +155,7 @@ impl AcceptedWorkflow {
     /// # Errors
     /// As [`AcceptedWorkflow::set_state`].
     pub async fn close(mut self) -> Result<(), SettleError> {
-        let command = CloseTaken { queue: self.queue.clone(), token: self.token };
+        let command = CloseWorkflow { queue: self.queue.clone(), token: self.token };
         self.closed = true;
         self.client.ask(command).await
     }
@@ -164,7 +164,7 @@ impl AcceptedWorkflow {
 impl Drop for AcceptedWorkflow {
     fn drop(&mut self) {
         if !self.closed {
-            self.client.give_back(CloseTaken { queue: self.queue.clone(), token: self.token });
+            self.client.give_back(CloseWorkflow { queue: self.queue.clone(), token: self.token });
         }
     }
 }

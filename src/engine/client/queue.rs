@@ -16,6 +16,7 @@ use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::verb::surely;
+use crate::engine::rules::verbs::AcceptWorkflow;
 use crate::engine::rules::verbs::CompleteAll;
 use crate::engine::rules::verbs::PauseQueue;
 use crate::engine::rules::verbs::Purge;
@@ -24,7 +25,6 @@ use crate::engine::rules::verbs::ReceiveDeferred;
 use crate::engine::rules::verbs::ReceiveRun;
 use crate::engine::rules::verbs::Send;
 use crate::engine::rules::verbs::SendEach;
-use crate::engine::rules::verbs::Take;
 use crate::engine::view::MessageView;
 use crate::engine::view::QueueView;
 use crate::engine::view::WorkflowView;
@@ -242,25 +242,29 @@ impl Queue {
         Settler::new(self.client.clone(), self.name.clone())
     }
 
-    /// Takes a workflow whole, by name, whether or not something of it is stored.
+    /// Accepts a workflow whole, by name, whether or not something of it is stored.
     ///
     /// # Errors
     /// [`ReceiveRefusal::WorkflowLocked`](crate::error::ReceiveRefusal::WorkflowLocked) when somebody holds it.
-    pub async fn take_workflow(&self, id: impl AsRef<str>) -> Result<AcceptedWorkflow, ReceiveError> {
+    pub async fn accept_workflow(&self, id: impl AsRef<str>) -> Result<AcceptedWorkflow, ReceiveError> {
         let (queue, workflow) = (self.name.clone(), Some(WorkflowId::new(id)?));
-        let command = Take { queue, workflow, token: self.client.token()? };
-        let taken = self.client.ask(command).await?.expect("a workflow that is named is taken, or refused");
-        Ok(AcceptedWorkflow::new(self.client.clone(), self.name.clone(), taken))
+        let command = AcceptWorkflow { queue, workflow, token: self.client.token()? };
+        let grant =
+            self.client.ask(command).await?.expect("a workflow that is named is accepted, or refused");
+        Ok(AcceptedWorkflow::new(self.client.clone(), self.name.clone(), grant))
     }
 
-    /// Takes the next workflow that has work, waiting for one up to `wait`.
+    /// Accepts the next workflow that has work, waiting for one up to `wait`.
     ///
     /// # Errors
     /// As [`Queue::receive`].
-    pub async fn take_next_workflow(&self, wait: Duration) -> Result<Option<AcceptedWorkflow>, ReceiveError> {
+    pub async fn accept_next_workflow(
+        &self,
+        wait: Duration,
+    ) -> Result<Option<AcceptedWorkflow>, ReceiveError> {
         let (queue, token) = (self.name.clone(), self.client.token()?);
-        let taken = self.client.ask_for_work(Take { queue, workflow: None, token }, wait).await?;
-        Ok(taken.map(|taken| AcceptedWorkflow::new(self.client.clone(), self.name.clone(), taken)))
+        let grant = self.client.ask_for_work(AcceptWorkflow { queue, workflow: None, token }, wait).await?;
+        Ok(grant.map(|grant| AcceptedWorkflow::new(self.client.clone(), self.name.clone(), grant)))
     }
 
     /// A handle of one workflow of this queue.

@@ -20,7 +20,7 @@ use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::verb::surely;
 use crate::engine::rules::verbs::CompleteAll;
-use crate::engine::rules::verbs::SetTakenState;
+use crate::engine::rules::verbs::SetWorkflowState;
 use crate::engine::rules::verbs::Settle;
 use crate::engine::rules::verbs::SettleRun;
 use crate::error::Misuse;
@@ -227,7 +227,7 @@ impl Settler {
         if let Some(state) = &state {
             crate::engine::client::settling::check_state(state)?;
         }
-        self.client.ask(SetTakenState { queue: self.queue.clone(), token, state }).await
+        self.client.ask(SetWorkflowState { queue: self.queue.clone(), token, state }).await
     }
 
     /// Asks for a settlement before it returns; nobody hears the answer.

@@ -20,7 +20,7 @@ pub fn journal(data: &[u8]) {
     let Ok(rows) = read(&checksummed) else { return };
     // What was read is written, and read again, as the same.
     let (header, _, _) = RowReader::open(&checksummed).expect("it was read before");
-    let mut writer = RowWriter::new(&header, 0);
+    let mut writer = RowWriter::new(&header, Vec::new());
     for (number, rows) in &rows {
         writer.begin_table(*number);
         visit_each(&mut RowsOf { number: *number, rows, writer: &mut writer })

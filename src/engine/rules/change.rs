@@ -39,7 +39,7 @@ pub(crate) enum Change {
     Queue(Box<QueueRecord>),
     /// The queue and every row that belongs to it is deleted.
     QueueGone(QueueId),
-    Tally(QueueId, Box<QueueCounters>),
+    Counters(QueueId, Box<QueueCounters>),
     Workflow(WorkflowKey, Option<Arc<WorkflowRecord>>),
     State(WorkflowKey, Option<Bytes>),
     Message(MessageKey, Option<Arc<MessageRecord>>),

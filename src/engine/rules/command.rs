@@ -169,7 +169,7 @@ pub(crate) struct UnlockedMessage {
     pub(crate) content: Arc<MessageContent>,
 }
 
-/// A workflow as it is taken whole.
+/// A workflow as it is accepted whole.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct WorkflowGrant {
     pub(crate) token: LockToken,

@@ -67,25 +67,33 @@ pub(crate) fn commands() -> Vec<Command> {
             sequences: vec![number(1)],
             token: token(1),
         }),
-        Command::Take(verbs::Take {
+        Command::AcceptWorkflow(verbs::AcceptWorkflow {
             queue: queue.clone(),
             workflow: Some(workflow.clone()),
             token: token(1),
         }),
-        Command::ReceiveTaken(verbs::ReceiveTaken { queue: queue.clone(), token: token(1), max: 2 }),
-        Command::ReceiveTakenDeferred(verbs::ReceiveTakenDeferred {
+        Command::ReceiveFromWorkflow(verbs::ReceiveFromWorkflow {
+            queue: queue.clone(),
+            token: token(1),
+            max: 2,
+        }),
+        Command::ReceiveDeferredFromWorkflow(verbs::ReceiveDeferredFromWorkflow {
             queue: queue.clone(),
             token: token(1),
             sequences: vec![number(1)],
         }),
-        Command::CloseTaken(verbs::CloseTaken { queue: queue.clone(), token: token(1) }),
+        Command::CloseWorkflow(verbs::CloseWorkflow { queue: queue.clone(), token: token(1) }),
         Command::Renew(verbs::Renew { queue: queue.clone(), token: token(1) }),
         Command::SetState(verbs::SetState {
             queue: queue.clone(),
             workflow: workflow.clone(),
             state: Some(Bytes::new()),
         }),
-        Command::SetTakenState(verbs::SetTakenState { queue: queue.clone(), token: token(1), state: None }),
+        Command::SetWorkflowState(verbs::SetWorkflowState {
+            queue: queue.clone(),
+            token: token(1),
+            state: None,
+        }),
         Command::Redrive(verbs::Redrive {
             queue: queue.clone(),
             sequence: number(1),

@@ -69,7 +69,7 @@ impl Step<'_> {
         edited: SequenceNumber,
     ) -> Read<SequenceNumber> {
         let sequence = self.next_sequence()?;
-        self.tally(queue.id)?.counts.accepted += 1;
+        self.counters(queue.id)?.counts.accepted += 1;
         let mut workflow = OpenWorkflow::open(self, queue, WorkflowRef::Single(sequence))?;
         let Status::DeadLettered(dead_letter) = &before.status else {
             unreachable!("only dead letters are edited")

@@ -16,7 +16,7 @@ pub(crate) enum Effect {
     /// A workflow of this queue has become ready.
     Work(QueueName),
     /// A workflow that somebody took whole has something for its holder, or is not held any more.
-    TakenWork(LockToken),
+    AcceptedWork(LockToken),
     /// A dead letter of this queue can be handed out.
     DeadLetters(QueueName),
     /// A receive has looked at as many dead letters of this queue as it may; there are more to look at.
@@ -24,7 +24,7 @@ pub(crate) enum Effect {
     /// A receive has looked at as many expired messages of this queue as it may; there is more to look at.
     MoreWork(QueueName),
     /// The queue's rate is used up although there is something to hand out, to its receivers or to the holder of a workflow
-    /// that was taken whole. There is room again at this instant of engine time.
+    /// that was accepted. There is room again at this instant of engine time.
     Paced { queue: QueueName, holder: Option<LockToken>, until: Timestamp },
     /// There were as many locks as are allowed, and now there is one less.
     LocksFreed,

@@ -15,12 +15,12 @@ use crate::engine::rules::step::answer;
 use crate::engine::rules::verb::Answer;
 use crate::engine::rules::verb::EngineVerb;
 use crate::engine::rules::verb::VerbRuling;
-use crate::engine::rules::verbs::CloseTaken;
+use crate::engine::rules::verbs::CloseWorkflow;
 use crate::engine::rules::verbs::CompleteAll;
 use crate::engine::rules::verbs::EndHidden;
 use crate::engine::rules::verbs::HideAgain;
 use crate::engine::rules::verbs::Renew;
-use crate::engine::rules::verbs::SetTakenState;
+use crate::engine::rules::verbs::SetWorkflowState;
 use crate::engine::rules::verbs::Settle;
 use crate::engine::rules::verbs::SettleApart;
 use crate::engine::rules::verbs::SettleRun;
@@ -103,23 +103,23 @@ impl EngineVerb for SettleApart {
     }
 }
 
-impl EngineVerb for SetTakenState {
-    fn run(self, step: &mut Step<'_>) -> VerbRuling<SetTakenState> {
-        step.set_taken_state(&self.queue, self.token, self.state)
+impl EngineVerb for SetWorkflowState {
+    fn run(self, step: &mut Step<'_>) -> VerbRuling<SetWorkflowState> {
+        step.set_workflow_state(&self.queue, self.token, self.state)
     }
 
     fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
         Ok(RoomNeed::of_state(self.state.as_deref()))
     }
 
-    fn without_room(&self) -> Option<Answer<SetTakenState>> {
+    fn without_room(&self) -> Option<Answer<SetWorkflowState>> {
         Some(Err(FULL))
     }
 }
 
-impl EngineVerb for CloseTaken {
-    fn run(self, step: &mut Step<'_>) -> VerbRuling<CloseTaken> {
-        step.close_taken(&self.queue, self.token)
+impl EngineVerb for CloseWorkflow {
+    fn run(self, step: &mut Step<'_>) -> VerbRuling<CloseWorkflow> {
+        step.close_workflow(&self.queue, self.token)
     }
 }
 

@@ -58,7 +58,7 @@ impl OpenWorkflow {
     ) -> Read<()> {
         self.remember(step, HistorySubject::Message(sequence, message), ending)?;
         self.count(step, message, -1)?;
-        count_ending(&mut step.tally(self.key.queue)?.counts, ending);
+        count_ending(&mut step.counters(self.key.queue)?.counts, ending);
         self.move_reminder(step, &Remind::Due(sequence), due_of(message), None)?;
         self.move_reminder(step, &Remind::Expiry(sequence), expiry_of(message), None)?;
         step.write_message(self.message_key(sequence), None)?;
@@ -143,7 +143,7 @@ impl OpenWorkflow {
         if is_dead(message) {
             self.record.dead = shifted(self.record.dead, by);
         }
-        let counts = &mut step.tally(self.key.queue)?.counts;
+        let counts = &mut step.counters(self.key.queue)?.counts;
         let bucket = bucket_of(counts, &message.status, early);
         *bucket = shifted(*bucket, by);
         Ok(())
@@ -154,7 +154,7 @@ impl OpenWorkflow {
         if message.status == Status::Ready {
             self.record.early -= 1;
             self.record.early_bytes -= message.bytes;
-            let counts = &mut step.tally(self.key.queue)?.counts;
+            let counts = &mut step.counters(self.key.queue)?.counts;
             counts.early -= 1;
             counts.ready += 1;
         }

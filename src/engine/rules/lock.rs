@@ -18,7 +18,7 @@ pub(crate) enum LockKind {
     Deliveries,
     /// Consecutive messages handed out together; the lock ends with the last of them.
     Run,
-    /// A workflow taken whole; the lock ends when its holder gives it back.
+    /// A workflow accepted whole; the lock ends when its holder gives it back.
     Whole,
     /// One dead letter, under its own number instead of its workflow.
     DeadLetter,

@@ -1,6 +1,7 @@
 //! What is allowed to happen. Pure: no clock, no chance, no disk; `now` and tokens come in, changes and effects
 //! come out.
 
+mod accepted;
 mod apply;
 pub(crate) mod audit;
 mod chain;
@@ -59,7 +60,6 @@ pub(crate) mod settlements;
 mod shorten;
 mod sparse;
 pub(crate) mod step;
-mod taken;
 pub(crate) mod topic_record;
 #[cfg(test)]
 mod topic_samples;

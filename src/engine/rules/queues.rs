@@ -53,7 +53,7 @@ impl Step<'_> {
         let id = QueueId(numbers.next_queue);
         let (name, created_at) = (name.clone(), self.wall);
         let record = QueueRecord { id, name, options, created_at, idle_check: None, paused: false };
-        self.tally(id)?;
+        self.counters(id)?;
         self.write_queue(record)?;
         Ok(true)
     }
@@ -70,7 +70,7 @@ impl Step<'_> {
         if queue.options == options {
             return Ok(false);
         }
-        let in_use = self.records.tally(queue.id)?.counts.stored() > 0
+        let in_use = self.records.counters(queue.id)?.counts.stored() > 0
             || !self.records.workflows(queue.id, None, 1)?.is_empty()
             || self.records.cursor_count(queue.id)?.kept > 0;
         if queue.options.order != options.order && in_use {
@@ -79,11 +79,11 @@ impl Step<'_> {
         if let Some(check) = queue.idle_check {
             self.drop_reminder(check, queue.id, Remind::Idle)?;
         }
-        self.tally(queue.id)?;
+        self.counters(queue.id)?;
         if queue.options.rate != options.rate {
             // Whoever waits for the rate as it was looks again.
             self.effects.push(Effect::Work(name.clone()));
-            self.effects.extend(self.locks.of_queue(queue.id).into_iter().map(Effect::TakenWork));
+            self.effects.extend(self.locks.of_queue(queue.id).into_iter().map(Effect::AcceptedWork));
         }
         self.change_history(&queue, &options)?;
         self.change_cursors(&queue, &options)?;
@@ -123,7 +123,7 @@ impl Step<'_> {
     pub(crate) fn remove_queue(&mut self, queue: &QueueRecord) -> Read<()> {
         self.unsubscribe(&queue.name)?;
         for token in self.locks.of_queue(queue.id) {
-            self.effects.push(Effect::TakenWork(token));
+            self.effects.push(Effect::AcceptedWork(token));
             self.locks.end(token);
         }
         self.forget_queue(queue.id);
@@ -137,11 +137,11 @@ impl Step<'_> {
         let Some(idle) = queue.options.delete_when_idle else {
             return Ok(());
         };
-        let tally = self.records.tally(id)?;
-        let due = used_at.max(tally.used_at) + idle;
+        let counters = self.records.counters(id)?;
+        let due = used_at.max(counters.used_at) + idle;
         // A workflow is known as long as it has messages, a state, a hold, dead letters, or a cursor younger than
         // `forget_after`.
-        let empty = tally.counts.stored() == 0 && self.records.workflows(id, None, 1)?.is_empty();
+        let empty = counters.counts.stored() == 0 && self.records.workflows(id, None, 1)?.is_empty();
         if due <= self.now && (empty || queue.options.delete_with_messages) {
             return self.remove_queue(&queue);
         }

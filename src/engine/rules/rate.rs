@@ -7,7 +7,7 @@ use crate::token::LockToken;
 
 impl Step<'_> {
     /// How many messages the queue may hand out now. When that is none, whoever asked is served again when there is one: the
-    /// receivers of the queue, or the holder of a workflow that was taken whole.
+    /// receivers of the queue, or the holder of a workflow that was accepted whole.
     pub(crate) fn allowed(&mut self, queue: &QueueRecord, holder: Option<LockToken>) -> usize {
         match self.rates.allowed(queue, self.now) {
             Ok(messages) => messages,

@@ -255,13 +255,13 @@ impl OpenWorkflow {
         Ok(LockedMessage { token, locked_until, sequence, record, content, has_state: self.record.has_state })
     }
 
-    /// Writes down what the holder has out, so that a restart finds it. A workflow taken whole is written down even
+    /// Writes down what the holder has out, so that a restart finds it. A workflow accepted whole is written down even
     /// with nothing out: it offers nothing as long as it has a holder, and only a restart knows that it has none.
     pub(crate) fn write_holding(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<()> {
         let lock = step.locks.get(token).expect("only a holder has something out");
-        let kept = lock.kind == LockKind::Whole || !lock.out.is_empty();
+        let is_still_held = lock.kind == LockKind::Whole || !lock.out.is_empty();
         let is_run = lock.kind == LockKind::Run;
-        let holding = kept.then(|| Holding { out: lock.out.clone(), is_run });
+        let holding = is_still_held.then(|| Holding { out: lock.out.clone(), is_run });
         step.write_holding(&self.key, holding)
     }
 }

@@ -7,29 +7,29 @@ use crate::engine::rules::verb::AnswerTypes;
 use crate::engine::rules::verb::EngineVerb;
 use crate::engine::rules::verb::VerbRuling;
 use crate::engine::rules::verb::WorkVerb;
-use crate::engine::rules::verbs::CloseTaken;
+use crate::engine::rules::verbs::AcceptWorkflow;
+use crate::engine::rules::verbs::CloseWorkflow;
 use crate::engine::rules::verbs::Command;
 use crate::engine::rules::verbs::Receive;
 use crate::engine::rules::verbs::ReceiveDeadLetters;
 use crate::engine::rules::verbs::ReceiveDeferred;
 use crate::engine::rules::verbs::ReceiveDeferredDeadLetters;
+use crate::engine::rules::verbs::ReceiveDeferredFromWorkflow;
+use crate::engine::rules::verbs::ReceiveFromWorkflow;
 use crate::engine::rules::verbs::ReceiveHidden;
 use crate::engine::rules::verbs::ReceiveRun;
-use crate::engine::rules::verbs::ReceiveTaken;
-use crate::engine::rules::verbs::ReceiveTakenDeferred;
 use crate::engine::rules::verbs::Settle;
-use crate::engine::rules::verbs::Take;
 use crate::engine::rules::waits_for::WaitsFor;
 use crate::id::QueueName;
 
 /// Makes a verb whose answer hands messages out under locks.
 macro_rules! receives {
-    ($($verb:ident: |$asked:ident, $step:ident| $run:expr, from $from:expr;)*) => {
+    ($($verb:ident: |$request:ident, $step:ident| $run:expr, from $from:expr;)*) => {
         $(impl EngineVerb for $verb {
             const HANDS_OUT: bool = true;
 
             fn run(self, $step: &mut Step<'_>) -> VerbRuling<$verb> {
-                let $asked = self;
+                let $request = self;
                 $run
             }
 
@@ -46,40 +46,40 @@ macro_rules! receives {
 }
 
 receives! {
-    Receive: |asked, step| step.receive(&asked.queue, asked.max, asked.token),
-        from |asked| Some(&asked.queue);
-    ReceiveRun: |asked, step| step.receive_run(&asked.queue, asked.max, asked.token),
-        from |asked| Some(&asked.queue);
-    ReceiveDeferred: |asked, step| step.receive_deferred(&asked.queue, &asked.sequences, asked.token),
+    Receive: |verb, step| step.receive(&verb.queue, verb.max, verb.token),
+        from |verb| Some(&verb.queue);
+    ReceiveRun: |verb, step| step.receive_run(&verb.queue, verb.max, verb.token),
+        from |verb| Some(&verb.queue);
+    ReceiveDeferred: |verb, step| step.receive_deferred(&verb.queue, &verb.sequences, verb.token),
         from |_| None;
-    ReceiveDeadLetters: |asked, step| step.receive_dead_letters(&asked.queue, asked.max, asked.token),
-        from |asked| Some(&asked.queue);
-    ReceiveDeferredDeadLetters: |asked, step| {
-            step.receive_deferred_dead_letters(&asked.queue, &asked.sequences, asked.token)
+    ReceiveDeadLetters: |verb, step| step.receive_dead_letters(&verb.queue, verb.max, verb.token),
+        from |verb| Some(&verb.queue);
+    ReceiveDeferredDeadLetters: |verb, step| {
+            step.receive_deferred_dead_letters(&verb.queue, &verb.sequences, verb.token)
         },
         from |_| None;
-    ReceiveTaken: |asked, step| step.receive_taken(&asked.queue, asked.token, asked.max),
+    ReceiveFromWorkflow: |verb, step| step.receive_from_workflow(&verb.queue, verb.token, verb.max),
         from |_| None;
-    ReceiveTakenDeferred: |asked, step| {
-            step.receive_taken_deferred(&asked.queue, asked.token, &asked.sequences)
+    ReceiveDeferredFromWorkflow: |verb, step| {
+            step.receive_deferred_from_workflow(&verb.queue, verb.token, &verb.sequences)
         },
         from |_| None;
 }
 
-impl EngineVerb for Take {
+impl EngineVerb for AcceptWorkflow {
     const HANDS_OUT: bool = true;
 
-    fn run(self, step: &mut Step<'_>) -> VerbRuling<Take> {
-        step.take(&self.queue, self.workflow, self.token)
+    fn run(self, step: &mut Step<'_>) -> VerbRuling<AcceptWorkflow> {
+        step.accept_workflow(&self.queue, self.workflow, self.token)
     }
 
     fn receives_from(&self) -> Option<&QueueName> {
         Some(&self.queue)
     }
 
-    fn give_back(&self, done: <Take as AnswerTypes>::Done, post: &mut dyn FnMut(Command)) {
-        if let Some(taken) = done {
-            post(CloseTaken { queue: self.queue.clone(), token: taken.token }.into());
+    fn give_back(&self, done: <AcceptWorkflow as AnswerTypes>::Done, post: &mut dyn FnMut(Command)) {
+        if let Some(grant) = done {
+            post(CloseWorkflow { queue: self.queue.clone(), token: grant.token }.into());
         }
     }
 }
@@ -113,13 +113,13 @@ impl WorkVerb for ReceiveDeadLetters {
     }
 }
 
-impl WorkVerb for ReceiveTaken {
+impl WorkVerb for ReceiveFromWorkflow {
     fn waits_for(&self) -> WaitsFor {
-        WaitsFor::Taken(self.token)
+        WaitsFor::AcceptedWorkflow(self.token)
     }
 }
 
-impl WorkVerb for Take {
+impl WorkVerb for AcceptWorkflow {
     fn waits_for(&self) -> WaitsFor {
         WaitsFor::Queue(self.queue.clone())
     }

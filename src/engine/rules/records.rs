@@ -62,7 +62,7 @@ pub(crate) trait Records {
     /// Up to `limit` queues in order of name, after the given one.
     fn queues(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<QueueRecord>>>;
     fn queue_count(&self) -> Read<usize>;
-    fn tally(&self, queue: QueueId) -> Read<QueueCounters>;
+    fn counters(&self, queue: QueueId) -> Read<QueueCounters>;
     fn workflow(&self, key: &WorkflowKey) -> Read<Option<Arc<WorkflowRecord>>>;
     /// A workflow with its stream as it is known already: who goes on with that text shares it, so that comparing it with
     /// what is stored of the workflow is comparing two pointers.

@@ -101,7 +101,7 @@ impl Step<'_> {
     /// Appends an entry; of a history that is full, the oldest ones go.
     fn add_to_history(&mut self, queue: &QueueRecord, entry: HistoryEntry) -> Read<()> {
         let Some(lasts) = queue.options.history else { return Ok(()) };
-        let mut span = self.tally(queue.id)?.history;
+        let mut span = self.counters(queue.id)?.history;
         if span.next == 0 {
             (span.first, span.next) = (1, 1);
         }
@@ -116,13 +116,13 @@ impl Step<'_> {
         if span.check.is_none() {
             self.remind_of_history(queue.id, &mut span, self.now + lasts)?;
         }
-        self.tally(queue.id)?.history = span;
+        self.counters(queue.id)?.history = span;
         Ok(())
     }
 
     /// Forgets what is too old or too much, a limited number of entries at once.
     pub(crate) fn forget_history(&mut self, queue: &QueueRecord) -> Read<()> {
-        let mut span = self.records.tally(queue.id)?.history;
+        let mut span = self.records.counters(queue.id)?.history;
         span.check = None;
         let mut due = self.end_of_first(queue, &queue.options, &span)?;
         for _ in 0..limits::SWEEP_MAX {
@@ -138,19 +138,19 @@ impl Step<'_> {
             self.remind_of_history(queue.id, &mut span, due)?;
         }
         // Nobody uses the queue by that.
-        self.tally_unused(queue.id)?.history = span;
+        self.counters_unused(queue.id)?.history = span;
         Ok(())
     }
 
     /// The options of a queue become others: what it remembers is judged by them.
     pub(crate) fn change_history(&mut self, queue: &QueueRecord, options: &QueueOptions) -> Read<()> {
-        let mut span = self.records.tally(queue.id)?.history;
+        let mut span = self.records.counters(queue.id)?.history;
         let Some(check) = span.check.take() else { return Ok(()) };
         self.drop_reminder(check, queue.id, Remind::History)?;
         if let Some(due) = self.end_of_first(queue, options, &span)? {
             self.remind_of_history(queue.id, &mut span, due.max(self.now))?;
         }
-        self.tally(queue.id)?.history = span;
+        self.counters(queue.id)?.history = span;
         Ok(())
     }
 

@@ -35,7 +35,7 @@ pub(crate) enum Reply {
     /// What became of each copy, and in which queue.
     PublishOnce(Result<Vec<(QueueName, Receipt)>, SendRefusal>),
     Receive(Result<Vec<LockedMessage>, ReceiveRefusal>),
-    Take(Result<Option<WorkflowGrant>, ReceiveRefusal>),
+    AcceptWorkflow(Result<Option<WorkflowGrant>, ReceiveRefusal>),
     /// Messages handed out without a lock.
     ReceiveHidden(Result<Vec<UnlockedMessage>, ReceiveRefusal>),
     HideAgain(Result<Box<UnlockedMessage>, SettleRefusal>),
@@ -64,7 +64,7 @@ macro_rules! each {
             Reply::Send($any) => $then,
             Reply::PublishOnce($any) => $then,
             Reply::Receive($any) => $then,
-            Reply::Take($any) => $then,
+            Reply::AcceptWorkflow($any) => $then,
             Reply::ReceiveHidden($any) => $then,
             Reply::HideAgain($any) => $then,
             Reply::Settle($any) => $then,
@@ -194,7 +194,7 @@ replies! {
     (), SendRefusal => answer Reply::Send(answer.map(|()| Vec::new())), of Send (answer) answer.map(drop);
     Vec<(QueueName, Receipt)>, SendRefusal => answer Reply::PublishOnce(answer), of PublishOnce (answer) answer;
     Vec<LockedMessage>, ReceiveRefusal => answer Reply::Receive(answer), of Receive (answer) answer;
-    Option<WorkflowGrant>, ReceiveRefusal => answer Reply::Take(answer), of Take (answer) answer;
+    Option<WorkflowGrant>, ReceiveRefusal => answer Reply::AcceptWorkflow(answer), of AcceptWorkflow (answer) answer;
     Vec<UnlockedMessage>, ReceiveRefusal => answer Reply::ReceiveHidden(answer), of ReceiveHidden (answer) answer;
     Box<UnlockedMessage>, SettleRefusal => answer Reply::HideAgain(answer), of HideAgain (answer) answer;
     SettleResult, SettleRefusal => answer Reply::Settle(answer), of Settle (answer) answer;

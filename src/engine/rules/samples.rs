@@ -217,7 +217,10 @@ fn changes() -> Vec<Change> {
         Change::Numbers(numbers),
         Change::Queue(Box::new(queue_record(queue))),
         Change::QueueGone(queue),
-        Change::Tally(queue, Box::new(QueueCounters { used_at: at(8), history, ..QueueCounters::default() })),
+        Change::Counters(
+            queue,
+            Box::new(QueueCounters { used_at: at(8), history, ..QueueCounters::default() }),
+        ),
         Change::Workflow(key.clone(), Some(Arc::new(workflow_record()))),
         Change::State(key.clone(), Some(Bytes::from_static(b"state"))),
         Change::Content(message_key, Some(Arc::new(content))),

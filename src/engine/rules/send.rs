@@ -126,7 +126,7 @@ impl Step<'_> {
 
     pub(crate) fn accept(&mut self, queue: &Arc<QueueRecord>, new: NewMessage) -> Read<SequenceNumber> {
         let sequence = self.next_sequence()?;
-        self.tally(queue.id)?.counts.accepted += 1;
+        self.counters(queue.id)?.counts.accepted += 1;
         self.remember_id(queue, sequence, &new)?;
         let mut workflow = OpenWorkflow::open(self, queue, stream_of(queue, sequence, &new))?;
         let is_behind = workflow.is_offering();
@@ -152,7 +152,7 @@ impl Step<'_> {
         reason: &'static str,
     ) -> Read<SequenceNumber> {
         let sequence = self.next_sequence()?;
-        self.tally(queue.id)?.counts.accepted += 1;
+        self.counters(queue.id)?.counts.accepted += 1;
         self.remember_id(queue, sequence, &new)?;
         let mut workflow = OpenWorkflow::open(self, queue, stream_of(queue, sequence, &new))?;
         let (mut message, content) = record_of(self, &workflow, sequence, new);

@@ -293,8 +293,8 @@ impl Step<'_> {
         Ok(SettledReply { locked_until: Some(until), lasts, ..SettledReply::default() })
     }
 
-    /// Sets or clears the state of a workflow that its holder has taken.
-    pub(crate) fn set_taken_state(
+    /// Sets or clears the state of a workflow that its holder has accepted.
+    pub(crate) fn set_workflow_state(
         &mut self,
         name: &QueueName,
         token: LockToken,
@@ -439,7 +439,7 @@ impl OpenWorkflow {
             step.effects.push(Effect::LocksFreed);
         }
         if step.locks.get(token).is_some_and(|lock| lock.kind == LockKind::Whole) {
-            step.effects.push(Effect::TakenWork(token));
+            step.effects.push(Effect::AcceptedWork(token));
         }
         step.locks.end(token);
         step.write_holding(&self.key, None)

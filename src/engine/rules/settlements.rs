@@ -41,13 +41,58 @@ struct PastSettlement {
     how: SettledHow,
     /// Whether what was said of the subject is over.
     is_forgotten: bool,
-    /// Of what was asked; `None` for a delivery that was settled as one of a run.
-    digest: Option<u64>,
+    exchange: Exchange,
+    until: Timestamp,
+}
+
+/// A settlement's request and answer. What nearly all are is told without more, so that a minute of them is small.
+#[derive(Clone, Debug)]
+enum Exchange {
+    /// It was settled as one of a run.
+    OfRun,
+    /// A completion that sends and sets nothing, and an answer that says nothing.
+    Plain,
+    Other(Box<OtherExchange>),
+}
+
+#[derive(Clone, Debug)]
+struct OtherExchange {
+    /// Of the request.
+    digest: u64,
     /// Of a run, the message it began with.
     first: Option<SequenceNumber>,
-    /// What was answered; `None` for an answer that says nothing.
-    reply: Option<Box<SettleResult>>,
-    until: Timestamp,
+    reply: SettleResult,
+}
+
+impl Exchange {
+    fn new(digest: u64, first: Option<SequenceNumber>, reply: &SettleResult) -> Exchange {
+        match digest == PLAIN && first.is_none() && *reply == SettleResult::default() {
+            true => Exchange::Plain,
+            false => Exchange::Other(Box::new(OtherExchange { digest, first, reply: reply.clone() })),
+        }
+    }
+
+    fn digest(&self) -> Option<u64> {
+        match self {
+            Exchange::OfRun => None,
+            Exchange::Plain => Some(PLAIN),
+            Exchange::Other(other) => Some(other.digest),
+        }
+    }
+
+    fn first(&self) -> Option<SequenceNumber> {
+        match self {
+            Exchange::Other(other) => other.first,
+            Exchange::OfRun | Exchange::Plain => None,
+        }
+    }
+
+    fn reply(&self) -> SettleResult {
+        match self {
+            Exchange::Other(other) => other.reply.clone(),
+            Exchange::OfRun | Exchange::Plain => SettleResult::default(),
+        }
+    }
 }
 
 /// What was settled lately.
@@ -84,12 +129,12 @@ impl Settlements {
         (how, digest): (SettledHow, u64),
         reply: &SettleResult,
     ) {
-        self.keep((queue, now), subject_of(held), (how, Some(digest)), (None, reply));
+        self.keep((queue, now), subject_of(held), how, Exchange::new(digest, None, reply));
     }
 
     /// Notes that a delivery was settled as one of a run.
     pub(crate) fn note_of_run(&mut self, at: (QueueId, Timestamp), held: DeliveryRef, how: SettledHow) {
-        self.keep(at, subject_of(held), (how, None), (None, &SettleResult::default()));
+        self.keep(at, subject_of(held), how, Exchange::OfRun);
     }
 
     /// Notes how a run was settled, from this message on.
@@ -100,7 +145,7 @@ impl Settlements {
         (how, digest): (SettledHow, u64),
         reply: &SettleResult,
     ) {
-        self.keep(at, Subject::Run(token), (how, Some(digest)), (Some(first), reply));
+        self.keep(at, Subject::Run(token), how, Exchange::new(digest, Some(first), reply));
     }
 
     /// Begins a trial: every change from now on is taken back by [`Settlements::roll_back`].
@@ -129,10 +174,9 @@ impl Settlements {
         &mut self,
         (queue, now): (QueueId, Timestamp),
         subject: Subject,
-        (how, digest): (SettledHow, Option<u64>),
-        (first, reply): (Option<SequenceNumber>, &SettleResult),
+        how: SettledHow,
+        exchange: Exchange,
     ) {
-        let reply = (*reply != SettleResult::default()).then(|| Box::new(reply.clone()));
         let until = now + limits::SETTLEMENTS_KEPT_FOR;
         while self.trial.is_none()
             && let Some(first) = self.in_order.front()
@@ -141,16 +185,7 @@ impl Settlements {
             self.drop_first();
         }
         let is_forgotten = false;
-        self.in_order.push_back(PastSettlement {
-            subject,
-            queue,
-            how,
-            is_forgotten,
-            digest,
-            first,
-            reply,
-            until,
-        });
+        self.in_order.push_back(PastSettlement { subject, queue, how, is_forgotten, exchange, until });
     }
 
     fn drop_first(&mut self) {
@@ -192,7 +227,7 @@ impl Settlements {
         settlement: &RunSettlement,
     ) -> Option<Result<SettleResult, SettleRefusal>> {
         let known = self.known(at, &Subject::Run(token))?;
-        let is_there = settlement.first.is_none() || settlement.first == known.first;
+        let is_there = settlement.first.is_none() || settlement.first == known.exchange.first();
         Some(match is_there {
             true => known.answer(|| digest_of_run(settlement)),
             false => Err(SettleRefusal::AlreadySettled { how: known.how }),
@@ -235,8 +270,8 @@ fn place(number: u64, dropped: u64) -> usize {
 
 impl PastSettlement {
     fn answer(&self, digest: impl FnOnce() -> u64) -> Result<SettleResult, SettleRefusal> {
-        match self.digest.is_some_and(|known| known == digest()) {
-            true => Ok(self.reply.as_deref().cloned().unwrap_or_default()),
+        match self.exchange.digest().is_some_and(|known| known == digest()) {
+            true => Ok(self.exchange.reply()),
             false => Err(SettleRefusal::AlreadySettled { how: self.how }),
         }
     }

@@ -120,7 +120,7 @@ impl OpenWorkflow {
         if message.status == Status::Ready {
             self.record.early += 1;
             self.record.early_bytes += message.bytes;
-            let counts = &mut step.tally(self.key.queue)?.counts;
+            let counts = &mut step.counters(self.key.queue)?.counts;
             counts.early += 1;
             counts.ready -= 1;
         }

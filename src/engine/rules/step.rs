@@ -77,7 +77,7 @@ pub(crate) struct Step<'a> {
     pub(crate) effects: Vec<Effect>,
     numbers: Option<Numbers>,
     /// Of the queues that the command has touched; nearly always one.
-    tallies: Vec<(QueueId, QueueCounters)>,
+    counters: Vec<(QueueId, QueueCounters)>,
     /// The queue that the command deletes.
     pub(crate) gone: Option<QueueId>,
     changes: usize,
@@ -96,7 +96,7 @@ impl<'a> Step<'a> {
         settlements: &'a mut Settlements,
         used_at: &'a BTreeMap<QueueId, Timestamp>,
     ) -> Step<'a> {
-        let (effects, tallies) = (Vec::new(), Vec::new());
+        let (effects, counters) = (Vec::new(), Vec::new());
         let ClockInstants { engine: now, wall } = now;
         let (numbers, gone, changes) = (None, None, 0);
         Step {
@@ -109,7 +109,7 @@ impl<'a> Step<'a> {
             used_at,
             effects,
             numbers,
-            tallies,
+            counters,
             gone,
             changes,
         }
@@ -136,10 +136,14 @@ impl<'a> Step<'a> {
         if let Some(numbers) = self.numbers.take() {
             self.records.write(Change::Numbers(numbers))?;
         }
-        self.tallies.sort_unstable_by_key(|(queue, _)| *queue);
-        for (queue, tally) in std::mem::take(&mut self.tallies) {
-            assert!(tally.counts.conserved(), "every accepted message is accounted for: {:?}", tally.counts);
-            self.records.write(Change::Tally(queue, Box::new(tally)))?;
+        self.counters.sort_unstable_by_key(|(queue, _)| *queue);
+        for (queue, counters) in std::mem::take(&mut self.counters) {
+            assert!(
+                counters.counts.conserved(),
+                "every accepted message is accounted for: {:?}",
+                counters.counts
+            );
+            self.records.write(Change::Counters(queue, Box::new(counters)))?;
         }
         Ok(self.effects)
     }
@@ -178,31 +182,31 @@ impl<'a> Step<'a> {
     }
 
     /// The queue's counters, to be changed: a use of the queue.
-    pub(crate) fn tally(&mut self, queue: QueueId) -> Read<&mut QueueCounters> {
+    pub(crate) fn counters(&mut self, queue: QueueId) -> Read<&mut QueueCounters> {
         let now = self.now;
-        let tally = self.tally_unused(queue)?;
-        tally.used_at = now;
-        Ok(tally)
+        let counters = self.counters_unused(queue)?;
+        counters.used_at = now;
+        Ok(counters)
     }
 
     /// The queue's counters, to be changed by what is no use of the queue.
-    pub(crate) fn tally_unused(&mut self, queue: QueueId) -> Read<&mut QueueCounters> {
+    pub(crate) fn counters_unused(&mut self, queue: QueueId) -> Read<&mut QueueCounters> {
         self.changes += 1;
-        let at = match self.tallies.iter().position(|(touched, _)| *touched == queue) {
+        let at = match self.counters.iter().position(|(touched, _)| *touched == queue) {
             Some(at) => at,
             None => {
-                self.tallies.push((queue, self.records.tally(queue)?));
-                self.tallies.len() - 1
+                self.counters.push((queue, self.records.counters(queue)?));
+                self.counters.len() - 1
             }
         };
-        Ok(&mut self.tallies[at].1)
+        Ok(&mut self.counters[at].1)
     }
 
     /// The queue's counters, with what the command has changed so far.
     pub(crate) fn counts(&self, queue: QueueId) -> Read<Counts> {
-        match self.tallies.iter().find(|(touched, _)| *touched == queue) {
-            Some((_, tally)) => Ok(tally.counts),
-            None => Ok(self.records.tally(queue)?.counts),
+        match self.counters.iter().find(|(touched, _)| *touched == queue) {
+            Some((_, counters)) => Ok(counters.counts),
+            None => Ok(self.records.counters(queue)?.counts),
         }
     }
 
@@ -218,7 +222,7 @@ impl<'a> Step<'a> {
 
     /// Forgets what is kept in memory of a queue that is gone.
     pub(crate) fn forget_queue(&mut self, queue: QueueId) {
-        self.tallies.retain(|(touched, _)| *touched != queue);
+        self.counters.retain(|(touched, _)| *touched != queue);
         self.gone = Some(queue);
     }
 

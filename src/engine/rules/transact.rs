@@ -22,7 +22,7 @@ use crate::engine::rules::verbs::Cancel;
 use crate::engine::rules::verbs::Command;
 use crate::engine::rules::verbs::Publish;
 use crate::engine::rules::verbs::Send;
-use crate::engine::rules::verbs::SetTakenState;
+use crate::engine::rules::verbs::SetWorkflowState;
 use crate::engine::rules::verbs::Settle;
 use crate::engine::rules::verbs::Transact;
 use crate::error::SendRefusal;
@@ -36,7 +36,7 @@ pub(crate) enum StepCommand {
     Publish(Publish),
     Cancel(Cancel),
     Settle(Settle),
-    SetTakenState(SetTakenState),
+    SetWorkflowState(SetWorkflowState),
 }
 
 /// Why a step was not done.
@@ -64,7 +64,7 @@ macro_rules! each {
             StepCommand::Publish($verb) => $then,
             StepCommand::Cancel($verb) => $then,
             StepCommand::Settle($verb) => $then,
-            StepCommand::SetTakenState($verb) => $then,
+            StepCommand::SetWorkflowState($verb) => $then,
         }
     };
 }
@@ -106,7 +106,7 @@ impl Command {
             Command::Publish(verb) => Some(StepCommand::Publish(verb)),
             Command::Cancel(verb) => Some(StepCommand::Cancel(verb)),
             Command::Settle(verb) => Some(StepCommand::Settle(verb)),
-            Command::SetTakenState(verb) => Some(StepCommand::SetTakenState(verb)),
+            Command::SetWorkflowState(verb) => Some(StepCommand::SetWorkflowState(verb)),
             _ => None,
         }
     }

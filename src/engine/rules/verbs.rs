@@ -168,12 +168,12 @@ verbs! {
     ReceiveDeferredDeadLetters { queue: QueueName, sequences: Vec<SequenceNumber>, token: LockToken }
         -> Vec<LockedMessage>, ReceiveRefusal;
     /// A workflow whole: the named one, or the next that has work.
-    Take { queue: QueueName, workflow: Option<WorkflowId>, token: LockToken }
+    AcceptWorkflow { queue: QueueName, workflow: Option<WorkflowId>, token: LockToken }
         -> Option<WorkflowGrant>, ReceiveRefusal;
-    /// The next messages of a taken workflow.
-    ReceiveTaken { queue: QueueName, token: LockToken, max: usize } -> Vec<LockedMessage>, ReceiveRefusal;
-    /// Messages of a taken workflow that were set aside, all or none.
-    ReceiveTakenDeferred { queue: QueueName, token: LockToken, sequences: Vec<SequenceNumber> }
+    /// The next messages of an accepted workflow.
+    ReceiveFromWorkflow { queue: QueueName, token: LockToken, max: usize } -> Vec<LockedMessage>, ReceiveRefusal;
+    /// Messages of an accepted workflow that were set aside, all or none.
+    ReceiveDeferredFromWorkflow { queue: QueueName, token: LockToken, sequences: Vec<SequenceNumber> }
         -> Vec<LockedMessage>, ReceiveRefusal;
     /// Up to `max` messages of different workflows, each hidden for a while without a lock.
     ReceiveHidden { queue: QueueName, max: usize, lasts: Duration } -> Vec<UnlockedMessage>, ReceiveRefusal;
@@ -190,11 +190,11 @@ verbs! {
     /// Completes deliveries of any workflows of a queue, each judged for itself.
     CompleteAll { queue: QueueName, deliveries: Vec<DeliveryRef> } -> Vec<Result<(), SettleRefusal>>, Infallible;
     Renew { queue: QueueName, token: LockToken } -> SettleResult, SettleRefusal;
-    /// The holder of a taken workflow keeps what he has ahead of a message that fails.
+    /// The holder of an accepted workflow keeps what he has ahead of a message that fails.
     SettleApart { queue: QueueName, token: LockToken } -> (), SettleRefusal;
-    SetTakenState { queue: QueueName, token: LockToken, state: Option<Bytes> } -> (), SettleRefusal;
-    /// Gives a taken workflow back, its unsettled messages uncounted.
-    CloseTaken { queue: QueueName, token: LockToken } -> (), SettleRefusal;
+    SetWorkflowState { queue: QueueName, token: LockToken, state: Option<Bytes> } -> (), SettleRefusal;
+    /// Gives an accepted workflow back, its unsettled messages uncounted.
+    CloseWorkflow { queue: QueueName, token: LockToken } -> (), SettleRefusal;
     /// A claimed message is hidden anew, perhaps with another body.
     HideAgain { queue: QueueName, claim: Claim, lasts: Duration, body: Option<Bytes> }
         -> Box<UnlockedMessage>, SettleRefusal;
@@ -323,9 +323,13 @@ impl EngineVerb for Command {
             (Command::ReceiveDeferredDeadLetters(verb), Reply::Receive(Ok(handed))) => {
                 verb.give_back(handed, post);
             }
-            (Command::ReceiveTaken(verb), Reply::Receive(Ok(handed))) => verb.give_back(handed, post),
-            (Command::ReceiveTakenDeferred(verb), Reply::Receive(Ok(handed))) => verb.give_back(handed, post),
-            (Command::Take(verb), Reply::Take(Ok(taken))) => verb.give_back(taken, post),
+            (Command::ReceiveFromWorkflow(verb), Reply::Receive(Ok(handed))) => verb.give_back(handed, post),
+            (Command::ReceiveDeferredFromWorkflow(verb), Reply::Receive(Ok(handed))) => {
+                verb.give_back(handed, post)
+            }
+            (Command::AcceptWorkflow(verb), Reply::AcceptWorkflow(Ok(granted))) => {
+                verb.give_back(granted, post)
+            }
             _ => {}
         }
     }

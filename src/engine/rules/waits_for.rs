@@ -10,6 +10,6 @@ pub(crate) enum WaitsFor {
     Queue(QueueName),
     /// A dead letter of a queue.
     DeadLetters(QueueName),
-    /// Work in the workflow that it has taken whole.
-    Taken(LockToken),
+    /// Work in the workflow that it has accepted.
+    AcceptedWorkflow(LockToken),
 }

@@ -203,13 +203,13 @@ impl OpenWorkflow {
         if !self.is_blank() {
             self.take_cursor(step)?;
         }
-        let kept = if self.is_blank() { None } else { Some(self.record.0) };
+        let record = if self.is_blank() { None } else { Some(self.record.0) };
         // A draft that nobody has changed is still the record that is stored.
-        let is_same = match (&kept, &self.stored) {
-            (Some(kept), Some(stored)) => Arc::ptr_eq(kept, stored) || kept == stored,
-            (kept, stored) => kept.is_none() && stored.is_none(),
+        let is_same = match (&record, &self.stored) {
+            (Some(record), Some(stored)) => Arc::ptr_eq(record, stored) || record == stored,
+            (record, stored) => record.is_none() && stored.is_none(),
         };
-        if is_same { Ok(()) } else { step.write(Change::Workflow(self.key, kept)) }
+        if is_same { Ok(()) } else { step.write(Change::Workflow(self.key, record)) }
     }
 
     fn plan_offer(
@@ -227,7 +227,7 @@ impl OpenWorkflow {
             None => head.is_some_and(|(_, _, head)| head.status == Status::Ready && !self.is_early(&head)),
         };
         if let (true, Some((token, LockKind::Whole, _))) = (offered, holder) {
-            step.effects.push(Effect::TakenWork(token));
+            step.effects.push(Effect::AcceptedWork(token));
         }
         match (offered && holder.is_none(), self.record.ticket) {
             (true, None) => {

@@ -18,9 +18,11 @@ use crate::error::Fault;
 
 /// What one turn has changed of a table.
 pub(crate) struct TableChanges<T: Table> {
-    /// The position of the commit that this turn becomes.
+    /// The position before the first commit since the file was opened; stamps count from there.
+    origin: Option<u64>,
+    /// The commit that this turn becomes, as stamps count.
     position: u64,
-    /// The first position of the generation that is being filled.
+    /// The first of the generation that is being filled, as stamps count.
     filling_from: u64,
     rows: Vec<(PrefixedKey<T>, RowState<T::Value>)>,
     /// About how many bytes these rows take in the journal.
@@ -29,19 +31,25 @@ pub(crate) struct TableChanges<T: Table> {
 
 impl<T: Table> Default for TableChanges<T> {
     fn default() -> TableChanges<T> {
-        TableChanges { position: 0, filling_from: 1, rows: Vec::new(), weight: 0 }
+        TableChanges { origin: None, position: 0, filling_from: 1, rows: Vec::new(), weight: 0 }
     }
 }
 
 impl<T: Table> TableChanges<T> {
     /// Begins the turn whose commit has this position.
     pub(crate) fn begin(&mut self, position: u64) {
-        self.position = position;
+        self.origin.get_or_insert(position - 1);
+        self.position = self.in_stamps(position);
+    }
+
+    /// A commit's position as stamps count.
+    pub(crate) fn in_stamps(&self, position: u64) -> u64 {
+        position.saturating_sub(self.origin.unwrap_or(position))
     }
 
     /// Notes that the next turn fills a new generation.
-    pub(crate) fn checksum(&mut self, position: u64) {
-        self.filling_from = position + 1;
+    pub(crate) fn end_generation(&mut self, position: u64) {
+        self.filling_from = self.in_stamps(position) + 1;
     }
 
     /// Notes what a row has become. True when that is its first change in its generation.
@@ -58,15 +66,13 @@ impl<T: Table> TableChanges<T> {
             None if stamp.is_on_disk(self.position) => RowState::Deleted,
             None => RowState::AsBefore,
         };
-        if stamp.position == self.position {
-            self.rows[stamp.index as usize].1 = now;
+        if stamp.position() == self.position {
+            self.rows[stamp.index()].1 = now;
             return false;
         }
         self.weight += weight;
-        let is_first = stamp.position < self.filling_from;
-        stamp.journaled = stamp.position > 0;
-        stamp.position = self.position;
-        stamp.index = u32::try_from(self.rows.len()).expect("a turn is of limited size");
+        let is_first = stamp.position() < self.filling_from;
+        stamp.change(self.position, self.rows.len());
         self.rows.push(((prefix.clone(), key.clone()), now));
         is_first
     }
@@ -97,9 +103,8 @@ impl<T: Table> TableChanges<T> {
             (None, Some(stamp)) => (stamp, RowState::Deleted),
             (None, None) => return,
         };
-        let index = stamp.index as usize;
-        if stamp.position == self.position && index < len {
-            self.rows[index].1 = now;
+        if stamp.position() == self.position && stamp.index() < len {
+            self.rows[stamp.index()].1 = now;
         }
     }
 
@@ -226,20 +231,9 @@ impl<T: Table> PrefixGroup<T> {
             None => return Ok(false),
         };
         let is_first = touched.note(&mut stamp, prefix, key, None);
-        if stamp.based {
+        if stamp.is_based() {
             self.gone.insert(key.clone(), stamp);
         }
-        Ok(is_first && stamp.based)
-    }
-}
-
-impl SlotStamp {
-    fn fresh(based: bool) -> SlotStamp {
-        SlotStamp { position: 0, index: 0, based, journaled: false }
-    }
-
-    /// Whether the disk knows a row with this key, so that its deletion has to be written.
-    fn is_on_disk(&self, turn: u64) -> bool {
-        self.based || self.journaled || (self.position > 0 && self.position < turn)
+        Ok(is_first && stamp.is_based())
     }
 }

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::engine::store::definition::RawTableDefinition;
 use crate::error::Fault;
 
-const SEAL_LEN: usize = 8;
+const CHECKSUM_LEN: usize = 8;
 
 /// What is said where redb finds no sound page to begin with.
 pub(crate) const LAST_COMMIT_LEADS_ASTRAY: &str =
@@ -34,7 +34,7 @@ pub(crate) fn verify_checksum<'a>(
     key: &[u8],
     checksummed: &'a [u8],
 ) -> Result<&'a [u8], Fault> {
-    let split = checksummed.len().checked_sub(SEAL_LEN).and_then(|at| checksummed.split_at_checked(at));
+    let split = checksummed.len().checked_sub(CHECKSUM_LEN).and_then(|at| checksummed.split_at_checked(at));
     match split {
         Some((payload, checksum)) if checksum == checksum_of(table, key, payload) => Ok(payload),
         _ => Err(damaged(table, "a checksum does not fit")),
@@ -46,7 +46,7 @@ pub(crate) fn damaged(table: &RawTableDefinition, detail: &str) -> Fault {
     Fault::Damaged { table: table_name(table), detail: detail.to_owned() }
 }
 
-fn checksum_of(table: &RawTableDefinition, key: &[u8], payload: &[u8]) -> [u8; SEAL_LEN] {
+fn checksum_of(table: &RawTableDefinition, key: &[u8], payload: &[u8]) -> [u8; CHECKSUM_LEN] {
     let mut hasher = Xxh3::new();
     hasher.update(table.name().as_bytes());
     hasher.update(&(key.len() as u64).to_le_bytes());

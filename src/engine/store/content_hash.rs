@@ -19,11 +19,11 @@ impl Store {
                 hasher.update(&value);
             }
         }
-        hasher.update(&codec::encode(&self.kept.numbers));
-        for (queue, tally) in &self.kept.tallies {
-            hasher.update(&codec::encode(&(queue, tally)));
+        hasher.update(&codec::encode(&self.meta.numbers));
+        for (queue, counters) in &self.meta.counters {
+            hasher.update(&codec::encode(&(queue, counters)));
         }
-        for record in self.kept.queues.values() {
+        for record in self.meta.queues.values() {
             hasher.update(&codec::encode(&**record));
         }
         Ok(hasher.digest())

@@ -8,4 +8,4 @@ pub(crate) type RawTableDefinition = TableDefinition<'static, &'static [u8], &'s
 pub(crate) const META: RawTableDefinition = TableDefinition::new("meta");
 pub(crate) const JOURNAL: RawTableDefinition = TableDefinition::new("journal");
 pub(crate) const QUEUES: RawTableDefinition = TableDefinition::new("queues");
-pub(crate) const TALLIES: RawTableDefinition = TableDefinition::new("tallies");
+pub(crate) const COUNTERS: RawTableDefinition = TableDefinition::new("tallies");

@@ -28,20 +28,22 @@ const UNITS_PER_ROW: u64 = 8;
 /// The keys of the rows that the journal has changed, by generation, each where it was last put first.
 pub(crate) struct ChangedKeys<T: Table> {
     filling: Vec<PrefixedKey<T>>,
-    checksummed: VecDeque<Vec<PrefixedKey<T>>>,
+    full: VecDeque<Vec<PrefixedKey<T>>>,
     /// Of the generation being flushed: keys not looked at yet.
     candidates: Vec<PrefixedKey<T>>,
     /// Keys to be written, the last first; in order once no candidate is left.
     survivors: Vec<PrefixedKey<T>>,
     sorted: bool,
     /// Rows that commits under way flush.
-    landing: VecDeque<FlushingRow<T>>,
+    under_way: VecDeque<FlushingRow<T>>,
+    /// The room of keys that were looked at, for those of the next generation: new room costs a fault for each of its pages.
+    spare: Vec<PrefixedKey<T>>,
 }
 
 /// A row that a commit under way flushes.
 struct FlushingRow<T: Table> {
     position: u64,
-    /// The end of the generation that has its last change, unless it has changed since.
+    /// The end of the generation that has its last change, unless it has changed since; as stamps count.
     upto: u64,
     place: PrefixedKey<T>,
 }
@@ -50,11 +52,12 @@ impl<T: Table> Default for ChangedKeys<T> {
     fn default() -> ChangedKeys<T> {
         ChangedKeys {
             filling: Vec::new(),
-            checksummed: VecDeque::new(),
+            full: VecDeque::new(),
             candidates: Vec::new(),
             survivors: Vec::new(),
             sorted: false,
-            landing: VecDeque::new(),
+            under_way: VecDeque::new(),
+            spare: Vec::new(),
         }
     }
 }
@@ -90,7 +93,7 @@ pub(crate) trait AnyMemtable {
     /// Forgets what it has read and need not remember, if that is too much.
     fn trim(&mut self);
     /// Ends a generation with the commit at this position.
-    fn checksum(&mut self, position: u64);
+    fn end_generation(&mut self, position: u64);
     /// Begins to flush the oldest full generation.
     fn begin_flush(&mut self);
     /// How many units of work are left of the flush.
@@ -146,19 +149,21 @@ impl<T: Table> AnyMemtable for Memtable<T> {
         self.flushed.trim();
     }
 
-    fn checksum(&mut self, position: u64) {
+    fn end_generation(&mut self, position: u64) {
         // An empty group is kept until here, because a busy workflow's line runs empty again and again.
         self.groups.retain(|_, group| !group.rows.is_empty() || !group.gone.is_empty());
         for group in self.groups.values_mut() {
             group.rows.trim();
             group.gone.trim();
         }
-        self.changed.checksummed.push_back(std::mem::take(&mut self.changed.filling));
-        self.touched.checksum(position);
+        let room = std::mem::take(&mut self.changed.spare);
+        self.changed.full.push_back(std::mem::replace(&mut self.changed.filling, room));
+        self.touched.end_generation(position);
     }
 
     fn begin_flush(&mut self) {
-        self.changed.candidates = self.changed.checksummed.pop_front().unwrap_or_default();
+        let candidates = self.changed.full.pop_front().unwrap_or_default();
+        self.changed.spare = std::mem::replace(&mut self.changed.candidates, candidates);
         self.changed.sorted = false;
     }
 
@@ -168,6 +173,7 @@ impl<T: Table> AnyMemtable for Memtable<T> {
     }
 
     fn flush(&mut self, upto: u64, position: u64, budget: &mut Budget) -> Option<Box<dyn RowWrite>> {
+        let upto = self.touched.in_stamps(upto);
         self.pick_survivors(upto, &mut budget.units);
         let mut rows = Vec::new();
         while !budget.is_used_up()
@@ -175,31 +181,31 @@ impl<T: Table> AnyMemtable for Memtable<T> {
         {
             budget.units = budget.units.saturating_sub(UNITS_PER_ROW);
             let Some(group) = self.groups.get_mut(&prefix) else { continue };
-            if group.stamp(&key).is_none_or(|stamp| stamp.position > upto) {
+            if group.stamp(&key).is_none_or(|stamp| stamp.position() > upto) {
                 continue;
             }
             let now = match group.rows.get_mut(&key) {
                 Some(slot) => {
                     // From now on, deleting it has to delete what is flushed.
-                    slot.stamp.based = true;
+                    slot.stamp.set_based();
                     budget.bytes = budget.bytes.saturating_sub(weight_of::<T>(Some(&slot.value)));
                     RowState::Put(slot.value.clone())
                 }
                 None => RowState::Deleted,
             };
             rows.push(((prefix.clone(), key.clone()), now));
-            self.changed.landing.push_back(FlushingRow { position, upto, place: (prefix, key) });
+            self.changed.under_way.push_back(FlushingRow { position, upto, place: (prefix, key) });
         }
         (!rows.is_empty()).then(|| Box::new(Rows::<T> { rows }) as Box<dyn RowWrite>)
     }
 
     fn mark_committed(&mut self, position: u64) {
-        while self.changed.landing.front().is_some_and(|landing| landing.position <= position)
-            && let Some(landing) = self.changed.landing.pop_front()
+        while self.changed.under_way.front().is_some_and(|row| row.position <= position)
+            && let Some(row) = self.changed.under_way.pop_front()
         {
-            let (prefix, key) = landing.place;
+            let (prefix, key) = row.place;
             let Some(group) = self.groups.get_mut(&prefix) else { continue };
-            if group.stamp(&key).is_none_or(|stamp| stamp.position > landing.upto) {
+            if group.stamp(&key).is_none_or(|stamp| stamp.position() > row.upto) {
                 continue;
             }
             if group.rows.remove(&key).is_some() {
@@ -253,7 +259,7 @@ impl<T: Table> Memtable<T> {
         {
             *units -= 1;
             let stamp = self.groups.get(&prefix).and_then(|group| group.stamp(&key));
-            if stamp.is_some_and(|stamp| stamp.position <= upto) {
+            if stamp.is_some_and(|stamp| stamp.position() <= upto) {
                 self.changed.survivors.push((prefix, key));
             }
         }

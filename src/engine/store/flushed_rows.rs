@@ -33,8 +33,8 @@ pub(crate) struct FlushedRows<T: Table> {
     /// Whether any row may be flushed.
     any: bool,
     known: RefCell<HashMap<T::Prefix, KnownRows<T>, RandomState>>,
-    /// How many rows are kept in all prefixes.
-    kept: Cell<usize>,
+    /// How many rows are cached in all prefixes.
+    cached: Cell<usize>,
 }
 
 struct KnownRows<T: Table> {
@@ -102,16 +102,16 @@ impl<T: Table> KnownRows<T> {
     }
 
     /// Forgets a row, because it is about to change; true when it was known.
-    fn forget_row(&mut self, key: &T::Key, kept: &Cell<usize>) -> bool {
+    fn forget_row(&mut self, key: &T::Key, cached: &Cell<usize>) -> bool {
         let was_known = self.rows.remove(key).is_some();
-        kept.set(kept.get() - usize::from(was_known));
+        cached.set(cached.get() - usize::from(was_known));
         was_known
     }
 }
 
 impl<T: Table> FlushedRows<T> {
     pub(crate) fn new(base: &Base<'_>) -> Result<FlushedRows<T>, Fault> {
-        Ok(FlushedRows { any: base.has_rows::<T>()?, known: RefCell::default(), kept: Cell::new(0) })
+        Ok(FlushedRows { any: base.has_rows::<T>()?, known: RefCell::default(), cached: Cell::new(0) })
     }
 
     /// Whether any row may be flushed.
@@ -137,7 +137,7 @@ impl<T: Table> FlushedRows<T> {
             let Some(row) = base.get::<T>(&key_of(prefix, key))? else { return Ok(None) };
             let result = read(&row);
             known.rows.insert(key.clone(), row);
-            self.kept.set(self.kept.get() + 1);
+            self.cached.set(self.cached.get() + 1);
             Ok(Some(result))
         })
     }
@@ -148,7 +148,7 @@ impl<T: Table> FlushedRows<T> {
             if known.last.as_ref().is_none_or(|last| key > last) {
                 return Ok(false);
             }
-            if known.forget_row(key, &self.kept) {
+            if known.forget_row(key, &self.cached) {
                 return Ok(true);
             }
             match &known.ahead {
@@ -232,7 +232,7 @@ impl<T: Table> FlushedRows<T> {
         let keys = rows.iter().map(|(key, _)| key.clone()).collect();
         for (key, row) in rows {
             if known.rows.insert(key, row).is_none() {
-                self.kept.set(self.kept.get() + 1);
+                self.cached.set(self.cached.get() + 1);
             }
         }
         known.ahead = Some(NextKeys { from: start, keys, upto });
@@ -258,7 +258,7 @@ impl<T: Table> FlushedRows<T> {
     pub(crate) fn note_put(&mut self, prefix: &T::Prefix, key: &T::Key) {
         self.any = true;
         let Some(known) = self.known.get_mut().get_mut(prefix) else { return };
-        known.forget_row(key, &self.kept);
+        known.forget_row(key, &self.cached);
         known.end_stretch(key);
         if known.last.as_ref().is_none_or(|last| key > last) {
             known.last = Some(key.clone());
@@ -276,7 +276,7 @@ impl<T: Table> FlushedRows<T> {
     /// Notes that a flushed row has been deleted.
     pub(crate) fn note_deleted(&mut self, prefix: &T::Prefix, key: &T::Key) {
         let Some(known) = self.known.get_mut().get_mut(prefix) else { return };
-        known.forget_row(key, &self.kept);
+        known.forget_row(key, &self.cached);
         if let Some(ahead) = &mut known.ahead
             && let Ok(at) = ahead.keys.binary_search(key)
         {
@@ -296,18 +296,18 @@ impl<T: Table> FlushedRows<T> {
     pub(crate) fn retain(&mut self, wanted: impl Fn(&T::Prefix) -> bool) {
         let known = self.known.get_mut();
         known.retain(|prefix, _| wanted(prefix));
-        self.kept.set(known.values().map(|known| known.rows.len()).sum());
+        self.cached.set(known.values().map(|known| known.rows.len()).sum());
     }
 
     /// Ends a turn: forgets what has become too much.
     pub(crate) fn trim(&mut self) {
-        if self.kept.get() > limits::ROWS_READ_KEPT {
+        if self.cached.get() > limits::ROWS_READ_KEPT {
             self.known.get_mut().values_mut().for_each(|known| known.rows.clear());
-            self.kept.set(0);
+            self.cached.set(0);
         }
         if self.known.get_mut().len() > limits::PREFIXES_KNOWN {
             self.known.get_mut().clear();
-            self.kept.set(0);
+            self.cached.set(0);
         }
     }
 

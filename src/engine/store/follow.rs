@@ -21,7 +21,7 @@ use crate::error::Fault;
 impl Store {
     /// The position of the last entry, and its checksum; both zero without one.
     pub(crate) fn place(&self) -> (u64, u64) {
-        (self.kept.batch.position, self.checksum.load(std::sync::atomic::Ordering::Acquire))
+        (self.meta.batch.position, self.checksum.load(std::sync::atomic::Ordering::Acquire))
     }
 
     /// Reads the log from where this file is to its end. Returns how many entries that were.
@@ -93,10 +93,10 @@ impl Store {
         }
         let InPlace { epoch, queue_changes } = in_place;
         self.change_queues(&queue_changes);
-        let JournalHeader { time, numbers, tallies, wall, .. } = header;
-        self.kept.numbers = numbers;
-        self.kept.tallies.extend(tallies);
-        (self.kept.batch.time, self.kept.batch.wall) = (time, wall);
+        let JournalHeader { time, numbers, counters, wall, .. } = header;
+        self.meta.numbers = numbers;
+        self.meta.counters.extend(counters);
+        (self.meta.batch.time, self.meta.batch.wall) = (time, wall);
         let epoch = epoch.unwrap_or(self.epoch);
         let begins_epoch = epoch.number > self.epoch.number;
         self.epoch = epoch;
@@ -124,10 +124,10 @@ impl Store {
     fn change_queues(&mut self, changes: &[QueueChange]) {
         for change in changes {
             match change {
-                QueueChange::Put(record) => self.kept.keep_queue(record.as_ref().clone()),
+                QueueChange::Put(record) => self.meta.keep_queue(record.as_ref().clone()),
                 QueueChange::Gone(queue) => {
                     self.memtables.each().into_iter().for_each(|memtable| memtable.forget_queue(*queue));
-                    self.kept.forget_queue(*queue);
+                    self.meta.forget_queue(*queue);
                 }
             }
         }
@@ -135,7 +135,7 @@ impl Store {
 
     /// Begins to number messages with this number, unless some have been numbered: those of other files have others.
     pub(crate) fn begin_numbers(&mut self, first: u64) {
-        let next = &mut self.kept.numbers.next_sequence;
+        let next = &mut self.meta.numbers.next_sequence;
         *next = first.max(*next);
     }
 

@@ -1,6 +1,9 @@
 //! What one commit has to write, and the one who writes it, on whichever thread.
 
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
@@ -49,7 +52,7 @@ pub(crate) struct Job {
     pub(crate) time: Timestamp,
     pub(crate) wall: WallRecord,
     pub(crate) numbers: Numbers,
-    pub(crate) tallies: Vec<(QueueId, QueueCounters)>,
+    pub(crate) counters: Vec<(QueueId, QueueCounters)>,
     /// The rows that the turn has changed, table by table.
     pub(crate) changed: Vec<Box<dyn RowWrite>>,
     pub(crate) queue_changes: Vec<QueueChange>,
@@ -63,16 +66,18 @@ pub(crate) struct Job {
 
 impl Job {
     /// The checksummed journal row, chained to the one before, and its checksum.
-    fn journal_row(&self, previous: u64) -> (Vec<u8>, u64) {
+    fn journal_row(&self, previous: u64, mut room: Vec<u8>) -> (Vec<u8>, u64) {
         let header = JournalHeader {
             position: self.position,
             previous,
             time: self.time,
             numbers: self.numbers,
-            tallies: self.tallies.clone(),
+            counters: self.counters.clone(),
             wall: self.wall,
         };
-        let mut row = RowWriter::new(&header, usize::try_from(self.bytes).unwrap_or(0));
+        room.clear();
+        room.reserve(usize::try_from(self.bytes).unwrap_or(0));
+        let mut row = RowWriter::new(&header, room);
         in_place::write(&mut row, self.epoch, &self.queue_changes);
         for rows in &self.changed {
             rows.journal(&mut row);
@@ -110,6 +115,8 @@ pub(crate) struct Committer {
     checksum: Arc<AtomicU64>,
     /// About how many bytes the file has got since its last fsync, if there is a log before it.
     unsynced: Arc<AtomicU64>,
+    /// Where journal rows are put together, one after the other: new room costs a fault for each of its pages.
+    room_for_rows: Arc<Mutex<Vec<u8>>>,
     watch: Option<Arc<Watch>>,
     room: Option<DiskRoom>,
 }
@@ -124,7 +131,7 @@ impl Committer {
         room: Option<DiskRoom>,
     ) -> Committer {
         let local = LocalLog::new(database.clone(), options);
-        Committer { database, local, log, checksum, unsynced, watch, room }
+        Committer { database, local, log, checksum, unsynced, room_for_rows: Arc::default(), watch, room }
     }
 
     /// The state as it was last committed, to be copied while turns go on.
@@ -151,15 +158,24 @@ impl Committer {
     }
 
     fn write(&self, job: &Job) -> Result<(), Fault> {
-        let encoded;
-        let (row, checksum) = match &job.followed {
-            Some((row, checksum)) => (row, *checksum),
-            None => {
-                let previous = self.checksum.load(Ordering::Acquire);
-                encoded = guarded(|| job.journal_row(previous)).map_err(Fault::Defect)?;
-                (&encoded.0, encoded.1)
-            }
-        };
+        if let Some((row, checksum)) = &job.followed {
+            return self.write_entry(job, row, *checksum);
+        }
+        let previous = self.checksum.load(Ordering::Acquire);
+        let room = std::mem::take(&mut *self.lock_room());
+        let (row, checksum) = guarded(|| job.journal_row(previous, room)).map_err(Fault::Defect)?;
+        let written = self.write_entry(job, &row, checksum);
+        if row.capacity() <= limits::JOURNAL_ROOM_KEPT {
+            *self.lock_room() = row;
+        }
+        written
+    }
+
+    fn lock_room(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.room_for_rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_entry(&self, job: &Job, row: &[u8], checksum: u64) -> Result<(), Fault> {
         let entry = Entry { position: job.position, bytes: row };
         let durability = match &self.log {
             None => Durability::Immediate,

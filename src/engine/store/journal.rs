@@ -29,7 +29,7 @@ use crate::engine::store::key::KeyPart;
 use crate::engine::store::stamp::WallRecord;
 use crate::error::Fault;
 
-const SEAL_LEN: usize = 8;
+const CHECKSUM_LEN: usize = 8;
 
 /// Ends the tables of a row.
 const END: u8 = u8::MAX;
@@ -57,7 +57,7 @@ pub(crate) struct JournalHeader {
     pub(crate) previous: u64,
     pub(crate) time: Timestamp,
     pub(crate) numbers: Numbers,
-    pub(crate) tallies: Vec<(QueueId, QueueCounters)>,
+    pub(crate) counters: Vec<(QueueId, QueueCounters)>,
     pub(crate) wall: WallRecord,
 }
 
@@ -67,9 +67,9 @@ pub(crate) struct RowWriter {
 }
 
 impl RowWriter {
-    /// Begins a row of about so many bytes.
-    pub(crate) fn new(header: &JournalHeader, bytes: usize) -> RowWriter {
-        RowWriter { bytes: codec::encode_to(header, Vec::with_capacity(bytes)) }
+    /// Begins a row in an empty room of about its size.
+    pub(crate) fn new(header: &JournalHeader, room: Vec<u8>) -> RowWriter {
+        RowWriter { bytes: codec::encode_to(header, room) }
     }
 
     pub(crate) fn begin_table(&mut self, number: u8) {
@@ -140,7 +140,8 @@ impl<'a> RowReader<'a> {
     pub(crate) fn open_as<H: DeserializeOwned>(
         checksummed: &'a [u8],
     ) -> Result<(H, u64, RowReader<'a>), Fault> {
-        let split = checksummed.len().checked_sub(SEAL_LEN).and_then(|at| checksummed.split_at_checked(at));
+        let split =
+            checksummed.len().checked_sub(CHECKSUM_LEN).and_then(|at| checksummed.split_at_checked(at));
         let Some((bytes, checksum)) =
             split.filter(|(bytes, checksum)| xxh3_64(bytes).to_le_bytes() == **checksum)
         else {
@@ -288,13 +289,13 @@ mod tests {
             previous: 7,
             time: Timestamp::from_millis(1_000_000),
             numbers: Numbers { next_sequence: 5, next_ticket: 2, next_queue: 1 },
-            tallies: vec![(QueueId(1), QueueCounters::default())],
+            counters: vec![(QueueId(1), QueueCounters::default())],
             wall: WallRecord { wall: Timestamp::from_millis(300), ..WallRecord::default() },
         }
     }
 
     fn row() -> Vec<u8> {
-        let mut row = RowWriter::new(&header(), 0);
+        let mut row = RowWriter::new(&header(), Vec::new());
         row.begin_table(4);
         row.write(&QueueId(1), &9_u64, Some(&"kept"));
         row.write(&QueueId(1), &10_u64, None::<&u8>);
@@ -325,7 +326,7 @@ mod tests {
 
     #[test]
     fn the_bytes_of_what_is_written_in_place_are_what_they_were() {
-        let mut row = RowWriter::new(&header(), 0);
+        let mut row = RowWriter::new(&header(), Vec::new());
         let epoch = Epoch { number: 3, holder: 300 };
         in_place::write(&mut row, epoch, &[QueueChange::Gone(QueueId(7))]);
         let (bytes, checksum) = row.finish();

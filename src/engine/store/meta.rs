@@ -65,9 +65,9 @@ pub(crate) struct StoreMeta {
     pub(crate) batch: BatchRecord,
     pub(crate) queues: BTreeMap<QueueId, Arc<QueueRecord>>,
     pub(crate) names: BTreeMap<QueueName, QueueId>,
-    pub(crate) tallies: BTreeMap<QueueId, QueueCounters>,
+    pub(crate) counters: BTreeMap<QueueId, QueueCounters>,
     /// The queues whose counters this turn has changed.
-    pub(crate) touched_tallies: BTreeSet<QueueId>,
+    pub(crate) touched_counters: BTreeSet<QueueId>,
     /// The workflows that may stand still; in memory only.
     pub(crate) standing: Standing,
 }
@@ -76,26 +76,26 @@ impl StoreMeta {
     /// Reads what is written in place.
     pub(crate) fn load(transaction: &WriteTransaction) -> Result<StoreMeta, Fault> {
         let meta = ChecksummedTable::open(transaction, definition::META)?;
-        let mut kept = StoreMeta {
+        let mut loaded = StoreMeta {
             numbers: meta.get(&name_key(NUMBERS_ROW))?.unwrap_or_default(),
             batch: meta.get(&name_key(BATCH_ROW))?.unwrap_or_default(),
             ..StoreMeta::default()
         };
         for (_, record) in ChecksummedTable::open(transaction, definition::QUEUES)?.rows::<QueueRecord>()? {
-            kept.keep_queue(record);
+            loaded.keep_queue(record);
         }
-        let tallies = ChecksummedTable::open(transaction, definition::TALLIES)?;
-        for (key, tally) in tallies.rows::<QueueCounters>()? {
-            let nonsense = || damaged(&definition::TALLIES, "a key makes no sense");
+        let counters = ChecksummedTable::open(transaction, definition::COUNTERS)?;
+        for (key, counters) in counters.rows::<QueueCounters>()? {
+            let nonsense = || damaged(&definition::COUNTERS, "a key makes no sense");
             let (queue, ()) = parts_of(&key).ok_or_else(nonsense)?;
-            kept.tallies.insert(queue, tally);
+            loaded.counters.insert(queue, counters);
         }
-        Ok(kept)
+        Ok(loaded)
     }
 
     /// What only the journal has, to be written before its rows are dropped.
     pub(crate) fn counted(&self) -> CommitCounters {
-        CommitCounters { numbers: self.numbers, batch: self.batch, tallies: self.tallies.clone() }
+        CommitCounters { numbers: self.numbers, batch: self.batch, counters: self.counters.clone() }
     }
 
     pub(crate) fn keep_queue(&mut self, record: QueueRecord) {
@@ -108,8 +108,8 @@ impl StoreMeta {
         if let Some(record) = self.queues.remove(&queue) {
             self.names.remove(&record.name);
         }
-        self.tallies.remove(&queue);
-        self.touched_tallies.remove(&queue);
+        self.counters.remove(&queue);
+        self.touched_counters.remove(&queue);
         self.standing.forget_queue(queue);
     }
 }
@@ -118,7 +118,7 @@ impl StoreMeta {
 pub(crate) struct CommitCounters {
     numbers: Numbers,
     batch: BatchRecord,
-    tallies: BTreeMap<QueueId, QueueCounters>,
+    counters: BTreeMap<QueueId, QueueCounters>,
 }
 
 impl CommitCounters {
@@ -128,9 +128,9 @@ impl CommitCounters {
         meta.put(&name_key(NUMBERS_ROW), &self.numbers)?;
         meta.put(&name_key(BATCH_ROW), &BatchRecord { hash: checksum, ..self.batch })?;
         drop(meta);
-        let mut tallies = ChecksummedTable::open(transaction, definition::TALLIES)?;
-        for (queue, tally) in &self.tallies {
-            tallies.put(&prefix_of(queue), tally)?;
+        let mut table = ChecksummedTable::open(transaction, definition::COUNTERS)?;
+        for (queue, counters) in &self.counters {
+            table.put(&prefix_of(queue), counters)?;
         }
         Ok(())
     }
@@ -153,7 +153,7 @@ impl QueueChange {
                 let is_of_queue =
                     |table: &RawTableDefinition| OF_NO_QUEUE.iter().all(|other| other.name() != table.name());
                 let of_queue = schema::MEMTABLE.into_iter().filter(is_of_queue);
-                for definition in of_queue.chain([definition::QUEUES, definition::TALLIES]) {
+                for definition in of_queue.chain([definition::QUEUES, definition::COUNTERS]) {
                     ChecksummedTable::open(transaction, definition)?.delete_prefix(&prefix_of(queue))?;
                 }
                 Ok(())

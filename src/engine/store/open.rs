@@ -195,7 +195,7 @@ impl Store {
     ) -> Result<Store, Fault> {
         // A file from before there were topics has no table of them.
         drop(transaction.open_table(<Topics as Table>::DEFINITION).map_err(store_fault)?);
-        let kept = StoreMeta::load(&transaction)?;
+        let meta = StoreMeta::load(&transaction)?;
         transaction.commit().map_err(store_fault)?;
         let memtables = Memtables::new(&Base::new(&database))?;
         let window = JournalWindow::new(generation_bytes(options), options.generations);
@@ -206,7 +206,7 @@ impl Store {
             options,
             epoch: Epoch { number: epoch, holder: 0 },
             memtables,
-            kept,
+            meta,
             window,
             checksum,
             log: None,

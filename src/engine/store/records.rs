@@ -60,34 +60,34 @@ impl Records for Turn<'_> {
     }
 
     fn numbers(&self) -> Read<Numbers> {
-        Ok(self.kept.numbers)
+        Ok(self.meta.numbers)
     }
 
     fn queue(&self, id: QueueId) -> Read<Option<Arc<QueueRecord>>> {
-        Ok(self.kept.queues.get(&id).cloned())
+        Ok(self.meta.queues.get(&id).cloned())
     }
 
     fn queue_named(&self, name: &QueueName) -> Read<Option<Arc<QueueRecord>>> {
         if let Some(last) = self.last_named.borrow().as_ref().filter(|last| last.name == *name) {
             return Ok(Some(last.clone()));
         }
-        let found = self.kept.names.get(name).and_then(|id| self.kept.queues.get(id)).cloned();
+        let found = self.meta.names.get(name).and_then(|id| self.meta.queues.get(id)).cloned();
         self.last_named.replace(found.clone());
         Ok(found)
     }
 
     fn queues(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<QueueRecord>>> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let ids = self.kept.names.range::<QueueName, _>((from, Bound::Unbounded)).take(limit);
-        Ok(ids.filter_map(|(_, id)| self.kept.queues.get(id)).cloned().collect())
+        let ids = self.meta.names.range::<QueueName, _>((from, Bound::Unbounded)).take(limit);
+        Ok(ids.filter_map(|(_, id)| self.meta.queues.get(id)).cloned().collect())
     }
 
     fn queue_count(&self) -> Read<usize> {
-        Ok(self.kept.queues.len())
+        Ok(self.meta.queues.len())
     }
 
-    fn tally(&self, queue: QueueId) -> Read<QueueCounters> {
-        Ok(self.kept.tallies.get(&queue).copied().unwrap_or_default())
+    fn counters(&self, queue: QueueId) -> Read<QueueCounters> {
+        Ok(self.meta.counters.get(&queue).copied().unwrap_or_default())
     }
 
     fn workflow(&self, key: &WorkflowKey) -> Read<Option<Arc<WorkflowRecord>>> {
@@ -170,7 +170,7 @@ impl Records for Turn<'_> {
 
     fn holding_after(&self, key: Option<&WorkflowKey>) -> Read<Option<(WorkflowKey, Holding)>> {
         let from = key.map_or(QueueId(0), |key| key.queue);
-        for queue in self.kept.queues.range(from..).map(|(queue, _)| *queue) {
+        for queue in self.meta.queues.range(from..).map(|(queue, _)| *queue) {
             let after = key.filter(|key| key.queue == queue);
             let after = after.map_or(Bound::Unbounded, |key| Bound::Excluded(&key.stream));
             let found = self.memtables.holdings.page(&self.base, &queue, after, 1)?.pop();

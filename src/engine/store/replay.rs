@@ -21,7 +21,7 @@ use crate::error::Fault;
 impl Store {
     /// Reads the journal.
     pub(crate) fn replay(&mut self) -> Result<(), Fault> {
-        let flushed = self.kept.batch;
+        let flushed = self.meta.batch;
         let transaction = self.database.begin_read().map_err(store_fault)?;
         let mut last: Option<BatchRecord> = None;
         journal::read_all(&transaction, |position, row| {
@@ -33,16 +33,16 @@ impl Store {
             if last.position < flushed.position {
                 return Err(damaged(&JOURNAL, "its last rows are missing"));
             }
-            self.kept.batch = last;
+            self.meta.batch = last;
         }
-        self.checksum.store(self.kept.batch.hash, Ordering::Release);
+        self.checksum.store(self.meta.batch.hash, Ordering::Release);
         // A queue's rows in the journal outlive it, until their generation is dropped.
-        let queues = &self.kept.queues;
+        let queues = &self.meta.queues;
         let is_there = |queue: QueueId| queue == QueueId::OF_TOPICS || queues.contains_key(&queue);
         for memtable in self.memtables.each() {
             memtable.retain_queues(&is_there);
         }
-        self.kept.tallies.retain(|queue, _| is_there(*queue));
+        self.meta.counters.retain(|queue, _| is_there(*queue));
         Ok(())
     }
 
@@ -66,9 +66,9 @@ impl Store {
         if self.window.append(position, checksummed.len() as u64) {
             self.end_generation(position);
         }
-        let JournalHeader { time, numbers, tallies, wall, .. } = header;
-        self.kept.numbers = numbers;
-        self.kept.tallies.extend(tallies);
+        let JournalHeader { time, numbers, counters, wall, .. } = header;
+        self.meta.numbers = numbers;
+        self.meta.counters.extend(counters);
         Ok(BatchRecord { position, hash: checksum, time, wall })
     }
 }

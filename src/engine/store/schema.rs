@@ -8,7 +8,7 @@
 //! | meta | name | by name | always |
 //! | journal | position, piece | bytes | until its generation is flushed |
 //! | queues | queue | `QueueRecord` | while the queue exists |
-//! | tallies | queue | `Tally` | while the queue exists |
+//! | tallies | queue | `QueueCounters` | while the queue exists |
 //! | workflows | queue, stream | `WorkflowRecord` | while there is something to remember |
 //! | states | queue, stream | bytes | while the workflow has a state |
 //! | messages | queue, sequence | `MessageRecord` | while the message is stored |
@@ -62,11 +62,11 @@ use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::store::base::Base;
+use crate::engine::store::definition::COUNTERS;
 use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::definition::META;
 use crate::engine::store::definition::QUEUES;
 use crate::engine::store::definition::RawTableDefinition;
-use crate::engine::store::definition::TALLIES;
 use crate::engine::store::flush::AnyMemtable;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::memtable::Memtable;
@@ -171,7 +171,7 @@ tables! {
 
 /// Every table with checksummed rows.
 pub(crate) fn checksummed() -> impl Iterator<Item = RawTableDefinition> {
-    MEMTABLE.into_iter().chain([META, QUEUES, TALLIES])
+    MEMTABLE.into_iter().chain([META, QUEUES, COUNTERS])
 }
 
 /// Every table.

@@ -120,8 +120,8 @@ impl Turn<'_> {
         let mut found = Vec::new();
         let mut from = after.cloned();
         while found.len() < limit {
-            let Some(of_queue) = self.kept.standing.queues.get(&queue) else { return Ok(None) };
-            if self.kept.standing.is_overfull || !matches!(of_queue.scan, Scan::Done) {
+            let Some(of_queue) = self.meta.standing.queues.get(&queue) else { return Ok(None) };
+            if self.meta.standing.is_overfull || !matches!(of_queue.scan, Scan::Done) {
                 return Ok(None);
             }
             let bound = from.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
@@ -131,7 +131,7 @@ impl Turn<'_> {
             match self.workflow(&key)? {
                 Some(record) => found.push((key.stream, record)),
                 // A trial has entered it.
-                None => self.kept.standing.leave(queue, &id),
+                None => self.meta.standing.leave(queue, &id),
             }
             from = Some(id);
         }
@@ -139,10 +139,10 @@ impl Turn<'_> {
     }
 
     fn scan_for_standing(&mut self, queue: QueueId) -> Read<()> {
-        if self.kept.standing.is_overfull {
+        if self.meta.standing.is_overfull {
             return Ok(());
         }
-        let of_queue = self.kept.standing.queues.entry(queue).or_default();
+        let of_queue = self.meta.standing.queues.entry(queue).or_default();
         let after = match of_queue.scan.clone() {
             Scan::Done => return Ok(()),
             // Before the first name are messages for themselves.
@@ -157,10 +157,10 @@ impl Turn<'_> {
         for (stream, record) in page {
             let is_offered = record.ticket.is_some() || record.line == 0;
             if let (WorkflowRef::Named(id), true) = (&stream, may_stop(&record) || !is_offered) {
-                self.kept.standing.enter(queue, id);
+                self.meta.standing.enter(queue, id);
             }
         }
-        if let Some(of_queue) = self.kept.standing.queues.get_mut(&queue) {
+        if let Some(of_queue) = self.meta.standing.queues.get_mut(&queue) {
             of_queue.scan = scan;
         }
         Ok(())

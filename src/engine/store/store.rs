@@ -36,7 +36,7 @@ pub(crate) struct Store {
     pub(crate) options: StoreOptions,
     pub(crate) epoch: Epoch,
     pub(crate) memtables: Memtables,
-    pub(crate) kept: StoreMeta,
+    pub(crate) meta: StoreMeta,
     pub(crate) window: JournalWindow,
     /// The checksum of the last journal row.
     pub(crate) checksum: Arc<AtomicU64>,
@@ -62,12 +62,12 @@ impl Store {
     /// Position and hash of the last batch that was committed.
     #[cfg(test)]
     pub(crate) fn batch(&self) -> (u64, u64) {
-        (self.kept.batch.position, self.checksum.load(std::sync::atomic::Ordering::Acquire))
+        (self.meta.batch.position, self.checksum.load(std::sync::atomic::Ordering::Acquire))
     }
 
     /// What the clocks showed with the last batch.
     pub(crate) fn stamp(&self) -> Stamp {
-        Stamp::new(self.kept.batch.time, self.kept.batch.wall)
+        Stamp::new(self.meta.batch.time, self.meta.batch.wall)
     }
 
     /// Who writes this store's jobs.
@@ -163,12 +163,12 @@ impl Store {
         &mut self,
         work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>,
     ) -> Result<(T, Option<Job>), Fault> {
-        let position = self.kept.batch.position + 1;
+        let position = self.meta.batch.position + 1;
         self.memtables.each().into_iter().for_each(|memtable| memtable.begin_turn(position));
         let mut turn = Turn {
             base: Base::new(&self.database),
             memtables: &mut self.memtables,
-            kept: &mut self.kept,
+            meta: &mut self.meta,
             last_named: RefCell::default(),
             queue_changes: Vec::new(),
             changed: false,
@@ -227,22 +227,22 @@ impl Store {
 
     /// What this turn has changed.
     pub(crate) fn job_of_turn(&mut self, queue_changes: Vec<QueueChange>) -> Job {
-        let position = self.kept.batch.position + 1;
-        self.kept.batch.position = position;
+        let position = self.meta.batch.position + 1;
+        self.meta.batch.position = position;
         let (changed, weights): (Vec<_>, Vec<u64>) =
             self.memtables.each().into_iter().filter_map(|memtable| memtable.end_turn()).unzip();
         let bytes = HEADER_BYTES + weights.iter().sum::<u64>();
-        let tallies = std::mem::take(&mut self.kept.touched_tallies).into_iter();
+        let counters = std::mem::take(&mut self.meta.touched_counters).into_iter();
         Job {
             position,
             epoch: self.epoch,
             begins_epoch: false,
             followed: None,
             bytes,
-            time: self.kept.batch.time,
-            wall: self.kept.batch.wall,
-            numbers: self.kept.numbers,
-            tallies: tallies.filter_map(|queue| Some((queue, *self.kept.tallies.get(&queue)?))).collect(),
+            time: self.meta.batch.time,
+            wall: self.meta.batch.wall,
+            numbers: self.meta.numbers,
+            counters: counters.filter_map(|queue| Some((queue, *self.meta.counters.get(&queue)?))).collect(),
             changed,
             queue_changes,
             flushed: Vec::new(),
@@ -253,7 +253,7 @@ impl Store {
 
     /// Ends the generation that is being filled with the commit at a position.
     pub(crate) fn end_generation(&mut self, position: u64) {
-        self.memtables.each().into_iter().for_each(|memtable| memtable.checksum(position));
+        self.memtables.each().into_iter().for_each(|memtable| memtable.end_generation(position));
     }
 
     fn flush(&mut self, job: &mut Job, slice: &Slice) {
@@ -268,7 +268,7 @@ impl Store {
             }
         }
         if units_left(&memtables) == 0 {
-            job.ended = Some((slice.upto, self.kept.counted()));
+            job.ended = Some((slice.upto, self.meta.counted()));
             self.window.flushed();
         }
     }

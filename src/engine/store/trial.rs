@@ -72,10 +72,10 @@ impl<T: Table> Memtable<T> {
 }
 
 /// What a trial has to take back of what is kept beside the tables.
-pub(crate) struct KeptTrial {
+pub(crate) struct MetaTrial {
     numbers: Numbers,
-    tallies: BTreeMap<QueueId, QueueCounters>,
-    touched_tallies: BTreeSet<QueueId>,
+    counters: BTreeMap<QueueId, QueueCounters>,
+    touched_counters: BTreeSet<QueueId>,
     has_changed: bool,
 }
 
@@ -84,10 +84,10 @@ impl Turn<'_> {
     pub(crate) fn begin_trial(&mut self) {
         assert!(self.trial.is_none(), "there is one trial at a time");
         self.memtables.each().into_iter().for_each(|memtable| memtable.begin_trial());
-        self.trial = Some(KeptTrial {
-            numbers: self.kept.numbers,
-            tallies: self.kept.tallies.clone(),
-            touched_tallies: self.kept.touched_tallies.clone(),
+        self.trial = Some(MetaTrial {
+            numbers: self.meta.numbers,
+            counters: self.meta.counters.clone(),
+            touched_counters: self.meta.touched_counters.clone(),
             has_changed: self.changed,
         });
     }
@@ -96,9 +96,9 @@ impl Turn<'_> {
     pub(crate) fn roll_back(&mut self) {
         let before = self.trial.take().expect("only a trial that has begun can end");
         self.memtables.each().into_iter().for_each(|memtable| memtable.roll_back());
-        self.kept.numbers = before.numbers;
-        self.kept.tallies = before.tallies;
-        self.kept.touched_tallies = before.touched_tallies;
+        self.meta.numbers = before.numbers;
+        self.meta.counters = before.counters;
+        self.meta.touched_counters = before.touched_counters;
         self.changed = before.has_changed;
     }
 }

@@ -10,13 +10,13 @@ use crate::engine::store::meta::QueueChange;
 use crate::engine::store::meta::StoreMeta;
 use crate::engine::store::schema::Memtables;
 use crate::engine::store::stamp::Stamp;
-use crate::engine::store::trial::KeptTrial;
+use crate::engine::store::trial::MetaTrial;
 
 /// A turn.
 pub(crate) struct Turn<'t> {
     pub(crate) base: Base<'t>,
     pub(crate) memtables: &'t mut Memtables,
-    pub(crate) kept: &'t mut StoreMeta,
+    pub(crate) meta: &'t mut StoreMeta,
     /// The queue that was last looked up by its name: nearly always the one that is asked for next.
     pub(crate) last_named: RefCell<Option<Arc<QueueRecord>>>,
     pub(crate) queue_changes: Vec<QueueChange>,
@@ -26,7 +26,7 @@ pub(crate) struct Turn<'t> {
     /// With how many it takes no more.
     pub(crate) bytes_max: u64,
     /// What is to be taken back, while a trial runs.
-    pub(crate) trial: Option<KeptTrial>,
+    pub(crate) trial: Option<MetaTrial>,
 }
 
 impl Turn<'_> {
@@ -40,19 +40,19 @@ impl Turn<'_> {
     /// Notes what the clocks show in the turn.
     pub(crate) fn stamp(&mut self, stamp: impl Into<Stamp>) {
         let stamp = stamp.into();
-        self.kept.batch.time = self.kept.batch.time.max(stamp.engine);
-        self.kept.batch.wall = stamp.wall_record();
+        self.meta.batch.time = self.meta.batch.time.max(stamp.engine);
+        self.meta.batch.wall = stamp.wall_record();
     }
 
     pub(crate) fn put_queue(&mut self, record: QueueRecord) {
         assert!(self.trial.is_none(), "a trial changes no queue");
         let id = record.id;
         self.last_named.take();
-        if !self.kept.queues.contains_key(&id) {
-            self.kept.standing.begin(id);
+        if !self.meta.queues.contains_key(&id) {
+            self.meta.standing.begin(id);
         }
-        self.kept.keep_queue(record);
-        let record = self.kept.queues.get(&id).map(Arc::clone);
+        self.meta.keep_queue(record);
+        let record = self.meta.queues.get(&id).map(Arc::clone);
         self.queue_changes.extend(record.map(QueueChange::Put));
     }
 
@@ -63,7 +63,7 @@ impl Turn<'_> {
         for memtable in self.memtables.each() {
             memtable.forget_queue(queue);
         }
-        self.kept.forget_queue(queue);
+        self.meta.forget_queue(queue);
         self.queue_changes.push(QueueChange::Gone(queue));
     }
 }

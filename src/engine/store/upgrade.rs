@@ -77,7 +77,7 @@ fn tables_are_there(transaction: &WriteTransaction, found: u32) -> Result<(), Fa
     let count = if found < schema::FORMAT_3 { FIRST_OF_FORMAT_3 } else { format3::TABLES.len() };
     let journal = (found > schema::FORMAT_BEFORE_JOURNAL).then_some(JOURNAL);
     let of_rows = format3::TABLES.iter().take(count).map(|table| table.definition);
-    for definition in of_rows.chain([definition::QUEUES, definition::TALLIES]).chain(journal) {
+    for definition in of_rows.chain([definition::QUEUES, definition::COUNTERS]).chain(journal) {
         if !tables.iter().any(|name| name == definition.name()) {
             return Err(damaged(&definition, "the table is missing"));
         }
@@ -105,7 +105,7 @@ fn upgrade(database: &Database, transaction: &WriteTransaction, found: u32) -> R
 /// What is written in place, as it was.
 struct UpgradedRows {
     queues: BTreeMap<QueueId, format3::QueueRecord>,
-    tallies: BTreeMap<QueueId, format3::Tally>,
+    counters: BTreeMap<QueueId, format3::Tally>,
     numbers: format3::Numbers,
     batch: format3::Batch,
 }
@@ -115,10 +115,10 @@ impl UpgradedRows {
         let meta = ChecksummedTable::open(transaction, definition::META)?;
         let queues =
             ChecksummedTable::open(transaction, definition::QUEUES)?.rows::<format3::QueueRecord>()?;
-        let tallies = ChecksummedTable::open(transaction, definition::TALLIES)?.rows::<format3::Tally>()?;
+        let counters = ChecksummedTable::open(transaction, definition::COUNTERS)?.rows::<format3::Tally>()?;
         Ok(UpgradedRows {
             queues: by_queue(&definition::QUEUES, queues)?,
-            tallies: by_queue(&definition::TALLIES, tallies)?,
+            counters: by_queue(&definition::COUNTERS, counters)?,
             numbers: meta.get(&name_key(NUMBERS_ROW))?.unwrap_or_default(),
             batch: meta.get(&name_key(BATCH_ROW))?.unwrap_or_default(),
         })
@@ -144,7 +144,7 @@ impl UpgradedRows {
                 self.flush_rows(table, &mut row, transaction)?;
             }
             self.numbers = header.numbers;
-            self.tallies.extend(header.tallies);
+            self.counters.extend(header.tallies);
             last = Some(format3::Batch { position, hash, time: header.time });
             Ok(())
         })?;
@@ -184,10 +184,10 @@ impl UpgradedRows {
         meta.put(&name_key(NUMBERS_ROW), &record::Numbers::from(self.numbers))?;
         meta.put(&name_key(BATCH_ROW), &BatchRecord::from(self.batch))?;
         let queues = &self.queues;
-        self.tallies.retain(|queue, _| queues.contains_key(queue));
-        let mut tallies = ChecksummedTable::open(transaction, definition::TALLIES)?;
-        for (queue, tally) in self.tallies {
-            tallies.put(&prefix_of(&queue), &record::QueueCounters::from(tally))?;
+        self.counters.retain(|queue, _| queues.contains_key(queue));
+        let mut table = ChecksummedTable::open(transaction, definition::COUNTERS)?;
+        for (queue, counters) in self.counters {
+            table.put(&prefix_of(&queue), &record::QueueCounters::from(counters))?;
         }
         let mut queues = ChecksummedTable::open(transaction, definition::QUEUES)?;
         for (queue, old) in self.queues {

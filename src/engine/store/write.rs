@@ -26,7 +26,7 @@ impl Turn<'_> {
         match change {
             Change::Workflow(key, record) => {
                 let is_trial = memtables.workflows.trial.is_some();
-                self.kept.standing.note(&key, record.as_deref(), is_trial);
+                self.meta.standing.note(&key, record.as_deref(), is_trial);
                 memtables.workflows.set(base, &key.queue, &key.stream, record)
             }
             Change::Message(key, record) => self.set_message(key, record),
@@ -40,12 +40,12 @@ impl Turn<'_> {
             }
             Change::Duplicate(queue, id, entry) => memtables.duplicates.set(base, &queue, &id, entry),
             Change::Numbers(numbers) => {
-                self.kept.numbers = numbers;
+                self.meta.numbers = numbers;
                 Ok(())
             }
-            Change::Tally(queue, tally) => {
-                self.kept.tallies.insert(queue, *tally);
-                self.kept.touched_tallies.insert(queue);
+            Change::Counters(queue, counters) => {
+                self.meta.counters.insert(queue, *counters);
+                self.meta.touched_counters.insert(queue);
                 Ok(())
             }
             Change::Answer(queue, key, answered) => memtables.answers.set(base, &queue, &key, answered),
@@ -101,7 +101,7 @@ impl Turn<'_> {
         self.changed = true;
         self.note_written(|| weight_of_message(record.as_deref()));
         if let Some(record) = &record {
-            self.kept.standing.note_message(key.queue, record);
+            self.meta.standing.note_message(key.queue, record);
         }
         self.memtables.messages.set(&self.base, &key.queue, &key.sequence, record)
     }

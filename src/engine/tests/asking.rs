@@ -39,14 +39,14 @@ fn work_wait(command: &Command, wait: Duration) -> Option<WorkWait<Command>> {
         Command::Receive(verb) => verb.waits_for(),
         Command::ReceiveRun(verb) => verb.waits_for(),
         Command::ReceiveDeadLetters(verb) => verb.waits_for(),
-        Command::ReceiveTaken(verb) => verb.waits_for(),
-        Command::Take(verbs::Take { workflow: None, queue, .. }) => {
+        Command::ReceiveFromWorkflow(verb) => verb.waits_for(),
+        Command::AcceptWorkflow(verbs::AcceptWorkflow { workflow: None, queue, .. }) => {
             return Some(WorkWait {
                 waits_for: WaitsFor::Queue(queue.clone()),
                 wait,
-                is_nothing: |answer| matches!(answer, Ok(Reply::Take(Ok(None)))),
-                nothing: || Ok(Reply::Take(Ok(None))),
-                too_many: |waiting| Ok(Reply::Take(Err(ReceiveRefusal::TooManyWaiting(waiting)))),
+                is_nothing: |answer| matches!(answer, Ok(Reply::AcceptWorkflow(Ok(None)))),
+                nothing: || Ok(Reply::AcceptWorkflow(Ok(None))),
+                too_many: |waiting| Ok(Reply::AcceptWorkflow(Err(ReceiveRefusal::TooManyWaiting(waiting)))),
                 token: None,
             });
         }

@@ -313,7 +313,7 @@ fn a_stray_behind_another_waits_by_the_time_that_has_passed_and_not_by_the_clock
         assert_eq!(reminder.due, due, "each stray has a wait of its own, since it came");
         apply(&mut bare, passed, Command::Remind(verbs::Remind { reminder }));
     }
-    let dead_letters = bare.rows(|rows| rows.tally(QueueId(1)).unwrap().counts.dead_lettered);
+    let dead_letters = bare.rows(|rows| rows.counters(QueueId(1)).unwrap().counts.dead_lettered);
     assert_eq!(dead_letters, 2);
 }
 

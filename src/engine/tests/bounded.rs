@@ -112,7 +112,7 @@ impl Records for Counted<'_> {
         fn queue_named(&self, name: &QueueName) -> Read<Option<Arc<QueueRecord>>>;
         fn queues(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<QueueRecord>>>;
         fn queue_count(&self) -> Read<usize>;
-        fn tally(&self, queue: QueueId) -> Read<QueueCounters>;
+        fn counters(&self, queue: QueueId) -> Read<QueueCounters>;
         fn workflow(&self, key: &WorkflowKey) -> Read<Option<Arc<WorkflowRecord>>>;
         fn workflows(&self, queue: QueueId, after: Option<&WorkflowRef>, limit: usize)
             -> Read<Vec<(WorkflowRef, Arc<WorkflowRecord>)>>;
@@ -304,11 +304,11 @@ impl Turns {
 
     fn counts(&mut self) -> Counts {
         let name = queue();
-        let tally = self.store.turn(|turn| {
+        let counters = self.store.turn(|turn| {
             let queue = turn.queue_named(&name)?.expect("it was created");
-            turn.tally(queue.id)
+            turn.counters(queue.id)
         });
-        tally.unwrap().counts
+        counters.unwrap().counts
     }
 
     #[track_caller]

@@ -39,11 +39,12 @@ fn one_receive_expires_a_limited_number() {
         play(0, Command::Send(verbs::Send { queue: queue.clone(), messages: vec![short.clone(); 1_000] }));
     }
     let workflow = Some(WorkflowId::new("w").unwrap());
-    play(0, Command::Take(verbs::Take { queue: queue.clone(), workflow, token }));
-    let mut replies = play(2, Command::ReceiveTaken(verbs::ReceiveTaken { queue, token, max: 2 }));
+    play(0, Command::AcceptWorkflow(verbs::AcceptWorkflow { queue: queue.clone(), workflow, token }));
+    let mut replies =
+        play(2, Command::ReceiveFromWorkflow(verbs::ReceiveFromWorkflow { queue, token, max: 2 }));
     let Some(Reply::Receive(Ok(handed))) = replies.pop() else { panic!("{replies:?}") };
     assert_eq!(handed.len(), 1, "the one that lives");
-    let moved: u64 = model.rows.tallies.values().map(|tally| tally.counts.dead_lettered).sum();
+    let moved: u64 = model.rows.counters.values().map(|counters| counters.counts.dead_lettered).sum();
     let most = (limits::EXPIRED_IN_A_ROW_MAX + limits::REMINDERS_PER_TURN + 1) as u64;
     assert!(moved > 0 && moved <= most, "{moved} of {EXPIRED} were moved before the holder got its answer");
 }

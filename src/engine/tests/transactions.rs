@@ -75,7 +75,7 @@ impl Played {
 
     fn stored(&self) -> u64 {
         let of = self.rows.queue_named(&queue()).unwrap().unwrap().id;
-        self.rows.tally(of).unwrap().counts.stored()
+        self.rows.counters(of).unwrap().counts.stored()
     }
 }
 

@@ -92,8 +92,8 @@ impl TableReader {
         TableReader { table: "meta", definition: definition::META, words: |key, _| text_of(key) };
     pub(crate) const QUEUES: TableReader =
         TableReader { table: "queues", definition: definition::QUEUES, words: queue };
-    pub(crate) const TALLIES: TableReader =
-        TableReader { table: "tallies", definition: definition::TALLIES, words: queue };
+    pub(crate) const COUNTERS: TableReader =
+        TableReader { table: "tallies", definition: definition::COUNTERS, words: queue };
 
     /// Reads every row; `check` says what is wrong with one.
     pub(crate) fn read(
@@ -151,9 +151,9 @@ pub(crate) fn queue_record(key: &[u8], checksummed: &[u8]) -> Result<QueueRecord
 }
 
 /// A queue's counters.
-pub(crate) fn tally(key: &[u8], checksummed: &[u8]) -> Result<(QueueId, QueueCounters), Fault> {
+pub(crate) fn counters(key: &[u8], checksummed: &[u8]) -> Result<(QueueId, QueueCounters), Fault> {
     let nonsense = || Fault::Damaged { table: "tallies", detail: "a key makes no sense".to_owned() };
-    Ok((queue_of(key).ok_or_else(nonsense)?, record(&definition::TALLIES, key, checksummed)?))
+    Ok((queue_of(key).ok_or_else(nonsense)?, record(&definition::COUNTERS, key, checksummed)?))
 }
 
 fn queue_of(key: &[u8]) -> Option<QueueId> {

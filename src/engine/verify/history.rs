@@ -20,8 +20,8 @@ impl RowComparison<'_, '_> {
     pub(crate) fn compare_history(&mut self) -> Result<(), Fault> {
         let found = self.compare_entries()?;
         self.compare_lists()?;
-        for (queue, tally) in &self.ledger.tallies {
-            let span = tally.history;
+        for (queue, counters) in &self.ledger.counters {
+            let span = counters.history;
             let there = found.get(queue).copied().unwrap_or_default();
             if span.kept() != there {
                 let problem = format!("it counts {} entries of its history, there are {there}", span.kept());
@@ -46,7 +46,7 @@ impl RowComparison<'_, '_> {
             let (queue, number, entry) = row?;
             self.findings.go_on();
             *found.entry(queue).or_default() += 1;
-            let span = self.ledger.tallies.get(&queue).map(|tally| tally.history).unwrap_or_default();
+            let span = self.ledger.counters.get(&queue).map(|counters| counters.history).unwrap_or_default();
             if entry.number != number {
                 let problem = format!("it says that it is number {}", entry.number);
                 self.findings.row::<History>(&queue, &number, problem);

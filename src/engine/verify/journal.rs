@@ -26,7 +26,7 @@ const JOURNAL: &str = "journal";
 pub(crate) struct VerifiedJournal {
     pub(crate) overlay: Overlay,
     pub(crate) last: Option<Last>,
-    pub(crate) tallies: BTreeMap<QueueId, QueueCounters>,
+    pub(crate) counters: BTreeMap<QueueId, QueueCounters>,
 }
 
 /// What the last row says.
@@ -44,7 +44,7 @@ impl VerifiedJournal {
         let mut window = VerifiedJournal {
             overlay: [const { BTreeMap::new() }; MEMTABLES],
             last: None,
-            tallies: BTreeMap::new(),
+            counters: BTreeMap::new(),
         };
         let mut before: Option<(u64, u64)> = None;
         let read = guarded(|| {
@@ -88,9 +88,9 @@ impl VerifiedJournal {
         if let Err(fault) = self.take(row) {
             damaged(problem(&fault));
         }
-        let JournalHeader { time, numbers, tallies, wall, .. } = header;
+        let JournalHeader { time, numbers, counters, wall, .. } = header;
         self.last = Some(Last { position, time, wall, numbers });
-        self.tallies.extend(tallies);
+        self.counters.extend(counters);
         Some((position, checksum))
     }
 

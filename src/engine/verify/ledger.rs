@@ -25,8 +25,8 @@ use crate::engine::store::meta::NUMBERS_ROW;
 use crate::engine::store::table::Table;
 use crate::engine::store::table::TableVisitor;
 use crate::engine::verify::bytes::TableReader;
+use crate::engine::verify::bytes::counters;
 use crate::engine::verify::bytes::queue_record;
-use crate::engine::verify::bytes::tally;
 use crate::engine::verify::findings::Findings;
 use crate::engine::verify::journal::VerifiedJournal;
 use crate::error::Fault;
@@ -35,7 +35,7 @@ use crate::error::Fault;
 #[derive(Default)]
 pub(crate) struct Ledger {
     pub(crate) queues: BTreeMap<QueueId, QueueRecord>,
-    pub(crate) tallies: BTreeMap<QueueId, QueueCounters>,
+    pub(crate) counters: BTreeMap<QueueId, QueueCounters>,
     pub(crate) numbers: Numbers,
     /// What the clocks showed with the last commit.
     pub(crate) now: ClockInstants,
@@ -75,11 +75,11 @@ impl Ledger {
         }
         let names = ledger.queues.values().map(|record| (record.id, record.name.clone()));
         findings.names = names.collect();
-        TableReader::TALLIES.read(transaction, findings, |key, checksummed| {
-            ledger.tallies.extend([tally(key, checksummed)?]);
+        TableReader::COUNTERS.read(transaction, findings, |key, checksummed| {
+            ledger.counters.extend([counters(key, checksummed)?]);
             Ok(())
         });
-        ledger.tallies.extend(&window.tallies);
+        ledger.counters.extend(&window.counters);
         ledger.now = clocks(flushed.time, flushed.wall);
         if let Some(last) = window.last {
             (ledger.numbers, ledger.now) = (last.numbers, clocks(last.time, last.wall));
@@ -88,9 +88,9 @@ impl Ledger {
                 findings.add("journal", format!("commit {}", last.position), problem);
             }
         }
-        let Ledger { queues, tallies, .. } = &mut ledger;
+        let Ledger { queues, counters, .. } = &mut ledger;
         // What the journal says of a queue outlives it, until it is dropped.
-        tallies.retain(|queue, _| queues.contains_key(queue) || !window.tallies.contains_key(queue));
+        counters.retain(|queue, _| queues.contains_key(queue) || !window.counters.contains_key(queue));
         ledger
     }
 }

@@ -75,7 +75,9 @@ impl RowComparison<'_, '_> {
             Remind::Cursors => {
                 is_due(self.rows.get::<CursorCounts>(&queue, &())?.and_then(|count| count.check))
             }
-            Remind::History => is_due(self.ledger.tallies.get(&queue).and_then(|tally| tally.history.check)),
+            Remind::History => {
+                is_due(self.ledger.counters.get(&queue).and_then(|counters| counters.history.check))
+            }
         })
     }
 

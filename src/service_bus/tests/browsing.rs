@@ -92,7 +92,7 @@ async fn a_session_is_looked_at_while_another_has_it() {
     let host = Host::open().await;
     let queue = host.queue("q", QueueOptions::default()).await;
     fill(&queue, 0..10).await;
-    let holder = queue.take_workflow("s1").await.unwrap();
+    let holder = queue.accept_workflow("s1").await.unwrap();
     let peek_mode = ("com.microsoft:peek-mode", Value::Boolean(true));
     let mut client = host.client().await;
     for (handle, source) in [

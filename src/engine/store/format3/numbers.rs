@@ -26,7 +26,7 @@ impl From<Numbers> for record::Numbers {
     }
 }
 
-/// The last commit that was folded.
+/// The last commit that was flushed.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub(crate) struct Batch {
     pub(crate) position: u64,
@@ -44,7 +44,7 @@ impl From<Batch> for BatchRecord {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Header {
     pub(crate) position: u64,
-    /// The seal of the row before.
+    /// The checksum of the row before.
     pub(crate) previous: u64,
     pub(crate) time: Timestamp,
     pub(crate) numbers: Numbers,

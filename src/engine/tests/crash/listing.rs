@@ -131,7 +131,7 @@ impl Listing {
     fn add_queue(&mut self, records: &dyn Records, queue: &QueueRecord) -> Result<(), Fault> {
         let named = records.queue_named(&queue.name)?.map(|named| named.id);
         self.add("queue", &(queue, named, records.queue(queue.id)?.is_some()));
-        self.add("tally", &records.tally(queue.id)?);
+        self.add("tally", &records.counters(queue.id)?);
         self.add("first ready", &records.ready_from(queue.id, 0)?);
         let mut after: Option<WorkflowRef> = None;
         while self.goes_on() {
@@ -167,7 +167,7 @@ impl Listing {
     }
 
     fn add_history(&mut self, records: &dyn Records, queue: &QueueRecord) -> Result<(), Fault> {
-        let span = records.tally(queue.id)?.history;
+        let span = records.counters(queue.id)?.history;
         for number in (span.first..span.next).rev().take(HISTORY_SHOWN) {
             let entry = records.history(queue.id, number)?;
             let of = entry.as_ref().and_then(|entry| entry.sequence_number);

@@ -54,7 +54,7 @@ pub(crate) struct Rows {
     pub(crate) kinds: HashSet<Discriminant<Change>>,
     pub(crate) numbers: Numbers,
     pub(crate) queues: BTreeMap<QueueId, Arc<QueueRecord>>,
-    pub(crate) tallies: BTreeMap<QueueId, QueueCounters>,
+    pub(crate) counters: BTreeMap<QueueId, QueueCounters>,
     pub(crate) workflows: BTreeMap<WorkflowKey, Arc<WorkflowRecord>>,
     pub(crate) states: BTreeMap<WorkflowKey, Bytes>,
     pub(crate) messages: BTreeMap<MessageKey, Arc<MessageRecord>>,
@@ -115,7 +115,7 @@ impl Rows {
     /// Its reminders stay; they are dropped when they are due.
     fn delete_queue(&mut self, gone: QueueId) {
         self.queues.remove(&gone);
-        self.tallies.remove(&gone);
+        self.counters.remove(&gone);
         self.workflows.retain(|key, _| key.queue != gone);
         self.states.retain(|key, _| key.queue != gone);
         self.messages.retain(|key, _| key.queue != gone);
@@ -177,8 +177,8 @@ impl Records for Rows {
         Ok(self.queues.len())
     }
 
-    fn tally(&self, queue: QueueId) -> Read<QueueCounters> {
-        Ok(self.tallies.get(&queue).copied().unwrap_or_default())
+    fn counters(&self, queue: QueueId) -> Read<QueueCounters> {
+        Ok(self.counters.get(&queue).copied().unwrap_or_default())
     }
 
     fn workflow(&self, key: &WorkflowKey) -> Read<Option<Arc<WorkflowRecord>>> {
@@ -363,7 +363,7 @@ impl Records for Rows {
             Change::Numbers(numbers) => self.numbers = numbers,
             Change::Queue(record) => drop(self.queues.insert(record.id, Arc::from(record))),
             Change::QueueGone(queue) => self.delete_queue(queue),
-            Change::Tally(queue, tally) => drop(self.tallies.insert(queue, *tally)),
+            Change::Counters(queue, counters) => drop(self.counters.insert(queue, *counters)),
             Change::Workflow(key, record) => put(&mut self.workflows, key, record),
             Change::State(key, state) => put(&mut self.states, key, state),
             Change::Message(key, record) => put(&mut self.messages, key, record),

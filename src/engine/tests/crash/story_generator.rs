@@ -90,11 +90,16 @@ impl StoryGenerator {
                     Command::Receive(verbs::Receive { queue, .. })
                     | Command::ReceiveRun(verbs::ReceiveRun { queue, .. })
                     | Command::ReceiveDeferred(verbs::ReceiveDeferred { queue, .. })
-                    | Command::ReceiveTaken(verbs::ReceiveTaken { queue, .. })
-                    | Command::ReceiveTakenDeferred(verbs::ReceiveTakenDeferred { queue, .. }),
+                    | Command::ReceiveFromWorkflow(verbs::ReceiveFromWorkflow { queue, .. })
+                    | Command::ReceiveDeferredFromWorkflow(verbs::ReceiveDeferredFromWorkflow {
+                        queue, ..
+                    }),
                     Reply::Receive(Ok(handed)),
                 ) => self.held.extend(handed.iter().map(|handed| held(queue, handed))),
-                (Command::Take(verbs::Take { queue, .. }), Reply::Take(Ok(Some(taken)))) => {
+                (
+                    Command::AcceptWorkflow(verbs::AcceptWorkflow { queue, .. }),
+                    Reply::AcceptWorkflow(Ok(Some(taken))),
+                ) => {
                     self.taken.push((queue.clone(), taken.token));
                 }
                 _ => {}
@@ -220,7 +225,7 @@ impl StoryGenerator {
             }
             _ => {
                 let workflow = self.random.chance(30).then(|| random_messages::workflow_id(&mut self.random));
-                Command::Take(verbs::Take { queue, workflow, token })
+                Command::AcceptWorkflow(verbs::AcceptWorkflow { queue, workflow, token })
             }
         }
     }
@@ -324,15 +329,17 @@ impl StoryGenerator {
         }
         if self.taken.is_empty() {
             let (workflow, token) = (Some(random_messages::workflow_id(&mut self.random)), self.token());
-            return Command::Take(verbs::Take { queue, workflow, token });
+            return Command::AcceptWorkflow(verbs::AcceptWorkflow { queue, workflow, token });
         }
         let index = self.below(self.taken.len());
         let (queue, token) = self.taken[index].clone();
         match self.random.below(10) {
-            0..3 => Command::ReceiveTaken(verbs::ReceiveTaken { queue, token, max: self.max() }),
+            0..3 => {
+                Command::ReceiveFromWorkflow(verbs::ReceiveFromWorkflow { queue, token, max: self.max() })
+            }
             3..5 => {
                 let (_, sequence) = self.number(rows, queue.clone(), is_asked);
-                Command::ReceiveTakenDeferred(verbs::ReceiveTakenDeferred {
+                Command::ReceiveDeferredFromWorkflow(verbs::ReceiveDeferredFromWorkflow {
                     queue,
                     token,
                     sequences: vec![sequence],
@@ -340,11 +347,11 @@ impl StoryGenerator {
             }
             5..7 => {
                 let state = self.random.chance(70).then(|| random_messages::bytes(&mut self.random));
-                Command::SetTakenState(verbs::SetTakenState { queue, token, state })
+                Command::SetWorkflowState(verbs::SetWorkflowState { queue, token, state })
             }
             _ => {
                 self.taken.swap_remove(index);
-                Command::CloseTaken(verbs::CloseTaken { queue, token })
+                Command::CloseWorkflow(verbs::CloseWorkflow { queue, token })
             }
         }
     }

@@ -37,7 +37,7 @@ pub(crate) struct Disk {
     fails_at: u64,
     failed: AtomicBool,
     writing: AtomicBool,
-    /// How many workflows are taken whole. Not for the threads under test, so nothing is scheduled around it.
+    /// How many workflows are accepted. Not for the threads under test, so nothing is scheduled around it.
     pub(crate) taken: AtomicUsize,
     pub(crate) planted: Planted,
 }

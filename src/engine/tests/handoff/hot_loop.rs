@@ -138,7 +138,7 @@ impl Writer {
         }
         for command in gathered.given_back {
             assert!(
-                matches!(command, Command::CloseTaken(_)),
+                matches!(command, Command::CloseWorkflow(_)),
                 "only what was taken is given back: {command:?}"
             );
             self.disk.taken.fetch_sub(1, Ordering::Relaxed);

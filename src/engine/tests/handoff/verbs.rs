@@ -12,7 +12,7 @@ use crate::engine::rules::step::Step;
 use crate::engine::rules::verb::AnswerTypes;
 use crate::engine::rules::verb::EngineVerb;
 use crate::engine::rules::verb::VerbRuling;
-use crate::engine::rules::verbs::CloseTaken;
+use crate::engine::rules::verbs::CloseWorkflow;
 use crate::engine::rules::verbs::Command;
 use crate::error::ReceiveRefusal;
 use crate::error::SendRefusal;
@@ -71,7 +71,7 @@ impl EngineVerb for TakeCounted {
 
     fn give_back(&self, done: Option<WorkflowGrant>, post: &mut dyn FnMut(Command)) {
         if let Some(taken) = done {
-            post(CloseTaken { queue: self.queue.clone(), token: taken.token }.into());
+            post(CloseWorkflow { queue: self.queue.clone(), token: taken.token }.into());
         }
     }
 }

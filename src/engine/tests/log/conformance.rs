@@ -43,10 +43,10 @@ pub(crate) fn entry(position: u64, epoch: Epoch, len: usize) -> Vec<u8> {
         previous: position - 1,
         time: Timestamp::from_millis(position),
         numbers: Numbers::default(),
-        tallies: Vec::new(),
+        counters: Vec::new(),
         wall: WallRecord::default(),
     };
-    let mut row = RowWriter::new(&header, len);
+    let mut row = RowWriter::new(&header, Vec::with_capacity(len));
     in_place::write(&mut row, epoch, &[]);
     row.begin_table(1);
     row.write(&(), &(), Some(&vec![7_u8; len]));

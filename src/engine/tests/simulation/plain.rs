@@ -142,10 +142,10 @@ impl Plain {
         let Some(number) = question.number else {
             return QueuedCommand::Unattended(Box::new(question.command.clone()));
         };
-        let (asked, answer) = asking::ask(question.command.clone(), question.wait, self.inbox.clone());
+        let (letter, answer) = asking::ask(question.command.clone(), question.wait, self.inbox.clone());
         let left = question.is_gone.then(|| question.command.clone());
         self.waiting.push(Waiting { number, left, answer });
-        QueuedCommand::Asked(asked)
+        QueuedCommand::Letter(letter)
     }
 
     /// Whether something is due after which nobody could tell what was done before a command and what by it: a turn does
@@ -240,8 +240,8 @@ impl Plain {
 
     fn expire_waiters(&mut self, at: ClockReading, played: &mut Played) {
         for waiter in self.wakeups.take_expired(at.elapsed) {
-            waiter.asked.find_nothing();
-            waiter.asked.publish(&mut |command| self.inbox.give_back(command));
+            waiter.letter.find_nothing();
+            waiter.letter.publish(&mut |command| self.inbox.give_back(command));
             self.record(played);
         }
     }

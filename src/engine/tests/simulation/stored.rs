@@ -139,9 +139,9 @@ impl Stored {
 
     fn ask(&mut self, question: &Question) -> QueuedCommand {
         let inbox = self.writer.inbox.clone();
-        let (asked, answer) = asking::ask(question.command.clone(), question.wait, inbox);
+        let (letter, answer) = asking::ask(question.command.clone(), question.wait, inbox);
         self.waiting.extend(question.number.map(|number| (number, answer)));
-        QueuedCommand::Asked(asked)
+        QueuedCommand::Letter(letter)
     }
 
     fn record(&mut self) {
@@ -167,7 +167,7 @@ impl Stored {
     /// What was answered although it is not on disk. That nothing was found may be said at any time.
     pub(crate) fn answered_rashly(&mut self) -> Option<(u64, String)> {
         self.record();
-        self.answers.retain(|_, answer| answer != "Receive(Ok([]))" && answer != "Take(Ok(None))");
+        self.answers.retain(|_, answer| answer != "Receive(Ok([]))" && answer != "AcceptWorkflow(Ok(None))");
         self.answers.pop_first()
     }
 

@@ -334,7 +334,7 @@ impl World {
 fn is_nothing(reply: &Reply) -> bool {
     match reply {
         Reply::Receive(Ok(handed)) => handed.is_empty(),
-        Reply::Take(Ok(taken)) => taken.is_none(),
+        Reply::AcceptWorkflow(Ok(taken)) => taken.is_none(),
         _ => false,
     }
 }

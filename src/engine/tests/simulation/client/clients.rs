@@ -163,8 +163,8 @@ impl Clients {
                 Command::Receive(verbs::Receive { queue, .. })
                 | Command::ReceiveRun(verbs::ReceiveRun { queue, .. })
                 | Command::ReceiveDeferred(verbs::ReceiveDeferred { queue, .. })
-                | Command::ReceiveTaken(verbs::ReceiveTaken { queue, .. })
-                | Command::ReceiveTakenDeferred(verbs::ReceiveTakenDeferred { queue, .. }),
+                | Command::ReceiveFromWorkflow(verbs::ReceiveFromWorkflow { queue, .. })
+                | Command::ReceiveDeferredFromWorkflow(verbs::ReceiveDeferredFromWorkflow { queue, .. }),
                 Reply::Receive(Ok(handed)),
             ) => {
                 let deliveries = handed.iter().map(|handed| Delivery {
@@ -175,7 +175,10 @@ impl Clients {
                 });
                 self.held.extend(deliveries);
             }
-            (Command::Take(verbs::Take { queue, .. }), Reply::Take(Ok(Some(taken)))) => {
+            (
+                Command::AcceptWorkflow(verbs::AcceptWorkflow { queue, .. }),
+                Reply::AcceptWorkflow(Ok(Some(taken))),
+            ) => {
                 self.taken.push((queue.clone(), taken.token));
             }
             (Command::CreateQueue(verbs::CreateQueue { name, .. }), Reply::Queue(Ok(true))) => {

@@ -49,7 +49,7 @@ impl Clients {
             }
             _ => {
                 let workflow = self.random.chance(40).then(|| workflow_id(self.random.below(self.workflows)));
-                Command::Take(verbs::Take { queue: name, workflow, token })
+                Command::AcceptWorkflow(verbs::AcceptWorkflow { queue: name, workflow, token })
             }
         }
     }
@@ -111,7 +111,7 @@ impl Clients {
         let queue = self.queues[other].0.clone();
         match self.random.below(4) {
             0 => Command::Renew(verbs::Renew { queue, token }),
-            1 => Command::SetTakenState(verbs::SetTakenState { queue, token, state: None }),
+            1 => Command::SetWorkflowState(verbs::SetWorkflowState { queue, token, state: None }),
             2 => Command::CompleteAll(verbs::CompleteAll {
                 queue,
                 deliveries: vec![DeliveryRef { token, sequence, delivery_count }],
@@ -251,7 +251,7 @@ impl Clients {
         }
     }
 
-    /// Goes on with a workflow that somebody has taken whole.
+    /// Goes on with a workflow that somebody has accepted.
     pub(crate) fn use_taken(&mut self, rows: &Rows) -> Option<Command> {
         if self.taken.is_empty() {
             return None;
@@ -259,13 +259,15 @@ impl Clients {
         let index = self.index(self.taken.len());
         let (queue, token) = self.taken[index].clone();
         Some(match self.random.below(10) {
-            0..6 => {
-                Command::ReceiveTaken(verbs::ReceiveTaken { queue, token, max: self.random.pick(&[1, 2, 3]) })
-            }
+            0..6 => Command::ReceiveFromWorkflow(verbs::ReceiveFromWorkflow {
+                queue,
+                token,
+                max: self.random.pick(&[1, 2, 3]),
+            }),
             6 => {
                 let at = self.queues.iter().position(|(name, _)| *name == queue).unwrap_or(0);
                 let sequence = self.number(rows, at, |status| matches!(status, Status::ByConsumer { .. }));
-                Command::ReceiveTakenDeferred(verbs::ReceiveTakenDeferred {
+                Command::ReceiveDeferredFromWorkflow(verbs::ReceiveDeferredFromWorkflow {
                     queue,
                     token,
                     sequences: vec![sequence],
@@ -273,13 +275,13 @@ impl Clients {
             }
             7 => {
                 let state = self.random.chance(70).then(|| bytes::Bytes::from_static(b"taken"));
-                Command::SetTakenState(verbs::SetTakenState { queue, token, state })
+                Command::SetWorkflowState(verbs::SetWorkflowState { queue, token, state })
             }
             8 if self.random.chance(50) => Command::SettleApart(verbs::SettleApart { queue, token }),
             8 => Command::Renew(verbs::Renew { queue, token }),
             _ => {
                 self.taken.remove(index);
-                Command::CloseTaken(verbs::CloseTaken { queue, token })
+                Command::CloseWorkflow(verbs::CloseWorkflow { queue, token })
             }
         })
     }

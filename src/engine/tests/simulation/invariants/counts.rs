@@ -49,7 +49,7 @@ pub(crate) fn delivery_counts_equal_the_answers(view: &View<'_>) -> Finding {
 /// I6: every counter is what a count of the rows gives, and all together are what was accepted.
 pub(crate) fn counters_equal_the_rows(view: &View<'_>) -> Finding {
     for queue in view.rows().queues.values() {
-        let counts = view.rows().tallies.get(&queue.id).copied().unwrap_or_default().counts;
+        let counts = view.rows().counters.get(&queue.id).copied().unwrap_or_default().counts;
         expect(counts.conserved(), || format!("{counts:?}"))?;
         let mut found = Counts::default();
         for (_, message) in view.rows().messages.iter().filter(|(key, _)| key.queue == queue.id) {
@@ -112,7 +112,7 @@ pub(crate) fn is_early(view: &View<'_>, queue: QueueId, message: &MessageRecord)
 /// I6: what the engine counts of what was sent and of how it ended is what it answered.
 pub(crate) fn counters_equal_the_answers(view: &View<'_>) -> Finding {
     for queue in view.rows().queues.values() {
-        let counts = view.rows().tallies.get(&queue.id).copied().unwrap_or_default().counts;
+        let counts = view.rows().counters.get(&queue.id).copied().unwrap_or_default().counts;
         let Some(known) = view.ledger.queues.get(&queue.name) else {
             return Err(format!("queue {} is there, and nobody made it", queue.name));
         };

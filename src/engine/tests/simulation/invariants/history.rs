@@ -23,7 +23,7 @@ use crate::id::SequenceNumber;
 use crate::limits;
 
 fn span(view: &View<'_>, queue: QueueId) -> HistorySpan {
-    view.rows().tallies.get(&queue).copied().unwrap_or_default().history
+    view.rows().counters.get(&queue).copied().unwrap_or_default().history
 }
 
 /// I5, I6: a history has every entry of its span and no other, and each is found by its message and its workflow.
@@ -108,8 +108,8 @@ pub(crate) fn a_history_tells_what_happened(view: &View<'_>) -> Finding {
         expect(is_counted, || format!("message {sequence}: {entry:?}, and {known:?}"))?;
     }
     for queue in view.rows().queues.values() {
-        let tally = view.rows().tallies.get(&queue.id).copied().unwrap_or_default();
-        let (counts, next) = (tally.counts, tally.history.next);
+        let counters = view.rows().counters.get(&queue.id).copied().unwrap_or_default();
+        let (counts, next) = (counters.counts, counters.history.next);
         let ended = counts.completed + counts.expired + counts.cancelled + counts.purged;
         let known = view.ledger.queues.get(&queue.name);
         let is_whole = known.is_some_and(|known| known.has_always_history);

@@ -196,7 +196,7 @@ pub(crate) fn every_reminder_has_its_reason(view: &View<'_>) -> Finding {
                 is_due(view.rows().cursor_counts.get(&reminder.queue).and_then(|count| count.check))
             }
             Remind::History => {
-                is_due(view.rows().tallies.get(&reminder.queue).and_then(|tally| tally.history.check))
+                is_due(view.rows().counters.get(&reminder.queue).and_then(|counters| counters.history.check))
             }
         };
         expect(has_reason, || format!("{reminder:?} has no reason"))?;

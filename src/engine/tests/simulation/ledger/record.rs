@@ -72,7 +72,10 @@ impl Ledger {
                 self.note_rescheduled(*sequence, *at);
                 self.facts.push(Fact::Rescheduled(*sequence));
             }
-            (Command::Take(verbs::Take { queue, .. }), Reply::Take(Ok(Some(taken)))) => {
+            (
+                Command::AcceptWorkflow(verbs::AcceptWorkflow { queue, .. }),
+                Reply::AcceptWorkflow(Ok(Some(taken))),
+            ) => {
                 let (queue, stream, until) = (queue.clone(), taken.stream.clone(), taken.locked_until);
                 let (is_whole, is_run, is_unsure) = (true, false, false);
                 let hold = Hold { queue, stream, until, is_whole, is_run, out: Vec::new(), is_unsure };
@@ -98,7 +101,9 @@ impl Ledger {
             }
             (_, Reply::Receive(Ok(handed))) => {
                 let how = match command {
-                    Command::ReceiveDeferred(_) | Command::ReceiveTakenDeferred(_) => Received::Fetched,
+                    Command::ReceiveDeferred(_) | Command::ReceiveDeferredFromWorkflow(_) => {
+                        Received::Fetched
+                    }
                     Command::ReceiveRun(_) => Received::InRun,
                     _ => Received::InTurn,
                 };
@@ -288,8 +293,8 @@ fn queue_received(command: &Command) -> &QueueName {
         Command::Receive(verbs::Receive { queue, .. })
         | Command::ReceiveRun(verbs::ReceiveRun { queue, .. })
         | Command::ReceiveDeferred(verbs::ReceiveDeferred { queue, .. })
-        | Command::ReceiveTaken(verbs::ReceiveTaken { queue, .. })
-        | Command::ReceiveTakenDeferred(verbs::ReceiveTakenDeferred { queue, .. }) => queue,
+        | Command::ReceiveFromWorkflow(verbs::ReceiveFromWorkflow { queue, .. })
+        | Command::ReceiveDeferredFromWorkflow(verbs::ReceiveDeferredFromWorkflow { queue, .. }) => queue,
         other => unreachable!("nobody receives by {other:?}"),
     }
 }

@@ -86,7 +86,7 @@ impl Ledger {
                     self.holds.entry(*token).and_modify(|hold| hold.until = until);
                 }
             }
-            (Command::CloseTaken(verbs::CloseTaken { queue, token }), Reply::Settle(answer)) => {
+            (Command::CloseWorkflow(verbs::CloseWorkflow { queue, token }), Reply::Settle(answer)) => {
                 if self.note_settled(queue, *token, None, answer.as_ref().map(drop))
                     && let Some(hold) = self.holds.remove(token)
                 {
@@ -94,7 +94,7 @@ impl Ledger {
                 }
             }
             (
-                Command::SetTakenState(verbs::SetTakenState { queue, token, .. })
+                Command::SetWorkflowState(verbs::SetWorkflowState { queue, token, .. })
                 | Command::SettleApart(verbs::SettleApart { queue, token }),
                 Reply::Settle(answer),
             ) => {

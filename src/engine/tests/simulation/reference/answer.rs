@@ -111,7 +111,7 @@ impl Reference {
             (Command::ReceiveHidden(_) | Command::HideAgain(_) | Command::EndHidden(_), _) => {
                 self.record_hidden(command, reply)
             }
-            (_, Reply::Receive(_) | Reply::Take(_)) => self.record_received(command, reply),
+            (_, Reply::Receive(_) | Reply::AcceptWorkflow(_)) => self.record_received(command, reply),
             // Refused, it is as if nothing of it had been asked.
             (Command::Transact(verbs::Transact { steps }), Reply::Transact(Ok(replies))) => {
                 self.check_hops(steps)?;

@@ -126,8 +126,8 @@ impl Naive {
         }
     }
 
-    /// Gives a workflow taken whole back: what its holder has is given back uncounted.
-    pub(crate) fn close_taken(&mut self, key: &WorkflowRef) {
+    /// Gives a workflow accepted whole back: what its holder has is given back uncounted.
+    pub(crate) fn close_workflow(&mut self, key: &WorkflowRef) {
         let lock = self.flow(key).lock.take();
         for seq in lock.map(|lock| lock.out).unwrap_or_default() {
             self.give_back(seq);

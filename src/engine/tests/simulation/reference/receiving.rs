@@ -50,7 +50,10 @@ type Answer<'a> = Result<&'a [LockedMessage], Unreceived>;
 impl Reference {
     pub(crate) fn record_received(&mut self, command: &Command, reply: &Reply) -> Finding {
         let (name, answer) = match (command, reply) {
-            (Command::Take(verbs::Take { queue, workflow, token }), Reply::Take(answer)) => {
+            (
+                Command::AcceptWorkflow(verbs::AcceptWorkflow { queue, workflow, token }),
+                Reply::AcceptWorkflow(answer),
+            ) => {
                 let Some(naive) = self.known(queue) else { return Ok(()) };
                 return naive.record_taken(queue, workflow, *token, answer);
             }
@@ -58,8 +61,8 @@ impl Reference {
                 Command::Receive(verbs::Receive { queue, .. })
                 | Command::ReceiveRun(verbs::ReceiveRun { queue, .. })
                 | Command::ReceiveDeferred(verbs::ReceiveDeferred { queue, .. })
-                | Command::ReceiveTaken(verbs::ReceiveTaken { queue, .. })
-                | Command::ReceiveTakenDeferred(verbs::ReceiveTakenDeferred { queue, .. }),
+                | Command::ReceiveFromWorkflow(verbs::ReceiveFromWorkflow { queue, .. })
+                | Command::ReceiveDeferredFromWorkflow(verbs::ReceiveDeferredFromWorkflow { queue, .. }),
                 Reply::Receive(answer),
             ) => (queue, answer.as_deref().map_err(Unreceived::of)),
             _ => return Ok(()),
@@ -79,10 +82,14 @@ impl Reference {
                 let expected = naive.check_fetched(sequences);
                 naive.record_fetched(*token, answer, expected)
             }
-            Command::ReceiveTaken(verbs::ReceiveTaken { token, max, .. }) => {
+            Command::ReceiveFromWorkflow(verbs::ReceiveFromWorkflow { token, max, .. }) => {
                 naive.record_next(*token, *max, answer)
             }
-            Command::ReceiveTakenDeferred(verbs::ReceiveTakenDeferred { token, sequences, .. }) => {
+            Command::ReceiveDeferredFromWorkflow(verbs::ReceiveDeferredFromWorkflow {
+                token,
+                sequences,
+                ..
+            }) => {
                 let expected = naive.check_fetched_by(*token, sequences);
                 naive.record_fetched(*token, answer, expected)
             }

@@ -220,7 +220,7 @@ fn awaited(command: &Command) -> Option<&QueueName> {
     match command {
         Command::Receive(verbs::Receive { queue, .. })
         | Command::ReceiveRun(verbs::ReceiveRun { queue, .. })
-        | Command::Take(verbs::Take { queue, .. }) => Some(queue),
+        | Command::AcceptWorkflow(verbs::AcceptWorkflow { queue, .. }) => Some(queue),
         _ => None,
     }
 }

@@ -60,11 +60,11 @@ impl Reference {
                 });
                 same(&answer.as_ref().ok().and_then(|settled| settled.locked_until), &expected)
             }
-            (Command::CloseTaken(verbs::CloseTaken { queue, token }), Reply::Settle(answer)) => {
+            (Command::CloseWorkflow(verbs::CloseWorkflow { queue, token }), Reply::Settle(answer)) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 let key = naive.held_by(*token);
                 if let Some(key) = &key {
-                    naive.close_taken(key);
+                    naive.close_workflow(key);
                     naive.close(key);
                 }
                 same(&answer.is_ok(), &key.is_some())
@@ -77,7 +77,10 @@ impl Reference {
                 }
                 same(&answer.is_ok(), &key.is_some())
             }
-            (Command::SetTakenState(verbs::SetTakenState { queue, token, state }), Reply::Settle(answer)) => {
+            (
+                Command::SetWorkflowState(verbs::SetWorkflowState { queue, token, state }),
+                Reply::Settle(answer),
+            ) => {
                 let Some(naive) = self.queues.get_mut(queue) else { return Ok(()) };
                 let key = naive.held_by(*token).filter(|key| matches!(key, WorkflowRef::Named(_)));
                 if let Some(key) = &key {

@@ -1,4 +1,4 @@
-//! Workflows taken whole: one holder, its messages in order, several ahead if it likes.
+//! Workflows accepted whole: one holder, its messages in order, several ahead if it likes.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::token::LockToken;
 
 impl Step<'_> {
     /// Gives a consumer a workflow whole: the named one, stored or not, or the next that has work.
-    pub(crate) fn take(
+    pub(crate) fn accept_workflow(
         &mut self,
         name: &QueueName,
         workflow: Option<WorkflowId>,
@@ -34,7 +34,7 @@ impl Step<'_> {
             return refuse(ReceiveRefusal::TooManyLocks(self.locks.len()));
         }
         let opened = match workflow {
-            Some(id) => self.workflow_to_take(&queue, id)?,
+            Some(id) => self.workflow_to_accept(&queue, id)?,
             None => match self.next_ready(&queue)? {
                 Some((workflow, _)) => workflow,
                 None => return Ok(None),
@@ -43,7 +43,7 @@ impl Step<'_> {
         Ok(Some(self.take_opened(opened, token)?))
     }
 
-    fn workflow_to_take(
+    fn workflow_to_accept(
         &mut self,
         queue: &Arc<QueueRecord>,
         id: WorkflowId,
@@ -65,28 +65,28 @@ impl Step<'_> {
     ) -> Ruling<WorkflowGrant, ReceiveRefusal> {
         workflow.lock(self, token, LockKind::Whole);
         workflow.write_holding(self, token)?;
-        let taken = WorkflowGrant {
+        let grant = WorkflowGrant {
             token,
             locked_until: self.now + workflow.queue.options.lock,
             stream: workflow.key.stream.clone(),
             state: self.records.state(&workflow.key)?,
         };
         workflow.close(self)?;
-        Ok(taken)
+        Ok(grant)
     }
 
     /// Hands the holder of a workflow its next messages.
-    pub(crate) fn receive_taken(
+    pub(crate) fn receive_from_workflow(
         &mut self,
         name: &QueueName,
         token: LockToken,
         max: usize,
     ) -> Ruling<Vec<LockedMessage>, ReceiveRefusal> {
-        let (mut workflow, out) = self.taken(name, token)?;
+        let (mut workflow, out) = self.accepted(name, token)?;
         if workflow.is_held() {
             return Ok(Vec::new());
         }
-        let room = limits::TAKEN_AHEAD_MAX.saturating_sub(out);
+        let room = limits::ACCEPTED_AHEAD_MAX.saturating_sub(out);
         if room == 0 {
             return refuse(ReceiveRefusal::TooManyLocks(out));
         }
@@ -109,17 +109,17 @@ impl Step<'_> {
     }
 
     /// Hands the holder of a workflow messages of it that were set aside, all of them or none.
-    pub(crate) fn receive_taken_deferred(
+    pub(crate) fn receive_deferred_from_workflow(
         &mut self,
         name: &QueueName,
         token: LockToken,
         sequences: &[SequenceNumber],
     ) -> Ruling<Vec<LockedMessage>, ReceiveRefusal> {
-        let (workflow, out) = self.taken(name, token)?;
+        let (workflow, out) = self.accepted(name, token)?;
         if workflow.is_held() {
             return refuse(ReceiveRefusal::WorkflowHeld);
         }
-        if out + sequences.len() > limits::TAKEN_AHEAD_MAX {
+        if out + sequences.len() > limits::ACCEPTED_AHEAD_MAX {
             return refuse(ReceiveRefusal::TooManyLocks(out));
         }
         for sequence in sequences {
@@ -140,7 +140,7 @@ impl Step<'_> {
         Ok(handed)
     }
 
-    fn taken(&self, name: &QueueName, token: LockToken) -> Ruling<(OpenWorkflow, usize), ReceiveRefusal> {
+    fn accepted(&self, name: &QueueName, token: LockToken) -> Ruling<(OpenWorkflow, usize), ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
         let of_workflow =
             |lock: &&LockEntry| lock.workflow.queue == queue.id && lock.kind != LockKind::DeadLetter;
@@ -152,7 +152,7 @@ impl Step<'_> {
     }
 
     /// Takes a workflow back from its holder in good order: what is unsettled is given back uncounted.
-    pub(crate) fn close_taken(&mut self, name: &QueueName, token: LockToken) -> Ruling<(), SettleRefusal> {
+    pub(crate) fn close_workflow(&mut self, name: &QueueName, token: LockToken) -> Ruling<(), SettleRefusal> {
         let mut workflow = self.held_workflow(name, token)?;
         for sequence in self.locks.get(token).map(|lock| lock.out.clone()).unwrap_or_default() {
             workflow.give_back(self, sequence)?;

@@ -22,7 +22,7 @@ impl<'a> RowComparison<'a, '_> {
             }
             self.compare_queue(*queue, record)?;
         }
-        for queue in self.ledger.tallies.keys() {
+        for queue in self.ledger.counters.keys() {
             if self.queue(*queue).is_none() {
                 self.complain_of_queue("tallies", *queue, "its queue is not there");
             }
@@ -39,18 +39,20 @@ impl<'a> RowComparison<'a, '_> {
         {
             self.complain_of_queue("queues", queue, "its reminder is not there");
         }
-        let Some(tally) = self.ledger.tallies.get(&queue) else {
+        let Some(counters) = self.ledger.counters.get(&queue) else {
             self.complain_of_queue("queues", queue, "its counters are not there");
             return Ok(());
         };
         let found = self.found.get(&queue).copied().unwrap_or_default();
-        for (name, counted, found) in differences(&tally.counts, &found) {
+        for (name, counted, found) in differences(&counters.counts, &found) {
             let problem = format!("it counts {counted} {name}, there are {found}");
             self.complain_of_queue("tallies", queue, &problem);
         }
-        if !tally.counts.conserved() {
-            let problem =
-                format!("it has accepted {} messages, and does not account for each", tally.counts.accepted);
+        if !counters.counts.conserved() {
+            let problem = format!(
+                "it has accepted {} messages, and does not account for each",
+                counters.counts.accepted
+            );
             self.complain_of_queue("tallies", queue, &problem);
         }
         Ok(())
