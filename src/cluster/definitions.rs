@@ -27,8 +27,8 @@ use crate::queue::QueueOptions;
 
 const QUEUE_PREFIX: &str = "queue.";
 
-/// How long nothing has to be heard before it is listened anew.
-const SILENCE: Duration = Duration::from_secs(5);
+/// How long nothing has to be heard before it is listened anew, in case the watch hangs: all definitions are told then.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// What is to be of a queue in every partition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -122,6 +122,11 @@ impl Router {
                     let _ = slot.send(());
                     return;
                 }
+                // What only takes time, or ends something, keeps nobody waiting.
+                request @ (Request::Sleep { .. } | Request::GiveBack(_) | Request::Withdraw(_)) => {
+                    let (router, inbox) = (self.clone(), inbox.clone());
+                    self.begin(async move { router.have_done(request, &inbox).await });
+                }
                 request => {
                     // Who asks for more than is allowed at once waits for a place in the inbox.
                     let permit = self.runtime.block_on(permits.clone().acquire_owned());

@@ -230,13 +230,12 @@ impl<'a> TurnRules<'a> {
     /// Serves receivers in the order in which they came, as long as there is something for them.
     fn serve_waiting(&mut self, waits_for: &WaitsFor) -> Result<(), Fault> {
         while let Some((place, waiter)) = self.wakeups.next(waits_for) {
-            if self.records.is_full() {
+            let is_full = self.records.is_full();
+            if is_full || self.found_nothing(&waiter.letter)? {
                 self.wakeups.put_back(place, waiter);
-                self.wakeups.later.insert(waits_for.clone());
-                return Ok(());
-            }
-            if self.found_nothing(&waiter.letter)? {
-                self.wakeups.put_back(place, waiter);
+                if is_full {
+                    self.wakeups.later.insert(waits_for.clone());
+                }
                 return Ok(());
             }
             self.applied.answers.push(waiter.letter);
