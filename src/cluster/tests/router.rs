@@ -283,9 +283,10 @@ async fn more_than_nats_takes_at_once_comes_in_parts_and_nothing_of_it_counts_as
     let nodes = nodes(&servers, &["first", "second"]).await;
     let options = QueueOptions::default().body_bytes_max(4 << 20);
     let queue = nodes[0].client().create_queue("q", options).await.unwrap();
-    for workflow in workflows() {
+    // Some six of them are in each partition, and three are as much as NATS takes.
+    for number in 0..24 {
         let body = vec![7; 2_500_000];
-        queue.send(Message::new(body).workflow(workflow)).await.unwrap();
+        queue.send(Message::new(body).workflow(format!("w{number}"))).await.unwrap();
     }
     let mut count = 0;
     loop {
@@ -298,7 +299,7 @@ async fn more_than_nats_takes_at_once_comes_in_parts_and_nothing_of_it_counts_as
         assert!(deliveries.iter().all(|delivery| delivery.message().body.len() == 2_500_000));
         queue.complete_all(&mut deliveries).await.unwrap();
     }
-    assert_eq!(count, 12);
+    assert_eq!(count, 24);
     let refused = queue.send(Message::new(vec![0; (3 << 20) + 1]).workflow("w1")).await.unwrap_err();
     assert!(matches!(refused, OperationError::Misuse(_)), "{refused:?}");
     close(nodes).await;
@@ -367,5 +368,31 @@ async fn processors_on_each_node_handle_every_workflow_in_order() {
     }
     assert!(handled.lock().unwrap().values().all(|ranks| *ranks == [1, 2, 3]));
     assert_eq!(queue.view().await.unwrap().counts.completed, 36);
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_comes_to_several_partitions_at_once_is_not_kept_by_a_receiver_that_takes_one() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first", "second"]).await;
+    let queue = nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let other = nodes[1].client().queue("q").unwrap();
+    for _ in 0..15 {
+        let waiting = tokio::spawn({
+            let queue = queue.clone();
+            async move { queue.receive(Duration::from_secs(20)).await.unwrap() }
+        });
+        let sends = workflows().into_iter().map(|workflow| other.send(Message::new("x").workflow(workflow)));
+        for sent in futures_util::future::join_all(sends).await {
+            sent.unwrap();
+        }
+        let mut deliveries = vec![waiting.await.unwrap().expect("something was sent")];
+        while deliveries.len() < workflows().len() {
+            let next = queue.receive(Duration::from_secs(10)).await.unwrap();
+            deliveries.push(next.expect("what others had handed out was given back"));
+        }
+        assert!(deliveries.iter().all(|delivery| delivery.message().delivery_count == 1));
+        queue.complete_all(&mut deliveries).await.unwrap();
+    }
     close(nodes).await;
 }
