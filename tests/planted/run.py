@@ -104,6 +104,8 @@ BUGS = [
     ("flushed_row_deleted_without_a_trace", S + "flush.rs", "slot.stamp.set_based();", ""),
     ("journal_dropped_before_it_is_flushed", S + "store.rs", "if units_left(&memtables) == 0 {", "if units_left(&memtables) < 200 {"),
     ("changed_while_under_way_is_lost", S + "flush.rs", "if group.stamp(&key).is_none_or(|stamp| stamp.position() > row.upto) {", "if group.stamp(&key).is_none() {"),
+    ("answer_of_a_plain_completion_is_forgotten", R + "settlements.rs", "match digest == PLAIN && first.is_none() && *reply == SettleResult::default() {", "match digest == PLAIN && first.is_none() {"),
+    ("many_rows_of_a_line_are_not_seen", S + "line_rows.rs", "        if !self.many.is_empty() {\n            return RowMap::first(&self.many, from);\n        }\n", ""),
     ("epoch_not_raised", S + "open.rs", "write_epoch(&transaction, epoch)?;", ""),
     ("numbers_not_kept", S + "meta.rs", "meta.put(&name_key(NUMBERS_ROW), &self.numbers)?;", ""),
     ("last_flushed_key_not_noted", S + "flushed_rows.rs", "            known.last = Some(key.clone());", ""),

@@ -9,6 +9,7 @@ use crate::engine::client::client::Client;
 use crate::engine::client::delivery::Delivery;
 use crate::engine::client::delivery::Renewal;
 use crate::engine::client::queue::check_max;
+use crate::engine::client::queue::check_numbers;
 use crate::engine::client::queue::deliveries;
 use crate::engine::client::settling::check_state;
 use crate::engine::rules::command::WorkflowGrant;
@@ -107,6 +108,7 @@ impl AcceptedWorkflow {
     /// As [`AcceptedWorkflow::receive`];
     /// [`ReceiveRefusal::MessageNotFound`](crate::error::ReceiveRefusal::MessageNotFound).
     pub async fn receive_deferred(&self, numbers: &[SequenceNumber]) -> Result<Vec<Delivery>, ReceiveError> {
+        check_numbers(numbers)?;
         let (queue, token, sequences) = (self.queue.clone(), self.token, numbers.to_vec());
         let command = ReceiveDeferredFromWorkflow { queue, token, sequences };
         Ok(deliveries(&self.client, &self.queue, self.client.ask(command).await?))

@@ -401,6 +401,27 @@ mod tests {
     }
 
     #[test]
+    fn a_plain_settlement_is_remembered_in_a_line_of_the_processors_cache() {
+        assert!(size_of::<PastSettlement>() <= 64, "it has {} bytes", size_of::<PastSettlement>());
+    }
+
+    #[test]
+    fn a_settlement_is_answered_as_it_was_whatever_it_said() {
+        let (mut settlements, at) = (Settlements::default(), (QueueId(1), Timestamp::from_millis(0)));
+        let plain = Settlement::Complete(CompletionCommand::default());
+        let reply = SettleResult { locked_until: Some(Timestamp::from_millis(9)), ..SettleResult::default() };
+        let as_plain = (plain.how(), digest_of(&plain));
+        settlements.note(at, held(1), as_plain, &SettleResult::default());
+        settlements.note(at, held(2), as_plain, &reply);
+        settlements.note(at, held(3), released(), &SettleResult::default());
+        let mut answer = |number, settlement: &Settlement| settlements.answer(at, held(number), settlement);
+        assert_eq!(answer(1, &plain), Some(Ok(SettleResult::default())));
+        assert_eq!(answer(2, &plain), Some(Ok(reply)), "an answer that says something is no plain one");
+        assert!(matches!(answer(3, &plain), Some(Err(SettleRefusal::AlreadySettled { .. }))));
+        assert!(matches!(answer(1, &Settlement::Release), Some(Err(SettleRefusal::AlreadySettled { .. }))));
+    }
+
+    #[test]
     fn what_was_said_of_a_delivery_is_over_when_it_is_handed_out_anew() {
         let (mut settlements, at) = (Settlements::default(), (QueueId(1), Timestamp::from_millis(0)));
         settlements.note(at, held(1), released(), &SettleResult::default());

@@ -73,6 +73,13 @@ impl<T: Table> ChangedKeys<T> {
         self.filling.len()
     }
 
+    /// Gives room back when the last generation has been looked at, and nothing has changed since: whoever is idle is small.
+    fn release_room(&mut self) {
+        if self.full.is_empty() && self.filling.is_empty() {
+            (self.filling, self.candidates, self.spare) = Default::default();
+        }
+    }
+
     /// Forgets those that were noted after there were so many.
     pub(crate) fn shorten(&mut self, len: usize) {
         self.filling.truncate(len);
@@ -268,6 +275,7 @@ impl<T: Table> Memtable<T> {
             self.changed.survivors.sort_by(|a, b| b.cmp(a));
             self.changed.survivors.dedup();
             self.changed.sorted = true;
+            self.changed.release_room();
         }
     }
 }

@@ -37,6 +37,7 @@ pub(crate) mod key;
     not(any(test, feature = "cluster")),
     allow(dead_code, reason = "who follows a log needs the feature")
 )]
+mod line_rows;
 pub(crate) mod local_log;
 mod lock_file;
 #[cfg_attr(

@@ -69,6 +69,7 @@ use crate::engine::store::definition::QUEUES;
 use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::flush::AnyMemtable;
 use crate::engine::store::key::ReminderKey;
+use crate::engine::store::line_rows::LineRows;
 use crate::engine::store::memtable::Memtable;
 use crate::engine::store::rows::HashRows;
 use crate::engine::store::rows::NumberKey;
@@ -144,7 +145,7 @@ tables! {
     1 states States: HashRows, QueueId, WorkflowRef => Bytes;
     2 messages Messages: NumberKey, QueueId, SequenceNumber => Arc<MessageRecord>;
     3 contents Contents: NumberKey, QueueId, SequenceNumber => Arc<MessageContent>;
-    4 line Line: BTreeMap, WorkflowKey, u64 => SequenceNumber;
+    4 line Line: LineRows, WorkflowKey, u64 => SequenceNumber;
     5 aside Aside: BTreeMap, WorkflowKey, u64 => SequenceNumber;
     6 links Links: BTreeMap, WorkflowKey, Option<MessageId> => ChainLink;
     7 trails Trails: BTreeMap, WorkflowKey, u64 => TrailEntry;
