@@ -28,6 +28,20 @@ impl LockToken {
         LockToken(bytes)
     }
 
+    /// The same chance for a partition of a cluster: whoever has it can find where it was given.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn of_partition(self, partition: u16) -> LockToken {
+        let mut bytes = self.0;
+        bytes[4..6].copy_from_slice(&partition.to_be_bytes());
+        LockToken(bytes)
+    }
+
+    /// The partition that has given it.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn partition(self) -> u16 {
+        u16::from_be_bytes([self.0[4], self.0[5]])
+    }
+
     /// The token of the `index`-th lock of one receive. Only its receiver sees these, so they may be neighbours.
     pub(crate) fn nth(self, index: usize) -> LockToken {
         let mut bytes = self.0;

@@ -156,6 +156,9 @@ impl From<Unavailable> for Problem {
             Unavailable::Closed => "closed",
             Unavailable::Stopped(_) => "stopped",
             Unavailable::NotOwner => "not_owner",
+            Unavailable::Unanswered(_) => "unanswered",
+            Unavailable::Unsupported(_) => "unsupported",
+            Unavailable::TooLarge { .. } => "too_large",
         };
         Problem::new(code, unavailable.to_string())
     }

@@ -12,6 +12,12 @@ pub(crate) fn partition_of(queue: &QueueName, workflow: &WorkflowId, partitions:
     u16::try_from(hash % u64::from(partitions)).expect("it is less than the number of partitions")
 }
 
+/// The partition of what has no workflow, but a text by which it is known when it is sent again.
+pub(crate) fn partition_of_text(queue: &QueueName, text: &str, partitions: u16) -> u16 {
+    let hash = xxh3_64_with_seed(queue.as_str().as_bytes(), xxh3_64(text.as_bytes()));
+    u16::try_from(hash % u64::from(partitions)).expect("it is less than the number of partitions")
+}
+
 /// The node that should own a partition: by rendezvous hashing, so that a node that comes or goes moves no partition but
 /// those that it gets or had.
 pub(crate) fn preferred<'a>(partition: u16, nodes: impl Iterator<Item = &'a str>) -> Option<&'a str> {

@@ -120,6 +120,11 @@ impl Leases {
         })
     }
 
+    /// Where nodes tell each other what is to last.
+    pub(crate) fn bucket(&self) -> kv::Store {
+        self.bucket.clone()
+    }
+
     fn board(&self) -> MutexGuard<'_, Board> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -295,6 +300,12 @@ impl Leases {
         let (now, board) = (self.clock.elapsed(), self.board());
         let (_, holder) = board.partitions.get(&partition)?;
         (!holder.released && self.is_alive(&board, now, &holder.node)).then(|| holder.node.clone())
+    }
+
+    /// Whether a node is alive, as far as this one hears at all.
+    pub(crate) fn is_there(&self, node: &str) -> bool {
+        let (now, board) = (self.clock.elapsed(), self.board());
+        !self.hears(&board, now) || self.is_alive(&board, now, node)
     }
 
     /// Says nothing any more, as if the process hung.

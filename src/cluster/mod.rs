@@ -5,18 +5,31 @@
 //! that it can take over. Safety is in the log alone: an append says which entry it expects to be the last, and whoever was
 //! deposed is refused. Leases only decide who tries.
 
+mod access;
+mod answering;
+mod defining;
+mod definitions;
 mod error;
 mod hashing;
 mod jet_stream;
 mod leases;
+mod looking;
 mod node;
+mod nodes;
 mod options;
 mod partition;
+mod placing;
+mod receiving;
+mod router;
 mod servers;
+mod shifting;
+mod splitting;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod wire;
 
+pub use crate::cluster::access::NatsAccess;
 pub use crate::cluster::error::ClusterError;
 pub use crate::cluster::node::ClusterNode;
 pub use crate::cluster::node::NodeRoute;

@@ -4,22 +4,28 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use async_nats::Client as NatsClient;
-use async_nats::ConnectOptions;
+use async_nats::Subscriber;
 use async_nats::jetstream;
 use tokio::runtime::Runtime;
 
+use crate::clock::SystemClock;
+use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::error::ClusterError;
 use crate::cluster::hashing::partition_of;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
+use crate::cluster::nodes::Nodes;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::partition::Partition;
 use crate::cluster::partition::PartitionParts;
 use crate::cluster::partition::PartitionStatus;
 use crate::cluster::partition::random;
+use crate::cluster::router::Router;
+use crate::cluster::router::RouterParts;
 use crate::cluster::servers;
 use crate::cluster::stop::ClusterStop;
 use crate::engine::Client;
+use crate::engine::elsewhere::Elsewhere;
 use crate::engine::log::FollowerOptions;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
@@ -47,6 +53,7 @@ pub struct ClusterNode {
     partitions: Vec<Arc<Partition>>,
     threads: Vec<JoinHandle<()>>,
     leases: Arc<Leases>,
+    client: Client,
     stop: ClusterStop,
     /// What talks to the servers; gone when it is closed.
     runtime: Option<Runtime>,
@@ -66,16 +73,24 @@ impl ClusterNode {
         let (stop, handle) = (ClusterStop::default(), runtime.handle().clone());
         let prepared = handle.spawn(prepare(options, stop.clone(), handle.clone())).await;
         let prepared = prepared.unwrap_or_else(|error| Err(ClusterError::Servers(error.to_string())));
-        let (leases, partitions) = match prepared {
+        let (parts, asked) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 runtime.shutdown_background();
                 return Err(error);
             }
         };
+        let (leases, partitions) = (parts.leases.clone(), parts.partitions.clone());
+        handle.spawn(parts.definitions.clone().watch(stop.clone()));
         handle.spawn(leases.clone().watch(stop.clone()));
         handle.spawn(leases.clone().beat(stop.clone()));
-        let mut node = ClusterNode { partitions, threads: Vec::new(), leases, stop, runtime: Some(runtime) };
+        let (client, elsewhere) = Elsewhere::begin(Arc::new(SystemClock::default()));
+        let router = Arc::new(Router::new(parts, elsewhere.clock()));
+        handle.spawn(router.clone().answer_others(asked));
+        let threads = Vec::new();
+        let mut node = ClusterNode { partitions, threads, leases, client, stop, runtime: Some(runtime) };
+        let thread = std::thread::Builder::new().name("seriatim-router".to_owned());
+        node.threads.push(thread.spawn(move || router.run(elsewhere))?);
         for partition in &node.partitions {
             let (partition, name) =
                 (partition.clone(), format!("seriatim-p{}", partition.status().partition));
@@ -88,14 +103,19 @@ impl ClusterNode {
     pub fn route(&self, queue: &QueueName, workflow: &WorkflowId) -> NodeRoute {
         let partitions = u16::try_from(self.partitions.len()).expect("there is a limit to their number");
         let partition = partition_of(queue, workflow, partitions);
-        match self.client(partition) {
+        match self.engine(partition) {
             Some(client) => NodeRoute::Here(client),
             None => NodeRoute::Elsewhere { partition, owner: self.leases.owner(partition) },
         }
     }
 
+    /// A client of the whole cluster: what is asked through it is done by whichever nodes have the partitions.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// The engine of a partition, if this node owns that.
-    pub fn client(&self, partition: u16) -> Option<Client> {
+    pub fn engine(&self, partition: u16) -> Option<Client> {
         self.partitions.get(usize::from(partition))?.client()
     }
 
@@ -150,11 +170,15 @@ async fn prepare(
     options: ClusterOptions,
     stop: ClusterStop,
     runtime: tokio::runtime::Handle,
-) -> Result<(Arc<Leases>, Vec<Arc<Partition>>), ClusterError> {
+) -> Result<(RouterParts, Subscriber), ClusterError> {
     servers::check_all(&options.monitors).await?;
     let client = connect(&options).await?;
     let context = jetstream::new(client.clone());
     let leases = Arc::new(Leases::open(&context, &options, random()).await?);
+    let definitions = Arc::new(QueueDefinitions::new(leases.bucket()));
+    definitions.load().await.map_err(ClusterError::Servers)?;
+    let nodes = Nodes::new(client.clone(), &options.cluster);
+    let asked = nodes.listen(&options.node).await?;
     let moving = Arc::default();
     let mut partitions = Vec::new();
     for number in 0..options.partitions {
@@ -167,14 +191,16 @@ async fn prepare(
             runtime: runtime.clone(),
             stop: stop.clone(),
             moving: Arc::clone(&moving),
+            definitions: definitions.clone(),
         };
         partitions.push(Arc::new(Partition::new(number, parts)));
     }
-    Ok((leases, partitions))
+    let node = options.node;
+    Ok((RouterParts { node, partitions, leases, nodes, definitions, runtime, stop }, asked))
 }
 
 async fn connect(options: &ClusterOptions) -> Result<NatsClient, ClusterError> {
     let name = format!("seriatim {} {}", options.cluster, options.node);
-    let connecting = ConnectOptions::new().name(name).connect(&options.servers);
+    let connecting = options.access.connect_options(name).await?.connect(&options.servers);
     connecting.await.map_err(|error| ClusterError::Servers(error.to_string()))
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::cluster::access::NatsAccess;
 use crate::cluster::error::ClusterError;
 use crate::limits;
 
@@ -27,6 +28,8 @@ pub struct ClusterOptions {
     pub replicas: usize,
     /// How long an owner may be silent before others take over; 1 s by default, at least 200 ms.
     pub lease: Duration,
+    /// How the node shows the servers who it is, and whom it trusts.
+    pub access: NatsAccess,
 }
 
 impl ClusterOptions {
@@ -45,6 +48,7 @@ impl ClusterOptions {
             partitions: limits::PARTITIONS,
             replicas: 3,
             lease: limits::LEASE,
+            access: NatsAccess::default(),
         }
     }
 
@@ -53,6 +57,34 @@ impl ClusterOptions {
     pub fn server(mut self, address: impl Into<String>, monitor: impl Into<String>) -> ClusterOptions {
         self.servers.push(address.into());
         self.monitors.push(monitor.into());
+        self
+    }
+
+    /// Shows the servers a file of credentials, as `nsc` writes it.
+    #[must_use]
+    pub fn credentials(mut self, file: impl Into<PathBuf>) -> ClusterOptions {
+        self.access.credentials = Some(file.into());
+        self
+    }
+
+    /// Shows the servers a user and a password.
+    #[must_use]
+    pub fn login(mut self, user: impl Into<String>, password: impl Into<String>) -> ClusterOptions {
+        self.access.login = Some((user.into(), password.into()));
+        self
+    }
+
+    /// Encrypts the connections, and trusts the certificates in a file beside those of the system.
+    #[must_use]
+    pub fn ca_file(mut self, file: impl Into<PathBuf>) -> ClusterOptions {
+        self.access.ca_file = Some(file.into());
+        self
+    }
+
+    /// Encrypts the connections, and shows the servers a certificate, with the key in another file.
+    #[must_use]
+    pub fn certificate(mut self, certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> ClusterOptions {
+        self.access.certificate = Some((certificate.into(), key.into()));
         self
     }
 

@@ -10,6 +10,7 @@ use std::sync::PoisonError;
 use tokio::runtime::Handle;
 
 use crate::clock::SystemClock;
+use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
 use crate::cluster::stop::ClusterStop;
@@ -20,6 +21,8 @@ use crate::engine::log::FollowerOptions;
 use crate::engine::log::SharedLog;
 use crate::error::Fault;
 use crate::error::OpenError;
+use crate::error::Unavailable;
+use crate::limits;
 
 /// What a node does with a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +67,9 @@ pub(crate) struct Partition {
     runtime: Handle,
     stop: ClusterStop,
     published: Mutex<SharedPartition>,
+    definitions: Arc<QueueDefinitions>,
+    /// Up to which revision its engine has what queues there are.
+    defined: tokio::sync::Mutex<u64>,
     /// Held while a partition is given to another node: one at a time.
     moving: Arc<tokio::sync::Mutex<()>>,
 }
@@ -77,14 +83,28 @@ pub(crate) struct PartitionParts {
     pub(crate) runtime: Handle,
     pub(crate) stop: ClusterStop,
     pub(crate) moving: Arc<tokio::sync::Mutex<()>>,
+    pub(crate) definitions: Arc<QueueDefinitions>,
 }
 
 impl Partition {
     pub(crate) fn new(number: u16, parts: PartitionParts) -> Partition {
-        let PartitionParts { path, options, log, leases, runtime, stop, moving } = parts;
+        let PartitionParts { path, options, log, leases, runtime, stop, moving, definitions } = parts;
         let published = SharedPartition { state: PartitionState::Following, position: 0, client: None };
         let (log, published) = (Arc::new(SharedLog::new(log)), Mutex::new(published));
-        Partition { number, path, options, log, leases, runtime, stop, published, moving }
+        let defined = tokio::sync::Mutex::default();
+        Partition {
+            number,
+            path,
+            options,
+            log,
+            leases,
+            runtime,
+            stop,
+            published,
+            definitions,
+            defined,
+            moving,
+        }
     }
 
     fn published(&self) -> MutexGuard<'_, SharedPartition> {
@@ -140,7 +160,8 @@ impl Partition {
                 follower.catch_up()?;
                 self.published().position = follower.position();
                 let clock = Arc::new(SystemClock::default());
-                return follower.serve(random(), clock, |engine| self.publish(engine));
+                return follower
+                    .serve(random(), first_number(self.number), clock, |engine| self.publish(engine));
             }
         }
     }
@@ -148,16 +169,18 @@ impl Partition {
     /// Lets the engine of an owner be used, and looks after it until it ends.
     fn publish(self: &Arc<Partition>, engine: Engine) {
         tracing::info!(partition = self.number, "this node owns a partition");
-        let mut published = self.published();
-        published.state = PartitionState::Owner;
-        published.client = Some(engine.client().clone());
-        drop(published);
         self.runtime.spawn(self.clone().watch_over(engine));
     }
 
     /// Ends an engine when the node is stopped, or the partition is another's or should be.
     async fn watch_over(self: Arc<Partition>, engine: Engine) {
         let client = engine.client().clone();
+        // Nobody is to find that there is no queue that was created before.
+        *self.defined.lock().await = 0;
+        if self.define(&client, self.definitions.seen()).await.is_ok() {
+            let mut published = self.published();
+            (published.state, published.client) = (PartitionState::Owner, Some(client.clone()));
+        }
         let mut ticks = tokio::time::interval(self.leases.lease() / 8);
         loop {
             tokio::select! {
@@ -167,6 +190,7 @@ impl Partition {
             if self.stop.is_said() || !self.leases.has(self.number) {
                 break;
             }
+            let _ = self.define(&client, self.definitions.seen()).await;
             if self.leases.is_draining() || self.leases.should_move(self.number) {
                 // Held until it is done; who waits for it asks again.
                 let Ok(_moving) = self.moving.try_lock() else { continue };
@@ -176,11 +200,28 @@ impl Partition {
         self.end(engine).await;
     }
 
+    /// Has what queues there are in force, up to a revision.
+    ///
+    /// # Errors
+    /// [`Unavailable`] when the engine ends.
+    pub(crate) async fn define(&self, client: &Client, revision: u64) -> Result<(), Unavailable> {
+        let mut defined = self.defined.lock().await;
+        if *defined < revision {
+            *defined = self.definitions.bring(client, *defined, revision).await?;
+        }
+        Ok(())
+    }
+
     /// Ends an engine in good order: what was asked before is committed and answered.
     async fn end(&self, engine: Engine) {
         self.published().client = None;
         engine.close().await;
     }
+}
+
+/// The first number of a message in a partition: which partition it is stands above the 48 bits in which messages are counted.
+pub(crate) fn first_number(partition: u16) -> u64 {
+    u64::from(partition) * limits::NUMBER_END + 1
 }
 
 /// A number that no other owner has.

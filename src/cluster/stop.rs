@@ -31,3 +31,8 @@ impl ClusterStop {
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
+
+/// Lets time pass, which no signal ends: it is looked again then.
+pub(crate) async fn pause(time: Duration) {
+    let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
+}

@@ -213,6 +213,14 @@ impl SharedClocks {
         Timestamp::from_millis(u64::try_from(wall).unwrap_or(0))
     }
 
+    /// Engine time.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn engine(&self, elapsed: Duration) -> Timestamp {
+        let elapsed = i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
+        let engine = elapsed.saturating_add(self.engine_less_elapsed.load(Ordering::Relaxed));
+        Timestamp::from_millis(u64::try_from(engine).unwrap_or(0))
+    }
+
     /// An instant of engine time, since the engine was opened, in the clock's elapsed time.
     pub(crate) fn elapsed_at(&self, at: Timestamp) -> Duration {
         let at = i64::try_from(at.as_millis()).unwrap_or(i64::MAX);

@@ -63,16 +63,18 @@ impl Follower {
     }
 
     /// Takes over, and serves as an engine on this thread until that is closed, or stopped by a fault, of which its client
-    /// knows. `began` is given the engine.
+    /// knows. `began` is given the engine, which begins with the `first` number if it has numbered no message yet.
     ///
     /// # Errors
     /// [`Fault::Deposed`] when another was faster.
     pub(crate) fn serve(
         mut self,
         holder: u64,
+        first: u64,
         clock: Arc<dyn Clock>,
         began: impl FnOnce(Engine),
     ) -> Result<(), OpenError> {
+        self.store.begin_numbers(first);
         self.store.take_over(holder)?;
         let (engine, writer) = begin(self.store, clock)?;
         began(engine);

@@ -19,6 +19,8 @@ use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
+#[cfg(feature = "cluster")]
+use crate::engine::rules::reply::Reply;
 use crate::engine::rules::room_need::RoomNeed;
 use crate::engine::rules::verb::Answer;
 use crate::engine::rules::verb::EngineVerb;
@@ -190,6 +192,7 @@ impl<V: EngineVerb> Letter<V> {
 trait Envelope: Send + Sync {
     fn is_bulk(&self) -> bool;
     fn is_left(&self) -> bool;
+    fn bytes(&self) -> usize;
     fn room(&self, records: &dyn Records) -> Read<RoomNeed>;
     fn refuse_for_room(&self) -> bool;
     fn waits_for(&self) -> Option<&WaitsFor>;
@@ -200,6 +203,10 @@ trait Envelope: Send + Sync {
     fn find_nothing(&self);
     fn refuse_to_wait(&self, waiting: usize);
     fn publish(&self, post: &mut dyn FnMut(Command));
+    #[cfg(feature = "cluster")]
+    fn command(&self) -> Option<Command>;
+    #[cfg(feature = "cluster")]
+    fn answer(&self, reply: Reply) -> bool;
     fn fail(&self, why: Unavailable);
     fn lose(&self);
 }
@@ -218,6 +225,10 @@ impl<V: EngineVerb> Envelope for Letter<V> {
 
     fn is_left(&self) -> bool {
         matches!(*self.delivery(), AnswerDelivery::Left)
+    }
+
+    fn bytes(&self) -> usize {
+        self.work().verb.as_ref().map_or(0, EngineVerb::bytes)
     }
 
     fn room(&self, records: &dyn Records) -> Read<RoomNeed> {
@@ -282,6 +293,19 @@ impl<V: EngineVerb> Envelope for Letter<V> {
         }
     }
 
+    #[cfg(feature = "cluster")]
+    fn command(&self) -> Option<Command> {
+        self.work().verb.clone()?.into_command()
+    }
+
+    #[cfg(feature = "cluster")]
+    fn answer(&self, reply: Reply) -> bool {
+        let answer = V::answer_in(reply);
+        let is_one = answer.is_some();
+        self.work().answer = answer;
+        is_one
+    }
+
     fn fail(&self, why: Unavailable) {
         drop(self.arrive(AnswerDelivery::Arrived(Err(why))));
     }
@@ -300,6 +324,11 @@ impl LetterHandle {
     /// Whether nobody waits for its answer any more.
     pub(crate) fn is_left(&self) -> bool {
         self.0.is_left()
+    }
+
+    /// About how many bytes of bodies and headers it carries.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.bytes()
     }
 
     /// What it takes of the room that there is.
@@ -360,6 +389,18 @@ impl LetterHandle {
     /// Lets the answer out. What it hands out to nobody is posted to be given back.
     pub(crate) fn publish(self, post: &mut dyn FnMut(Command)) {
         self.0.publish(post);
+    }
+
+    /// What is asked, for whoever has it done elsewhere; `None` if it can only be done here.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn command(&self) -> Option<Command> {
+        self.0.command()
+    }
+
+    /// Keeps what is answered from elsewhere; false if that answers something else.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn answer(&self, reply: Reply) -> bool {
+        self.0.answer(reply)
     }
 
     /// Says why there is no answer.

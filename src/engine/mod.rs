@@ -7,6 +7,8 @@ mod client;
 mod clocks;
 mod commits;
 #[cfg(feature = "cluster")]
+pub(crate) mod elsewhere;
+#[cfg(feature = "cluster")]
 mod follower;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
@@ -15,6 +17,8 @@ mod inbox;
 mod letter;
 #[cfg(feature = "cluster")]
 pub(crate) mod log;
+#[cfg(feature = "cluster")]
+mod looks;
 mod messages;
 mod meter;
 mod open;

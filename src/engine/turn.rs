@@ -27,6 +27,7 @@ use crate::engine::upcoming::next_due;
 use crate::engine::wakeups::Waiter;
 use crate::engine::wakeups::Wakeups;
 use crate::error::Fault;
+use crate::error::Unavailable;
 use crate::limits;
 
 /// Something to do in a turn.
@@ -59,6 +60,8 @@ pub(crate) struct TurnOutcome {
     pub(crate) more: bool,
     /// What was promised of the disk to the commands that were asked.
     pub(crate) promised_bytes: u64,
+    /// What was asked and is left to the next turn, because this one has written enough.
+    pub(crate) left: Vec<QueuedCommand>,
 }
 
 /// A turn in the making.
@@ -69,6 +72,8 @@ pub(crate) struct TurnRules<'a> {
     wakeups: &'a mut Wakeups,
     records: &'a mut dyn Records,
     admission: Admission<'a>,
+    /// Most bytes of one command.
+    bytes_max: usize,
     applied: TurnOutcome,
     /// Whose receivers may find something now.
     woken: BTreeSet<WaitsFor>,
@@ -81,7 +86,7 @@ impl<'a> TurnRules<'a> {
         rules: &'a mut Rules,
         wakeups: &'a mut Wakeups,
         records: &'a mut dyn Records,
-        room: Option<&'a DiskRoom>,
+        (room, bytes_max): (Option<&'a DiskRoom>, usize),
     ) -> TurnRules<'a> {
         TurnRules {
             now,
@@ -90,6 +95,7 @@ impl<'a> TurnRules<'a> {
             wakeups,
             records,
             admission: Admission::new(room),
+            bytes_max,
             applied: TurnOutcome::default(),
             woken: BTreeSet::new(),
         }
@@ -112,13 +118,16 @@ impl<'a> TurnRules<'a> {
     /// Applies what is due: locks that have run out, then reminders, a limited number of both.
     pub(crate) fn apply_due(&mut self) -> Result<(), Fault> {
         for _ in 0..limits::REMINDERS_PER_TURN {
+            if self.records.is_half_full() {
+                break;
+            }
             match self.rules.locks().first_deadline() {
                 Some((due, token)) if due <= self.now.engine => self.run(ExpireLock { token })?,
                 _ => break,
             }
         }
         let mut work = 0;
-        while work < limits::REMINDERS_PER_TURN {
+        while work < limits::REMINDERS_PER_TURN && !self.records.is_half_full() {
             let Some(reminder) = self.next_reminder()? else {
                 break;
             };
@@ -157,7 +166,10 @@ impl<'a> TurnRules<'a> {
     pub(crate) fn apply_all(&mut self, commands: Vec<QueuedCommand>) -> Result<(), Fault> {
         self.woken.append(&mut self.wakeups.later);
         self.woken.append(&mut self.wakeups.take_paced(self.now.engine));
-        for command in commands {
+        let mut commands = commands.into_iter();
+        while !self.records.is_full()
+            && let Some(command) = commands.next()
+        {
             match command {
                 QueuedCommand::Letter(letter) => self.apply_one(letter)?,
                 QueuedCommand::Unattended(command) => {
@@ -167,15 +179,24 @@ impl<'a> TurnRules<'a> {
                 }
             }
         }
-        while let Some(waits_for) = self.woken.pop_first() {
+        self.applied.left = commands.collect();
+        while !self.records.is_full()
+            && let Some(waits_for) = self.woken.pop_first()
+        {
             self.serve_waiting(&waits_for)?;
         }
+        self.wakeups.later.append(&mut self.woken);
         Ok(())
     }
 
     fn apply_one(&mut self, letter: LetterHandle) -> Result<(), Fault> {
         let waits_for = letter.waits_for();
         if waits_for.is_some() && letter.is_left() {
+            return Ok(());
+        }
+        let (bytes, bytes_max) = (letter.bytes(), self.bytes_max);
+        if bytes > bytes_max {
+            letter.fail(Unavailable::TooLarge { bytes, bytes_max });
             return Ok(());
         }
         if !self.admission.admits(&letter, &*self.records)? {
@@ -209,8 +230,12 @@ impl<'a> TurnRules<'a> {
     /// Serves receivers in the order in which they came, as long as there is something for them.
     fn serve_waiting(&mut self, waits_for: &WaitsFor) -> Result<(), Fault> {
         while let Some((place, waiter)) = self.wakeups.next(waits_for) {
-            if self.found_nothing(&waiter.letter)? {
+            let is_full = self.records.is_full();
+            if is_full || self.found_nothing(&waiter.letter)? {
                 self.wakeups.put_back(place, waiter);
+                if is_full {
+                    self.wakeups.later.insert(waits_for.clone());
+                }
                 return Ok(());
             }
             self.applied.answers.push(waiter.letter);

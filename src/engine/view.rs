@@ -1,6 +1,7 @@
 //! What a look shows: queues, workflows and messages as an operator sees them, with why and until when.
 
 use bytes::Bytes;
+use serde::Deserialize;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
@@ -22,7 +23,7 @@ use crate::id::WorkflowId;
 use crate::queue::QueueOptions;
 
 /// A queue.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct QueueView {
     /// Its name.
@@ -75,7 +76,7 @@ impl QueueView {
 }
 
 /// A workflow.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WorkflowView {
     /// Its ID; `None` for a message without one.
@@ -105,7 +106,7 @@ pub struct WorkflowView {
 }
 
 /// What a workflow does, or why it does nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum WorkflowStatus {
     /// Its next message can be handed out.
@@ -139,7 +140,7 @@ pub enum WorkflowStatus {
 }
 
 /// A gap that later messages wait behind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Gap {
     /// The first missing position, in order by position.
@@ -155,7 +156,7 @@ pub struct Gap {
 }
 
 /// A message.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MessageView {
     /// Its number.
@@ -187,7 +188,7 @@ pub struct MessageView {
 }
 
 /// Where a message is in its life.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum MessageStatus {
     /// It can be handed out, now or once those before it are settled.
@@ -214,7 +215,7 @@ pub enum MessageStatus {
 }
 
 /// Why a message is deferred.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Deferral {
     /// A predecessor is missing.
     Early,
@@ -225,7 +226,7 @@ pub enum Deferral {
 }
 
 /// A dead letter in a listing.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DeadLetterView {
     /// Its number.

@@ -81,7 +81,8 @@ impl Writer {
             let some = (0..limits::SWEEP_MAX)
                 .map(|_| QueuedCommand::Unattended(Box::new(Command::Recover(Recover {}))));
             let mut release = Release::default();
-            let job = self.turn(some.collect(), &mut release)?;
+            // What is left over is asked anew, as there is more then.
+            let (job, _) = self.turn(some.collect(), &mut release)?;
             self.commits.hand_over(job, release, false)?;
             if !self.recovers {
                 return Ok(());
@@ -131,10 +132,16 @@ impl Writer {
         self.clocks.advance(ClockReading::of(&*self.clock));
         self.expire_waiters();
         let has_requests = !commands.is_empty() || !looks.is_empty();
-        let (mut job, mut release) = (None, Release { backups, ..Release::default() });
+        let (mut job, mut release) = (None, Release::default());
         if !commands.is_empty() || self.next_due.is_past(self.clocks.now()) {
-            job = self.turn(commands, &mut release)?;
+            let mut left;
+            (job, left) = self.turn(commands, &mut release)?;
+            while !left.is_empty() {
+                self.commit(job, std::mem::take(&mut release), true)?;
+                (job, left) = self.turn(left, &mut release)?;
+            }
         }
+        release.backups = backups;
         for look in looks {
             self.look(look, &mut release)?;
         }
@@ -144,7 +151,7 @@ impl Writer {
         }
         if job.is_some() || !release.is_empty() {
             let more = self.intake.has_more();
-            self.commits.hand_over(job, release, more).inspect_err(|fault| self.store.fail(fault))?;
+            self.commit(job, release, more)?;
         }
         if has_requests {
             // Behind its commit: who answers to an answer on a slow disk has not left it idle.
@@ -153,14 +160,23 @@ impl Writer {
         Ok(())
     }
 
-    /// One turn: due reminders and locks first, then requests. What it leads to waits for its commit.
-    fn turn(&mut self, commands: Vec<QueuedCommand>, release: &mut Release) -> Result<Option<Job>, Fault> {
+    fn commit(&mut self, job: Option<Job>, release: Release, more: bool) -> Result<(), Fault> {
+        self.commits.hand_over(job, release, more).inspect_err(|fault| self.store.fail(fault))
+    }
+
+    /// One turn: due reminders and locks first, then requests. What it leads to waits for its commit, and
+    /// what was too much for it is left over.
+    fn turn(
+        &mut self,
+        commands: Vec<QueuedCommand>,
+        release: &mut Release,
+    ) -> Result<(Option<Job>, Vec<QueuedCommand>), Fault> {
         self.store.mark_committed(self.commits.committed());
         let (now, stamp, elapsed) = (self.clocks.now(), self.clocks.stamp(), self.clock.elapsed());
         let (rules, wakeups) = (&mut self.rules, &mut self.wakeups);
-        let room = self.store.room().cloned();
+        let (room, bytes_max) = (self.store.room().cloned(), self.store.command_bytes_max());
         let (applied, mut job) = self.store.prepare(|turn| {
-            let mut work = TurnRules::new(now, elapsed, rules, wakeups, turn, room.as_ref());
+            let mut work = TurnRules::new(now, elapsed, rules, wakeups, turn, (room.as_ref(), bytes_max));
             work.apply_due()?;
             work.apply_all(commands)?;
             let applied = work.finish()?;
@@ -177,7 +193,7 @@ impl Writer {
             (None, Some(room)) => room.redeem(applied.promised_bytes),
             (None, None) => {}
         }
-        Ok(job)
+        Ok((job, applied.left))
     }
 
     /// Waits for the first request or the next due instant, then takes what else has come.

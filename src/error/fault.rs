@@ -53,7 +53,24 @@ pub enum Unavailable {
     /// The engine stopped after a fault; open it again.
     #[error("the engine has stopped, open it again: {0}")]
     Stopped(#[source] Fault),
-    /// The workflow belongs to another partition. One machine is one partition: not returned yet.
-    #[error("the workflow belongs to another partition")]
+    /// On a cluster, no node has the partition at the moment, or none that could be reached: nothing was done, and the same
+    /// can be asked again. Not returned on one machine.
+    #[error("no node has the partition of the workflow at the moment; nothing was done, ask again")]
     NotOwner,
+    /// On a cluster, the node that was asked has not answered as it should: whether it was done is not known.
+    #[error("another node was asked, and whether it was done is not known: {0}")]
+    Unanswered(String),
+    /// It cannot be done on a cluster; nothing was done.
+    #[error("on a cluster {0}")]
+    Unsupported(&'static str),
+    /// The request is larger than one entry of the partition's log may be; nothing was done.
+    #[error(
+        "the request has {bytes} bytes of bodies and headers; at most {bytes_max} are allowed together on a cluster"
+    )]
+    TooLarge {
+        /// How many it has.
+        bytes: usize,
+        /// How many it may have.
+        bytes_max: usize,
+    },
 }

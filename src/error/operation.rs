@@ -36,7 +36,17 @@ impl<R: std::error::Error + 'static> OperationError<R> {
 
 impl<R: std::error::Error + 'static> From<Unavailable> for OperationError<R> {
     fn from(unavailable: Unavailable) -> OperationError<R> {
-        OperationError::Unavailable(unavailable)
+        match unavailable {
+            // It is what was asked that is wrong, and was not done.
+            Unavailable::TooLarge { bytes, bytes_max } => {
+                let problem = format!("has {bytes} bytes, at most {bytes_max} are allowed on a cluster");
+                OperationError::Misuse(Misuse::new("request", problem))
+            }
+            Unavailable::Unsupported(why) => {
+                OperationError::Misuse(Misuse::new("request", format!("cannot be done: on a cluster {why}")))
+            }
+            unavailable => OperationError::Unavailable(unavailable),
+        }
     }
 }
 

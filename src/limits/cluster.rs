@@ -16,6 +16,33 @@ pub const LOG_READERS_MAX: u32 = 2;
 /// Bytes of an entry that the servers of a log have to take: with the headers of its message, the most that NATS advises.
 pub const LOG_ENTRY_BYTES: usize = 8 * 1024 * 1024;
 
+/// Bytes of changes after which a turn takes no further command when a log is before the file: what the last command writes
+/// comes on top, and all of it has to stay below [`LOG_ENTRY_BYTES`]. It is as much as a thousand small messages write.
+pub const LOG_TURN_BYTES: u64 = 768 * 1024;
+
+/// Most bytes of bodies and headers in one command when a log is before the file: beside them, the rows of as many messages
+/// as a command may have, and of the turn before it, fit into an entry.
+pub const LOG_COMMAND_BYTES_MAX: usize = 3 * 1024 * 1024;
+
+/// Requests through one node that are under way to partitions; beyond it, whoever asks waits. As many as an engine's inbox takes.
+pub const ROUTED_MAX: usize = 4_096;
+
+/// Requests of other nodes that a node has under way; beyond it, they wait on their way.
+pub const ASKED_MAX: usize = 4_096;
+
+/// How long it is looked for whoever has a partition before whoever asks is told that nobody has it: several takeovers.
+pub const ROUTE_WAIT: Duration = Duration::from_secs(10);
+
+/// The pause before it is looked for the owner of a partition again.
+pub const ROUTE_PAUSE: Duration = Duration::from_millis(20);
+
+/// How long another node may take to answer, beside the time for which it may wait for work.
+pub const NODE_ANSWER: Duration = Duration::from_secs(10);
+
+/// How long a receiver waits in the same partitions before it is looked anew who has which: it bounds how long one that has
+/// moved is not waited for.
+pub const RECEIVE_SLICE: Duration = Duration::from_secs(5);
+
 /// Bytes of cache, and of a generation, that a file has at least which follows one of many partitions.
 pub const FOLLOWER_BYTES_MIN: u64 = 1024 * 1024;
 

@@ -82,6 +82,11 @@ impl NatsServers {
     }
 
     pub(crate) fn configured(count: usize, jetstream: &str) -> Option<NatsServers> {
+        NatsServers::with(count, jetstream, "")
+    }
+
+    /// Servers with something else in their configuration.
+    pub(crate) fn with(count: usize, jetstream: &str, more: &str) -> Option<NatsServers> {
         let program = program()?;
         let folder = tempfile::tempdir().unwrap();
         let routes: Vec<u16> = (0..count).map(|_| free_port()).collect();
@@ -91,7 +96,7 @@ impl NatsServers {
             let store = folder.path().join(format!("js-{number}"));
             let mut config = format!(
                 "port: {port}\nhost: 127.0.0.1\nhttp: 127.0.0.1:{monitor}\nserver_name: n{number}\nmax_payload: 8MB\n\
-                 jetstream {{ store_dir: {store:?}, {jetstream} }}\n"
+                 jetstream {{ store_dir: {store:?}, {jetstream} }}\n{more}\n"
             );
             if count > 1 {
                 config += &format!(

@@ -16,14 +16,11 @@ use rustix::process::Signal;
 use rustix::process::kill_process;
 
 use crate::cluster::node::ClusterNode;
-use crate::cluster::node::NodeRoute;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::tests::nats::NatsServers;
-use crate::engine::Client;
 use crate::engine::Delivery;
-use crate::id::QueueName;
-use crate::id::WorkflowId;
+use crate::engine::Queue;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 
@@ -155,36 +152,27 @@ impl Drop for NodeProcess {
 struct Doing {
     node: ClusterNode,
     held: Option<Delivery>,
-    next: u16,
 }
 
 impl Doing {
-    async fn queue(client: &Client) -> Option<crate::engine::Queue> {
-        client.create_queue("q", QueueOptions::by_position()).await.ok()
+    /// The queue, through a client that does not care who has which partition.
+    async fn queue(&self) -> Option<Queue> {
+        self.node.client().create_queue("q", QueueOptions::by_position()).await.ok()
     }
 
     async fn send(&self, workflow: &str, position: u64) -> Option<String> {
-        let (queue, id) = (QueueName::new("q").unwrap(), WorkflowId::new(workflow).unwrap());
-        let NodeRoute::Here(client) = self.node.route(&queue, &id) else { return None };
         let message = Message::new(format!("{workflow}/{position}")).workflow(workflow).position(position);
-        Doing::queue(&client).await?.send(message.message_id(format!("{workflow}/{position}"))).await.ok()?;
+        self.queue().await?.send(message.message_id(format!("{workflow}/{position}"))).await.ok()?;
         Some("sent".to_owned())
     }
 
     async fn receive(&mut self) -> Option<String> {
         self.held = None;
-        for _ in 0..PARTITIONS {
-            self.next = (self.next + 1) % PARTITIONS;
-            let Some(client) = self.node.client(self.next) else { continue };
-            let Some(delivery) = Doing::queue(&client).await?.receive(Duration::ZERO).await.ok()? else {
-                continue;
-            };
-            let workflow = delivery.message().workflow_id.as_ref()?.as_str().to_owned();
-            let position = delivery.message().rank;
-            self.held = Some(delivery);
-            return Some(format!("got {workflow} {position}"));
-        }
-        None
+        let delivery = self.queue().await?.receive(Duration::ZERO).await.ok()??;
+        let workflow = delivery.message().workflow_id.as_ref()?.as_str().to_owned();
+        let position = delivery.message().rank;
+        self.held = Some(delivery);
+        Some(format!("got {workflow} {position}"))
     }
 
     async fn complete(&mut self) -> Option<String> {
@@ -213,7 +201,7 @@ async fn a_node_does_what_it_reads() {
         }
         ClusterStop::default().wait(Duration::from_millis(200));
     };
-    let mut doing = Doing { node, held: None, next: 0 };
+    let mut doing = Doing { node, held: None };
     let (sender, mut lines) = tokio::sync::mpsc::unbounded_channel();
     let read =
         move || std::io::stdin().lines().map_while(Result::ok).for_each(|line| drop(sender.send(line)));

@@ -29,7 +29,7 @@ async fn start(servers: &NatsServers, node: &str) -> ClusterNode {
 async fn settle(nodes: &[&ClusterNode]) {
     let are_owned = || {
         (0..PARTITIONS).all(|number| {
-            let owners = nodes.iter().filter(|node| node.client(number).is_some());
+            let owners = nodes.iter().filter(|node| node.engine(number).is_some());
             owners.count() == 1
         })
     };
@@ -80,7 +80,7 @@ async fn what_was_acknowledged_by_a_node_that_is_gone_is_handed_out_by_another()
     settle(&[&second]).await;
     let mut received = Vec::new();
     for partition in 0..PARTITIONS {
-        received.extend(receive_all(&second.client(partition).unwrap()).await);
+        received.extend(receive_all(&second.engine(partition).unwrap()).await);
     }
     for workflow in &workflows {
         let of_workflow = received.iter().filter(|(of, _)| of == workflow).map(|(_, body)| body.as_str());
@@ -94,13 +94,13 @@ async fn partitions_are_shared_out_and_a_drained_node_gives_its_own_away() {
     let Some(servers) = NatsServers::start(1) else { return };
     let (first, second) = (start(&servers, "first").await, start(&servers, "second").await);
     settle(&[&first, &second]).await;
-    let has_some = |node: &ClusterNode| (0..PARTITIONS).any(|number| node.client(number).is_some());
+    let has_some = |node: &ClusterNode| (0..PARTITIONS).any(|number| node.engine(number).is_some());
     let are_shared = || has_some(&first) && has_some(&second);
     tokio::task::block_in_place(|| wait_until("both nodes have partitions", are_shared));
     settle(&[&first, &second]).await;
     send(&owner(&[&first, &second], "w"), "w", 1).await;
     first.drain();
-    let are_given = || !has_some(&first) && (0..PARTITIONS).all(|number| second.client(number).is_some());
+    let are_given = || !has_some(&first) && (0..PARTITIONS).all(|number| second.engine(number).is_some());
     tokio::task::block_in_place(|| wait_until("the other node has all partitions", are_given));
     let states = first.status().into_iter().map(|status| (status.state, status.owner));
     let following = (PartitionState::Following, Some("second".to_owned()));
@@ -126,7 +126,7 @@ async fn a_stream_that_was_made_anew_stops_the_partition_with_one_sentence() {
     });
     let PartitionState::Stopped(why) = state() else { unreachable!("it was waited for") };
     assert!(why.contains("the log of the partition cannot be used: it ends before entry"), "{why}");
-    assert!(again.client(1).is_none());
+    assert!(again.engine(1).is_none());
     again.close().await;
 }
 

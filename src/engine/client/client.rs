@@ -346,6 +346,12 @@ impl Client {
         self.shared.clocks.elapsed_at(at)
     }
 
+    /// Engine time when the clock has run so long.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn engine_at(&self, elapsed: Duration) -> Timestamp {
+        self.shared.clocks.engine(elapsed)
+    }
+
     /// An instant of engine time as people are shown it.
     pub(crate) fn shown(&self, at: Timestamp) -> Timestamp {
         self.shared.clocks.shown(at)

@@ -143,7 +143,7 @@ pub(crate) enum PurgeScope {
 }
 
 /// A message as it is handed out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct LockedMessage {
     pub(crate) token: LockToken,
     pub(crate) locked_until: Timestamp,
@@ -162,7 +162,7 @@ impl LockedMessage {
 }
 
 /// A message as it is handed out without a lock.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct UnlockedMessage {
     pub(crate) sequence: SequenceNumber,
     pub(crate) record: Arc<MessageRecord>,
@@ -170,7 +170,7 @@ pub(crate) struct UnlockedMessage {
 }
 
 /// A workflow as it is accepted whole.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct WorkflowGrant {
     pub(crate) token: LockToken,
     pub(crate) locked_until: Timestamp,
@@ -179,7 +179,7 @@ pub(crate) struct WorkflowGrant {
 }
 
 /// What a settle or a renewal did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SettleResult {
     /// Until when the lock is held, if anything of it is left.
     pub(crate) locked_until: Option<Timestamp>,
@@ -205,7 +205,7 @@ pub(crate) enum PurgeFrom {
 }
 
 /// What one step of a purge did, and where the next begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PurgeStep {
     pub(crate) count: u64,
     pub(crate) next: Option<PurgeFrom>,

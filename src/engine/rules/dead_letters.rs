@@ -55,7 +55,10 @@ impl Step<'_> {
     ) -> Ruling<Vec<LockedMessage>, ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
         let (mut handed, mut bytes, mut passed) = (Vec::new(), 0, 0);
-        while handed.len() < max.min(limits::RECEIVE_MAX) && bytes < limits::RECEIVE_BYTES_MAX {
+        while handed.len() < max.min(limits::RECEIVE_MAX)
+            && bytes < limits::RECEIVE_BYTES_MAX
+            && !self.records.is_full()
+        {
             if self.locks.len() >= limits::LOCKS_MAX {
                 break;
             }

@@ -43,7 +43,10 @@ impl Step<'_> {
         let queue = self.queue_to_receive(name)?;
         let mut shown = Vec::new();
         let mut bytes = 0;
-        while shown.len() < max.min(limits::RECEIVE_MAX) && bytes < limits::RECEIVE_BYTES_MAX {
+        while shown.len() < max.min(limits::RECEIVE_MAX)
+            && bytes < limits::RECEIVE_BYTES_MAX
+            && !self.records.is_full()
+        {
             let Some((mut workflow, (_, sequence, before))) = self.next_ready(&queue)? else {
                 break;
             };

@@ -122,7 +122,7 @@ impl Judge {
         for (message, verdict) in messages.iter().zip(&verdicts) {
             self.judge_queue_room(step, queue, message, *verdict)?;
         }
-        if step.peek_sequence()? + self.accepted >= limits::NUMBER_END {
+        if step.peek_sequence()? % limits::NUMBER_END + self.accepted >= limits::NUMBER_END {
             return refuse(SendRefusal::NumbersUsedUp);
         }
         Ok(verdicts)

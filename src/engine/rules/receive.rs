@@ -36,7 +36,10 @@ impl Step<'_> {
         let queue = self.queue_to_receive(name)?;
         let mut handed = Vec::new();
         let mut bytes = 0;
-        while handed.len() < max.min(limits::RECEIVE_MAX) && bytes < limits::RECEIVE_BYTES_MAX {
+        while handed.len() < max.min(limits::RECEIVE_MAX)
+            && bytes < limits::RECEIVE_BYTES_MAX
+            && !self.records.is_full()
+        {
             if self.locks.len() >= limits::LOCKS_MAX {
                 break;
             }
@@ -185,7 +188,11 @@ impl OpenWorkflow {
         let mut bytes = 0;
         let mut from = 0;
         let mut expired = 0;
-        while run.len() < max && bytes < limits::RECEIVE_BYTES_MAX && !self.is_held() {
+        while run.len() < max
+            && bytes < limits::RECEIVE_BYTES_MAX
+            && !self.is_held()
+            && !step.records.is_full()
+        {
             let Some((rank, sequence, message)) = self.offer_from(step, from)? else {
                 break;
             };

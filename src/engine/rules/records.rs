@@ -48,6 +48,14 @@ pub(crate) trait Records {
     fn begin_trial(&mut self);
     /// Ends a trial.
     fn roll_back(&mut self);
+    /// Whether so much was written that the turn takes no more: what goes on for long ends its step then.
+    fn is_full(&self) -> bool {
+        false
+    }
+    /// Whether half of that was written: what is due leaves the rest of the turn to what is asked.
+    fn is_half_full(&self) -> bool {
+        false
+    }
     fn numbers(&self) -> Read<Numbers>;
     fn queue(&self, id: QueueId) -> Read<Option<Arc<QueueRecord>>>;
     fn queue_named(&self, name: &QueueName) -> Read<Option<Arc<QueueRecord>>>;

@@ -2,6 +2,9 @@
 
 use std::convert::Infallible;
 
+use serde::Deserialize;
+use serde::Serialize;
+
 use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::PurgeStep;
 use crate::engine::rules::command::SettleResult;
@@ -22,7 +25,7 @@ use crate::id::QueueName;
 use crate::id::SequenceNumber;
 
 /// The answer to a command of any kind; a refusal is an answer. Whoever asks one verb is answered by its own type.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
     /// Whether something was created or changed.
     Queue(Result<bool, QueueRefusal>),
@@ -156,36 +159,58 @@ impl VerbOutcome for Vec<UnlockedMessage> {}
 impl VerbOutcome for Box<UnlockedMessage> {}
 impl VerbOutcome for Vec<Reply> {}
 
-/// Makes replies of the answers to verbs.
+/// Makes replies of the answers to verbs, and the answers of replies again.
 macro_rules! replies {
-    ($($done:ty, $refusal:ty => $answer:ident $reply:expr;)*) => {
-        $(impl From<Result<$done, $refusal>> for Reply {
-            fn from($answer: Result<$done, $refusal>) -> Reply {
-                $reply
+    ($($done:ty, $refusal:ty => $answer:ident $reply:expr, of $kind:ident $pattern:tt $back:expr;)*) => {
+        $(
+            impl From<Result<$done, $refusal>> for Reply {
+                fn from($answer: Result<$done, $refusal>) -> Reply {
+                    $reply
+                }
             }
-        })*
+
+            impl TryFrom<Reply> for Result<$done, $refusal> {
+                type Error = OtherReply;
+
+                fn try_from(reply: Reply) -> Result<Result<$done, $refusal>, OtherReply> {
+                    match reply {
+                        Reply::$kind $pattern => Ok($back),
+                        _ => Err(OtherReply),
+                    }
+                }
+            }
+        )*
     };
 }
 
+/// A reply that answers another verb.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OtherReply;
+
 replies! {
-    bool, QueueRefusal => answer Reply::Queue(answer);
-    bool, TopicRefusal => answer Reply::Topic(answer);
-    Vec<Receipt>, SendRefusal => answer Reply::Send(answer);
-    (), SendRefusal => answer Reply::Send(answer.map(|()| Vec::new()));
-    Vec<(QueueName, Receipt)>, SendRefusal => answer Reply::PublishOnce(answer);
-    Vec<LockedMessage>, ReceiveRefusal => answer Reply::Receive(answer);
-    Option<WorkflowGrant>, ReceiveRefusal => answer Reply::AcceptWorkflow(answer);
-    Vec<UnlockedMessage>, ReceiveRefusal => answer Reply::ReceiveHidden(answer);
-    Box<UnlockedMessage>, SettleRefusal => answer Reply::HideAgain(answer);
-    SettleResult, SettleRefusal => answer Reply::Settle(answer);
-    (), SettleRefusal => answer Reply::Settle(answer.map(|()| SettleResult::default()));
-    Vec<Result<(), SettleRefusal>>, Infallible => answer Reply::CompleteAll(surely(answer));
-    Vec<Result<Receipt, SendRefusal>>, Infallible => answer Reply::SendEach(surely(answer));
-    (), OperateRefusal => answer Reply::Operate(answer);
-    Redriven, OperateRefusal => answer Reply::Redrive(answer);
-    PurgeStep, OperateRefusal => answer Reply::Purge(answer);
-    Vec<Reply>, RefusedStep => answer Reply::Transact(answer);
-    (), Infallible => answer { surely(answer); Reply::Done { more: false } };
-    bool, Infallible => answer Reply::Done { more: surely(answer) };
-    Reply, Infallible => answer surely(answer);
+    bool, QueueRefusal => answer Reply::Queue(answer), of Queue (answer) answer;
+    bool, TopicRefusal => answer Reply::Topic(answer), of Topic (answer) answer;
+    Vec<Receipt>, SendRefusal => answer Reply::Send(answer), of Send (answer) answer;
+    (), SendRefusal => answer Reply::Send(answer.map(|()| Vec::new())), of Send (answer) answer.map(drop);
+    Vec<(QueueName, Receipt)>, SendRefusal => answer Reply::PublishOnce(answer), of PublishOnce (answer) answer;
+    Vec<LockedMessage>, ReceiveRefusal => answer Reply::Receive(answer), of Receive (answer) answer;
+    Option<WorkflowGrant>, ReceiveRefusal => answer Reply::AcceptWorkflow(answer), of AcceptWorkflow (answer) answer;
+    Vec<UnlockedMessage>, ReceiveRefusal => answer Reply::ReceiveHidden(answer), of ReceiveHidden (answer) answer;
+    Box<UnlockedMessage>, SettleRefusal => answer Reply::HideAgain(answer), of HideAgain (answer) answer;
+    SettleResult, SettleRefusal => answer Reply::Settle(answer), of Settle (answer) answer;
+    (), SettleRefusal => answer Reply::Settle(answer.map(|()| SettleResult::default())), of Settle (answer) answer.map(drop);
+    Vec<Result<(), SettleRefusal>>, Infallible => answer Reply::CompleteAll(surely(answer)), of CompleteAll (answers) Ok(answers);
+    Vec<Result<Receipt, SendRefusal>>, Infallible => answer Reply::SendEach(surely(answer)), of SendEach (answers) Ok(answers);
+    (), OperateRefusal => answer Reply::Operate(answer), of Operate (answer) answer;
+    Redriven, OperateRefusal => answer Reply::Redrive(answer), of Redrive (answer) answer;
+    PurgeStep, OperateRefusal => answer Reply::Purge(answer), of Purge (answer) answer;
+    Vec<Reply>, RefusedStep => answer Reply::Transact(answer), of Transact (answer) answer;
+    (), Infallible => answer { surely(answer); Reply::Done { more: false } }, of Done { more: _ } Ok(());
+    bool, Infallible => answer Reply::Done { more: surely(answer) }, of Done { more } Ok(more);
+}
+
+impl From<Result<Reply, Infallible>> for Reply {
+    fn from(answer: Result<Reply, Infallible>) -> Reply {
+        surely(answer)
+    }
 }

@@ -83,7 +83,8 @@ pub(crate) struct Step<'a> {
     changes: usize,
 }
 
-/// Room for tickets between two sequence numbers. Both fit into 64 bits, because sequence numbers end before 2^48.
+/// Room for tickets between two sequence numbers. Both fit into 64 bits, because sequence numbers of one partition end before
+/// 2^48; the partition in the bits above them says nothing of an order.
 const TICKETS_BITS: u32 = 15;
 
 impl<'a> Step<'a> {
@@ -244,7 +245,10 @@ impl<'a> Step<'a> {
 
     pub(crate) fn next_sequence(&mut self) -> Read<SequenceNumber> {
         let next = self.peek_sequence()?;
-        assert!(next < limits::NUMBER_END, "a send is refused before the sequence numbers are used up");
+        assert!(
+            !next.is_multiple_of(limits::NUMBER_END),
+            "a send is refused before the sequence numbers are used up"
+        );
         self.numbers()?.next_sequence = next + 1;
         Ok(SequenceNumber::new(next))
     }
@@ -252,7 +256,7 @@ impl<'a> Step<'a> {
     /// A place behind everything that is ready. It is odd, and grows with the sequence numbers, so that a message that
     /// comes back finds a place where it was.
     pub(crate) fn next_ticket(&mut self) -> Read<u64> {
-        let least = self.peek_sequence()? << TICKETS_BITS;
+        let least = (self.peek_sequence()? % limits::NUMBER_END) << TICKETS_BITS;
         let numbers = self.numbers()?;
         numbers.next_ticket = (numbers.next_ticket + 1).max(least) | 1;
         Ok(numbers.next_ticket)
@@ -261,7 +265,7 @@ impl<'a> Step<'a> {
     /// The place of a message that is a workflow of its own and was handed out before: before whatever was accepted after
     /// it. It is even, so nobody else has it.
     pub(crate) fn former_ticket(sequence: SequenceNumber) -> u64 {
-        (sequence.get() + 1) << TICKETS_BITS
+        (sequence.get() % limits::NUMBER_END + 1) << TICKETS_BITS
     }
 
     pub(crate) fn message(

@@ -40,7 +40,7 @@ pub(crate) enum StepCommand {
 }
 
 /// Why a step was not done.
-#[derive(Clone, Debug, Error)]
+#[derive(Clone, Debug, Error, Serialize, Deserialize)]
 pub(crate) enum StepRefusal {
     #[error(transparent)]
     Send(#[from] SendRefusal),
@@ -49,7 +49,7 @@ pub(crate) enum StepRefusal {
 }
 
 /// Which step, counted from zero, was refused, and how: then none was done.
-#[derive(Clone, Debug, Error)]
+#[derive(Clone, Debug, Error, Serialize, Deserialize)]
 #[error("step {index} of the transaction: {refusal}")]
 pub(crate) struct RefusedStep {
     pub(crate) index: usize,

@@ -10,6 +10,8 @@ use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::WorkflowGrant;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
+#[cfg(feature = "cluster")]
+use crate::engine::rules::reply::Reply;
 use crate::engine::rules::room_need::RoomNeed;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
@@ -25,6 +27,24 @@ pub(crate) trait AnswerTypes {
     type Done: VerbOutcome;
     /// Why it was not.
     type Refusal: Debug + Display + Send + 'static;
+
+    /// The same as a command of any kind, if it can be one: for whoever has it done elsewhere.
+    #[cfg(feature = "cluster")]
+    fn into_command(self) -> Option<Command>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// The answer to it in a reply to that command; `None` when it is the reply to another.
+    #[cfg(feature = "cluster")]
+    fn answer_in(_reply: Reply) -> Option<Answer<Self>>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// The answer to a verb: a refusal is one.
@@ -162,6 +182,16 @@ impl HandOut for Option<WorkflowGrant> {
 impl<V: AnswerTypes> AnswerTypes for Box<V> {
     type Done = V::Done;
     type Refusal = V::Refusal;
+
+    #[cfg(feature = "cluster")]
+    fn into_command(self) -> Option<Command> {
+        (*self).into_command()
+    }
+
+    #[cfg(feature = "cluster")]
+    fn answer_in(reply: Reply) -> Option<Answer<V>> {
+        V::answer_in(reply)
+    }
 }
 
 impl<V: EngineVerb> EngineVerb for Box<V> {

@@ -72,6 +72,16 @@ macro_rules! verbs {
             impl AnswerTypes for $verb {
                 type Done = $done;
                 type Refusal = $refusal;
+
+                #[cfg(feature = "cluster")]
+                fn into_command(self) -> Option<Command> {
+                    Some(Command::$verb(self))
+                }
+
+                #[cfg(feature = "cluster")]
+                fn answer_in(reply: Reply) -> Option<Answer<$verb>> {
+                    reply.try_into().ok()
+                }
             }
 
             impl From<$verb> for Command {
@@ -218,6 +228,18 @@ pub(crate) struct OnRecord<V> {
 impl<V: AnswerTypes> AnswerTypes for OnRecord<V> {
     type Done = V::Done;
     type Refusal = V::Refusal;
+
+    #[cfg(feature = "cluster")]
+    fn into_command(self) -> Option<Command> {
+        let OnRecord { actor, begun, command } = self;
+        let command = Box::new(command.into_command()?);
+        Some(Command::OnRecord(OnRecord { actor, begun, command }))
+    }
+
+    #[cfg(feature = "cluster")]
+    fn answer_in(reply: Reply) -> Option<Answer<V>> {
+        V::answer_in(reply)
+    }
 }
 
 impl<V: EngineVerb> EngineVerb for OnRecord<V> {
@@ -245,6 +267,16 @@ impl<V: EngineVerb> EngineVerb for OnRecord<V> {
 impl AnswerTypes for Command {
     type Done = Reply;
     type Refusal = Infallible;
+
+    #[cfg(feature = "cluster")]
+    fn into_command(self) -> Option<Command> {
+        Some(self)
+    }
+
+    #[cfg(feature = "cluster")]
+    fn answer_in(reply: Reply) -> Option<Answer<Command>> {
+        Some(Ok(reply))
+    }
 }
 
 impl EngineVerb for Command {

@@ -133,6 +133,12 @@ impl Store {
         }
     }
 
+    /// Begins to number messages with this number, unless some have been numbered: those of other files have others.
+    pub(crate) fn begin_numbers(&mut self, first: u64) {
+        let next = &mut self.meta.numbers.next_sequence;
+        *next = first.max(*next);
+    }
+
     /// Begins an epoch of one's own with an entry that says so. From then on whoever has written before is refused by the
     /// log, and this store decides.
     ///

@@ -51,6 +51,14 @@ impl Records for Turn<'_> {
         Turn::roll_back(self);
     }
 
+    fn is_full(&self) -> bool {
+        self.written_bytes >= self.bytes_max
+    }
+
+    fn is_half_full(&self) -> bool {
+        self.written_bytes >= self.bytes_max / 2
+    }
+
     fn numbers(&self) -> Read<Numbers> {
         Ok(self.meta.numbers)
     }

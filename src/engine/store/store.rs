@@ -25,6 +25,7 @@ use crate::engine::store::watch::Watch;
 use crate::engine::store::window::JournalWindow;
 use crate::engine::store::window::Slice;
 use crate::error::Fault;
+use crate::limits;
 
 /// About how many bytes a journal row takes beside the rows that have changed.
 const HEADER_BYTES: u64 = 64;
@@ -75,6 +76,11 @@ impl Store {
         let (database, log) = (self.database.clone(), self.log.clone());
         let counters = (self.checksum.clone(), self.unsynced.clone());
         Committer::new(database, self.options, log, counters, watch, room)
+    }
+
+    /// Most bytes of bodies and headers of one command: its turn has to fit into an entry of the log.
+    pub(crate) fn command_bytes_max(&self) -> usize {
+        if self.log.is_some() { limits::LOG_COMMAND_BYTES_MAX } else { usize::MAX }
     }
 
     /// What the disk has room for, if that is looked after.
@@ -166,6 +172,8 @@ impl Store {
             last_named: RefCell::default(),
             queue_changes: Vec::new(),
             changed: false,
+            written_bytes: 0,
+            bytes_max: if self.log.is_some() { limits::LOG_TURN_BYTES } else { u64::MAX },
             trial: None,
         };
         let done = work(&mut turn)?;

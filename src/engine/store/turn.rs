@@ -21,11 +21,22 @@ pub(crate) struct Turn<'t> {
     pub(crate) last_named: RefCell<Option<Arc<QueueRecord>>>,
     pub(crate) queue_changes: Vec<QueueChange>,
     pub(crate) changed: bool,
+    /// About how many bytes of rows were written, counted if they are bounded.
+    pub(crate) written_bytes: u64,
+    /// With how many it takes no more.
+    pub(crate) bytes_max: u64,
     /// What is to be taken back, while a trial runs.
     pub(crate) trial: Option<MetaTrial>,
 }
 
 impl Turn<'_> {
+    /// Counts what is written, if that is bounded.
+    pub(crate) fn note_written(&mut self, bytes: impl FnOnce() -> u64) {
+        if self.bytes_max < u64::MAX {
+            self.written_bytes += bytes();
+        }
+    }
+
     /// Notes what the clocks show in the turn.
     pub(crate) fn stamp(&mut self, stamp: impl Into<Stamp>) {
         let stamp = stamp.into();

@@ -7,9 +7,13 @@ use crate::engine::rules::change::DeadLetterKey;
 use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::Remind;
+use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::record::WorkflowRef;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::turn::Turn;
+use crate::engine::store::weight::Weight;
 use crate::error::Fault;
 use crate::id::SequenceNumber;
 
@@ -17,6 +21,7 @@ impl Turn<'_> {
     /// Puts or deletes the rows of one change.
     pub(crate) fn apply_change(&mut self, change: Change) -> Result<(), Fault> {
         self.changed = true;
+        self.note_written(|| weight_of(&change));
         let (memtables, base) = (&mut *self.memtables, &self.base);
         match change {
             Change::Workflow(key, record) => {
@@ -94,6 +99,7 @@ impl Turn<'_> {
         record: Option<Arc<MessageRecord>>,
     ) -> Result<(), Fault> {
         self.changed = true;
+        self.note_written(|| weight_of_message(record.as_deref()));
         if let Some(record) = &record {
             self.meta.standing.note_message(key.queue, record);
         }
@@ -107,11 +113,14 @@ impl Turn<'_> {
         entry: Option<SequenceNumber>,
     ) -> Result<(), Fault> {
         self.changed = true;
+        self.note_written(|| weight_of_key(key));
         self.memtables.line.set(&self.base, key, &rank, entry)
     }
 
     pub(crate) fn set_holding(&mut self, key: &WorkflowKey, holding: Option<Holding>) -> Result<(), Fault> {
         self.changed = true;
+        let listed = holding.as_ref().map_or(0, |holding| 10 * holding.out.len() as u64);
+        self.note_written(|| weight_of_key(key) + listed);
         self.memtables.holdings.set(&self.base, &key.queue, &key.stream, holding)
     }
 
@@ -121,4 +130,57 @@ impl Turn<'_> {
         memtables.dead_by_workflow.set(base, &workflow, &(rank, sequence), entry)?;
         memtables.dead_by_reason.set(base, &workflow.queue, &(reason, sequence), entry)
     }
+}
+
+/// At least as many bytes as the rows of a change take in the entry of its turn.
+fn weight_of(change: &Change) -> u64 {
+    match change {
+        // Counted where they are set.
+        Change::Message(..) | Change::Line(..) | Change::Holding(..) => 0,
+        Change::Content(_, content) => ROW_BYTES + content.as_ref().map_or(0, Weight::bytes),
+        Change::State(key, state) => weight_of_key(key) + state.as_ref().map_or(0, Weight::bytes),
+        Change::Workflow(key, _) => 2 * ROW_BYTES + weight_of_key(key),
+        Change::Aside(key, ..)
+        | Change::Link(key, ..)
+        | Change::Trail(key, ..)
+        | Change::Root(key, ..)
+        | Change::Waiting(key, ..)
+        | Change::Mark(key, ..)
+        | Change::HistoryOfWorkflow(key, ..)
+        | Change::Cursor(key, ..) => 2 * weight_of_key(key),
+        Change::DeadLetter(key, _) => 2 * (weight_of_key(&key.workflow) + key.reason.len() as u64),
+        Change::Ready(_, _, stream) => ROW_BYTES + stream.as_ref().map_or(0, weight_of_stream),
+        Change::Answer(_, _, answer) => 4 * ROW_BYTES + answer.as_ref().map_or(0, Weight::bytes),
+        Change::Audit(_, entry) => 4 * ROW_BYTES + entry.as_ref().map_or(0, Weight::bytes),
+        Change::History(_, _, entry) => 8 * ROW_BYTES + entry.as_ref().map_or(0, Weight::bytes),
+        Change::Topic(_, topic) => ROW_BYTES + topic.as_ref().map_or(0, Weight::bytes),
+        Change::Reminder(reminder, _) => match &reminder.what {
+            Remind::Sweep(_) => 16 * ROW_BYTES,
+            _ => 8 * ROW_BYTES,
+        },
+        _ => 4 * ROW_BYTES,
+    }
+}
+
+/// What a row takes beside texts: its key, lengths, numbers and instants.
+const ROW_BYTES: u64 = 64;
+
+fn weight_of_stream(stream: &WorkflowRef) -> u64 {
+    stream.workflow_id().map_or(9, |id| id.as_str().len() as u64)
+}
+
+fn weight_of_key(key: &WorkflowKey) -> u64 {
+    ROW_BYTES + weight_of_stream(&key.stream)
+}
+
+fn weight_of_message(record: Option<&MessageRecord>) -> u64 {
+    let Some(record) = record else { return ROW_BYTES };
+    let ids = [&record.message_id, &record.after].into_iter().flatten().map(|id| id.as_str().len());
+    let attempts =
+        record.attempts.iter().map(|attempt| 64 + attempt.reason.len() + attempt.output.text.len());
+    let died = match &record.status {
+        Status::DeadLettered(dead) => dead.description.len() + dead.reason.len(),
+        _ => 0,
+    };
+    2 * ROW_BYTES + weight_of_stream(&record.stream) + (ids.chain(attempts).sum::<usize>() + died) as u64
 }

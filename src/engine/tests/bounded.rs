@@ -243,7 +243,7 @@ impl Turns {
                     rules,
                     wakeups,
                     &mut rows,
-                    None,
+                    (None, usize::MAX),
                 );
                 work.apply_due()?;
                 work.apply_all(

@@ -7,6 +7,8 @@ mod implementations;
 mod nodes;
 mod random;
 pub(crate) mod server;
+#[cfg(feature = "cluster")]
+mod turns;
 
 #[cfg(feature = "cluster")]
 pub(crate) use crate::engine::store::in_place::Epoch;

@@ -91,6 +91,12 @@ impl Servers {
     pub(crate) fn last(&self) -> u64 {
         self.state().last()
     }
+
+    /// The bytes of the largest entry.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn largest_entry(&self) -> usize {
+        self.state().entries.iter().map(Vec::len).max().unwrap_or(0)
+    }
 }
 
 impl State {

@@ -1,0 +1,146 @@
+//! What other nodes ask this one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::Subject;
+use async_nats::Subscriber;
+use futures_util::StreamExt;
+use tokio::sync::Notify;
+use tokio::sync::Semaphore;
+
+use crate::cluster::router::Router;
+use crate::cluster::wire;
+use crate::cluster::wire::Ask;
+use crate::cluster::wire::NodeReply;
+use crate::cluster::wire::What;
+use crate::engine::Client;
+use crate::engine::elsewhere::Command;
+use crate::engine::elsewhere::Reply;
+use crate::engine::elsewhere::token_of;
+use crate::error::Fault;
+use crate::error::Unavailable;
+use crate::limits;
+
+impl Router {
+    /// Answers what others ask until the node is stopped.
+    pub(crate) async fn answer_others(self: Arc<Router>, mut asked: Subscriber) {
+        let permits = Arc::new(Semaphore::new(limits::ASKED_MAX));
+        while let Some(message) = asked.next().await {
+            let ask: Option<Ask> = wire::read(&message.payload);
+            // Those who wait are counted where they are parked.
+            let waits = matches!(&ask, Some(Ask { what: What::Have(_, wait), .. }) if !wait.is_zero());
+            let permit = match waits {
+                true => None,
+                false => permits.clone().acquire_owned().await.ok(),
+            };
+            let router = self.clone();
+            self.begin(async move {
+                router.answer_one(ask, message.reply).await;
+                drop(permit);
+            });
+        }
+    }
+
+    async fn answer_one(self: &Arc<Router>, ask: Option<Ask>, to: Option<Subject>) {
+        let Some(ask) = ask else {
+            let why = "it does not understand what it was asked: it may be of another version".to_owned();
+            if let Some(to) = to {
+                self.nodes.answer(to, wire::write(&NodeReply::Failed(why))).await;
+            }
+            return;
+        };
+        let said = match (ask.partition, &ask.what) {
+            (_, What::GiveBack(command)) => return self.take_back(command.clone()),
+            (_, What::Withdraw(token)) => return self.hurry(*token),
+            (Some(partition), _) if partition < self.places.partitions => self.do_here(&ask).await,
+            (None, What::Have(command, wait)) => self.hand_out_here(command.clone(), *wait).await,
+            _ => NodeReply::Failed("there is no such partition".to_owned()),
+        };
+        match to {
+            Some(to) => self.send_what_fits(&ask, said, to).await,
+            None => tracing::warn!("a node has asked something without saying where the answer goes"),
+        }
+    }
+
+    /// Gives back what somebody elsewhere was handed out here. Without the partition there is no lock either.
+    fn take_back(&self, command: Command) {
+        if let Some(token) = token_of(&command)
+            && let Some(client) = self.partition(self.places.token(token)).client()
+        {
+            client.give_back(command);
+        }
+    }
+
+    /// Hands out work of the partitions that this node has.
+    async fn hand_out_here(self: &Arc<Router>, command: Command, wait: Duration) -> NodeReply {
+        let receive = async |hurry: &Notify| self.receive(command.clone(), wait, hurry, true).await;
+        let handed = match token_of(&command) {
+            Some(token) => self.hurried_by(token, receive).await,
+            None => receive(&Notify::new()).await,
+        };
+        match handed {
+            Ok(reply) => NodeReply::Reply(reply, self.clock.now()),
+            Err(why) => NodeReply::of(why),
+        }
+    }
+
+    /// Does what is asked of a partition, if this node has it.
+    pub(crate) async fn do_here(&self, ask: &Ask) -> NodeReply {
+        let partition = self.partition(ask.partition.unwrap_or_default());
+        let Some(client) = partition.client() else { return self.not_owner(ask) };
+        let done = match &ask.what {
+            What::Have(command, wait) => replied(client.relay(command.clone(), *wait).await, &client),
+            What::TryOut(command) => replied(client.try_relay(command.clone()).await, &client),
+            What::Look(look) => {
+                look.clone().look(&client).await.map(|found| NodeReply::Found(Box::new(found)))
+            }
+            What::Define(revision) => partition.define(&client, *revision).await.map(|()| NodeReply::Defined),
+            What::GiveBack(_) | What::Withdraw(_) => Ok(NodeReply::Failed("it is not answered".to_owned())),
+        };
+        match done {
+            Ok(said) => said,
+            // What such an engine has not answered it has not done: its log has not got it.
+            Err(Unavailable::Closed | Unavailable::Stopped(Fault::Deposed)) => self.not_owner(ask),
+            Err(why) => NodeReply::of(why),
+        }
+    }
+
+    fn not_owner(&self, ask: &Ask) -> NodeReply {
+        let owner = ask.partition.and_then(|partition| self.leases.owner(partition));
+        NodeReply::NotOwner(owner.filter(|owner| *owner != self.node))
+    }
+
+    /// Sends an answer, or as much of it as NATS takes at once. What was handed out beyond goes back.
+    async fn send_what_fits(&self, ask: &Ask, mut said: NodeReply, to: Subject) {
+        let mut bytes = wire::write(&said);
+        while bytes.len() > self.nodes.bytes_max() {
+            said = self.shorten(ask, said).await;
+            bytes = wire::write(&said);
+        }
+        self.nodes.answer(to, bytes).await;
+    }
+
+    async fn shorten(&self, ask: &Ask, said: NodeReply) -> NodeReply {
+        let too_large = || NodeReply::Failed("the answer is larger than NATS takes".to_owned());
+        match (said, &ask.what) {
+            (NodeReply::Reply(Reply::Receive(Ok(mut handed)), now), What::Have(command, _)) => {
+                let rest = handed.split_off(handed.len() / 2);
+                self.give_all_back(command, Reply::Receive(Ok(rest))).await;
+                match handed.is_empty() {
+                    true => too_large(),
+                    false => NodeReply::Reply(Reply::Receive(Ok(handed)), now),
+                }
+            }
+            (NodeReply::Found(mut found), _) => match found.halve() {
+                true => NodeReply::Found(found),
+                false => too_large(),
+            },
+            _ => too_large(),
+        }
+    }
+}
+
+fn replied(reply: Result<Reply, Unavailable>, client: &Client) -> Result<NodeReply, Unavailable> {
+    Ok(NodeReply::Reply(reply?, client.engine_now()))
+}

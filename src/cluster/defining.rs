@@ -1,0 +1,157 @@
+//! Creating, changing and deleting queues: one partition says whether it can be done, the bucket says that it is to be, and every
+//! partition does it before whoever asks is answered.
+
+use std::time::Duration;
+
+use crate::cluster::definitions::QueueDefinition;
+use crate::cluster::router::Router;
+use crate::cluster::router::nonsense;
+use crate::cluster::wire::Ask;
+use crate::cluster::wire::NodeReply;
+use crate::cluster::wire::What;
+use crate::engine::elsewhere::Command;
+use crate::engine::elsewhere::Reply;
+use crate::engine::elsewhere::verbs;
+use crate::error::QueueRefusal;
+use crate::error::Unavailable;
+use crate::id::QueueName;
+use crate::queue::QueueOptions;
+
+/// The partition that says whether something can be done, and has it in its audit.
+const ARBITER: u16 = 0;
+
+/// What changes of the definition of a queue.
+enum DefinitionChange {
+    Create(Box<QueueOptions>),
+    Options(Box<QueueOptions>),
+    Pause(bool),
+    Delete,
+}
+
+impl Router {
+    /// Changes what queues there are, in every partition.
+    ///
+    /// # Errors
+    /// [`Unavailable`] when not every partition could be reached. What was said to be is done by those later.
+    pub(crate) async fn define(&self, command: Command) -> Result<Reply, Unavailable> {
+        let asked = match &command {
+            Command::OnRecord(on_record) => &*on_record.command,
+            command => command,
+        };
+        let (name, change) = match asked.clone() {
+            Command::CreateQueue(verbs::CreateQueue { name, options }) => {
+                (name, DefinitionChange::Create(options))
+            }
+            Command::ChangeQueue(verbs::ChangeQueue { name, options }) => {
+                (name, DefinitionChange::Options(options))
+            }
+            Command::PauseQueue(verbs::PauseQueue { name, paused }) => {
+                (name, DefinitionChange::Pause(paused))
+            }
+            Command::DeleteQueue(verbs::DeleteQueue { name }) => (name, DefinitionChange::Delete),
+            _ => return Err(nonsense()),
+        };
+        let (mut revision, mut found) = self.definitions.entry(&name).await?;
+        if let Some(QueueDefinition::Going { .. }) = found {
+            // Whoever began to delete it has not ended.
+            revision = self.end_deleting(&name, revision).await?;
+            found = None;
+        }
+        let there = match found {
+            Some(QueueDefinition::There { options, paused, .. }) => Some((options, paused)),
+            _ => None,
+        };
+        match (change, there) {
+            (DefinitionChange::Create(options), Some((known, _))) if known != options => {
+                Ok(Reply::Queue(Err(QueueRefusal::QueueExists(name))))
+            }
+            (DefinitionChange::Create(options), there) => {
+                let paused = there.is_some_and(|(_, paused)| paused);
+                let definition = QueueDefinition::There { name, options, paused };
+                self.decide(command, definition, revision).await
+            }
+            (_, None) => Ok(Reply::Queue(Err(QueueRefusal::QueueNotFound(name)))),
+            (DefinitionChange::Options(options), Some((known, _))) if known.order != options.order => {
+                // Whether each partition could do it is not known before all have.
+                Err(Unavailable::Unsupported(
+                    "the order of a queue cannot be changed: delete it, and create it anew",
+                ))
+            }
+            (DefinitionChange::Options(options), Some((_, paused))) => {
+                self.decide(command, QueueDefinition::There { name, options, paused }, revision).await
+            }
+            (DefinitionChange::Pause(paused), Some((options, _))) => {
+                self.decide(command, QueueDefinition::There { name, options, paused }, revision).await
+            }
+            (DefinitionChange::Delete, Some(_)) => self.delete(command, name, revision).await,
+        }
+    }
+
+    /// Asks whether it can be done, and if so has it done everywhere.
+    async fn decide(
+        &self,
+        command: Command,
+        definition: QueueDefinition,
+        behind: u64,
+    ) -> Result<Reply, Unavailable> {
+        let reply = self.ask(ARBITER, command, Duration::ZERO).await?;
+        if !matches!(reply, Reply::Queue(Ok(_))) {
+            return Ok(reply);
+        }
+        let QueueDefinition::There { name, .. } = &definition else { return Err(nonsense()) };
+        let name = name.clone();
+        let revision = self.put(definition, behind).await?;
+        self.everywhere(&name, revision).await?;
+        Ok(reply)
+    }
+
+    /// Puts a definition, unless it is that already. Whoever was faster is told of to whoever asks.
+    async fn put(&self, definition: QueueDefinition, behind: u64) -> Result<u64, Unavailable> {
+        let (QueueDefinition::There { name, .. }
+        | QueueDefinition::Going { name }
+        | QueueDefinition::Gone { name }) = &definition;
+        let (revision, found) = self.definitions.entry(name).await?;
+        if found.as_ref() == Some(&definition) {
+            return Ok(revision);
+        }
+        let put = self.definitions.put(definition, behind).await?;
+        let other = || Unavailable::Unanswered("the same queue was changed at the same moment".to_owned());
+        put.ok_or_else(other)
+    }
+
+    async fn delete(&self, command: Command, name: QueueName, behind: u64) -> Result<Reply, Unavailable> {
+        let revision = self.put(QueueDefinition::Going { name: name.clone() }, behind).await?;
+        let reply = match self.ask(ARBITER, command, Duration::ZERO).await? {
+            // It has heard of it before.
+            Reply::Queue(Err(QueueRefusal::QueueNotFound(_))) => Reply::Queue(Ok(true)),
+            reply => reply,
+        };
+        self.end_deleting(&name, revision).await?;
+        Ok(reply)
+    }
+
+    /// Has a queue deleted everywhere, so that one of its name can be created.
+    async fn end_deleting(&self, name: &QueueName, revision: u64) -> Result<u64, Unavailable> {
+        self.everywhere(name, revision).await?;
+        self.put(QueueDefinition::Gone { name: name.clone() }, revision).await
+    }
+
+    /// Waits until every partition has a revision of a queue.
+    async fn everywhere(&self, name: &QueueName, revision: u64) -> Result<(), Unavailable> {
+        if self.definitions.is_everywhere(name, revision) {
+            return Ok(());
+        }
+        let asked = (0..self.places.partitions).map(|partition| async move {
+            let ask = Ask { partition: Some(partition), what: What::Define(revision) };
+            match self.said(partition, &ask, Duration::ZERO).await? {
+                NodeReply::Defined => Ok(()),
+                _ => Err(nonsense()),
+            }
+        });
+        for defined in futures_util::future::join_all(asked).await {
+            defined?;
+        }
+        self.definitions.note_everywhere(name, revision);
+        Ok(())
+    }
+}

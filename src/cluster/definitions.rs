@@ -1,0 +1,270 @@
+//! What queues there are, for all partitions: one key for each queue in the cluster's bucket, whose revisions are their order.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use async_nats::jetstream::kv;
+use futures_util::StreamExt;
+use serde::Deserialize;
+use serde::Serialize;
+use tokio::sync::Notify;
+
+use crate::cluster::stop::ClusterStop;
+use crate::cluster::stop::pause;
+use crate::engine::Client;
+use crate::error::OperationError;
+use crate::error::QueueError;
+use crate::error::QueueRefusal;
+use crate::error::Unavailable;
+use crate::id::QueueName;
+use crate::limits;
+use crate::queue::QueueOptions;
+
+const QUEUE_PREFIX: &str = "queue.";
+
+/// How long nothing has to be heard before it is listened anew, in case the watch hangs: all definitions are told then.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// What is to be of a queue in every partition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum QueueDefinition {
+    There {
+        name: QueueName,
+        options: Box<QueueOptions>,
+        paused: bool,
+    },
+    /// It is being deleted: some partitions may have it.
+    Going {
+        name: QueueName,
+    },
+    /// No partition has it, so that another of the same name may be created.
+    Gone {
+        name: QueueName,
+    },
+}
+
+impl QueueDefinition {
+    fn name(&self) -> &QueueName {
+        match self {
+            QueueDefinition::There { name, .. }
+            | QueueDefinition::Going { name }
+            | QueueDefinition::Gone { name } => name,
+        }
+    }
+}
+
+#[derive(Default)]
+struct DefinitionBoard {
+    known: BTreeMap<QueueName, (u64, QueueDefinition)>,
+    /// The greatest revision that was heard.
+    seen: u64,
+    /// Of which revisions this node knows that every partition has them.
+    everywhere: BTreeMap<QueueName, u64>,
+}
+
+/// What queues there are, as a node has heard.
+pub(crate) struct QueueDefinitions {
+    bucket: kv::Store,
+    board: Mutex<DefinitionBoard>,
+    changed: Notify,
+}
+
+impl QueueDefinitions {
+    pub(crate) fn new(bucket: kv::Store) -> QueueDefinitions {
+        QueueDefinitions { bucket, board: Mutex::default(), changed: Notify::new() }
+    }
+
+    fn board(&self) -> MutexGuard<'_, DefinitionBoard> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads all that there are.
+    ///
+    /// # Errors
+    /// What the servers say.
+    pub(crate) async fn load(&self) -> Result<(), String> {
+        let mut keys = self.bucket.keys().await.map_err(|error| error.to_string())?;
+        while let Some(key) = keys.next().await {
+            let key = key.map_err(|error| error.to_string())?;
+            if key.starts_with(QUEUE_PREFIX)
+                && let Some(entry) = self.bucket.entry(key).await.map_err(|error| error.to_string())?
+            {
+                self.note(&entry);
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows them until the node is stopped.
+    pub(crate) async fn watch(self: Arc<QueueDefinitions>, stop: ClusterStop) {
+        while !stop.is_said() {
+            match self.bucket.watch_with_history(format!("{QUEUE_PREFIX}>")).await {
+                Ok(mut watch) => {
+                    while !stop.is_said()
+                        && let Ok(Some(Ok(entry))) = tokio::time::timeout(SILENCE, watch.next()).await
+                    {
+                        self.note(&entry);
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "it was not heard for a moment what queues there are");
+                    pause(limits::ROUTE_PAUSE * 10).await;
+                }
+            }
+        }
+    }
+
+    fn note(&self, entry: &kv::Entry) {
+        let Ok(definition) = serde_json::from_slice::<QueueDefinition>(&entry.value) else { return };
+        self.know(entry.revision, definition);
+    }
+
+    fn know(&self, revision: u64, definition: QueueDefinition) {
+        let mut board = self.board();
+        board.seen = board.seen.max(revision);
+        let name = definition.name().clone();
+        if board.known.get(&name).is_none_or(|(known, _)| *known < revision) {
+            board.known.insert(name, (revision, definition));
+        }
+        drop(board);
+        self.changed.notify_waiters();
+    }
+
+    /// The greatest revision that was heard.
+    pub(crate) fn seen(&self) -> u64 {
+        self.board().seen
+    }
+
+    /// What the servers know of a queue, with its revision; 0 if they know nothing.
+    ///
+    /// # Errors
+    /// [`Unavailable::Unanswered`] when they do not say.
+    pub(crate) async fn entry(
+        &self,
+        name: &QueueName,
+    ) -> Result<(u64, Option<QueueDefinition>), Unavailable> {
+        let entry = self.bucket.entry(key_of(name)).await.map_err(|error| failed(&error))?;
+        let Some(entry) = entry else { return Ok((0, None)) };
+        let definition = serde_json::from_slice(&entry.value).map_err(|error| failed(&error))?;
+        Ok((entry.revision, Some(definition)))
+    }
+
+    /// Puts a definition behind a revision of the same queue. `None` when another was faster.
+    ///
+    /// # Errors
+    /// [`Unavailable::Unanswered`] when the servers do not say.
+    pub(crate) async fn put(
+        &self,
+        definition: QueueDefinition,
+        behind: u64,
+    ) -> Result<Option<u64>, Unavailable> {
+        let name = definition.name().clone();
+        let bytes = serde_json::to_vec(&definition).expect("a definition can be written").into();
+        let put = match behind {
+            0 => self.bucket.create(key_of(&name), bytes).await.map_err(|error| failed(&error)),
+            _ => self.bucket.update(key_of(&name), bytes, behind).await.map_err(|error| failed(&error)),
+        };
+        match put {
+            Ok(revision) => {
+                self.know(revision, definition);
+                Ok(Some(revision))
+            }
+            // Whether it was another or the servers, the next look says.
+            Err(why) => match self.entry(&name).await?.0 {
+                revision if revision > behind => Ok(None),
+                _ => Err(why),
+            },
+        }
+    }
+
+    /// Whether this node knows that every partition has this revision of a queue.
+    pub(crate) fn is_everywhere(&self, name: &QueueName, revision: u64) -> bool {
+        self.board().everywhere.get(name).is_some_and(|known| *known >= revision)
+    }
+
+    pub(crate) fn note_everywhere(&self, name: &QueueName, revision: u64) {
+        self.board().everywhere.insert(name.clone(), revision);
+    }
+
+    /// Has what was defined after a revision in force in an engine, up to another that was heard of. Returns up to which.
+    ///
+    /// # Errors
+    /// [`Unavailable`] when the engine ends, or what is to be in force was not heard of in time.
+    pub(crate) async fn bring(&self, client: &Client, after: u64, upto: u64) -> Result<u64, Unavailable> {
+        self.hear(upto).await?;
+        let (seen, mut due): (u64, Vec<_>) = {
+            let board = self.board();
+            let due = board.known.values().filter(|(revision, _)| *revision > after).cloned();
+            (board.seen, due.collect())
+        };
+        due.sort_by_key(|(revision, _)| *revision);
+        for (_, definition) in due {
+            match enforce(client, &definition).await {
+                Ok(()) => {}
+                Err(OperationError::Unavailable(why)) => return Err(why),
+                Err(error) => {
+                    tracing::error!(queue = %definition.name(), %error, "a partition refuses what all have to have");
+                }
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Waits until a revision was heard.
+    async fn hear(&self, revision: u64) -> Result<(), Unavailable> {
+        let heard = async {
+            loop {
+                let changed = self.changed.notified();
+                if self.seen() >= revision {
+                    return;
+                }
+                changed.await;
+            }
+        };
+        let late = || Unavailable::Unanswered("what queues there are was not heard in time".to_owned());
+        tokio::time::timeout(limits::ROUTE_WAIT, heard).await.map_err(|_| late())
+    }
+}
+
+/// Makes an engine have what is defined.
+async fn enforce(client: &Client, definition: &QueueDefinition) -> Result<(), QueueError> {
+    match definition {
+        QueueDefinition::There { name, options, paused } => {
+            let options = options.as_ref().clone();
+            let queue = match client.create_queue(name, options.clone()).await {
+                Err(OperationError::Refused(QueueRefusal::QueueExists(_))) => {
+                    client.change_queue(name, options).await?;
+                    client.queue(name)?
+                }
+                created => created?,
+            };
+            queue.set_paused(*paused).await?;
+            Ok(())
+        }
+        QueueDefinition::Going { name } | QueueDefinition::Gone { name } => {
+            match client.delete_queue(name).await {
+                Err(OperationError::Refused(QueueRefusal::QueueNotFound(_))) => Ok(()),
+                deleted => deleted,
+            }
+        }
+    }
+}
+
+/// Keys take letters and digits only.
+fn key_of(name: &QueueName) -> String {
+    let mut key = QUEUE_PREFIX.to_owned();
+    for byte in name.as_str().bytes() {
+        // Writing to a text cannot fail.
+        let _ = write!(key, "{byte:02x}");
+    }
+    key
+}
+
+fn failed(error: &dyn std::fmt::Display) -> Unavailable {
+    Unavailable::Unanswered(format!("what queues there are: {error}"))
+}

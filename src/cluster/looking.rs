@@ -1,0 +1,160 @@
+//! Looks at a whole cluster: what each partition shows is put together in the order in which one engine would show it.
+
+use std::time::Duration;
+
+use crate::cluster::partition::first_number;
+use crate::cluster::router::Router;
+use crate::cluster::router::nonsense;
+use crate::cluster::wire::Ask;
+use crate::cluster::wire::NodeReply;
+use crate::cluster::wire::What;
+use crate::engine::DeadLetterView;
+use crate::engine::QueueView;
+use crate::engine::elsewhere::LookFor;
+use crate::engine::elsewhere::LookResult;
+use crate::engine::elsewhere::add_counts;
+use crate::error::Unavailable;
+use crate::id::SequenceNumber;
+
+impl Router {
+    /// Looks for something wherever it is.
+    pub(crate) async fn look(&self, look: LookFor) -> Result<LookResult, Unavailable> {
+        match &look {
+            LookFor::Workflow { queue, id }
+            | LookFor::Line { queue, id, .. }
+            | LookFor::State { queue, id }
+            | LookFor::History { queue, id: Some(id), .. } => {
+                let partition = self.places.workflow(queue, id);
+                self.look_in(partition, look).await
+            }
+            LookFor::Ended { sequence, .. } => self.look_in(self.places.number(*sequence), look).await,
+            LookFor::History { id: None, .. } => Err(Unavailable::Unsupported(
+                "each partition has a history of its own: ask for that of a workflow",
+            )),
+            LookFor::Messages { from, .. } | LookFor::Alone { from, .. } => {
+                self.look_by_number(look.clone(), *from).await
+            }
+            _ => self.look_everywhere(look).await,
+        }
+    }
+
+    async fn look_in(&self, partition: u16, look: LookFor) -> Result<LookResult, Unavailable> {
+        let ask = Ask { partition: Some(partition), what: What::Look(look) };
+        match self.said(partition, &ask, Duration::ZERO).await? {
+            NodeReply::Found(found) => Ok(*found),
+            _ => Err(nonsense()),
+        }
+    }
+
+    /// Looks in one partition after the other, in which the numbers follow each other, for the first that shows something. A page
+    /// may be shorter than it could be; the next begins behind its last.
+    async fn look_by_number(&self, look: LookFor, from: SequenceNumber) -> Result<LookResult, Unavailable> {
+        let first = self.places.number(from);
+        let mut last = None;
+        for partition in first..self.places.partitions {
+            let from = from.max(SequenceNumber::new(first_number(partition) - 1));
+            let look = match look.clone() {
+                LookFor::Messages { queue, limit, .. } => LookFor::Messages { queue, from, limit },
+                LookFor::Alone { queue, limit, .. } => LookFor::Alone { queue, from, limit },
+                look => look,
+            };
+            let found = self.look_in(partition, look).await?;
+            let is_empty = match &found {
+                LookResult::Messages(messages) => messages.as_ref().is_some_and(Vec::is_empty),
+                LookResult::Alone(alone) => alone.as_ref().is_some_and(Vec::is_empty),
+                _ => return Err(nonsense()),
+            };
+            if !is_empty {
+                return Ok(found);
+            }
+            last = Some(found);
+        }
+        last.ok_or_else(nonsense)
+    }
+
+    async fn look_everywhere(&self, look: LookFor) -> Result<LookResult, Unavailable> {
+        let looks = (0..self.places.partitions).map(|partition| self.look_in(partition, look.clone()));
+        let mut all: Option<LookResult> = None;
+        for found in futures_util::future::join_all(looks).await {
+            all = Some(match all {
+                None => found?,
+                Some(all) => together(all, found?).ok_or_else(nonsense)?,
+            });
+        }
+        Ok(in_order(all.ok_or_else(nonsense)?, &look))
+    }
+}
+
+/// What two partitions show.
+fn together(all: LookResult, more: LookResult) -> Option<LookResult> {
+    fn joined<T>(all: Option<Vec<T>>, more: Option<Vec<T>>) -> Option<Vec<T>> {
+        let mut all = all?;
+        all.extend(more?);
+        Some(all)
+    }
+    Some(match (all, more) {
+        (LookResult::Queues(mut all), LookResult::Queues(more)) => {
+            for view in more {
+                match all.iter_mut().find(|known| known.name == view.name) {
+                    Some(known) => add(known, &view),
+                    None => all.push(view),
+                }
+            }
+            LookResult::Queues(all)
+        }
+        (LookResult::Queue(Some(mut all)), LookResult::Queue(Some(more))) => {
+            add(&mut all, &more);
+            LookResult::Queue(Some(all))
+        }
+        (LookResult::Queue(_), LookResult::Queue(_)) => LookResult::Queue(None),
+        (LookResult::Workflows(all), LookResult::Workflows(more)) => LookResult::Workflows(joined(all, more)),
+        (LookResult::Offered(all), LookResult::Offered(more)) => LookResult::Offered(joined(all, more)),
+        (LookResult::DeadLetters(all), LookResult::DeadLetters(more)) => {
+            LookResult::DeadLetters(joined(all, more))
+        }
+        (LookResult::Standing(all), LookResult::Standing(more)) => {
+            let both = all.zip(more);
+            LookResult::Standing(both.map(|(all, more)| joined(all, more)))
+        }
+        (LookResult::NextDue(all), LookResult::NextDue(more)) => {
+            LookResult::NextDue(all.into_iter().chain(more).min())
+        }
+        _ => return None,
+    })
+}
+
+/// In the order of one engine, as many as were asked for.
+fn in_order(mut found: LookResult, look: &LookFor) -> LookResult {
+    match (&mut found, look) {
+        (LookResult::Queues(all), LookFor::Queues { limit, .. }) => {
+            all.sort_by(|one, other| one.name.cmp(&other.name));
+            all.truncate(*limit);
+        }
+        (LookResult::Workflows(Some(all)), LookFor::Workflows { limit, .. })
+        | (LookResult::Standing(Some(Some(all))), LookFor::Standing { limit, .. }) => {
+            all.sort_by(|one, other| one.workflow_id.cmp(&other.workflow_id));
+            all.truncate(*limit);
+        }
+        (LookResult::DeadLetters(Some(all)), LookFor::DeadLetters { limit, .. }) => {
+            all.sort_by(|one, other| {
+                let of = |view: &DeadLetterView| (view.dead_letter.reason.clone(), view.sequence_number);
+                of(one).cmp(&of(other))
+            });
+            all.truncate(*limit);
+        }
+        (LookResult::Offered(Some(all)), LookFor::Offered { limit, .. }) => all.truncate(*limit),
+        _ => {}
+    }
+    found
+}
+
+/// Adds what a queue has in another partition.
+fn add(all: &mut QueueView, more: &QueueView) {
+    add_counts(&mut all.counts, &more.counts);
+    all.history += more.history;
+    all.cursors += more.cursors;
+    all.cursors_cut += more.cursors_cut;
+    all.links_cut += more.links_cut;
+    all.created_at = all.created_at.min(more.created_at);
+    all.rate_limited_until = all.rate_limited_until.max(more.rate_limited_until);
+}

@@ -1,0 +1,93 @@
+//! Other nodes, asked over NATS.
+
+use std::time::Duration;
+
+use async_nats::Client as NatsClient;
+use async_nats::Request;
+use async_nats::RequestErrorKind;
+use async_nats::Subscriber;
+
+use crate::cluster::error::ClusterError;
+use crate::cluster::wire;
+use crate::cluster::wire::Ask;
+use crate::cluster::wire::NodeReply;
+use crate::limits;
+
+/// Bytes of a payload that what is around a message may take.
+const ENVELOPE_BYTES: usize = 1024;
+
+/// Other nodes.
+#[derive(Clone)]
+pub(crate) struct Nodes {
+    client: NatsClient,
+    cluster: String,
+}
+
+/// What came of asking a node.
+#[derive(Debug)]
+pub(crate) enum NodeAnswer {
+    Replied(NodeReply),
+    /// Nobody was there to be asked: nothing was done.
+    Nobody,
+    /// No answer, or one that makes no sense: it is not known whether anything was done.
+    Nothing(String),
+}
+
+impl Nodes {
+    pub(crate) fn new(client: NatsClient, cluster: &str) -> Nodes {
+        Nodes { client, cluster: cluster.to_owned() }
+    }
+
+    fn subject(&self, node: &str) -> String {
+        format!("seriatim.{}.node.{node}", self.cluster)
+    }
+
+    /// Begins to hear what others ask this node.
+    ///
+    /// # Errors
+    /// [`ClusterError::Servers`] when the servers refuse.
+    pub(crate) async fn listen(&self, node: &str) -> Result<Subscriber, ClusterError> {
+        let subscribed = self.client.subscribe(self.subject(node)).await;
+        subscribed.map_err(|error| ClusterError::Servers(error.to_string()))
+    }
+
+    /// The most bytes of what is said at once.
+    pub(crate) fn bytes_max(&self) -> usize {
+        self.client.server_info().max_payload.saturating_sub(ENVELOPE_BYTES)
+    }
+
+    /// Asks a node, which may wait for work so long.
+    pub(crate) async fn ask(&self, node: &str, ask: &Ask, wait: Duration) -> NodeAnswer {
+        let payload = wire::write(ask);
+        if payload.len() > self.bytes_max() {
+            return NodeAnswer::Replied(NodeReply::TooLarge {
+                bytes: payload.len(),
+                bytes_max: self.bytes_max(),
+            });
+        }
+        let timeout = wait.saturating_add(limits::NODE_ANSWER);
+        let request = Request::new().payload(payload.into()).timeout(Some(timeout));
+        match self.client.send_request(self.subject(node), request).await {
+            Ok(answer) => match wire::read(&answer.payload) {
+                Some(said) => NodeAnswer::Replied(said),
+                None => NodeAnswer::Nothing(format!("what node {node} has answered is not understood")),
+            },
+            Err(error) if error.kind() == RequestErrorKind::NoResponders => NodeAnswer::Nobody,
+            Err(error) => NodeAnswer::Nothing(format!("node {node}: {error}")),
+        }
+    }
+
+    /// Tells a node something that is not answered.
+    pub(crate) async fn tell(&self, node: &str, ask: &Ask) {
+        if let Err(error) = self.client.publish(self.subject(node), wire::write(ask).into()).await {
+            tracing::warn!(node, %error, "a node could not be told what was given back; its locks run out");
+        }
+    }
+
+    /// Answers whoever has asked.
+    pub(crate) async fn answer(&self, to: async_nats::Subject, said: Vec<u8>) {
+        if let Err(error) = self.client.publish(to, said.into()).await {
+            tracing::warn!(%error, "a node could not be answered");
+        }
+    }
+}

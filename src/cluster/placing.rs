@@ -1,0 +1,249 @@
+//! Which partition a command belongs to, by what it says.
+
+use crate::cluster::hashing::partition_of;
+use crate::cluster::hashing::partition_of_text;
+use crate::engine::elsewhere::Command;
+use crate::engine::elsewhere::CompletionCommand;
+use crate::engine::elsewhere::PurgeFrom;
+use crate::engine::elsewhere::PurgeScope;
+use crate::engine::elsewhere::Settlement;
+use crate::engine::elsewhere::StepCommand;
+use crate::engine::elsewhere::verbs;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
+use crate::limits;
+use crate::message::NewMessage;
+use crate::token::LockToken;
+
+/// Where a command is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CommandPlace {
+    /// In this partition.
+    One(u16),
+    /// In any partition, and in one.
+    Any,
+    /// In all partitions: what queues there are.
+    Each,
+    /// In whichever partition there is work.
+    Work,
+    /// In several partitions, each its part.
+    Parts,
+    /// Nowhere, and why.
+    Nowhere(&'static str),
+}
+
+const SEVERAL: &str = "what is done together has to be of workflows of one partition, and this is of several";
+
+/// Says where things are done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartitionMap {
+    pub(crate) partitions: u16,
+}
+
+impl CommandPlace {
+    /// Where two things are done that are done together.
+    fn and(self, other: CommandPlace) -> CommandPlace {
+        match (self, other) {
+            (CommandPlace::Nowhere(why), _) | (_, CommandPlace::Nowhere(why)) => CommandPlace::Nowhere(why),
+            (CommandPlace::Any, place) | (place, CommandPlace::Any) => place,
+            (one, other) if one == other => one,
+            _ => CommandPlace::Nowhere(SEVERAL),
+        }
+    }
+}
+
+impl PartitionMap {
+    /// Where a command is done.
+    pub(crate) fn of(self, command: &Command) -> CommandPlace {
+        match command {
+            Command::CreateQueue(_)
+            | Command::ChangeQueue(_)
+            | Command::DeleteQueue(_)
+            | Command::PauseQueue(_) => CommandPlace::Each,
+            Command::ChangeTopic(_) | Command::Publish(_) | Command::PublishOnce(_) => CommandPlace::Nowhere(
+                "there are no topics yet: their subscriptions are of several partitions",
+            ),
+            Command::Send(verb) => self.of_messages(&verb.queue, &verb.messages),
+            Command::SendOnce(verb) => match self.of_messages(&verb.queue, &verb.messages) {
+                // Whoever asks again has to find the answer.
+                CommandPlace::Any => CommandPlace::One(self.of_text(&verb.queue, verb.key.as_str())),
+                place => place,
+            },
+            Command::SendEach(_) | Command::CompleteAll(_) => CommandPlace::Parts,
+            Command::Cancel(verb) => self.of_number(verb.sequence),
+            Command::Reschedule(verb) => self.of_number(verb.sequence),
+            Command::Transact(verb) => self.of_steps(&verb.steps),
+            Command::Receive(_)
+            | Command::ReceiveRun(_)
+            | Command::ReceiveDeadLetters(_)
+            | Command::ReceiveHidden(_)
+            | Command::AcceptWorkflow(verbs::AcceptWorkflow { workflow: None, .. }) => CommandPlace::Work,
+            Command::AcceptWorkflow(verbs::AcceptWorkflow { queue, workflow: Some(id), .. }) => {
+                self.of_workflow(queue, id)
+            }
+            Command::ReceiveDeferred(verb) => self.of_numbers(&verb.sequences),
+            Command::ReceiveDeferredDeadLetters(verb) => self.of_numbers(&verb.sequences),
+            Command::OnRecord(on_record) => self.of(&on_record.command),
+            held => self.of_held(held),
+        }
+    }
+
+    /// Where what holders and operators ask is done.
+    fn of_held(self, command: &Command) -> CommandPlace {
+        match command {
+            Command::ReceiveFromWorkflow(verb) => self.of_token(verb.token),
+            Command::ReceiveDeferredFromWorkflow(verb) => self.of_token(verb.token),
+            Command::Settle(verb) => {
+                let held = self.of_token(verb.token);
+                match &verb.settlement {
+                    Settlement::Complete(completion) => held.and(self.of_completion(completion)),
+                    _ => held,
+                }
+            }
+            Command::SettleRun(verb) => {
+                self.of_token(verb.token).and(self.of_completion(&verb.settlement.completion))
+            }
+            Command::Renew(verb) => self.of_token(verb.token),
+            Command::SettleApart(verb) => self.of_token(verb.token),
+            Command::SetWorkflowState(verb) => self.of_token(verb.token),
+            Command::CloseWorkflow(verb) => self.of_token(verb.token),
+            Command::HideAgain(verb) => self.of_number(verb.claim.sequence_number),
+            Command::EndHidden(verb) => self.of_number(verb.claim.sequence_number),
+            Command::SetState(verb) => self.of_workflow(&verb.queue, &verb.workflow),
+            Command::Operate(verb) => self.of_workflow(&verb.queue, &verb.workflow),
+            Command::Redrive(verb) => self.of_number(verb.sequence),
+            Command::EditAndRedrive(verb) => self.of_number(verb.edit.sequence),
+            Command::Purge(verb) => match &verb.scope {
+                PurgeScope::Workflow(id) => self.of_workflow(&verb.queue, id),
+                PurgeScope::DeadLetter(sequence) => self.of_number(*sequence),
+                PurgeScope::Everything | PurgeScope::DeadLetters => self.of_purge(&verb.from),
+            },
+            _ => CommandPlace::Nowhere("each engine asks that of itself"),
+        }
+    }
+
+    /// The partition of a workflow.
+    pub(crate) fn workflow(self, queue: &QueueName, id: &WorkflowId) -> u16 {
+        partition_of(queue, id, self.partitions)
+    }
+
+    /// The partition in which a message was given its number.
+    pub(crate) fn number(self, sequence: SequenceNumber) -> u16 {
+        self.within(sequence.get() / limits::NUMBER_END)
+    }
+
+    /// The partition that has given a token. Whatever else somebody makes up is refused by that.
+    pub(crate) fn token(self, token: LockToken) -> u16 {
+        self.within(token.partition().into())
+    }
+
+    /// Where one message is sent: all of a workflow to one partition, and what is sent again to the same as the first time.
+    pub(crate) fn message(self, queue: &QueueName, message: &NewMessage) -> CommandPlace {
+        match (&message.workflow_id, &message.message_id) {
+            (Some(workflow), _) => self.of_workflow(queue, workflow),
+            (None, Some(id)) => CommandPlace::One(self.of_text(queue, id.as_str())),
+            (None, None) => CommandPlace::Any,
+        }
+    }
+
+    fn within(self, partition: u64) -> u16 {
+        u16::try_from(partition % u64::from(self.partitions)).expect("it is less than their number")
+    }
+
+    fn of_text(self, queue: &QueueName, text: &str) -> u16 {
+        partition_of_text(queue, text, self.partitions)
+    }
+
+    fn of_workflow(self, queue: &QueueName, id: &WorkflowId) -> CommandPlace {
+        CommandPlace::One(self.workflow(queue, id))
+    }
+
+    fn of_number(self, sequence: SequenceNumber) -> CommandPlace {
+        CommandPlace::One(self.number(sequence))
+    }
+
+    fn of_token(self, token: LockToken) -> CommandPlace {
+        CommandPlace::One(self.token(token))
+    }
+
+    fn of_numbers(self, sequences: &[SequenceNumber]) -> CommandPlace {
+        let places = sequences.iter().map(|sequence| self.of_number(*sequence));
+        places.fold(CommandPlace::Any, CommandPlace::and)
+    }
+
+    fn of_messages(self, queue: &QueueName, messages: &[NewMessage]) -> CommandPlace {
+        messages.iter().map(|message| self.message(queue, message)).fold(CommandPlace::Any, CommandPlace::and)
+    }
+
+    fn of_completion(self, completion: &CompletionCommand) -> CommandPlace {
+        let sends = completion.sends.iter();
+        sends.map(|(queue, sent)| self.of_messages(queue, sent)).fold(CommandPlace::Any, CommandPlace::and)
+    }
+
+    fn of_steps(self, steps: &[StepCommand]) -> CommandPlace {
+        let places = steps.iter().map(|step| self.of(&Command::from(step.clone())));
+        places.fold(CommandPlace::Any, CommandPlace::and)
+    }
+
+    /// A purge of a queue goes from partition to partition; where it is stands in the number where it goes on.
+    fn of_purge(self, from: &PurgeFrom) -> CommandPlace {
+        match from {
+            PurgeFrom::Message(sequence) | PurgeFrom::Reason(_, sequence) => self.of_number(*sequence),
+            _ => CommandPlace::One(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Message;
+
+    const PLACES: PartitionMap = PartitionMap { partitions: 16 };
+
+    fn queue() -> QueueName {
+        QueueName::new("orders").unwrap()
+    }
+
+    fn send(workflows: &[&str]) -> Command {
+        let message = |id: &&str| Message::new("").workflow(*id).check().unwrap();
+        let messages = workflows.iter().map(message).collect();
+        Command::Send(verbs::Send { queue: queue(), messages })
+    }
+
+    #[test]
+    fn what_is_done_together_is_of_one_partition_or_refused() {
+        // `order-1` is of partition 2, as are `order-6` and `order-7`.
+        assert_eq!(PLACES.of(&send(&["order-1", "order-6", "order-7"])), CommandPlace::One(2));
+        assert_eq!(PLACES.of(&send(&["order-1", "order-2"])), CommandPlace::Nowhere(SEVERAL));
+        assert_eq!(PLACES.of(&send(&[])), CommandPlace::Any);
+        let settle = |workflow: &str, partition: u16| {
+            let sent = Message::new("").workflow(workflow).check().unwrap();
+            let completion =
+                CompletionCommand { sends: vec![(queue(), vec![sent])], ..CompletionCommand::default() };
+            let token = LockToken::new(0, [9; 12]).of_partition(partition);
+            Command::Settle(verbs::Settle {
+                queue: queue(),
+                token,
+                sequence: SequenceNumber::new(1),
+                delivery_count: 1,
+                settlement: Settlement::Complete(completion),
+            })
+        };
+        assert_eq!(PLACES.of(&settle("order-1", 2)), CommandPlace::One(2));
+        assert_eq!(PLACES.of(&settle("order-1", 3)), CommandPlace::Nowhere(SEVERAL));
+    }
+
+    #[test]
+    fn a_token_and_a_number_lead_to_the_partition_that_has_given_them() {
+        for partition in 0..16 {
+            let token = LockToken::new(7, [0xff; 12]).of_partition(partition);
+            assert_eq!(PLACES.token(token), partition);
+            assert_eq!(PLACES.token(token.nth(1_023)), partition);
+            let first = crate::cluster::partition::first_number(partition);
+            assert_eq!(PLACES.number(SequenceNumber::new(first)), partition);
+            assert_eq!(PLACES.number(SequenceNumber::new(first + limits::NUMBER_END - 2)), partition);
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! What is asked through a node's client goes to the partitions that it is about, wherever they are.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
+use std::task::Context;
+use std::task::Waker;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::sync::Semaphore;
+
+use crate::cluster::definitions::QueueDefinitions;
+use crate::cluster::leases::Leases;
+use crate::cluster::nodes::NodeAnswer;
+use crate::cluster::nodes::Nodes;
+use crate::cluster::partition::Partition;
+use crate::cluster::placing::CommandPlace;
+use crate::cluster::placing::PartitionMap;
+use crate::cluster::shifting::Shift;
+use crate::cluster::stop::ClusterStop;
+use crate::cluster::stop::pause;
+use crate::cluster::wire::Ask;
+use crate::cluster::wire::NodeReply;
+use crate::cluster::wire::What;
+use crate::engine::elsewhere::Command;
+use crate::engine::elsewhere::Elsewhere;
+use crate::engine::elsewhere::EngineClock;
+use crate::engine::elsewhere::Inbox;
+use crate::engine::elsewhere::LetterHandle;
+use crate::engine::elsewhere::Reply;
+use crate::engine::elsewhere::Request;
+use crate::engine::elsewhere::answer;
+use crate::engine::elsewhere::new_token;
+use crate::engine::elsewhere::split_query;
+use crate::engine::elsewhere::split_standing;
+use crate::engine::elsewhere::too_many;
+use crate::engine::elsewhere::verbs::Purge;
+use crate::error::Fault;
+use crate::error::Unavailable;
+use crate::limits;
+use crate::token::LockToken;
+
+/// How long the thread waits for a request before it looks whether the node is stopped.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// What it takes to have something done in whichever partition.
+pub(crate) struct Router {
+    pub(crate) node: String,
+    pub(crate) partitions: Vec<Arc<Partition>>,
+    pub(crate) leases: Arc<Leases>,
+    pub(crate) nodes: Nodes,
+    pub(crate) definitions: Arc<QueueDefinitions>,
+    pub(crate) places: PartitionMap,
+    pub(crate) clock: EngineClock,
+    pub(crate) runtime: Handle,
+    pub(crate) stop: ClusterStop,
+    /// Receivers that can be told that they have waited long enough.
+    waiting: Mutex<HashMap<LockToken, Arc<Notify>>>,
+    /// Receivers that wait.
+    receivers: AtomicUsize,
+    /// Where the next one looks first.
+    next: AtomicUsize,
+}
+
+/// What a router is made of.
+pub(crate) struct RouterParts {
+    pub(crate) node: String,
+    pub(crate) partitions: Vec<Arc<Partition>>,
+    pub(crate) leases: Arc<Leases>,
+    pub(crate) nodes: Nodes,
+    pub(crate) definitions: Arc<QueueDefinitions>,
+    pub(crate) runtime: Handle,
+    pub(crate) stop: ClusterStop,
+}
+
+impl Router {
+    pub(crate) fn new(parts: RouterParts, clock: EngineClock) -> Router {
+        let RouterParts { node, partitions, leases, nodes, definitions, runtime, stop } = parts;
+        let count = u16::try_from(partitions.len()).expect("there is a limit to their number");
+        Router {
+            node,
+            partitions,
+            leases,
+            nodes,
+            definitions,
+            places: PartitionMap { partitions: count },
+            clock,
+            runtime,
+            stop,
+            waiting: Mutex::default(),
+            receivers: AtomicUsize::new(0),
+            next: AtomicUsize::new(0),
+        }
+    }
+
+    /// Takes what is asked, in its order, until the client is closed or the node stopped.
+    pub(crate) fn run(self: Arc<Router>, mut elsewhere: Elsewhere) {
+        let permits = Arc::new(Semaphore::new(limits::ROUTED_MAX));
+        let inbox = elsewhere.inbox();
+        while !self.stop.is_said() {
+            let Some(request) = elsewhere.next(LOOK_EVERY) else { continue };
+            match request {
+                Request::Ask(letter) if letter.waits_for().is_some() => {
+                    let (router, inbox) = (self.clone(), inbox.clone());
+                    self.begin(async move {
+                        let reply = router.wait_for_work(&letter).await;
+                        answer(letter, reply, &inbox);
+                    });
+                }
+                Request::Ask(letter) | Request::TryOut(letter) if letter.command().is_none() => {
+                    letter.fail(Unavailable::Unsupported("this cannot be sent to another node"));
+                }
+                Request::Close { slot } => {
+                    let _ = slot.send(());
+                    return;
+                }
+                // What only takes time, or ends something, keeps nobody waiting.
+                request @ (Request::Sleep { .. } | Request::GiveBack(_) | Request::Withdraw(_)) => {
+                    let (router, inbox) = (self.clone(), inbox.clone());
+                    self.begin(async move { router.have_done(request, &inbox).await });
+                }
+                request => {
+                    // Who asks for more than is allowed at once waits for a place in the inbox.
+                    let permit = self.runtime.block_on(permits.clone().acquire_owned());
+                    let (router, inbox) = (self.clone(), inbox.clone());
+                    self.begin(async move {
+                        router.have_done(request, &inbox).await;
+                        drop(permit);
+                    });
+                }
+            }
+        }
+    }
+
+    /// Begins something at once, so that what is asked in an order gets to its partition in that order.
+    pub(crate) fn begin(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(work);
+        let _entered = self.runtime.enter();
+        if work.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+            self.runtime.spawn(work);
+        }
+    }
+
+    async fn have_done(self: &Arc<Router>, request: Request, inbox: &Inbox) {
+        match request {
+            Request::Ask(letter) => {
+                let reply = match letter.command() {
+                    Some(command) => self.have(command).await,
+                    None => Err(Unavailable::NotOwner),
+                };
+                answer(letter, reply, inbox);
+            }
+            Request::TryOut(letter) => {
+                let reply = match letter.command() {
+                    Some(command) => self.try_out(command).await,
+                    None => Err(Unavailable::NotOwner),
+                };
+                answer(letter, reply, inbox);
+            }
+            Request::Query(query) => {
+                if let Some((look, slot)) = split_query(*query) {
+                    slot(self.look(look).await);
+                }
+            }
+            Request::Standing(query) => {
+                let (look, slot) = split_standing(*query);
+                slot(self.look(look).await);
+            }
+            Request::Backup { slot, .. } => {
+                let why = "a cluster has no file to copy: its log is on the NATS servers".to_owned();
+                let _ = slot.send(Err(Fault::Log(why)));
+            }
+            Request::GiveBack(command) => self.give_back(*command).await,
+            Request::Sleep { until, slot } => {
+                let wait = until.saturating_sub(self.clock.elapsed());
+                pause(wait).await;
+                let _ = slot.send(());
+            }
+            Request::Withdraw(token) => self.hurry(token),
+            Request::Wake | Request::Close { .. } => {}
+        }
+    }
+
+    /// Has a command done where it belongs, that does not wait for work.
+    pub(crate) async fn have(self: &Arc<Router>, command: Command) -> Result<Reply, Unavailable> {
+        match self.places.of(&command) {
+            CommandPlace::One(partition) => {
+                let purge = purge_of(&command).cloned();
+                let reply = self.ask(partition, command, Duration::ZERO).await?;
+                Ok(match purge {
+                    Some(purge) => self.after_purge(&purge, partition, reply),
+                    None => reply,
+                })
+            }
+            CommandPlace::Any => self.ask(self.any_partition(), command, Duration::ZERO).await,
+            CommandPlace::Each => self.define(command).await,
+            CommandPlace::Work => self.receive(command, Duration::ZERO, &Notify::new(), false).await,
+            CommandPlace::Parts => self.in_parts(command).await,
+            CommandPlace::Nowhere(why) => Err(Unavailable::Unsupported(why)),
+        }
+    }
+
+    async fn try_out(&self, command: Command) -> Result<Reply, Unavailable> {
+        match self.places.of(&command) {
+            CommandPlace::One(partition) => {
+                let what = What::TryOut(command);
+                self.reply_of(partition, &Ask { partition: Some(partition), what }, Duration::ZERO).await
+            }
+            _ => Err(Unavailable::Unsupported("only what one partition does can be tried")),
+        }
+    }
+
+    /// A partition for what can go to any: one that this node has, or the next that somebody has.
+    fn any_partition(&self) -> u16 {
+        let rotated = self.rotated();
+        let own = rotated.iter().find(|number| self.partition(**number).client().is_some());
+        let others = || rotated.iter().find(|number| self.leases.owner(**number).is_some());
+        *own.or_else(others).unwrap_or(&rotated[0])
+    }
+
+    /// All partitions, beginning with another one each time.
+    pub(crate) fn rotated(&self) -> Vec<u16> {
+        let first = self.next.fetch_add(1, Ordering::Relaxed) % self.partitions.len();
+        let mut numbers: Vec<u16> = (0..self.places.partitions).collect();
+        numbers.rotate_left(first);
+        numbers
+    }
+
+    pub(crate) fn partition(&self, number: u16) -> &Arc<Partition> {
+        &self.partitions[usize::from(number)]
+    }
+
+    /// Has a command done in a partition, wherever that is.
+    pub(crate) async fn ask(
+        &self,
+        partition: u16,
+        mut command: Command,
+        wait: Duration,
+    ) -> Result<Reply, Unavailable> {
+        if let Some(token) = new_token(&mut command) {
+            // Whoever settles finds the partition by it.
+            *token = token.of_partition(partition);
+        }
+        let ask = Ask { partition: Some(partition), what: What::Have(command, wait) };
+        self.reply_of(partition, &ask, wait).await
+    }
+
+    async fn reply_of(&self, partition: u16, ask: &Ask, wait: Duration) -> Result<Reply, Unavailable> {
+        match self.said(partition, ask, wait).await? {
+            NodeReply::Reply(reply, now) => Ok(Shift::new(now, self.clock.now()).reply(reply)),
+            _ => Err(nonsense()),
+        }
+    }
+
+    /// Asks whoever has a partition, until somebody has it, or for long enough. Nothing is asked twice that may have been done.
+    pub(crate) async fn said(
+        &self,
+        partition: u16,
+        ask: &Ask,
+        wait: Duration,
+    ) -> Result<NodeReply, Unavailable> {
+        let begun = self.clock.now();
+        let mut known = None;
+        loop {
+            let heard = match known.take().or_else(|| self.leases.owner(partition)) {
+                _ if self.partition(partition).client().is_some() => {
+                    NodeAnswer::Replied(self.do_here(ask).await)
+                }
+                Some(node) if node != self.node => self.ask_node(&node, ask, wait).await,
+                _ => NodeAnswer::Nobody,
+            };
+            match heard {
+                NodeAnswer::Replied(NodeReply::NotOwner(owner)) => known = owner,
+                NodeAnswer::Replied(NodeReply::TooLarge { bytes, bytes_max }) => {
+                    return Err(Unavailable::TooLarge { bytes, bytes_max });
+                }
+                NodeAnswer::Replied(NodeReply::Failed(why)) | NodeAnswer::Nothing(why) => {
+                    return Err(Unavailable::Unanswered(why));
+                }
+                NodeAnswer::Replied(said) => return Ok(said),
+                NodeAnswer::Nobody => {}
+            }
+            if self.clock.now().since(begun) > limits::ROUTE_WAIT || self.stop.is_said() {
+                return Err(Unavailable::NotOwner);
+            }
+            pause(limits::ROUTE_PAUSE).await;
+        }
+    }
+
+    /// Asks another node, as long as it is there.
+    pub(crate) async fn ask_node(&self, node: &str, ask: &Ask, wait: Duration) -> NodeAnswer {
+        let gone = async {
+            while self.leases.is_there(node) {
+                pause(self.leases.lease() / 4).await;
+            }
+        };
+        tokio::select! {
+            heard = self.nodes.ask(node, ask, wait) => heard,
+            () = gone => NodeAnswer::Nothing(format!("node {node} is gone")),
+        }
+    }
+
+    /// Gives back something to the partition that has handed it out, without waiting for it.
+    pub(crate) async fn give_back(&self, command: Command) {
+        let CommandPlace::One(partition) = self.places.of(&command) else { return };
+        match self.partition(partition).client() {
+            Some(client) => client.give_back(command),
+            None => {
+                // Without an owner there is no lock either.
+                let Some(node) = self.leases.owner(partition) else { return };
+                let ask = Ask { partition: Some(partition), what: What::GiveBack(command) };
+                self.nodes.tell(&node, &ask).await;
+            }
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<LockToken, Arc<Notify>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells a receiver that it has waited long enough.
+    pub(crate) fn hurry(&self, token: LockToken) {
+        if let Some(hurry) = self.waiting().get(&token) {
+            hurry.notify_one();
+        } else if let Some(client) = self.partition(self.places.token(token)).client() {
+            client.withdraw(token);
+        }
+    }
+
+    /// Lets a receiver be hurried by its token while it waits.
+    pub(crate) async fn hurried_by<T>(&self, token: LockToken, work: impl AsyncFnOnce(&Notify) -> T) -> T {
+        let hurry = Arc::new(Notify::new());
+        self.waiting().insert(token, hurry.clone());
+        let done = work(&hurry).await;
+        self.waiting().remove(&token);
+        done
+    }
+
+    /// Lets a receiver wait for work, unless too many do.
+    async fn wait_for_work(self: &Arc<Router>, letter: &LetterHandle) -> Result<Reply, Unavailable> {
+        let Some(command) = letter.command() else { return Err(Unavailable::NotOwner) };
+        let waiting = self.receivers.fetch_add(1, Ordering::Relaxed);
+        let reply = match waiting < limits::RECEIVERS_MAX {
+            true => self.work(command, letter).await,
+            false => Ok(too_many(&command, waiting)),
+        };
+        self.receivers.fetch_sub(1, Ordering::Relaxed);
+        reply
+    }
+
+    async fn work(self: &Arc<Router>, command: Command, letter: &LetterHandle) -> Result<Reply, Unavailable> {
+        let wait = letter.wait();
+        match (self.places.of(&command), letter.token()) {
+            (CommandPlace::One(partition), _) => self.ask(partition, command, wait).await,
+            (CommandPlace::Work, token) => {
+                let receive = async |hurry: &Notify| {
+                    tokio::select! {
+                        reply = self.receive(command, wait, hurry, false) => reply,
+                        never = hurry_when_left(letter, hurry) => match never {},
+                    }
+                };
+                match token {
+                    Some(token) => self.hurried_by(token, receive).await,
+                    None => receive(&Notify::new()).await,
+                }
+            }
+            _ => Err(nonsense()),
+        }
+    }
+}
+
+/// The purge that a command is, if it is one.
+fn purge_of(command: &Command) -> Option<&Purge> {
+    match command {
+        Command::Purge(purge) => Some(purge),
+        Command::OnRecord(on_record) => purge_of(&on_record.command),
+        _ => None,
+    }
+}
+
+/// What makes no sense, from wherever it comes.
+pub(crate) fn nonsense() -> Unavailable {
+    Unavailable::Unanswered("its answer makes no sense".to_owned())
+}
+
+/// Ends the wait of somebody who waits no more, before something is handed out to nobody.
+async fn hurry_when_left(letter: &LetterHandle, hurry: &Notify) -> Infallible {
+    loop {
+        pause(LOOK_EVERY).await;
+        if letter.is_left() {
+            hurry.notify_one();
+        }
+    }
+}

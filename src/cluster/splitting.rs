@@ -1,0 +1,112 @@
+//! Commands that are done in parts: each partition does its own, and the answers are put together in the order of the command.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::cluster::partition::first_number;
+use crate::cluster::placing::CommandPlace;
+use crate::cluster::router::Router;
+use crate::cluster::router::nonsense;
+use crate::engine::elsewhere::Command;
+use crate::engine::elsewhere::PurgeFrom;
+use crate::engine::elsewhere::PurgeScope;
+use crate::engine::elsewhere::Reply;
+use crate::engine::elsewhere::verbs;
+use crate::error::Unavailable;
+use crate::id::SequenceNumber;
+
+/// The parts of a command by partition, each with its places in the whole.
+type CommandParts<T> = BTreeMap<u16, (Vec<usize>, Vec<T>)>;
+
+impl Router {
+    /// Has each part of a command done in its partition.
+    ///
+    /// # Errors
+    /// Of the first part that could not be done: others may have been.
+    pub(crate) async fn in_parts(self: &Arc<Router>, command: Command) -> Result<Reply, Unavailable> {
+        match command {
+            Command::SendEach(verbs::SendEach { queue, messages }) => {
+                let whole = messages.len();
+                let mut parts: CommandParts<_> = BTreeMap::new();
+                let any = self.any_of_parts();
+                for (index, message) in messages.into_iter().enumerate() {
+                    let partition = match self.places.message(&queue, &message) {
+                        CommandPlace::One(partition) => partition,
+                        _ => any,
+                    };
+                    let (places, part) = parts.entry(partition).or_default();
+                    places.push(index);
+                    part.push(message);
+                }
+                let command = |messages| verbs::SendEach { queue: queue.clone(), messages }.into();
+                let answers = self.parts(parts, command, whole, |reply| match reply {
+                    Reply::SendEach(answers) => Some(answers),
+                    _ => None,
+                });
+                Ok(Reply::SendEach(answers.await?))
+            }
+            Command::CompleteAll(verbs::CompleteAll { queue, deliveries }) => {
+                let whole = deliveries.len();
+                let mut parts: CommandParts<_> = BTreeMap::new();
+                for (index, delivery) in deliveries.into_iter().enumerate() {
+                    let (places, part) = parts.entry(self.places.token(delivery.token)).or_default();
+                    places.push(index);
+                    part.push(delivery);
+                }
+                let command = |deliveries| verbs::CompleteAll { queue: queue.clone(), deliveries }.into();
+                let answers = self.parts(parts, command, whole, |reply| match reply {
+                    Reply::CompleteAll(answers) => Some(answers),
+                    _ => None,
+                });
+                Ok(Reply::CompleteAll(answers.await?))
+            }
+            _ => Err(nonsense()),
+        }
+    }
+
+    fn any_of_parts(&self) -> u16 {
+        let rotated = self.rotated();
+        *rotated.iter().find(|number| self.partition(**number).client().is_some()).unwrap_or(&rotated[0])
+    }
+
+    async fn parts<T, A>(
+        self: &Arc<Router>,
+        parts: CommandParts<T>,
+        command: impl Fn(Vec<T>) -> Command,
+        whole: usize,
+        answers_of: impl Fn(Reply) -> Option<Vec<A>>,
+    ) -> Result<Vec<A>, Unavailable> {
+        let mut all: Vec<Option<A>> = (0..whole).map(|_| None).collect();
+        let asked = parts.into_iter().map(|(partition, (places, part))| {
+            let command = command(part);
+            async move { (places, self.ask(partition, command, Duration::ZERO).await) }
+        });
+        for (places, reply) in futures_util::future::join_all(asked).await {
+            let answers = answers_of(reply?).filter(|answers| answers.len() == places.len());
+            for (place, answer) in places.into_iter().zip(answers.ok_or_else(nonsense)?) {
+                all[place] = Some(answer);
+            }
+        }
+        all.into_iter().collect::<Option<Vec<A>>>().ok_or_else(nonsense)
+    }
+
+    /// A purge of a queue goes on in the next partition when there is no more of it in one.
+    pub(crate) fn after_purge(&self, purge: &verbs::Purge, partition: u16, mut reply: Reply) -> Reply {
+        let next = partition + 1;
+        if let Reply::Purge(Ok(step)) = &mut reply
+            && step.next.is_none()
+            && next < self.places.partitions
+        {
+            let first = SequenceNumber::new(first_number(next) - 1);
+            step.next = match purge.scope {
+                PurgeScope::Everything => Some(PurgeFrom::Message(first)),
+                PurgeScope::DeadLetters => Some(PurgeFrom::Reason(String::new(), first)),
+                PurgeScope::Workflow(_) | PurgeScope::DeadLetter(_) => None,
+            };
+            // Each partition has an audit of its own.
+            step.entry = step.entry.filter(|_| step.next.is_none());
+        }
+        reply
+    }
+}

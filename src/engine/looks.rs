@@ -1,0 +1,154 @@
+//! Looks that can be sent elsewhere: what is looked for, and what was found, each as a value.
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::clock::Timestamp;
+use crate::engine::client::client::Client;
+use crate::engine::inbox::Request;
+use crate::engine::query::LookSlot;
+use crate::engine::query::Query;
+use crate::engine::query::StandingQuery;
+use crate::engine::rules::history::HistoryEntry;
+use crate::engine::view::DeadLetterView;
+use crate::engine::view::MessageView;
+use crate::engine::view::QueueView;
+use crate::engine::view::WorkflowView;
+use crate::error::Unavailable;
+use crate::id::QueueName;
+use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
+
+/// Where what was found goes.
+pub(crate) type LookResultSlot = Box<dyn FnOnce(Result<LookResult, Unavailable>) + Send>;
+
+/// Makes what is looked for, what was found, and the way between them and the engine's queries.
+macro_rules! looks {
+    ($($look:ident { $($field:ident: $kind:ty),* $(,)? } -> $found:ty;)*) => {
+        /// Something to look for.
+        #[derive(Clone, Debug, Serialize, Deserialize)]
+        pub(crate) enum LookFor {
+            $($look { $($field: $kind),* },)*
+            Standing { queue: QueueName, after: Option<WorkflowId>, limit: usize },
+        }
+
+        /// What was found.
+        #[expect(clippy::large_enum_variant, reason = "there is one at a time, on its way to whoever looks")]
+        #[derive(Clone, Debug, Serialize, Deserialize)]
+        pub(crate) enum LookResult {
+            $($look($found),)*
+            Standing(Option<Option<Vec<WorkflowView>>>),
+        }
+
+        impl LookFor {
+            /// Looks for it in an engine.
+            ///
+            /// # Errors
+            /// [`Unavailable`] when the engine is closed.
+            pub(crate) async fn look(self, client: &Client) -> Result<LookResult, Unavailable> {
+                match self {
+                    $(LookFor::$look { $($field),* } => {
+                        let look = |slot| Request::Query(Box::new(Query::$look { $($field,)* slot }));
+                        Ok(LookResult::$look(client.inbox().look(look).await?))
+                    })*
+                    LookFor::Standing { queue, after, limit } => {
+                        let look = |slot| {
+                            Request::Standing(Box::new(StandingQuery { queue, after, limit, slot }))
+                        };
+                        Ok(LookResult::Standing(client.inbox().look(look).await?))
+                    }
+                }
+            }
+        }
+
+        /// What a query looks for, and where what is found goes. `None` for one that only a single engine answers, with whoever
+        /// asked told so.
+        pub(crate) fn split_query(query: Query) -> Option<(LookFor, LookResultSlot)> {
+            match query {
+                $(Query::$look { $($field,)* slot } => {
+                    let slot = slot_of(slot, |found| match found {
+                        LookResult::$look(found) => Some(found),
+                        _ => None,
+                    });
+                    Some((LookFor::$look { $($field),* }, slot))
+                })*
+                Query::Topic { slot, .. } => {
+                    send(slot, Ok(None));
+                    None
+                }
+                Query::Topics { slot, .. } => {
+                    send(slot, Ok(Vec::new()));
+                    None
+                }
+                Query::Audit { slot, .. } => {
+                    send(slot, Err(Unavailable::Unsupported("each partition has an audit of its own")));
+                    None
+                }
+            }
+        }
+    };
+}
+
+looks! {
+    Queues { after: Option<QueueName>, limit: usize } -> Vec<QueueView>;
+    Queue { name: QueueName } -> Option<QueueView>;
+    Workflows { queue: QueueName, after: Option<WorkflowId>, limit: usize } -> Option<Vec<WorkflowView>>;
+    Workflow { queue: QueueName, id: WorkflowId } -> Option<Option<WorkflowView>>;
+    Alone { queue: QueueName, from: SequenceNumber, limit: usize } -> Option<Vec<(SequenceNumber, WorkflowView)>>;
+    Messages { queue: QueueName, from: SequenceNumber, limit: usize } -> Option<Vec<MessageView>>;
+    Offered { queue: QueueName, limit: usize } -> Option<Vec<MessageView>>;
+    Line { queue: QueueName, id: WorkflowId, from: u64, limit: usize } -> Option<Vec<MessageView>>;
+    DeadLetters { queue: QueueName, after: Option<(String, SequenceNumber)>, limit: usize }
+        -> Option<Vec<DeadLetterView>>;
+    State { queue: QueueName, id: WorkflowId } -> Option<Option<Bytes>>;
+    History { queue: QueueName, id: Option<WorkflowId>, before: Option<u64>, limit: usize }
+        -> Option<Vec<HistoryEntry>>;
+    Ended { queue: QueueName, sequence: SequenceNumber } -> Option<Vec<HistoryEntry>>;
+    NextDue {} -> Option<Timestamp>;
+}
+
+impl LookResult {
+    /// Leaves the first half of what was found, if that is less.
+    pub(crate) fn halve(&mut self) -> bool {
+        fn halve<T>(found: Option<&mut Vec<T>>) -> bool {
+            let Some(found) = found.filter(|found| found.len() > 1) else { return false };
+            found.truncate(found.len() / 2);
+            true
+        }
+        match self {
+            LookResult::Queues(found) => halve(Some(found)),
+            LookResult::Workflows(found) => halve(found.as_mut()),
+            LookResult::Alone(found) => halve(found.as_mut()),
+            LookResult::Messages(found) | LookResult::Offered(found) | LookResult::Line(found) => {
+                halve(found.as_mut())
+            }
+            LookResult::DeadLetters(found) => halve(found.as_mut()),
+            LookResult::History(found) | LookResult::Ended(found) => halve(found.as_mut()),
+            LookResult::Standing(Some(found)) => halve(found.as_mut()),
+            _ => false,
+        }
+    }
+}
+
+/// What a query for standing workflows looks for, and where what is found goes.
+pub(crate) fn split_standing(query: StandingQuery) -> (LookFor, LookResultSlot) {
+    let StandingQuery { queue, after, limit, slot } = query;
+    let slot = slot_of(slot, |found| match found {
+        LookResult::Standing(found) => Some(found),
+        _ => None,
+    });
+    (LookFor::Standing { queue, after, limit }, slot)
+}
+
+fn slot_of<T: Send + 'static>(slot: LookSlot<T>, of: fn(LookResult) -> Option<T>) -> LookResultSlot {
+    Box::new(move |found| {
+        let nonsense = || Unavailable::Unanswered("what was found makes no sense".to_owned());
+        send(slot, found.and_then(|found| of(found).ok_or_else(nonsense)));
+    })
+}
+
+fn send<T>(slot: LookSlot<T>, found: Result<T, Unavailable>) {
+    // Who has left needs nothing.
+    let _ = slot.0.send(found);
+}

@@ -1,0 +1,92 @@
+//! What one turn writes fits into an entry of the log, whatever is asked at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::SystemClock;
+use crate::engine::Client;
+use crate::engine::Engine;
+use crate::engine::open::begin;
+use crate::engine::store::Store;
+use crate::engine::store::StoreOptions;
+use crate::engine::store::shared_log::SharedLog;
+use crate::engine::tests::log::server::Servers;
+use crate::error::SendError;
+use crate::limits;
+use crate::message::Message;
+use crate::queue::QueueOptions;
+
+/// An engine behind servers in memory, on a thread of its own.
+fn engine(folder: &std::path::Path, servers: &Servers) -> Engine {
+    let log = Arc::new(SharedLog::new(servers.clone()));
+    let mut store = Store::open_behind(&folder.join("engine.redb"), StoreOptions::default(), log).unwrap();
+    store.take_over(1).unwrap();
+    let (engine, writer) = begin(store, Arc::new(SystemClock::default())).unwrap();
+    std::thread::Builder::new().spawn(move || writer.run()).unwrap();
+    engine
+}
+
+fn large(workflow: String) -> Message {
+    Message::new(vec![7; 400 * 1024]).workflow(workflow)
+}
+
+/// Sends so many large messages at once, each on its own.
+async fn send_at_once(client: &Client, count: usize) {
+    let queue = client.queue("q").unwrap();
+    let sends = (0..count).map(|number| queue.send(large(format!("w{number}"))));
+    for sent in futures_util::future::join_all(sends).await {
+        sent.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn no_entry_is_larger_than_servers_take_whatever_is_asked_at_once() {
+    let (folder, servers) = (tempfile::tempdir().unwrap(), Servers::sound());
+    let engine = engine(folder.path(), &servers);
+    let client = engine.client().clone();
+    let options = QueueOptions { body_bytes_max: 64 * 1024 * 1024, ..QueueOptions::default() };
+    let queue = client.create_queue("q", options).await.unwrap();
+    send_at_once(&client, 60).await;
+    // The longest workflow IDs that there are, in as many messages as a batch may have.
+    let wide = |number: usize| format!("{number:0>4}{}", "\u{1F980}".repeat(124));
+    let body = vec![7; limits::LOG_COMMAND_BYTES_MAX / limits::SEND_BATCH_MAX - 64];
+    let batch = (0..limits::SEND_BATCH_MAX)
+        .map(|number| Message::new(body.clone()).workflow(wide(number)).message_id(wide(number)));
+    let receiving = queue.receive_many(1_024, Duration::from_secs(60));
+    let sending = async {
+        send_at_once(&client, 20).await;
+        queue.send_batch(batch).await
+    };
+    let (received, sent) = tokio::join!(receiving, sending);
+    assert_eq!(sent.unwrap().len(), limits::SEND_BATCH_MAX);
+    let mut completed = 0;
+    let mut deliveries = received.unwrap();
+    while !deliveries.is_empty() {
+        completed += deliveries.len();
+        queue.complete_all(&mut deliveries).await.unwrap();
+        deliveries = queue.receive_many(1_024, Duration::ZERO).await.unwrap();
+    }
+    assert_eq!(completed, 80 + limits::SEND_BATCH_MAX);
+    let largest = servers.largest_entry();
+    assert!(largest <= limits::LOG_ENTRY_BYTES, "an entry has {largest} bytes");
+    assert!(largest > limits::LOG_COMMAND_BYTES_MAX, "nothing came near to the bound: {largest}");
+    engine.close().await;
+}
+
+#[tokio::test]
+async fn what_is_too_large_for_an_entry_is_refused_in_words_and_nothing_is_lost() {
+    let (folder, servers) = (tempfile::tempdir().unwrap(), Servers::sound());
+    let engine = engine(folder.path(), &servers);
+    let options = QueueOptions { body_bytes_max: 64 * 1024 * 1024, ..QueueOptions::default() };
+    let queue = engine.client().create_queue("q", options).await.unwrap();
+    let most = limits::LOG_COMMAND_BYTES_MAX;
+    let refused = queue.send(Message::new(vec![0; most + 1])).await.unwrap_err();
+    assert!(matches!(refused, SendError::Misuse(_)), "{refused:?}");
+    let expected = format!("has {} bytes, at most {most} are allowed on a cluster", most + 1);
+    assert!(refused.to_string().contains(&expected), "{refused}");
+    let batch = (0..10).map(|number| large(format!("w{number}")));
+    assert!(matches!(queue.send_each(batch).await, Err(SendError::Misuse(_))));
+    queue.send(Message::new(vec![0; most])).await.unwrap();
+    assert_eq!(queue.view().await.unwrap().counts.stored(), 1);
+    engine.close().await;
+}
