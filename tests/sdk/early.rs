@@ -7,7 +7,6 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
-use std::panic::resume_unwind;
 use std::sync::Condvar;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
@@ -59,11 +58,17 @@ pub(crate) fn play_early(script: &str, play: fn(&str)) {
         }
         if let Some(ended) = early.ended.remove(script) {
             drop(early);
-            return ended.unwrap_or_else(|panic| resume_unwind(panic));
+            return ended.unwrap_or_else(|panic| fail(script, panic));
         }
     }
     drop(early);
     play(script);
+}
+
+/// Fails as a script did, with the reason where the test that wanted it shows it: the thread that played it belonged to another.
+fn fail(script: &str, panic: Box<dyn Any + Send>) {
+    let reason = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    panic!("{script}: {}", reason.unwrap_or("it panicked without a reason"));
 }
 
 /// What is played early; begun when it is first asked for, unless only some tests are wanted.

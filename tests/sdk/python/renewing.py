@@ -44,28 +44,28 @@ def three_hundred_locks_are_renewed_in_the_background_at_once():
 
 @promise
 def a_session_renewed_in_the_background_is_kept_until_that_ends():
-    name = queue(**short("2s"))
+    name = queue(**short("4s"))
     send(name, "1", "2", session="s")
     with client.get_queue_receiver(name, session_id="s") as receiver:
         with AutoLockRenewer() as renewer:
-            renewer.register(receiver, receiver.session, max_lock_renewal_duration=5)
+            renewer.register(receiver, receiver.session, max_lock_renewal_duration=7)
             first, second = receiver.receive_messages(2, max_wait_time=10)
-            time.sleep(4)
+            time.sleep(6)
             receiver.complete_message(first)
             assert receiver.session.auto_renew_error is None
-            time.sleep(4.5)
+            time.sleep(6.5)
             assert receiver.session.auto_renew_error is not None
             refused(SessionLockLostError, receiver.complete_message, second)
 
 
 @promise
 def a_renewer_of_a_receiver_keeps_its_session():
-    name = queue(**short("2s"))
+    name = queue(**short("4s"))
     send(name, "1", "2", session="s")
     with AutoLockRenewer(max_lock_renewal_duration=30) as renewer:
         with client.get_queue_receiver(name, session_id="s", auto_lock_renewer=renewer) as receiver:
             for message in receiver.receive_messages(2, max_wait_time=10):
-                time.sleep(3)
+                time.sleep(5)
                 receiver.complete_message(message)
             assert receiver.session.auto_renew_error is None
             assert receiver.receive_messages(1, max_wait_time=0.5) == []
@@ -73,11 +73,11 @@ def a_renewer_of_a_receiver_keeps_its_session():
 
 @promise
 def the_lock_of_a_message_that_is_lost_is_neither_renewed_nor_completed():
-    name = queue(**short())
+    name = queue(**short("2s"))
     send(name, "a")
     with client.get_queue_receiver(name) as receiver:
         [message] = receiver.receive_messages(1, max_wait_time=10)
-        time.sleep(1.5)
+        time.sleep(3)
         refused(MessageLockLostError, receiver.complete_message, message)
         refused(MessageLockLostError, receiver.renew_message_lock, message)
     with client.get_queue_receiver(name) as receiver:
@@ -88,11 +88,11 @@ def the_lock_of_a_message_that_is_lost_is_neither_renewed_nor_completed():
 
 @promise
 def a_session_that_is_lost_is_neither_renewed_nor_completed():
-    name = queue(**short())
+    name = queue(**short("2s"))
     send(name, "a", session="s")
     with client.get_queue_receiver(name, session_id="s") as receiver:
         [message] = receiver.receive_messages(1, max_wait_time=10)
-        time.sleep(1.5)
+        time.sleep(3)
         refused(SessionLockLostError, receiver.complete_message, message)
         refused(SessionLockLostError, receiver.session.renew_lock)
     with client.get_queue_receiver(name, session_id="s") as receiver:
