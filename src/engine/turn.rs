@@ -72,8 +72,8 @@ pub(crate) struct TurnRules<'a> {
     wakeups: &'a mut Wakeups,
     records: &'a mut dyn Records,
     admission: Admission<'a>,
-    /// Most bytes of one command.
-    bytes_max: usize,
+    /// Most bytes of one command, if they are bounded.
+    bytes_max: Option<usize>,
     applied: TurnOutcome,
     /// Whose receivers may find something now.
     woken: BTreeSet<WaitsFor>,
@@ -86,7 +86,7 @@ impl<'a> TurnRules<'a> {
         rules: &'a mut Rules,
         wakeups: &'a mut Wakeups,
         records: &'a mut dyn Records,
-        (room, bytes_max): (Option<&'a DiskRoom>, usize),
+        (room, bytes_max): (Option<&'a DiskRoom>, Option<usize>),
     ) -> TurnRules<'a> {
         TurnRules {
             now,
@@ -194,8 +194,11 @@ impl<'a> TurnRules<'a> {
         if waits_for.is_some() && letter.is_left() {
             return Ok(());
         }
-        let (bytes, bytes_max) = (letter.bytes(), self.bytes_max);
-        if bytes > bytes_max {
+        // Only then, because all messages of a batch are walked over for it.
+        if let Some(bytes_max) = self.bytes_max
+            && let bytes = letter.bytes()
+            && bytes > bytes_max
+        {
             letter.fail(Unavailable::TooLarge { bytes, bytes_max });
             return Ok(());
         }

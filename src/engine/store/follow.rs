@@ -134,6 +134,7 @@ impl Store {
     }
 
     /// Begins to number messages with this number, unless some have been numbered: those of other files have others.
+    #[cfg(feature = "cluster")]
     pub(crate) fn begin_numbers(&mut self, first: u64) {
         let next = &mut self.meta.numbers.next_sequence;
         *next = first.max(*next);

@@ -79,8 +79,8 @@ impl Store {
     }
 
     /// Most bytes of bodies and headers of one command: its turn has to fit into an entry of the log.
-    pub(crate) fn command_bytes_max(&self) -> usize {
-        if self.log.is_some() { limits::LOG_COMMAND_BYTES_MAX } else { usize::MAX }
+    pub(crate) fn command_bytes_max(&self) -> Option<usize> {
+        self.log.as_ref().map(|_| limits::LOG_COMMAND_BYTES_MAX)
     }
 
     /// What the disk has room for, if that is looked after.

@@ -243,7 +243,7 @@ impl Turns {
                     rules,
                     wakeups,
                     &mut rows,
-                    (None, usize::MAX),
+                    (None, None),
                 );
                 work.apply_due()?;
                 work.apply_all(

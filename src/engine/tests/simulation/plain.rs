@@ -227,7 +227,7 @@ impl Plain {
     fn turn(&mut self, at: ClockReading, asked: Vec<QueuedCommand>, played: &mut Played) {
         let Plain { rules, wakeups, rows, now, .. } = self;
         let changes = rows.changes;
-        let mut work = TurnRules::new(*now, at.elapsed, rules, wakeups, rows, (None, usize::MAX));
+        let mut work = TurnRules::new(*now, at.elapsed, rules, wakeups, rows, (None, None));
         work.apply_due().expect("plain rows never fail");
         work.apply_all(asked).expect("plain rows never fail");
         let applied = work.finish().expect("plain rows never fail");
