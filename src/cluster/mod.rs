@@ -34,5 +34,6 @@ pub use crate::cluster::error::ClusterError;
 pub use crate::cluster::node::ClusterNode;
 pub use crate::cluster::node::NodeRoute;
 pub use crate::cluster::options::ClusterOptions;
+pub use crate::cluster::partition::PartitionSnapshot;
 pub use crate::cluster::partition::PartitionState;
 pub use crate::cluster::partition::PartitionStatus;

@@ -7,9 +7,11 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 
+use serde::Serialize;
 use tokio::runtime::Handle;
 
 use crate::clock::SystemClock;
+use crate::clock::Timestamp;
 use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
@@ -25,7 +27,8 @@ use crate::error::Unavailable;
 use crate::limits;
 
 /// What a node does with a partition.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PartitionState {
     /// It reads what the owner writes.
@@ -37,23 +40,42 @@ pub enum PartitionState {
 }
 
 /// A partition as a node sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// It is written as a JSON object with these names; `state` is `"following"`, `"owner"` or `{"stopped": "why"}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PartitionStatus {
     /// Its number; the first is 0.
     pub partition: u16,
     /// What this node does with it.
     pub state: PartitionState,
-    /// The position of the last entry of its log that this node has; of an owner, with which it became that.
-    pub position: u64,
     /// The node that has it, if that is alive.
     pub owner: Option<String>,
+    /// The position of the last entry of its log that this node has. The first is 1.
+    pub position: u64,
+    /// How many entries behind that this node knows to be there already: what it has to read before it could take over.
+    pub lag: u64,
+    /// The snapshots from which a node can begin, the newest first; at most two.
+    pub snapshots: Vec<PartitionSnapshot>,
+}
+
+/// A snapshot of a partition that was read back and found to be as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct PartitionSnapshot {
+    /// The position of the last entry of the log that it includes.
+    pub position: u64,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// The node that has taken it.
+    pub node: String,
+    /// When that was, by the clock of that node.
+    pub taken_at: Timestamp,
 }
 
 /// What others may know of it.
 struct SharedPartition {
     state: PartitionState,
-    position: u64,
     client: Option<Client>,
 }
 
@@ -89,7 +111,7 @@ pub(crate) struct PartitionParts {
 impl Partition {
     pub(crate) fn new(number: u16, parts: PartitionParts) -> Partition {
         let PartitionParts { path, options, log, leases, runtime, stop, moving, definitions } = parts;
-        let published = SharedPartition { state: PartitionState::Following, position: 0, client: None };
+        let published = SharedPartition { state: PartitionState::Following, client: None };
         let (log, published) = (Arc::new(SharedLog::new(log)), Mutex::new(published));
         let defined = tokio::sync::Mutex::default();
         Partition {
@@ -117,12 +139,14 @@ impl Partition {
     }
 
     pub(crate) fn status(&self) -> PartitionStatus {
-        let published = self.published();
+        let (position, end) = self.log.ends();
         PartitionStatus {
             partition: self.number,
-            state: published.state.clone(),
-            position: published.position,
+            state: self.published().state.clone(),
             owner: self.leases.owner(self.number),
+            position,
+            lag: end - position,
+            snapshots: Vec::new(),
         }
     }
 
@@ -151,14 +175,12 @@ impl Partition {
         let mut follower = Follower::open(&self.path, self.options, self.log.clone())?;
         loop {
             follower.catch_up()?;
-            self.published().position = follower.position();
             if self.stop.wait(self.leases.lease() / 8) {
                 return Ok(());
             }
             let Some(revision) = self.leases.may_claim(self.number) else { continue };
             if self.runtime.block_on(self.leases.claim(self.number, revision)) {
                 follower.catch_up()?;
-                self.published().position = follower.position();
                 let clock = Arc::new(SystemClock::default());
                 return follower
                     .serve(random(), first_number(self.number), clock, |engine| self.publish(engine));

@@ -57,11 +57,6 @@ impl Follower {
         self.store.catch_up()
     }
 
-    /// The position of the last entry.
-    pub(crate) fn position(&self) -> u64 {
-        self.store.place().0
-    }
-
     /// Takes over, and serves as an engine on this thread until that is closed, or stopped by a fault, of which its client
     /// knows. `began` is given the engine, which begins with the `first` number if it has numbered no message yet.
     ///
