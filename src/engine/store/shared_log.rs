@@ -13,6 +13,8 @@ use std::sync::atomic::Ordering;
 use crate::engine::store::log::EachEntry;
 use crate::engine::store::log::Entry;
 use crate::engine::store::log::Log;
+#[cfg(feature = "cluster")]
+use crate::engine::store::log::LogPlace;
 use crate::error::Fault;
 use crate::limits;
 
@@ -52,7 +54,7 @@ pub(crate) trait LogServer: Send + Sync {
     fn read_from(&self, position: u64, each: &mut EachEntry<'_>) -> Result<(), ReadError>;
 
     /// Gives up the entries up to a position.
-    #[cfg_attr(not(test), allow(dead_code, reason = "only snapshots trim a log"))]
+    #[cfg_attr(not(any(test, feature = "cluster")), allow(dead_code, reason = "only snapshots trim a log"))]
     fn trim(&self, through: u64) -> Result<(), String>;
 
     /// Waits before something is asked for the `attempt`th time again. False when that is not wanted any more.
@@ -96,6 +98,33 @@ impl<S: LogServer> SharedLog<S> {
     pub(crate) fn ends(&self) -> (u64, u64) {
         let at = self.at.load(Ordering::Relaxed);
         (at, self.end.load(Ordering::Relaxed).max(at))
+    }
+
+    /// The servers.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn server(&self) -> &S {
+        &self.server
+    }
+
+    /// The position of the first entry that is kept; behind the last when there is none.
+    ///
+    /// # Errors
+    /// [`Fault::Log`] when it was not waited for an answer.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn first(&self) -> Result<u64, Fault> {
+        Ok(self.insist("the ends of the log were known", || self.server.bounds())?.first)
+    }
+
+    /// Whether the entry at a place is there, and is that with this checksum.
+    ///
+    /// # Errors
+    /// [`Fault::Log`] when it was not waited for an answer.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn has(&self, place: LogPlace) -> Result<bool, Fault> {
+        let LogPlace { position, checksum } = place;
+        let found = self.insist("an entry was read", || self.server.entry_at(position))?;
+        let entry = found.as_ref().map(|bytes| Entry { position, bytes });
+        Ok(entry.and_then(Entry::checksum) == Some(checksum))
     }
 
     /// Notes an entry that was read or appended.
