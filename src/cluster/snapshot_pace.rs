@@ -10,9 +10,9 @@ pub(crate) struct SnapshotPace {
     pub(crate) entries: u64,
     pub(crate) bytes: u64,
     pub(crate) look: Duration,
-    /// Before which step the process is to die, in tests.
+    /// What is done before each step, in tests.
     #[cfg(test)]
-    pub(crate) dies_before: Option<SnapshotStep>,
+    pub(crate) hook: Option<SnapshotHook>,
 }
 
 impl Default for SnapshotPace {
@@ -22,7 +22,7 @@ impl Default for SnapshotPace {
             bytes: limits::SNAPSHOT_LOG_BYTES,
             look: limits::SNAPSHOT_LOOK,
             #[cfg(test)]
-            dies_before: None,
+            hook: None,
         }
     }
 }
@@ -36,6 +36,18 @@ pub(crate) enum SnapshotStep {
     List,
     Trim,
     Remove,
+}
+
+/// What a test does before each step.
+#[cfg(test)]
+#[derive(Clone, Copy)]
+pub(crate) struct SnapshotHook(pub(crate) &'static (dyn Fn(SnapshotStep) + Send + Sync));
+
+#[cfg(test)]
+impl std::fmt::Debug for SnapshotHook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SnapshotHook")
+    }
 }
 
 #[cfg(test)]

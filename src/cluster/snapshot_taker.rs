@@ -101,8 +101,8 @@ impl SnapshotTaker {
     fn reach(&self, step: SnapshotStep) {
         tracing::trace!(?step, "a snapshot is taken");
         #[cfg(test)]
-        if self.pace.dies_before == Some(step) {
-            std::process::abort();
+        if let Some(hook) = self.pace.hook {
+            hook.0(step);
         }
     }
 

@@ -15,7 +15,7 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::kv;
 use async_nats::jetstream::object_store;
-use async_nats::jetstream::object_store::InfoErrorKind;
+use async_nats::jetstream::object_store::GetErrorKind;
 use async_nats::jetstream::object_store::ObjectInfo;
 use async_nats::jetstream::object_store::ObjectOptions;
 use async_nats::jetstream::object_store::ObjectStore;
@@ -248,10 +248,11 @@ impl Snapshots {
         into: &mut impl Write,
     ) -> Result<(), SnapshotError> {
         let unread = |error: &dyn std::fmt::Display| SnapshotError::Unread(error.to_string());
-        let got = self.objects.get(object).await;
-        let mut reader = match got {
-            Ok(reader) => reader,
-            Err(error) => return Err(self.missing(object).await.unwrap_or_else(|| unread(&error))),
+        let mut reader = match self.objects.get(object).await {
+            Ok(reader) if self.has_pieces(&reader.info).await? => reader,
+            Ok(_) => return Err(SnapshotError::Missing),
+            Err(error) if error.kind() == GetErrorKind::NotFound => return Err(SnapshotError::Missing),
+            Err(error) => return Err(unread(&error)),
         };
         let (mut piece, mut bytes, mut xxh3) = (vec![0; limits::SNAPSHOT_PIECE_BYTES], 0, Xxh3::new());
         loop {
@@ -265,10 +266,7 @@ impl Snapshots {
                     ));
                 }
                 Ok(Err(error)) => return Err(unread(&error)),
-                Err(_) => {
-                    let late = || unread(&"its bytes did not come in time");
-                    return Err(self.missing(object).await.unwrap_or_else(late));
-                }
+                Err(_) => return Err(unread(&"its bytes did not come in time")),
             };
             xxh3.update(&piece[..read]);
             bytes += read as u64;
@@ -304,18 +302,14 @@ impl Snapshots {
         Ok(file)
     }
 
-    /// That an object, or its bytes, are not there, if that is sure.
-    async fn missing(&self, object: &str) -> Option<SnapshotError> {
-        match self.objects.info(object).await {
-            Err(error) if error.kind() == InfoErrorKind::NotFound => return Some(SnapshotError::Missing),
-            Ok(info) if info.deleted => return Some(SnapshotError::Missing),
-            _ => {}
-        }
-        let pieces = format!("$O.{}.C.{object}", self.bucket);
-        let mut found = self.stream.info_with_subjects(pieces).await.ok()?;
+    /// Whether an object has as many pieces as it had; who reads it would wait for them.
+    async fn has_pieces(&self, info: &ObjectInfo) -> Result<bool, SnapshotError> {
+        let unread = |error: &dyn std::fmt::Display| SnapshotError::Unread(error.to_string());
+        let subject = format!("$O.{}.C.{}", self.bucket, info.nuid);
+        let mut found = self.stream.info_with_subjects(subject).await.map_err(|error| unread(&error))?;
         match found.next().await {
-            None => Some(SnapshotError::Missing),
-            Some(_) => None,
+            None => Ok(info.chunks == 0),
+            Some(pieces) => Ok(pieces.map_err(|error| unread(&error))?.1 >= info.chunks),
         }
     }
 

@@ -17,6 +17,7 @@ use rustix::process::kill_process;
 
 use crate::cluster::node::ClusterNode;
 use crate::cluster::options::ClusterOptions;
+use crate::cluster::snapshot_pace::SnapshotHook;
 use crate::cluster::snapshot_pace::SnapshotPace;
 use crate::cluster::snapshot_pace::SnapshotStep;
 use crate::cluster::stop::ClusterStop;
@@ -212,10 +213,15 @@ async fn a_node_does_what_it_reads() {
         |options, (server, monitor)| options.server(server, monitor),
     );
     let dies_before = std::env::var(DIES_BEFORE).unwrap_or_default();
+    let die = move |step: SnapshotStep| {
+        if format!("{step:?}") == dies_before {
+            std::process::abort();
+        }
+    };
     options.snapshots = SnapshotPace {
         entries: ENTRIES,
         look: Duration::from_millis(100),
-        dies_before: SnapshotStep::ALL.into_iter().find(|step| format!("{step:?}") == dies_before),
+        hook: Some(SnapshotHook(Box::leak(Box::new(die)))),
         ..SnapshotPace::default()
     };
     let node = loop {

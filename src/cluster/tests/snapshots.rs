@@ -1,5 +1,7 @@
 //! Snapshots: nodes begin with them, and the log is given up only as far as two can do without it.
 
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_nats::jetstream;
@@ -11,6 +13,7 @@ use crate::cluster::node::ClusterNode;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::partition::PartitionState;
 use crate::cluster::snapshot_list::SnapshotList;
+use crate::cluster::snapshot_pace::SnapshotHook;
 use crate::cluster::snapshot_pace::SnapshotPace;
 use crate::cluster::snapshot_pace::SnapshotStep;
 use crate::cluster::tests::nats::NatsServers;
@@ -94,7 +97,8 @@ impl Observer {
             (self.objects().await, format!("$O.{}.C.{object}", self.options.snapshots_bucket()));
         let first = objects.get_first_raw_message_by_subject(&subject, 1).await.unwrap();
         let mut bytes = first.payload.to_vec();
-        bytes[100_000] ^= 1;
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
         objects.purge().filter(&subject).await.unwrap();
         self.context.publish(subject, bytes.into()).await.unwrap().await.unwrap();
     }
@@ -104,6 +108,22 @@ impl Observer {
         let subject = format!("$O.{}.C.{object}", self.options.snapshots_bucket());
         self.objects().await.purge().filter(&subject).await.unwrap();
     }
+}
+
+/// How many partitions of a cluster have a log that is trimmed; asserts that none is trimmed too far.
+pub(crate) fn trimmed_partitions(options: &ClusterOptions, partitions: u16) -> usize {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let mut trimmed = 0;
+        for partition in 0..partitions {
+            let observer = Observer::of(options.clone(), partition).await;
+            let (first, list) = (observer.first().await, observer.list().await);
+            let oldest = list.oldest_kept().map_or(1, |oldest| oldest.place.position);
+            assert!(first <= oldest, "the log of partition {partition} begins with {first}: {list:?}");
+            trimmed += usize::from(first > 1);
+        }
+        trimmed
+    })
 }
 
 /// Messages that are sent one by one, each in an entry of its own.
@@ -250,6 +270,34 @@ async fn a_file_that_ends_before_its_log_begins_makes_way_for_a_snapshot() {
     wait_for("the node that was away has the partition", || again.engine(0).is_some());
     load.receive_all(&again).await;
     again.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_that_is_not_read_back_as_it_was_written_is_never_listed() {
+    static DAMAGED: AtomicU64 = AtomicU64::new(0);
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (observer, mut load) = (Observer::new(&servers).await, Load { sent: 0 });
+    let (mut options, outside) = (options(&servers, "first"), options(&servers, "outside"));
+    let damage = move |step: SnapshotStep| {
+        if step == SnapshotStep::ReadBack {
+            let damage = async {
+                let observer = Observer::of(outside.clone(), 0).await;
+                for object in observer.object_names().await {
+                    observer.damage(&object).await;
+                }
+            };
+            tokio::runtime::Runtime::new().unwrap().block_on(damage);
+            DAMAGED.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    options.snapshots.hook = Some(SnapshotHook(Box::leak(Box::new(damage))));
+    let node = ClusterNode::start(options).await.unwrap();
+    while DAMAGED.load(Ordering::Relaxed) < 4 {
+        load.send(&node, 5).await;
+    }
+    assert_eq!((observer.list().await, observer.first().await), (SnapshotList::default(), 1));
+    load.receive_all(&node).await;
+    node.close().await;
 }
 
 /// Takes two snapshots, does something to them, and starts a node without files.

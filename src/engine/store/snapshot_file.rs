@@ -1,6 +1,7 @@
 //! Snapshots of a file that follows a log, as files of their own: taken while turns go on, looked at, and put in place of a
 //! file that is not there or has fallen behind.
 
+#[cfg(feature = "cluster")]
 use std::fs::File;
 use std::path::Path;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use redb::ReadableDatabase;
 use crate::engine::store::base::record;
 use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;
+#[cfg(feature = "cluster")]
 use crate::engine::store::create::new_file;
 use crate::engine::store::create::put_in_place;
 use crate::engine::store::definition;
@@ -69,6 +71,7 @@ impl SnapshotFile {
     ///
     /// # Errors
     /// [`Fault::File`] when it cannot be made.
+    #[cfg(feature = "cluster")]
     pub(crate) fn create(path: &Path) -> Result<(SnapshotFile, File), Fault> {
         let (path, file) = new_file(path)?;
         Ok((SnapshotFile { path }, file))
@@ -126,4 +129,44 @@ fn place(transaction: &ReadTransaction) -> Result<LogPlace, Fault> {
     let Some(row) = table.get(key.as_slice()).map_err(store_fault)? else { return Ok(LogPlace::default()) };
     let batch: BatchRecord = record(&definition::META, &key, row.value())?;
     Ok(LogPlace { position: batch.position, checksum: batch.hash })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+    use crate::engine::store::options::StoreOptions;
+
+    #[test]
+    fn a_snapshot_includes_what_was_committed_and_says_its_last_entry() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&folder.path().join("a"), StoreOptions::default()).unwrap();
+        let source = store.snapshots();
+        let empty = source.write_to(&folder.path().join("b")).unwrap().unwrap();
+        assert_eq!(empty.check().unwrap(), LogPlace::default());
+        store.flush_turn().unwrap();
+        store.flush_turn().unwrap();
+        let (position, checksum) = store.place();
+        let file = source.write_to(&folder.path().join("b")).unwrap().unwrap();
+        assert_eq!((file.check().unwrap(), position), (LogPlace { position, checksum }, 2));
+        drop(store);
+        assert!(source.write_to(&folder.path().join("c")).unwrap().is_none(), "the store is closed");
+    }
+
+    #[test]
+    fn a_snapshot_is_renamed_into_its_place_so_that_a_crash_leaves_the_one_or_the_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let store = Store::open(&path, StoreOptions::default()).unwrap();
+        let snapshot = |name: &str| store.snapshots().write_to(&folder.path().join(name)).unwrap().unwrap();
+        let (held, file) = (snapshot("b"), snapshot("c"));
+        assert!(matches!(held.replace(&path), Err(OpenError::Held { .. })), "somebody has the file open");
+        let made = std::fs::metadata(file.path()).unwrap().ino();
+        drop(store);
+        file.replace(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().ino(), made, "it was copied");
+        assert!(!folder.path().join("b").exists() && !folder.path().join("c").exists(), "nothing is left");
+        Store::open(&path, StoreOptions::default()).unwrap();
+    }
 }
