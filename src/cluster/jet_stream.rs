@@ -96,6 +96,15 @@ impl JetStreamLog {
         Ok(JetStreamLog { runtime, client: client.clone(), stream, name, subject, stop })
     }
 
+    /// How many entries there are, and how many bytes they take.
+    ///
+    /// # Errors
+    /// What the servers say.
+    pub(crate) async fn size(&self) -> Result<(u64, u64), String> {
+        let info = self.stream.get_info().await.map_err(|error| error.to_string())?;
+        Ok((info.state.messages, info.state.bytes))
+    }
+
     async fn bounds(&self) -> Result<Bounds, String> {
         let info = self.stream.get_info().await.map_err(|error| error.to_string())?;
         Ok(Bounds { first: info.state.first_sequence.max(1), last: info.state.last_sequence })
@@ -171,6 +180,7 @@ fn difference(found: &Config, wanted: &Config) -> Option<String> {
         (found.retention != RetentionPolicy::Limits, "it does not keep what was read"),
         (found.discard != DiscardPolicy::New, "it discards old messages when it is full"),
         (!found.deny_delete, "messages of it can be deleted"),
+        (found.deny_purge, "it cannot be trimmed"),
         (!found.max_age.is_zero(), "it drops messages by their age"),
         (!unlimited(found.max_bytes) || !unlimited(found.max_messages), "its size is limited"),
         (!unlimited(found.max_messages_per_subject), "its size is limited"),

@@ -295,6 +295,16 @@ impl Leases {
         preferred.is_some_and(|node| node != self.node)
     }
 
+    /// Whether this node is the one that is to take snapshots of a partition: one that follows, if there is one, as its disk
+    /// has less to do.
+    pub(crate) fn takes_snapshots(&self, partition: u16) -> bool {
+        let owner = self.owner(partition);
+        let (now, board) = (self.clock.elapsed(), self.board());
+        let candidates = self.candidates(&board, now, Duration::ZERO);
+        let following = candidates.filter(|node| owner.as_deref() != Some(*node));
+        preferred(partition, following).or(owner.as_deref()) == Some(&*self.node)
+    }
+
     /// The node that has a partition, if it is alive.
     pub(crate) fn owner(&self, partition: u16) -> Option<String> {
         let (now, board) = (self.clock.elapsed(), self.board());

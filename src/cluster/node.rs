@@ -23,6 +23,10 @@ use crate::cluster::partition::random;
 use crate::cluster::router::Router;
 use crate::cluster::router::RouterParts;
 use crate::cluster::servers;
+#[cfg(test)]
+use crate::cluster::snapshot_list::SnapshotList;
+use crate::cluster::snapshot_taker::SnapshotTaker;
+use crate::cluster::snapshots::Snapshots;
 use crate::cluster::stop::ClusterStop;
 use crate::engine::Client;
 use crate::engine::elsewhere::Elsewhere;
@@ -55,6 +59,8 @@ pub struct ClusterNode {
     leases: Arc<Leases>,
     client: Client,
     stop: ClusterStop,
+    #[cfg(test)]
+    taker: Arc<SnapshotTaker>,
     /// What talks to the servers; gone when it is closed.
     runtime: Option<Runtime>,
 }
@@ -73,7 +79,7 @@ impl ClusterNode {
         let (stop, handle) = (ClusterStop::default(), runtime.handle().clone());
         let prepared = handle.spawn(prepare(options, stop.clone(), handle.clone())).await;
         let prepared = prepared.unwrap_or_else(|error| Err(ClusterError::Servers(error.to_string())));
-        let (parts, asked) = match prepared {
+        let (parts, asked, taker) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 runtime.shutdown_background();
@@ -88,9 +94,21 @@ impl ClusterNode {
         let router = Arc::new(Router::new(parts, elsewhere.clock()));
         handle.spawn(router.clone().answer_others(asked));
         let threads = Vec::new();
-        let mut node = ClusterNode { partitions, threads, leases, client, stop, runtime: Some(runtime) };
+        let taker = Arc::new(taker);
+        let mut node = ClusterNode {
+            partitions,
+            threads,
+            leases,
+            client,
+            stop,
+            #[cfg(test)]
+            taker: taker.clone(),
+            runtime: Some(runtime),
+        };
         let thread = std::thread::Builder::new().name("seriatim-router".to_owned());
         node.threads.push(thread.spawn(move || router.run(elsewhere))?);
+        let thread = std::thread::Builder::new().name("seriatim-snapshots".to_owned());
+        node.threads.push(thread.spawn(move || taker.run())?);
         for partition in &node.partitions {
             let (partition, name) =
                 (partition.clone(), format!("seriatim-p{}", partition.status().partition));
@@ -134,6 +152,12 @@ impl ClusterNode {
         self.leases.drain();
     }
 
+    /// Gives up a log for a list of snapshots, as whoever has read it some time ago.
+    #[cfg(test)]
+    pub(crate) fn trim(&self, partition: u16, list: &SnapshotList) -> Result<(), String> {
+        self.taker.trim(&self.partitions[usize::from(partition)], list)
+    }
+
     /// Leaves the node as a process that hangs: it says nothing any more, and what it has goes on.
     #[cfg(test)]
     pub(crate) fn abandon(self) {
@@ -170,13 +194,15 @@ async fn prepare(
     options: ClusterOptions,
     stop: ClusterStop,
     runtime: tokio::runtime::Handle,
-) -> Result<(RouterParts, Subscriber), ClusterError> {
+) -> Result<(RouterParts, Subscriber, SnapshotTaker), ClusterError> {
     servers::check_all(&options.monitors).await?;
     let client = connect(&options).await?;
     let context = jetstream::new(client.clone());
     let leases = Arc::new(Leases::open(&context, &options, random()).await?);
     let definitions = Arc::new(QueueDefinitions::new(leases.bucket()));
     definitions.load().await.map_err(ClusterError::Servers)?;
+    let snapshots = Arc::new(Snapshots::open(&context, &options, leases.bucket(), stop.clone()).await?);
+    runtime.spawn(snapshots.clone().watch());
     let nodes = Nodes::new(client.clone(), &options.cluster);
     let asked = nodes.listen(&options.node).await?;
     let moving = Arc::default();
@@ -192,11 +218,14 @@ async fn prepare(
             stop: stop.clone(),
             moving: Arc::clone(&moving),
             definitions: definitions.clone(),
+            snapshots: snapshots.clone(),
         };
         partitions.push(Arc::new(Partition::new(number, parts)));
     }
+    let taken = (partitions.clone(), snapshots);
+    let taker = SnapshotTaker::new(&options, taken, leases.clone(), runtime.clone(), stop.clone());
     let node = options.node;
-    Ok((RouterParts { node, partitions, leases, nodes, definitions, runtime, stop }, asked))
+    Ok((RouterParts { node, partitions, leases, nodes, definitions, runtime, stop }, asked, taker))
 }
 
 async fn connect(options: &ClusterOptions) -> Result<NatsClient, ClusterError> {
