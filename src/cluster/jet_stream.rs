@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use async_nats::Client;
 use async_nats::HeaderMap;
+use async_nats::Message;
 use async_nats::Request;
 use async_nats::jetstream::Context;
-use async_nats::jetstream::consumer::DeliverPolicy;
-use async_nats::jetstream::consumer::pull::OrderedConfig;
 use async_nats::jetstream::stream::Config;
 use async_nats::jetstream::stream::DiscardPolicy;
 use async_nats::jetstream::stream::RawMessageErrorKind;
@@ -17,10 +16,13 @@ use async_nats::jetstream::stream::Stream;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use serde::Deserialize;
+use serde_json::json;
 use tokio::runtime::Handle;
 
 use crate::cluster::error::ClusterError;
 use crate::cluster::options::ClusterOptions;
+use crate::cluster::pulse::Pulse;
+use crate::cluster::pulse::Pulses;
 use crate::cluster::stop::ClusterStop;
 use crate::engine::log::AppendAnswer;
 use crate::engine::log::Bounds;
@@ -28,6 +30,7 @@ use crate::engine::log::EachEntry;
 use crate::engine::log::Entry;
 use crate::engine::log::LogServer;
 use crate::engine::log::ReadError;
+use crate::limits;
 
 /// How long an answer is waited for before the same is asked again.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -36,8 +39,11 @@ const ANSWER: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 
-/// As many entries are read one by one; a reader of its own is made for more.
-const READ_SINGLY_MAX: u64 = 16;
+/// Entries that are asked for at once at most.
+const READ_ENTRIES: usize = 256;
+
+/// Bytes of entries that are asked for at once: any entry fits.
+const READ_BYTES: usize = limits::LOG_ENTRY_BYTES + 64 * 1024;
 
 /// What JetStream takes of a message beside the entry.
 const HEADERS_BYTES: usize = 1024;
@@ -53,6 +59,10 @@ pub(crate) struct JetStreamLog {
     stream: Stream,
     name: String,
     subject: String,
+    /// What is told whenever an entry is appended.
+    pulses: Pulses,
+    node: String,
+    partition: u16,
     stop: ClusterStop,
 }
 
@@ -93,7 +103,18 @@ impl JetStreamLog {
             return Err(ClusterError::Different { cluster: options.cluster.clone(), what });
         }
         let (runtime, subject) = (Handle::current(), options.subject(partition));
-        Ok(JetStreamLog { runtime, client: client.clone(), stream, name, subject, stop })
+        let (pulses, node) = (Pulses::new(client.clone(), &options.cluster), options.node.clone());
+        Ok(JetStreamLog {
+            runtime,
+            client: client.clone(),
+            stream,
+            name,
+            subject,
+            pulses,
+            node,
+            partition,
+            stop,
+        })
     }
 
     /// How many entries there are, and how many bytes they take.
@@ -118,34 +139,37 @@ impl JetStreamLog {
         }
     }
 
+    /// Reads as many entries from a position on as come in one answer. Any server with a copy of the stream gives it, and
+    /// nobody has to remember a reader.
     async fn read(&self, position: u64, each: &mut EachEntry<'_>) -> Result<(), ReadError> {
-        let last = self.bounds().await.map_err(ReadError::Server)?.last;
-        if last < position + READ_SINGLY_MAX {
-            for position in position..=last {
-                let found = self.entry(position).await.map_err(ReadError::Server)?;
-                let Some(bytes) = found else { continue };
-                each(Entry { position, bytes: &bytes }).map_err(ReadError::Entry)?;
-            }
-            return Ok(());
-        }
         let server = |error: &dyn std::fmt::Display| ReadError::Server(error.to_string());
-        let deliver_policy = DeliverPolicy::ByStartSequence { start_sequence: position };
-        let config = OrderedConfig { deliver_policy, ..OrderedConfig::default() };
-        let consumer = self.stream.create_consumer(config).await.map_err(|error| server(&error))?;
-        let mut messages = consumer.messages().await.map_err(|error| server(&error))?;
+        let inbox = self.client.new_inbox();
+        let mut answers = self.client.subscribe(inbox.clone()).await.map_err(|error| server(&error))?;
+        let ask = json!({ "seq": position, "batch": READ_ENTRIES, "max_bytes": READ_BYTES });
+        let subject = format!("$JS.API.DIRECT.GET.{}", self.name);
+        let asked = self.client.publish_with_reply(subject, inbox, ask.to_string().into()).await;
+        asked.map_err(|error| server(&error))?;
         loop {
-            let next = tokio::time::timeout(ANSWER, messages.next()).await;
-            let message = match next {
-                Ok(Some(message)) => message.map_err(|error| server(&error))?,
-                Ok(None) | Err(_) => return Ok(()),
-            };
-            let position = message.info().map_err(|error| server(&error))?.stream_sequence;
-            each(Entry { position, bytes: &message.payload }).map_err(ReadError::Entry)?;
-            if position >= last || self.stop.is_said() {
-                return Ok(());
+            let next = tokio::time::timeout(ANSWER, answers.next()).await;
+            let message = next.ok().flatten().ok_or_else(|| server(&"no answer came in time"))?;
+            match message.status.map(|status| status.as_u16()) {
+                None => {}
+                Some(END_OF_BATCH | NOTHING_THERE) => return Ok(()),
+                Some(status) => return Err(server(&format!("status {status}"))),
             }
+            let position = position_of(&message).ok_or_else(|| server(&"an entry has no position"))?;
+            each(Entry { position, bytes: &message.payload }).map_err(ReadError::Entry)?;
         }
     }
+}
+
+/// With what status a server ends what it gives at once, and says that there is nothing.
+const END_OF_BATCH: u16 = 204;
+const NOTHING_THERE: u16 = 404;
+
+/// The position of an entry that was read.
+fn position_of(message: &Message) -> Option<u64> {
+    message.headers.as_ref()?.get("Nats-Sequence")?.as_str().parse().ok()
 }
 
 /// The stream of a partition.
@@ -162,6 +186,7 @@ fn config(options: &ClusterOptions, partition: u16) -> Config {
         retention: RetentionPolicy::Limits,
         discard: DiscardPolicy::New,
         deny_delete: true,
+        allow_direct: true,
         max_bytes: -1,
         max_messages: -1,
         max_messages_per_subject: -1,
@@ -181,6 +206,7 @@ fn difference(found: &Config, wanted: &Config) -> Option<String> {
         (found.discard != DiscardPolicy::New, "it discards old messages when it is full"),
         (!found.deny_delete, "messages of it can be deleted"),
         (found.deny_purge, "it cannot be trimmed"),
+        (!found.allow_direct, "its copies cannot be read directly"),
         (!found.max_age.is_zero(), "it drops messages by their age"),
         (!unlimited(found.max_bytes) || !unlimited(found.max_messages), "its size is limited"),
         (!unlimited(found.max_messages_per_subject), "its size is limited"),
@@ -219,10 +245,17 @@ impl LogServer for JetStreamLog {
         headers.insert("Nats-Expected-Last-Sequence", (entry.position - 1).to_string());
         let payload = Bytes::copy_from_slice(entry.bytes);
         let request = Request::new().headers(headers).payload(payload).timeout(Some(ANSWER));
-        match self.runtime.block_on(self.client.send_request(self.subject.clone(), request)) {
-            Ok(answer) => read_answer(&answer.payload),
-            Err(error) => AppendAnswer::Unknown(error.to_string()),
-        }
+        self.runtime.block_on(async {
+            let answer = match self.client.send_request(self.subject.clone(), request).await {
+                Ok(answer) => read_answer(&answer.payload),
+                Err(error) => AppendAnswer::Unknown(error.to_string()),
+            };
+            if let AppendAnswer::Appended(position) = answer {
+                let (node, partition) = (self.node.clone(), self.partition);
+                self.pulses.tell(&Pulse::Appended { node, partition, position }).await;
+            }
+            answer
+        })
     }
 
     fn bounds(&self) -> Result<Bounds, String> {

@@ -1,4 +1,4 @@
-//! Who owns which partition, and who is alive: one key-value bucket, watched by every node on its own monotonic clock.
+//! Who owns which partition is in a key-value bucket; who is alive is heard (`pulse`), on each node's own monotonic clock.
 //!
 //! All of this only decides who tries to take over, and when. That two nodes believe that they own a partition does no harm: the
 //! log takes the entries of one of them.
@@ -26,7 +26,10 @@ use crate::clock::SystemClock;
 use crate::cluster::error::ClusterError;
 use crate::cluster::hashing::preferred;
 use crate::cluster::options::ClusterOptions;
+use crate::cluster::pulse::Pulse;
+use crate::cluster::pulse::Pulses;
 use crate::cluster::stop::ClusterStop;
+use crate::cluster::stop::pause;
 
 /// The key of what is fixed when a cluster is created.
 const CLUSTER_KEY: &str = "cluster";
@@ -40,9 +43,12 @@ struct ClusterShape {
     partitions: u16,
 }
 
+/// How long nothing has to be heard of the bucket before it is listened anew, in case the watch hangs.
+const SILENCE: Duration = Duration::from_secs(30);
+
 /// What a node says of itself, again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Beat {
+pub(crate) struct Beat {
     /// Another number each time the node is started.
     incarnation: u64,
     /// Whether it gives its partitions to others.
@@ -79,6 +85,7 @@ struct Board {
 /// The leases as a node sees them.
 pub(crate) struct Leases {
     bucket: kv::Store,
+    pulses: Pulses,
     node: String,
     incarnation: u64,
     lease: Duration,
@@ -96,6 +103,7 @@ impl Leases {
     /// [`ClusterError::Different`] when the cluster was created with another number of partitions.
     pub(crate) async fn open(
         context: &Context,
+        pulses: Pulses,
         options: &ClusterOptions,
         incarnation: u64,
     ) -> Result<Leases, ClusterError> {
@@ -110,6 +118,7 @@ impl Leases {
         check_fixed(&bucket, options).await?;
         Ok(Leases {
             bucket,
+            pulses,
             node: options.node.clone(),
             incarnation,
             lease: options.lease,
@@ -133,16 +142,24 @@ impl Leases {
     pub(crate) async fn beat(self: Arc<Leases>, stop: ClusterStop) {
         let mut ticks = tokio::time::interval(self.lease / 4);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let key = format!("{NODE_PREFIX}{}", self.node);
         while !stop.is_said() {
             ticks.tick().await;
             if self.is_silent.load(Ordering::Relaxed) {
                 continue;
             }
             let beat = Beat { incarnation: self.incarnation, drains: self.is_draining() };
-            if let Err(error) = self.bucket.put(&key, bytes_of(&beat)).await {
-                tracing::warn!(%error, "the node could not say that it is alive");
-            }
+            self.pulses.tell(&Pulse::Alive { node: self.node.clone(), beat }).await;
+        }
+    }
+
+    /// Writes down that this node is there, so that whoever comes does not take for free what it has before it is heard.
+    pub(crate) async fn enter(self: Arc<Leases>, stop: ClusterStop) {
+        let beat = Beat { incarnation: self.incarnation, drains: false };
+        while !stop.is_said()
+            && let Err(error) = self.bucket.put(format!("{NODE_PREFIX}{}", self.node), bytes_of(&beat)).await
+        {
+            tracing::warn!(%error, "it could not be written down that the node is there");
+            pause(self.lease / 4).await;
         }
     }
 
@@ -165,30 +182,43 @@ impl Leases {
         let watch = self.bucket.watch_many_with_history(&[">"]).await;
         let mut watch = watch.map_err(|error| error.to_string())?;
         while !stop.is_said() {
-            match tokio::time::timeout(self.lease, watch.next()).await {
+            match tokio::time::timeout(SILENCE, watch.next()).await {
                 Ok(Some(entry)) => self.note(&entry.map_err(|error| error.to_string())?),
                 Ok(None) => return Err("the watch has ended".to_owned()),
-                // Not even this node is heard: the watch may hang.
-                Err(_) => return Err("nothing was heard".to_owned()),
+                Err(_) => return Ok(()),
             }
         }
         Ok(())
     }
 
     fn note(&self, entry: &kv::Entry) {
-        let (now, mut board) = (self.clock.elapsed(), self.board());
         if let Some(node) = entry.key.strip_prefix(NODE_PREFIX) {
-            let Some(beat) = read::<Beat>(entry) else {
-                board.nodes.remove(node);
-                return;
-            };
-            let before = board.nodes.get(node).filter(|heard| now.saturating_sub(heard.at) <= self.lease);
-            let since = before.map_or(now, |heard| heard.since);
-            board.nodes.insert(node.to_owned(), NodePulse { beat, since, at: now });
+            match read::<Beat>(entry) {
+                Some(beat) => self.hear(node, beat),
+                None => drop(self.board().nodes.remove(node)),
+            }
         } else if let Some(partition) = entry.key.strip_prefix(PARTITION_PREFIX)
             && let (Ok(partition), Some(holder)) = (partition.parse(), read::<PartitionHolder>(entry))
         {
-            note_holder(&mut board, partition, entry.revision, holder);
+            note_holder(&mut self.board(), partition, entry.revision, holder);
+        }
+    }
+
+    /// Notes what a node says of itself.
+    pub(crate) fn hear(&self, node: &str, beat: Beat) {
+        let (now, mut board) = (self.clock.elapsed(), self.board());
+        let before = board.nodes.get(node).filter(|heard| now.saturating_sub(heard.at) <= self.lease);
+        let since = before.map_or(now, |heard| heard.since);
+        board.nodes.insert(node.to_owned(), NodePulse { beat, since, at: now });
+    }
+
+    /// Notes that a node has done something: so it is alive.
+    pub(crate) fn hear_of(&self, node: &str) {
+        let (now, mut board) = (self.clock.elapsed(), self.board());
+        if let Some(heard) =
+            board.nodes.get_mut(node).filter(|heard| now.saturating_sub(heard.at) <= self.lease)
+        {
+            heard.at = now;
         }
     }
 
@@ -271,6 +301,10 @@ impl Leases {
             }
             Err(why) => {
                 tracing::debug!(partition, why, "the lease of a partition was not to be had");
+                // Somebody was faster, and the watch may be behind.
+                if let Ok(Some(entry)) = self.bucket.entry(&key).await {
+                    self.note(&entry);
+                }
                 false
             }
         }

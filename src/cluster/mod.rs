@@ -19,6 +19,7 @@ mod nodes;
 mod options;
 mod partition;
 mod placing;
+mod pulse;
 mod receiving;
 mod restoring;
 mod router;

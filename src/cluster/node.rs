@@ -20,6 +20,8 @@ use crate::cluster::partition::Partition;
 use crate::cluster::partition::PartitionParts;
 use crate::cluster::partition::PartitionStatus;
 use crate::cluster::partition::random;
+use crate::cluster::pulse;
+use crate::cluster::pulse::Pulses;
 use crate::cluster::router::Router;
 use crate::cluster::router::RouterParts;
 use crate::cluster::servers;
@@ -79,7 +81,7 @@ impl ClusterNode {
         let (stop, handle) = (ClusterStop::default(), runtime.handle().clone());
         let prepared = handle.spawn(prepare(options, stop.clone(), handle.clone())).await;
         let prepared = prepared.unwrap_or_else(|error| Err(ClusterError::Servers(error.to_string())));
-        let (parts, asked, taker) = match prepared {
+        let NodeParts { router: parts, asked, pulses, taker } = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 runtime.shutdown_background();
@@ -89,6 +91,8 @@ impl ClusterNode {
         let (leases, partitions) = (parts.leases.clone(), parts.partitions.clone());
         handle.spawn(parts.definitions.clone().watch(stop.clone()));
         handle.spawn(leases.clone().watch(stop.clone()));
+        handle.spawn(leases.clone().enter(stop.clone()));
+        handle.spawn(pulse::hear(pulses, leases.clone(), partitions.clone(), stop.clone()));
         handle.spawn(leases.clone().beat(stop.clone()));
         let (client, elsewhere) = Elsewhere::begin(Arc::new(SystemClock::default()));
         let router = Arc::new(Router::new(parts, elsewhere.clock()));
@@ -189,16 +193,28 @@ impl Drop for ClusterNode {
     }
 }
 
+/// What a node is made of.
+struct NodeParts {
+    router: RouterParts,
+    /// What other nodes ask this one.
+    asked: Subscriber,
+    /// What all nodes tell.
+    pulses: Subscriber,
+    taker: SnapshotTaker,
+}
+
 /// Connects, checks, and opens everything of a node.
 async fn prepare(
     options: ClusterOptions,
     stop: ClusterStop,
     runtime: tokio::runtime::Handle,
-) -> Result<(RouterParts, Subscriber, SnapshotTaker), ClusterError> {
+) -> Result<NodeParts, ClusterError> {
     servers::check_all(&options.monitors).await?;
     let client = connect(&options).await?;
     let context = jetstream::new(client.clone());
-    let leases = Arc::new(Leases::open(&context, &options, random()).await?);
+    let pulses = Pulses::new(client.clone(), &options.cluster);
+    let heard = pulses.listen().await?;
+    let leases = Arc::new(Leases::open(&context, pulses, &options, random()).await?);
     let definitions = Arc::new(QueueDefinitions::new(leases.bucket()));
     definitions.load().await.map_err(ClusterError::Servers)?;
     let snapshots = Arc::new(Snapshots::open(&context, &options, leases.bucket(), stop.clone()).await?);
@@ -225,7 +241,8 @@ async fn prepare(
     let taken = (partitions.clone(), snapshots);
     let taker = SnapshotTaker::new(&options, taken, leases.clone(), runtime.clone(), stop.clone());
     let node = options.node;
-    Ok((RouterParts { node, partitions, leases, nodes, definitions, runtime, stop }, asked, taker))
+    let router = RouterParts { node, partitions, leases, nodes, definitions, runtime, stop };
+    Ok(NodeParts { router, asked, pulses: heard, taker })
 }
 
 async fn connect(options: &ClusterOptions) -> Result<NatsClient, ClusterError> {

@@ -67,6 +67,19 @@ pub struct PartitionStatus {
     pub snapshots: Vec<PartitionSnapshot>,
 }
 
+/// How often in the time of a lease it is looked whether there is something to do.
+const LOOKS_A_LEASE: u32 = 8;
+
+/// What a follower has waited for.
+enum FollowerNews {
+    /// There are entries to read, or may be.
+    Entries,
+    /// The partition is this node's now.
+    Claimed,
+    /// The node is stopped.
+    Stopped,
+}
+
 /// What others may know of it.
 struct SharedPartition {
     state: PartitionState,
@@ -153,6 +166,11 @@ impl Partition {
 
     pub(crate) fn number(&self) -> u16 {
         self.number
+    }
+
+    /// Notes that its log reaches to a position.
+    pub(crate) fn hear_of(&self, position: u64) {
+        self.log.hear_of(position);
     }
 
     pub(crate) fn log(&self) -> &SharedLog<JetStreamLog> {
@@ -270,17 +288,35 @@ impl Partition {
         let mut follower = self.open()?;
         loop {
             follower = self.catch_up(follower)?;
-            if self.stop.wait(self.leases.lease() / 8) {
-                return Ok(());
-            }
-            let Some(revision) = self.leases.may_claim(self.number) else { continue };
-            if self.runtime.block_on(self.leases.claim(self.number, revision)) {
-                let follower = self.catch_up(follower)?;
-                let clock = Arc::new(SystemClock::default());
-                return follower
-                    .serve(random(), first_number(self.number), clock, |engine| self.publish(engine));
+            match self.wait_for_news() {
+                FollowerNews::Stopped => return Ok(()),
+                FollowerNews::Entries => {}
+                FollowerNews::Claimed => break,
             }
         }
+        let follower = self.catch_up(follower)?;
+        let clock = Arc::new(SystemClock::default());
+        follower.serve(random(), first_number(self.number), clock, |engine| self.publish(engine))
+    }
+
+    /// Waits until there is something to read or to take over. That there may be entries of which nothing was heard is thought
+    /// of once a lease: to look costs the servers more than to tell.
+    fn wait_for_news(&self) -> FollowerNews {
+        for _ in 0..LOOKS_A_LEASE {
+            if self.stop.wait(self.leases.lease() / LOOKS_A_LEASE) {
+                return FollowerNews::Stopped;
+            }
+            if let Some(revision) = self.leases.may_claim(self.number)
+                && self.runtime.block_on(self.leases.claim(self.number, revision))
+            {
+                return FollowerNews::Claimed;
+            }
+            let (at, end) = self.log.ends();
+            if end > at {
+                return FollowerNews::Entries;
+            }
+        }
+        FollowerNews::Entries
     }
 
     /// Lets the engine of an owner be used, and looks after it until it ends.

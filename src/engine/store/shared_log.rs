@@ -100,6 +100,12 @@ impl<S: LogServer> SharedLog<S> {
         (at, self.end.load(Ordering::Relaxed).max(at))
     }
 
+    /// Notes that an entry is known to be there.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn hear_of(&self, position: u64) {
+        self.end.fetch_max(position, Ordering::Relaxed);
+    }
+
     /// The servers.
     #[cfg(feature = "cluster")]
     pub(crate) fn server(&self) -> &S {
