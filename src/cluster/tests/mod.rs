@@ -3,6 +3,7 @@
 mod access;
 mod chaos;
 mod conformance;
+mod damage;
 mod nats;
 mod process;
 mod router;

@@ -115,7 +115,7 @@ impl NatsServers {
     }
 
     /// Waits until each server says that JetStream is there, and who leads it.
-    fn wait(&self) {
+    pub(crate) fn wait(&self) {
         let count = self.servers.len();
         for server in &self.servers {
             let is_ready = || {
@@ -135,6 +135,11 @@ impl NatsServers {
             let address = |scheme: &str, port: u16| format!("{scheme}://127.0.0.1:{port}");
             options.server(address("nats", server.port), address("http", server.monitor))
         })
+    }
+
+    /// The folder in which a server keeps its streams.
+    pub(crate) fn store(&self, number: usize) -> PathBuf {
+        self.folder.path().join(format!("js-{number}"))
     }
 
     /// Kills a server as a power cut would.
