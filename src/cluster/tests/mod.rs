@@ -4,6 +4,7 @@ mod access;
 mod chaos;
 mod conformance;
 mod nats;
+mod outbox;
 mod process;
 mod router;
 mod snapshots;
