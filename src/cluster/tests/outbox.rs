@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::cluster::hashing::partition_of;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::placing::OUTBOX_QUEUE;
 use crate::cluster::tests::nats::NatsServers;
@@ -10,16 +11,21 @@ use crate::cluster::tests::nats::wait_until;
 use crate::cluster::tests::router::nodes;
 use crate::engine::Completion;
 use crate::engine::Queue;
+use crate::engine::Receipt;
 use crate::error::OperationError;
 use crate::error::SendRefusal;
 use crate::error::SettleRefusal;
+use crate::id::IdempotencyKey;
+use crate::id::QueueName;
+use crate::id::WorkflowId;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 
 const TARGETS: u64 = 6;
 
-/// Completes so many messages of a workflow, each of which sends one to every target.
-async fn complete(queue: &Queue, from: u64, to: u64) {
+/// Completes so many messages of a workflow, each of which sends one to every target. Returns the receipts.
+async fn complete(queue: &Queue, from: u64, to: u64) -> Vec<Receipt> {
+    let mut all = Vec::new();
     for number in from..to {
         queue.send(Message::new(number.to_string()).workflow("source")).await.unwrap();
         let mut delivery = queue.receive(Duration::from_secs(10)).await.unwrap().expect("it was sent");
@@ -29,8 +35,10 @@ async fn complete(queue: &Queue, from: u64, to: u64) {
             completion = completion.send("out", message);
         }
         let receipts = delivery.complete_with(completion).await.unwrap();
-        assert!(receipts.len() as u64 == TARGETS && receipts.iter().all(|of| of.sequence_number().is_some()));
+        assert_eq!(receipts.len() as u64, TARGETS);
+        all.extend(receipts);
     }
+    all
 }
 
 /// Receives so many messages for each target, which come in order; nothing else comes.
@@ -60,6 +68,14 @@ async fn close(nodes: Vec<ClusterNode>) {
     }
 }
 
+/// Whether a target is of another partition than the source.
+fn is_foreign(target: u64) -> bool {
+    let of = |queue: &str, id: &str| {
+        partition_of(&QueueName::new(queue).unwrap(), &WorkflowId::new(id).unwrap(), 4)
+    };
+    of("in", "source") != of("out", &format!("w{target}"))
+}
+
 /// How many messages the outboxes have that are not handed over.
 async fn left(node: &ClusterNode) -> u64 {
     let view = node.client().queue(OUTBOX_QUEUE).unwrap().view().await.unwrap();
@@ -71,9 +87,23 @@ async fn what_a_completion_sends_to_other_partitions_arrives_once_and_in_order()
     let Some(servers) = NatsServers::start(1) else { return };
     let nodes = nodes(&servers, &["first", "second"]).await;
     let (queue, out) = two_queues(&nodes[0]).await;
-    complete(&queue, 0, 8).await;
+    let receipts = complete(&queue, 0, 8).await;
     expect(&out, 8).await;
     assert_eq!(left(&nodes[1]).await, 0, "it is kept after it was handed over");
+    // Whoever hands one over again does so under the same key, which its partition knows.
+    let mut known = 0;
+    for (index, receipt) in receipts.iter().enumerate() {
+        let number = receipt.sequence_number().unwrap().get();
+        let key = IdempotencyKey::new(format!("{OUTBOX_QUEUE}/{number}"), 0).unwrap();
+        let target = index as u64 % TARGETS;
+        let again = Message::new("again").workflow(format!("w{target}"));
+        match out.send_batch_once(key, [again]).await {
+            Err(OperationError::Refused(SendRefusal::KeyReused(_))) => known += 1,
+            // It was sent within its own partition.
+            other => assert!(!is_foreign(target), "w{target}: {other:?}"),
+        }
+    }
+    assert!(known >= 8, "{known} were handed over");
     close(nodes).await;
 }
 
@@ -101,7 +131,7 @@ async fn what_finds_no_room_waits_in_the_outbox() {
     let few = QueueOptions { messages_max: 2, ..QueueOptions::default() };
     let out = client.create_queue("out", few).await.unwrap();
     // Those of the partition of the source itself would be refused.
-    let foreign: Vec<u64> = (0..40).filter(|number| !is_with_source(*number)).take(20).collect();
+    let foreign: Vec<u64> = (0..40).filter(|number| is_foreign(*number)).take(20).collect();
     queue.send(Message::new("x").workflow("source")).await.unwrap();
     let mut delivery = queue.receive(Duration::from_secs(10)).await.unwrap().unwrap();
     let sends = foreign.iter().map(|number| Message::new("x").workflow(format!("w{number}")));
@@ -118,16 +148,6 @@ async fn what_finds_no_room_waits_in_the_outbox() {
     close(nodes).await;
 }
 
-fn is_with_source(number: u64) -> bool {
-    use crate::cluster::hashing::partition_of;
-    use crate::id::QueueName;
-    use crate::id::WorkflowId;
-    let of = |queue: &str, id: &str| {
-        partition_of(&QueueName::new(queue).unwrap(), &WorkflowId::new(id).unwrap(), 4)
-    };
-    of("in", "source") == of("out", &format!("w{number}"))
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_sent_is_refused_at_once_or_is_a_dead_letter_of_the_outbox() {
     let Some(servers) = NatsServers::start(1) else { return };
@@ -135,7 +155,7 @@ async fn what_cannot_be_sent_is_refused_at_once_or_is_a_dead_letter_of_the_outbo
     let client = nodes[0].client();
     let queue = client.create_queue("in", QueueOptions::default()).await.unwrap();
     let out = client.create_queue("out", QueueOptions::by_position()).await.unwrap();
-    let target = (0..40).find(|number| !is_with_source(*number)).map(|number| format!("w{number}")).unwrap();
+    let target = (0..40).find(|number| is_foreign(*number)).map(|number| format!("w{number}")).unwrap();
     queue.send(Message::new("x").workflow("source")).await.unwrap();
     let mut delivery = queue.receive(Duration::from_secs(10)).await.unwrap().unwrap();
     let nowhere = Completion::new()
