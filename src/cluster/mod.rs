@@ -4,6 +4,9 @@
 //! (`leases`) and has begun an epoch in its log; every other node follows the log in a file of its own (`partition`), so
 //! that it can take over. Safety is in the log alone: an append says which entry it expects to be the last, and whoever was
 //! deposed is refused. Leases only decide who tries.
+//!
+//! Snapshots (`snapshot_taker`) let a log be given up; a node without a file begins with one (`restoring`). What a completion
+//! sends to another partition goes through an outbox (`outbox`, `handing_over`).
 
 mod access;
 mod answering;
