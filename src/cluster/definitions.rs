@@ -154,6 +154,18 @@ impl QueueDefinitions {
         Ok((entry.revision, Some(definition)))
     }
 
+    /// Whether there is a queue, as far as was heard, or else as the servers say.
+    ///
+    /// # Errors
+    /// [`Unavailable::Unanswered`] when they do not say.
+    pub(crate) async fn is_there(&self, name: &QueueName) -> Result<bool, Unavailable> {
+        let is_there = |definition: &QueueDefinition| matches!(definition, QueueDefinition::There { .. });
+        if self.board().known.get(name).is_some_and(|(_, definition)| is_there(definition)) {
+            return Ok(true);
+        }
+        Ok(self.entry(name).await?.1.as_ref().is_some_and(is_there))
+    }
+
     /// Puts a definition behind a revision of the same queue. `None` when another was faster.
     ///
     /// # Errors

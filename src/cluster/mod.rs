@@ -4,12 +4,16 @@
 //! (`leases`) and has begun an epoch in its log; every other node follows the log in a file of its own (`partition`), so
 //! that it can take over. Safety is in the log alone: an append says which entry it expects to be the last, and whoever was
 //! deposed is refused. Leases only decide who tries.
+//!
+//! Snapshots (`snapshot_taker`) let a log be given up; a node without a file begins with one (`restoring`). What a completion
+//! sends to another partition goes through an outbox (`outbox`, `handing_over`).
 
 mod access;
 mod answering;
 mod defining;
 mod definitions;
 mod error;
+mod handing_over;
 mod hashing;
 mod jet_stream;
 mod leases;
@@ -17,6 +21,7 @@ mod looking;
 mod node;
 mod nodes;
 mod options;
+mod outbox;
 mod partition;
 mod placing;
 mod pulse;

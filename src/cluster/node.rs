@@ -97,6 +97,9 @@ impl ClusterNode {
         let (client, elsewhere) = Elsewhere::begin(Arc::new(SystemClock::default()));
         let router = Arc::new(Router::new(parts, elsewhere.clock()));
         handle.spawn(router.clone().answer_others(asked));
+        for number in 0..router.places.partitions {
+            handle.spawn(router.clone().hand_over(number));
+        }
         let threads = Vec::new();
         let taker = Arc::new(taker);
         let mut node = ClusterNode {

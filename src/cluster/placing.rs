@@ -33,6 +33,9 @@ pub(crate) enum CommandPlace {
     Nowhere(&'static str),
 }
 
+/// The queue of what completions send to other partitions; every partition has one.
+pub(crate) const OUTBOX_QUEUE: &str = "seriatim.outbox";
+
 const SEVERAL: &str = "what is done together has to be of workflows of one partition, and this is of several";
 
 /// Says where things are done.
@@ -177,7 +180,8 @@ impl PartitionMap {
     }
 
     fn of_completion(self, completion: &CompletionCommand) -> CommandPlace {
-        let sends = completion.sends.iter();
+        // What is in the outbox is for others, and stays where it is sent.
+        let sends = completion.sends.iter().filter(|(queue, _)| queue.as_str() != OUTBOX_QUEUE);
         sends.map(|(queue, sent)| self.of_messages(queue, sent)).fold(CommandPlace::Any, CommandPlace::and)
     }
 

@@ -14,11 +14,11 @@ use crate::limits;
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// What has become of looking for a snapshot.
-enum Found {
+enum RestoreResult {
     /// It is in place.
     InPlace,
     /// None can be used: this is wrong with them.
-    Nothing(String),
+    NoneUsable(String),
     /// One could not be read, which says nothing of it.
     Unread,
 }
@@ -34,13 +34,13 @@ impl Partition {
         loop {
             let first = self.log().first()?;
             let found = self.try_restore(first, position, &mut damaged)?;
-            if matches!(found, Found::InPlace) {
+            if matches!(found, RestoreResult::InPlace) {
                 return Ok(true);
             }
             if first <= position + 1 {
                 return Ok(false);
             }
-            if let Found::Nothing(why) = found {
+            if let RestoreResult::NoneUsable(why) = found {
                 looks += 1;
                 // Whoever is asked may not know yet which there are.
                 if looks > limits::LOG_LOOKS_MAX {
@@ -60,19 +60,19 @@ impl Partition {
         first: u64,
         position: u64,
         damaged: &mut BTreeSet<String>,
-    ) -> Result<Found, OpenError> {
+    ) -> Result<RestoreResult, OpenError> {
         let list = match self.snapshot_list() {
             Ok(list) => list,
             Err(why) => {
                 tracing::warn!(why, "it is not known which snapshots there are");
-                return Ok(Found::Unread);
+                return Ok(RestoreResult::Unread);
             }
         };
         let (mut problems, mut is_unread) = (String::new(), false);
         let reaches = |at: u64| at + 1 >= first && at > position;
         for record in list.0.iter().filter(|record| reaches(record.place.position)) {
             let why = match self.try_one(record, damaged)? {
-                Ok(()) => return Ok(Found::InPlace),
+                Ok(()) => return Ok(RestoreResult::InPlace),
                 Err(SnapshotError::Missing) => "it is missing".to_owned(),
                 Err(SnapshotError::Damaged(why)) => why,
                 Err(SnapshotError::Unread(why)) => {
@@ -88,7 +88,7 @@ impl Partition {
             );
             problems += &format!("; that at entry {} cannot be used: {why}", record.place.position);
         }
-        Ok(if is_unread { Found::Unread } else { Found::Nothing(problems) })
+        Ok(if is_unread { RestoreResult::Unread } else { RestoreResult::NoneUsable(problems) })
     }
 
     fn try_one(

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::task::Context;
@@ -68,6 +69,8 @@ pub(crate) struct Router {
     receivers: AtomicUsize,
     /// Where the next one looks first.
     next: AtomicUsize,
+    /// Whether every partition is known to have an outbox.
+    pub(crate) has_outbox: AtomicBool,
 }
 
 /// What a router is made of.
@@ -98,6 +101,7 @@ impl Router {
             waiting: Mutex::default(),
             receivers: AtomicUsize::new(0),
             next: AtomicUsize::new(0),
+            has_outbox: AtomicBool::new(false),
         }
     }
 
@@ -191,6 +195,10 @@ impl Router {
 
     /// Has a command done where it belongs, that does not wait for work.
     pub(crate) async fn have(self: &Arc<Router>, command: Command) -> Result<Reply, Unavailable> {
+        let command = match self.through_outbox(command).await? {
+            Ok(command) => command,
+            Err(refused) => return Ok(refused),
+        };
         match self.places.of(&command) {
             CommandPlace::One(partition) => {
                 let purge = purge_of(&command).cloned();
@@ -209,6 +217,10 @@ impl Router {
     }
 
     async fn try_out(&self, command: Command) -> Result<Reply, Unavailable> {
+        let command = match self.through_outbox(command).await? {
+            Ok(command) => command,
+            Err(refused) => return Ok(refused),
+        };
         match self.places.of(&command) {
             CommandPlace::One(partition) => {
                 let what = What::TryOut(command);

@@ -100,6 +100,7 @@ mod tests {
             list = list.with(snapshot(position)).unwrap_or(list);
         }
         assert_eq!(list, SnapshotList(vec![snapshot(40), snapshot(30)]));
+        assert_eq!((list.with(snapshot(40)), list.with(snapshot(35))), (None, None), "it comes too late");
         assert_eq!(list.oldest_kept(), Some(&snapshot(30)));
         assert_eq!(SnapshotList(vec![snapshot(40)]).oldest_kept(), None, "one alone could be lost");
     }

@@ -46,6 +46,19 @@ pub const RECEIVE_SLICE: Duration = Duration::from_secs(5);
 /// Bytes of cache, and of a generation, that a file has at least which follows one of many partitions.
 pub const FOLLOWER_BYTES_MIN: u64 = 1024 * 1024;
 
+/// Messages of one partition that are under way to others: about as many as fill a turn of theirs.
+pub const OUTBOX_HANDOVERS: usize = 64;
+
+/// How long a message of an outbox is locked: longer than asking another partition takes at most.
+pub const OUTBOX_LOCK: Duration = Duration::from_secs(60);
+
+/// The pause before a message is handed over again, and before it is looked again whether there is an outbox.
+pub const OUTBOX_PAUSE: Duration = Duration::from_millis(250);
+
+/// How long a message is handed over again that may have been taken: less than its key is known
+/// ([`IDEMPOTENCY_WINDOW`](crate::limits::IDEMPOTENCY_WINDOW)).
+pub const OUTBOX_KEY_LASTS: Duration = Duration::from_secs(8 * 60);
+
 /// How many snapshots of a partition are kept: if the newest is found damaged, the one before is there, and the log from it on.
 pub const SNAPSHOTS_KEPT: usize = 2;
 

@@ -27,11 +27,26 @@ struct Known {
     maybe_done: u64,
 }
 
+impl Known {
+    /// Notes what was received: the next, or one whose completion was not acknowledged.
+    fn receive(&mut self, position: u64, complete: impl FnOnce() -> Option<Answer>) {
+        assert!(position > self.done, "position {position} is doubled: {self:?}");
+        let next = self.maybe_done.max(self.done) + 1;
+        assert!(position <= next, "position {position} comes before {next}: {self:?}");
+        self.maybe_done = self.maybe_done.max(position);
+        if complete() == Some(Answer::Done) {
+            self.done = self.done.max(position);
+        }
+    }
+}
+
 struct Chaos {
     servers: NatsServers,
     nodes: Vec<NodeProcess>,
     random: Random,
     ledger: BTreeMap<u64, Known>,
+    /// The same of what their completions have sent to other workflows.
+    passed_on: BTreeMap<u64, Known>,
     takes_down: Option<usize>,
     stopped: Option<usize>,
     happened: BTreeMap<&'static str, u64>,
@@ -47,6 +62,7 @@ impl Chaos {
             nodes,
             random: Random::new(seed),
             ledger: BTreeMap::new(),
+            passed_on: BTreeMap::new(),
             takes_down: None,
             stopped: None,
             happened: BTreeMap::new(),
@@ -127,27 +143,30 @@ impl Chaos {
         }
     }
 
-    /// Receives a message from each node that has one, and completes it.
+    /// Receives a message from each node that has one, and completes it; what comes of that, too.
     fn receive(&mut self) {
         for node in 0..NODES {
             if self.stopped == Some(node) {
                 continue;
             }
-            let Some(Answer::Got { workflow, position }) = self.nodes[node].ask("receive") else { continue };
-            let known = self.ledger.entry(workflow).or_default();
-            assert!(position > known.done, "w{workflow}/{position} is doubled: {known:?}");
-            let next = known.maybe_done.max(known.done) + 1;
-            assert!(position <= next, "w{workflow}/{position} comes before {next}: {known:?}");
-            known.maybe_done = known.maybe_done.max(position);
-            if let Some(Answer::Done) = self.nodes[node].ask("complete") {
+            let node = &mut self.nodes[node];
+            if let Some(Answer::Got { workflow, position }) = node.ask("receive") {
                 let known = self.ledger.entry(workflow).or_default();
-                known.done = known.done.max(position);
+                known.receive(position, || node.ask("pass-on"));
+            }
+            if let Some(Answer::Got { workflow, position }) = node.ask("receive-out") {
+                let known = self.passed_on.entry(workflow).or_default();
+                known.receive(position, || node.ask("complete"));
             }
         }
     }
 
     fn is_drained(&self) -> bool {
-        self.ledger.values().all(|known| known.maybe_done >= known.sent)
+        let has_arrived = |workflow: &u64, sent: u64| {
+            self.passed_on.get(workflow).is_some_and(|known| known.maybe_done >= sent)
+        };
+        let mut all = self.ledger.iter();
+        all.all(|(workflow, known)| known.maybe_done >= known.sent && has_arrived(workflow, known.sent))
     }
 }
 
@@ -175,7 +194,12 @@ fn nothing_acknowledged_is_lost_doubled_or_overtaken_while_nodes_and_servers_die
     chaos.end_disturbing();
     let end = clock.elapsed() + Duration::from_secs(60);
     while !chaos.is_drained() {
-        assert!(clock.elapsed() < end, "SERIATIM_SEED={seed}: lost: {:?}", chaos.ledger);
+        assert!(
+            clock.elapsed() < end,
+            "SERIATIM_SEED={seed}: lost: {:?}, {:?}",
+            chaos.ledger,
+            chaos.passed_on
+        );
         chaos.receive();
     }
     let sent: u64 = chaos.ledger.values().map(|known| known.sent).sum();

@@ -5,6 +5,7 @@ mod chaos;
 mod conformance;
 mod damage;
 mod nats;
+mod outbox;
 mod process;
 mod router;
 mod snapshots;

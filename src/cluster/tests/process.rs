@@ -22,6 +22,7 @@ use crate::cluster::snapshot_pace::SnapshotPace;
 use crate::cluster::snapshot_pace::SnapshotStep;
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::tests::nats::NatsServers;
+use crate::engine::Completion;
 use crate::engine::Delivery;
 use crate::engine::Queue;
 use crate::message::Message;
@@ -182,6 +183,11 @@ impl Doing {
         self.node.client().create_queue("q", QueueOptions::by_position()).await.ok()
     }
 
+    /// The queue to which completions send.
+    async fn out(&self) -> Option<Queue> {
+        self.node.client().create_queue("out", QueueOptions::default()).await.ok()
+    }
+
     async fn send(&self, workflow: &str, position: u64) -> Option<String> {
         let message = Message::new(format!("{workflow}/{position}")).workflow(workflow).position(position);
         self.queue().await?.send(message.message_id(format!("{workflow}/{position}"))).await.ok()?;
@@ -195,6 +201,25 @@ impl Doing {
         let position = delivery.message().rank;
         self.held = Some(delivery);
         Some(format!("got {workflow} {position}"))
+    }
+
+    async fn receive_out(&mut self) -> Option<String> {
+        self.held = None;
+        let delivery = self.out().await?.receive(Duration::ZERO).await.ok()??;
+        let text = String::from_utf8(delivery.message().body.to_vec()).ok()?;
+        self.held = Some(delivery);
+        Some(format!("got {text}"))
+    }
+
+    /// Completes what is held, and sends a message for it to another workflow.
+    async fn pass_on(&mut self) -> Option<String> {
+        self.out().await?;
+        let mut delivery = self.held.take()?;
+        let workflow = delivery.message().workflow_id.as_ref()?.as_str().to_owned();
+        let message = Message::new(format!("{workflow} {}", delivery.message().rank));
+        let completion = Completion::new().send("out", message.workflow(format!("of-{workflow}")));
+        delivery.complete_with(completion).await.ok()?;
+        Some("done".to_owned())
     }
 
     async fn complete(&mut self) -> Option<String> {
@@ -246,6 +271,8 @@ async fn a_node_does_what_it_reads() {
             ["send", workflow, position] => doing.send(workflow, position.parse().unwrap()).await,
             ["receive"] => doing.receive().await,
             ["complete"] => doing.complete().await,
+            ["receive-out"] => doing.receive_out().await,
+            ["pass-on"] => doing.pass_on().await,
             _ => None,
         };
         println!("{MARK}{} {}", words[0], answer.as_deref().unwrap_or("no"));
