@@ -165,6 +165,12 @@ impl ClusterNode {
         self.taker.trim(&self.partitions[usize::from(partition)], list)
     }
 
+    /// Says no more that the node is alive, which goes on.
+    #[cfg(test)]
+    pub(crate) fn fall_silent(&self) {
+        self.leases.fall_silent();
+    }
+
     /// Leaves the node as a process that hangs: it says nothing any more, and what it has goes on.
     #[cfg(test)]
     pub(crate) fn abandon(self) {

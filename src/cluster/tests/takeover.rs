@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::clock::Clock;
+use crate::clock::SystemClock;
 use crate::cluster::error::ClusterError;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::node::NodeRoute;
@@ -16,9 +18,10 @@ use crate::message::Message;
 use crate::queue::QueueOptions;
 
 const PARTITIONS: u16 = 4;
+const LEASE: Duration = Duration::from_millis(500);
 
 fn options(servers: &NatsServers, node: &str) -> ClusterOptions {
-    servers.options("orders", node).partitions(PARTITIONS).lease(Duration::from_millis(500))
+    servers.options("orders", node).partitions(PARTITIONS).lease(LEASE)
 }
 
 async fn start(servers: &NatsServers, node: &str) -> ClusterNode {
@@ -116,6 +119,27 @@ async fn partitions_are_shared_out_and_a_drained_node_gives_its_own_away() {
         wait_until("the other node has read what its follower wrote", is_caught_up)
     });
     assert_eq!(receive_all(&owner(&[&second], "w")).await, [("w".to_owned(), "1".to_owned())]);
+    first.close().await;
+    second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_appends_is_alive_though_its_beat_is_not_heard() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let first = start(&servers, "first").await;
+    settle(&[&first]).await;
+    let second = start(&servers, "second").await;
+    tokio::task::block_in_place(|| wait_until("they hear each other", || second.nodes().len() == 2));
+    first.fall_silent();
+    let own: Vec<u16> = (0..PARTITIONS).filter(|number| first.engine(*number).is_some()).collect();
+    let engine = first.engine(own[0]).unwrap();
+    let clock = SystemClock::default();
+    while clock.elapsed() < 4 * LEASE {
+        send(&engine, "w", 1).await;
+    }
+    let is_second = || second.engine(own[0]).is_some();
+    assert!(!is_second(), "whoever appends is not dead");
+    tokio::task::block_in_place(|| wait_until("who does nothing any more is dead", is_second));
     first.close().await;
     second.close().await;
 }
