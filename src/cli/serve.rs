@@ -48,6 +48,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<bool, CliFailure> {
     options.tls = arguments.tls_certificate.clone().zip(arguments.tls_key.clone());
     options.drain = arguments.drain.0;
     options.head_room_bytes = arguments.head_room;
+    #[cfg(feature = "cluster")]
+    {
+        options.cluster = arguments.cluster.options(&arguments.data).map_err(CliFailure::Argument)?;
+    }
     serve(options, arguments.json)
 }
 

@@ -10,6 +10,7 @@ mod answering;
 mod defining;
 mod definitions;
 mod error;
+mod handle;
 mod hashing;
 mod jet_stream;
 mod leases;
@@ -31,6 +32,7 @@ mod wire;
 
 pub use crate::cluster::access::NatsAccess;
 pub use crate::cluster::error::ClusterError;
+pub use crate::cluster::handle::ClusterHandle;
 pub use crate::cluster::node::ClusterNode;
 pub use crate::cluster::node::NodeRoute;
 pub use crate::cluster::options::ClusterOptions;

@@ -7,10 +7,12 @@ use async_nats::Client as NatsClient;
 use async_nats::Subscriber;
 use async_nats::jetstream;
 use tokio::runtime::Runtime;
+use tokio::sync::broadcast;
 
 use crate::clock::SystemClock;
 use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::error::ClusterError;
+use crate::cluster::handle::ClusterHandle;
 use crate::cluster::hashing::partition_of;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
@@ -25,10 +27,12 @@ use crate::cluster::router::RouterParts;
 use crate::cluster::servers;
 use crate::cluster::stop::ClusterStop;
 use crate::engine::Client;
+use crate::engine::Event;
 use crate::engine::elsewhere::Elsewhere;
 use crate::engine::log::FollowerOptions;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
+use crate::limits;
 
 /// Where a workflow is handled now.
 #[derive(Clone)]
@@ -53,6 +57,7 @@ pub struct ClusterNode {
     partitions: Vec<Arc<Partition>>,
     threads: Vec<JoinHandle<()>>,
     leases: Arc<Leases>,
+    router: Arc<Router>,
     client: Client,
     stop: ClusterStop,
     /// What talks to the servers; gone when it is closed.
@@ -73,7 +78,7 @@ impl ClusterNode {
         let (stop, handle) = (ClusterStop::default(), runtime.handle().clone());
         let prepared = handle.spawn(prepare(options, stop.clone(), handle.clone())).await;
         let prepared = prepared.unwrap_or_else(|error| Err(ClusterError::Servers(error.to_string())));
-        let (parts, asked) = match prepared {
+        let (parts, asked, events) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 runtime.shutdown_background();
@@ -84,11 +89,19 @@ impl ClusterNode {
         handle.spawn(parts.definitions.clone().watch(stop.clone()));
         handle.spawn(leases.clone().watch(stop.clone()));
         handle.spawn(leases.clone().beat(stop.clone()));
-        let (client, elsewhere) = Elsewhere::begin(Arc::new(SystemClock::default()));
+        let (client, elsewhere) = Elsewhere::begin(Arc::new(SystemClock::default()), events);
         let router = Arc::new(Router::new(parts, elsewhere.clock()));
         handle.spawn(router.clone().answer_others(asked));
         let threads = Vec::new();
-        let mut node = ClusterNode { partitions, threads, leases, client, stop, runtime: Some(runtime) };
+        let mut node = ClusterNode {
+            partitions,
+            threads,
+            leases,
+            router: router.clone(),
+            client,
+            stop,
+            runtime: Some(runtime),
+        };
         let thread = std::thread::Builder::new().name("seriatim-router".to_owned());
         node.threads.push(thread.spawn(move || router.run(elsewhere))?);
         for partition in &node.partitions {
@@ -112,6 +125,11 @@ impl ClusterNode {
     /// A client of the whole cluster: what is asked through it is done by whichever nodes have the partitions.
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// What can be asked of the node beside its messages.
+    pub fn handle(&self) -> ClusterHandle {
+        ClusterHandle { router: self.router.clone() }
     }
 
     /// The engine of a partition, if this node owns that.
@@ -170,7 +188,7 @@ async fn prepare(
     options: ClusterOptions,
     stop: ClusterStop,
     runtime: tokio::runtime::Handle,
-) -> Result<(RouterParts, Subscriber), ClusterError> {
+) -> Result<(RouterParts, Subscriber, broadcast::Sender<Event>), ClusterError> {
     servers::check_all(&options.monitors).await?;
     let client = connect(&options).await?;
     let context = jetstream::new(client.clone());
@@ -179,7 +197,7 @@ async fn prepare(
     definitions.load().await.map_err(ClusterError::Servers)?;
     let nodes = Nodes::new(client.clone(), &options.cluster);
     let asked = nodes.listen(&options.node).await?;
-    let moving = Arc::default();
+    let (moving, (events, _)) = (Arc::default(), broadcast::channel(limits::EVENTS_KEPT));
     let mut partitions = Vec::new();
     for number in 0..options.partitions {
         let log = JetStreamLog::open(&client, &context, &options, number, stop.clone()).await?;
@@ -192,11 +210,12 @@ async fn prepare(
             stop: stop.clone(),
             moving: Arc::clone(&moving),
             definitions: definitions.clone(),
+            events: events.clone(),
         };
         partitions.push(Arc::new(Partition::new(number, parts)));
     }
     let node = options.node;
-    Ok((RouterParts { node, partitions, leases, nodes, definitions, runtime, stop }, asked))
+    Ok((RouterParts { node, partitions, leases, nodes, definitions, runtime, stop }, asked, events))
 }
 
 async fn connect(options: &ClusterOptions) -> Result<NatsClient, ClusterError> {

@@ -8,6 +8,7 @@ use std::sync::MutexGuard;
 use std::sync::PoisonError;
 
 use tokio::runtime::Handle;
+use tokio::sync::broadcast;
 
 use crate::clock::SystemClock;
 use crate::cluster::definitions::QueueDefinitions;
@@ -16,6 +17,8 @@ use crate::cluster::leases::Leases;
 use crate::cluster::stop::ClusterStop;
 use crate::engine::Client;
 use crate::engine::Engine;
+use crate::engine::Event;
+use crate::engine::Events;
 use crate::engine::log::Follower;
 use crate::engine::log::FollowerOptions;
 use crate::engine::log::SharedLog;
@@ -68,6 +71,7 @@ pub(crate) struct Partition {
     stop: ClusterStop,
     published: Mutex<SharedPartition>,
     definitions: Arc<QueueDefinitions>,
+    events: broadcast::Sender<Event>,
     /// Up to which revision its engine has what queues there are.
     defined: tokio::sync::Mutex<u64>,
     /// Held while a partition is given to another node: one at a time.
@@ -84,11 +88,13 @@ pub(crate) struct PartitionParts {
     pub(crate) stop: ClusterStop,
     pub(crate) moving: Arc<tokio::sync::Mutex<()>>,
     pub(crate) definitions: Arc<QueueDefinitions>,
+    /// Where it is told what happens to workflows.
+    pub(crate) events: broadcast::Sender<Event>,
 }
 
 impl Partition {
     pub(crate) fn new(number: u16, parts: PartitionParts) -> Partition {
-        let PartitionParts { path, options, log, leases, runtime, stop, moving, definitions } = parts;
+        let PartitionParts { path, options, log, leases, runtime, stop, moving, definitions, events } = parts;
         let published = SharedPartition { state: PartitionState::Following, position: 0, client: None };
         let (log, published) = (Arc::new(SharedLog::new(log)), Mutex::new(published));
         let defined = tokio::sync::Mutex::default();
@@ -102,6 +108,7 @@ impl Partition {
             stop,
             published,
             definitions,
+            events,
             defined,
             moving,
         }
@@ -169,6 +176,7 @@ impl Partition {
     /// Lets the engine of an owner be used, and looks after it until it ends.
     fn publish(self: &Arc<Partition>, engine: Engine) {
         tracing::info!(partition = self.number, "this node owns a partition");
+        self.runtime.spawn(pass_on(engine.client().events(), self.events.clone()));
         self.runtime.spawn(self.clone().watch_over(engine));
     }
 
@@ -216,6 +224,16 @@ impl Partition {
     async fn end(&self, engine: Engine) {
         self.published().client = None;
         engine.close().await;
+    }
+}
+
+/// Tells whoever follows the whole node what happens in one of its engines, until that ends.
+async fn pass_on(mut events: Events, node: broadcast::Sender<Event>) {
+    while let Some(event) = events.next().await {
+        if let Ok(event) = event {
+            // Nobody has to listen.
+            let _ = node.send(event);
+        }
     }
 }
 

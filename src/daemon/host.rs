@@ -80,7 +80,7 @@ impl Host for DaemonHost {
     fn ready(&self) -> Result<(), String> {
         match self.daemon_state.draining.is_cancelled() {
             true => Err("the daemon is draining".to_owned()),
-            false => Ok(()),
+            false => self.daemon_state.membership.ready(),
         }
     }
 

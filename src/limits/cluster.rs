@@ -58,5 +58,13 @@ pub const CLUSTER_NAME_BYTES_MAX: usize = 64;
 /// How long an owner may be silent before others take over.
 pub const LEASE: Duration = Duration::from_secs(1);
 
+/// How often a change of a queue is judged anew because somebody else has changed the same queue at that moment: as many nodes may
+/// begin at once with the same definitions.
+pub const DEFINE_ATTEMPTS: u32 = 16;
+
+/// How often a daemon that is stopped looks whether its partitions are other nodes', at intervals of 50 ms: ten seconds, in which
+/// many more move than a node has. What it still has then is taken over as from a node that died.
+pub const DRAIN_LOOKS: u32 = 200;
+
 /// The shortest lease that can be asked for: below it, an fsync that takes long looks like a death.
 pub const LEASE_MIN: Duration = Duration::from_millis(200);

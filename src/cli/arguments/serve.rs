@@ -9,6 +9,9 @@ use seriatim::api::views::EnvironmentView;
 use seriatim::api::views::TraceUrl;
 use seriatim::limits;
 
+#[cfg(feature = "cluster")]
+use crate::cli::arguments::cluster::ClusterArguments;
+
 /// Endpoints beside HTTP.
 #[derive(Debug, Args)]
 pub(crate) struct EndpointArguments {
@@ -68,6 +71,9 @@ pub(crate) struct RunArguments {
     /// a full disk stops the daemon.
     #[arg(long, default_value = "64MiB", env = "SERIATIM_HEAD_ROOM", value_parser = head_room)]
     pub(crate) head_room: u64,
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArguments,
     /// Write the log as lines of JSON. SERIATIM_LOG chooses what is in it: `warn`, `info`, `seriatim=debug`.
     #[arg(long)]
     pub(crate) log_json: bool,

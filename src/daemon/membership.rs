@@ -1,0 +1,56 @@
+//! What the daemon knows of its cluster, if it is a node of one. Without the feature `cluster` it never is.
+
+#[cfg(feature = "cluster")]
+use crate::cluster::ClusterHandle;
+use crate::id::QueueName;
+use crate::id::WorkflowId;
+
+/// What the daemon knows of its cluster, if it is a node of one.
+#[derive(Clone, Default)]
+pub(crate) struct Membership {
+    #[cfg(feature = "cluster")]
+    pub(crate) handle: Option<ClusterHandle>,
+}
+
+impl Membership {
+    /// Whether the daemon is a node of a cluster.
+    pub(crate) fn is_of_cluster(&self) -> bool {
+        #[cfg(feature = "cluster")]
+        return self.handle.is_some();
+        #[cfg(not(feature = "cluster"))]
+        false
+    }
+
+    /// Whether a workflow is looked after here: on a cluster, by the node that has its partition.
+    pub(crate) fn has(&self, queue: &QueueName, workflow: &WorkflowId) -> bool {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle {
+            return handle.has(queue, workflow);
+        }
+        let _ = (queue, workflow);
+        true
+    }
+
+    /// The numbers of the partitions that are looked after here; none without a cluster.
+    pub(crate) fn partitions(&self) -> Vec<u16> {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle {
+            return handle.engines().into_iter().map(|(number, _)| number).collect();
+        }
+        Vec::new()
+    }
+
+    /// Whether the node is part of its cluster, or why not.
+    ///
+    /// # Errors
+    /// What is in the way, in words.
+    pub(crate) fn ready(&self) -> Result<(), String> {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle
+            && handle.nodes().is_empty()
+        {
+            return Err("the node does not hear its cluster: no NATS server answers".to_owned());
+        }
+        Ok(())
+    }
+}
