@@ -26,6 +26,7 @@ use crate::cluster::router::Router;
 use crate::cluster::router::RouterParts;
 use crate::cluster::servers;
 use crate::cluster::stop::ClusterStop;
+use crate::cluster::stop::pause;
 use crate::engine::Client;
 use crate::engine::Event;
 use crate::engine::elsewhere::Elsewhere;
@@ -191,6 +192,7 @@ async fn prepare(
 ) -> Result<(RouterParts, Subscriber, broadcast::Sender<Event>), ClusterError> {
     servers::check_all(&options.monitors).await?;
     let client = connect(&options).await?;
+    make_streams(&client, &options, &stop).await?;
     let context = jetstream::new(client.clone());
     let leases = Arc::new(Leases::open(&context, &options, random()).await?);
     let definitions = Arc::new(QueueDefinitions::new(leases.bucket()));
@@ -216,6 +218,35 @@ async fn prepare(
     }
     let node = options.node;
     Ok((RouterParts { node, partitions, leases, nodes, definitions, runtime, stop }, asked, events))
+}
+
+/// Sees to it that the bucket and the streams are there. Servers that have just formed their cluster lose answers, so it is asked
+/// again: what is there already stays as it is.
+async fn make_streams(
+    client: &NatsClient,
+    options: &ClusterOptions,
+    stop: &ClusterStop,
+) -> Result<(), ClusterError> {
+    let mut context = jetstream::new(client.clone());
+    context.set_timeout(limits::STREAM_ANSWER);
+    let mut looks = 0;
+    loop {
+        looks += 1;
+        let made = async {
+            Leases::open(&context, options, 0).await?;
+            for number in 0..options.partitions {
+                JetStreamLog::open(client, &context, options, number, stop.clone()).await?;
+            }
+            Ok(())
+        };
+        match made.await {
+            Err(ClusterError::Servers(why)) if looks < limits::STREAM_LOOKS => {
+                tracing::warn!(why, "the streams could not be opened, and are tried again");
+                pause(limits::ROUTE_PAUSE).await;
+            }
+            made => return made,
+        }
+    }
 }
 
 async fn connect(options: &ClusterOptions) -> Result<NatsClient, ClusterError> {

@@ -38,6 +38,14 @@ impl Nodes {
         Nodes { client, cluster: cluster.to_owned() }
     }
 
+    pub(crate) fn cluster(&self) -> &str {
+        &self.cluster
+    }
+
+    pub(crate) fn nats(&self) -> NatsClient {
+        self.client.clone()
+    }
+
     fn subject(&self, node: &str) -> String {
         format!("seriatim.{}.node.{node}", self.cluster)
     }

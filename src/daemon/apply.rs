@@ -24,6 +24,17 @@ use crate::queue::QueueOptions;
 
 /// Puts a set of definitions in force. What is refused is found before anything changes.
 pub(crate) async fn apply(daemon_state: &DaemonState, definitions: Definitions) -> Result<(), DaemonError> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        match apply_once(daemon_state, definitions.clone()).await {
+            Err(error) if daemon_state.membership.tries_again(&error, attempts) => {}
+            applied => return applied,
+        }
+    }
+}
+
+async fn apply_once(daemon_state: &DaemonState, definitions: Definitions) -> Result<(), DaemonError> {
     let (client, state_file) = (daemon_state.intake.client(), daemon_state.data_dir.state_file());
     let before = state_file.sources();
     for definition in definitions.iter() {

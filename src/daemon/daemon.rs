@@ -23,6 +23,7 @@ use crate::daemon::gauges::Gauges;
 use crate::daemon::handler_supervisor::HandlerSupervisor;
 use crate::daemon::host::DaemonHost;
 use crate::daemon::host::is_own;
+use crate::daemon::membership::Membership;
 use crate::daemon::message_store::MessageStore;
 use crate::daemon::options::DaemonOptions;
 use crate::daemon::outboxes::Outboxes;
@@ -89,7 +90,7 @@ impl Daemon {
         fence(&data_dir.state_file().store_id()).await?;
         let intake = Intake::new(client.clone());
         let gauges = Gauges::new();
-        let ticker = Ticker::open(&client, intake.clone(), membership.clone()).await?;
+        let ticker = open_ticker(&intake, &membership).await?;
         let handler_supervisor = HandlerSupervisor::new(
             intake.clone(),
             data_dir.clone(),
@@ -258,6 +259,18 @@ async fn take_over_pauses(client: &Client, state_file: &StateFile) -> Result<(),
         tracing::warn!(%error, "failed to forget the pauses kept beside the store, which has them now");
     }
     Ok(())
+}
+
+async fn open_ticker(intake: &Intake, membership: &Membership) -> Result<Ticker, DaemonError> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let opened = Ticker::open(intake.client(), intake.clone(), membership.clone()).await;
+        match opened.map_err(DaemonError::from) {
+            Err(error) if membership.tries_again(&error, attempts) => {}
+            opened => return opened,
+        }
+    }
 }
 
 /// An ID that no other store has.

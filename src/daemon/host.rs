@@ -13,6 +13,8 @@ use crate::api::WireTime;
 use crate::api::views::BlockedCause;
 use crate::api::views::BlockedCountView;
 use crate::api::views::ClockStepView;
+#[cfg(feature = "cluster")]
+use crate::api::views::ClusterView;
 use crate::api::views::DefinitionView;
 use crate::api::views::HeldBackCause;
 use crate::api::views::HeldBackView;
@@ -22,6 +24,8 @@ use crate::api::views::ScheduleView;
 use crate::api::views::StatusView;
 use crate::clock::Timestamp;
 use crate::daemon::blocked_monitor::all_queues;
+#[cfg(feature = "cluster")]
+use crate::daemon::cluster_host;
 use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::error::DaemonError;
 use crate::daemon::metrics;
@@ -201,6 +205,25 @@ impl Host for DaemonHost {
         let mean = commits.lasted.as_secs_f64() * 1_000.0 / commits.commits as f64;
         let commit_ms_mean = (commits.commits > 0).then_some(mean);
         RatesView { queues: self.daemon_state.rates.show(), commit_ms_mean }
+    }
+
+    #[cfg(feature = "cluster")]
+    fn cluster(&self) -> BoxFuture<'_, Result<ClusterView, Problem>> {
+        cluster_host::look(&self.daemon_state.membership).boxed()
+    }
+
+    #[cfg(feature = "cluster")]
+    fn drain_node<'a>(&'a self, node: &'a str, drains: bool) -> BoxFuture<'a, Result<(), Problem>> {
+        cluster_host::drain(&self.daemon_state.membership, node, drains).boxed()
+    }
+
+    #[cfg(feature = "cluster")]
+    fn move_partition<'a>(
+        &'a self,
+        partition: u16,
+        node: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<(), Problem>> {
+        cluster_host::move_partition(&self.daemon_state.membership, partition, node).boxed()
     }
 
     fn scheduled_now(&self, queue: &QueueName, schedule: &str) -> Result<Message, Box<Problem>> {

@@ -2,8 +2,12 @@
 
 #[cfg(feature = "cluster")]
 use crate::cluster::ClusterHandle;
+use crate::daemon::error::DaemonError;
+use crate::error::Error;
+use crate::error::OperationError;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
+use crate::limits;
 
 /// What the daemon knows of its cluster, if it is a node of one.
 #[derive(Clone, Default)]
@@ -38,6 +42,24 @@ impl Membership {
             return handle.engines().into_iter().map(|(number, _)| number).collect();
         }
         Vec::new()
+    }
+
+    /// Whether something that may be done twice is tried again after so many attempts. On a cluster it is as long as it is not known
+    /// whether it was done: a node that was asked may have died.
+    pub(crate) fn tries_again(&self, error: &DaemonError, attempts: u32) -> bool {
+        let DaemonError::Engine(error) = error else { return false };
+        let is_unknown = matches!(
+            error,
+            Error::Unavailable(_)
+                | Error::Queue(OperationError::Unavailable(_))
+                | Error::Send(OperationError::Unavailable(_))
+                | Error::Operate(OperationError::Unavailable(_))
+        );
+        let tries = self.is_of_cluster() && is_unknown && attempts < limits::BEGIN_ATTEMPTS;
+        if tries {
+            tracing::warn!(%error, "the cluster has not done what a node needs, and is asked again");
+        }
+        tries
     }
 
     /// Whether the node is part of its cluster, or why not.

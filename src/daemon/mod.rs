@@ -7,6 +7,8 @@ mod apply;
 mod attempt;
 mod blocked_monitor;
 #[cfg(feature = "cluster")]
+mod cluster_host;
+#[cfg(feature = "cluster")]
 mod cluster_store;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod daemon;

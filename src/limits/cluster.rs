@@ -58,6 +58,16 @@ pub const CLUSTER_NAME_BYTES_MAX: usize = 64;
 /// How long an owner may be silent before others take over.
 pub const LEASE: Duration = Duration::from_secs(1);
 
+/// How long a node that starts waits for an answer about its streams before it asks again: servers that have just formed their
+/// cluster lose some.
+pub const STREAM_ANSWER: Duration = Duration::from_secs(2);
+
+/// How often it asks: for half a minute and more.
+pub const STREAM_LOOKS: u32 = 16;
+
+/// How often it is looked whether a NATS server that was started on this machine is ready, every 20 ms: half a minute.
+pub const LOCAL_NATS_LOOKS: u32 = 1_500;
+
 /// How often a change of a queue is judged anew because somebody else has changed the same queue at that moment: as many nodes may
 /// begin at once with the same definitions.
 pub const DEFINE_ATTEMPTS: u32 = 16;

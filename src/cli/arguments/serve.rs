@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+#[cfg(feature = "cluster")]
+use clap::builder::RangedU64ValueParser;
 use seriatim::api::WireDuration;
 use seriatim::api::views::EnvironmentView;
 use seriatim::api::views::TraceUrl;
@@ -86,11 +88,15 @@ pub(crate) struct RunArguments {
 pub(crate) struct DevArguments {
     /// The folder of the definitions; without it, ./workflows if that is there, else a demonstration.
     pub(crate) definitions: Option<PathBuf>,
-    /// Where HTTP is served.
+    /// Where HTTP is served; each further node takes the port behind that of the one before.
     #[arg(long, default_value = "127.0.0.1:7700", env = "SERIATIM_HTTP", value_parser = listen_address)]
     pub(crate) http: SocketAddr,
     #[command(flatten)]
     pub(crate) endpoints: EndpointArguments,
+    /// Run a cluster of so many nodes, each in a process of its own, with NATS servers; `nats-server` has to be on the path.
+    #[cfg(feature = "cluster")]
+    #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(1..=9))]
+    pub(crate) nodes: Option<usize>,
     /// Print one line of JSON when it is ready.
     #[arg(long)]
     pub(crate) json: bool,

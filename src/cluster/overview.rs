@@ -1,0 +1,183 @@
+//! What a cluster looks like from one node: every node is asked what it has, and the servers how long the logs are.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream;
+use futures_util::future::join_all;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::cluster::error::ClusterError;
+use crate::cluster::handle::ClusterHandle;
+use crate::cluster::nodes::NodeAnswer;
+use crate::cluster::partition::PartitionState;
+use crate::cluster::router::Router;
+use crate::cluster::wire::Ask;
+use crate::cluster::wire::NodeReply;
+use crate::cluster::wire::What;
+
+/// What a cluster looks like from one node.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ClusterOverview {
+    /// The name of the cluster.
+    pub cluster: String,
+    /// The node that has looked.
+    pub node: String,
+    /// The nodes that it hears, in order of name.
+    pub nodes: Vec<NodeOverview>,
+    /// The partitions, in order of number.
+    pub partitions: Vec<PartitionOverview>,
+}
+
+/// A node, as it says itself.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct NodeOverview {
+    /// Its name.
+    pub node: String,
+    /// Whether it gives its partitions to others.
+    pub drains: bool,
+    /// Why it has not answered, if it has not: what follows is not known then.
+    pub problem: Option<String>,
+    /// How many partitions it owns.
+    pub owned: usize,
+    /// Of each partition, the position up to which it had its log when it last followed.
+    pub positions: Vec<u64>,
+    /// The partitions that it cannot go on with, and why.
+    pub stopped: Vec<(u16, String)>,
+}
+
+/// A partition, as nodes and servers say.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PartitionOverview {
+    /// Its number; the first is 0.
+    pub partition: u16,
+    /// The node that has it, if that is alive.
+    pub owner: Option<String>,
+    /// The node to which it was moved, if it was.
+    pub pinned: Option<String>,
+    /// The position of the last entry of its log; `None` when the servers do not say.
+    pub position: Option<u64>,
+    /// How many entries each node that follows it has still to read.
+    pub lags: Vec<(String, u64)>,
+}
+
+impl ClusterHandle {
+    /// What the cluster looks like, as nodes and servers say at this moment.
+    pub async fn overview(&self) -> ClusterOverview {
+        let router = &self.router;
+        let names = router.leases.nodes();
+        let nodes = join_all(names.iter().map(|name| router.overview_of(name))).await;
+        let numbers = 0..router.places.partitions;
+        let positions = join_all(numbers.clone().map(|number| router.last_position(number))).await;
+        let partition = |(number, position): (u16, Option<u64>)| {
+            let owner = router.leases.owner(number);
+            let lag = |node: &NodeOverview| {
+                let read = node.positions.get(usize::from(number))?;
+                // Whoever writes the log has it.
+                (owner.as_ref() != Some(&node.node))
+                    .then(|| Some((node.node.clone(), position?.saturating_sub(*read))))?
+            };
+            let lags = nodes.iter().filter_map(lag).collect();
+            PartitionOverview {
+                partition: number,
+                pinned: router.leases.pinned(number),
+                position,
+                lags,
+                owner,
+            }
+        };
+        let partitions = numbers.zip(positions).map(partition).collect();
+        ClusterOverview {
+            cluster: router.nodes.cluster().to_owned(),
+            node: router.node.clone(),
+            nodes,
+            partitions,
+        }
+    }
+
+    /// Has a node give its partitions to others, one after the other, and take none any more; or take some again.
+    ///
+    /// # Errors
+    /// [`ClusterError::UnknownNode`] when it is not heard, [`ClusterError::Servers`] when it does not answer.
+    pub async fn drain_node(&self, node: &str, drains: bool) -> Result<(), ClusterError> {
+        self.check_node(node)?;
+        let router = &self.router;
+        if node == router.node {
+            router.leases.set_draining(drains);
+            return Ok(());
+        }
+        let ask = Ask { partition: None, what: What::Drain(drains) };
+        match router.ask_node(node, &ask, Duration::ZERO).await {
+            NodeAnswer::Replied(NodeReply::Defined) => Ok(()),
+            other => Err(ClusterError::Servers(format!("node {node} has not answered: {other:?}"))),
+        }
+    }
+
+    /// Has a partition owned by a node, as long as that is alive; `None` leaves it to the hash again.
+    ///
+    /// # Errors
+    /// [`ClusterError::UnknownNode`] and [`ClusterError::UnknownPartition`]; [`ClusterError::Servers`] when the servers refuse.
+    pub async fn move_partition(&self, partition: u16, node: Option<&str>) -> Result<(), ClusterError> {
+        let partitions = self.router.places.partitions;
+        if partition >= partitions {
+            return Err(ClusterError::UnknownPartition { partition, last: partitions - 1 });
+        }
+        if let Some(node) = node {
+            self.check_node(node)?;
+        }
+        self.router.leases.pin(partition, node).await.map_err(ClusterError::Servers)
+    }
+
+    fn check_node(&self, node: &str) -> Result<(), ClusterError> {
+        let known = self.nodes();
+        match known.iter().any(|name| name == node) {
+            true => Ok(()),
+            false => Err(ClusterError::UnknownNode { node: node.to_owned(), known: known.join(", ") }),
+        }
+    }
+}
+
+impl Router {
+    /// What this node says of itself.
+    pub(crate) fn own_overview(&self) -> NodeOverview {
+        let mut overview = NodeOverview {
+            node: self.node.clone(),
+            drains: self.leases.is_draining(),
+            ..NodeOverview::default()
+        };
+        for partition in &self.partitions {
+            let status = partition.status();
+            overview.positions.push(status.position);
+            match status.state {
+                PartitionState::Owner => overview.owned += 1,
+                PartitionState::Stopped(why) => overview.stopped.push((status.partition, why)),
+                PartitionState::Following => {}
+            }
+        }
+        overview
+    }
+
+    async fn overview_of(self: &Arc<Router>, node: &str) -> NodeOverview {
+        if node == self.node {
+            return self.own_overview();
+        }
+        let ask = Ask { partition: None, what: What::Overview };
+        let problem = match self.ask_node(node, &ask, Duration::ZERO).await {
+            NodeAnswer::Replied(NodeReply::Overview(overview)) => return *overview,
+            NodeAnswer::Nothing(why) | NodeAnswer::Replied(NodeReply::Failed(why)) => why,
+            _ => "it does not listen".to_owned(),
+        };
+        NodeOverview { node: node.to_owned(), problem: Some(problem), ..NodeOverview::default() }
+    }
+
+    /// Where the log of a partition ends, if the servers say so.
+    async fn last_position(&self, partition: u16) -> Option<u64> {
+        let name = format!("seriatim-{}-{partition}", self.nodes.cluster());
+        let stream = jetstream::new(self.nodes.nats()).get_stream(name).await.ok()?;
+        Some(stream.cached_info().state.last_sequence)
+    }
+}
