@@ -57,16 +57,18 @@ fn print(view: &ClusterView, out: &Stdout) -> Result<bool, CliFailure> {
         let drains = if *drains { "drains" } else { "" };
         nodes.row([node.clone(), owned.to_string(), drains.to_owned(), problems.join("; ")]);
     }
-    let mut partitions = TextTable::new(&[">partition", "owner", "moved to", ">position", ">lag"]);
-    for PartitionView { partition, owner, moved_to, position, lags } in &view.partitions {
+    let mut partitions =
+        TextTable::new(&[">partition", "owner", "moved to", ">position", ">lag", ">snapshot"]);
+    for PartitionView { partition, owner, moved_to, position, lags, snapshots } in &view.partitions {
         let shown = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let lag = lags.iter().map(|LagView { entries, .. }| *entries).max();
         partitions.row([
             partition.to_string(),
             owner.clone().unwrap_or_else(|| "nobody".to_owned()),
             shown(moved_to.clone()),
-            shown(position.map(|position| position.to_string())),
+            position.to_string(),
             shown(lag.map(|lag| lag.to_string())),
+            shown(snapshots.first().map(|snapshot| snapshot.position.to_string())),
         ]);
     }
     let (nodes_count, partitions_count) = (view.nodes.len() as u64, view.partitions.len() as u64);

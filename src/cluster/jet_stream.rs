@@ -1,5 +1,6 @@
 //! A stream of JetStream as the log of a partition: an entry is a message, and its position is its sequence in the stream.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::Client;
@@ -19,11 +20,14 @@ use futures_util::StreamExt;
 use serde::Deserialize;
 use tokio::runtime::Handle;
 
+use crate::clock::SystemClock;
 use crate::cluster::error::ClusterError;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::stop::ClusterStop;
+use crate::engine::CommitStats;
 use crate::engine::log::AppendAnswer;
 use crate::engine::log::Bounds;
+use crate::engine::log::CommitMeter;
 use crate::engine::log::EachEntry;
 use crate::engine::log::Entry;
 use crate::engine::log::LogServer;
@@ -54,6 +58,7 @@ pub(crate) struct JetStreamLog {
     name: String,
     subject: String,
     stop: ClusterStop,
+    meter: CommitMeter,
 }
 
 /// What a server answers to a message for a stream.
@@ -93,7 +98,17 @@ impl JetStreamLog {
             return Err(ClusterError::Different { cluster: options.cluster.clone(), what });
         }
         let (runtime, subject) = (Handle::current(), options.subject(partition));
-        Ok(JetStreamLog { runtime, client: client.clone(), stream, name, subject, stop })
+        let meter = CommitMeter::new(Arc::new(SystemClock::default()));
+        Ok(JetStreamLog { runtime, client: client.clone(), stream, name, subject, stop, meter })
+    }
+
+    /// How many entries there are, and how many bytes they take.
+    ///
+    /// # Errors
+    /// What the servers say.
+    pub(crate) async fn size(&self) -> Result<(u64, u64), String> {
+        let info = self.stream.get_info().await.map_err(|error| error.to_string())?;
+        Ok((info.state.messages, info.state.bytes))
     }
 
     async fn bounds(&self) -> Result<Bounds, String> {
@@ -171,6 +186,7 @@ fn difference(found: &Config, wanted: &Config) -> Option<String> {
         (found.retention != RetentionPolicy::Limits, "it does not keep what was read"),
         (found.discard != DiscardPolicy::New, "it discards old messages when it is full"),
         (!found.deny_delete, "messages of it can be deleted"),
+        (found.deny_purge, "it cannot be trimmed"),
         (!found.max_age.is_zero(), "it drops messages by their age"),
         (!unlimited(found.max_bytes) || !unlimited(found.max_messages), "its size is limited"),
         (!unlimited(found.max_messages_per_subject), "its size is limited"),
@@ -195,8 +211,13 @@ fn read_answer(payload: &[u8]) -> AppendAnswer {
     }
 }
 
-impl LogServer for JetStreamLog {
-    fn append(&self, entry: Entry<'_>) -> AppendAnswer {
+impl JetStreamLog {
+    /// What attempts to append have cost.
+    pub(crate) fn appends(&self) -> CommitStats {
+        self.meter.read()
+    }
+
+    fn append_once(&self, entry: Entry<'_>) -> AppendAnswer {
         let max = self.client.server_info().max_payload.saturating_sub(HEADERS_BYTES);
         if max > 0 && entry.bytes.len() > max {
             return AppendAnswer::TooLarge { max };
@@ -213,6 +234,12 @@ impl LogServer for JetStreamLog {
             Ok(answer) => read_answer(&answer.payload),
             Err(error) => AppendAnswer::Unknown(error.to_string()),
         }
+    }
+}
+
+impl LogServer for JetStreamLog {
+    fn append(&self, entry: Entry<'_>) -> AppendAnswer {
+        self.meter.measure(1, || self.append_once(entry))
     }
 
     fn bounds(&self) -> Result<Bounds, String> {

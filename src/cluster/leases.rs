@@ -27,6 +27,8 @@ use crate::cluster::error::ClusterError;
 use crate::cluster::hashing::preferred;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::stop::ClusterStop;
+use crate::cluster::stop::pause;
+use crate::limits;
 
 /// The key of what is fixed when a cluster is created.
 const CLUSTER_KEY: &str = "cluster";
@@ -342,6 +344,16 @@ impl Leases {
         preferred.is_some_and(|node| node != self.node)
     }
 
+    /// Whether this node is the one that is to take snapshots of a partition: one that follows, if there is one, as its disk
+    /// has less to do.
+    pub(crate) fn takes_snapshots(&self, partition: u16) -> bool {
+        let owner = self.owner(partition);
+        let (now, board) = (self.clock.elapsed(), self.board());
+        let candidates = self.candidates(&board, now, Duration::ZERO);
+        let following = candidates.filter(|node| owner.as_deref() != Some(*node));
+        preferred(partition, following).or(owner.as_deref()) == Some(&*self.node)
+    }
+
     /// The node that has a partition, if it is alive.
     pub(crate) fn owner(&self, partition: u16) -> Option<String> {
         let (now, board) = (self.clock.elapsed(), self.board());
@@ -397,8 +409,8 @@ async fn check_fixed(bucket: &kv::Store, options: &ClusterOptions) -> Result<(),
     let wanted = ClusterShape { partitions: options.partitions };
     // Whoever is second finds what the first has written.
     let _ = bucket.create(CLUSTER_KEY, bytes_of(&wanted)).await;
-    let found = bucket.get(CLUSTER_KEY).await.map_err(refused)?;
-    let found = found.and_then(|bytes| serde_json::from_slice::<ClusterShape>(&bytes).ok());
+    let found = read_fixed(bucket).await?;
+    let found = serde_json::from_slice::<ClusterShape>(&found).ok();
     let different = |what| ClusterError::Different { cluster: options.cluster.clone(), what };
     match found {
         Some(found) if found == wanted => Ok(()),
@@ -408,6 +420,17 @@ async fn check_fixed(bucket: &kv::Store, options: &ClusterOptions) -> Result<(),
         ))),
         None => Err(different("what is said of it in its bucket makes no sense".to_owned())),
     }
+}
+
+/// Reads what is fixed. Any replica answers, and may not have yet what another node has just written.
+async fn read_fixed(bucket: &kv::Store) -> Result<Bytes, ClusterError> {
+    for _ in 0..limits::LOG_LOOKS_MAX {
+        if let Some(found) = bucket.get(CLUSTER_KEY).await.map_err(refused)? {
+            return Ok(found);
+        }
+        pause(limits::ROUTE_PAUSE).await;
+    }
+    Err(refused("what is fixed of the cluster was not to be read"))
 }
 
 fn refused(error: impl std::fmt::Display) -> ClusterError {

@@ -25,6 +25,10 @@ use crate::cluster::partition::random;
 use crate::cluster::router::Router;
 use crate::cluster::router::RouterParts;
 use crate::cluster::servers;
+#[cfg(test)]
+use crate::cluster::snapshot_list::SnapshotList;
+use crate::cluster::snapshot_taker::SnapshotTaker;
+use crate::cluster::snapshots::Snapshots;
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
 use crate::engine::Client;
@@ -61,6 +65,8 @@ pub struct ClusterNode {
     router: Arc<Router>,
     client: Client,
     stop: ClusterStop,
+    #[cfg(test)]
+    taker: Arc<SnapshotTaker>,
     /// What talks to the servers; gone when it is closed.
     runtime: Option<Runtime>,
 }
@@ -79,7 +85,7 @@ impl ClusterNode {
         let (stop, handle) = (ClusterStop::default(), runtime.handle().clone());
         let prepared = handle.spawn(prepare(options, stop.clone(), handle.clone())).await;
         let prepared = prepared.unwrap_or_else(|error| Err(ClusterError::Servers(error.to_string())));
-        let (parts, asked, events) = match prepared {
+        let PreparedNode { parts, asked, events, taker } = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 runtime.shutdown_background();
@@ -94,6 +100,7 @@ impl ClusterNode {
         let router = Arc::new(Router::new(parts, elsewhere.clock()));
         handle.spawn(router.clone().answer_others(asked));
         let threads = Vec::new();
+        let taker = Arc::new(taker);
         let mut node = ClusterNode {
             partitions,
             threads,
@@ -101,10 +108,14 @@ impl ClusterNode {
             router: router.clone(),
             client,
             stop,
+            #[cfg(test)]
+            taker: taker.clone(),
             runtime: Some(runtime),
         };
         let thread = std::thread::Builder::new().name("seriatim-router".to_owned());
         node.threads.push(thread.spawn(move || router.run(elsewhere))?);
+        let thread = std::thread::Builder::new().name("seriatim-snapshots".to_owned());
+        node.threads.push(thread.spawn(move || taker.run())?);
         for partition in &node.partitions {
             let (partition, name) =
                 (partition.clone(), format!("seriatim-p{}", partition.status().partition));
@@ -153,6 +164,12 @@ impl ClusterNode {
         self.leases.drain();
     }
 
+    /// Gives up a log for a list of snapshots, as whoever has read it some time ago.
+    #[cfg(test)]
+    pub(crate) fn trim(&self, partition: u16, list: &SnapshotList) -> Result<(), String> {
+        self.taker.trim(&self.partitions[usize::from(partition)], list)
+    }
+
     /// Leaves the node as a process that hangs: it says nothing any more, and what it has goes on.
     #[cfg(test)]
     pub(crate) fn abandon(self) {
@@ -184,12 +201,22 @@ impl Drop for ClusterNode {
     }
 }
 
+/// A node of which nothing runs yet.
+struct PreparedNode {
+    parts: RouterParts,
+    /// What other nodes ask.
+    asked: Subscriber,
+    /// What happens to workflows of its partitions.
+    events: broadcast::Sender<Event>,
+    taker: SnapshotTaker,
+}
+
 /// Connects, checks, and opens everything of a node.
 async fn prepare(
     options: ClusterOptions,
     stop: ClusterStop,
     runtime: tokio::runtime::Handle,
-) -> Result<(RouterParts, Subscriber, broadcast::Sender<Event>), ClusterError> {
+) -> Result<PreparedNode, ClusterError> {
     servers::check_all(&options.monitors).await?;
     let client = connect(&options).await?;
     make_streams(&client, &options, &stop).await?;
@@ -197,6 +224,8 @@ async fn prepare(
     let leases = Arc::new(Leases::open(&context, &options, random()).await?);
     let definitions = Arc::new(QueueDefinitions::new(leases.bucket()));
     definitions.load().await.map_err(ClusterError::Servers)?;
+    let snapshots = Arc::new(Snapshots::open(&context, &options, leases.bucket(), stop.clone()).await?);
+    runtime.spawn(snapshots.clone().watch());
     let nodes = Nodes::new(client.clone(), &options.cluster);
     let asked = nodes.listen(&options.node).await?;
     let (moving, (events, _)) = (Arc::default(), broadcast::channel(limits::EVENTS_KEPT));
@@ -213,11 +242,15 @@ async fn prepare(
             moving: Arc::clone(&moving),
             definitions: definitions.clone(),
             events: events.clone(),
+            snapshots: snapshots.clone(),
         };
         partitions.push(Arc::new(Partition::new(number, parts)));
     }
+    let taken = (partitions.clone(), snapshots);
+    let taker = SnapshotTaker::new(&options, taken, leases.clone(), runtime.clone(), stop.clone());
     let node = options.node;
-    Ok((RouterParts { node, partitions, leases, nodes, definitions, runtime, stop }, asked, events))
+    let parts = RouterParts { node, partitions, leases, nodes, definitions, runtime, stop };
+    Ok(PreparedNode { parts, asked, events, taker })
 }
 
 /// Sees to it that the bucket and the streams are there. Servers that have just formed their cluster lose answers, so it is asked
@@ -233,7 +266,8 @@ async fn make_streams(
     loop {
         looks += 1;
         let made = async {
-            Leases::open(&context, options, 0).await?;
+            let leases = Leases::open(&context, options, 0).await?;
+            Snapshots::open(&context, options, leases.bucket(), stop.clone()).await?;
             for number in 0..options.partitions {
                 JetStreamLog::open(client, &context, options, number, stop.clone()).await?;
             }

@@ -42,10 +42,6 @@ impl Nodes {
         &self.cluster
     }
 
-    pub(crate) fn nats(&self) -> NatsClient {
-        self.client.clone()
-    }
-
     fn subject(&self, node: &str) -> String {
         format!("seriatim.{}.node.{node}", self.cluster)
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::cluster::access::NatsAccess;
 use crate::cluster::error::ClusterError;
+use crate::cluster::snapshot_pace::SnapshotPace;
 use crate::limits;
 
 /// What a node has to know of its cluster.
@@ -30,6 +31,8 @@ pub struct ClusterOptions {
     pub lease: Duration,
     /// How the node shows the servers who it is, and whom it trusts.
     pub access: NatsAccess,
+    /// How often snapshots are taken.
+    pub(crate) snapshots: SnapshotPace,
 }
 
 impl ClusterOptions {
@@ -49,6 +52,7 @@ impl ClusterOptions {
             replicas: 3,
             lease: limits::LEASE,
             access: NatsAccess::default(),
+            snapshots: SnapshotPace::default(),
         }
     }
 
@@ -157,6 +161,11 @@ impl ClusterOptions {
     /// The subject of a partition's entries.
     pub(crate) fn subject(&self, partition: u16) -> String {
         format!("seriatim.{}.log.{partition}", self.cluster)
+    }
+
+    /// The name of the object store with the snapshots.
+    pub(crate) fn snapshots_bucket(&self) -> String {
+        format!("seriatim-{}-snapshots", self.cluster)
     }
 
     /// The name of the bucket with what nodes have to tell each other.

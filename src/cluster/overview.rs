@@ -1,9 +1,8 @@
-//! What a cluster looks like from one node: every node is asked what it has, and the servers how long the logs are.
+//! What a cluster looks like from one node: every node is asked what it has.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::jetstream;
 use futures_util::future::join_all;
 use serde::Deserialize;
 use serde::Serialize;
@@ -12,7 +11,9 @@ use crate::cluster::error::ClusterError;
 use crate::cluster::handle::ClusterHandle;
 use crate::cluster::nodes::NodeAnswer;
 use crate::cluster::partition::PartitionState;
+use crate::cluster::partition::PartitionStatus;
 use crate::cluster::router::Router;
+use crate::cluster::snapshot_list::PartitionSnapshot;
 use crate::cluster::wire::Ask;
 use crate::cluster::wire::NodeReply;
 use crate::cluster::wire::What;
@@ -43,13 +44,15 @@ pub struct NodeOverview {
     pub problem: Option<String>,
     /// How many partitions it owns.
     pub owned: usize,
-    /// Of each partition, the position up to which it had its log when it last followed.
+    /// Of each partition, the position of the last entry of its log that it has.
     pub positions: Vec<u64>,
+    /// Of each partition, how many entries behind that it knows to be there.
+    pub lags: Vec<u64>,
     /// The partitions that it cannot go on with, and why.
     pub stopped: Vec<(u16, String)>,
 }
 
-/// A partition, as nodes and servers say.
+/// A partition, as the nodes say.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PartitionOverview {
@@ -59,44 +62,41 @@ pub struct PartitionOverview {
     pub owner: Option<String>,
     /// The node to which it was moved, if it was.
     pub pinned: Option<String>,
-    /// The position of the last entry of its log; `None` when the servers do not say.
-    pub position: Option<u64>,
+    /// The position of the last entry of its log that some node knows.
+    pub position: u64,
     /// How many entries each node that follows it has still to read.
     pub lags: Vec<(String, u64)>,
+    /// The snapshots from which a node can begin, the newest first.
+    pub snapshots: Vec<PartitionSnapshot>,
 }
 
 impl ClusterHandle {
-    /// What the cluster looks like, as nodes and servers say at this moment.
+    /// What the cluster looks like, as its nodes say at this moment.
     pub async fn overview(&self) -> ClusterOverview {
         let router = &self.router;
         let names = router.leases.nodes();
         let nodes = join_all(names.iter().map(|name| router.overview_of(name))).await;
-        let numbers = 0..router.places.partitions;
-        let positions = join_all(numbers.clone().map(|number| router.last_position(number))).await;
-        let partition = |(number, position): (u16, Option<u64>)| {
-            let owner = router.leases.owner(number);
-            let lag = |node: &NodeOverview| {
-                let read = node.positions.get(usize::from(number))?;
-                // Whoever writes the log has it.
-                (owner.as_ref() != Some(&node.node))
-                    .then(|| Some((node.node.clone(), position?.saturating_sub(*read))))?
-            };
-            let lags = nodes.iter().filter_map(lag).collect();
-            PartitionOverview {
-                partition: number,
-                pinned: router.leases.pinned(number),
-                position,
-                lags,
-                owner,
-            }
-        };
-        let partitions = numbers.zip(positions).map(partition).collect();
+        let partitions = self.status().into_iter().map(|status| self.partition(status, &nodes)).collect();
         ClusterOverview {
             cluster: router.nodes.cluster().to_owned(),
             node: router.node.clone(),
             nodes,
             partitions,
         }
+    }
+
+    fn partition(&self, status: PartitionStatus, nodes: &[NodeOverview]) -> PartitionOverview {
+        let PartitionStatus { partition, owner, snapshots, .. } = status;
+        let number = usize::from(partition);
+        let has = |node: &NodeOverview| Some((*node.positions.get(number)?, *node.lags.get(number)?));
+        let position = nodes.iter().filter_map(has).map(|(position, lag)| position + lag).max();
+        let position = position.unwrap_or(status.position);
+        // Whoever writes the log has it.
+        let follows = |node: &&NodeOverview| owner.as_ref() != Some(&node.node);
+        let lag = |node: &NodeOverview| Some((node.node.clone(), position.saturating_sub(has(node)?.0)));
+        let lags = nodes.iter().filter(follows).filter_map(lag).collect();
+        let pinned = self.router.leases.pinned(partition);
+        PartitionOverview { partition, owner, pinned, position, lags, snapshots }
     }
 
     /// Has a node give its partitions to others, one after the other, and take none any more; or take some again.
@@ -152,6 +152,7 @@ impl Router {
         for partition in &self.partitions {
             let status = partition.status();
             overview.positions.push(status.position);
+            overview.lags.push(status.lag);
             match status.state {
                 PartitionState::Owner => overview.owned += 1,
                 PartitionState::Stopped(why) => overview.stopped.push((status.partition, why)),
@@ -172,12 +173,5 @@ impl Router {
             _ => "it does not listen".to_owned(),
         };
         NodeOverview { node: node.to_owned(), problem: Some(problem), ..NodeOverview::default() }
-    }
-
-    /// Where the log of a partition ends, if the servers say so.
-    async fn last_position(&self, partition: u16) -> Option<u64> {
-        let name = format!("seriatim-{}-{partition}", self.nodes.cluster());
-        let stream = jetstream::new(self.nodes.nats()).get_stream(name).await.ok()?;
-        Some(stream.cached_info().state.last_sequence)
     }
 }

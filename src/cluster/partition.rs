@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::time::Duration;
 
+use serde::Serialize;
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 
@@ -14,6 +16,12 @@ use crate::clock::SystemClock;
 use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
+use crate::cluster::metering::PartitionMeter;
+use crate::cluster::snapshot_list::PartitionSnapshot;
+use crate::cluster::snapshot_list::SnapshotList;
+use crate::cluster::snapshot_list::SnapshotRecord;
+use crate::cluster::snapshots::SnapshotError;
+use crate::cluster::snapshots::Snapshots;
 use crate::cluster::stop::ClusterStop;
 use crate::engine::Client;
 use crate::engine::Engine;
@@ -21,14 +29,18 @@ use crate::engine::Event;
 use crate::engine::Events;
 use crate::engine::log::Follower;
 use crate::engine::log::FollowerOptions;
+use crate::engine::log::Log;
 use crate::engine::log::SharedLog;
+use crate::engine::log::SnapshotFile;
+use crate::engine::log::SnapshotSource;
 use crate::error::Fault;
 use crate::error::OpenError;
 use crate::error::Unavailable;
 use crate::limits;
 
 /// What a node does with a partition.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PartitionState {
     /// It reads what the owner writes.
@@ -40,23 +52,28 @@ pub enum PartitionState {
 }
 
 /// A partition as a node sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// It is written as a JSON object with these names; `state` is `"following"`, `"owner"` or `{"stopped": "why"}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PartitionStatus {
     /// Its number; the first is 0.
     pub partition: u16,
     /// What this node does with it.
     pub state: PartitionState,
-    /// The position of the last entry of its log that this node has; of an owner, with which it became that.
-    pub position: u64,
     /// The node that has it, if that is alive.
     pub owner: Option<String>,
+    /// The position of the last entry of its log that this node has. The first is 1.
+    pub position: u64,
+    /// How many entries behind that this node knows to be there already: what it has to read before it could take over.
+    pub lag: u64,
+    /// The snapshots from which a node can begin, the newest first; at most two.
+    pub snapshots: Vec<PartitionSnapshot>,
 }
 
 /// What others may know of it.
 struct SharedPartition {
     state: PartitionState,
-    position: u64,
     client: Option<Client>,
 }
 
@@ -70,8 +87,12 @@ pub(crate) struct Partition {
     runtime: Handle,
     stop: ClusterStop,
     published: Mutex<SharedPartition>,
+    snapshots: Arc<Snapshots>,
+    /// Where snapshots of its file are taken. Held while one is written, and the file is not opened anew meanwhile.
+    source: Mutex<Option<SnapshotSource>>,
     definitions: Arc<QueueDefinitions>,
     events: broadcast::Sender<Event>,
+    meter: PartitionMeter,
     /// Up to which revision its engine has what queues there are.
     defined: tokio::sync::Mutex<u64>,
     /// Held while a partition is given to another node: one at a time.
@@ -88,14 +109,16 @@ pub(crate) struct PartitionParts {
     pub(crate) stop: ClusterStop,
     pub(crate) moving: Arc<tokio::sync::Mutex<()>>,
     pub(crate) definitions: Arc<QueueDefinitions>,
+    pub(crate) snapshots: Arc<Snapshots>,
     /// Where it is told what happens to workflows.
     pub(crate) events: broadcast::Sender<Event>,
 }
 
 impl Partition {
     pub(crate) fn new(number: u16, parts: PartitionParts) -> Partition {
-        let PartitionParts { path, options, log, leases, runtime, stop, moving, definitions, events } = parts;
-        let published = SharedPartition { state: PartitionState::Following, position: 0, client: None };
+        let PartitionParts { path, options, log, leases, runtime, stop, .. } = parts;
+        let PartitionParts { moving, definitions, snapshots, events, .. } = parts;
+        let published = SharedPartition { state: PartitionState::Following, client: None };
         let (log, published) = (Arc::new(SharedLog::new(log)), Mutex::new(published));
         let defined = tokio::sync::Mutex::default();
         Partition {
@@ -107,8 +130,11 @@ impl Partition {
             runtime,
             stop,
             published,
+            snapshots,
+            source: Mutex::default(),
             definitions,
             events,
+            meter: PartitionMeter::default(),
             defined,
             moving,
         }
@@ -124,12 +150,82 @@ impl Partition {
     }
 
     pub(crate) fn status(&self) -> PartitionStatus {
-        let published = self.published();
+        let (position, end) = self.log.ends();
         PartitionStatus {
             partition: self.number,
-            state: published.state.clone(),
-            position: published.position,
+            state: self.published().state.clone(),
             owner: self.leases.owner(self.number),
+            position,
+            lag: end - position,
+            snapshots: self.snapshots.known(self.number).0.iter().map(SnapshotRecord::status).collect(),
+        }
+    }
+
+    pub(crate) fn meter(&self) -> &PartitionMeter {
+        &self.meter
+    }
+
+    pub(crate) fn number(&self) -> u16 {
+        self.number
+    }
+
+    pub(crate) fn log(&self) -> &SharedLog<JetStreamLog> {
+        &self.log
+    }
+
+    /// Gives up the log up to a position.
+    ///
+    /// # Errors
+    /// [`Fault::Log`] when it was not waited for an answer.
+    pub(crate) fn trim(&self, through: u64) -> Result<(), Fault> {
+        self.log.trim(through)
+    }
+
+    /// The path of a file beside the one of the partition.
+    pub(crate) fn beside(&self, suffix: &str) -> PathBuf {
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    }
+
+    fn source(&self) -> MutexGuard<'_, Option<SnapshotSource>> {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes a snapshot of its file to another, unless it has none open.
+    ///
+    /// # Errors
+    /// [`Fault`] when that cannot be written, or a row is damaged.
+    pub(crate) fn write_snapshot(&self) -> Result<Option<SnapshotFile>, Fault> {
+        match &*self.source() {
+            Some(source) => source.write_to(&self.beside(".snapshot")),
+            None => Ok(None),
+        }
+    }
+
+    /// Its snapshots, as the servers say.
+    pub(crate) fn snapshot_list(&self) -> Result<SnapshotList, String> {
+        self.runtime.block_on(self.snapshots.list(self.number)).map(|(_, list)| list)
+    }
+
+    /// Reads a snapshot.
+    pub(crate) fn fetch(&self, record: &SnapshotRecord) -> Result<SnapshotFile, SnapshotError> {
+        self.snapshots.fetch(&self.runtime, record, &self.path)
+    }
+
+    /// Puts a snapshot in place of its file, which is not open.
+    pub(crate) fn put_in_place(&self, snapshot: SnapshotFile) -> Result<(), OpenError> {
+        snapshot.replace(&self.path)
+    }
+
+    /// Lets time pass.
+    ///
+    /// # Errors
+    /// [`Fault::Log`] when the node is stopped.
+    pub(crate) fn wait(&self, time: Duration) -> Result<(), Fault> {
+        match self.stop.wait(time) {
+            true => Err(Fault::Log("the node is stopped".to_owned())),
+            false => Ok(()),
         }
     }
 
@@ -137,6 +233,8 @@ impl Partition {
     pub(crate) fn run(self: Arc<Partition>) {
         while !self.stop.is_said() {
             let ended = self.follow_and_serve();
+            // A snapshot that is being written holds the file.
+            *self.source() = None;
             self.published().client = None;
             self.runtime.block_on(self.leases.release(self.number));
             match ended {
@@ -153,19 +251,45 @@ impl Partition {
         }
     }
 
+    /// Opens the file; without one, it begins with a snapshot if there is one.
+    fn open(&self) -> Result<Follower, OpenError> {
+        if !self.path.exists() {
+            self.restore(0)?;
+        }
+        let follower = Follower::open(&self.path, self.options, self.log.clone())?;
+        *self.source() = Some(follower.snapshots());
+        Ok(follower)
+    }
+
+    /// Reads the log to its end. A file that ends before the log begins makes way for a snapshot.
+    fn catch_up(&self, mut follower: Follower) -> Result<Follower, OpenError> {
+        loop {
+            let Err(fault) = follower.catch_up() else { return Ok(follower) };
+            let position = follower.position();
+            if !matches!(fault, Fault::Log(_)) || self.log.first()? <= position + 1 {
+                return Err(fault.into());
+            }
+            tracing::warn!(partition = self.number, position, "the file ends before its log begins");
+            *self.source() = None;
+            drop(follower);
+            if !self.restore(position)? {
+                return Err(fault.into());
+            }
+            follower = self.open()?;
+        }
+    }
+
     /// Follows until this node is to take over, and serves then until that is over.
     fn follow_and_serve(self: &Arc<Partition>) -> Result<(), OpenError> {
-        let mut follower = Follower::open(&self.path, self.options, self.log.clone())?;
+        let mut follower = self.open()?;
         loop {
-            follower.catch_up()?;
-            self.published().position = follower.position();
+            follower = self.catch_up(follower)?;
             if self.stop.wait(self.leases.lease() / 8) {
                 return Ok(());
             }
             let Some(revision) = self.leases.may_claim(self.number) else { continue };
             if self.runtime.block_on(self.leases.claim(self.number, revision)) {
-                follower.catch_up()?;
-                self.published().position = follower.position();
+                let follower = self.catch_up(follower)?;
                 let clock = Arc::new(SystemClock::default());
                 return follower
                     .serve(random(), first_number(self.number), clock, |engine| self.publish(engine));
@@ -180,8 +304,14 @@ impl Partition {
         self.runtime.spawn(self.clone().watch_over(engine));
     }
 
-    /// Ends an engine when the node is stopped, or the partition is another's or should be.
     async fn watch_over(self: Arc<Partition>, engine: Engine) {
+        self.meter.begin(engine.client());
+        self.look_after(engine).await;
+        self.meter.end();
+    }
+
+    /// Ends an engine when the node is stopped, or the partition is another's or should be.
+    async fn look_after(&self, engine: Engine) {
         let client = engine.client().clone();
         // Nobody is to find that there is no queue that was created before.
         *self.defined.lock().await = 0;

@@ -1,15 +1,18 @@
 //! What the server asks of the cluster of which the daemon is a node.
 
 use crate::api::Problem;
+use crate::api::WireTime;
 use crate::api::views::ClusterView;
 use crate::api::views::LagView;
 use crate::api::views::NodeView;
 use crate::api::views::PartitionView;
+use crate::api::views::SnapshotView;
 use crate::api::views::StoppedPartitionView;
 use crate::cluster::ClusterError;
 use crate::cluster::ClusterHandle;
 use crate::cluster::NodeOverview;
 use crate::cluster::PartitionOverview;
+use crate::cluster::PartitionSnapshot;
 use crate::daemon::membership::Membership;
 
 /// What the cluster looks like.
@@ -59,7 +62,13 @@ fn show_node(overview: NodeOverview) -> NodeView {
 }
 
 fn show_partition(overview: PartitionOverview) -> PartitionView {
-    let PartitionOverview { partition, owner, pinned, position, lags } = overview;
+    let PartitionOverview { partition, owner, pinned, position, lags, snapshots } = overview;
     let lags = lags.into_iter().map(|(node, entries)| LagView { node, entries }).collect();
-    PartitionView { partition, owner, moved_to: pinned, position, lags }
+    let snapshots = snapshots.into_iter().map(show_snapshot).collect();
+    PartitionView { partition, owner, moved_to: pinned, position, lags, snapshots }
+}
+
+fn show_snapshot(snapshot: PartitionSnapshot) -> SnapshotView {
+    let PartitionSnapshot { position, bytes, node, taken_at } = snapshot;
+    SnapshotView { position, bytes, node, taken_at: WireTime(taken_at) }
 }

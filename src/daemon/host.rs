@@ -23,7 +23,8 @@ use crate::api::views::RedactionView;
 use crate::api::views::ScheduleView;
 use crate::api::views::StatusView;
 use crate::clock::Timestamp;
-use crate::daemon::blocked_monitor::all_queues;
+#[cfg(feature = "cluster")]
+use crate::cluster::ClusterHandle;
 #[cfg(feature = "cluster")]
 use crate::daemon::cluster_host;
 use crate::daemon::daemon_state::DaemonState;
@@ -201,7 +202,7 @@ impl Host for DaemonHost {
     }
 
     fn rates(&self) -> RatesView {
-        let commits = self.daemon_state.intake.client().commit_stats();
+        let commits = self.daemon_state.membership.commits(self.daemon_state.intake.client());
         let mean = commits.lasted.as_secs_f64() * 1_000.0 / commits.commits as f64;
         let commit_ms_mean = (commits.commits > 0).then_some(mean);
         RatesView { queues: self.daemon_state.rates.show(), commit_ms_mean }
@@ -329,8 +330,8 @@ impl DaemonHost {
     async fn page(&self) -> Result<String, Problem> {
         let (daemon_state, client) = (&self.daemon_state, self.daemon_state.intake.client());
         let looked = MetricsSnapshot {
-            queues: all_queues(client).await.map_err(Problem::from)?,
-            commits: client.commit_stats(),
+            queues: daemon_state.membership.queues(client).await.map_err(Problem::from)?,
+            commits: daemon_state.membership.commits(client),
             clock_steps: client.clock_steps(),
             sources: daemon_state.outboxes.counts(),
             troubles: daemon_state.blocked_monitor.count(daemon_state.clock.now()),
@@ -339,6 +340,8 @@ impl DaemonHost {
             is_reload_refused: daemon_state.reload_problem.load().is_some(),
             loaded_at: **daemon_state.loaded_at.load(),
             room: client.storage_room(),
+            #[cfg(feature = "cluster")]
+            cluster: daemon_state.membership.handle.as_ref().map(ClusterHandle::meters),
             amqp: (!daemon_state.options.amqp.is_empty()).then(|| daemon_state.amqp_meters.read()),
             storage_queue: daemon_state
                 .options

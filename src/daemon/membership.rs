@@ -2,9 +2,14 @@
 
 #[cfg(feature = "cluster")]
 use crate::cluster::ClusterHandle;
+use crate::daemon::blocked_monitor::all_queues;
 use crate::daemon::error::DaemonError;
+use crate::engine::Client;
+use crate::engine::CommitStats;
+use crate::engine::QueueView;
 use crate::error::Error;
 use crate::error::OperationError;
+use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
 use crate::limits;
@@ -60,6 +65,27 @@ impl Membership {
             tracing::warn!(%error, "the cluster has not done what a node needs, and is asked again");
         }
         tries
+    }
+
+    /// The queues, with what is in them; on a cluster, in the partitions of this node.
+    ///
+    /// # Errors
+    /// [`Unavailable`] when the engine is closed.
+    pub(crate) async fn queues(&self, client: &Client) -> Result<Vec<QueueView>, Unavailable> {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle {
+            return Ok(handle.queues().await);
+        }
+        all_queues(client).await
+    }
+
+    /// What commits have cost.
+    pub(crate) fn commits(&self, client: &Client) -> CommitStats {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle {
+            return handle.meters().commits;
+        }
+        client.commit_stats()
     }
 
     /// Whether the node is part of its cluster, or why not.

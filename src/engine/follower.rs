@@ -9,6 +9,7 @@ use crate::engine::open::begin;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::store::log::Log;
+use crate::engine::store::snapshot_file::SnapshotSource;
 use crate::error::Fault;
 use crate::error::OpenError;
 use crate::limits;
@@ -60,6 +61,11 @@ impl Follower {
     /// The position of the last entry.
     pub(crate) fn position(&self) -> u64 {
         self.store.place().0
+    }
+
+    /// Where snapshots of the file are taken, while it follows and while it serves.
+    pub(crate) fn snapshots(&self) -> SnapshotSource {
+        self.store.snapshots()
     }
 
     /// Takes over, and serves as an engine on this thread until that is closed, or stopped by a fault, of which its client

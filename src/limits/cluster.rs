@@ -46,6 +46,22 @@ pub const RECEIVE_SLICE: Duration = Duration::from_secs(5);
 /// Bytes of cache, and of a generation, that a file has at least which follows one of many partitions.
 pub const FOLLOWER_BYTES_MIN: u64 = 1024 * 1024;
 
+/// How many snapshots of a partition are kept: if the newest is found damaged, the one before is there, and the log from it on.
+pub const SNAPSHOTS_KEPT: usize = 2;
+
+/// Entries of a log after which a snapshot is taken, however small they are: a node reads as many in about a minute.
+pub const SNAPSHOT_ENTRIES: u64 = 500_000;
+
+/// About how many bytes of a log a snapshot is taken after, at least: a node reads as many in some seconds. It is taken after
+/// more when the last one has more, so that no more is written for snapshots than for the log.
+pub const SNAPSHOT_LOG_BYTES: u64 = 256 * 1024 * 1024;
+
+/// How often a node looks whether a snapshot is to be taken: an owner that appends all the time writes some hundred MiB meanwhile.
+pub const SNAPSHOT_LOOK: Duration = Duration::from_secs(5);
+
+/// Bytes of a snapshot in one message of NATS: one is under way at a time, and any server takes as many.
+pub const SNAPSHOT_PIECE_BYTES: usize = 512 * 1024;
+
 /// Partitions of a cluster unless it says otherwise: enough for as many nodes, or for fewer that grow.
 pub const PARTITIONS: u16 = 16;
 

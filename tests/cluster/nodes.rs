@@ -36,6 +36,16 @@ fn handled(cluster: &Cluster) -> Vec<(String, u64, String)> {
     text.lines().map(|line| read(line).unwrap_or_else(|| panic!("{line}"))).collect()
 }
 
+const COMPLETED: &str = "seriatim_messages_completed_total{queue=\"orders\"}";
+
+/// A number on a node's page of metrics.
+fn metric(cluster: &Cluster, node: usize, name: &str) -> u64 {
+    let (_, page) = cluster.ask(node, "GET", "/metrics", &Value::Null).expect("the node answers");
+    assert!(page.contains("seriatim_cluster_partitions_owned"), "{page}");
+    // A node that owns nothing has no queues to count.
+    page.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap_or(0)
+}
+
 #[test]
 fn what_one_node_accepts_any_node_handles_and_a_killed_one_loses_and_overtakes_nothing() {
     let Some(mut cluster) = Cluster::start(3, &[("orders.toml", ORDERS)]) else { return };
@@ -49,6 +59,15 @@ fn what_one_node_accepts_any_node_handles_and_a_killed_one_loses_and_overtakes_n
     cluster.wait_for(1, "/v1/queues/orders", counts(WORKFLOWS * 3));
     let nodes: BTreeSet<String> = handled(&cluster).into_iter().map(|(_, _, node)| node).collect();
     assert!(nodes.len() > 1, "only {nodes:?} has handled anything");
+    let completed: Vec<u64> = (0..3).map(|node| metric(&cluster, node, COMPLETED)).collect();
+    assert_eq!(completed.iter().sum::<u64>(), WORKFLOWS * 3, "each node counts its own: {completed:?}");
+    let owned: Vec<u64> =
+        (0..3).map(|node| metric(&cluster, node, "seriatim_cluster_partitions_owned")).collect();
+    assert_eq!(owned.iter().sum::<u64>(), 16, "{owned:?}");
+    let sum = |name: &str| (0..3).map(|node| metric(&cluster, node, name)).sum::<u64>();
+    assert!(sum("seriatim_cluster_takeovers_total") >= 16);
+    assert!(sum("seriatim_cluster_append_duration_seconds_count") > WORKFLOWS * 3);
+    assert_eq!(metric(&cluster, 0, "seriatim_cluster_nodes"), 3);
     cluster.signal(1, Signal::KILL);
     for number in 4..=6 {
         for workflow in 0..WORKFLOWS {
@@ -129,8 +148,9 @@ fn whoever_looks_at_the_cluster_drains_a_node_and_moves_a_partition_through_any_
     assert_eq!((&view["nodes"][1]["drains"], &view["nodes"][1]["owned"]), (&json!(true), &json!(0)));
     cluster.send(&[1], "orders", &message(1, 1));
     cluster.json(1, "POST", "/v1/cluster/drain", &json!({ "node": "node-2", "undo": true }));
-    let view = cluster.wait_for(0, "/v1/cluster", both);
-    let position = owners(&view).iter().position(|owner| owner == "node-1").unwrap();
+    cluster.wait_for(0, "/v1/cluster", both);
+    // The hash gives this one to `node-1`.
+    let position = 2;
     cluster.json(1, "POST", "/v1/cluster/move", &json!({ "partition": position, "node": "node-2" }));
     let is_moved = |view: &Value| view["partitions"][position]["owner"] == "node-2";
     let view = cluster.wait_for(0, "/v1/cluster", is_moved);

@@ -24,6 +24,7 @@ P = "src/processor/"
 D = "src/daemon/"
 B = "src/service_bus/"
 H = "src/handlers/"
+K = "src/cluster/"
 # name, file, what stands there, what is planted
 BUGS = [
     ("retry_one_ms_early", R + "fail.rs", "(!due.is_past(step.clocks())).then_some(due)", "(!due.is_past(step.clocks())).then_some(Due::from_bits(due.bits() - 1))"),
@@ -254,6 +255,17 @@ BUGS = [
     ("entry_of_another_history_is_followed", S + "follow.rs", "at if at == position && RowReader::open(entry.bytes)?.1 == checksum => Ok(()),\n", "at if at == position => Ok(()),\n"),
     ("queues_are_not_followed", S + "follow.rs", "self.change_queues(&queue_changes);", ""),
     ("epoch_is_not_raised_by_a_takeover", S + "follow.rs", "number: next_epoch(self.epoch.number)?, holder", "number: self.epoch.number.max(1), holder"),
+    ("log_is_trimmed_above_the_second_newest", K + "snapshot_list.rs", "self.0.get(limits::SNAPSHOTS_KEPT - 1)", "self.0.first()"),
+    ("list_of_snapshots_gets_older", K + "snapshot_list.rs", "let is_newer = newer.place.position > self.newest();", "let is_newer = true;"),
+    ("object_that_is_being_taken_is_removed", K + "snapshot_list.rs", "position <= self.newest() && self", "position > 0 && self"),
+    ("snapshot_is_not_read_back", K + "snapshot_taker.rs", "        read.map_err(|error| format!(\"the snapshot {object} was read back: {error:?}\"))?;\n", "        drop(read);\n"),
+    ("trimmed_for_a_snapshot_of_another_history", K + "snapshot_taker.rs", "if !partition.log().has(oldest.place)", "if false && !partition.log().has(oldest.place)"),
+    ("trimmed_for_a_snapshot_that_cannot_be_read", K + "snapshot_taker.rs", "oldest.object)\n        })?;", "oldest.object)\n        }).ok();"),
+    ("what_no_snapshot_needs_stays", K + "snapshot_taker.rs", "self.runtime.block_on(self.snapshots.remove_beyond(partition.number(), &list))?;", "let _ = &list;"),
+    ("snapshot_is_copied_into_its_place", S + "snapshot_file.rs", "Ok(put_in_place(&self.path, path)?)", "let _ = put_in_place;\n        Ok(drop(std::fs::copy(&self.path, path).map_err(file_fault)?))"),
+    ("stale_file_wins", K + "partition.rs", "self.log.first()? <= position + 1 {", "self.log.first()? > 0 {"),
+    ("damaged_snapshot_ends_the_search", K + "restoring.rs", "for record in list.0.iter().filter(|record| reaches(record.place.position)) {", "for record in list.0.iter().filter(|record| reaches(record.place.position)).take(1) {"),
+    ("partition_answers_before_it_has_its_queues", K + "partition.rs", "if self.define(&client, self.definitions.seen()).await.is_ok() {", "if true {"),
 ]
 
 # The tests, those that catch most first; a bug that is caught is not tried with the others.
@@ -261,6 +273,7 @@ BUGS = [
 ALONE = "--no-default-features"
 LIBRARY = [[ALONE, "--lib"], [ALONE, "--test", "scripts", "--test", "model", "--test", "promises", "--test", "older"]]
 DAEMON = [["--test", "daemon"], ["--lib"]]
+CLUSTER = [["--features", "cluster", "--lib", "cluster::"]]
 
 # Much is built and little is run: a part of what the tests usually try.
 ENVIRONMENT = {
@@ -287,7 +300,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "copy"
         subprocess.run(["git", "clone", "-q", str(root), str(copy)], check=True)
-        for of_room in (LIBRARY, DAEMON):
+        for of_room in (LIBRARY, DAEMON, CLUSTER):
             if any(targets_for(path) is of_room for _, path, _, _ in bugs):
                 build_sound(copy, of_room)
         for number, (name, path, before, after) in enumerate(bugs, 1):
@@ -314,6 +327,8 @@ def no_place(root, path, before):
 
 def targets_for(path):
     """The tests that could catch a bug in this file."""
+    if path.startswith(K):
+        return CLUSTER
     return LIBRARY if path.startswith((E, P)) else DAEMON
 
 

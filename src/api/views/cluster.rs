@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::api::time::WireTime;
+
 /// A cluster, as one of its nodes sees it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterView {
@@ -54,11 +56,26 @@ pub struct PartitionView {
     /// The node to which an operator has moved it; absent where the hash decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<String>,
-    /// The position of the last entry of its log; absent when the NATS servers do not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub position: Option<u64>,
+    /// The position of the last entry of its log.
+    pub position: u64,
     /// How many entries of it the other nodes have still to read.
     pub lags: Vec<LagView>,
+    /// The snapshots from which a node can begin, the newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub snapshots: Vec<SnapshotView>,
+}
+
+/// A snapshot of a partition.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotView {
+    /// The position of the last entry of the log that it includes.
+    pub position: u64,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// The node that has taken it.
+    pub node: String,
+    /// When that was.
+    pub taken_at: WireTime,
 }
 
 /// How far a node is behind a partition's log.

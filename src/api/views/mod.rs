@@ -21,6 +21,7 @@ pub use crate::api::views::cluster::ClusterView;
 pub use crate::api::views::cluster::LagView;
 pub use crate::api::views::cluster::NodeView;
 pub use crate::api::views::cluster::PartitionView;
+pub use crate::api::views::cluster::SnapshotView;
 pub use crate::api::views::cluster::StoppedPartitionView;
 pub use crate::api::views::daemon::BlockedCountView;
 pub use crate::api::views::daemon::ClockStepView;

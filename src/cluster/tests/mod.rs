@@ -6,4 +6,5 @@ mod conformance;
 mod nats;
 mod process;
 mod router;
+mod snapshots;
 mod takeover;

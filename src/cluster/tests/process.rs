@@ -17,6 +17,9 @@ use rustix::process::kill_process;
 
 use crate::cluster::node::ClusterNode;
 use crate::cluster::options::ClusterOptions;
+use crate::cluster::snapshot_pace::SnapshotHook;
+use crate::cluster::snapshot_pace::SnapshotPace;
+use crate::cluster::snapshot_pace::SnapshotStep;
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::tests::nats::NatsServers;
 use crate::engine::Delivery;
@@ -28,6 +31,7 @@ use crate::queue::QueueOptions;
 const SERVERS: &str = "SERIATIM_NODE_SERVERS";
 const NAME: &str = "SERIATIM_NODE_NAME";
 const FOLDER: &str = "SERIATIM_NODE_FOLDER";
+const DIES_BEFORE: &str = "SERIATIM_NODE_DIES_BEFORE";
 
 /// What an answer begins with, as the test program writes other lines, too.
 const MARK: &str = "@ ";
@@ -35,7 +39,10 @@ const MARK: &str = "@ ";
 /// How long an answer is waited for.
 const ANSWER: Duration = Duration::from_secs(3);
 
-const PARTITIONS: u16 = 3;
+pub(crate) const PARTITIONS: u16 = 3;
+
+/// Entries after which a snapshot is taken.
+const ENTRIES: u64 = 30;
 
 /// What a node has answered.
 #[derive(Debug, PartialEq, Eq)]
@@ -56,6 +63,15 @@ pub(crate) struct NodeProcess {
 
 impl NodeProcess {
     pub(crate) fn start(servers: &NatsServers, number: usize) -> NodeProcess {
+        NodeProcess::start_dying(servers, number, None)
+    }
+
+    /// Starts one that dies before a step of its first snapshot.
+    pub(crate) fn start_dying(
+        servers: &NatsServers,
+        number: usize,
+        dies_before: Option<SnapshotStep>,
+    ) -> NodeProcess {
         let options = servers.options("chaos", &format!("node-{number}"));
         std::fs::create_dir_all(&options.folder).unwrap();
         let addresses: Vec<String> = options
@@ -73,6 +89,7 @@ impl NodeProcess {
             ])
             .env(SERVERS, addresses.join(","))
             .env(NAME, &options.node)
+            .env(DIES_BEFORE, dies_before.map(|step| format!("{step:?}")).unwrap_or_default())
             .env(FOLDER, &options.folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -95,6 +112,11 @@ impl NodeProcess {
     pub(crate) fn wait(&mut self) {
         let has_begun = (0..20).any(|_| self.ask("receive").is_some());
         assert!(has_begun, "a node does not start");
+    }
+
+    /// Whether the process is gone.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -186,10 +208,22 @@ impl Doing {
 async fn a_node_does_what_it_reads() {
     let Ok(servers) = std::env::var(SERVERS) else { return };
     let (name, folder) = (std::env::var(NAME).unwrap(), std::env::var(FOLDER).unwrap());
-    let options = servers.split(',').filter_map(|server| server.split_once('=')).fold(
+    let mut options = servers.split(',').filter_map(|server| server.split_once('=')).fold(
         ClusterOptions::new("chaos", name, folder).partitions(PARTITIONS),
         |options, (server, monitor)| options.server(server, monitor),
     );
+    let dies_before = std::env::var(DIES_BEFORE).unwrap_or_default();
+    let die = move |step: SnapshotStep| {
+        if format!("{step:?}") == dies_before {
+            std::process::abort();
+        }
+    };
+    options.snapshots = SnapshotPace {
+        entries: ENTRIES,
+        look: Duration::from_millis(100),
+        hook: Some(SnapshotHook(Box::leak(Box::new(die)))),
+        ..SnapshotPace::default()
+    };
     let node = loop {
         // A server that is down may be back soon.
         let mut options = options.clone();

@@ -105,6 +105,16 @@ async fn partitions_are_shared_out_and_a_drained_node_gives_its_own_away() {
     let states = first.status().into_iter().map(|status| (status.state, status.owner));
     let following = (PartitionState::Following, Some("second".to_owned()));
     assert!(states.into_iter().all(|state| state == following), "{:?}", first.status());
+    let of_follower = serde_json::to_value(first.status()).unwrap();
+    assert_eq!((&of_follower[1]["state"], &of_follower[1]["owner"]), (&"following".into(), &"second".into()));
+    let is_caught_up = || {
+        let (of_first, of_second) = (first.status(), second.status());
+        let mut both = of_first.iter().zip(&of_second);
+        both.all(|(one, other)| one.position == other.position && one.position > 0 && one.lag == 0)
+    };
+    tokio::task::block_in_place(|| {
+        wait_until("the other node has read what its follower wrote", is_caught_up)
+    });
     assert_eq!(receive_all(&owner(&[&second], "w")).await, [("w".to_owned(), "1".to_owned())]);
     first.close().await;
     second.close().await;

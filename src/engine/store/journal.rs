@@ -10,6 +10,8 @@
 use std::ops::Bound;
 
 use redb::ReadTransaction;
+#[cfg(any(test, feature = "cluster"))]
+use redb::ReadableTable;
 use redb::WriteTransaction;
 use serde::Deserialize;
 use serde::Serialize;
@@ -253,6 +255,20 @@ pub(crate) fn read_from(
         None if row.is_empty() => Ok(()),
         None => Err(nonsense()),
     }
+}
+
+/// The position of the last row, and its checksum; `None` without one.
+#[cfg(any(test, feature = "cluster"))]
+pub(crate) fn last(transaction: &ReadTransaction) -> Result<Option<(u64, u64)>, Fault> {
+    let table = transaction.open_table(JOURNAL).map_err(store_fault)?;
+    let Some((key, _)) = table.last().map_err(store_fault)? else { return Ok(None) };
+    let (position, _) = position_of(key.value()).ok_or_else(nonsense)?;
+    let mut last = None;
+    read_from(transaction, position, |position, row| {
+        last = Some((position, RowReader::open(row)?.1));
+        Ok(())
+    })?;
+    Ok(last)
 }
 
 fn key_of_piece(position: u64, piece: u32) -> [u8; 12] {

@@ -5,6 +5,9 @@
 //! of the log that is quick to read: an entry is appended there first, nothing is answered before that is
 //! acknowledged, and the file is committed without an fsync. Any other file can follow the same entries (`follow`).
 
+use serde::Deserialize;
+use serde::Serialize;
+
 use crate::engine::store::journal::RowReader;
 use crate::error::Fault;
 
@@ -20,9 +23,21 @@ pub(crate) struct Entry<'a> {
 impl Entry<'_> {
     /// Whether these are the bytes of an entry at this position, as they were written.
     pub(crate) fn is_sound(self) -> bool {
-        let opened = RowReader::open(self.bytes);
-        opened.is_ok_and(|(header, _, _)| header.position == self.position)
+        self.checksum().is_some()
     }
+
+    /// Its checksum, if it is sound.
+    pub(crate) fn checksum(self) -> Option<u64> {
+        let (header, checksum, _) = RowReader::open(self.bytes).ok()?;
+        (header.position == self.position).then_some(checksum)
+    }
+}
+
+/// Which entry is the last that something includes: its position and its checksum, both zero without one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LogPlace {
+    pub(crate) position: u64,
+    pub(crate) checksum: u64,
 }
 
 /// What is done with each entry that is read.
@@ -50,6 +65,6 @@ pub(crate) trait Log: Send + Sync {
     ///
     /// # Errors
     /// The fault of the log.
-    #[cfg_attr(not(test), allow(dead_code, reason = "only snapshots trim a log"))]
+    #[cfg_attr(not(any(test, feature = "cluster")), allow(dead_code, reason = "only snapshots trim a log"))]
     fn trim(&self, through: u64) -> Result<(), Fault>;
 }

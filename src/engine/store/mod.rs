@@ -63,7 +63,9 @@ pub(crate) mod schema;
 #[cfg(any(test, feature = "cluster"))]
 pub(crate) mod shared_log;
 mod slot;
-mod snapshot;
+pub(crate) mod snapshot;
+#[cfg(any(test, feature = "cluster"))]
+pub(crate) mod snapshot_file;
 mod stamp;
 mod standing;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]

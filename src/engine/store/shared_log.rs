@@ -7,9 +7,14 @@
 //! Reading trusts no server to be whole. Each entry has to follow the one before it, to be as it was written, and reading
 //! has to reach the end that was known when it began; what is missing is asked for again, by its position at last.
 
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
+
 use crate::engine::store::log::EachEntry;
 use crate::engine::store::log::Entry;
 use crate::engine::store::log::Log;
+#[cfg(feature = "cluster")]
+use crate::engine::store::log::LogPlace;
 use crate::error::Fault;
 use crate::limits;
 
@@ -49,7 +54,7 @@ pub(crate) trait LogServer: Send + Sync {
     fn read_from(&self, position: u64, each: &mut EachEntry<'_>) -> Result<(), ReadError>;
 
     /// Gives up the entries up to a position.
-    #[cfg_attr(not(test), allow(dead_code, reason = "only snapshots trim a log"))]
+    #[cfg_attr(not(any(test, feature = "cluster")), allow(dead_code, reason = "only snapshots trim a log"))]
     fn trim(&self, through: u64) -> Result<(), String>;
 
     /// Waits before something is asked for the `attempt`th time again. False when that is not wanted any more.
@@ -67,6 +72,10 @@ pub(crate) enum ReadError {
 /// A log on servers.
 pub(crate) struct SharedLog<S> {
     server: S,
+    /// The last entry that was read here, or appended.
+    at: AtomicU64,
+    /// The last entry that is known to be there.
+    end: AtomicU64,
 }
 
 /// How far reading has come.
@@ -81,7 +90,46 @@ struct ReadProgress {
 
 impl<S: LogServer> SharedLog<S> {
     pub(crate) fn new(server: S) -> SharedLog<S> {
-        SharedLog { server }
+        SharedLog { server, at: AtomicU64::new(0), end: AtomicU64::new(0) }
+    }
+
+    /// The positions of the last entry that was read here or appended, and of the last that is known to be there.
+    #[cfg_attr(not(feature = "cluster"), allow(dead_code, reason = "a node of a cluster says it"))]
+    pub(crate) fn ends(&self) -> (u64, u64) {
+        let at = self.at.load(Ordering::Relaxed);
+        (at, self.end.load(Ordering::Relaxed).max(at))
+    }
+
+    /// The servers.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn server(&self) -> &S {
+        &self.server
+    }
+
+    /// The position of the first entry that is kept; behind the last when there is none.
+    ///
+    /// # Errors
+    /// [`Fault::Log`] when it was not waited for an answer.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn first(&self) -> Result<u64, Fault> {
+        Ok(self.insist("the ends of the log were known", || self.server.bounds())?.first)
+    }
+
+    /// Whether the entry at a place is there, and is that with this checksum.
+    ///
+    /// # Errors
+    /// [`Fault::Log`] when it was not waited for an answer.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn has(&self, place: LogPlace) -> Result<bool, Fault> {
+        let LogPlace { position, checksum } = place;
+        let found = self.insist("an entry was read", || self.server.entry_at(position))?;
+        let entry = found.as_ref().map(|bytes| Entry { position, bytes });
+        Ok(entry.and_then(Entry::checksum) == Some(checksum))
+    }
+
+    /// Notes an entry that was read or appended.
+    fn pass(&self, position: u64) {
+        self.at.fetch_max(position, Ordering::Relaxed);
     }
 
     /// Asks until there is an answer.
@@ -130,6 +178,7 @@ impl<S: LogServer> SharedLog<S> {
         loop {
             let bounds = self.insist("the ends of the log were known", || self.server.bounds())?;
             if bounds.last >= position || attempt == limits::LOG_LOOKS_MAX {
+                self.end.fetch_max(bounds.last, Ordering::Relaxed);
                 return Ok(bounds);
             }
             self.wait("the log was read", "it ends before an entry that it had", &mut attempt)?;
@@ -149,6 +198,7 @@ impl<S: LogServer> SharedLog<S> {
                 return Err(Fault::Log(format!("entry {} is missing or damaged", progress.next)));
             }
             each(entry)?;
+            self.pass(entry.position);
             progress.next += 1;
             Ok(())
         });
@@ -168,6 +218,7 @@ impl<S: LogServer> SharedLog<S> {
             let why = match entry {
                 Some(entry) if entry.is_sound() => {
                     each(entry)?;
+                    self.pass(position);
                     progress.next += 1;
                     return Ok(());
                 }
@@ -188,8 +239,9 @@ impl<S: LogServer> SharedLog<S> {
     }
 }
 
-impl<S: LogServer> Log for SharedLog<S> {
-    fn append(&self, entry: Entry<'_>) -> Result<(), Fault> {
+impl<S: LogServer> SharedLog<S> {
+    /// Offers an entry until it is known whether it was taken.
+    fn offer(&self, entry: Entry<'_>) -> Result<(), Fault> {
         let (mut attempt, mut unseen) = (0, 0);
         loop {
             let why = match self.server.append(entry) {
@@ -223,6 +275,14 @@ impl<S: LogServer> Log for SharedLog<S> {
             };
             self.wait("an entry was acknowledged", &why, &mut attempt)?;
         }
+    }
+}
+
+impl<S: LogServer> Log for SharedLog<S> {
+    fn append(&self, entry: Entry<'_>) -> Result<(), Fault> {
+        self.offer(entry)?;
+        self.pass(entry.position);
+        Ok(())
     }
 
     fn read_from(&self, position: u64, each: &mut EachEntry<'_>) -> Result<(), Fault> {

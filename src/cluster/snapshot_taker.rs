@@ -1,0 +1,174 @@
+//! Who takes snapshots, when, and what follows from one: the log is given up as far as two snapshots do without it.
+//!
+//! Every step leaves what a crash may find: until a snapshot is listed nobody knows of it, and what is given up afterwards is
+//! known from the list alone, so that whoever is next does what is left. Two that are at it at once do each other no harm.
+
+use std::io::sink;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use crate::clock::Clock;
+use crate::clock::SystemClock;
+use crate::cluster::leases::Leases;
+use crate::cluster::options::ClusterOptions;
+use crate::cluster::partition::Partition;
+use crate::cluster::partition::random;
+use crate::cluster::snapshot_list::SnapshotList;
+use crate::cluster::snapshot_list::SnapshotRecord;
+use crate::cluster::snapshot_pace::SnapshotPace;
+use crate::cluster::snapshot_pace::SnapshotStep;
+use crate::cluster::snapshots::ObjectSum;
+use crate::cluster::snapshots::Snapshots;
+use crate::cluster::snapshots::object_of;
+use crate::cluster::stop::ClusterStop;
+
+/// Takes the snapshots of a node: one at a time, so that a disk needs room for one.
+pub(crate) struct SnapshotTaker {
+    node: String,
+    pace: SnapshotPace,
+    partitions: Vec<Arc<Partition>>,
+    snapshots: Arc<Snapshots>,
+    leases: Arc<Leases>,
+    runtime: Handle,
+    stop: ClusterStop,
+    clock: SystemClock,
+}
+
+impl SnapshotTaker {
+    pub(crate) fn new(
+        options: &ClusterOptions,
+        (partitions, snapshots): (Vec<Arc<Partition>>, Arc<Snapshots>),
+        leases: Arc<Leases>,
+        runtime: Handle,
+        stop: ClusterStop,
+    ) -> SnapshotTaker {
+        let (node, pace) = (options.node.clone(), options.snapshots);
+        let clock = SystemClock::default();
+        SnapshotTaker { node, pace, partitions, snapshots, leases, runtime, stop, clock }
+    }
+
+    /// Takes what is due until the node is stopped.
+    pub(crate) fn run(&self) {
+        while !self.stop.wait(self.pace.look) {
+            for partition in &self.partitions {
+                if self.stop.is_said() {
+                    return;
+                }
+                if let Err(why) = self.look_after(partition) {
+                    let number = partition.number();
+                    tracing::warn!(
+                        partition = number,
+                        why,
+                        "a snapshot was not taken, or nothing was given up for it"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Takes a snapshot of a partition if one is due.
+    fn look_after(&self, partition: &Partition) -> Result<(), String> {
+        let number = partition.number();
+        if !self.is_due(partition, &self.snapshots.known(number))? {
+            return Ok(());
+        }
+        let (_, list) = self.runtime.block_on(self.snapshots.list(number))?;
+        if self.is_due(partition, &list)? {
+            self.take(partition)?;
+        }
+        Ok(())
+    }
+
+    /// Whether so much was appended since the newest snapshot that this node should take another. Those who are not meant to
+    /// wait twice as long, in case whoever is cannot.
+    fn is_due(&self, partition: &Partition, list: &SnapshotList) -> Result<bool, String> {
+        let since = partition.log().ends().0.saturating_sub(list.newest());
+        if since == 0 {
+            return Ok(false);
+        }
+        let factor = if self.leases.takes_snapshots(partition.number()) { 1 } else { 2 };
+        if since >= self.pace.entries * factor {
+            return Ok(true);
+        }
+        let (entries, bytes) = self.runtime.block_on(partition.log().server().size())?;
+        let about = u128::from(since) * u128::from(bytes) / u128::from(entries.max(1));
+        // As much as the last one has, or more would be written for snapshots than for the log.
+        let least = self.pace.bytes.max(list.0.first().map_or(0, |newest| newest.bytes));
+        Ok(about >= u128::from(least) * u128::from(factor))
+    }
+
+    fn reach(&self, step: SnapshotStep) {
+        tracing::trace!(?step, "a snapshot is taken");
+        #[cfg(test)]
+        if let Some(hook) = self.pace.hook {
+            hook.0(step);
+        }
+    }
+
+    /// Takes a snapshot, and gives up what is not needed any more once it is listed.
+    fn take(&self, partition: &Partition) -> Result<(), String> {
+        self.reach(SnapshotStep::Write);
+        let (object, record) = match self.put(partition)? {
+            Some(put) => put,
+            None => return Ok(()),
+        };
+        tracing::debug!(object, "a snapshot was put on the servers");
+        self.reach(SnapshotStep::List);
+        let list = self.list(partition, record)?;
+        self.reach(SnapshotStep::Trim);
+        self.trim(partition, &list)?;
+        self.reach(SnapshotStep::Remove);
+        self.runtime.block_on(self.snapshots.remove_beyond(partition.number(), &list))?;
+        Ok(())
+    }
+
+    /// Writes a snapshot, puts it on the servers, and reads it back.
+    fn put(&self, partition: &Partition) -> Result<Option<(String, SnapshotRecord)>, String> {
+        let number = partition.number();
+        let written = partition.write_snapshot().map_err(|fault| fault.to_string())?;
+        let Some(file) = written else { return Ok(None) };
+        let place = file.check().map_err(|error| error.to_string())?;
+        self.reach(SnapshotStep::Put);
+        let object = object_of(number, place.position, random());
+        let mut bytes = std::fs::File::open(file.path()).map_err(|error| error.to_string())?;
+        let sum = self.runtime.block_on(self.snapshots.put(&object, &mut bytes))?;
+        drop(file);
+        let ObjectSum { bytes, digest } = sum;
+        let (node, taken_at) = (self.node.clone(), self.clock.now());
+        let record = SnapshotRecord { object: object.clone(), place, bytes, digest, node, taken_at };
+        self.reach(SnapshotStep::ReadBack);
+        let read = self.snapshots.fetch(&self.runtime, &record, &partition.beside(".check"));
+        read.map_err(|error| format!("the snapshot {object} was read back: {error:?}"))?;
+        if !partition.log().has(place).map_err(|fault| fault.to_string())? {
+            return Err(format!("the log has not got the last entry of the snapshot {object}"));
+        }
+        Ok(Some((object, record)))
+    }
+
+    /// Lists a snapshot; another that is newer may have come first.
+    fn list(&self, partition: &Partition, record: SnapshotRecord) -> Result<SnapshotList, String> {
+        let number = partition.number();
+        let (revision, list) = self.runtime.block_on(self.snapshots.list(number))?;
+        let Some(longer) = list.with(record) else { return Ok(list) };
+        self.runtime.block_on(self.snapshots.put_list(number, &longer, revision))?;
+        let position = longer.newest();
+        tracing::info!(partition = number, position, "a snapshot was taken");
+        Ok(longer)
+    }
+
+    /// Gives up the log below the older of two snapshots, if that is still what it was: a node that finds the newer one
+    /// damaged begins with it, and reads the log from there.
+    pub(crate) fn trim(&self, partition: &Partition, list: &SnapshotList) -> Result<(), String> {
+        let Some(oldest) = list.oldest_kept() else { return Ok(()) };
+        let wanted = ObjectSum { bytes: oldest.bytes, digest: oldest.digest };
+        let read = self.runtime.block_on(self.snapshots.read(&oldest.object, wanted, &mut sink()));
+        read.map_err(|error| {
+            format!("the log is not trimmed for the snapshot {}: {error:?}", oldest.object)
+        })?;
+        if !partition.log().has(oldest.place).map_err(|fault| fault.to_string())? {
+            return Err(format!("the log has not got the last entry of the snapshot {}", oldest.object));
+        }
+        partition.trim(oldest.place.position - 1).map_err(|fault| fault.to_string())
+    }
+}
