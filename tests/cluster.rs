@@ -3,7 +3,12 @@
 
 #[path = "cluster/fixture.rs"]
 mod fixture;
+#[path = "sdk/kit.rs"]
+#[allow(dead_code, reason = "one SDK is enough here, and its scenarios are played elsewhere")]
+mod kit;
 #[path = "cluster/nats_program.rs"]
 mod nats_program;
 #[path = "cluster/nodes.rs"]
 mod nodes;
+#[path = "cluster/service_bus.rs"]
+mod service_bus;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::cluster::definitions::QueueDefinition;
 use crate::cluster::router::Router;
 use crate::cluster::router::nonsense;
+use crate::cluster::stop::pause;
 use crate::cluster::wire::Ask;
 use crate::cluster::wire::NodeReply;
 use crate::cluster::wire::What;
@@ -39,6 +40,7 @@ impl Router {
             if let Some(reply) = self.define_unless_overtaken(command.clone()).await? {
                 return Ok(reply);
             }
+            pause(limits::ROUTE_PAUSE).await;
         }
         Err(Unavailable::Unanswered("the same queue is being changed again and again".to_owned()))
     }
