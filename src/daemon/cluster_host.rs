@@ -17,7 +17,7 @@ use crate::daemon::membership::Membership;
 
 /// What the cluster looks like.
 pub(crate) async fn look(membership: &Membership) -> Result<ClusterView, Problem> {
-    let overview = handle(membership)?.overview().await;
+    let overview = handle(membership).map_err(|problem| *problem)?.overview().await;
     Ok(ClusterView {
         cluster: overview.cluster,
         node: overview.node,
@@ -28,7 +28,7 @@ pub(crate) async fn look(membership: &Membership) -> Result<ClusterView, Problem
 
 /// Has a node give its partitions to others, or take some again.
 pub(crate) async fn drain(membership: &Membership, node: &str, drains: bool) -> Result<(), Problem> {
-    handle(membership)?.drain_node(node, drains).await.map_err(problem)
+    handle(membership).map_err(|problem| *problem)?.drain_node(node, drains).await.map_err(problem)
 }
 
 /// Has a node own a partition.
@@ -37,13 +37,13 @@ pub(crate) async fn move_partition(
     partition: u16,
     node: Option<&str>,
 ) -> Result<(), Problem> {
-    handle(membership)?.move_partition(partition, node).await.map_err(problem)
+    handle(membership).map_err(|problem| *problem)?.move_partition(partition, node).await.map_err(problem)
 }
 
-fn handle(membership: &Membership) -> Result<&ClusterHandle, Problem> {
+fn handle(membership: &Membership) -> Result<&ClusterHandle, Box<Problem>> {
     let detail =
         "the daemon keeps its messages in a file of its own; `seriatim run --cluster` makes it a node";
-    membership.handle.as_ref().ok_or_else(|| Problem::new("no_cluster", detail))
+    membership.handle.as_ref().ok_or_else(|| Box::new(Problem::new("no_cluster", detail)))
 }
 
 fn problem(error: ClusterError) -> Problem {

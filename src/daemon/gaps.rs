@@ -101,7 +101,10 @@ mod tests {
                 queue.send_batch(part.to_vec()).await.unwrap();
             }
         }
-        let look = async || gaps.look(client, &client.queues(None, 10).await.unwrap()).await.unwrap();
+        let alone = Membership::default();
+        let look = async || {
+            gaps.look(client, &alone, &client.queues(None, 10).await.unwrap()).await.unwrap();
+        };
         let counts =
             || gaps.counts().into_iter().map(|(name, count)| (name.to_string(), count)).collect::<Vec<_>>();
         look().await;

@@ -188,7 +188,7 @@ impl TroubleWatch {
             systemd::alive();
         }
         self.looks += 1;
-        if (has_changed || self.looks % limits::LOOKS_BETWEEN_SCHEDULES == 0)
+        if (has_changed || self.looks.is_multiple_of(limits::LOOKS_BETWEEN_SCHEDULES))
             && let Err(error) = daemon_state.ticker.see_to().await
         {
             tracing::error!(%error, "failed to look after the schedules");

@@ -144,10 +144,9 @@ impl Cluster {
         let clock = SystemClock::default();
         loop {
             for node in nodes {
-                match self.ask(*node, "POST", &path, message) {
-                    // The place is taken by the same message when the answer to it was lost.
-                    Some((200..300 | 409, _)) => return,
-                    _ => {}
+                // The place is taken by the same message when the answer to it was lost.
+                if let Some((200..300 | 409, _)) = self.ask(*node, "POST", &path, message) {
+                    return;
                 }
             }
             assert!(clock.elapsed() < TIMEOUT, "nobody accepts {message}");
