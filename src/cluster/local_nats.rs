@@ -162,11 +162,11 @@ impl LocalNats {
 #[derive(Default, Deserialize)]
 struct Routez {
     #[serde(default)]
-    routes: Vec<Route>,
+    routes: Vec<NatsRoute>,
 }
 
 #[derive(Deserialize)]
-struct Route {
+struct NatsRoute {
     #[serde(default)]
     remote_name: String,
 }

@@ -29,10 +29,11 @@ pub struct ClusterMeters {
 
 /// What a partition has counted on this node.
 #[derive(Default)]
-pub(crate) struct PartitionMeter(Mutex<Counted>);
+pub(crate) struct PartitionMeter(Mutex<PartitionCounts>);
 
+/// In numbers.
 #[derive(Default)]
-struct Counted {
+struct PartitionCounts {
     takeovers: u64,
     /// Of engines that have ended.
     past: CommitStats,
@@ -40,7 +41,7 @@ struct Counted {
 }
 
 impl PartitionMeter {
-    fn counted(&self) -> MutexGuard<'_, Counted> {
+    fn counted(&self) -> MutexGuard<'_, PartitionCounts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::clock::Timestamp;
-use crate::cluster::overview::NodeOverview;
+use crate::cluster::node_overview::NodeOverview;
 use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::LookFor;
 use crate::engine::elsewhere::LookResult;

@@ -25,6 +25,7 @@ use crate::api::views::StatusView;
 use crate::clock::Timestamp;
 #[cfg(feature = "cluster")]
 use crate::cluster::ClusterHandle;
+use crate::daemon::blocked_monitor::all_queues;
 #[cfg(feature = "cluster")]
 use crate::daemon::cluster_host;
 use crate::daemon::daemon_state::DaemonState;
@@ -329,8 +330,12 @@ impl DaemonHost {
 
     async fn page(&self) -> Result<String, Problem> {
         let (daemon_state, client) = (&self.daemon_state, self.daemon_state.intake.client());
+        let queues = match daemon_state.membership.queues().await {
+            Some(queues) => queues,
+            None => all_queues(client).await.map_err(Problem::from)?,
+        };
         let looked = MetricsSnapshot {
-            queues: daemon_state.membership.queues(client).await.map_err(Problem::from)?,
+            queues,
             commits: daemon_state.membership.commits(client),
             clock_steps: client.clock_steps(),
             sources: daemon_state.outboxes.counts(),

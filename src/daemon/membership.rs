@@ -2,14 +2,12 @@
 
 #[cfg(feature = "cluster")]
 use crate::cluster::ClusterHandle;
-use crate::daemon::blocked_monitor::all_queues;
 use crate::daemon::error::DaemonError;
 use crate::engine::Client;
 use crate::engine::CommitStats;
 use crate::engine::QueueView;
 use crate::error::Error;
 use crate::error::OperationError;
-use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
 use crate::limits;
@@ -67,16 +65,13 @@ impl Membership {
         tries
     }
 
-    /// The queues, with what is in them; on a cluster, in the partitions of this node.
-    ///
-    /// # Errors
-    /// [`Unavailable`] when the engine is closed.
-    pub(crate) async fn queues(&self, client: &Client) -> Result<Vec<QueueView>, Unavailable> {
+    /// The queues, with what is in the partitions that are looked after here; `None` without a cluster.
+    pub(crate) async fn queues(&self) -> Option<Vec<QueueView>> {
         #[cfg(feature = "cluster")]
         if let Some(handle) = &self.handle {
-            return Ok(handle.queues().await);
+            return Some(handle.queues().await);
         }
-        all_queues(client).await
+        None
     }
 
     /// What commits have cost.
