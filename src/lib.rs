@@ -51,8 +51,8 @@
 //! # Features
 //!
 //! `default-features = false` is the library alone. `head-room` refuses sends before the disk is full. `daemon` adds definitions in
-//! files, handlers and the HTTP server (module `daemon`), and `cli`, the default, the `seriatim` binary. `otlp` exports spans;
-//! `cluster` is incomplete.
+//! files, handlers and the HTTP server (module `daemon`), `cluster` more than one machine (module `cluster`), and `cli` the `seriatim`
+//! binary; the last two are the default. `otlp` exports spans.
 //!
 //! The repository's `docs/lifecycle.md` shows the states of a message, `docs/ARCHITECTURE.md` how this is built.
 

@@ -484,6 +484,10 @@ pub const TICKS_SHOWN: usize = 5;
 /// their queue can take them away.
 pub const LOOKS_BETWEEN_SCHEDULES: u64 = 12;
 
+/// How often a node of a cluster tries what it needs to begin, or to change its definitions, before it gives up: each attempt waits
+/// for a takeover.
+pub const BEGIN_ATTEMPTS: u32 = 4;
+
 /// How often the lock of a store is looked at while somebody holds it, before it counts as another daemon's.
 pub const LOCK_LOOKS: u32 = 40;
 

@@ -2,6 +2,7 @@
 //! reads them, and the OpenAPI document is made of them.
 
 mod body;
+pub(crate) mod cluster;
 pub(crate) mod daemon;
 pub(crate) mod dead_letters;
 pub(crate) mod deliveries;
@@ -23,6 +24,8 @@ pub(crate) mod workflows;
 
 pub use crate::api::body::BodyFields;
 pub(crate) use crate::api::body::is_json;
+pub use crate::api::cluster::DrainNodeRequest;
+pub use crate::api::cluster::MovePartitionRequest;
 pub use crate::api::daemon::AuditPage;
 pub use crate::api::daemon::AuditQuery;
 pub use crate::api::daemon::BackupRequest;

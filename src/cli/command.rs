@@ -12,6 +12,7 @@ use crate::cli::backup;
 use crate::cli::bench;
 use crate::cli::blocked;
 use crate::cli::check;
+use crate::cli::cluster;
 use crate::cli::compact;
 use crate::cli::completions;
 use crate::cli::connect;
@@ -82,6 +83,7 @@ fn run_verb(verb: CliCommand) -> Result<bool, CliFailure> {
         CliCommand::Gap(arguments) => connect::run(gap::run(arguments)),
         CliCommand::Cron(arguments) => connect::run(cron::run(arguments)),
         CliCommand::Definitions(arguments) => connect::run(definitions::run(arguments)),
+        CliCommand::Cluster(arguments) => connect::run(cluster::run(arguments)),
         CliCommand::Audit(arguments) => connect::run(audit::run(arguments)),
         CliCommand::Backup(arguments) => connect::run(backup::run(arguments)),
         CliCommand::Export(arguments) => connect::run(export::export(arguments)),

@@ -8,6 +8,7 @@ mod bench_table;
 mod blocked;
 mod bulk;
 mod check;
+mod cluster;
 mod command;
 mod compact;
 mod completions;
@@ -16,6 +17,8 @@ mod connect;
 mod cron;
 mod definitions;
 mod demo_git;
+#[cfg(feature = "cluster")]
+mod dev_cluster;
 mod dlq;
 mod doctor;
 mod export;

@@ -15,6 +15,8 @@ use seriatim::definition::LoadError;
 use crate::cli::arguments::serve::DevArguments;
 use crate::cli::arguments::serve::EndpointArguments;
 use crate::cli::arguments::serve::RunArguments;
+#[cfg(feature = "cluster")]
+use crate::cli::dev_cluster;
 use crate::cli::failure::CliFailure;
 use crate::cli::limits;
 use crate::cli::logs;
@@ -48,6 +50,10 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<bool, CliFailure> {
     options.tls = arguments.tls_certificate.clone().zip(arguments.tls_key.clone());
     options.drain = arguments.drain.0;
     options.head_room_bytes = arguments.head_room;
+    #[cfg(feature = "cluster")]
+    {
+        options.cluster = arguments.cluster.options(&arguments.data).map_err(CliFailure::Argument)?;
+    }
     serve(options, arguments.json)
 }
 
@@ -60,6 +66,12 @@ pub(crate) fn dev(arguments: &DevArguments) -> Result<bool, CliFailure> {
         None if Path::new(DEFINITIONS).is_dir() => PathBuf::from(DEFINITIONS),
         None => demo(&folder)?,
     };
+    #[cfg(feature = "cluster")]
+    if let Some(nodes) = arguments.nodes {
+        let ran = dev_cluster::run(arguments, nodes, &folder, &definitions);
+        std::fs::remove_dir_all(&folder)?;
+        return ran;
+    }
     let mut options = DaemonOptions::new(folder.join("data"), &definitions);
     // What is gone afterwards needs no room kept for it.
     options.head_room_bytes = 0;

@@ -54,6 +54,11 @@ impl Router {
             (_, What::GiveBack(command)) => return self.take_back(command.clone()),
             (_, What::Withdraw(token)) => return self.hurry(*token),
             (Some(partition), _) if partition < self.places.partitions => self.do_here(&ask).await,
+            (None, What::Overview) => NodeReply::Overview(Box::new(self.own_overview())),
+            (None, What::Drain(drains)) => {
+                self.leases.set_draining(*drains);
+                NodeReply::Defined
+            }
             (None, What::Have(command, wait)) => self.hand_out_here(command.clone(), *wait).await,
             _ => NodeReply::Failed("there is no such partition".to_owned()),
         };
@@ -96,7 +101,9 @@ impl Router {
                 look.clone().look(&client).await.map(|found| NodeReply::Found(Box::new(found)))
             }
             What::Define(revision) => partition.define(&client, *revision).await.map(|()| NodeReply::Defined),
-            What::GiveBack(_) | What::Withdraw(_) => Ok(NodeReply::Failed("it is not answered".to_owned())),
+            What::GiveBack(_) | What::Withdraw(_) | What::Overview | What::Drain(_) => {
+                Ok(NodeReply::Failed("it is not asked of a partition".to_owned()))
+            }
         };
         match done {
             Ok(said) => said,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::cluster::definitions::QueueDefinition;
 use crate::cluster::router::Router;
 use crate::cluster::router::nonsense;
+use crate::cluster::stop::pause;
 use crate::cluster::wire::Ask;
 use crate::cluster::wire::NodeReply;
 use crate::cluster::wire::What;
@@ -15,6 +16,7 @@ use crate::engine::elsewhere::verbs;
 use crate::error::QueueRefusal;
 use crate::error::Unavailable;
 use crate::id::QueueName;
+use crate::limits;
 use crate::queue::QueueOptions;
 
 /// The partition that says whether something can be done, and has it in its audit.
@@ -34,6 +36,17 @@ impl Router {
     /// # Errors
     /// [`Unavailable`] when not every partition could be reached. What was said to be is done by those later.
     pub(crate) async fn define(&self, command: Command) -> Result<Reply, Unavailable> {
+        for _ in 0..limits::DEFINE_ATTEMPTS {
+            if let Some(reply) = self.define_unless_overtaken(command.clone()).await? {
+                return Ok(reply);
+            }
+            pause(limits::ROUTE_PAUSE).await;
+        }
+        Err(Unavailable::Unanswered("the same queue is being changed again and again".to_owned()))
+    }
+
+    /// `None` when somebody else has changed the same queue at the same moment: it has to be judged anew.
+    async fn define_unless_overtaken(&self, command: Command) -> Result<Option<Reply>, Unavailable> {
         let asked = match &command {
             Command::OnRecord(on_record) => &*on_record.command,
             command => command,
@@ -54,8 +67,8 @@ impl Router {
         let (mut revision, mut found) = self.definitions.entry(&name).await?;
         if let Some(QueueDefinition::Going { .. }) = found {
             // Whoever began to delete it has not ended.
-            revision = self.end_deleting(&name, revision).await?;
-            found = None;
+            let Some(ended) = self.end_deleting(&name, revision).await? else { return Ok(None) };
+            (revision, found) = (ended, None);
         }
         let there = match found {
             Some(QueueDefinition::There { options, paused, .. }) => Some((options, paused)),
@@ -63,14 +76,14 @@ impl Router {
         };
         match (change, there) {
             (DefinitionChange::Create(options), Some((known, _))) if known != options => {
-                Ok(Reply::Queue(Err(QueueRefusal::QueueExists(name))))
+                Ok(Some(Reply::Queue(Err(QueueRefusal::QueueExists(name)))))
             }
             (DefinitionChange::Create(options), there) => {
                 let paused = there.is_some_and(|(_, paused)| paused);
                 let definition = QueueDefinition::There { name, options, paused };
                 self.decide(command, definition, revision).await
             }
-            (_, None) => Ok(Reply::Queue(Err(QueueRefusal::QueueNotFound(name)))),
+            (_, None) => Ok(Some(Reply::Queue(Err(QueueRefusal::QueueNotFound(name))))),
             (DefinitionChange::Options(options), Some((known, _))) if known.order != options.order => {
                 // Whether each partition could do it is not known before all have.
                 Err(Unavailable::Unsupported(
@@ -93,45 +106,48 @@ impl Router {
         command: Command,
         definition: QueueDefinition,
         behind: u64,
-    ) -> Result<Reply, Unavailable> {
+    ) -> Result<Option<Reply>, Unavailable> {
         let reply = self.ask(ARBITER, command, Duration::ZERO).await?;
         if !matches!(reply, Reply::Queue(Ok(_))) {
-            return Ok(reply);
+            return Ok(Some(reply));
         }
         let QueueDefinition::There { name, .. } = &definition else { return Err(nonsense()) };
         let name = name.clone();
-        let revision = self.put(definition, behind).await?;
+        let Some(revision) = self.put(definition, behind).await? else { return Ok(None) };
         self.everywhere(&name, revision).await?;
-        Ok(reply)
+        Ok(Some(reply))
     }
 
-    /// Puts a definition, unless it is that already. Whoever was faster is told of to whoever asks.
-    async fn put(&self, definition: QueueDefinition, behind: u64) -> Result<u64, Unavailable> {
+    /// Puts a definition, unless it is that already. `None` when somebody was faster.
+    async fn put(&self, definition: QueueDefinition, behind: u64) -> Result<Option<u64>, Unavailable> {
         let (QueueDefinition::There { name, .. }
         | QueueDefinition::Going { name }
         | QueueDefinition::Gone { name }) = &definition;
         let (revision, found) = self.definitions.entry(name).await?;
         if found.as_ref() == Some(&definition) {
-            return Ok(revision);
+            return Ok(Some(revision));
         }
-        let put = self.definitions.put(definition, behind).await?;
-        let other = || Unavailable::Unanswered("the same queue was changed at the same moment".to_owned());
-        put.ok_or_else(other)
+        self.definitions.put(definition, behind).await
     }
 
-    async fn delete(&self, command: Command, name: QueueName, behind: u64) -> Result<Reply, Unavailable> {
-        let revision = self.put(QueueDefinition::Going { name: name.clone() }, behind).await?;
+    async fn delete(
+        &self,
+        command: Command,
+        name: QueueName,
+        behind: u64,
+    ) -> Result<Option<Reply>, Unavailable> {
+        let going = QueueDefinition::Going { name: name.clone() };
+        let Some(revision) = self.put(going, behind).await? else { return Ok(None) };
         let reply = match self.ask(ARBITER, command, Duration::ZERO).await? {
             // It has heard of it before.
             Reply::Queue(Err(QueueRefusal::QueueNotFound(_))) => Reply::Queue(Ok(true)),
             reply => reply,
         };
-        self.end_deleting(&name, revision).await?;
-        Ok(reply)
+        Ok(self.end_deleting(&name, revision).await?.map(|_| reply))
     }
 
     /// Has a queue deleted everywhere, so that one of its name can be created.
-    async fn end_deleting(&self, name: &QueueName, revision: u64) -> Result<u64, Unavailable> {
+    async fn end_deleting(&self, name: &QueueName, revision: u64) -> Result<Option<u64>, Unavailable> {
         self.everywhere(name, revision).await?;
         self.put(QueueDefinition::Gone { name: name.clone() }, revision).await
     }

@@ -186,11 +186,16 @@ impl QueueDefinitions {
                 self.know(revision, definition);
                 Ok(Some(revision))
             }
-            // Whether it was another or the servers, the next look says.
-            Err(why) => match self.entry(&name).await?.0 {
-                revision if revision > behind => Ok(None),
-                _ => Err(why),
-            },
+            // Whether it was another or the servers, the next look says. Any replica answers it, and may be late.
+            Err(why) => {
+                for _ in 0..limits::LOG_LOOKS_MAX {
+                    if self.entry(&name).await?.0 > behind {
+                        return Ok(None);
+                    }
+                    pause(limits::ROUTE_PAUSE).await;
+                }
+                Err(why)
+            }
         }
     }
 

@@ -30,6 +30,28 @@ pub enum ClusterError {
         /// What differs.
         what: String,
     },
+    /// No node of this name is heard.
+    #[error("there is no node {node}; those that are heard are {known}")]
+    UnknownNode {
+        /// The name.
+        node: String,
+        /// The names of those that are.
+        known: String,
+    },
+    /// There is no such partition.
+    #[error("there is no partition {partition}; the last is {last}")]
+    UnknownPartition {
+        /// The number.
+        partition: u16,
+        /// The number of the last one.
+        last: u16,
+    },
+    /// There is no `nats-server` to start.
+    #[error(
+        "there is no nats-server on the path: get 2.14.4 or newer at https://github.com/nats-io/nats-server/releases, or say \
+         in NATS_SERVER where it is"
+    )]
+    NoProgram,
     /// The file of a partition cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),

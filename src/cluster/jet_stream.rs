@@ -1,5 +1,6 @@
 //! A stream of JetStream as the log of a partition: an entry is a message, and its position is its sequence in the stream.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::Client;
@@ -19,13 +20,16 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::runtime::Handle;
 
+use crate::clock::SystemClock;
 use crate::cluster::error::ClusterError;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::pulse::Pulse;
 use crate::cluster::pulse::Pulses;
 use crate::cluster::stop::ClusterStop;
+use crate::engine::CommitStats;
 use crate::engine::log::AppendAnswer;
 use crate::engine::log::Bounds;
+use crate::engine::log::CommitMeter;
 use crate::engine::log::EachEntry;
 use crate::engine::log::Entry;
 use crate::engine::log::LogServer;
@@ -64,6 +68,7 @@ pub(crate) struct JetStreamLog {
     node: String,
     partition: u16,
     stop: ClusterStop,
+    meter: CommitMeter,
 }
 
 /// What a server answers to a message for a stream.
@@ -114,6 +119,7 @@ impl JetStreamLog {
             node,
             partition,
             stop,
+            meter: CommitMeter::new(Arc::new(SystemClock::default())),
         })
     }
 
@@ -231,8 +237,13 @@ fn read_answer(payload: &[u8]) -> AppendAnswer {
     }
 }
 
-impl LogServer for JetStreamLog {
-    fn append(&self, entry: Entry<'_>) -> AppendAnswer {
+impl JetStreamLog {
+    /// What attempts to append have cost.
+    pub(crate) fn appends(&self) -> CommitStats {
+        self.meter.read()
+    }
+
+    fn append_once(&self, entry: Entry<'_>) -> AppendAnswer {
         let max = self.client.server_info().max_payload.saturating_sub(HEADERS_BYTES);
         if max > 0 && entry.bytes.len() > max {
             return AppendAnswer::TooLarge { max };
@@ -256,6 +267,12 @@ impl LogServer for JetStreamLog {
             }
             answer
         })
+    }
+}
+
+impl LogServer for JetStreamLog {
+    fn append(&self, entry: Entry<'_>) -> AppendAnswer {
+        self.meter.measure(1, || self.append_once(entry))
     }
 
     fn bounds(&self) -> Result<Bounds, String> {

@@ -30,12 +30,15 @@ use crate::cluster::pulse::Pulse;
 use crate::cluster::pulse::Pulses;
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
+use crate::limits;
 
 /// The key of what is fixed when a cluster is created.
 const CLUSTER_KEY: &str = "cluster";
 
 const NODE_PREFIX: &str = "node.";
 const PARTITION_PREFIX: &str = "partition.";
+/// Of the keys that say to which node an operator has moved a partition.
+const PIN_PREFIX: &str = "pin.";
 
 /// What is fixed when a cluster is created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +83,8 @@ struct Board {
     partitions: BTreeMap<u16, (u64, PartitionHolder)>,
     /// Since when a partition could be had.
     free_since: BTreeMap<u16, Duration>,
+    /// The nodes to which partitions were moved.
+    pins: BTreeMap<u16, String>,
 }
 
 /// The leases as a node sees them.
@@ -201,6 +206,14 @@ impl Leases {
             && let (Ok(partition), Some(holder)) = (partition.parse(), read::<PartitionHolder>(entry))
         {
             note_holder(&mut self.board(), partition, entry.revision, holder);
+        } else if let Some(partition) = entry.key.strip_prefix(PIN_PREFIX)
+            && let Ok(partition) = partition.parse::<u16>()
+        {
+            let pins = &mut self.board().pins;
+            match read::<String>(entry) {
+                Some(node) => pins.insert(partition, node),
+                None => pins.remove(&partition),
+            };
         }
     }
 
@@ -246,6 +259,43 @@ impl Leases {
         })
     }
 
+    /// The node that should own a partition: the one to which it was moved, or else as the hash says.
+    fn preferred<'b>(
+        &self,
+        partition: u16,
+        board: &'b Board,
+        now: Duration,
+        settled: Duration,
+    ) -> Option<&'b str> {
+        let pin = board.pins.get(&partition);
+        let pinned = self.candidates(board, now, settled).find(|node| pin.is_some_and(|pin| pin == node));
+        pinned.or_else(|| preferred(partition, self.candidates(board, now, settled)))
+    }
+
+    /// The node to which a partition was moved, if it was.
+    pub(crate) fn pinned(&self, partition: u16) -> Option<String> {
+        self.board().pins.get(&partition).cloned()
+    }
+
+    /// Moves a partition to a node, or leaves it to the hash again.
+    ///
+    /// # Errors
+    /// What the servers say.
+    pub(crate) async fn pin(&self, partition: u16, node: Option<&str>) -> Result<(), String> {
+        let key = format!("{PIN_PREFIX}{partition}");
+        match node {
+            Some(node) => {
+                self.bucket.put(&key, bytes_of(&node)).await.map_err(|error| error.to_string())?;
+                self.board().pins.insert(partition, node.to_owned());
+            }
+            None => {
+                self.bucket.delete(&key).await.map_err(|error| error.to_string())?;
+                self.board().pins.remove(&partition);
+            }
+        }
+        Ok(())
+    }
+
     /// Whether this node should try to get a partition now, and behind which revision of its key.
     pub(crate) fn may_claim(&self, partition: u16) -> Option<u64> {
         let (now, mut board) = (self.clock.elapsed(), self.board());
@@ -263,8 +313,7 @@ impl Leases {
             return None;
         }
         let free_since = *board.free_since.entry(partition).or_insert(now);
-        let is_preferred =
-            preferred(partition, self.candidates(&board, now, Duration::ZERO)) == Some(&*self.node);
+        let is_preferred = self.preferred(partition, &board, now, Duration::ZERO) == Some(&*self.node);
         // Whoever should have it may be unable to.
         (is_preferred || now.saturating_sub(free_since) > self.lease * 2).then_some(revision)
     }
@@ -325,7 +374,7 @@ impl Leases {
         if !self.hears(&board, now) {
             return false;
         }
-        let preferred = preferred(partition, self.candidates(&board, now, self.lease * 3));
+        let preferred = self.preferred(partition, &board, now, self.lease * 3);
         preferred.is_some_and(|node| node != self.node)
     }
 
@@ -366,7 +415,11 @@ impl Leases {
 
     /// Lets others have what this node has, and takes nothing any more.
     pub(crate) fn drain(&self) {
-        self.drains.store(true, Ordering::Relaxed);
+        self.set_draining(true);
+    }
+
+    pub(crate) fn set_draining(&self, drains: bool) {
+        self.drains.store(drains, Ordering::Relaxed);
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -390,8 +443,8 @@ async fn check_fixed(bucket: &kv::Store, options: &ClusterOptions) -> Result<(),
     let wanted = ClusterShape { partitions: options.partitions };
     // Whoever is second finds what the first has written.
     let _ = bucket.create(CLUSTER_KEY, bytes_of(&wanted)).await;
-    let found = bucket.get(CLUSTER_KEY).await.map_err(refused)?;
-    let found = found.and_then(|bytes| serde_json::from_slice::<ClusterShape>(&bytes).ok());
+    let found = read_fixed(bucket).await?;
+    let found = serde_json::from_slice::<ClusterShape>(&found).ok();
     let different = |what| ClusterError::Different { cluster: options.cluster.clone(), what };
     match found {
         Some(found) if found == wanted => Ok(()),
@@ -401,6 +454,17 @@ async fn check_fixed(bucket: &kv::Store, options: &ClusterOptions) -> Result<(),
         ))),
         None => Err(different("what is said of it in its bucket makes no sense".to_owned())),
     }
+}
+
+/// Reads what is fixed. Any replica answers, and may not have yet what another node has just written.
+async fn read_fixed(bucket: &kv::Store) -> Result<Bytes, ClusterError> {
+    for _ in 0..limits::LOG_LOOKS_MAX {
+        if let Some(found) = bucket.get(CLUSTER_KEY).await.map_err(refused)? {
+            return Ok(found);
+        }
+        pause(limits::ROUTE_PAUSE).await;
+    }
+    Err(refused("what is fixed of the cluster was not to be read"))
 }
 
 fn refused(error: impl std::fmt::Display) -> ClusterError {

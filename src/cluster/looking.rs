@@ -96,14 +96,14 @@ fn together(all: LookResult, more: LookResult) -> Option<LookResult> {
         (LookResult::Queues(mut all), LookResult::Queues(more)) => {
             for view in more {
                 match all.iter_mut().find(|known| known.name == view.name) {
-                    Some(known) => add(known, &view),
+                    Some(known) => add_queue(known, &view),
                     None => all.push(view),
                 }
             }
             LookResult::Queues(all)
         }
         (LookResult::Queue(Some(mut all)), LookResult::Queue(Some(more))) => {
-            add(&mut all, &more);
+            add_queue(&mut all, &more);
             LookResult::Queue(Some(all))
         }
         (LookResult::Queue(_), LookResult::Queue(_)) => LookResult::Queue(None),
@@ -149,7 +149,7 @@ fn in_order(mut found: LookResult, look: &LookFor) -> LookResult {
 }
 
 /// Adds what a queue has in another partition.
-fn add(all: &mut QueueView, more: &QueueView) {
+pub(crate) fn add_queue(all: &mut QueueView, more: &QueueView) {
     add_counts(&mut all.counts, &more.counts);
     all.history += more.history;
     all.cursors += more.cursors;

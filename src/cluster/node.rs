@@ -7,10 +7,12 @@ use async_nats::Client as NatsClient;
 use async_nats::Subscriber;
 use async_nats::jetstream;
 use tokio::runtime::Runtime;
+use tokio::sync::broadcast;
 
 use crate::clock::SystemClock;
 use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::error::ClusterError;
+use crate::cluster::handle::ClusterHandle;
 use crate::cluster::hashing::partition_of;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
@@ -30,11 +32,14 @@ use crate::cluster::snapshot_list::SnapshotList;
 use crate::cluster::snapshot_taker::SnapshotTaker;
 use crate::cluster::snapshots::Snapshots;
 use crate::cluster::stop::ClusterStop;
+use crate::cluster::stop::pause;
 use crate::engine::Client;
+use crate::engine::Event;
 use crate::engine::elsewhere::Elsewhere;
 use crate::engine::log::FollowerOptions;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
+use crate::limits;
 
 /// Where a workflow is handled now.
 #[derive(Clone)]
@@ -59,6 +64,7 @@ pub struct ClusterNode {
     partitions: Vec<Arc<Partition>>,
     threads: Vec<JoinHandle<()>>,
     leases: Arc<Leases>,
+    router: Arc<Router>,
     client: Client,
     stop: ClusterStop,
     #[cfg(test)]
@@ -81,7 +87,7 @@ impl ClusterNode {
         let (stop, handle) = (ClusterStop::default(), runtime.handle().clone());
         let prepared = handle.spawn(prepare(options, stop.clone(), handle.clone())).await;
         let prepared = prepared.unwrap_or_else(|error| Err(ClusterError::Servers(error.to_string())));
-        let NodeParts { router: parts, asked, pulses, taker } = match prepared {
+        let PreparedNode { parts, asked, pulses, events, taker } = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 runtime.shutdown_background();
@@ -94,7 +100,7 @@ impl ClusterNode {
         handle.spawn(leases.clone().enter(stop.clone()));
         handle.spawn(pulse::hear(pulses, leases.clone(), partitions.clone(), stop.clone()));
         handle.spawn(leases.clone().beat(stop.clone()));
-        let (client, elsewhere) = Elsewhere::begin(Arc::new(SystemClock::default()));
+        let (client, elsewhere) = Elsewhere::begin(Arc::new(SystemClock::default()), events);
         let router = Arc::new(Router::new(parts, elsewhere.clock()));
         handle.spawn(router.clone().answer_others(asked));
         for number in 0..router.places.partitions {
@@ -106,6 +112,7 @@ impl ClusterNode {
             partitions,
             threads,
             leases,
+            router: router.clone(),
             client,
             stop,
             #[cfg(test)]
@@ -137,6 +144,11 @@ impl ClusterNode {
     /// A client of the whole cluster: what is asked through it is done by whichever nodes have the partitions.
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// What can be asked of the node beside its messages.
+    pub fn handle(&self) -> ClusterHandle {
+        ClusterHandle { router: self.router.clone() }
     }
 
     /// The engine of a partition, if this node owns that.
@@ -202,13 +214,15 @@ impl Drop for ClusterNode {
     }
 }
 
-/// What a node is made of.
-struct NodeParts {
-    router: RouterParts,
-    /// What other nodes ask this one.
+/// A node of which nothing runs yet.
+struct PreparedNode {
+    parts: RouterParts,
+    /// What other nodes ask.
     asked: Subscriber,
     /// What all nodes tell.
     pulses: Subscriber,
+    /// What happens to workflows of its partitions.
+    events: broadcast::Sender<Event>,
     taker: SnapshotTaker,
 }
 
@@ -217,9 +231,10 @@ async fn prepare(
     options: ClusterOptions,
     stop: ClusterStop,
     runtime: tokio::runtime::Handle,
-) -> Result<NodeParts, ClusterError> {
+) -> Result<PreparedNode, ClusterError> {
     servers::check_all(&options.monitors).await?;
     let client = connect(&options).await?;
+    make_streams(&client, &options, &stop).await?;
     let context = jetstream::new(client.clone());
     let pulses = Pulses::new(client.clone(), &options.cluster);
     let heard = pulses.listen().await?;
@@ -230,7 +245,7 @@ async fn prepare(
     runtime.spawn(snapshots.clone().watch());
     let nodes = Nodes::new(client.clone(), &options.cluster);
     let asked = nodes.listen(&options.node).await?;
-    let moving = Arc::default();
+    let (moving, (events, _)) = (Arc::default(), broadcast::channel(limits::EVENTS_KEPT));
     let mut partitions = Vec::new();
     for number in 0..options.partitions {
         let log = JetStreamLog::open(&client, &context, &options, number, stop.clone()).await?;
@@ -243,6 +258,7 @@ async fn prepare(
             stop: stop.clone(),
             moving: Arc::clone(&moving),
             definitions: definitions.clone(),
+            events: events.clone(),
             snapshots: snapshots.clone(),
         };
         partitions.push(Arc::new(Partition::new(number, parts)));
@@ -250,8 +266,39 @@ async fn prepare(
     let taken = (partitions.clone(), snapshots);
     let taker = SnapshotTaker::new(&options, taken, leases.clone(), runtime.clone(), stop.clone());
     let node = options.node;
-    let router = RouterParts { node, partitions, leases, nodes, definitions, runtime, stop };
-    Ok(NodeParts { router, asked, pulses: heard, taker })
+    let parts = RouterParts { node, partitions, leases, nodes, definitions, runtime, stop };
+    Ok(PreparedNode { parts, asked, pulses: heard, events, taker })
+}
+
+/// Sees to it that the bucket and the streams are there. Servers that have just formed their cluster lose answers, so it is asked
+/// again: what is there already stays as it is.
+async fn make_streams(
+    client: &NatsClient,
+    options: &ClusterOptions,
+    stop: &ClusterStop,
+) -> Result<(), ClusterError> {
+    let mut context = jetstream::new(client.clone());
+    context.set_timeout(limits::STREAM_ANSWER);
+    let mut looks = 0;
+    loop {
+        looks += 1;
+        let made = async {
+            let leases =
+                Leases::open(&context, Pulses::new(client.clone(), &options.cluster), options, 0).await?;
+            Snapshots::open(&context, options, leases.bucket(), stop.clone()).await?;
+            for number in 0..options.partitions {
+                JetStreamLog::open(client, &context, options, number, stop.clone()).await?;
+            }
+            Ok(())
+        };
+        match made.await {
+            Err(ClusterError::Servers(why)) if looks < limits::STREAM_LOOKS => {
+                tracing::warn!(why, "the streams could not be opened, and are tried again");
+                pause(limits::ROUTE_PAUSE).await;
+            }
+            made => return made,
+        }
+    }
 }
 
 async fn connect(options: &ClusterOptions) -> Result<NatsClient, ClusterError> {

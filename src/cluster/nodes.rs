@@ -38,6 +38,10 @@ impl Nodes {
         Nodes { client, cluster: cluster.to_owned() }
     }
 
+    pub(crate) fn cluster(&self) -> &str {
+        &self.cluster
+    }
+
     fn subject(&self, node: &str) -> String {
         format!("seriatim.{}.node.{node}", self.cluster)
     }

@@ -113,15 +113,24 @@ impl ClusterOptions {
         self
     }
 
+    /// Whether a cluster or a node can have this name.
+    ///
+    /// # Errors
+    /// What a name has to be.
+    pub fn check_name(name: &str) -> Result<(), String> {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let bytes_max = limits::CLUSTER_NAME_BYTES_MAX;
+        match (1..=bytes_max).contains(&name.len()) && name.chars().all(is_name) {
+            true => Ok(()),
+            false => Err(format!("it has to be 1 to {bytes_max} letters, digits, '-' or '_'")),
+        }
+    }
+
     pub(crate) fn check(&self) -> Result<(), ClusterError> {
         let refuse = |what: String| Err(ClusterError::Options(what));
         for (what, name) in [("cluster", &self.cluster), ("node", &self.node)] {
-            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-            if name.is_empty() || name.len() > limits::CLUSTER_NAME_BYTES_MAX || !name.chars().all(is_name) {
-                return refuse(format!(
-                    "the name of the {what} is {name:?}; it has to be 1 to {} letters, digits, '-' or '_'",
-                    limits::CLUSTER_NAME_BYTES_MAX
-                ));
+            if let Err(why) = ClusterOptions::check_name(name) {
+                return refuse(format!("the name of the {what} is {name:?}; {why}"));
             }
         }
         if self.servers.is_empty() || self.monitors.is_empty() {

@@ -10,11 +10,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::runtime::Handle;
+use tokio::sync::broadcast;
 
 use crate::clock::SystemClock;
 use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
+use crate::cluster::metering::PartitionMeter;
 use crate::cluster::snapshot_list::PartitionSnapshot;
 use crate::cluster::snapshot_list::SnapshotList;
 use crate::cluster::snapshot_list::SnapshotRecord;
@@ -23,6 +25,8 @@ use crate::cluster::snapshots::Snapshots;
 use crate::cluster::stop::ClusterStop;
 use crate::engine::Client;
 use crate::engine::Engine;
+use crate::engine::Event;
+use crate::engine::Events;
 use crate::engine::log::Follower;
 use crate::engine::log::FollowerOptions;
 use crate::engine::log::Log;
@@ -100,6 +104,8 @@ pub(crate) struct Partition {
     /// Where snapshots of its file are taken. Held while one is written, and the file is not opened anew meanwhile.
     source: Mutex<Option<SnapshotSource>>,
     definitions: Arc<QueueDefinitions>,
+    events: broadcast::Sender<Event>,
+    meter: PartitionMeter,
     /// Up to which revision its engine has what queues there are.
     defined: tokio::sync::Mutex<u64>,
     /// Held while a partition is given to another node: one at a time.
@@ -117,12 +123,14 @@ pub(crate) struct PartitionParts {
     pub(crate) moving: Arc<tokio::sync::Mutex<()>>,
     pub(crate) definitions: Arc<QueueDefinitions>,
     pub(crate) snapshots: Arc<Snapshots>,
+    /// Where it is told what happens to workflows.
+    pub(crate) events: broadcast::Sender<Event>,
 }
 
 impl Partition {
     pub(crate) fn new(number: u16, parts: PartitionParts) -> Partition {
-        let PartitionParts { path, options, log, leases, runtime, stop, moving, definitions, snapshots } =
-            parts;
+        let PartitionParts { path, options, log, leases, runtime, stop, .. } = parts;
+        let PartitionParts { moving, definitions, snapshots, events, .. } = parts;
         let published = SharedPartition { state: PartitionState::Following, client: None };
         let (log, published) = (Arc::new(SharedLog::new(log)), Mutex::new(published));
         let defined = tokio::sync::Mutex::default();
@@ -138,6 +146,8 @@ impl Partition {
             snapshots,
             source: Mutex::default(),
             definitions,
+            events,
+            meter: PartitionMeter::default(),
             defined,
             moving,
         }
@@ -162,6 +172,10 @@ impl Partition {
             lag: end - position,
             snapshots: self.snapshots.known(self.number).0.iter().map(SnapshotRecord::status).collect(),
         }
+    }
+
+    pub(crate) fn meter(&self) -> &PartitionMeter {
+        &self.meter
     }
 
     pub(crate) fn number(&self) -> u16 {
@@ -322,11 +336,18 @@ impl Partition {
     /// Lets the engine of an owner be used, and looks after it until it ends.
     fn publish(self: &Arc<Partition>, engine: Engine) {
         tracing::info!(partition = self.number, "this node owns a partition");
+        self.runtime.spawn(pass_on(engine.client().events(), self.events.clone()));
         self.runtime.spawn(self.clone().watch_over(engine));
     }
 
-    /// Ends an engine when the node is stopped, or the partition is another's or should be.
     async fn watch_over(self: Arc<Partition>, engine: Engine) {
+        self.meter.begin(engine.client());
+        self.look_after(engine).await;
+        self.meter.end();
+    }
+
+    /// Ends an engine when the node is stopped, or the partition is another's or should be.
+    async fn look_after(&self, engine: Engine) {
         let client = engine.client().clone();
         // Nobody is to find that there is no queue that was created before.
         *self.defined.lock().await = 0;
@@ -369,6 +390,16 @@ impl Partition {
     async fn end(&self, engine: Engine) {
         self.published().client = None;
         engine.close().await;
+    }
+}
+
+/// Tells whoever follows the whole node what happens in one of its engines, until that ends.
+async fn pass_on(mut events: Events, node: broadcast::Sender<Event>) {
+    while let Some(event) = events.next().await {
+        if let Ok(event) = event {
+            // Nobody has to listen.
+            let _ = node.send(event);
+        }
     }
 }
 

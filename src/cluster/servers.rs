@@ -51,7 +51,7 @@ struct JetStreamConfig {
 pub(crate) async fn check_all(monitors: &[String]) -> Result<Vec<String>, ClusterError> {
     let mut names = Vec::new();
     for monitor in monitors {
-        let said = ask(monitor).await.map_err(|why| {
+        let said = ask(monitor, "/varz").await.map_err(|why| {
             ClusterError::Servers(format!(
                 "{monitor} does not say whether it syncs what it acknowledges: {why}"
             ))
@@ -61,8 +61,12 @@ pub(crate) async fn check_all(monitors: &[String]) -> Result<Vec<String>, Cluste
     Ok(names)
 }
 
-async fn ask(monitor: &str) -> Result<Vec<u8>, String> {
-    let uri = format!("{}/varz", monitor.trim_end_matches('/'));
+/// What a server says at a path of its monitoring address.
+///
+/// # Errors
+/// Why it says nothing.
+pub(crate) async fn ask(monitor: &str, path: &str) -> Result<Vec<u8>, String> {
+    let uri = format!("{}{path}", monitor.trim_end_matches('/'));
     let uri = uri.parse().map_err(|error| format!("{uri} is no address: {error}"))?;
     let client = Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();
     let answer = async {

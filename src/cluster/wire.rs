@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::clock::Timestamp;
+use crate::cluster::node_overview::NodeOverview;
 use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::LookFor;
 use crate::engine::elsewhere::LookResult;
@@ -40,6 +41,10 @@ pub(crate) enum What {
     GiveBack(Command),
     /// To answer whoever waits under this token now.
     Withdraw(LockToken),
+    /// What the node has.
+    Overview,
+    /// To give its partitions to others, or to take some again.
+    Drain(bool),
 }
 
 /// What is answered.
@@ -58,6 +63,7 @@ pub(crate) enum NodeReply {
     },
     /// It is not known whether it was done.
     Failed(String),
+    Overview(Box<NodeOverview>),
 }
 
 impl NodeReply {

@@ -24,9 +24,23 @@ use crate::queue::QueueOptions;
 
 /// Puts a set of definitions in force. What is refused is found before anything changes.
 pub(crate) async fn apply(daemon_state: &DaemonState, definitions: Definitions) -> Result<(), DaemonError> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        match apply_once(daemon_state, definitions.clone()).await {
+            Err(error) if daemon_state.membership.tries_again(&error, attempts) => {}
+            applied => return applied,
+        }
+    }
+}
+
+async fn apply_once(daemon_state: &DaemonState, definitions: Definitions) -> Result<(), DaemonError> {
     let (client, state_file) = (daemon_state.intake.client(), daemon_state.data_dir.state_file());
     let before = state_file.sources();
     for definition in definitions.iter() {
+        if daemon_state.membership.is_of_cluster() {
+            check_for_cluster(definition)?;
+        }
         check(client, before.get(definition.name.as_str()), definition).await?;
     }
     let not_stored = |error| DaemonError::Data(daemon_state.options.data.clone(), error);
@@ -86,6 +100,17 @@ async fn check(client: &Client, before: Option<&String>, definition: &Definition
          or give the new definition another name",
         if stored == 1 { "a message".to_owned() } else { format!("{stored} messages") }
     )))
+}
+
+/// Refuses what a cluster cannot keep yet.
+fn check_for_cluster(definition: &Definition) -> Result<(), DaemonError> {
+    let what = match definition {
+        _ if definition.subscription.is_some() => "it is of a topic, and a cluster has no topics yet",
+        _ if definition.outbox.is_some() => "it has a `source`, and a cluster copies no tables yet",
+        _ => return Ok(()),
+    };
+    let problem = format!("{what}; run it on a daemon without a cluster ({})", definition.file.display());
+    Err(DaemonError::Apply { queue: definition.name.to_string(), problem })
 }
 
 /// Where a definition reads what places a message, in words that are compared after a restart.

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::api::views::BlockedCause;
 use crate::clock::Timestamp;
+use crate::daemon::membership::Membership;
 use crate::engine::Client;
 use crate::engine::Event;
 use crate::engine::EventKind;
@@ -101,8 +102,13 @@ impl BlockedMonitor {
         (trouble.cause, trouble.reason, trouble.head) = (new.cause, new.reason, new.head);
     }
 
-    /// Walks through all workflows of all queues, page by page, and notes those in trouble.
-    pub(crate) async fn walk(&self, client: &Client, now: Timestamp) -> Result<(), QueueError> {
+    /// Walks through all workflows of all queues, page by page, and notes those in trouble that are looked after here.
+    pub(crate) async fn walk(
+        &self,
+        client: &Client,
+        membership: &Membership,
+        now: Timestamp,
+    ) -> Result<(), QueueError> {
         for view in all_queues(client).await? {
             let queue = client.queue(view.name.as_str())?;
             let (mut after, mut pages): (Option<WorkflowId>, usize) = (None, 0);
@@ -112,7 +118,9 @@ impl BlockedMonitor {
                 pages += 1;
                 after = last.workflow_id.clone();
                 for workflow in &page {
-                    if let (Some(id), Some(cause)) = (&workflow.workflow_id, stop_cause(workflow)) {
+                    if let (Some(id), Some(cause)) = (&workflow.workflow_id, stop_cause(workflow))
+                        && membership.has(&view.name, id)
+                    {
                         let since = since(workflow).unwrap_or(now);
                         let (reason, head) = (reason(workflow), head(workflow));
                         let trouble =
@@ -135,7 +143,14 @@ impl BlockedMonitor {
     }
 
     /// Looks again at the workflows in trouble, and forgets those that are out of it.
-    pub(crate) async fn look_again(&self, client: &Client, now: Timestamp) -> Result<(), QueueError> {
+    pub(crate) async fn look_again(
+        &self,
+        client: &Client,
+        membership: &Membership,
+        now: Timestamp,
+    ) -> Result<(), QueueError> {
+        // Another node looks after those from now on.
+        self.known().retain(|(queue, workflow), _| membership.has(queue, workflow));
         let places: Vec<BlockedKey> = self.known().keys().cloned().collect();
         for (queue, workflow) in places {
             let handle = client.queue(queue.as_str())?.workflow(workflow.as_str())?;

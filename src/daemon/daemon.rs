@@ -1,7 +1,6 @@
 //! The daemon: one engine, what the definitions say, and the server; started, reloaded and stopped in order.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::OnceLock;
 
@@ -17,7 +16,6 @@ use crate::daemon::apply::apply;
 use crate::daemon::blocked_monitor::BlockedMonitor;
 use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::data_dir::DataDir;
-use crate::daemon::data_dir::STORE_FILE;
 use crate::daemon::endpoints::Serving;
 use crate::daemon::error::DaemonError;
 use crate::daemon::gaps::Gaps;
@@ -25,6 +23,8 @@ use crate::daemon::gauges::Gauges;
 use crate::daemon::handler_supervisor::HandlerSupervisor;
 use crate::daemon::host::DaemonHost;
 use crate::daemon::host::is_own;
+use crate::daemon::membership::Membership;
+use crate::daemon::message_store::MessageStore;
 use crate::daemon::options::DaemonOptions;
 use crate::daemon::outboxes::Outboxes;
 use crate::daemon::rates::HourlyRates;
@@ -35,16 +35,13 @@ use crate::daemon::watch;
 use crate::daemon::watch::ReloadSignals;
 use crate::definition::Definitions;
 use crate::engine::Client;
-use crate::engine::Engine;
 use crate::error::Error;
 use crate::error::Fault;
-use crate::error::OpenError;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
 use crate::error::Unavailable;
 use crate::handlers::fence;
 use crate::intake::Intake;
-use crate::limits;
 use crate::page;
 use crate::page::PageOptions;
 use crate::processor::Running;
@@ -62,7 +59,7 @@ use crate::storage_queue;
 /// It stops at once, as if it had been killed: what handlers were doing counts as failed attempts.
 /// [`Daemon::stop`] ends it in order.
 pub struct Daemon {
-    engine: Engine,
+    store: MessageStore,
     daemon_state: Arc<DaemonState>,
     ticking: Running,
     address: SocketAddr,
@@ -86,13 +83,14 @@ impl Daemon {
         let unusable = |error| DaemonError::Data(options.data.clone(), error);
         let folder = DataDir::find(&options.data).map_err(unusable)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-        let engine = open(&folder.join(STORE_FILE), &options).await?;
-        let data_dir = DataDir::open(folder, fresh_id(engine.client())?).map_err(unusable)?;
+        let store = MessageStore::open(&folder, &options).await?;
+        let (client, membership) = (store.client().clone(), store.membership());
+        let data_dir = DataDir::open(folder, fresh_id(&client)?).map_err(unusable)?;
         // Only now: whoever has the store open is the only one whose children may live.
         fence(&data_dir.state_file().store_id()).await?;
-        let intake = Intake::new(engine.client().clone());
+        let intake = Intake::new(client.clone());
         let gauges = Gauges::new();
-        let ticker = Ticker::open(engine.client(), intake.clone()).await?;
+        let ticker = open_ticker(&intake, &membership).await?;
         let handler_supervisor = HandlerSupervisor::new(
             intake.clone(),
             data_dir.clone(),
@@ -103,6 +101,7 @@ impl Daemon {
         let daemon_state = Arc::new(DaemonState {
             options,
             data_dir,
+            membership,
             outboxes: Outboxes::new(intake.clone()),
             intake,
             handler_supervisor,
@@ -122,10 +121,9 @@ impl Daemon {
             draining: CancellationToken::new(),
             reloading: tokio::sync::Mutex::default(),
         });
-        take_over_pauses(engine.client(), daemon_state.data_dir.state_file()).await?;
+        take_over_pauses(&client, daemon_state.data_dir.state_file()).await?;
         apply(&daemon_state, definitions).await?;
         let daemon_host = Arc::new(DaemonHost { daemon_state: daemon_state.clone() });
-        let client = engine.client().clone();
         let server =
             Server::bind(daemon_state.server_options()?, client, daemon_host.clone(), daemon_host.clone())
                 .await?;
@@ -144,7 +142,7 @@ impl Daemon {
         ];
         systemd::ready(&format!("serving http://{address}"));
         Ok(Daemon {
-            engine,
+            store,
             daemon_state,
             ticking,
             address,
@@ -214,7 +212,7 @@ impl Daemon {
     /// Stops in order: offers nothing more, lets handlers finish, gives back uncounted what was not started, ends
     /// requests, and closes the store.
     pub async fn stop(self) {
-        if self.engine.fault().is_none() {
+        if !self.store.has_failed() {
             systemd::stopping();
         }
         self.daemon_state.draining.cancel();
@@ -225,7 +223,7 @@ impl Daemon {
         let (outboxes, handlers) = (&self.daemon_state.outboxes, &self.daemon_state.handler_supervisor);
         let (_, ticked, ()) = tokio::join!(handlers.dismiss(), ticking, outboxes.stop());
         if let Err(error) = ticked
-            && self.engine.fault().is_none()
+            && !self.store.has_failed()
         {
             tracing::warn!(%error, "failed to stop the schedules in order");
         }
@@ -241,7 +239,7 @@ impl Daemon {
         if let Some(serving) = self.storage_queues {
             serving.end().await;
         }
-        self.engine.close().await;
+        self.store.close().await;
     }
 }
 
@@ -263,34 +261,22 @@ async fn take_over_pauses(client: &Client, state_file: &StateFile) -> Result<(),
     Ok(())
 }
 
-/// Opens the store. A daemon that was killed while it started a child leaves the lock with that child for the moment until
-/// it becomes another program, so a lock that is held is looked at again for a while.
-async fn open(store: &Path, options: &DaemonOptions) -> Result<Engine, OpenError> {
-    let builder = || {
-        let builder = Engine::builder(store).durability(options.durability);
-        match options.head_room_bytes {
-            0 => builder,
-            bytes => builder.head_room(bytes),
-        }
-    };
-    for _ in 0..limits::LOCK_LOOKS {
-        match builder().open().await {
-            Err(OpenError::Held { .. }) => pause().await,
+async fn open_ticker(intake: &Intake, membership: &Membership) -> Result<Ticker, DaemonError> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let opened = Ticker::open(intake.client(), intake.clone(), membership.clone()).await;
+        match opened.map_err(DaemonError::from) {
+            Err(error) if membership.tries_again(&error, attempts) => {}
             opened => return opened,
         }
     }
-    builder().open().await
 }
 
 /// An ID that no other store has.
 fn fresh_id(client: &Client) -> Result<String, DaemonError> {
     let draw = || client.entropy().map_err(QueueError::from).map_err(Error::from);
     Ok(format!("{:016x}{:016x}", draw()?, draw()?))
-}
-
-#[expect(clippy::disallowed_methods, reason = "a lock of another process gives no sign; two seconds in all")]
-async fn pause() {
-    tokio::time::sleep(limits::LOCK_LOOK_EVERY).await;
 }
 
 impl DaemonState {

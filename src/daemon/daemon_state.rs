@@ -13,6 +13,7 @@ use crate::daemon::data_dir::DataDir;
 use crate::daemon::gaps::Gaps;
 use crate::daemon::gauges::Gauges;
 use crate::daemon::handler_supervisor::HandlerSupervisor;
+use crate::daemon::membership::Membership;
 use crate::daemon::options::DaemonOptions;
 use crate::daemon::outboxes::Outboxes;
 use crate::daemon::rates::HourlyRates;
@@ -28,6 +29,8 @@ use crate::storage_queue;
 pub(crate) struct DaemonState {
     pub(crate) options: DaemonOptions,
     pub(crate) data_dir: DataDir,
+    /// What is known of the cluster, if there is one.
+    pub(crate) membership: Membership,
     pub(crate) intake: Intake,
     pub(crate) handler_supervisor: HandlerSupervisor,
     pub(crate) ticker: Ticker,

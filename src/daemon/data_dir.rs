@@ -11,6 +11,9 @@ use crate::error::Misuse;
 /// Name of the store's file in the data folder.
 pub(crate) const STORE_FILE: &str = "seriatim.redb";
 
+/// Name of the folder of a node's partitions in the data folder.
+pub(crate) const PARTITIONS: &str = "partitions";
+
 /// Name of the folder of backups in the data folder.
 const BACKUPS: &str = "backups";
 
@@ -40,9 +43,10 @@ impl DataDir {
         Ok(DataDir { folder, state_file })
     }
 
-    /// The store's file.
+    /// The store's file, or the folder of a node's partitions.
     pub(crate) fn store(&self) -> PathBuf {
-        self.folder.join(STORE_FILE)
+        let partitions = self.folder.join(PARTITIONS);
+        if partitions.is_dir() { partitions } else { self.folder.join(STORE_FILE) }
     }
 
     /// Where a backup of this name is written.
@@ -65,8 +69,14 @@ impl DataDir {
         &self.state_file
     }
 
-    /// Size of the store's file; zero when it cannot be told.
+    /// Size of the store's file, or of the files of a node's partitions; zero when it cannot be told.
     pub(crate) fn store_bytes(&self) -> u64 {
-        self.store().metadata().map_or(0, |about| about.len())
+        let store = self.store();
+        match store.is_dir() {
+            true => std::fs::read_dir(store).map_or(0, |files| {
+                files.flatten().filter_map(|file| file.metadata().ok()).map(|about| about.len()).sum()
+            }),
+            false => store.metadata().map_or(0, |about| about.len()),
+        }
     }
 }

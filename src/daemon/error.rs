@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+#[cfg(feature = "cluster")]
+use crate::cluster::ClusterError;
 use crate::definition::LoadError;
 use crate::error::Error;
 use crate::error::OpenError;
@@ -26,6 +28,10 @@ pub enum DaemonError {
     /// The store cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// The daemon cannot be a node of the cluster.
+    #[cfg(feature = "cluster")]
+    #[error("cannot be a node of the cluster: {0}")]
+    Cluster(#[from] ClusterError),
     /// The engine refused something, or has stopped.
     #[error("cannot run the daemon: {0}")]
     Engine(#[from] Error),

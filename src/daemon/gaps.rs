@@ -6,8 +6,10 @@ use std::sync::PoisonError;
 
 use crate::api::views::BlockedCause;
 use crate::daemon::blocked_monitor::stop_cause;
+use crate::daemon::membership::Membership;
 use crate::engine::Client;
 use crate::engine::QueueView;
+use crate::engine::WorkflowView;
 use crate::error::QueueError;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
@@ -29,7 +31,12 @@ struct GapWalk {
 
 impl Gaps {
     /// Looks at a limited number of workflows.
-    pub(crate) async fn look(&self, client: &Client, queues: &[QueueView]) -> Result<(), QueueError> {
+    pub(crate) async fn look(
+        &self,
+        client: &Client,
+        membership: &Membership,
+        queues: &[QueueView],
+    ) -> Result<(), QueueError> {
         let mut walk = self.walk.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let has_early = |view: &&QueueView| view.counts.early > 0;
         walk.known.retain(|name, _| queues.iter().filter(has_early).any(|view| view.name == *name));
@@ -46,9 +53,12 @@ impl Gaps {
             loop {
                 let page_size = limits::HTTP_PAGE.min(looks);
                 let page = queue.workflows(after.as_ref(), page_size).await?;
-                found +=
-                    page.iter().filter(|workflow| stop_cause(workflow) == Some(BlockedCause::Gap)).count()
-                        as u64;
+                let is_counted = |workflow: &&WorkflowView| {
+                    let is_here = |id| membership.has(&view.name, id);
+                    stop_cause(workflow) == Some(BlockedCause::Gap)
+                        && workflow.workflow_id.as_ref().is_none_or(is_here)
+                };
+                found += page.iter().filter(is_counted).count() as u64;
                 looks -= page.len().min(looks);
                 if page.len() < page_size {
                     walk.known.insert(view.name.clone(), found);
@@ -91,7 +101,10 @@ mod tests {
                 queue.send_batch(part.to_vec()).await.unwrap();
             }
         }
-        let look = async || gaps.look(client, &client.queues(None, 10).await.unwrap()).await.unwrap();
+        let alone = Membership::default();
+        let look = async || {
+            gaps.look(client, &alone, &client.queues(None, 10).await.unwrap()).await.unwrap();
+        };
         let counts =
             || gaps.counts().into_iter().map(|(name, count)| (name.to_string(), count)).collect::<Vec<_>>();
         look().await;

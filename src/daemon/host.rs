@@ -13,6 +13,8 @@ use crate::api::WireTime;
 use crate::api::views::BlockedCause;
 use crate::api::views::BlockedCountView;
 use crate::api::views::ClockStepView;
+#[cfg(feature = "cluster")]
+use crate::api::views::ClusterView;
 use crate::api::views::DefinitionView;
 use crate::api::views::HeldBackCause;
 use crate::api::views::HeldBackView;
@@ -21,7 +23,11 @@ use crate::api::views::RedactionView;
 use crate::api::views::ScheduleView;
 use crate::api::views::StatusView;
 use crate::clock::Timestamp;
+#[cfg(feature = "cluster")]
+use crate::cluster::ClusterHandle;
 use crate::daemon::blocked_monitor::all_queues;
+#[cfg(feature = "cluster")]
+use crate::daemon::cluster_host;
 use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::error::DaemonError;
 use crate::daemon::metrics;
@@ -80,7 +86,7 @@ impl Host for DaemonHost {
     fn ready(&self) -> Result<(), String> {
         match self.daemon_state.draining.is_cancelled() {
             true => Err("the daemon is draining".to_owned()),
-            false => Ok(()),
+            false => self.daemon_state.membership.ready(),
         }
     }
 
@@ -197,10 +203,29 @@ impl Host for DaemonHost {
     }
 
     fn rates(&self) -> RatesView {
-        let commits = self.daemon_state.intake.client().commit_stats();
+        let commits = self.daemon_state.membership.commits(self.daemon_state.intake.client());
         let mean = commits.lasted.as_secs_f64() * 1_000.0 / commits.commits as f64;
         let commit_ms_mean = (commits.commits > 0).then_some(mean);
         RatesView { queues: self.daemon_state.rates.show(), commit_ms_mean }
+    }
+
+    #[cfg(feature = "cluster")]
+    fn cluster(&self) -> BoxFuture<'_, Result<ClusterView, Problem>> {
+        cluster_host::look(&self.daemon_state.membership).boxed()
+    }
+
+    #[cfg(feature = "cluster")]
+    fn drain_node<'a>(&'a self, node: &'a str, drains: bool) -> BoxFuture<'a, Result<(), Problem>> {
+        cluster_host::drain(&self.daemon_state.membership, node, drains).boxed()
+    }
+
+    #[cfg(feature = "cluster")]
+    fn move_partition<'a>(
+        &'a self,
+        partition: u16,
+        node: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<(), Problem>> {
+        cluster_host::move_partition(&self.daemon_state.membership, partition, node).boxed()
     }
 
     fn scheduled_now(&self, queue: &QueueName, schedule: &str) -> Result<Message, Box<Problem>> {
@@ -305,9 +330,13 @@ impl DaemonHost {
 
     async fn page(&self) -> Result<String, Problem> {
         let (daemon_state, client) = (&self.daemon_state, self.daemon_state.intake.client());
+        let queues = match daemon_state.membership.queues().await {
+            Some(queues) => queues,
+            None => all_queues(client).await.map_err(Problem::from)?,
+        };
         let looked = MetricsSnapshot {
-            queues: all_queues(client).await.map_err(Problem::from)?,
-            commits: client.commit_stats(),
+            queues,
+            commits: daemon_state.membership.commits(client),
             clock_steps: client.clock_steps(),
             sources: daemon_state.outboxes.counts(),
             troubles: daemon_state.blocked_monitor.count(daemon_state.clock.now()),
@@ -316,6 +345,8 @@ impl DaemonHost {
             is_reload_refused: daemon_state.reload_problem.load().is_some(),
             loaded_at: **daemon_state.loaded_at.load(),
             room: client.storage_room(),
+            #[cfg(feature = "cluster")]
+            cluster: daemon_state.membership.handle.as_ref().map(ClusterHandle::meters),
             amqp: (!daemon_state.options.amqp.is_empty()).then(|| daemon_state.amqp_meters.read()),
             storage_queue: daemon_state
                 .options

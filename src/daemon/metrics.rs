@@ -17,6 +17,8 @@ use serde_json::Value;
 use crate::api::views::BlockedCause;
 use crate::clock::ClockSteps;
 use crate::clock::Timestamp;
+#[cfg(feature = "cluster")]
+use crate::cluster::ClusterMeters;
 use crate::daemon::blocked_monitor::BlockedCounts;
 use crate::daemon::gauges::Gauges;
 use crate::engine::COMMIT_SECONDS;
@@ -74,6 +76,9 @@ pub(crate) struct MetricsSnapshot {
     pub(crate) loaded_at: Timestamp,
     /// The room on its disk, if that is looked after.
     pub(crate) room: Option<StorageRoom>,
+    /// What the node of a cluster has counted, if the daemon is one.
+    #[cfg(feature = "cluster")]
+    pub(crate) cluster: Option<ClusterMeters>,
     /// What the endpoint of Service Bus has counted, if there is one.
     pub(crate) amqp: Option<MeterReading>,
     /// What the endpoint for storage queues has counted, if there is one.
@@ -90,6 +95,10 @@ pub(crate) fn page(gauges: &Gauges, looked: &MetricsSnapshot) -> Result<String, 
     register_troubles(&mut registry, &looked.troubles);
     register_definitions(&mut registry, looked);
     register_sources(&mut registry, &looked.sources);
+    #[cfg(feature = "cluster")]
+    if let Some(cluster) = &looked.cluster {
+        register_cluster(&mut registry, cluster);
+    }
     if let Some(amqp) = &looked.amqp {
         register_amqp(&mut registry, amqp);
     }
@@ -248,7 +257,35 @@ fn register_storage_queue(registry: &mut Registry, reading: &storage_queue::Stor
 fn register_commits(registry: &mut Registry, commits: &CommitStats) {
     let help = "Requests that commits have answered";
     registry.register("seriatim_commit_requests", help, ConstCounter::new(commits.answers));
-    registry.register_collector(Box::new(CommitTimes(commits.clone())));
+    let (name, help) = ("seriatim_commit_duration", "How long commits took");
+    registry.register_collector(Box::new(CommitTimes { name, help, stats: commits.clone() }));
+}
+
+#[cfg(feature = "cluster")]
+fn register_cluster(registry: &mut Registry, meters: &ClusterMeters) {
+    let gauges = [
+        ("seriatim_cluster_nodes", "Nodes that this node hears, itself among them", meters.nodes),
+        ("seriatim_cluster_partitions_owned", "Partitions that this node owns", meters.owned),
+        (
+            "seriatim_cluster_partitions_stopped",
+            "Partitions that this node cannot go on with",
+            meters.stopped,
+        ),
+        (
+            "seriatim_cluster_lag_entries",
+            "Entries of the logs that this node follows which it has still to read",
+            meters.lag,
+        ),
+    ];
+    for (name, help, value) in gauges {
+        let gauge = Count::default();
+        gauge.set(value);
+        registry.register(name, help, gauge);
+    }
+    let help = "How often this node has become the owner of a partition";
+    registry.register("seriatim_cluster_takeovers", help, ConstCounter::new(meters.takeovers));
+    let (name, help) = ("seriatim_cluster_append_duration", "How long attempts to append to a log took");
+    registry.register_collector(Box::new(CommitTimes { name, help, stats: meters.appends.clone() }));
 }
 
 fn register_clock_steps(registry: &mut Registry, steps: ClockSteps) {
@@ -265,18 +302,22 @@ type NoLabels = Vec<(String, String)>;
 
 /// A histogram that is counted elsewhere.
 #[derive(Debug)]
-struct CommitTimes(CommitStats);
+struct CommitTimes {
+    name: &'static str,
+    help: &'static str,
+    stats: CommitStats,
+}
 
 impl prometheus_client::collector::Collector for CommitTimes {
     fn encode(&self, mut encoder: prometheus_client::encoding::DescriptorEncoder<'_>) -> fmt::Result {
-        let CommitTimes(stats) = self;
+        let CommitTimes { name, help, stats } = self;
         let mut buckets: Vec<(f64, u64)> = COMMIT_SECONDS.iter().copied().zip(stats.classes).collect();
         let beyond = stats.commits.saturating_sub(stats.classes.iter().sum());
         buckets.push((f64::MAX, beyond));
         encoder
             .encode_descriptor(
-                "seriatim_commit_duration",
-                "How long commits took",
+                name,
+                help,
                 Some(&Unit::Seconds),
                 prometheus_client::metrics::MetricType::Histogram,
             )?

@@ -6,6 +6,10 @@
 mod apply;
 mod attempt;
 mod blocked_monitor;
+#[cfg(feature = "cluster")]
+mod cluster_host;
+#[cfg(feature = "cluster")]
+mod cluster_store;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod daemon;
 mod daemon_state;
@@ -17,6 +21,8 @@ mod gauges;
 mod handler_factory;
 mod handler_supervisor;
 mod host;
+mod membership;
+mod message_store;
 mod metrics;
 mod notify;
 mod options;

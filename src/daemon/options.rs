@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use crate::api::views::EnvironmentView;
 use crate::api::views::TraceUrl;
+#[cfg(feature = "cluster")]
+use crate::cluster::ClusterOptions;
 use crate::engine::Durability;
 use crate::limits;
 
@@ -45,6 +47,10 @@ pub struct DaemonOptions {
     /// Bytes of the disk that are kept free for receiving, settling and purging, as
     /// [`EngineBuilder::head_room`](crate::EngineBuilder::head_room); with 0 a full disk is a fault.
     pub head_room_bytes: u64,
+    /// The cluster whose node this daemon is; without one it has a store of its own. What its folder is, is
+    /// [`data`](DaemonOptions::data).
+    #[cfg(feature = "cluster")]
+    pub cluster: Option<ClusterOptions>,
     /// How long queues remember how messages have ended whose definition does not say; `None` remembers nothing.
     pub history: Option<Duration>,
 }
@@ -68,6 +74,8 @@ impl DaemonOptions {
             durability: Durability::default(),
             drain: limits::DRAIN_DEFAULT,
             head_room_bytes: limits::HEAD_ROOM_BYTES,
+            #[cfg(feature = "cluster")]
+            cluster: None,
             history: None,
         }
     }

@@ -3,7 +3,8 @@
 //!
 //! Handling it is one transaction: the ticks that are due are sent, the instant up to which they are handled becomes the
 //! workflow's state, and the message for the next tick is scheduled. So a tick is neither lost nor sent twice, whenever
-//! the process dies.
+//! the process dies. On a cluster a tick may be of another partition: it is sent before that, once under a key of its
+//! instant, so that whoever handles the message again sends it no second time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
+use crate::daemon::membership::Membership;
 use crate::definition::SCHEDULES_QUEUE;
 use crate::definition::ScheduleDefinition;
 use crate::engine::Abandon;
@@ -26,8 +28,10 @@ use crate::error::Error;
 use crate::error::Misuse;
 use crate::error::QueueError;
 use crate::error::SendError;
+use crate::id::IdempotencyKey;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 use crate::intake::Intake;
 use crate::limits;
 use crate::message::Message;
@@ -79,16 +83,21 @@ pub(crate) struct Ticker {
 struct TickerContext {
     queue: Queue,
     intake: Intake,
+    membership: Membership,
     schedules: ArcSwap<BTreeMap<String, Arc<Ticking>>>,
 }
 
 impl Ticker {
     /// Opens the queue of the schedules; none runs yet.
-    pub(crate) async fn open(client: &Client, intake: Intake) -> Result<Ticker, Error> {
+    pub(crate) async fn open(
+        client: &Client,
+        intake: Intake,
+        membership: Membership,
+    ) -> Result<Ticker, Error> {
         let options = QueueOptions { delivery_count_max: u32::MAX, ..QueueOptions::default() };
         let queue = client.create_queue(SCHEDULES_QUEUE, options).await?;
         let schedules = ArcSwap::default();
-        Ok(Ticker { shared: Arc::new(TickerContext { queue, intake, schedules }) })
+        Ok(Ticker { shared: Arc::new(TickerContext { queue, intake, membership, schedules }) })
     }
 
     /// Lets these schedules run, and no others. What a schedule has handled already it keeps.
@@ -111,10 +120,18 @@ impl Ticker {
         let schedules = shared.schedules.load_full();
         let mut pending = shared.pending().await?;
         for (id, ticking) in schedules.iter() {
+            // On a cluster one node does it: that which has the schedule's partition.
+            if !shared.membership.has(shared.queue.name(), &WorkflowId::new(id)?) {
+                pending.remove(id);
+                continue;
+            }
             shared.arm(id, ticking, pending.remove(id).unwrap_or_default(), anew).await?;
         }
         for message in pending.into_values().flatten() {
-            shared.withdraw(&message).await?;
+            let id = message.workflow_id.as_ref();
+            if id.is_none_or(|id| shared.membership.has(shared.queue.name(), id)) {
+                shared.withdraw(&message).await?;
+            }
         }
         Ok(())
     }
@@ -221,7 +238,7 @@ impl TickerContext {
     }
 
     /// What one look at a schedule leads to.
-    fn tick(&self, ticking: &Ticking, ticker_state: TickerState) -> Result<Completion, Failure> {
+    async fn tick(&self, ticking: &Ticking, ticker_state: TickerState) -> Result<Completion, Failure> {
         let (now, handled_through) = (self.queue.client().wall_now(), ticker_state.handled_through());
         let due =
             ticking.schedule.missed.due(&ticking.schedule.cron, handled_through, now, limits::TICKS_AT_ONCE);
@@ -229,7 +246,10 @@ impl TickerContext {
         let mut completion = Completion::new().state(write_state(due.handled_through, last_ms)?);
         for tick in due.ticks {
             let message = self.intake.place(&ticking.queue, ticking.schedule.message(tick))?;
-            completion = completion.send(ticking.queue.as_str(), message);
+            match self.membership.is_of_cluster() {
+                true => self.send_once(ticking, tick, message).await?,
+                false => completion = completion.send(ticking.queue.as_str(), message),
+            }
         }
         let next = match due.is_more {
             true => Some(now),
@@ -241,6 +261,18 @@ impl TickerContext {
             }
             None => completion,
         })
+    }
+}
+
+impl TickerContext {
+    /// Sends a tick, unless it was sent before.
+    async fn send_once(&self, ticking: &Ticking, tick: Timestamp, message: Message) -> Result<(), Failure> {
+        let name = &ticking.schedule.name;
+        let mut text = format!("tick/{}/{name}", tick.as_millis());
+        text.truncate(text.floor_char_boundary(limits::IDEMPOTENCY_KEY_BYTES_MAX));
+        let key = IdempotencyKey::of_request(text, name.as_bytes())?;
+        self.queue.client().queue(&ticking.queue)?.send_batch_once(key, [message]).await?;
+        Ok(())
     }
 }
 
@@ -261,7 +293,7 @@ impl Handler<Raw> for Ticker {
                 last_ms: None,
             },
         };
-        Ok(Outcome::CompleteWith(self.shared.tick(&ticking, ticker_state)?))
+        Ok(Outcome::CompleteWith(self.shared.tick(&ticking, ticker_state).await?))
     }
 }
 

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use crate::api::WireTime;
 use crate::clock::Clock;
 use crate::clock::Timestamp;
+use crate::daemon::membership::Membership;
 use crate::daemon::ticker::Ticker;
 use crate::daemon::ticker::Ticking;
 use crate::definition::ScheduleDefinition;
@@ -53,7 +54,7 @@ impl Stage {
         let engine = builder.clock(clock.clone()).open().await.unwrap();
         engine.client().create_queue("jobs", QueueOptions::default()).await.unwrap();
         let intake = Intake::new(engine.client().clone());
-        let ticker = Ticker::open(engine.client(), intake).await.unwrap();
+        let ticker = Ticker::open(engine.client(), intake, Membership::default()).await.unwrap();
         ticker.replace(schedules).await.unwrap();
         Stage { engine, ticker, clock: clock.clone() }
     }

@@ -135,7 +135,7 @@ pub(crate) async fn follow_troubles(daemon_state: Arc<DaemonState>) {
     let client = daemon_state.intake.client().clone();
     let mut events = client.events();
     let mut ticks = tokio::time::interval(limits::BLOCKED_MONITOR_INTERVAL);
-    let (mut is_walked, mut looks) = (false, 0_u64);
+    let mut watch = TroubleWatch::default();
     loop {
         tokio::select! {
             // After a fault there is nothing to look at, and nobody shall take the daemon for alive.
@@ -145,36 +145,53 @@ pub(crate) async fn follow_troubles(daemon_state: Arc<DaemonState>) {
                     log(&client, &event).await;
                     daemon_state.blocked_monitor.note(&event);
                 }
-                Some(Err(EventsLag(_))) => is_walked = false,
+                Some(Err(EventsLag(_))) => watch.is_walked = false,
                 None => return,
             },
-            _ = ticks.tick() => {
-                let walked = match is_walked {
-                    true => Ok(()),
-                    false => daemon_state.blocked_monitor.walk(&client, daemon_state.clock.now()).await,
-                };
-                is_walked = walked.is_ok();
-                if let Ok(queues) = all_queues(&client).await {
-                    daemon_state.rates.note(daemon_state.clock.elapsed(), &queues);
-                    if let Err(error) = daemon_state.gaps.look(&client, &queues).await {
-                        tracing::debug!(%error, "failed to count the workflows that wait for a predecessor");
-                    }
-                }
-                if let Err(error) = daemon_state.blocked_monitor.look_again(&client, daemon_state.clock.now()).await {
-                    tracing::warn!(%error, "failed to look at the workflows that stand still");
-                }
-                notify(&daemon_state).await;
-                // An engine that hangs is as good as dead: it has to answer first.
-                if client.next_due().await.is_ok() {
-                    systemd::alive();
-                }
-                looks += 1;
-                if looks % limits::LOOKS_BETWEEN_SCHEDULES == 0
-                    && let Err(error) = daemon_state.ticker.see_to().await
-                {
-                    tracing::error!(%error, "failed to look after the schedules");
-                }
+            _ = ticks.tick() => watch.look(&daemon_state, &client).await,
+        }
+    }
+}
+
+/// How far it was looked for troubles.
+#[derive(Default)]
+struct TroubleWatch {
+    is_walked: bool,
+    looks: u64,
+    /// The partitions that were looked after here at the last look.
+    partitions: Vec<u16>,
+}
+
+impl TroubleWatch {
+    async fn look(&mut self, daemon_state: &Arc<DaemonState>, client: &Client) {
+        let DaemonState { membership, blocked_monitor, clock, .. } = &**daemon_state;
+        let partitions = membership.partitions();
+        let has_changed = partitions != self.partitions;
+        // What came with a partition was another node's to know.
+        self.is_walked = self.is_walked && !has_changed;
+        self.partitions = partitions;
+        if !self.is_walked {
+            self.is_walked = blocked_monitor.walk(client, membership, clock.now()).await.is_ok();
+        }
+        if let Ok(queues) = all_queues(client).await {
+            daemon_state.rates.note(clock.elapsed(), &queues);
+            if let Err(error) = daemon_state.gaps.look(client, membership, &queues).await {
+                tracing::debug!(%error, "failed to count the workflows that wait for a predecessor");
             }
+        }
+        if let Err(error) = blocked_monitor.look_again(client, membership, clock.now()).await {
+            tracing::warn!(%error, "failed to look at the workflows that stand still");
+        }
+        notify(daemon_state).await;
+        // An engine that hangs is as good as dead: it has to answer first. Those of a cluster may have to wait for its servers.
+        if membership.is_of_cluster() || client.next_due().await.is_ok() {
+            systemd::alive();
+        }
+        self.looks += 1;
+        if (has_changed || self.looks.is_multiple_of(limits::LOOKS_BETWEEN_SCHEDULES))
+            && let Err(error) = daemon_state.ticker.see_to().await
+        {
+            tracing::error!(%error, "failed to look after the schedules");
         }
     }
 }

@@ -28,6 +28,7 @@ pub(crate) use crate::engine::rules::command::LockedMessage;
 pub(crate) use crate::engine::rules::command::PurgeFrom;
 pub(crate) use crate::engine::rules::command::PurgeScope;
 pub(crate) use crate::engine::rules::command::Settlement;
+use crate::engine::rules::effect::Event;
 pub(crate) use crate::engine::rules::record::Counts;
 pub(crate) use crate::engine::rules::reply::Reply;
 pub(crate) use crate::engine::rules::transact::StepCommand;
@@ -73,9 +74,9 @@ impl EngineClock {
 
 impl Elsewhere {
     /// Makes a client, and what is asked through it.
-    pub(crate) fn begin(clock: Arc<dyn Clock>) -> (Client, Elsewhere) {
+    /// What happens to workflows elsewhere and is to be followed through it is sent to `events`.
+    pub(crate) fn begin(clock: Arc<dyn Clock>, events: broadcast::Sender<Event>) -> (Client, Elsewhere) {
         let (inbox, intake) = inbox();
-        let (events, _) = broadcast::channel(1);
         let clocks = Clocks::open(Stamp::default(), ClockReading::of(&*clock));
         let meter = CommitMeter::new(clock.clone());
         let client = Client::new(inbox.clone(), 0, events, meter, (clock.clone(), clocks.shared()), None);

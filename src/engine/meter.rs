@@ -24,6 +24,19 @@ pub struct CommitStats {
     pub classes: [u64; COMMIT_SECONDS.len()],
 }
 
+#[cfg(feature = "cluster")]
+impl CommitStats {
+    /// Adds what other commits have cost.
+    pub(crate) fn add(&mut self, more: &CommitStats) {
+        self.commits += more.commits;
+        self.answers += more.answers;
+        self.lasted += more.lasted;
+        for (class, more) in self.classes.iter_mut().zip(more.classes) {
+            *class += more;
+        }
+    }
+}
+
 /// Counts commits; shared between those who commit and those who look.
 #[derive(Clone)]
 pub(crate) struct CommitMeter {

@@ -87,5 +87,23 @@ pub const CLUSTER_NAME_BYTES_MAX: usize = 64;
 /// How long an owner may be silent before others take over.
 pub const LEASE: Duration = Duration::from_secs(1);
 
+/// How long a node that starts waits for an answer about its streams before it asks again: servers that have just formed their
+/// cluster lose some.
+pub const STREAM_ANSWER: Duration = Duration::from_secs(2);
+
+/// How often it asks: for half a minute and more.
+pub const STREAM_LOOKS: u32 = 16;
+
+/// How often it is looked whether a NATS server that was started on this machine is ready, every 20 ms: half a minute.
+pub const LOCAL_NATS_LOOKS: u32 = 1_500;
+
+/// How often a change of a queue is judged anew because somebody else has changed the same queue at that moment: as many nodes may
+/// begin at once with the same definitions.
+pub const DEFINE_ATTEMPTS: u32 = 16;
+
+/// How often a daemon that is stopped looks whether its partitions are other nodes', at intervals of 50 ms: ten seconds, in which
+/// many more move than a node has. What it still has then is taken over as from a node that died.
+pub const DRAIN_LOOKS: u32 = 200;
+
 /// The shortest lease that can be asked for: below it, an fsync that takes long looks like a death.
 pub const LEASE_MIN: Duration = Duration::from_millis(200);

@@ -1,6 +1,7 @@
 //! A client of a running daemon, over HTTP.
 
 mod cause;
+mod cluster;
 mod connector;
 mod daemon;
 mod dead_letters;

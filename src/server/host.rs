@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use crate::api::Problem;
+use crate::api::views::ClusterView;
 use crate::api::views::DefinitionView;
 use crate::api::views::RatesView;
 use crate::api::views::ScheduleView;
@@ -104,9 +106,36 @@ pub(crate) trait Host: Send + Sync + 'static {
         RatesView::default()
     }
 
+    /// What the cluster looks like of which the daemon is a node.
+    fn cluster(&self) -> BoxFuture<'_, Result<ClusterView, Problem>> {
+        no_cluster()
+    }
+
+    /// Has a node of the cluster give its partitions to others, or take some again.
+    fn drain_node<'a>(&'a self, node: &'a str, drains: bool) -> BoxFuture<'a, Result<(), Problem>> {
+        let _ = (node, drains);
+        no_cluster()
+    }
+
+    /// Has a node of the cluster own a partition; without one, the hash decides again.
+    fn move_partition<'a>(
+        &'a self,
+        partition: u16,
+        node: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<(), Problem>> {
+        let _ = (partition, node);
+        no_cluster()
+    }
+
     /// The message that a schedule would send at this instant, with its place.
     fn scheduled_now(&self, queue: &QueueName, schedule: &str) -> Result<Message, Box<Problem>>;
 
     /// The file a backup of this name is written to, inside the folder that is meant for backups.
     fn backup_target(&self, name: &str) -> Result<PathBuf, Misuse>;
+}
+
+fn no_cluster<'a, T: Send + 'a>() -> BoxFuture<'a, Result<T, Problem>> {
+    let detail =
+        "the daemon keeps its messages in a file of its own; `seriatim run --cluster` makes it a node";
+    std::future::ready(Err(Problem::new("no_cluster", detail))).boxed()
 }

@@ -10,6 +10,7 @@ mod batch;
 mod blocked;
 mod blocked_reason;
 mod bulk;
+mod cluster;
 mod daemon;
 mod dead_letters;
 mod events;

@@ -26,12 +26,14 @@ use crate::api::DeadLetterRequest;
 use crate::api::DeadLettersQuery;
 use crate::api::DeferRequest;
 use crate::api::DefinitionPage;
+use crate::api::DrainNodeRequest;
 use crate::api::EventsQuery;
 use crate::api::HistoryPage;
 use crate::api::HistoryQuery;
 use crate::api::KeyQuery;
 use crate::api::MessagePage;
 use crate::api::MessagesQuery;
+use crate::api::MovePartitionRequest;
 use crate::api::OperateRequest;
 use crate::api::OperateResponse;
 use crate::api::PageQuery;
@@ -60,6 +62,7 @@ use crate::api::WorkflowPage;
 use crate::api::WorkflowQuery;
 use crate::api::WorkflowsQuery;
 use crate::api::options::OptionsEnvelope;
+use crate::api::views::ClusterView;
 use crate::api::views::DeadLetterGroupsView;
 use crate::api::views::KeyView;
 use crate::api::views::MessageEnvelope;
@@ -72,6 +75,7 @@ use crate::server::audit;
 use crate::server::authorize::authorize;
 use crate::server::blocked;
 use crate::server::bulk;
+use crate::server::cluster;
 use crate::server::daemon;
 use crate::server::dead_letters;
 use crate::server::events;
@@ -155,6 +159,14 @@ fn around() -> Vec<Route> {
         post("/v1/backup", "Copies everything to a new file while work goes on", daemon::backup)
             .takes::<BackupRequest>()
             .gives::<BackupView>(OK, "The copy is made"),
+        get("/v1/cluster", "The nodes and partitions of the cluster", cluster::look)
+            .gives::<ClusterView>(OK, "As the daemon sees it"),
+        post("/v1/cluster/drain", "Has a node give its partitions to others", cluster::drain)
+            .takes::<DrainNodeRequest>()
+            .gives::<ClusterView>(OK, "It has begun to"),
+        post("/v1/cluster/move", "Has a node own a partition", cluster::move_partition)
+            .takes::<MovePartitionRequest>()
+            .gives::<ClusterView>(OK, "It is to"),
         get("/v1/blocked", "Every workflow that does not get on, and what happens next", blocked::list)
             .for_listeners()
             .of_each_queue()

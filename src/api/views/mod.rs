@@ -2,6 +2,7 @@
 
 mod audit;
 mod blocked;
+mod cluster;
 mod daemon;
 mod event;
 mod held_back;
@@ -16,6 +17,12 @@ pub use crate::api::views::audit::AuditView;
 pub use crate::api::views::blocked::BlockedCause;
 pub use crate::api::views::blocked::BlockedView;
 pub use crate::api::views::blocked::NextAction;
+pub use crate::api::views::cluster::ClusterView;
+pub use crate::api::views::cluster::LagView;
+pub use crate::api::views::cluster::NodeView;
+pub use crate::api::views::cluster::PartitionView;
+pub use crate::api::views::cluster::SnapshotView;
+pub use crate::api::views::cluster::StoppedPartitionView;
 pub use crate::api::views::daemon::BlockedCountView;
 pub use crate::api::views::daemon::ClockStepView;
 pub use crate::api::views::daemon::DefinitionView;

@@ -1,6 +1,8 @@
 //! The arguments of the command line.
 
 pub(crate) mod bench;
+#[cfg(feature = "cluster")]
+pub(crate) mod cluster;
 pub(crate) mod daemon;
 pub(crate) mod define;
 pub(crate) mod demo;

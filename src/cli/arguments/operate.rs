@@ -305,3 +305,33 @@ mod tests {
         }
     }
 }
+
+#[derive(Debug, Args)]
+pub(crate) struct ClusterVerbArguments {
+    #[command(subcommand)]
+    pub(crate) what: Option<ClusterVerb>,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
+/// What is done with a cluster; without it, it is shown.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClusterVerb {
+    /// Show nodes and partitions; ends with 1 when a partition has no owner, or a node has a problem.
+    Status,
+    /// Have a node give its partitions to others, one after the other, and take none until it is started again.
+    Drain {
+        /// The node.
+        node: String,
+        /// Let it take partitions again.
+        #[arg(long)]
+        undo: bool,
+    },
+    /// Have a node own a partition as long as it is alive.
+    Move {
+        /// The partition.
+        partition: u16,
+        /// The node; without one, the hash decides again.
+        node: Option<String>,
+    },
+}

@@ -4,10 +4,15 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+#[cfg(feature = "cluster")]
+use clap::builder::RangedU64ValueParser;
 use seriatim::api::WireDuration;
 use seriatim::api::views::EnvironmentView;
 use seriatim::api::views::TraceUrl;
 use seriatim::limits;
+
+#[cfg(feature = "cluster")]
+use crate::cli::arguments::cluster::ClusterArguments;
 
 /// Endpoints beside HTTP.
 #[derive(Debug, Args)]
@@ -68,6 +73,9 @@ pub(crate) struct RunArguments {
     /// a full disk stops the daemon.
     #[arg(long, default_value = "64MiB", env = "SERIATIM_HEAD_ROOM", value_parser = head_room)]
     pub(crate) head_room: u64,
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArguments,
     /// Write the log as lines of JSON. SERIATIM_LOG chooses what is in it: `warn`, `info`, `seriatim=debug`.
     #[arg(long)]
     pub(crate) log_json: bool,
@@ -80,11 +88,15 @@ pub(crate) struct RunArguments {
 pub(crate) struct DevArguments {
     /// The folder of the definitions; without it, ./workflows if that is there, else a demonstration.
     pub(crate) definitions: Option<PathBuf>,
-    /// Where HTTP is served.
+    /// Where HTTP is served; each further node takes the port behind that of the one before.
     #[arg(long, default_value = "127.0.0.1:7700", env = "SERIATIM_HTTP", value_parser = listen_address)]
     pub(crate) http: SocketAddr,
     #[command(flatten)]
     pub(crate) endpoints: EndpointArguments,
+    /// Run a cluster of so many nodes, each in a process of its own, with NATS servers; `nats-server` has to be on the path.
+    #[cfg(feature = "cluster")]
+    #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(1..=9))]
+    pub(crate) nodes: Option<usize>,
     /// Print one line of JSON when it is ready.
     #[arg(long)]
     pub(crate) json: bool,

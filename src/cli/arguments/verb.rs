@@ -28,6 +28,7 @@ use crate::cli::arguments::look::ShowArguments;
 use crate::cli::arguments::look::TailArguments;
 use crate::cli::arguments::look::TopArguments;
 use crate::cli::arguments::look::TopicsArguments;
+use crate::cli::arguments::operate::ClusterVerbArguments;
 use crate::cli::arguments::operate::DlqArguments;
 use crate::cli::arguments::operate::GapArguments;
 use crate::cli::arguments::operate::HoldArguments;
@@ -123,6 +124,9 @@ pub(crate) enum CliCommand {
     Cron(CronArguments),
     /// List the definitions, load them again, pause or resume their handlers.
     Definitions(DefinitionsArguments),
+    /// Show who owns which partition of a cluster, drain a node, or move a partition.
+    #[command(after_help = EXIT_CODES)]
+    Cluster(ClusterVerbArguments),
     /// List what operators did.
     Audit(AuditArguments),
     /// Write a consistent copy of the running daemon's file.

@@ -1,0 +1,94 @@
+//! What can be asked of a node beside its messages: who owns what, and who is to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::cluster::looking::add_queue;
+use crate::cluster::metering::ClusterMeters;
+use crate::cluster::partition::PartitionState;
+use crate::cluster::partition::PartitionStatus;
+use crate::cluster::router::Router;
+use crate::engine::Client;
+use crate::engine::QueueView;
+use crate::id::QueueName;
+use crate::id::WorkflowId;
+use crate::limits;
+
+/// What can be asked of a node beside its messages. Cheap to clone; it answers as long as the node runs.
+#[derive(Clone)]
+pub struct ClusterHandle {
+    pub(crate) router: Arc<Router>,
+}
+
+impl ClusterHandle {
+    /// The name of the node.
+    pub fn node(&self) -> &str {
+        &self.router.node
+    }
+
+    /// The nodes that this one hears, itself among them; none when it hears nobody.
+    pub fn nodes(&self) -> Vec<String> {
+        self.router.leases.nodes()
+    }
+
+    /// Every partition, as this node sees it.
+    pub fn status(&self) -> Vec<PartitionStatus> {
+        self.router.partitions.iter().map(|partition| partition.status()).collect()
+    }
+
+    /// The engines of the partitions that this node owns, by their numbers.
+    pub fn engines(&self) -> Vec<(u16, Client)> {
+        let numbered = (0..self.router.places.partitions).zip(&self.router.partitions);
+        numbered.filter_map(|(number, partition)| Some((number, partition.client()?))).collect()
+    }
+
+    /// Whether this node owns the partition of a workflow.
+    pub fn has(&self, queue: &QueueName, workflow: &WorkflowId) -> bool {
+        self.router.partition(self.router.places.workflow(queue, workflow)).client().is_some()
+    }
+
+    /// The queues, with what they have in the partitions that this node owns.
+    /// One that goes to another node at this moment is left out.
+    pub async fn queues(&self) -> Vec<QueueView> {
+        let mut all: BTreeMap<QueueName, QueueView> = BTreeMap::new();
+        for (_, engine) in self.engines() {
+            let mut after: Option<QueueName> = None;
+            while let Ok(page) = engine.queues(after.as_ref(), limits::PAGE_MAX).await
+                && let Some(last) = page.last()
+            {
+                after = Some(last.name.clone());
+                for view in page {
+                    match all.get_mut(&view.name) {
+                        Some(known) => add_queue(known, &view),
+                        None => drop(all.insert(view.name.clone(), view)),
+                    }
+                }
+            }
+        }
+        all.into_values().collect()
+    }
+
+    /// What the node has counted.
+    pub fn meters(&self) -> ClusterMeters {
+        let nodes = self.nodes().len() as u64;
+        let mut meters = ClusterMeters { nodes, ..ClusterMeters::default() };
+        for partition in &self.router.partitions {
+            let status = partition.status();
+            match status.state {
+                PartitionState::Owner => meters.owned += 1,
+                PartitionState::Following => meters.lag += status.lag,
+                PartitionState::Stopped(_) => meters.stopped += 1,
+            }
+            let (takeovers, commits) = partition.meter().read();
+            meters.takeovers += takeovers;
+            meters.commits.add(&commits);
+            meters.appends.add(&partition.log().server().appends());
+        }
+        meters
+    }
+
+    /// Gives every partition to other nodes, one after the other, and takes none any more.
+    pub fn drain(&self) {
+        self.router.leases.drain();
+    }
+}

@@ -1,0 +1,24 @@
+//! What a node says of itself to others.
+
+use serde::Deserialize;
+use serde::Serialize;
+
+/// A node, as it says itself.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct NodeOverview {
+    /// Its name.
+    pub node: String,
+    /// Whether it gives its partitions to others.
+    pub drains: bool,
+    /// Why it has not answered, if it has not: what follows is not known then.
+    pub problem: Option<String>,
+    /// How many partitions it owns.
+    pub owned: usize,
+    /// Of each partition, the position of the last entry of its log that it has.
+    pub positions: Vec<u64>,
+    /// Of each partition, how many entries behind that it knows to be there.
+    pub lags: Vec<u64>,
+    /// The partitions that it cannot go on with, and why.
+    pub stopped: Vec<(u16, String)>,
+}

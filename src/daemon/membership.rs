@@ -1,0 +1,99 @@
+//! What the daemon knows of its cluster, if it is a node of one. Without the feature `cluster` it never is.
+
+#[cfg(feature = "cluster")]
+use crate::cluster::ClusterHandle;
+use crate::daemon::error::DaemonError;
+use crate::engine::Client;
+use crate::engine::CommitStats;
+use crate::engine::QueueView;
+use crate::error::Error;
+use crate::error::OperationError;
+use crate::id::QueueName;
+use crate::id::WorkflowId;
+use crate::limits;
+
+/// What the daemon knows of its cluster, if it is a node of one.
+#[derive(Clone, Default)]
+pub(crate) struct Membership {
+    #[cfg(feature = "cluster")]
+    pub(crate) handle: Option<ClusterHandle>,
+}
+
+impl Membership {
+    /// Whether the daemon is a node of a cluster.
+    pub(crate) fn is_of_cluster(&self) -> bool {
+        #[cfg(feature = "cluster")]
+        return self.handle.is_some();
+        #[cfg(not(feature = "cluster"))]
+        false
+    }
+
+    /// Whether a workflow is looked after here: on a cluster, by the node that has its partition.
+    pub(crate) fn has(&self, queue: &QueueName, workflow: &WorkflowId) -> bool {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle {
+            return handle.has(queue, workflow);
+        }
+        let _ = (queue, workflow);
+        true
+    }
+
+    /// The numbers of the partitions that are looked after here; none without a cluster.
+    pub(crate) fn partitions(&self) -> Vec<u16> {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle {
+            return handle.engines().into_iter().map(|(number, _)| number).collect();
+        }
+        Vec::new()
+    }
+
+    /// Whether something that may be done twice is tried again after so many attempts. On a cluster it is as long as it is not known
+    /// whether it was done: a node that was asked may have died.
+    pub(crate) fn tries_again(&self, error: &DaemonError, attempts: u32) -> bool {
+        let DaemonError::Engine(error) = error else { return false };
+        let is_unknown = matches!(
+            error,
+            Error::Unavailable(_)
+                | Error::Queue(OperationError::Unavailable(_))
+                | Error::Send(OperationError::Unavailable(_))
+                | Error::Operate(OperationError::Unavailable(_))
+        );
+        let tries = self.is_of_cluster() && is_unknown && attempts < limits::BEGIN_ATTEMPTS;
+        if tries {
+            tracing::warn!(%error, "the cluster has not done what a node needs, and is asked again");
+        }
+        tries
+    }
+
+    /// The queues, with what is in the partitions that are looked after here; `None` without a cluster.
+    pub(crate) async fn queues(&self) -> Option<Vec<QueueView>> {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle {
+            return Some(handle.queues().await);
+        }
+        None
+    }
+
+    /// What commits have cost.
+    pub(crate) fn commits(&self, client: &Client) -> CommitStats {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle {
+            return handle.meters().commits;
+        }
+        client.commit_stats()
+    }
+
+    /// Whether the node is part of its cluster, or why not.
+    ///
+    /// # Errors
+    /// What is in the way, in words.
+    pub(crate) fn ready(&self) -> Result<(), String> {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle
+            && handle.nodes().is_empty()
+        {
+            return Err("the node does not hear its cluster: no NATS server answers".to_owned());
+        }
+        Ok(())
+    }
+}

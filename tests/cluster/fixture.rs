@@ -1,0 +1,200 @@
+//! A cluster of daemons on this machine, any of which can be killed, and an HTTP client that needs nothing.
+
+use std::io::BufRead;
+use std::io::BufReader;
+use std::io::Read;
+use std::io::Write;
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Child;
+use std::process::Command;
+use std::process::Stdio;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use rustix::process::Pid;
+use rustix::process::Signal;
+use rustix::process::kill_process;
+use serde_json::Value;
+use seriatim::Clock;
+use seriatim::SystemClock;
+
+use crate::nats_program::nats_program;
+
+/// How long anything may take before a test gives up; nothing waits for it to pass.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A cluster of daemons; dropped, all of it is killed.
+pub(crate) struct Cluster {
+    folder: tempfile::TempDir,
+    child: Child,
+    ready: Value,
+    /// A node that was started again.
+    again: Vec<Child>,
+    /// One cluster at a time: each is some processes that need a processor now and then.
+    _one: MutexGuard<'static, ()>,
+}
+
+static ONE: Mutex<()> = Mutex::new(());
+
+impl Cluster {
+    /// Starts so many nodes with these definitions; `None` where there is no NATS server.
+    pub(crate) fn start(nodes: usize, definitions: &[(&str, &str)]) -> Option<Cluster> {
+        Cluster::start_with(nodes, definitions, &[])
+    }
+
+    /// As [`Cluster::start`], with further arguments. `FOLDER` in a definition is the cluster's folder.
+    pub(crate) fn start_with(
+        nodes: usize,
+        definitions: &[(&str, &str)],
+        arguments: &[&str],
+    ) -> Option<Cluster> {
+        let program = nats_program()?;
+        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let workflows = folder.path().join("workflows");
+        std::fs::create_dir(&workflows).expect("a folder for definitions");
+        for (name, text) in definitions {
+            let text = text.replace("FOLDER", &folder.path().display().to_string());
+            std::fs::write(workflows.join(name), text).expect("the folder can be written");
+        }
+        let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
+        command.arg("dev").arg(&workflows).args(["--nodes", &nodes.to_string(), "--json"]);
+        command.args(["--http", "127.0.0.1:0"]).args(arguments).env("NATS_SERVER", program);
+        command.env("TMPDIR", folder.path()).env("SERIATIM_LOG", "warn").current_dir(folder.path());
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+        let mut cluster = Cluster {
+            folder,
+            child: child.expect("the binary starts"),
+            ready: Value::Null,
+            again: Vec::new(),
+            _one: one,
+        };
+        let mut line = String::new();
+        let stdout = cluster.child.stdout.take().expect("stdout is piped");
+        BufReader::new(stdout).read_line(&mut line).expect("a line is written");
+        cluster.ready = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"));
+        Some(cluster)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// An address of a node, `127.0.0.1:7700`, by the name of the server.
+    pub(crate) fn address(&self, node: usize, server: &str) -> String {
+        let url = self.ready["nodes"][node][server].as_str().expect("it is served");
+        url.split_once("://").map_or(url, |(_, address)| address).to_owned()
+    }
+
+    pub(crate) fn pid(&self, node: usize) -> i64 {
+        self.ready["nodes"][node]["pid"].as_i64().expect("a process")
+    }
+
+    /// Sends a signal to a node.
+    pub(crate) fn signal(&self, node: usize, which: Signal) {
+        kill_process(process(self.pid(node)), which).expect("it is there");
+    }
+
+    /// Starts a node again that has ended, at the same address.
+    pub(crate) fn start_again(&mut self, node: usize) {
+        let command = self.ready["nodes"][node]["command"].as_array().expect("it was started by a command");
+        let mut words: Vec<String> =
+            command.iter().map(|word| word.as_str().expect("a word").to_owned()).collect();
+        let http = words.iter().position(|word| word == "--http").expect("it serves HTTP");
+        words[http + 1] = self.address(node, "http");
+        let mut started = Command::new(&words[0]);
+        started.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).env("SERIATIM_LOG", "warn");
+        let mut child = started.spawn().expect("the binary starts");
+        let (mut line, stdout) = (String::new(), child.stdout.take().expect("stdout is piped"));
+        self.again.push(child);
+        BufReader::new(stdout).read_line(&mut line).expect("a line is written");
+        assert!(line.starts_with('{'), "the node does not start again: {line}");
+    }
+
+    /// A request to a node; the status and the body, or nothing if the node was not reached.
+    pub(crate) fn ask(&self, node: usize, method: &str, path: &str, body: &Value) -> Option<(u16, String)> {
+        let address = self.address(node, "http");
+        let mut stream = TcpStream::connect(&address).ok()?;
+        stream.set_read_timeout(Some(TIMEOUT)).ok()?;
+        let text = if body.is_null() { String::new() } else { body.to_string() };
+        let head = format!(
+            "{method} {path} HTTP/1.0\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            text.len()
+        );
+        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(text.as_bytes())).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+    }
+
+    /// A request that is answered with JSON.
+    pub(crate) fn json(&self, node: usize, method: &str, path: &str, body: &Value) -> Value {
+        let (status, text) = self.ask(node, method, path, body).expect("the node answers");
+        assert!((200..300).contains(&status), "{method} {path}: {status} {text}");
+        serde_json::from_str(&text).unwrap_or(Value::Null)
+    }
+
+    /// Sends a message until it is acknowledged, by whichever of these nodes answers.
+    pub(crate) fn send(&self, nodes: &[usize], queue: &str, message: &Value) {
+        let path = format!("/v1/queues/{queue}/messages");
+        let clock = SystemClock::default();
+        loop {
+            for node in nodes {
+                // The place is taken by the same message when the answer to it was lost.
+                if let Some((200..300 | 409, _)) = self.ask(*node, "POST", &path, message) {
+                    return;
+                }
+            }
+            assert!(clock.elapsed() < TIMEOUT, "nobody accepts {message}");
+        }
+    }
+
+    /// Asks again and again, as fast as answers come, until one is what is waited for.
+    pub(crate) fn wait_for(&self, node: usize, path: &str, what: impl Fn(&Value) -> bool) -> Value {
+        let clock = SystemClock::default();
+        loop {
+            let answer = self.ask(node, "GET", path, &Value::Null);
+            let answer = answer.and_then(|(_, text)| serde_json::from_str(&text).ok()).unwrap_or(Value::Null);
+            if what(&answer) {
+                return answer;
+            }
+            assert!(clock.elapsed() < TIMEOUT, "{path} is still {answer}");
+        }
+    }
+
+    /// Asks all of it to stop, and says with which code it did.
+    pub(crate) fn stop(mut self) -> Option<i32> {
+        for child in &mut self.again {
+            kill_process(Pid::from_child(child), Signal::TERM).expect("it can be asked");
+            assert_eq!(child.wait().expect("it is a child").code(), Some(0));
+        }
+        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("it can be asked");
+        self.child.wait().expect("it is a child").code()
+    }
+}
+
+fn process(pid: i64) -> Pid {
+    Pid::from_raw(i32::try_from(pid).expect("a process")).expect("a process")
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for kind in ["nodes", "nats"] {
+            for shown in self.ready[kind].as_array().into_iter().flatten() {
+                if let Some(pid) = shown["pid"].as_i64() {
+                    let _ = kill_process(process(pid), Signal::KILL);
+                }
+            }
+        }
+        for child in &mut self.again {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What a cluster of daemons promises, towards those who speak HTTP with it and the programs that handle messages.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use serde_json::json;
+
+use crate::fixture::Cluster;
+
+/// Handlers that write down what they got, and in which node's process.
+const ORDERS: &str = r#"
+order = "position"
+key = "/order"
+position = "/number"
+
+[[handler]]
+exec = ["sh", "-c", 'body=$(cat); echo "$body $PPID" >> FOLDER/handled']
+"#;
+
+const WORKFLOWS: u64 = 6;
+
+fn message(workflow: u64, number: u64) -> Value {
+    json!({ "order": format!("o{workflow}"), "number": number })
+}
+
+/// What was handled, in the order in which it was: workflow, number, and the process of the node.
+fn handled(cluster: &Cluster) -> Vec<(String, u64, String)> {
+    let text = std::fs::read_to_string(cluster.path().join("handled")).unwrap_or_default();
+    let read = |line: &str| {
+        let (body, node) = line.rsplit_once(' ')?;
+        let body: Value = serde_json::from_str(body).ok()?;
+        Some((body["order"].as_str()?.to_owned(), body["number"].as_u64()?, node.to_owned()))
+    };
+    text.lines().map(|line| read(line).unwrap_or_else(|| panic!("{line}"))).collect()
+}
+
+const COMPLETED: &str = "seriatim_messages_completed_total{queue=\"orders\"}";
+
+/// A number on a node's page of metrics.
+fn metric(cluster: &Cluster, node: usize, name: &str) -> u64 {
+    let (_, page) = cluster.ask(node, "GET", "/metrics", &Value::Null).expect("the node answers");
+    assert!(page.contains("seriatim_cluster_partitions_owned"), "{page}");
+    // A node that owns nothing has no queues to count.
+    page.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn what_one_node_accepts_any_node_handles_and_a_killed_one_loses_and_overtakes_nothing() {
+    let Some(mut cluster) = Cluster::start(3, &[("orders.toml", ORDERS)]) else { return };
+    let counts =
+        |count: u64| move |view: &Value| view["counts"]["completed"] == count && view["counts"]["ready"] == 0;
+    for number in 1..=3 {
+        for workflow in 0..WORKFLOWS {
+            cluster.send(&[0], "orders", &message(workflow, number));
+        }
+    }
+    cluster.wait_for(1, "/v1/queues/orders", counts(WORKFLOWS * 3));
+    let nodes: BTreeSet<String> = handled(&cluster).into_iter().map(|(_, _, node)| node).collect();
+    assert!(nodes.len() > 1, "only {nodes:?} has handled anything");
+    let completed: Vec<u64> = (0..3).map(|node| metric(&cluster, node, COMPLETED)).collect();
+    assert_eq!(completed.iter().sum::<u64>(), WORKFLOWS * 3, "each node counts its own: {completed:?}");
+    let owned: Vec<u64> =
+        (0..3).map(|node| metric(&cluster, node, "seriatim_cluster_partitions_owned")).collect();
+    assert_eq!(owned.iter().sum::<u64>(), 16, "{owned:?}");
+    let sum = |name: &str| (0..3).map(|node| metric(&cluster, node, name)).sum::<u64>();
+    assert!(sum("seriatim_cluster_takeovers_total") >= 16);
+    assert!(sum("seriatim_cluster_append_duration_seconds_count") > WORKFLOWS * 3);
+    assert_eq!(metric(&cluster, 0, "seriatim_cluster_nodes"), 3);
+    cluster.signal(1, Signal::KILL);
+    for number in 4..=6 {
+        for workflow in 0..WORKFLOWS {
+            cluster.send(&[2, 0], "orders", &message(workflow, number));
+        }
+    }
+    cluster.start_again(1);
+    for number in 7..=8 {
+        for workflow in 0..WORKFLOWS {
+            cluster.send(&[1], "orders", &message(workflow, number));
+        }
+    }
+    let view = cluster.wait_for(0, "/v1/queues/orders", counts(WORKFLOWS * 8));
+    assert_eq!(view["counts"]["accepted"], WORKFLOWS * 8, "{view}");
+    let mut by_workflow: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for (workflow, number, _) in handled(&cluster) {
+        let numbers = by_workflow.entry(workflow).or_default();
+        // An attempt that a kill cut off is made again, and nothing else is handled twice.
+        if numbers.last() != Some(&number) {
+            numbers.push(number);
+        }
+    }
+    for (workflow, numbers) in &by_workflow {
+        assert_eq!(*numbers, (1..=8).collect::<Vec<u64>>(), "{workflow}");
+    }
+    assert_eq!(by_workflow.len() as u64, WORKFLOWS);
+    assert_eq!(cluster.stop(), Some(0));
+}
+
+/// A schedule that ticks every second, into a workflow of its own.
+const TICKS: &str = r#"
+[[schedule]]
+name = "second"
+cron = "* * * * * *"
+missed = "all"
+workflow_id = "seconds"
+"#;
+
+#[test]
+fn a_schedule_ticks_once_in_the_cluster_whichever_node_dies() {
+    let Some(mut cluster) = Cluster::start(3, &[("ticks.toml", TICKS)]) else { return };
+    let accepted = |count: u64| move |view: &Value| view["counts"]["accepted"].as_u64() >= Some(count);
+    cluster.wait_for(0, "/v1/queues/ticks", accepted(3));
+    // Whoever has the partition of the schedule is one of them.
+    for node in [2, 1] {
+        let before = cluster.json(0, "GET", "/v1/queues/ticks", &Value::Null)["counts"]["accepted"].clone();
+        cluster.signal(node, Signal::KILL);
+        cluster.wait_for(0, "/v1/queues/ticks", accepted(before.as_u64().unwrap() + 3));
+        cluster.start_again(node);
+    }
+    let page = cluster.json(0, "GET", "/v1/queues/ticks/messages?limit=1000", &Value::Null);
+    let mut ticks = Vec::new();
+    for message in page["messages"].as_array().unwrap() {
+        let instant = message["message_id"].as_str().unwrap().trim_start_matches("second/");
+        ticks.push(instant.parse::<seriatim::api::WireTime>().unwrap().0.as_millis() / 1000);
+    }
+    let seconds: Vec<u64> = (ticks[0]..).take(ticks.len()).collect();
+    assert_eq!(ticks, seconds, "each second once, and none is left out");
+    assert_eq!(cluster.stop(), Some(0));
+}
+
+#[test]
+fn whoever_looks_at_the_cluster_drains_a_node_and_moves_a_partition_through_any_node() {
+    let Some(cluster) = Cluster::start(2, &[("orders.toml", ORDERS)]) else { return };
+    let owners = |view: &Value| -> Vec<String> {
+        let owner = |partition: &Value| partition["owner"].as_str().unwrap_or("nobody").to_owned();
+        view["partitions"].as_array().into_iter().flatten().map(owner).collect()
+    };
+    let all_of = |node: &'static str| move |view: &Value| owners(view) == vec![node; 16];
+    let both = |view: &Value| {
+        let owners = owners(view);
+        owners.contains(&"node-1".to_owned()) && owners.contains(&"node-2".to_owned())
+    };
+    let view = cluster.wait_for(0, "/v1/cluster", both);
+    assert_eq!((view["cluster"].as_str(), view["node"].as_str()), (Some("dev"), Some("node-1")));
+    cluster.json(0, "POST", "/v1/cluster/drain", &json!({ "node": "node-2" }));
+    let view = cluster.wait_for(1, "/v1/cluster", all_of("node-1"));
+    assert_eq!((&view["nodes"][1]["drains"], &view["nodes"][1]["owned"]), (&json!(true), &json!(0)));
+    cluster.send(&[1], "orders", &message(1, 1));
+    cluster.json(1, "POST", "/v1/cluster/drain", &json!({ "node": "node-2", "undo": true }));
+    cluster.wait_for(0, "/v1/cluster", both);
+    // The hash gives this one to `node-1`.
+    let position = 2;
+    cluster.json(1, "POST", "/v1/cluster/move", &json!({ "partition": position, "node": "node-2" }));
+    let is_moved = |view: &Value| view["partitions"][position]["owner"] == "node-2";
+    let view = cluster.wait_for(0, "/v1/cluster", is_moved);
+    assert_eq!(view["partitions"][position]["moved_to"], "node-2");
+    cluster.json(0, "POST", "/v1/cluster/move", &json!({ "partition": position }));
+    cluster.wait_for(0, "/v1/cluster", |view| view["partitions"][position]["owner"] == "node-1");
+    let has_no_lag =
+        |view: &Value| view["partitions"][position]["lags"] == json!([{ "node": "node-2", "entries": 0 }]);
+    cluster.wait_for(0, "/v1/cluster", has_no_lag);
+    for (path, body, code) in [
+        ("/v1/cluster/drain", json!({ "node": "node-9" }), "node_not_found"),
+        ("/v1/cluster/move", json!({ "partition": 16, "node": "node-1" }), "partition_not_found"),
+    ] {
+        let (status, text) = cluster.ask(0, "POST", path, &body).unwrap();
+        assert!(status == 404 && text.contains(code), "{text}");
+    }
+    assert_eq!(cluster.stop(), Some(0));
+}

@@ -1,0 +1,34 @@
+//! The endpoint of Service Bus on a cluster, towards Azure's own SDK.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use serde_json::json;
+
+use crate::fixture::Cluster;
+use crate::kit::kit;
+
+#[test]
+fn what_is_sent_over_service_bus_at_one_node_is_received_and_settled_at_another() {
+    let kit = match kit("python") {
+        Ok(kit) => kit,
+        Err(why) => {
+            assert!(std::env::var_os("CI").is_none(), "the SDK cannot be installed: {why}");
+            // Not by a macro: the test harness keeps what those print to itself when all is well.
+            let _ = writeln!(std::io::stderr().lock(), "skipped: Service Bus on a cluster: {why}");
+            return;
+        }
+    };
+    let Some(cluster) = Cluster::start_with(2, &[], &["--amqp", "127.0.0.1:0"]) else { return };
+    cluster.json(0, "PUT", "/v1/queues/parcels", &json!({ "retry": { "then": "skip" } }));
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster/service_bus.py");
+    let mut command = Command::new(&kit.program);
+    command.arg(script).args([cluster.address(0, "amqp"), cluster.address(1, "amqp")]);
+    let played = command.output().expect("the script starts");
+    assert!(played.status.success(), "{}", String::from_utf8_lossy(&played.stderr));
+    let view = cluster.json(1, "GET", "/v1/queues/parcels", &Value::Null);
+    assert_eq!((&view["counts"]["completed"], &view["counts"]["stored"]), (&json!(19), &json!(0)), "{view}");
+    assert_eq!(cluster.stop(), Some(0));
+}
