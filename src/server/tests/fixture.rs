@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use http::Request;
@@ -26,7 +27,9 @@ use tokio_util::sync::CancellationToken;
 use crate::api::Problem;
 use crate::api::WireDuration;
 use crate::api::WireTime;
+use crate::api::views::ClusterView;
 use crate::api::views::DefinitionView;
+use crate::api::views::NodeView;
 use crate::api::views::ScheduleView;
 use crate::api::views::StatusView;
 use crate::clock::Timestamp;
@@ -85,6 +88,23 @@ pub(crate) struct FakeHost {
 }
 
 impl Host for FakeHost {
+    fn cluster(&self) -> BoxFuture<'_, Result<ClusterView, Problem>> {
+        let node = NodeView { node: "node-1".to_owned(), ..NodeView::default() };
+        std::future::ready(Ok(ClusterView { nodes: vec![node], ..ClusterView::default() })).boxed()
+    }
+
+    fn drain_node<'a>(&'a self, _node: &'a str, _drains: bool) -> BoxFuture<'a, Result<(), Problem>> {
+        std::future::ready(Ok(())).boxed()
+    }
+
+    fn move_partition<'a>(
+        &'a self,
+        _partition: u16,
+        _node: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<(), Problem>> {
+        std::future::ready(Ok(())).boxed()
+    }
+
     fn ready(&self) -> Result<(), String> {
         self.not_ready.lock().unwrap().clone().map_or(Ok(()), Err)
     }
