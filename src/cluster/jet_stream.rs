@@ -23,8 +23,8 @@ use tokio::runtime::Handle;
 use crate::clock::SystemClock;
 use crate::cluster::error::ClusterError;
 use crate::cluster::options::ClusterOptions;
-use crate::cluster::pulse::Pulse;
-use crate::cluster::pulse::Pulses;
+use crate::cluster::signals::NodeSignal;
+use crate::cluster::signals::NodeSignals;
 use crate::cluster::stop::ClusterStop;
 use crate::engine::CommitStats;
 use crate::engine::log::AppendAnswer;
@@ -64,7 +64,7 @@ pub(crate) struct JetStreamLog {
     name: String,
     subject: String,
     /// What is told whenever an entry is appended.
-    pulses: Pulses,
+    signals: NodeSignals,
     node: String,
     partition: u16,
     stop: ClusterStop,
@@ -108,14 +108,14 @@ impl JetStreamLog {
             return Err(ClusterError::Different { cluster: options.cluster.clone(), what });
         }
         let (runtime, subject) = (Handle::current(), options.subject(partition));
-        let (pulses, node) = (Pulses::new(client.clone(), &options.cluster), options.node.clone());
+        let (signals, node) = (NodeSignals::new(client.clone(), &options.cluster), options.node.clone());
         Ok(JetStreamLog {
             runtime,
             client: client.clone(),
             stream,
             name,
             subject,
-            pulses,
+            signals,
             node,
             partition,
             stop,
@@ -263,7 +263,7 @@ impl JetStreamLog {
             };
             if let AppendAnswer::Appended(position) = answer {
                 let (node, partition) = (self.node.clone(), self.partition);
-                self.pulses.tell(&Pulse::Appended { node, partition, position }).await;
+                self.signals.tell(&NodeSignal::Appended { node, partition, position }).await;
             }
             answer
         })

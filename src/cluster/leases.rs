@@ -1,4 +1,4 @@
-//! Who owns which partition is in a key-value bucket; who is alive is heard (`pulse`), on each node's own monotonic clock.
+//! Who owns which partition is in a key-value bucket; who is alive is heard (`signals`), on each node's own monotonic clock.
 //!
 //! All of this only decides who tries to take over, and when. That two nodes believe that they own a partition does no harm: the
 //! log takes the entries of one of them.
@@ -26,8 +26,9 @@ use crate::clock::SystemClock;
 use crate::cluster::error::ClusterError;
 use crate::cluster::hashing::preferred;
 use crate::cluster::options::ClusterOptions;
-use crate::cluster::pulse::Pulse;
-use crate::cluster::pulse::Pulses;
+use crate::cluster::signals::Beat;
+use crate::cluster::signals::NodeSignal;
+use crate::cluster::signals::NodeSignals;
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
 use crate::limits;
@@ -48,15 +49,6 @@ struct ClusterShape {
 
 /// How long nothing has to be heard of the bucket before it is listened anew, in case the watch hangs.
 const SILENCE: Duration = Duration::from_secs(30);
-
-/// What a node says of itself, again and again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Beat {
-    /// Another number each time the node is started.
-    incarnation: u64,
-    /// Whether it gives its partitions to others.
-    drains: bool,
-}
 
 /// Who has a partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,7 +82,7 @@ struct Board {
 /// The leases as a node sees them.
 pub(crate) struct Leases {
     bucket: kv::Store,
-    pulses: Pulses,
+    signals: NodeSignals,
     node: String,
     incarnation: u64,
     lease: Duration,
@@ -108,7 +100,7 @@ impl Leases {
     /// [`ClusterError::Different`] when the cluster was created with another number of partitions.
     pub(crate) async fn open(
         context: &Context,
-        pulses: Pulses,
+        signals: NodeSignals,
         options: &ClusterOptions,
         incarnation: u64,
     ) -> Result<Leases, ClusterError> {
@@ -123,7 +115,7 @@ impl Leases {
         check_fixed(&bucket, options).await?;
         Ok(Leases {
             bucket,
-            pulses,
+            signals,
             node: options.node.clone(),
             incarnation,
             lease: options.lease,
@@ -153,7 +145,7 @@ impl Leases {
                 continue;
             }
             let beat = Beat { incarnation: self.incarnation, drains: self.is_draining() };
-            self.pulses.tell(&Pulse::Alive { node: self.node.clone(), beat }).await;
+            self.signals.tell(&NodeSignal::Alive { node: self.node.clone(), beat }).await;
         }
     }
 

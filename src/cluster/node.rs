@@ -14,6 +14,7 @@ use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::error::ClusterError;
 use crate::cluster::handle::ClusterHandle;
 use crate::cluster::hashing::partition_of;
+use crate::cluster::hearing;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
 use crate::cluster::nodes::Nodes;
@@ -22,11 +23,10 @@ use crate::cluster::partition::Partition;
 use crate::cluster::partition::PartitionParts;
 use crate::cluster::partition::PartitionStatus;
 use crate::cluster::partition::random;
-use crate::cluster::pulse;
-use crate::cluster::pulse::Pulses;
 use crate::cluster::router::Router;
 use crate::cluster::router::RouterParts;
 use crate::cluster::servers;
+use crate::cluster::signals::NodeSignals;
 #[cfg(test)]
 use crate::cluster::snapshot_list::SnapshotList;
 use crate::cluster::snapshot_taker::SnapshotTaker;
@@ -87,7 +87,7 @@ impl ClusterNode {
         let (stop, handle) = (ClusterStop::default(), runtime.handle().clone());
         let prepared = handle.spawn(prepare(options, stop.clone(), handle.clone())).await;
         let prepared = prepared.unwrap_or_else(|error| Err(ClusterError::Servers(error.to_string())));
-        let PreparedNode { parts, asked, pulses, events, taker } = match prepared {
+        let PreparedNode { parts, asked, signals, events, taker } = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 runtime.shutdown_background();
@@ -98,7 +98,7 @@ impl ClusterNode {
         handle.spawn(parts.definitions.clone().watch(stop.clone()));
         handle.spawn(leases.clone().watch(stop.clone()));
         handle.spawn(leases.clone().enter(stop.clone()));
-        handle.spawn(pulse::hear(pulses, leases.clone(), partitions.clone(), stop.clone()));
+        handle.spawn(hearing::hear(signals, leases.clone(), partitions.clone(), stop.clone()));
         handle.spawn(leases.clone().beat(stop.clone()));
         let (client, elsewhere) = Elsewhere::begin(Arc::new(SystemClock::default()), events);
         let router = Arc::new(Router::new(parts, elsewhere.clock()));
@@ -220,7 +220,7 @@ struct PreparedNode {
     /// What other nodes ask.
     asked: Subscriber,
     /// What all nodes tell.
-    pulses: Subscriber,
+    signals: Subscriber,
     /// What happens to workflows of its partitions.
     events: broadcast::Sender<Event>,
     taker: SnapshotTaker,
@@ -236,9 +236,9 @@ async fn prepare(
     let client = connect(&options).await?;
     make_streams(&client, &options, &stop).await?;
     let context = jetstream::new(client.clone());
-    let pulses = Pulses::new(client.clone(), &options.cluster);
-    let heard = pulses.listen().await?;
-    let leases = Arc::new(Leases::open(&context, pulses, &options, random()).await?);
+    let signals = NodeSignals::new(client.clone(), &options.cluster);
+    let heard = signals.listen().await?;
+    let leases = Arc::new(Leases::open(&context, signals, &options, random()).await?);
     let definitions = Arc::new(QueueDefinitions::new(leases.bucket()));
     definitions.load().await.map_err(ClusterError::Servers)?;
     let snapshots = Arc::new(Snapshots::open(&context, &options, leases.bucket(), stop.clone()).await?);
@@ -267,7 +267,7 @@ async fn prepare(
     let taker = SnapshotTaker::new(&options, taken, leases.clone(), runtime.clone(), stop.clone());
     let node = options.node;
     let parts = RouterParts { node, partitions, leases, nodes, definitions, runtime, stop };
-    Ok(PreparedNode { parts, asked, pulses: heard, events, taker })
+    Ok(PreparedNode { parts, asked, signals: heard, events, taker })
 }
 
 /// Sees to it that the bucket and the streams are there. Servers that have just formed their cluster lose answers, so it is asked
@@ -284,7 +284,8 @@ async fn make_streams(
         looks += 1;
         let made = async {
             let leases =
-                Leases::open(&context, Pulses::new(client.clone(), &options.cluster), options, 0).await?;
+                Leases::open(&context, NodeSignals::new(client.clone(), &options.cluster), options, 0)
+                    .await?;
             Snapshots::open(&context, options, leases.bucket(), stop.clone()).await?;
             for number in 0..options.partitions {
                 JetStreamLog::open(client, &context, options, number, stop.clone()).await?;

@@ -271,7 +271,7 @@ BUGS = [
     ("what_finds_no_room_elsewhere_is_given_up", K + "handing_over.rs", "            SendRefusal::QueueFull { .. }\n", "            SendRefusal::TopicChanged(_)\n"),
     ("sent_to_a_queue_that_is_not_there", K + "outbox.rs", "if !self.definitions.is_there(&queue).await? {", "if false && !self.definitions.is_there(&queue).await? {"),
     ("handed_over_and_kept", K + "handing_over.rs", "HandoverResult::Done => delivery.complete().await,", "HandoverResult::Done => delivery.release().await,"),
-    ("whoever_appends_counts_as_dead", K + "pulse.rs", "                leases.hear_of(&node);\n", "                let _ = &node;\n"),
+    ("whoever_appends_counts_as_dead", K + "hearing.rs", "                leases.hear_of(&node);\n", "                let _ = &node;\n"),
     ("refused_elsewhere_and_forgotten", K + "handing_over.rs", "refusal => HandoverResult::Never(refusal.to_string()),", "_ => HandoverResult::Done,"),
 ]
 
