@@ -1,6 +1,8 @@
 //! A cluster end to end: daemons and NATS servers in processes of their own, as `seriatim dev --nodes` starts them.
 #![cfg(feature = "cluster")]
 
+#[path = "cluster/demonstration.rs"]
+mod demonstration;
 #[path = "cluster/fixture.rs"]
 mod fixture;
 #[path = "sdk/kit.rs"]
@@ -10,5 +12,8 @@ mod kit;
 mod nats_program;
 #[path = "cluster/nodes.rs"]
 mod nodes;
+#[path = "cli/scratch.rs"]
+#[allow(dead_code, reason = "the demonstration without a cluster is played elsewhere")]
+mod scratch;
 #[path = "cluster/service_bus.rs"]
 mod service_bus;

@@ -3,8 +3,10 @@
 use crate::cli::arguments::demo::GitArguments;
 use crate::cli::arguments::demo::GitEngineArguments;
 use crate::cli::arguments::demo::Mode;
+use crate::cli::logs;
 use crate::demo::replay::EnginePlan;
 use crate::demo::replay::Handling;
+use crate::demo::replay::NodePlan;
 use crate::demo::replay::ReplayError;
 use crate::demo::replay::ReplayPlan;
 use crate::demo::replay::replay;
@@ -26,11 +28,14 @@ pub(crate) fn run(arguments: GitArguments) -> Result<bool, ReplayError> {
         json: arguments.json,
         mode: mode.name(),
         handling: handling(mode),
+        cluster: arguments.cluster,
     })
 }
 
-/// The engine's process of a replay.
+/// The engine's process of a replay, which is a node of a cluster if it is given a name.
 pub(crate) fn run_engine(arguments: &GitEngineArguments) -> Result<bool, ReplayError> {
+    // A node says more than a person wants to see; whoever asks for it gets it.
+    let _logs = std::env::var_os("SERIATIM_LOG").and_then(|_| logs::start(false).ok());
     run_engine_process(EnginePlan {
         repository: arguments.repository.clone(),
         head: arguments.head.clone(),
@@ -38,6 +43,11 @@ pub(crate) fn run_engine(arguments: &GitEngineArguments) -> Result<bool, ReplayE
         failures: arguments.failures,
         seed: arguments.seed,
         handling: handling(arguments.mode),
+        node: arguments.node.clone().map(|name| NodePlan {
+            name,
+            nats: arguments.nats.clone(),
+            feeds: arguments.feeds,
+        }),
     })?;
     Ok(true)
 }

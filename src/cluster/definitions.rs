@@ -88,8 +88,11 @@ impl QueueDefinitions {
     /// # Errors
     /// What the servers say.
     pub(crate) async fn load(&self) -> Result<(), String> {
-        let mut keys = self.bucket.keys().await.map_err(|error| error.to_string())?;
-        while let Some(key) = keys.next().await {
+        // A reader that a server has lost says nothing.
+        let late = |_| "what queues there are was not said in time".to_owned();
+        let keys = tokio::time::timeout(limits::STREAM_ANSWER, self.bucket.keys()).await.map_err(late)?;
+        let mut keys = keys.map_err(|error| error.to_string())?;
+        while let Some(key) = tokio::time::timeout(limits::STREAM_ANSWER, keys.next()).await.map_err(late)? {
             let key = key.map_err(|error| error.to_string())?;
             if key.starts_with(QUEUE_PREFIX)
                 && let Some(entry) = self.bucket.entry(key).await.map_err(|error| error.to_string())?

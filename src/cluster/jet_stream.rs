@@ -149,6 +149,9 @@ impl JetStreamLog {
     /// nobody has to remember a reader.
     async fn read(&self, position: u64, each: &mut EachEntry<'_>) -> Result<(), ReadError> {
         let server = |error: &dyn std::fmt::Display| ReadError::Server(error.to_string());
+        if self.stop.is_said() {
+            return Err(server(&"the node is stopped"));
+        }
         let inbox = self.client.new_inbox();
         let mut answers = self.client.subscribe(inbox.clone()).await.map_err(|error| server(&error))?;
         let ask = json!({ "seq": position, "batch": READ_ENTRIES, "max_bytes": READ_BYTES });

@@ -48,7 +48,7 @@ struct ClusterShape {
 }
 
 /// How long nothing has to be heard of the bucket before it is listened anew, in case the watch hangs.
-const SILENCE: Duration = Duration::from_secs(30);
+const SILENCE: Duration = Duration::from_secs(10);
 
 /// Who has a partition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -343,11 +343,16 @@ impl Leases {
             Err(why) => {
                 tracing::debug!(partition, why, "the lease of a partition was not to be had");
                 // Somebody was faster, and the watch may be behind.
-                if let Ok(Some(entry)) = self.bucket.entry(&key).await {
-                    self.note(&entry);
-                }
+                self.look_up(partition).await;
                 false
             }
+        }
+    }
+
+    /// Looks who has a partition, as the watch may hang for a while when a server has died.
+    pub(crate) async fn look_up(&self, partition: u16) {
+        if let Ok(Some(entry)) = self.bucket.entry(format!("{PARTITION_PREFIX}{partition}")).await {
+            self.note(&entry);
         }
     }
 
@@ -366,8 +371,15 @@ impl Leases {
         if !self.hears(&board, now) {
             return false;
         }
-        let preferred = self.preferred(partition, &board, now, self.lease * 3);
-        preferred.is_some_and(|node| node != self.node)
+        // Of those by which it is also decided who takes a partition over, or it would be taken over and given up again and again.
+        let preferred = self.preferred(partition, &board, now, Duration::ZERO);
+        preferred.is_some_and(|node| node != self.node && self.is_settled(&board, node))
+    }
+
+    /// Whether a node has been heard for some time.
+    fn is_settled(&self, board: &Board, node: &str) -> bool {
+        let heard = board.nodes.get(node);
+        heard.is_some_and(|heard| heard.at.saturating_sub(heard.since) >= self.lease * 3)
     }
 
     /// Whether this node is the one that is to take snapshots of a partition: one that follows, if there is one, as its disk

@@ -240,7 +240,7 @@ async fn prepare(
     let heard = signals.listen().await?;
     let leases = Arc::new(Leases::open(&context, signals, &options, random()).await?);
     let definitions = Arc::new(QueueDefinitions::new(leases.bucket()));
-    definitions.load().await.map_err(ClusterError::Servers)?;
+    load(&definitions).await?;
     let snapshots = Arc::new(Snapshots::open(&context, &options, leases.bucket(), stop.clone()).await?);
     runtime.spawn(snapshots.clone().watch());
     let nodes = Nodes::new(client.clone(), &options.cluster);
@@ -268,6 +268,20 @@ async fn prepare(
     let node = options.node;
     let parts = RouterParts { node, partitions, leases, nodes, definitions, runtime, stop };
     Ok(PreparedNode { parts, asked, signals: heard, events, taker })
+}
+
+/// Reads what queues there are, again if a server has died on the way.
+async fn load(definitions: &QueueDefinitions) -> Result<(), ClusterError> {
+    let mut looks = 1;
+    while let Err(why) = definitions.load().await {
+        if looks == limits::STREAM_LOOKS {
+            return Err(ClusterError::Servers(why));
+        }
+        looks += 1;
+        tracing::warn!(why, "what queues there are could not be read, and is tried again");
+        pause(limits::ROUTE_PAUSE).await;
+    }
+    Ok(())
 }
 
 /// Sees to it that the bucket and the streams are there. Servers that have just formed their cluster lose answers, so it is asked

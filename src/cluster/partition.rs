@@ -74,10 +74,18 @@ pub struct PartitionStatus {
 /// How often in the time of a lease it is looked whether there is something to do.
 const LOOKS_A_LEASE: u32 = 8;
 
+/// After so many leases in which nothing was heard, it is looked up who has the partition.
+const QUIET_LEASES: u32 = 4;
+
+/// For so many leases a partition is kept that another node should have.
+const KEPT_LEASES: u32 = 3;
+
 /// What a follower has waited for.
 enum FollowerNews {
-    /// There are entries to read, or may be.
+    /// There are entries to read.
     Entries,
+    /// Nothing was heard for the time of a lease.
+    Nothing,
     /// The partition is this node's now.
     Claimed,
     /// The node is stopped.
@@ -299,12 +307,18 @@ impl Partition {
 
     /// Follows until this node is to take over, and serves then until that is over.
     fn follow_and_serve(self: &Arc<Partition>) -> Result<(), OpenError> {
-        let mut follower = self.open()?;
+        let (mut follower, mut quiet) = (self.open()?, 0_u32);
         loop {
             follower = self.catch_up(follower)?;
             match self.wait_for_news() {
                 FollowerNews::Stopped => return Ok(()),
                 FollowerNews::Entries => {}
+                FollowerNews::Nothing => {
+                    quiet += 1;
+                    if quiet % QUIET_LEASES == 0 {
+                        self.runtime.block_on(self.leases.look_up(self.number));
+                    }
+                }
                 FollowerNews::Claimed => break,
             }
         }
@@ -330,7 +344,7 @@ impl Partition {
                 return FollowerNews::Entries;
             }
         }
-        FollowerNews::Entries
+        FollowerNews::Nothing
     }
 
     /// Lets the engine of an owner be used, and looks after it until it ends.
@@ -355,17 +369,20 @@ impl Partition {
             let mut published = self.published();
             (published.state, published.client) = (PartitionState::Owner, Some(client.clone()));
         }
-        let mut ticks = tokio::time::interval(self.leases.lease() / 8);
+        let mut ticks = tokio::time::interval(self.leases.lease() / LOOKS_A_LEASE);
+        let mut looks = 0;
         loop {
             tokio::select! {
                 _ = client.ended() => return,
-                _ = ticks.tick() => {}
+                _ = ticks.tick() => looks += 1,
             }
             if self.stop.is_said() || !self.leases.has(self.number) {
                 break;
             }
             let _ = self.define(&client, self.definitions.seen()).await;
-            if self.leases.is_draining() || self.leases.should_move(self.number) {
+            // Who should have it may have been unable to take it: it is not given up at once, or nobody would have it for long.
+            let is_kept = looks < KEPT_LEASES * LOOKS_A_LEASE;
+            if self.leases.is_draining() || (!is_kept && self.leases.should_move(self.number)) {
                 // Held until it is done; who waits for it asks again.
                 let Ok(_moving) = self.moving.try_lock() else { continue };
                 return self.end(engine).await;

@@ -38,6 +38,10 @@ pub(crate) struct GitArguments {
     /// Print the result as one line of JSON, the last on stdout.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Replay on three nodes of a cluster with three NATS servers; each time a node and a server are killed. It needs
+    /// `nats-server` on the path, or in `NATS_SERVER`.
+    #[arg(long, hide = true, conflicts_with_all = ["no_reorder", "retry_at_back"])]
+    pub(crate) cluster: bool,
     /// Control: handle messages as they arrive, as a queue without positions does. It finds wrong predecessors.
     #[arg(long, conflicts_with = "retry_at_back")]
     pub(crate) no_reorder: bool,
@@ -59,6 +63,15 @@ pub(crate) struct GitEngineArguments {
     pub(crate) seed: u64,
     #[arg(long)]
     pub(crate) mode: Mode,
+    /// The name of the node that the process is.
+    #[arg(long)]
+    pub(crate) node: Option<String>,
+    /// Its NATS servers.
+    #[arg(long, default_value = "")]
+    pub(crate) nats: String,
+    /// Whether it sends the changes.
+    #[arg(long)]
+    pub(crate) feeds: bool,
 }
 
 /// How the messages are handled.

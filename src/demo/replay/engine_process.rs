@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use seriatim::Engine;
 use seriatim::Queue;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -23,9 +22,7 @@ use crate::demo::replay::path_state::PathState;
 use crate::demo::replay::plan::EnginePlan;
 use crate::demo::replay::progress::ReplayOutcome;
 use crate::demo::replay::progress::ReplayProgress;
-
-/// The name of the engine's file in the data folder.
-pub(crate) const FILE_NAME: &str = "seriatim.redb";
+use crate::demo::replay::replay_store::ReplayStore;
 
 /// How often the supervisor is told.
 const TELL_EVERY: Duration = Duration::from_millis(20);
@@ -64,13 +61,14 @@ async fn run(
     changes: Vec<PathChange>,
     tree: &BTreeMap<Vec<u8>, TreeEntry>,
 ) -> Result<(), ReplayError> {
-    let engine = Engine::open(plan.data.join(FILE_NAME)).await?;
-    let queue = engine.client().create_queue("changes", queue_options(plan.handling)).await?;
+    let store = ReplayStore::open(plan).await?;
+    let queue = create_queue(&store, plan).await?;
     let handler = Arc::new(ReplayHandler {
         queue: queue.clone(),
         handling: plan.handling,
         failures: plan.failures,
         seed: plan.seed,
+        on_cluster: plan.node.is_some(),
         applied: AtomicU64::new(0),
     });
     let (finish, finished) = watch::channel(false);
@@ -78,14 +76,19 @@ async fn run(
     for _ in 0..WORKERS {
         workers.spawn(handler.clone().work(finished.clone()));
     }
-    let mut sender = tokio::spawn(feed(queue.clone(), changes, plan.handling));
+    // Another node may be the one that sends.
+    let feeds = plan.node.as_ref().is_none_or(|node| node.feeds);
+    let changes = if feeds { changes } else { Vec::new() };
+    let mut sender = tokio::spawn(feed(queue.clone(), changes, plan.handling, plan.node.is_some()));
     let mut every = tokio::time::interval(TELL_EVERY);
     let mut sent = false;
     loop {
         tokio::select! {
             _ = every.tick() => {
-                if report(&queue).await? == 0 && sent {
-                    break;
+                match report(&queue).await {
+                    Ok(0) if sent && feeds => break,
+                    Err(error) if plan.node.is_some() && error.passes() => {}
+                    reported => drop(reported?),
                 }
             }
             result = &mut sender, if !sent => {
@@ -103,8 +106,19 @@ async fn run(
     }
     describe(&ReplayProgress::Done(outcome(&queue, tree).await?))?;
     drop((queue, handler));
-    engine.close().await;
+    store.close().await;
     Ok(())
+}
+
+/// Creates the queue, or finds it as it was created before.
+async fn create_queue(store: &ReplayStore, plan: &EnginePlan) -> Result<Queue, ReplayError> {
+    loop {
+        let created = store.client().create_queue("changes", queue_options(plan.handling)).await;
+        match created.map_err(ReplayError::from) {
+            Err(error) if plan.node.is_some() && error.passes() => {}
+            created => return created,
+        }
+    }
 }
 
 /// Tells the supervisor how far it is, and returns how many messages are left.

@@ -25,9 +25,43 @@ pub(crate) enum ReplayError {
     BadState(String),
     #[error("cannot run the engine's process: its supervisor is gone")]
     Alone,
+    #[cfg(feature = "cluster")]
+    #[error("cannot replay on a cluster: {0}")]
+    Cluster(Box<seriatim::cluster::ClusterError>),
+    #[cfg(feature = "cluster")]
+    #[error("cannot go on with the replay: no node has said anything for {0} s")]
+    Silent(u64),
+    #[error("cannot replay on a cluster: this program was built without the feature `cluster`")]
+    #[cfg(not(feature = "cluster"))]
+    NoCluster,
 }
 
 impl ReplayError {
+    /// An error of a node or a server.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn cluster(error: seriatim::cluster::ClusterError) -> ReplayError {
+        ReplayError::Cluster(Box::new(error))
+    }
+
+    /// Whether a cluster may say so while a node or a server is gone: what was asked is asked again, or handed out again.
+    pub(crate) fn passes(&self) -> bool {
+        use seriatim::Error;
+        use seriatim::error::OperationError;
+        use seriatim::error::SettleRefusal;
+        let ReplayError::Engine(error) = self else { return false };
+        match error {
+            Error::Unavailable(_) => true,
+            Error::Send(error) => matches!(error, OperationError::Unavailable(_)),
+            Error::Receive(error) => matches!(error, OperationError::Unavailable(_)),
+            Error::Queue(error) => matches!(error, OperationError::Unavailable(_)),
+            Error::Settle(OperationError::Refused(refusal)) => {
+                matches!(refusal, SettleRefusal::LockLost | SettleRefusal::MessageNotFound(_))
+            }
+            Error::Settle(error) => matches!(error, OperationError::Unavailable(_)),
+            _ => false,
+        }
+    }
+
     /// An error of the operating system, with what was being done.
     pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> ReplayError {
         let what = what.into();

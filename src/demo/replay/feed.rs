@@ -37,6 +37,7 @@ pub(crate) async fn feed(
     queue: Queue,
     changes: Vec<PathChange>,
     handling: Handling,
+    on_cluster: bool,
 ) -> Result<(), ReplayError> {
     let order = match handling {
         Handling::Ordered | Handling::AsTheyArrive => arrival_order(&changes),
@@ -45,7 +46,35 @@ pub(crate) async fn feed(
     for batch in order.chunks(BATCH_LEN) {
         let messages: Result<Vec<Message>, ReplayError> =
             batch.iter().map(|index| message(&changes[*index], *index, handling)).collect();
-        queue.send_batch(messages?).await?;
+        let messages = messages?;
+        match on_cluster {
+            true => send_until_taken(&queue, messages).await?,
+            false => drop(queue.send_batch(messages).await?),
+        }
+    }
+    Ok(())
+}
+
+/// Sends messages of several partitions, each for itself, and again those of which it is not known whether they were taken: a
+/// position that is settled or waiting is answered.
+async fn send_until_taken(queue: &Queue, mut messages: Vec<Message>) -> Result<(), ReplayError> {
+    while !messages.is_empty() {
+        let answers = match queue.send_each(messages.clone()).await {
+            Ok(answers) => answers,
+            Err(error) => {
+                let error = ReplayError::from(error);
+                if error.passes() { continue } else { return Err(error) }
+            }
+        };
+        let mut again = Vec::new();
+        for (message, answer) in messages.into_iter().zip(answers) {
+            match answer.map_err(ReplayError::from) {
+                Ok(_) => {}
+                Err(error) if error.passes() => again.push(message),
+                Err(error) => return Err(error),
+            }
+        }
+        messages = again;
     }
     Ok(())
 }

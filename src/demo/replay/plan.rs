@@ -2,6 +2,12 @@
 
 use std::path::PathBuf;
 
+/// The name of the engine's file in the data folder.
+pub(crate) const FILE_NAME: &str = "seriatim.redb";
+
+/// The name of the folder of the NATS servers in the data folder.
+pub(crate) const NATS_FOLDER: &str = "nats";
+
 /// How the messages are handled: as seriatim does, or as an ordinary queue would, for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handling {
@@ -24,6 +30,18 @@ pub(crate) struct ReplayPlan {
     /// The name by which the engine's process is told how to handle.
     pub(crate) mode: &'static str,
     pub(crate) handling: Handling,
+    /// Whether it runs on a cluster.
+    pub(crate) cluster: bool,
+}
+
+/// A node of the cluster of a replay.
+#[derive(Clone, Debug)]
+pub(crate) struct NodePlan {
+    pub(crate) name: String,
+    /// The NATS servers: `address=monitor`, with commas between them.
+    pub(crate) nats: String,
+    /// Whether it sends the changes.
+    pub(crate) feeds: bool,
 }
 
 /// A replay, as the engine's process is asked for it.
@@ -36,4 +54,6 @@ pub(crate) struct EnginePlan {
     pub(crate) failures: f64,
     pub(crate) seed: u64,
     pub(crate) handling: Handling,
+    /// The node that the process is, on a cluster.
+    pub(crate) node: Option<NodePlan>,
 }

@@ -84,7 +84,7 @@ impl Story {
     }
 
     /// Says a line to a person; with `--json` stdout is for the result alone.
-    fn say(&self, line: &str) {
+    pub(crate) fn say(&self, line: &str) {
         if !self.json {
             self.bar.suspend(|| println!("{line}"));
         }
