@@ -75,7 +75,7 @@ pub(crate) async fn round(contender: Contender) -> f64 {
         engine.close().await;
         return rate;
     }
-    let servers = NatsServers::start(3);
+    let servers = NatsServers::start(3).await;
     let (partitions, names): (u16, &[&str]) = match contender {
         Contender::OnePartition => (1, &["a"]),
         _ => (4, &["a", "b", "c"]),

@@ -82,7 +82,8 @@ fn takeover() {
 
 /// What 64 partitions cost while nothing is asked.
 fn idle() {
-    let servers = NatsServers::start(3);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let servers = runtime.block_on(NatsServers::start(3));
     let cores = takeover::idle_cores(&servers, 64);
     println!("64 partitions on three nodes, nothing asked: {cores:.3} cores for all nodes");
 }

@@ -29,7 +29,7 @@ impl NodeProcess {
         let program = std::env::current_exe().expect("this program");
         let mut command = Command::new(program);
         command.args(["node", name]).arg(folder).arg(format!("{partitions}/{}", lease.as_millis()));
-        let child = command.arg(servers.in_a_word()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let child = command.arg(servers.as_argument()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = child.expect("this program can be started");
         let mut said = String::new();
         let output = child.stdout.as_mut().expect("it is piped");
@@ -56,8 +56,8 @@ impl Drop for NodeProcess {
 
 /// Kills one of two nodes again and again. For each partition that it had, how long it took until a send to it was answered.
 pub(crate) fn after_kills(lease: Duration) -> Vec<Duration> {
-    let servers = NatsServers::start(3);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let servers = runtime.block_on(NatsServers::start(3));
     let options = servers.options("bench", "stays").partitions(PARTITIONS).lease(lease);
     let node = runtime.block_on(ClusterNode::start(options)).expect("the servers are as they have to be");
     let created = node.client().create_queue("bench", QueueOptions::default());

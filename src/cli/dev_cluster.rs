@@ -75,9 +75,7 @@ fn spawn(
     nats: &LocalNats,
 ) -> io::Result<DevNode> {
     let name = format!("node-{}", number + 1);
-    let servers: Vec<String> =
-        nats.servers().map(|(address, monitor, _)| format!("{address}={monitor}")).collect();
-    let replicas = servers.len().to_string();
+    let replicas = nats.servers().count().to_string();
     let (data, definitions) = (folder.join(&name), definitions.display().to_string());
     let http = shifted(arguments.http, number).to_string();
     let mut command = vec![std::env::current_exe()?.display().to_string(), "run".to_owned(), definitions];
@@ -86,7 +84,7 @@ fn spawn(
     add("--http", http);
     add("--cluster", "dev".to_owned());
     add("--node", name.clone());
-    add("--nats", servers.join(","));
+    add("--nats", nats.as_argument());
     add("--replicas", replicas);
     add("--page", "true".to_owned());
     for address in &arguments.endpoints.amqp {

@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
+use crate::cluster::watching::BucketWatch;
 use crate::engine::Client;
 use crate::error::OperationError;
 use crate::error::QueueError;
@@ -105,21 +106,9 @@ impl QueueDefinitions {
 
     /// Follows them until the node is stopped.
     pub(crate) async fn watch(self: Arc<QueueDefinitions>, stop: ClusterStop) {
-        while !stop.is_said() {
-            match self.bucket.watch_with_history(format!("{QUEUE_PREFIX}>")).await {
-                Ok(mut watch) => {
-                    while !stop.is_said()
-                        && let Ok(Some(Ok(entry))) = tokio::time::timeout(SILENCE, watch.next()).await
-                    {
-                        self.note(&entry);
-                    }
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "it was not heard for a moment what queues there are");
-                    pause(limits::ROUTE_PAUSE * 10).await;
-                }
-            }
-        }
+        let (keys, what) = (format!("{QUEUE_PREFIX}>"), "what queues there are");
+        let watch = BucketWatch { keys, what, silence: SILENCE, pause: limits::ROUTE_PAUSE * 10 };
+        watch.follow(&self.bucket, &stop, |entry| self.note(entry)).await;
     }
 
     fn note(&self, entry: &kv::Entry) {

@@ -89,6 +89,6 @@ impl ClusterHandle {
 
     /// Gives every partition to other nodes, one after the other, and takes none any more.
     pub fn drain(&self) {
-        self.router.leases.drain();
+        self.router.leases.set_draining(true);
     }
 }

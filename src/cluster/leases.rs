@@ -17,7 +17,6 @@ use async_nats::jetstream::kv;
 use async_nats::jetstream::kv::Operation;
 use async_nats::jetstream::stream::StorageType;
 use bytes::Bytes;
-use futures_util::StreamExt;
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -31,6 +30,7 @@ use crate::cluster::signals::NodeSignal;
 use crate::cluster::signals::NodeSignals;
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
+use crate::cluster::watching::BucketWatch;
 use crate::limits;
 
 /// The key of what is fixed when a cluster is created.
@@ -167,25 +167,9 @@ impl Leases {
 
     /// Follows what all nodes say until this one is stopped.
     pub(crate) async fn watch(self: Arc<Leases>, stop: ClusterStop) {
-        while !stop.is_said() {
-            if let Err(why) = self.watch_once(&stop).await {
-                tracing::warn!(why, "what other nodes say was not heard for a moment");
-                let _ = tokio::time::timeout(self.lease / 4, std::future::pending::<()>()).await;
-            }
-        }
-    }
-
-    async fn watch_once(&self, stop: &ClusterStop) -> Result<(), String> {
-        let watch = self.bucket.watch_many_with_history(&[">"]).await;
-        let mut watch = watch.map_err(|error| error.to_string())?;
-        while !stop.is_said() {
-            match tokio::time::timeout(SILENCE, watch.next()).await {
-                Ok(Some(entry)) => self.note(&entry.map_err(|error| error.to_string())?),
-                Ok(None) => return Err("the watch has ended".to_owned()),
-                Err(_) => return Ok(()),
-            }
-        }
-        Ok(())
+        let (keys, what) = (">".to_owned(), "who has which partition");
+        let watch = BucketWatch { keys, what, silence: SILENCE, pause: self.lease / 4 };
+        watch.follow(&self.bucket, &stop, |entry| self.note(entry)).await;
     }
 
     fn note(&self, entry: &kv::Entry) {
@@ -236,32 +220,20 @@ impl Leases {
         board.nodes.get(node).is_some_and(|heard| now.saturating_sub(heard.at) <= self.lease)
     }
 
-    /// The nodes that can own partitions, and have been there for some time.
-    fn candidates<'b>(
-        &self,
-        board: &'b Board,
-        now: Duration,
-        settled: Duration,
-    ) -> impl Iterator<Item = &'b str> {
+    /// The nodes that can own partitions.
+    fn candidates<'b>(&self, board: &'b Board, now: Duration) -> impl Iterator<Item = &'b str> {
         let lease = self.lease;
         board.nodes.iter().filter_map(move |(node, heard)| {
-            let is_there =
-                now.saturating_sub(heard.at) <= lease && heard.at.saturating_sub(heard.since) >= settled;
+            let is_there = now.saturating_sub(heard.at) <= lease;
             (is_there && !heard.beat.drains).then_some(node.as_str())
         })
     }
 
     /// The node that should own a partition: the one to which it was moved, or else as the hash says.
-    fn preferred<'b>(
-        &self,
-        partition: u16,
-        board: &'b Board,
-        now: Duration,
-        settled: Duration,
-    ) -> Option<&'b str> {
+    fn preferred<'b>(&self, partition: u16, board: &'b Board, now: Duration) -> Option<&'b str> {
         let pin = board.pins.get(&partition);
-        let pinned = self.candidates(board, now, settled).find(|node| pin.is_some_and(|pin| pin == node));
-        pinned.or_else(|| preferred(partition, self.candidates(board, now, settled)))
+        let pinned = self.candidates(board, now).find(|node| pin.is_some_and(|pin| pin == node));
+        pinned.or_else(|| preferred(partition, self.candidates(board, now)))
     }
 
     /// The node to which a partition was moved, if it was.
@@ -305,7 +277,7 @@ impl Leases {
             return None;
         }
         let free_since = *board.free_since.entry(partition).or_insert(now);
-        let is_preferred = self.preferred(partition, &board, now, Duration::ZERO) == Some(&*self.node);
+        let is_preferred = self.preferred(partition, &board, now) == Some(&*self.node);
         // Whoever should have it may be unable to.
         (is_preferred || now.saturating_sub(free_since) > self.lease * 2).then_some(revision)
     }
@@ -372,7 +344,7 @@ impl Leases {
             return false;
         }
         // Of those by which it is also decided who takes a partition over, or it would be taken over and given up again and again.
-        let preferred = self.preferred(partition, &board, now, Duration::ZERO);
+        let preferred = self.preferred(partition, &board, now);
         preferred.is_some_and(|node| node != self.node && self.is_settled(&board, node))
     }
 
@@ -387,7 +359,7 @@ impl Leases {
     pub(crate) fn takes_snapshots(&self, partition: u16) -> bool {
         let owner = self.owner(partition);
         let (now, board) = (self.clock.elapsed(), self.board());
-        let candidates = self.candidates(&board, now, Duration::ZERO);
+        let candidates = self.candidates(&board, now);
         let following = candidates.filter(|node| owner.as_deref() != Some(*node));
         preferred(partition, following).or(owner.as_deref()) == Some(&*self.node)
     }
@@ -417,11 +389,7 @@ impl Leases {
         board.nodes.keys().filter(|node| self.is_alive(&board, now, node)).cloned().collect()
     }
 
-    /// Lets others have what this node has, and takes nothing any more.
-    pub(crate) fn drain(&self) {
-        self.set_draining(true);
-    }
-
+    /// Lets others have what this node has, and takes nothing any more; or takes some again.
     pub(crate) fn set_draining(&self, drains: bool) {
         self.drains.store(drains, Ordering::Relaxed);
     }

@@ -79,6 +79,13 @@ impl LocalNats {
         })
     }
 
+    /// The servers in one word, as `seriatim run --nats` takes them: addresses with where they are monitored.
+    pub fn as_argument(&self) -> String {
+        let servers: Vec<String> =
+            self.servers().map(|(address, monitor, _)| format!("{address}={monitor}")).collect();
+        servers.join(",")
+    }
+
     /// Kills a server, as a power cut would.
     ///
     /// # Errors

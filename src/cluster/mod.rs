@@ -44,6 +44,7 @@ mod splitting;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod watching;
 mod wire;
 
 pub use crate::cluster::access::NatsAccess;

@@ -168,7 +168,7 @@ impl ClusterNode {
 
     /// Gives every partition to other nodes, one after the other, and takes none any more.
     pub fn drain(&self) {
-        self.leases.drain();
+        self.leases.set_draining(true);
     }
 
     /// Gives up a log for a list of snapshots, as whoever has read it some time ago.
@@ -234,13 +234,14 @@ async fn prepare(
 ) -> Result<PreparedNode, ClusterError> {
     servers::check_all(&options.monitors).await?;
     let client = connect(&options).await?;
-    make_streams(&client, &options, &stop).await?;
+    insist("open the streams", || make_streams(&client, &options, &stop)).await?;
     let context = jetstream::new(client.clone());
     let signals = NodeSignals::new(client.clone(), &options.cluster);
     let heard = signals.listen().await?;
     let leases = Arc::new(Leases::open(&context, signals, &options, random()).await?);
     let definitions = Arc::new(QueueDefinitions::new(leases.bucket()));
-    load(&definitions).await?;
+    let load = || async { definitions.load().await.map_err(ClusterError::Servers) };
+    insist("read what queues there are", load).await?;
     let snapshots = Arc::new(Snapshots::open(&context, &options, leases.bucket(), stop.clone()).await?);
     runtime.spawn(snapshots.clone().watch());
     let nodes = Nodes::new(client.clone(), &options.cluster);
@@ -270,22 +271,25 @@ async fn prepare(
     Ok(PreparedNode { parts, asked, signals: heard, events, taker })
 }
 
-/// Reads what queues there are, again if a server has died on the way.
-async fn load(definitions: &QueueDefinitions) -> Result<(), ClusterError> {
+/// Asks again as long as the servers do not answer: those that have just formed their cluster, or lost one of them, lose answers.
+async fn insist<F>(what: &str, ask: impl Fn() -> F) -> Result<(), ClusterError>
+where
+    F: Future<Output = Result<(), ClusterError>>,
+{
     let mut looks = 1;
-    while let Err(why) = definitions.load().await {
-        if looks == limits::STREAM_LOOKS {
-            return Err(ClusterError::Servers(why));
+    loop {
+        match ask().await {
+            Err(ClusterError::Servers(why)) if looks < limits::STREAM_LOOKS => {
+                tracing::warn!(what, why, "it could not be done, and is tried again");
+                looks += 1;
+                pause(limits::ROUTE_PAUSE).await;
+            }
+            asked => return asked,
         }
-        looks += 1;
-        tracing::warn!(why, "what queues there are could not be read, and is tried again");
-        pause(limits::ROUTE_PAUSE).await;
     }
-    Ok(())
 }
 
-/// Sees to it that the bucket and the streams are there. Servers that have just formed their cluster lose answers, so it is asked
-/// again: what is there already stays as it is.
+/// Sees to it that the bucket and the streams are there; those that are stay as they are.
 async fn make_streams(
     client: &NatsClient,
     options: &ClusterOptions,
@@ -293,27 +297,13 @@ async fn make_streams(
 ) -> Result<(), ClusterError> {
     let mut context = jetstream::new(client.clone());
     context.set_timeout(limits::STREAM_ANSWER);
-    let mut looks = 0;
-    loop {
-        looks += 1;
-        let made = async {
-            let leases =
-                Leases::open(&context, NodeSignals::new(client.clone(), &options.cluster), options, 0)
-                    .await?;
-            Snapshots::open(&context, options, leases.bucket(), stop.clone()).await?;
-            for number in 0..options.partitions {
-                JetStreamLog::open(client, &context, options, number, stop.clone()).await?;
-            }
-            Ok(())
-        };
-        match made.await {
-            Err(ClusterError::Servers(why)) if looks < limits::STREAM_LOOKS => {
-                tracing::warn!(why, "the streams could not be opened, and are tried again");
-                pause(limits::ROUTE_PAUSE).await;
-            }
-            made => return made,
-        }
+    let signals = NodeSignals::new(client.clone(), &options.cluster);
+    let leases = Leases::open(&context, signals, options, 0).await?;
+    Snapshots::open(&context, options, leases.bucket(), stop.clone()).await?;
+    for number in 0..options.partitions {
+        JetStreamLog::open(client, &context, options, number, stop.clone()).await?;
     }
+    Ok(())
 }
 
 async fn connect(options: &ClusterOptions) -> Result<NatsClient, ClusterError> {

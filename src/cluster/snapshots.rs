@@ -35,7 +35,7 @@ use crate::cluster::options::ClusterOptions;
 use crate::cluster::snapshot_list::SnapshotList;
 use crate::cluster::snapshot_list::SnapshotRecord;
 use crate::cluster::stop::ClusterStop;
-use crate::cluster::stop::pause;
+use crate::cluster::watching::BucketWatch;
 use crate::engine::log::SnapshotFile;
 use crate::limits;
 
@@ -114,21 +114,9 @@ impl Snapshots {
 
     /// Hears which there are until the node is stopped.
     pub(crate) async fn watch(self: Arc<Snapshots>) {
-        while !self.stop.is_said() {
-            match self.lists.watch_with_history(format!("{LIST_PREFIX}>")).await {
-                Ok(mut watch) => {
-                    while !self.stop.is_said()
-                        && let Ok(Some(Ok(entry))) = tokio::time::timeout(SILENCE, watch.next()).await
-                    {
-                        self.note(&entry);
-                    }
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "it was not heard for a moment which snapshots there are");
-                    pause(limits::ROUTE_PAUSE * 10).await;
-                }
-            }
-        }
+        let (keys, what) = (format!("{LIST_PREFIX}>"), "which snapshots there are");
+        let watch = BucketWatch { keys, what, silence: SILENCE, pause: limits::ROUTE_PAUSE * 10 };
+        watch.follow(&self.lists, &self.stop, |entry| self.note(entry)).await;
     }
 
     fn note(&self, entry: &kv::Entry) {

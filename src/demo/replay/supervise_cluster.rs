@@ -58,10 +58,11 @@ pub(crate) fn run(
 
 impl ClusterSupervision<'_, '_> {
     fn start(&self, number: usize, restarts: u32) -> Result<EngineProcess, ReplayError> {
-        let servers: Vec<String> =
-            self.nats.servers().map(|(address, monitor, _)| format!("{address}={monitor}")).collect();
-        let node =
-            NodePlan { name: format!("node-{}", number + 1), nats: servers.join(","), feeds: number == 0 };
+        let node = NodePlan {
+            name: format!("node-{}", number + 1),
+            nats: self.nats.as_argument(),
+            feeds: number == 0,
+        };
         let mut process = self.supervision.start(Some(&node))?;
         let (mut lines, sender) = (process.lines(), self.sender.clone());
         let tell = move || {

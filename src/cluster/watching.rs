@@ -1,0 +1,55 @@
+//! Hearing of keys in the cluster's bucket as they change.
+
+use std::time::Duration;
+
+use async_nats::jetstream::kv;
+use futures_util::StreamExt;
+
+use crate::cluster::stop::ClusterStop;
+use crate::cluster::stop::pause;
+
+/// Which keys are heard of, and how.
+pub(crate) struct BucketWatch {
+    /// The keys, as a subject that may end with `>`.
+    pub(crate) keys: String,
+    /// What they say, in words.
+    pub(crate) what: &'static str,
+    /// How long nothing has to be heard before it is listened anew, in case the watch hangs: all keys are told then.
+    pub(crate) silence: Duration,
+    /// How long it is waited after an error.
+    pub(crate) pause: Duration,
+}
+
+impl BucketWatch {
+    /// Passes on every key that there is, and each change, until the node is stopped.
+    pub(crate) async fn follow(&self, bucket: &kv::Store, stop: &ClusterStop, note: impl Fn(&kv::Entry)) {
+        while !stop.is_said() {
+            if let Err(why) = self.follow_once(bucket, stop, &note).await {
+                tracing::warn!(
+                    what = self.what,
+                    why,
+                    "it was not heard of the cluster's bucket for a moment"
+                );
+                pause(self.pause).await;
+            }
+        }
+    }
+
+    async fn follow_once(
+        &self,
+        bucket: &kv::Store,
+        stop: &ClusterStop,
+        note: &impl Fn(&kv::Entry),
+    ) -> Result<(), String> {
+        let watch = bucket.watch_with_history(&self.keys).await;
+        let mut watch = watch.map_err(|error| error.to_string())?;
+        while !stop.is_said() {
+            match tokio::time::timeout(self.silence, watch.next()).await {
+                Ok(Some(entry)) => note(&entry.map_err(|error| error.to_string())?),
+                Ok(None) => return Err("the watch has ended".to_owned()),
+                Err(_) => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}
