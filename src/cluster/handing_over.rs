@@ -31,6 +31,8 @@ enum HandoverResult {
     Done,
     /// It was not done, and may be later.
     NotNow,
+    /// The partition that it is for knows of no such queue, and says so in these words.
+    NoQueue(String),
     /// It cannot be done.
     Never(String),
     /// It is not known whether it was done.
@@ -66,7 +68,7 @@ impl Router {
     async fn hand_over_one(&self, partition: u16, mut delivery: Delivery) {
         let settled = match self.try_to_hand_over(partition, &mut delivery).await {
             HandoverResult::Done => delivery.complete().await,
-            HandoverResult::NotNow => {
+            HandoverResult::NotNow | HandoverResult::NoQueue(_) => {
                 pause(limits::OUTBOX_PAUSE).await;
                 delivery.release().await
             }
@@ -106,12 +108,19 @@ impl Router {
         };
         let text = format!("{OUTBOX_QUEUE}/{}", delivery.sequence_number().get());
         let key = IdempotencyKey::new(text, xxh3_64(&encode(&message))).expect("it is short");
+        let name = queue.clone();
         let command = Command::SendOnce(verbs::SendOnce { queue, key, messages: vec![message] });
         let (begun, mut is_unknown) = (self.clock.elapsed(), false);
         loop {
             match result_of(self.ask(to, command.clone(), Duration::ZERO).await) {
                 HandoverResult::Unknown => is_unknown = true,
                 HandoverResult::NotNow if is_unknown => {}
+                // Whoever has just taken the partition over may not have heard of it yet.
+                HandoverResult::NoQueue(why) => match self.definitions.is_there(&name).await {
+                    Ok(false) => return HandoverResult::Never(why),
+                    _ if is_unknown => {}
+                    _ => return HandoverResult::NotNow,
+                },
                 result => return result,
             }
             if self.clock.elapsed().saturating_sub(begun) > limits::OUTBOX_KEY_LASTS {
@@ -134,6 +143,7 @@ fn result_of(reply: Result<Reply, Unavailable>) -> HandoverResult {
             | SendRefusal::WorkflowFull { .. }
             | SendRefusal::TooManyKeys { .. }
             | SendRefusal::StorageFull => HandoverResult::NotNow,
+            SendRefusal::QueueNotFound(_) => HandoverResult::NoQueue(refusal.to_string()),
             refusal => HandoverResult::Never(refusal.to_string()),
         },
         Ok(_) => HandoverResult::Unknown,

@@ -272,6 +272,7 @@ BUGS = [
     ("sent_to_a_queue_that_is_not_there", K + "outbox.rs", "if !self.definitions.is_there(&queue).await? {", "if false && !self.definitions.is_there(&queue).await? {"),
     ("handed_over_and_kept", K + "handing_over.rs", "HandoverResult::Done => delivery.complete().await,", "HandoverResult::Done => delivery.release().await,"),
     ("whoever_appends_counts_as_dead", K + "hearing.rs", "                leases.hear_of(&node);\n", "                let _ = &node;\n"),
+    ("given_up_by_a_partition_that_has_not_heard_of_its_queue", K + "handing_over.rs", "SendRefusal::QueueNotFound(_) => HandoverResult::NoQueue(refusal.to_string()),", "SendRefusal::QueueNotFound(_) => HandoverResult::Never(refusal.to_string()),"),
     ("refused_elsewhere_and_forgotten", K + "handing_over.rs", "refusal => HandoverResult::Never(refusal.to_string()),", "_ => HandoverResult::Done,"),
 ]
 

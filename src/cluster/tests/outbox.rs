@@ -190,3 +190,26 @@ async fn what_cannot_be_sent_is_refused_at_once_or_is_a_dead_letter_of_the_outbo
     assert_eq!((view.counts.dead_lettered, view.counts.completed), (1, 1));
     close(nodes).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_for_a_partition_that_has_not_heard_of_its_queue_yet_waits_in_the_outbox() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first", "second"]).await;
+    let (queue, out) = two_queues(&nodes[0]).await;
+    let target = (0..40).find(|number| is_foreign(*number)).map(|number| format!("w{number}")).unwrap();
+    let partition = partition_of(out.name(), &WorkflowId::new(&*target).unwrap(), 4);
+    let engine = nodes.iter().find_map(|node| node.engine(partition)).unwrap();
+    // As if whoever has taken it over had not heard of the queue.
+    engine.delete_queue("out").await.unwrap();
+    queue.send(Message::new("x").workflow("source")).await.unwrap();
+    let mut delivery = queue.receive(Duration::from_secs(10)).await.unwrap().unwrap();
+    let completion = Completion::new().send("out", Message::new("late").workflow(&target));
+    delivery.complete_with(completion).await.unwrap();
+    assert!(queue.receive(Duration::from_secs(1)).await.unwrap().is_none(), "it was completed");
+    let view = nodes[0].client().queue(OUTBOX_QUEUE).unwrap().view().await.unwrap();
+    assert_eq!((view.counts.dead_lettered, view.counts.completed), (0, 0), "it is kept");
+    engine.create_queue("out", QueueOptions::default()).await.unwrap();
+    let arrived = out.receive(Duration::from_secs(20)).await.unwrap();
+    assert_eq!(arrived.expect("it arrives").message().body, "late");
+    close(nodes).await;
+}
