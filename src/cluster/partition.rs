@@ -262,7 +262,7 @@ impl Partition {
             // A snapshot that is being written holds the file.
             *self.source() = None;
             self.published().client = None;
-            self.runtime.block_on(self.leases.release(self.number));
+            self.release();
             match ended {
                 Ok(()) | Err(OpenError::Fault(Fault::Deposed)) => {
                     self.published().state = PartitionState::Following;
@@ -273,6 +273,16 @@ impl Partition {
                     self.published().state = PartitionState::Stopped(error.to_string());
                     return;
                 }
+            }
+        }
+    }
+
+    /// Gives up the lease, however often the servers have to be asked: as long as this node has it, no other takes the partition.
+    fn release(&self) {
+        while self.leases.has(self.number) {
+            self.runtime.block_on(self.leases.release(self.number));
+            if self.stop.wait(self.leases.lease() / LOOKS_A_LEASE) {
+                return;
             }
         }
     }
@@ -334,6 +344,8 @@ impl Partition {
             if self.stop.wait(self.leases.lease() / LOOKS_A_LEASE) {
                 return FollowerNews::Stopped;
             }
+            // It was claimed after all, though the answer was lost.
+            self.release();
             if let Some(revision) = self.leases.may_claim(self.number)
                 && self.runtime.block_on(self.leases.claim(self.number, revision))
             {
