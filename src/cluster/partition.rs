@@ -281,7 +281,7 @@ impl Partition {
     fn release(&self) {
         while self.leases.has(self.number) {
             self.runtime.block_on(self.leases.release(self.number));
-            if self.stop.wait(self.leases.lease() / LOOKS_A_LEASE) {
+            if self.leases.has(self.number) && self.stop.wait(self.leases.lease() / LOOKS_A_LEASE) {
                 return;
             }
         }
