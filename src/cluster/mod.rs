@@ -11,6 +11,7 @@
 mod access;
 mod answering;
 mod defining;
+mod defining_topics;
 mod definitions;
 mod error;
 mod handing_over;
@@ -30,6 +31,7 @@ mod outbox;
 mod overview;
 mod partition;
 mod placing;
+mod publishing;
 mod receiving;
 mod restoring;
 mod router;
@@ -44,8 +46,10 @@ mod splitting;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod topic_changes;
 mod watching;
 mod wire;
+mod wrapping;
 
 pub use crate::cluster::access::NatsAccess;
 pub use crate::cluster::error::ClusterError;

@@ -104,12 +104,13 @@ async fn check(client: &Client, before: Option<&String>, definition: &Definition
 
 /// Refuses what a cluster cannot keep yet.
 fn check_for_cluster(definition: &Definition) -> Result<(), DaemonError> {
-    let what = match definition {
-        _ if definition.subscription.is_some() => "it is of a topic, and a cluster has no topics yet",
-        _ if definition.outbox.is_some() => "it has a `source`, and a cluster copies no tables yet",
-        _ => return Ok(()),
-    };
-    let problem = format!("{what}; run it on a daemon without a cluster ({})", definition.file.display());
+    if definition.outbox.is_none() {
+        return Ok(());
+    }
+    let problem = format!(
+        "it has a `source`, and a cluster copies no tables yet; run it on a daemon without a cluster ({})",
+        definition.file.display()
+    );
     Err(DaemonError::Apply { queue: definition.name.to_string(), problem })
 }
 
@@ -162,9 +163,12 @@ async fn put_subscription(
     options: QueueOptions,
 ) -> Result<(), DaemonError> {
     let SubscriptionDefinition { topic, name, rules, .. } = subscription;
-    let failed = |error: TopicError| DaemonError::Apply {
-        queue: format!("{topic}/subscriptions/{name}"),
-        problem: error.to_string(),
+    let failed = |error: TopicError| match error {
+        TopicError::Unavailable(unavailable) => DaemonError::Engine(unavailable.into()),
+        error => DaemonError::Apply {
+            queue: format!("{topic}/subscriptions/{name}"),
+            problem: error.to_string(),
+        },
     };
     let topic = client.create_topic(topic).await.map_err(failed)?;
     match topic.subscribe(name, options.clone(), rules.clone()).await {

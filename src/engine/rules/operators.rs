@@ -118,6 +118,9 @@ impl EngineVerb for ChangeTopic {
             TopicChange::Subscribe { rules, .. } | TopicChange::SetRules { rules, .. } => {
                 rules.iter().map(Rule::len).sum()
             }
+            TopicChange::Put { plan, .. } => {
+                plan.subscriptions.iter().flat_map(|plan| &plan.rules).map(Rule::len).sum()
+            }
             _ => 0,
         }
     }

@@ -4,8 +4,11 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
+use crate::engine::rules::topic_plan::TopicPlan;
+use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SubscriptionName;
+use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::NewMessage;
 use crate::queue::QueueOptions;
@@ -48,6 +51,18 @@ pub(crate) enum TopicChange {
         revision: u64,
         rules: Vec<Rule>,
     },
+    /// Makes it what it is to be, at a revision that the cluster has given.
+    Put {
+        revision: u64,
+        plan: Box<TopicPlan>,
+    },
+}
+
+/// By what a message was known when it was sent to a topic: it says where that belongs on a cluster, whatever the rules make of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct MessageOrigin {
+    pub(crate) workflow_id: Option<WorkflowId>,
+    pub(crate) message_id: Option<MessageId>,
 }
 
 /// Copies for queues, chosen by the rules of a topic at one of its revisions.
@@ -56,6 +71,8 @@ pub(crate) struct Fanout {
     /// No topic has the revision 0.
     pub(crate) revision: u64,
     pub(crate) copies: Vec<(QueueName, Vec<NewMessage>)>,
+    /// Of the messages as they were sent, also of those that nobody wants.
+    pub(crate) origins: Vec<MessageOrigin>,
 }
 
 impl TopicRecord {
