@@ -17,3 +17,5 @@ mod nodes;
 mod scratch;
 #[path = "cluster/service_bus.rs"]
 mod service_bus;
+#[path = "cluster/topics.rs"]
+mod topics;

@@ -5,25 +5,23 @@ use std::time::Duration;
 
 use crate::cluster::defining_topics::TopicAsk;
 use crate::cluster::definitions::QueueDefinition;
+use crate::cluster::placing::ARBITER;
 use crate::cluster::router::Router;
 use crate::cluster::router::nonsense;
 use crate::cluster::stop::pause;
+use crate::cluster::topic_changes::ORDER_STAYS;
 use crate::cluster::wire::Ask;
 use crate::cluster::wire::NodeReply;
 use crate::cluster::wire::What;
 use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::Reply;
+use crate::engine::elsewhere::TopicChange;
 use crate::engine::elsewhere::verbs;
 use crate::error::QueueRefusal;
 use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::limits;
 use crate::queue::QueueOptions;
-
-/// The partition that says whether something can be done, and has it in its audit.
-pub(crate) const ARBITER: u16 = 0;
-
-pub(crate) const ORDER_STAYS: &str = "the order of a queue cannot be changed: delete it, and create it anew";
 
 /// What changes of the definition of a queue.
 enum DefinitionChange {
@@ -39,6 +37,11 @@ impl Router {
     /// # Errors
     /// [`Unavailable`] when not every partition could be reached. What was said to be is done by those later.
     pub(crate) async fn define(&self, command: Command) -> Result<Reply, Unavailable> {
+        if options_of(&command).is_some_and(|options| options.delete_when_idle.is_some()) {
+            return Err(Unavailable::Unsupported(
+                "a queue is not deleted by being idle: each partition knows only what it has of it",
+            ));
+        }
         let of_topic = TopicAsk::of(&command);
         for _ in 0..limits::DEFINE_ATTEMPTS {
             let reply = match &of_topic {
@@ -193,5 +196,18 @@ impl Router {
         }
         self.definitions.note_everywhere(name, revision);
         Ok(())
+    }
+}
+
+/// The options that a command gives to a queue.
+fn options_of(command: &Command) -> Option<&QueueOptions> {
+    match command {
+        Command::OnRecord(on_record) => options_of(&on_record.command),
+        Command::CreateQueue(verb) => Some(&verb.options),
+        Command::ChangeQueue(verb) => Some(&verb.options),
+        Command::ChangeTopic(verbs::ChangeTopic {
+            change: TopicChange::Subscribe { options, .. }, ..
+        }) => Some(options),
+        _ => None,
     }
 }

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use crate::cluster::defining::ARBITER;
-use crate::cluster::defining::ORDER_STAYS;
 use crate::cluster::definitions::QueueDefinition;
+use crate::cluster::placing::ARBITER;
 use crate::cluster::router::Router;
+use crate::cluster::topic_changes::ORDER_STAYS;
 use crate::cluster::topic_changes::PlannedTopic;
 use crate::cluster::topic_changes::SubscriptionChange;
 use crate::cluster::topic_changes::new_plan;
@@ -30,7 +30,7 @@ pub(crate) enum TopicAsk {
 }
 
 /// What comes of it: what is to be from now on, if it is something else.
-type Judged = Result<Option<QueueDefinition>, Reply>;
+type Judgement = Result<Option<QueueDefinition>, Reply>;
 
 impl TopicAsk {
     /// What a command asks of which topic, if it is about one.
@@ -109,7 +109,7 @@ impl Router {
         name: &QueueName,
         ask: &TopicAsk,
         (revision, found): (u64, Option<QueueDefinition>),
-    ) -> Result<Judged, Unavailable> {
+    ) -> Result<Judgement, Unavailable> {
         let plan = match &found {
             Some(QueueDefinition::Topic { plan, .. }) => plan,
             _ => {
@@ -137,7 +137,7 @@ impl Router {
     }
 
     /// What comes of it where there is no topic.
-    fn judge_new(&self, name: &QueueName, ask: &TopicAsk, revision: u64, is_queue: bool) -> Judged {
+    fn judge_new(&self, name: &QueueName, ask: &TopicAsk, revision: u64, is_queue: bool) -> Judgement {
         let topics = self.definitions.counts().topics;
         let refusal = match ask {
             TopicAsk::Topic(TopicChange::Create) if is_queue => TopicRefusal::NameIsQueue(name.clone()),

@@ -16,6 +16,7 @@ mod definitions;
 mod error;
 mod handing_over;
 mod handle;
+mod handover;
 mod hashing;
 mod hearing;
 mod jet_stream;

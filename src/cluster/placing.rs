@@ -38,6 +38,9 @@ pub(crate) enum CommandPlace {
 /// The queue of what completions send to other partitions; every partition has one.
 pub(crate) const OUTBOX_QUEUE: &str = "seriatim.outbox";
 
+/// The partition that says whether a queue can be what it is to be, and has operators' changes of queues in its audit.
+pub(crate) const ARBITER: u16 = 0;
+
 const SEVERAL: &str = "what is done together has to be of workflows of one partition, and this is of several";
 
 /// Says where things are done.

@@ -14,6 +14,9 @@ use crate::id::QueueName;
 use crate::id::SubscriptionName;
 use crate::queue::QueueOptions;
 
+/// Why a queue keeps its order: whether each partition could have another is not known before all have.
+pub(crate) const ORDER_STAYS: &str = "the order of a queue cannot be changed: delete it, and create it anew";
+
 /// Revisions of topics are those of the bucket. By this they differ from the numbers that an engine gives.
 const OF_BUCKET: u64 = 1 << 63;
 

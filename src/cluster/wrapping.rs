@@ -1,6 +1,6 @@
 //! What of a command is for other partitions, and the same command with that in messages of the outbox.
 
-use crate::cluster::outbox::Handover;
+use crate::cluster::handover::Handover;
 use crate::cluster::placing::OUTBOX_QUEUE;
 use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::Fanout;
@@ -142,7 +142,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::cluster::outbox::line_of;
+    use crate::cluster::handover::line_of;
     use crate::engine::elsewhere::CompletionCommand;
     use crate::header::Headers;
     use crate::id::WorkflowId;

@@ -165,10 +165,9 @@ async fn put_subscription(
     let SubscriptionDefinition { topic, name, rules, .. } = subscription;
     let failed = |error: TopicError| match error {
         TopicError::Unavailable(unavailable) => DaemonError::Engine(unavailable.into()),
-        error => DaemonError::Apply {
-            queue: format!("{topic}/subscriptions/{name}"),
-            problem: error.to_string(),
-        },
+        error => {
+            DaemonError::Apply { queue: format!("{topic}/subscriptions/{name}"), problem: error.to_string() }
+        }
     };
     let topic = client.create_topic(topic).await.map_err(failed)?;
     match topic.subscribe(name, options.clone(), rules.clone()).await {

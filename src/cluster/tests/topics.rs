@@ -317,3 +317,19 @@ async fn what_an_operator_changes_of_topics_is_in_the_audit_of_the_first_partiti
     );
     close(nodes).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_that_would_be_deleted_by_being_idle_is_refused() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first"]).await;
+    let topic = topic(&nodes[0]).await;
+    let idle = QueueOptions { delete_when_idle: Some(Duration::from_secs(300)), ..QueueOptions::default() };
+    let client = nodes[0].client();
+    let refusals = [
+        client.create_queue("q", idle.clone()).await.err().unwrap().to_string(),
+        client.change_queue("orders/subscriptions/all", idle.clone()).await.unwrap_err().to_string(),
+        topic.subscribe("idle", idle, [Rule::everything()]).await.err().unwrap().to_string(),
+    ];
+    assert!(refusals.iter().all(|refusal| refusal.contains("not deleted by being idle")), "{refusals:?}");
+    close(nodes).await;
+}

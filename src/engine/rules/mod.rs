@@ -60,7 +60,7 @@ pub(crate) mod settlements;
 mod shorten;
 mod sparse;
 pub(crate) mod step;
-pub(crate) mod topic_plan;
+mod topic_plan;
 pub(crate) mod topic_record;
 #[cfg(test)]
 mod topic_samples;

@@ -1,63 +1,20 @@
-//! A topic as it is to be, with its subscriptions and their queues: every partition of a cluster has the same.
+//! Making a topic what it is to be, with its subscriptions and their queues: every partition of a cluster has the same.
 
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde::Serialize;
-
-use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::topic_record::SubscriptionRecord;
+use crate::engine::rules::topic_record::SubscriptionPlan;
+use crate::engine::rules::topic_record::TopicPlan;
 use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::rules::topics::queue_of;
 use crate::error::QueueRefusal;
 use crate::error::TopicRefusal;
 use crate::id::QueueName;
-use crate::id::SubscriptionName;
-use crate::queue::QueueOptions;
-use crate::topic::Rule;
-
-/// A topic as it is to be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct TopicPlan {
-    /// Its own; another topic under this name has another.
-    pub(crate) number: u64,
-    pub(crate) created_at: Timestamp,
-    /// In order of name.
-    pub(crate) subscriptions: Vec<SubscriptionPlan>,
-}
-
-/// A subscription as it is to be, with its queue.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SubscriptionPlan {
-    pub(crate) name: SubscriptionName,
-    pub(crate) rules: Vec<Rule>,
-    pub(crate) options: Box<QueueOptions>,
-    /// Whether its handlers pause.
-    pub(crate) paused: bool,
-}
-
-impl TopicPlan {
-    /// The topic under a name, at a revision.
-    pub(crate) fn record(&self, name: &QueueName, revision: u64) -> TopicRecord {
-        let subscription = |plan: &SubscriptionPlan| SubscriptionRecord {
-            name: plan.name.clone(),
-            rules: plan.rules.clone(),
-        };
-        TopicRecord {
-            name: name.clone(),
-            number: self.number,
-            revision,
-            created_at: self.created_at,
-            subscriptions: self.subscriptions.iter().map(subscription).collect(),
-        }
-    }
-}
 
 impl Step<'_> {
     /// Makes a topic what it is to be, whatever it was; its limits were judged by whoever has planned it.

@@ -4,7 +4,6 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::topic_plan::TopicPlan;
 use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SubscriptionName;
@@ -32,6 +31,43 @@ pub(crate) struct SubscriptionRecord {
     pub(crate) name: SubscriptionName,
     /// In the order in which they were added.
     pub(crate) rules: Vec<Rule>,
+}
+
+/// A topic as it is to be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TopicPlan {
+    /// Its own; another topic under this name has another.
+    pub(crate) number: u64,
+    pub(crate) created_at: Timestamp,
+    /// In order of name.
+    pub(crate) subscriptions: Vec<SubscriptionPlan>,
+}
+
+/// A subscription as it is to be, with its queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SubscriptionPlan {
+    pub(crate) name: SubscriptionName,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) options: Box<QueueOptions>,
+    /// Whether its handlers pause.
+    pub(crate) paused: bool,
+}
+
+impl TopicPlan {
+    /// The topic under a name, at a revision.
+    pub(crate) fn record(&self, name: &QueueName, revision: u64) -> TopicRecord {
+        let subscription = |plan: &SubscriptionPlan| SubscriptionRecord {
+            name: plan.name.clone(),
+            rules: plan.rules.clone(),
+        };
+        TopicRecord {
+            name: name.clone(),
+            number: self.number,
+            revision,
+            created_at: self.created_at,
+            subscriptions: self.subscriptions.iter().map(subscription).collect(),
+        }
+    }
 }
 
 /// What is asked of one topic.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
-use crate::engine::rules::topic_plan::SubscriptionPlan;
-use crate::engine::rules::topic_plan::TopicPlan;
 use crate::engine::rules::topic_record::Fanout;
 use crate::engine::rules::topic_record::MessageOrigin;
+use crate::engine::rules::topic_record::SubscriptionPlan;
 use crate::engine::rules::topic_record::SubscriptionRecord;
 use crate::engine::rules::topic_record::TopicChange;
+use crate::engine::rules::topic_record::TopicPlan;
 use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::rules::verbs;
 use crate::engine::rules::verbs::Command;
