@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::actor::Actor;
 use crate::cluster::hashing::partition_of;
 use crate::cluster::node::ClusterNode;
+use crate::cluster::placing::OUTBOX_QUEUE;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
 use crate::cluster::tests::router::nodes;
@@ -20,6 +21,7 @@ use crate::id::QueueName;
 use crate::id::WorkflowId;
 use crate::message::Message;
 use crate::queue::QueueOptions;
+use crate::topic::Correlation;
 use crate::topic::Filter;
 use crate::topic::Rule;
 
@@ -170,6 +172,38 @@ async fn rules_that_were_changed_through_one_node_are_those_of_every_other_at_on
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn sends_go_on_while_rules_are_changed_and_each_is_by_the_rules_of_one_moment() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first", "second"]).await;
+    let topic = topic(&nodes[0]).await;
+    let sending = tokio::spawn({
+        let other = nodes[1].client().topic("orders").unwrap();
+        async move {
+            let mut copies = 0;
+            for number in 0..200 {
+                let sent = other.send(message(&format!("w{}", number % 12), number)).await.unwrap();
+                let of = |name: &str| sent.iter().filter(|(queue, _)| queue.as_str().ends_with(name)).count();
+                assert_eq!(of("/all"), 1, "{sent:?}");
+                copies += of("/large");
+            }
+            copies
+        }
+    });
+    for _ in 0..20 {
+        topic.set_rules("large", [Rule::everything()]).await.unwrap();
+        topic.set_rules("large", []).await.unwrap();
+    }
+    let copies = sending.await.unwrap();
+    assert_eq!(accepted(&topic.subscription("all").unwrap()).await, 200);
+    assert_eq!(accepted(&topic.subscription("large").unwrap()).await, copies as u64);
+    let correlation = Correlation::default().property("x", f64::NAN);
+    let refused =
+        topic.set_rules("all", [Rule::new("r", Filter::Correlation(correlation))]).await.unwrap_err();
+    assert!(refused.to_string().contains("infinite or no number"), "{refused}");
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_send_that_is_repeated_under_its_key_is_done_once_whatever_the_rules_have_become() {
     let Some(servers) = NatsServers::start(1) else { return };
     let nodes = nodes(&servers, &["first", "second"]).await;
@@ -243,7 +277,8 @@ async fn a_copy_that_a_rule_moves_to_a_workflow_of_another_partition_arrives_thr
     topic.set_rules("all", [moves]).await.unwrap();
     let other = nodes[1].client().topic("orders").unwrap();
     for number in 700..710 {
-        let copies = other.send(message("source", number)).await.unwrap();
+        let placed = message("source", number).position(number.unsigned_abs());
+        let copies = other.send(placed).await.unwrap();
         let queues: Vec<&str> = copies.iter().map(|(queue, _)| queue.as_str()).collect();
         assert_eq!(queues, ["orders/subscriptions/all", "orders/subscriptions/large"]);
     }
@@ -254,6 +289,8 @@ async fn a_copy_that_a_rule_moves_to_a_workflow_of_another_partition_arrives_thr
         assert_eq!(delivery.message().workflow_id.as_ref().unwrap().as_str(), target);
         delivery.complete().await.unwrap();
     }
+    let outbox = nodes[0].client().queue(OUTBOX_QUEUE).unwrap();
+    assert_eq!(accepted(&outbox).await, 10, "it is stored where its workflow does not belong");
     let key = IdempotencyKey::of_request("k", b"same").unwrap();
     let refused = other.send_batch_once(key, [message("source", 1)]).await.unwrap_err();
     assert!(refused.to_string().contains("moves it to a workflow of another partition"), "{refused}");
