@@ -12,6 +12,11 @@ mod kit;
 mod nats_program;
 #[path = "cluster/nodes.rs"]
 mod nodes;
+#[path = "cluster/postgres.rs"]
+mod postgres;
+#[path = "daemon/postgres_server.rs"]
+#[allow(dead_code, reason = "the database is killed elsewhere")]
+mod postgres_server;
 #[path = "cli/scratch.rs"]
 #[allow(dead_code, reason = "the demonstration without a cluster is played elsewhere")]
 mod scratch;

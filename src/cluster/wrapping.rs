@@ -60,7 +60,16 @@ pub(crate) fn foreign_queues(
 
 /// What is answered to a command that sends to a queue that is not there.
 pub(crate) fn not_found(command: &Command, index: usize, queue: QueueName) -> Reply {
-    let refusal = SendRefusal::QueueNotFound(queue);
+    let is_published = match command {
+        Command::Publish(_) | Command::PublishOnce(_) => true,
+        Command::Transact(verb) => matches!(verb.steps.get(index), Some(StepCommand::Publish(_))),
+        _ => false,
+    };
+    let refusal = match queue.subscription().filter(|_| is_published) {
+        // Who gets it was chosen by rules that are not those of the topic any more.
+        Some((topic, _)) => SendRefusal::TopicChanged(topic),
+        None => SendRefusal::QueueNotFound(queue),
+    };
     match command {
         Command::Publish(_) => Reply::Send(Err(refusal)),
         Command::PublishOnce(_) => Reply::PublishOnce(Err(refusal)),

@@ -38,9 +38,6 @@ async fn apply_once(daemon_state: &DaemonState, definitions: Definitions) -> Res
     let (client, state_file) = (daemon_state.intake.client(), daemon_state.data_dir.state_file());
     let before = state_file.sources();
     for definition in definitions.iter() {
-        if daemon_state.membership.is_of_cluster() {
-            check_for_cluster(definition)?;
-        }
         check(client, before.get(definition.name.as_str()), definition).await?;
     }
     let not_stored = |error| DaemonError::Data(daemon_state.options.data.clone(), error);
@@ -100,18 +97,6 @@ async fn check(client: &Client, before: Option<&String>, definition: &Definition
          or give the new definition another name",
         if stored == 1 { "a message".to_owned() } else { format!("{stored} messages") }
     )))
-}
-
-/// Refuses what a cluster cannot keep yet.
-fn check_for_cluster(definition: &Definition) -> Result<(), DaemonError> {
-    if definition.outbox.is_none() {
-        return Ok(());
-    }
-    let problem = format!(
-        "it has a `source`, and a cluster copies no tables yet; run it on a daemon without a cluster ({})",
-        definition.file.display()
-    );
-    Err(DaemonError::Apply { queue: definition.name.to_string(), problem })
 }
 
 /// Where a definition reads what places a message, in words that are compared after a restart.

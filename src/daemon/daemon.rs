@@ -101,8 +101,8 @@ impl Daemon {
         let daemon_state = Arc::new(DaemonState {
             options,
             data_dir,
+            outboxes: Outboxes::new(intake.clone(), membership.clone()),
             membership,
-            outboxes: Outboxes::new(intake.clone()),
             intake,
             handler_supervisor,
             ticker,

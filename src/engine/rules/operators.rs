@@ -126,7 +126,8 @@ impl EngineVerb for ChangeTopic {
     }
 
     fn room(&self, records: &dyn Records) -> Read<RoomNeed> {
-        if self.change == TopicChange::Delete {
+        // What all partitions have to have is refused by none.
+        if matches!(self.change, TopicChange::Delete | TopicChange::Put { .. }) {
             return Ok(RoomNeed::Nothing);
         }
         // The row is written anew.
