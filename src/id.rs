@@ -127,6 +127,12 @@ impl QueueName {
         }
     }
 
+    /// The name of the topic, if it is the queue of a subscription.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn topic_of_subscription(&self) -> Option<&str> {
+        Some(self.as_str().split_once(SUBSCRIPTIONS)?.0)
+    }
+
     /// The topic and the subscription whose queue it is, if it is one's.
     pub fn subscription(&self) -> Option<(QueueName, SubscriptionName)> {
         let (topic, name) = self.as_str().split_once(SUBSCRIPTIONS)?;

@@ -12,8 +12,15 @@ mod kit;
 mod nats_program;
 #[path = "cluster/nodes.rs"]
 mod nodes;
+#[path = "cluster/postgres.rs"]
+mod postgres;
+#[path = "daemon/postgres_server.rs"]
+#[allow(dead_code, reason = "the database is killed elsewhere")]
+mod postgres_server;
 #[path = "cli/scratch.rs"]
 #[allow(dead_code, reason = "the demonstration without a cluster is played elsewhere")]
 mod scratch;
 #[path = "cluster/service_bus.rs"]
 mod service_bus;
+#[path = "cluster/topics.rs"]
+mod topics;

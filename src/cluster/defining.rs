@@ -3,24 +3,25 @@
 
 use std::time::Duration;
 
+use crate::cluster::defining_topics::TopicAsk;
 use crate::cluster::definitions::QueueDefinition;
+use crate::cluster::placing::ARBITER;
 use crate::cluster::router::Router;
 use crate::cluster::router::nonsense;
 use crate::cluster::stop::pause;
+use crate::cluster::topic_changes::ORDER_STAYS;
 use crate::cluster::wire::Ask;
 use crate::cluster::wire::NodeReply;
 use crate::cluster::wire::What;
 use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::Reply;
+use crate::engine::elsewhere::TopicChange;
 use crate::engine::elsewhere::verbs;
 use crate::error::QueueRefusal;
 use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::limits;
 use crate::queue::QueueOptions;
-
-/// The partition that says whether something can be done, and has it in its audit.
-const ARBITER: u16 = 0;
 
 /// What changes of the definition of a queue.
 enum DefinitionChange {
@@ -36,8 +37,18 @@ impl Router {
     /// # Errors
     /// [`Unavailable`] when not every partition could be reached. What was said to be is done by those later.
     pub(crate) async fn define(&self, command: Command) -> Result<Reply, Unavailable> {
+        if options_of(&command).is_some_and(|options| options.delete_when_idle.is_some()) {
+            return Err(Unavailable::Unsupported(
+                "a queue is not deleted by being idle: each partition knows only what it has of it",
+            ));
+        }
+        let of_topic = TopicAsk::of(&command);
         for _ in 0..limits::DEFINE_ATTEMPTS {
-            if let Some(reply) = self.define_unless_overtaken(command.clone()).await? {
+            let reply = match &of_topic {
+                Some((name, ask)) => self.define_topic_unless_overtaken(name, ask, &command).await?,
+                None => self.define_unless_overtaken(command.clone()).await?,
+            };
+            if let Some(reply) = reply {
                 return Ok(reply);
             }
             pause(limits::ROUTE_PAUSE).await;
@@ -64,11 +75,13 @@ impl Router {
             Command::DeleteQueue(verbs::DeleteQueue { name }) => (name, DefinitionChange::Delete),
             _ => return Err(nonsense()),
         };
-        let (mut revision, mut found) = self.definitions.entry(&name).await?;
-        if let Some(QueueDefinition::Going { .. }) = found {
-            // Whoever began to delete it has not ended.
-            let Some(ended) = self.end_deleting(&name, revision).await? else { return Ok(None) };
-            (revision, found) = (ended, None);
+        let Some((revision, found)) = self.entry_to_change(&name).await? else { return Ok(None) };
+        if let Some(QueueDefinition::Topic { name, .. }) = found {
+            let refusal = match change {
+                DefinitionChange::Create(_) => QueueRefusal::NameIsTopic(name),
+                _ => QueueRefusal::QueueNotFound(name),
+            };
+            return Ok(Some(Reply::Queue(Err(refusal))));
         }
         let there = match found {
             Some(QueueDefinition::There { options, paused, .. }) => Some((options, paused)),
@@ -86,9 +99,7 @@ impl Router {
             (_, None) => Ok(Some(Reply::Queue(Err(QueueRefusal::QueueNotFound(name))))),
             (DefinitionChange::Options(options), Some((known, _))) if known.order != options.order => {
                 // Whether each partition could do it is not known before all have.
-                Err(Unavailable::Unsupported(
-                    "the order of a queue cannot be changed: delete it, and create it anew",
-                ))
+                Err(Unavailable::Unsupported(ORDER_STAYS))
             }
             (DefinitionChange::Options(options), Some((_, paused))) => {
                 self.decide(command, QueueDefinition::There { name, options, paused }, revision).await
@@ -97,6 +108,21 @@ impl Router {
                 self.decide(command, QueueDefinition::There { name, options, paused }, revision).await
             }
             (DefinitionChange::Delete, Some(_)) => self.delete(command, name, revision).await,
+        }
+    }
+
+    /// What there is under a name that is to be changed. `None` when somebody was faster.
+    pub(crate) async fn entry_to_change(
+        &self,
+        name: &QueueName,
+    ) -> Result<Option<(u64, Option<QueueDefinition>)>, Unavailable> {
+        let (revision, found) = self.definitions.entry(name).await?;
+        match found {
+            // Whoever began to delete it has not ended.
+            Some(QueueDefinition::Going { .. }) => {
+                Ok(self.end_deleting(name, revision).await?.map(|ended| (ended, None)))
+            }
+            found => Ok(Some((revision, found))),
         }
     }
 
@@ -120,10 +146,7 @@ impl Router {
 
     /// Puts a definition, unless it is that already. `None` when somebody was faster.
     async fn put(&self, definition: QueueDefinition, behind: u64) -> Result<Option<u64>, Unavailable> {
-        let (QueueDefinition::There { name, .. }
-        | QueueDefinition::Going { name }
-        | QueueDefinition::Gone { name }) = &definition;
-        let (revision, found) = self.definitions.entry(name).await?;
+        let (revision, found) = self.definitions.entry(definition.name()).await?;
         if found.as_ref() == Some(&definition) {
             return Ok(Some(revision));
         }
@@ -147,13 +170,17 @@ impl Router {
     }
 
     /// Has a queue deleted everywhere, so that one of its name can be created.
-    async fn end_deleting(&self, name: &QueueName, revision: u64) -> Result<Option<u64>, Unavailable> {
+    pub(crate) async fn end_deleting(
+        &self,
+        name: &QueueName,
+        revision: u64,
+    ) -> Result<Option<u64>, Unavailable> {
         self.everywhere(name, revision).await?;
         self.put(QueueDefinition::Gone { name: name.clone() }, revision).await
     }
 
     /// Waits until every partition has a revision of a queue.
-    async fn everywhere(&self, name: &QueueName, revision: u64) -> Result<(), Unavailable> {
+    pub(crate) async fn everywhere(&self, name: &QueueName, revision: u64) -> Result<(), Unavailable> {
         if self.definitions.is_everywhere(name, revision) {
             return Ok(());
         }
@@ -169,5 +196,18 @@ impl Router {
         }
         self.definitions.note_everywhere(name, revision);
         Ok(())
+    }
+}
+
+/// The options that a command gives to a queue.
+fn options_of(command: &Command) -> Option<&QueueOptions> {
+    match command {
+        Command::OnRecord(on_record) => options_of(&on_record.command),
+        Command::CreateQueue(verb) => Some(&verb.options),
+        Command::ChangeQueue(verb) => Some(&verb.options),
+        Command::ChangeTopic(verbs::ChangeTopic {
+            change: TopicChange::Subscribe { options, .. }, ..
+        }) => Some(options),
+        _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! What queues there are, for all partitions: one key for each queue in the cluster's bucket, whose revisions are their order.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -16,14 +17,19 @@ use tokio::sync::Notify;
 
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
+use crate::cluster::topic_changes::DefinedCounts;
+use crate::cluster::topic_changes::enforce_topic;
+use crate::cluster::topic_changes::remove_topic;
 use crate::cluster::watching::BucketWatch;
 use crate::engine::Client;
+use crate::engine::elsewhere::TopicPlan;
 use crate::error::OperationError;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
 use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::limits;
+use crate::queue::Order;
 use crate::queue::QueueOptions;
 
 const QUEUE_PREFIX: &str = "queue.";
@@ -39,6 +45,11 @@ pub(crate) enum QueueDefinition {
         options: Box<QueueOptions>,
         paused: bool,
     },
+    /// It is a topic, whose subscriptions are queues.
+    Topic {
+        name: QueueName,
+        plan: Box<TopicPlan>,
+    },
     /// It is being deleted: some partitions may have it.
     Going {
         name: QueueName,
@@ -50,9 +61,10 @@ pub(crate) enum QueueDefinition {
 }
 
 impl QueueDefinition {
-    fn name(&self) -> &QueueName {
+    pub(crate) fn name(&self) -> &QueueName {
         match self {
             QueueDefinition::There { name, .. }
+            | QueueDefinition::Topic { name, .. }
             | QueueDefinition::Going { name }
             | QueueDefinition::Gone { name } => name,
         }
@@ -151,11 +163,47 @@ impl QueueDefinitions {
     /// # Errors
     /// [`Unavailable::Unanswered`] when they do not say.
     pub(crate) async fn is_there(&self, name: &QueueName) -> Result<bool, Unavailable> {
-        let is_there = |definition: &QueueDefinition| matches!(definition, QueueDefinition::There { .. });
-        if self.board().known.get(name).is_some_and(|(_, definition)| is_there(definition)) {
+        let subscription = name.subscription();
+        let key = subscription.as_ref().map_or(name, |(topic, _)| topic);
+        let is_there = |definition: &QueueDefinition| match (definition, &subscription) {
+            (QueueDefinition::There { .. }, None) => true,
+            (QueueDefinition::Topic { plan, .. }, Some((_, name))) => {
+                plan.subscriptions.iter().any(|known| known.name == *name)
+            }
+            _ => false,
+        };
+        if self.board().known.get(key).is_some_and(|(_, definition)| is_there(definition)) {
             return Ok(true);
         }
-        Ok(self.entry(name).await?.1.as_ref().is_some_and(is_there))
+        Ok(self.entry(key).await?.1.as_ref().is_some_and(is_there))
+    }
+
+    /// Whether the order of the queue of a subscription has places, as far as was heard.
+    pub(crate) fn takes_places(&self, queue: &QueueName) -> bool {
+        let Some((topic, name)) = queue.subscription() else { return true };
+        match self.board().known.get(&topic) {
+            Some((_, QueueDefinition::Topic { plan, .. })) => {
+                let known = plan.subscriptions.iter().find(|known| known.name == name);
+                !known.is_some_and(|known| matches!(known.options.order, Order::None | Order::Arrival))
+            }
+            _ => true,
+        }
+    }
+
+    /// How many there are, as far as was heard.
+    pub(crate) fn counts(&self) -> DefinedCounts {
+        let mut counts = DefinedCounts { topics: 0, queues: 0 };
+        for (_, definition) in self.board().known.values() {
+            match definition {
+                QueueDefinition::There { .. } => counts.queues += 1,
+                QueueDefinition::Topic { plan, .. } => {
+                    counts.topics += 1;
+                    counts.queues += plan.subscriptions.len();
+                }
+                QueueDefinition::Going { .. } | QueueDefinition::Gone { .. } => {}
+            }
+        }
+        counts
     }
 
     /// Puts a definition behind a revision of the same queue. `None` when another was faster.
@@ -212,13 +260,9 @@ impl QueueDefinitions {
             (board.seen, due.collect())
         };
         due.sort_by_key(|(revision, _)| *revision);
-        for (_, definition) in due {
-            match enforce(client, &definition).await {
-                Ok(()) => {}
-                Err(OperationError::Unavailable(why)) => return Err(why),
-                Err(error) => {
-                    tracing::error!(queue = %definition.name(), %error, "a partition refuses what all have to have");
-                }
+        for (revision, definition) in due {
+            if let Err(error) = enforce(client, revision, &definition).await? {
+                tracing::error!(queue = %definition.name(), error, "a partition refuses what all have to have");
             }
         }
         Ok(seen)
@@ -240,28 +284,54 @@ impl QueueDefinitions {
     }
 }
 
-/// Makes an engine have what is defined.
-async fn enforce(client: &Client, definition: &QueueDefinition) -> Result<(), QueueError> {
+/// Makes an engine have what is defined. Why it refuses that is an answer.
+async fn enforce(
+    client: &Client,
+    revision: u64,
+    definition: &QueueDefinition,
+) -> Result<Result<(), String>, Unavailable> {
     match definition {
         QueueDefinition::There { name, options, paused } => {
-            let options = options.as_ref().clone();
-            let queue = match client.create_queue(name, options.clone()).await {
-                Err(OperationError::Refused(QueueRefusal::QueueExists(_))) => {
-                    client.change_queue(name, options).await?;
-                    client.queue(name)?
-                }
-                created => created?,
-            };
-            queue.set_paused(*paused).await?;
-            Ok(())
+            refusal_of(enforce_queue(client, name, options, *paused).await)
+        }
+        QueueDefinition::Topic { name, plan } => {
+            refusal_of(enforce_topic(client, name, (revision, plan)).await)
         }
         QueueDefinition::Going { name } | QueueDefinition::Gone { name } => {
-            match client.delete_queue(name).await {
+            let removed = refusal_of(remove_topic(client, name).await)?;
+            let deleted = match client.delete_queue(name).await {
                 Err(OperationError::Refused(QueueRefusal::QueueNotFound(_))) => Ok(()),
                 deleted => deleted,
-            }
+            };
+            Ok(removed.and(refusal_of(deleted)?))
         }
     }
+}
+
+fn refusal_of<R: Error>(enforced: Result<(), OperationError<R>>) -> Result<Result<(), String>, Unavailable> {
+    match enforced {
+        Ok(()) => Ok(Ok(())),
+        Err(OperationError::Unavailable(why)) => Err(why),
+        Err(OperationError::Refused(refusal)) => Ok(Err(refusal.to_string())),
+        Err(OperationError::Misuse(misuse)) => Ok(Err(misuse.to_string())),
+    }
+}
+
+async fn enforce_queue(
+    client: &Client,
+    name: &QueueName,
+    options: &QueueOptions,
+    paused: bool,
+) -> Result<(), QueueError> {
+    let queue = match client.create_queue(name, options.clone()).await {
+        Err(OperationError::Refused(QueueRefusal::QueueExists(_))) => {
+            client.change_queue(name, options.clone()).await?;
+            client.queue(name)?
+        }
+        created => created?,
+    };
+    queue.set_paused(paused).await?;
+    Ok(())
 }
 
 /// Keys take letters and digits only.

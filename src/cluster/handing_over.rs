@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::cluster::outbox::Handover;
+use crate::cluster::handover::Handover;
 use crate::cluster::placing::CommandPlace;
 use crate::cluster::placing::OUTBOX_QUEUE;
 use crate::cluster::router::Router;

@@ -7,9 +7,11 @@ use crate::cluster::looking::add_queue;
 use crate::cluster::metering::ClusterMeters;
 use crate::cluster::partition::PartitionState;
 use crate::cluster::partition::PartitionStatus;
+use crate::cluster::placing::OUTBOX_QUEUE;
 use crate::cluster::router::Router;
 use crate::engine::Client;
 use crate::engine::QueueView;
+use crate::error::QueueError;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
 use crate::limits;
@@ -40,6 +42,18 @@ impl ClusterHandle {
     pub fn engines(&self) -> Vec<(u16, Client)> {
         let numbered = (0..self.router.places.partitions).zip(&self.router.partitions);
         numbered.filter_map(|(number, partition)| Some((number, partition.client()?))).collect()
+    }
+
+    /// How many messages the partition of a workflow has to hand over to others; `None` when this node does not have it.
+    pub(crate) async fn outbox_of(&self, queue: &QueueName, workflow: &WorkflowId) -> Option<u64> {
+        let router = &self.router;
+        let engine = router.partition(router.places.workflow(queue, workflow)).client()?;
+        match engine.queue(OUTBOX_QUEUE).ok()?.view().await {
+            Ok(view) => Some(view.counts.stored() - view.counts.dead_lettered),
+            // Nothing was ever sent to another partition.
+            Err(QueueError::Refused(_)) => Some(0),
+            Err(_) => None,
+        }
     }
 
     /// Whether this node owns the partition of a workflow.

@@ -14,6 +14,7 @@ use crate::engine::elsewhere::LookFor;
 use crate::engine::elsewhere::LookResult;
 use crate::engine::elsewhere::add_counts;
 use crate::error::Unavailable;
+use crate::id::QueueName;
 use crate::id::SequenceNumber;
 
 impl Router {
@@ -34,6 +35,9 @@ impl Router {
             LookFor::Messages { from, .. } | LookFor::Alone { from, .. } => {
                 self.look_by_number(look.clone(), *from).await
             }
+            // Every partition has the same.
+            LookFor::Topic { .. } => self.look_in(self.any_partition(), look).await,
+            LookFor::Topics { after, limit } => self.look_at_topics(after.clone(), *limit).await,
             _ => self.look_everywhere(look).await,
         }
     }
@@ -70,6 +74,25 @@ impl Router {
             last = Some(found);
         }
         last.ok_or_else(nonsense)
+    }
+
+    /// As many topics as were asked for, however many come at once.
+    async fn look_at_topics(
+        &self,
+        mut after: Option<QueueName>,
+        limit: usize,
+    ) -> Result<LookResult, Unavailable> {
+        let mut topics = Vec::new();
+        while topics.len() < limit {
+            let look = LookFor::Topics { after: after.clone(), limit: limit - topics.len() };
+            let LookResult::Topics(page) = self.look_in(self.any_partition(), look).await? else {
+                return Err(nonsense());
+            };
+            let Some(last) = page.last() else { break };
+            after = Some(last.name.clone());
+            topics.extend(page);
+        }
+        Ok(LookResult::Topics(topics))
     }
 
     async fn look_everywhere(&self, look: LookFor) -> Result<LookResult, Unavailable> {

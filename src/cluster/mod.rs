@@ -11,10 +11,12 @@
 mod access;
 mod answering;
 mod defining;
+mod defining_topics;
 mod definitions;
 mod error;
 mod handing_over;
 mod handle;
+mod handover;
 mod hashing;
 mod hearing;
 mod jet_stream;
@@ -30,6 +32,7 @@ mod outbox;
 mod overview;
 mod partition;
 mod placing;
+mod publishing;
 mod receiving;
 mod restoring;
 mod router;
@@ -44,8 +47,10 @@ mod splitting;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod topic_changes;
 mod watching;
 mod wire;
+mod wrapping;
 
 pub use crate::cluster::access::NatsAccess;
 pub use crate::cluster::error::ClusterError;

@@ -4,11 +4,13 @@ use crate::cluster::hashing::partition_of;
 use crate::cluster::hashing::partition_of_text;
 use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::CompletionCommand;
+use crate::engine::elsewhere::Fanout;
 use crate::engine::elsewhere::PurgeFrom;
 use crate::engine::elsewhere::PurgeScope;
 use crate::engine::elsewhere::Settlement;
 use crate::engine::elsewhere::StepCommand;
 use crate::engine::elsewhere::verbs;
+use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
@@ -35,6 +37,9 @@ pub(crate) enum CommandPlace {
 
 /// The queue of what completions send to other partitions; every partition has one.
 pub(crate) const OUTBOX_QUEUE: &str = "seriatim.outbox";
+
+/// The partition that says whether a queue can be what it is to be, and has operators' changes of queues in its audit.
+pub(crate) const ARBITER: u16 = 0;
 
 const SEVERAL: &str = "what is done together has to be of workflows of one partition, and this is of several";
 
@@ -63,10 +68,13 @@ impl PartitionMap {
             Command::CreateQueue(_)
             | Command::ChangeQueue(_)
             | Command::DeleteQueue(_)
-            | Command::PauseQueue(_) => CommandPlace::Each,
-            Command::ChangeTopic(_) | Command::Publish(_) | Command::PublishOnce(_) => CommandPlace::Nowhere(
-                "there are no topics yet: their subscriptions are of several partitions",
-            ),
+            | Command::PauseQueue(_)
+            | Command::ChangeTopic(_) => CommandPlace::Each,
+            Command::Publish(verb) => self.of_origins(&verb.topic, &verb.fanout),
+            Command::PublishOnce(verb) => match self.of_origins(&verb.topic, &verb.fanout) {
+                CommandPlace::Any => CommandPlace::One(self.of_text(&verb.topic, verb.key.as_str())),
+                place => place,
+            },
             Command::Send(verb) => self.of_messages(&verb.queue, &verb.messages),
             Command::SendOnce(verb) => match self.of_messages(&verb.queue, &verb.messages) {
                 // Whoever asks again has to find the answer.
@@ -143,11 +151,25 @@ impl PartitionMap {
 
     /// Where one message is sent: all of a workflow to one partition, and what is sent again to the same as the first time.
     pub(crate) fn message(self, queue: &QueueName, message: &NewMessage) -> CommandPlace {
-        match (&message.workflow_id, &message.message_id) {
+        self.of_ids(queue, (message.workflow_id.as_ref(), message.message_id.as_ref()))
+    }
+
+    fn of_ids(self, queue: &QueueName, ids: (Option<&WorkflowId>, Option<&MessageId>)) -> CommandPlace {
+        match ids {
             (Some(workflow), _) => self.of_workflow(queue, workflow),
             (None, Some(id)) => CommandPlace::One(self.of_text(queue, id.as_str())),
             (None, None) => CommandPlace::Any,
         }
+    }
+
+    /// Where what is sent to a topic is done: where its messages belong as they were sent, whoever wants them, so that whoever asks
+    /// again comes to the same partition.
+    fn of_origins(self, topic: &QueueName, fanout: &Fanout) -> CommandPlace {
+        let places = fanout
+            .origins
+            .iter()
+            .map(|origin| self.of_ids(topic, (origin.workflow_id.as_ref(), origin.message_id.as_ref())));
+        places.fold(CommandPlace::Any, CommandPlace::and)
     }
 
     fn within(self, partition: u64) -> u16 {
@@ -183,6 +205,16 @@ impl PartitionMap {
         // What is in the outbox is for others, and stays where it is sent.
         let sends = completion.sends.iter().filter(|(queue, _)| queue.as_str() != OUTBOX_QUEUE);
         sends.map(|(queue, sent)| self.of_messages(queue, sent)).fold(CommandPlace::Any, CommandPlace::and)
+    }
+
+    /// Where the steps are done that are about what is held; those that send may be for other partitions.
+    pub(crate) fn of_held_steps(self, steps: &[StepCommand]) -> CommandPlace {
+        let held = steps.iter().map(|step| match step {
+            StepCommand::Send(_) | StepCommand::Publish(_) => CommandPlace::Any,
+            StepCommand::Settle(verb) => self.of_token(verb.token),
+            step => self.of(&Command::from(step.clone())),
+        });
+        held.fold(CommandPlace::Any, CommandPlace::and)
     }
 
     fn of_steps(self, steps: &[StepCommand]) -> CommandPlace {

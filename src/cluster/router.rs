@@ -195,20 +195,20 @@ impl Router {
 
     /// Has a command done where it belongs, that does not wait for work.
     pub(crate) async fn have(self: &Arc<Router>, command: Command) -> Result<Reply, Unavailable> {
-        let command = match self.through_outbox(command).await? {
-            Ok(command) => command,
+        let (place, command) = match self.through_outbox(command).await? {
+            Ok(prepared) => (prepared.place(self.places), prepared.command),
             Err(refused) => return Ok(refused),
         };
-        match self.places.of(&command) {
+        match place {
             CommandPlace::One(partition) => {
                 let purge = purge_of(&command).cloned();
-                let reply = self.ask(partition, command, Duration::ZERO).await?;
+                let reply = self.ask_by_rules(partition, command).await?;
                 Ok(match purge {
                     Some(purge) => self.after_purge(&purge, partition, reply),
                     None => reply,
                 })
             }
-            CommandPlace::Any => self.ask(self.any_partition(), command, Duration::ZERO).await,
+            CommandPlace::Any => self.ask_by_rules(self.any_partition(), command).await,
             CommandPlace::Each => self.define(command).await,
             CommandPlace::Work => self.receive(command, Duration::ZERO, &Notify::new(), false).await,
             CommandPlace::Parts => self.in_parts(command).await,
@@ -217,11 +217,11 @@ impl Router {
     }
 
     async fn try_out(&self, command: Command) -> Result<Reply, Unavailable> {
-        let command = match self.through_outbox(command).await? {
-            Ok(command) => command,
+        let (place, command) = match self.through_outbox(command).await? {
+            Ok(prepared) => (prepared.place(self.places), prepared.command),
             Err(refused) => return Ok(refused),
         };
-        match self.places.of(&command) {
+        match place {
             CommandPlace::One(partition) => {
                 let what = What::TryOut(command);
                 self.reply_of(partition, &Ask { partition: Some(partition), what }, Duration::ZERO).await
@@ -231,7 +231,7 @@ impl Router {
     }
 
     /// A partition for what can go to any: one that this node has, or the next that somebody has.
-    fn any_partition(&self) -> u16 {
+    pub(crate) fn any_partition(&self) -> u16 {
         let rotated = self.rotated();
         let own = rotated.iter().find(|number| self.partition(**number).client().is_some());
         let others = || rotated.iter().find(|number| self.leases.owner(**number).is_some());

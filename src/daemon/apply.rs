@@ -38,9 +38,6 @@ async fn apply_once(daemon_state: &DaemonState, definitions: Definitions) -> Res
     let (client, state_file) = (daemon_state.intake.client(), daemon_state.data_dir.state_file());
     let before = state_file.sources();
     for definition in definitions.iter() {
-        if daemon_state.membership.is_of_cluster() {
-            check_for_cluster(definition)?;
-        }
         check(client, before.get(definition.name.as_str()), definition).await?;
     }
     let not_stored = |error| DaemonError::Data(daemon_state.options.data.clone(), error);
@@ -102,17 +99,6 @@ async fn check(client: &Client, before: Option<&String>, definition: &Definition
     )))
 }
 
-/// Refuses what a cluster cannot keep yet.
-fn check_for_cluster(definition: &Definition) -> Result<(), DaemonError> {
-    let what = match definition {
-        _ if definition.subscription.is_some() => "it is of a topic, and a cluster has no topics yet",
-        _ if definition.outbox.is_some() => "it has a `source`, and a cluster copies no tables yet",
-        _ => return Ok(()),
-    };
-    let problem = format!("{what}; run it on a daemon without a cluster ({})", definition.file.display());
-    Err(DaemonError::Apply { queue: definition.name.to_string(), problem })
-}
-
 /// Where a definition reads what places a message, in words that are compared after a restart.
 fn sources(definition: &Definition) -> String {
     let Sources { key, position, predecessor, message_id } = definition.rule.sources();
@@ -162,9 +148,11 @@ async fn put_subscription(
     options: QueueOptions,
 ) -> Result<(), DaemonError> {
     let SubscriptionDefinition { topic, name, rules, .. } = subscription;
-    let failed = |error: TopicError| DaemonError::Apply {
-        queue: format!("{topic}/subscriptions/{name}"),
-        problem: error.to_string(),
+    let failed = |error: TopicError| match error {
+        TopicError::Unavailable(unavailable) => DaemonError::Engine(unavailable.into()),
+        error => {
+            DaemonError::Apply { queue: format!("{topic}/subscriptions/{name}"), problem: error.to_string() }
+        }
     };
     let topic = client.create_topic(topic).await.map_err(failed)?;
     match topic.subscribe(name, options.clone(), rules.clone()).await {

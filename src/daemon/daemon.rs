@@ -101,8 +101,8 @@ impl Daemon {
         let daemon_state = Arc::new(DaemonState {
             options,
             data_dir,
+            outboxes: Outboxes::new(intake.clone(), membership.clone()),
             membership,
-            outboxes: Outboxes::new(intake.clone()),
             intake,
             handler_supervisor,
             ticker,
@@ -300,7 +300,8 @@ impl DaemonState {
         options.config = self.options.config_json.clone();
         options.keys = self.keys()?;
         let (clock, meters) = (self.clock.clone(), self.amqp_meters.clone());
-        let owners = Owners { is_open: |queue| !is_own(queue), defined: self.defined() };
+        let are_several = self.membership.is_of_cluster();
+        let owners = Owners { is_open: |queue| !is_own(queue), defined: self.defined(), are_several };
         Ok(Some(Endpoint::bind(options, self.intake.clone(), owners, clock, meters).await?))
     }
 

@@ -38,6 +38,17 @@ impl Membership {
         true
     }
 
+    /// How many messages wait beside a workflow that is looked after here to be handed over to other partitions; `None` when
+    /// it is looked after elsewhere, or that is not known.
+    pub(crate) async fn outbox_of(&self, queue: &QueueName, workflow: &WorkflowId) -> Option<u64> {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle {
+            return handle.outbox_of(queue, workflow).await;
+        }
+        let _ = (queue, workflow);
+        Some(0)
+    }
+
     /// The numbers of the partitions that are looked after here; none without a cluster.
     pub(crate) fn partitions(&self) -> Vec<u16> {
         #[cfg(feature = "cluster")]

@@ -13,6 +13,7 @@ use serde::Serialize;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
+use crate::daemon::membership::Membership;
 use crate::daemon::outbox_of_queue::OutboxOfQueue;
 use crate::daemon::outbox_rows::open;
 use crate::daemon::outbox_rows::pause_for;
@@ -29,6 +30,7 @@ use crate::error::OperationError;
 use crate::error::SendRefusal;
 use crate::error::SettleRefusal;
 use crate::id::QueueName;
+use crate::id::WorkflowId;
 use crate::intake::Intake;
 use crate::limits;
 use crate::message::Message;
@@ -60,6 +62,10 @@ enum CopyError {
     #[error("cannot copy into queue {0}: it is full")]
     QueueFull(QueueName),
     #[error(
+        "cannot copy into queue {0}: too much of what was copied before waits to be handed over to other partitions"
+    )]
+    OutboxFull(QueueName),
+    #[error(
         "cannot copy PostgreSQL table {now}: under the name {name:?} table {before} was copied; give the source another `name`"
     )]
     OtherTable { name: String, before: String, now: String },
@@ -85,6 +91,7 @@ pub(crate) struct OutboxCopier {
     /// The queue in which outboxes live.
     sources: Queue,
     intake: Intake,
+    membership: Membership,
     status: Arc<OutboxStatus>,
     table: Outbox,
     /// How many rows are sent at once; fewer after a refusal, to find the row that is refused.
@@ -97,12 +104,13 @@ impl OutboxCopier {
     pub(crate) fn new(
         of_queue: OutboxOfQueue,
         sources: Queue,
-        intake: Intake,
+        (intake, membership): (Intake, Membership),
         status: Arc<OutboxStatus>,
     ) -> Result<OutboxCopier, Misuse> {
         let table = open(&of_queue.outbox)?;
         let at_once = limits::SOURCE_ROWS_AT_ONCE;
-        Ok(OutboxCopier { of_queue, sources, intake, status, table, at_once, deleted_through: None })
+        let deleted_through = None;
+        Ok(OutboxCopier { of_queue, sources, intake, membership, status, table, at_once, deleted_through })
     }
 
     /// Copies until it is stopped. What goes wrong is logged once, and tried again for ever.
@@ -126,7 +134,7 @@ impl OutboxCopier {
                     self.status.failed(&self.of_queue, &error.to_string());
                     let wait = match error {
                         // Room comes by itself, as messages are handled.
-                        CopyError::QueueFull(_) => limits::SOURCE_RETRY_FIRST,
+                        CopyError::QueueFull(_) | CopyError::OutboxFull(_) => limits::SOURCE_RETRY_FIRST,
                         _ => pause,
                     };
                     pause = pause.saturating_mul(2).min(limits::SOURCE_RETRY_MAX);
@@ -148,6 +156,15 @@ impl OutboxCopier {
         }
         let progress = self.progress().await?;
         let copied_through = progress.as_ref().map(|progress| progress.copied_through);
+        let id = WorkflowId::new(self.of_queue.id())?;
+        let Some(waiting) = self.membership.outbox_of(self.sources.name(), &id).await else {
+            // Another node has its partition, and copies it.
+            self.status.looked(copied_through, 0, 0);
+            return Ok(NextTurn::Wait(self.of_queue.outbox.poll));
+        };
+        if waiting > limits::SOURCE_OUTBOX_MAX {
+            return Err(CopyError::OutboxFull(self.of_queue.queue.clone()));
+        }
         self.delete_copied(progress.as_ref()).await?;
         let look = self.table.look(copied_through).await?;
         let behind = match look.is_more || look.waits_for > 0 || look.wrong.is_some() {
@@ -207,13 +224,18 @@ impl OutboxCopier {
         let completion = self.completion(&state, messages)?;
         // It is held until the delivery is settled.
         let (_accepted, mut delivery) = self.delivery().await?;
+        let kept = self.progress().await?.map(|progress| progress.copied_through);
+        if kept != copied_from {
+            // Another node has copied before this one held it.
+            return Ok(());
+        }
         match delivery.complete_with(completion).await {
             Ok(_) => {
                 self.at_once = self.at_once.saturating_mul(2).min(limits::SOURCE_ROWS_AT_ONCE);
                 self.status.copied(through, count);
                 Ok(())
             }
-            Err(OperationError::Refused(SettleRefusal::Send(_))) if count > 1 => {
+            Err(OperationError::Refused(SettleRefusal::Send(_)) | OperationError::Misuse(_)) if count > 1 => {
                 self.at_once = count / 2;
                 Ok(())
             }

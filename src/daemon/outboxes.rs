@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::views::SourceView;
+use crate::daemon::membership::Membership;
 use crate::daemon::outbox_copier::OutboxCopier;
 use crate::daemon::outbox_of_queue::OutboxOfQueue;
 use crate::daemon::outbox_status::OutboxStatus;
@@ -24,6 +25,7 @@ use crate::queue::QueueOptions;
 /// The outboxes that are copied.
 pub(crate) struct Outboxes {
     intake: Intake,
+    membership: Membership,
     copied: std::sync::RwLock<BTreeMap<QueueName, OutboxTask>>,
     /// One replacement at a time.
     tasks: Mutex<BTreeMap<QueueName, Task>>,
@@ -53,8 +55,8 @@ impl Task {
 
 impl Outboxes {
     /// None is copied yet.
-    pub(crate) fn new(intake: Intake) -> Outboxes {
-        Outboxes { intake, copied: std::sync::RwLock::default(), tasks: Mutex::default() }
+    pub(crate) fn new(intake: Intake, membership: Membership) -> Outboxes {
+        Outboxes { intake, membership, copied: std::sync::RwLock::default(), tasks: Mutex::default() }
     }
 
     /// Copies these outboxes, and no others. One that stays as it is goes on without a pause.
@@ -78,7 +80,8 @@ impl Outboxes {
             let watched = OutboxTask { of_queue, status: Arc::default() };
             let sources = self.sources().await?;
             let OutboxTask { of_queue, status } = watched.clone();
-            let copier = OutboxCopier::new(of_queue, sources, self.intake.clone(), status)?;
+            let here = (self.intake.clone(), self.membership.clone());
+            let copier = OutboxCopier::new(of_queue, sources, here, status)?;
             let stopping = CancellationToken::new();
             let running = tokio::spawn(copier.run(stopping.clone()));
             tasks.insert(queue.clone(), Task { stopping, running });

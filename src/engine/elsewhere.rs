@@ -31,7 +31,14 @@ pub(crate) use crate::engine::rules::command::Settlement;
 use crate::engine::rules::effect::Event;
 pub(crate) use crate::engine::rules::record::Counts;
 pub(crate) use crate::engine::rules::reply::Reply;
+pub(crate) use crate::engine::rules::topic_record::Fanout;
+pub(crate) use crate::engine::rules::topic_record::SubscriptionPlan;
+pub(crate) use crate::engine::rules::topic_record::TopicChange;
+pub(crate) use crate::engine::rules::topic_record::TopicPlan;
+pub(crate) use crate::engine::rules::topics::check_size;
+pub(crate) use crate::engine::rules::transact::RefusedStep;
 pub(crate) use crate::engine::rules::transact::StepCommand;
+pub(crate) use crate::engine::rules::transact::StepRefusal;
 pub(crate) use crate::engine::rules::verb::EngineVerb;
 use crate::engine::rules::verb::HandOut;
 use crate::engine::rules::verb::WorkVerb;
@@ -64,6 +71,11 @@ pub(crate) struct EngineClock {
 impl EngineClock {
     pub(crate) fn now(&self) -> Timestamp {
         self.shared.engine(self.elapsed())
+    }
+
+    /// What the wall clock shows.
+    pub(crate) fn wall(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// How long the clock has run.

@@ -1,5 +1,7 @@
 //! Looks that can be sent elsewhere: what is looked for, and what was found, each as a value.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
@@ -11,6 +13,7 @@ use crate::engine::query::LookSlot;
 use crate::engine::query::Query;
 use crate::engine::query::StandingQuery;
 use crate::engine::rules::history::HistoryEntry;
+use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::view::DeadLetterView;
 use crate::engine::view::MessageView;
 use crate::engine::view::QueueView;
@@ -73,14 +76,6 @@ macro_rules! looks {
                     });
                     Some((LookFor::$look { $($field),* }, slot))
                 })*
-                Query::Topic { slot, .. } => {
-                    send(slot, Ok(None));
-                    None
-                }
-                Query::Topics { slot, .. } => {
-                    send(slot, Ok(Vec::new()));
-                    None
-                }
                 Query::Audit { slot, .. } => {
                     send(slot, Err(Unavailable::Unsupported("each partition has an audit of its own")));
                     None
@@ -106,6 +101,8 @@ looks! {
         -> Option<Vec<HistoryEntry>>;
     Ended { queue: QueueName, sequence: SequenceNumber } -> Option<Vec<HistoryEntry>>;
     NextDue {} -> Option<Timestamp>;
+    Topic { name: QueueName } -> Option<Arc<TopicRecord>>;
+    Topics { after: Option<QueueName>, limit: usize } -> Vec<Arc<TopicRecord>>;
 }
 
 impl LookResult {
@@ -118,6 +115,7 @@ impl LookResult {
         }
         match self {
             LookResult::Queues(found) => halve(Some(found)),
+            LookResult::Topics(found) => halve(Some(found)),
             LookResult::Workflows(found) => halve(found.as_mut()),
             LookResult::Alone(found) => halve(found.as_mut()),
             LookResult::Messages(found) | LookResult::Offered(found) | LookResult::Line(found) => {

@@ -306,5 +306,8 @@ pub const SERVICE_BUS_FORWARDS_MAX: i64 = 4;
 /// Most messages that are forwarded in one commit: enough that a disk is not what limits them.
 pub const SERVICE_BUS_FORWARD_BATCH: usize = 64;
 
+/// How often a node of a cluster looks whether another one has said something new of an entity.
+pub const SERVICE_BUS_DESCRIPTIONS_LOOK: Duration = Duration::from_secs(1);
+
 /// How long an entity that cannot forward waits until it tries again.
 pub const SERVICE_BUS_FORWARD_RETRY: Duration = Duration::from_secs(5);

@@ -8,6 +8,9 @@ pub const SOURCE_ROWS_AT_ONCE: usize = 1_000;
 /// Bytes of rows that are copied in one transaction, and so are in memory at once; a single row may have more.
 pub const SOURCE_BYTES_AT_ONCE: usize = 8 * 1024 * 1024;
 
+/// Most messages that wait beside a source for other partitions before no more is copied: a few turns of it.
+pub const SOURCE_OUTBOX_MAX: u64 = 5_000;
+
 /// How often a table is looked at, unless its definition says otherwise: a look that finds nothing costs the server about
 /// a tenth of a millisecond.
 pub const SOURCE_POLL_DEFAULT: Duration = Duration::from_secs(1);

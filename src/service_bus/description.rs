@@ -1,6 +1,7 @@
 //! What Service Bus says of an entity and no queue of ours knows: kept beside it, as long as it is there.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dashmap::DashMap;
@@ -22,6 +23,9 @@ use crate::topic::Rule;
 
 /// The queue in which descriptions live; no client can use it.
 pub(crate) const RECORDS_QUEUE: &str = "seriatim.service-bus";
+
+/// The record that is another with each change of any; no entity has this name.
+const LAST_CHANGE: &str = "!last-change";
 
 const RECORDS: EndpointRecords = EndpointRecords::new(RECORDS_QUEUE);
 
@@ -150,36 +154,55 @@ pub(crate) struct Descriptions {
     by_name: DashMap<QueueName, Arc<Description>>,
     /// Counts the changes, for who forwards.
     changes: watch::Sender<u64>,
+    /// Whether other nodes of a cluster describe entities too.
+    pub(crate) are_several: bool,
 }
 
 impl Descriptions {
-    pub(crate) fn new(client: Client) -> Descriptions {
-        Descriptions { client, by_name: DashMap::new(), changes: watch::Sender::new(0) }
+    pub(crate) fn new(client: Client, are_several: bool) -> Descriptions {
+        Descriptions { client, by_name: DashMap::new(), changes: watch::Sender::new(0), are_several }
     }
 
     /// Reads all that are kept.
     pub(crate) async fn open(&self) -> Result<(), RecordError> {
         RECORDS.open(&self.client).await?;
-        let queue = self.client.queue(RECORDS_QUEUE)?;
-        let mut after = None;
+        let (mut after, mut known) = (None, BTreeSet::new());
         loop {
-            let page = match queue.workflows(after.as_ref(), limits::PAGE_MAX).await {
-                // It could not be made, as where the disk is full: nothing is kept yet.
-                Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => return Ok(()),
-                page => page?,
-            };
+            let page =
+                match self.client.queue(RECORDS_QUEUE)?.workflows(after.as_ref(), limits::PAGE_MAX).await {
+                    // It could not be made, as where the disk is full: nothing is kept yet.
+                    Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => return Ok(()),
+                    page => page?,
+                };
             let is_last = page.len() < limits::PAGE_MAX;
-            for view in page {
-                let Some(id) = view.workflow_id else { continue };
-                if let Some(found) = RECORDS.load(&self.client, id.as_str()).await? {
-                    self.put(&QueueName::new(id.as_str())?, Some(found));
+            for id in page.into_iter().filter_map(|view| view.workflow_id) {
+                after = Some(id.clone());
+                if id.as_str() == LAST_CHANGE {
+                    continue;
                 }
-                after = Some(id);
+                let name = QueueName::new(id.as_str())?;
+                if let Some(found) = RECORDS.load(&self.client, id.as_str()).await? {
+                    self.put(&name, Some(found));
+                    known.insert(name);
+                }
             }
             if is_last {
-                return Ok(());
+                break;
             }
         }
+        let gone = self.by_name.iter().filter(|entry| !known.contains(entry.key()));
+        let gone: Vec<QueueName> = gone.map(|entry| entry.key().clone()).collect();
+        gone.iter().for_each(|name| self.put(name, None));
+        Ok(())
+    }
+
+    /// Reads them anew if another node has changed one since, and returns what it has said of that.
+    pub(crate) async fn read_changed(&self, seen: &Option<String>) -> Result<Option<String>, RecordError> {
+        let said = RECORDS.load(&self.client, LAST_CHANGE).await?;
+        if said != *seen {
+            self.open().await?;
+        }
+        Ok(said)
     }
 
     /// The description of an entity that was made at an instant.
@@ -233,6 +256,10 @@ impl Descriptions {
         RECORDS.open(&self.client).await?;
         RECORDS.store(&self.client, name.as_str(), description).await?;
         self.put(name, description.cloned());
+        if self.are_several {
+            let change = self.client.token()?.to_string();
+            RECORDS.store(&self.client, LAST_CHANGE, Some(&change)).await?;
+        }
         Ok(())
     }
 
@@ -257,9 +284,12 @@ impl Descriptions {
     }
 
     fn put(&self, name: &QueueName, description: Option<Description>) {
-        match description {
-            Some(description) => drop(self.by_name.insert(name.clone(), Arc::new(description))),
-            None => drop(self.by_name.remove(name)),
+        let before = match &description {
+            Some(description) => self.by_name.insert(name.clone(), Arc::new(description.clone())),
+            None => self.by_name.remove(name).map(|(_, before)| before),
+        };
+        if before.as_deref() == description.as_ref() {
+            return;
         }
         self.changes.send_modify(|count| *count += 1);
     }

@@ -24,6 +24,7 @@ use crate::service_bus::accepted_connection::AcceptedConnection;
 use crate::service_bus::arrival::Arrivals;
 use crate::service_bus::config::Configuration;
 use crate::service_bus::configure::configure;
+use crate::service_bus::description_news::follow;
 use crate::service_bus::endpoint_error::EndpointError;
 use crate::service_bus::forwarding::forward;
 use crate::service_bus::listening::listen;
@@ -142,6 +143,7 @@ impl Endpoint {
     pub(crate) async fn run(self, stopping: CancellationToken) {
         let connections = EndpointConnections::default();
         connections.tracker.spawn(forward(self.shared.clone(), stopping.clone()));
+        connections.tracker.spawn(follow(self.shared.clone(), stopping.clone()));
         join_all(self.listeners.iter().map(|listener| self.accept(listener, &connections, &stopping))).await;
         self.shared.stopping.cancel();
         connections.tracker.close();

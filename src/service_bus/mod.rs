@@ -15,6 +15,7 @@ mod config_topics;
 mod configure;
 mod connection_task;
 mod description;
+mod description_news;
 mod elapsed;
 mod endpoint;
 mod endpoint_error;

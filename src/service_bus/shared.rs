@@ -31,13 +31,16 @@ pub(crate) type IsOpen = fn(&QueueName) -> bool;
 pub(crate) struct Owners {
     pub(crate) is_open: IsOpen,
     pub(crate) defined: DefiningFile,
+    /// Whether other nodes of a cluster describe entities too.
+    pub(crate) are_several: bool,
 }
 
 #[cfg(test)]
 impl Owners {
     /// Every queue is for clients, and no file defines one.
     pub(crate) fn nobody() -> Owners {
-        Owners { is_open: |queue| queue.as_str() != RECORDS_QUEUE, defined: Arc::new(|_| None) }
+        let is_open: IsOpen = |queue| queue.as_str() != RECORDS_QUEUE;
+        Owners { is_open, defined: Arc::new(|_| None), are_several: false }
     }
 }
 
@@ -68,7 +71,7 @@ pub(crate) struct EndpointState {
 impl EndpointState {
     pub(crate) fn new(
         intake: Intake,
-        Owners { is_open, defined }: Owners,
+        Owners { is_open, defined, are_several }: Owners,
         clock: Arc<dyn Clock>,
         meters: Meters,
         signatures: Option<Signatures>,
@@ -76,7 +79,7 @@ impl EndpointState {
     ) -> EndpointState {
         let client = intake.client().clone();
         EndpointState {
-            descriptions: Descriptions::new(client.clone()),
+            descriptions: Descriptions::new(client.clone(), are_several),
             defined,
             reading: Arc::new(BodyLimits::new(limits::SERVICE_BUS_DOCUMENTS_BYTES, Timeouts::default())),
             administering: Mutex::default(),

@@ -116,13 +116,24 @@ impl Cluster {
 
     /// A request to a node; the status and the body, or nothing if the node was not reached.
     pub(crate) fn ask(&self, node: usize, method: &str, path: &str, body: &Value) -> Option<(u16, String)> {
+        let text = if body.is_null() { String::new() } else { body.to_string() };
+        self.ask_with(node, (method, path), "content-type: application/json", &text)
+    }
+
+    /// The same with these headers.
+    fn ask_with(
+        &self,
+        node: usize,
+        (method, path): (&str, &str),
+        headers: &str,
+        text: &str,
+    ) -> Option<(u16, String)> {
         let address = self.address(node, "http");
         let mut stream = TcpStream::connect(&address).ok()?;
         stream.set_read_timeout(Some(TIMEOUT)).ok()?;
-        let text = if body.is_null() { String::new() } else { body.to_string() };
+        let length = text.len();
         let head = format!(
-            "{method} {path} HTTP/1.0\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-            text.len()
+            "{method} {path} HTTP/1.0\r\nhost: {address}\r\n{headers}\r\ncontent-length: {length}\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(text.as_bytes())).ok()?;
         let mut answer = String::new();
@@ -147,6 +158,23 @@ impl Cluster {
                 // The place is taken by the same message when the answer to it was lost.
                 if let Some((200..300 | 409, _)) = self.ask(*node, "POST", &path, message) {
                     return;
+                }
+            }
+            assert!(clock.elapsed() < TIMEOUT, "nobody accepts {message}");
+        }
+    }
+
+    /// Sends a message to a topic under a key until it is acknowledged, by whichever of these nodes answers.
+    pub(crate) fn publish(&self, nodes: &[usize], topic: &str, key: &str, message: &Value) -> Value {
+        let path = format!("/v1/topics/{topic}/messages");
+        let headers = format!("content-type: application/x-ndjson\r\nidempotency-key: {key}");
+        let clock = SystemClock::default();
+        loop {
+            for node in nodes {
+                match self.ask_with(*node, ("POST", &path), &headers, &message.to_string()) {
+                    Some((200..300, answer)) => return serde_json::from_str(&answer).expect("it is JSON"),
+                    Some((400..500, answer)) => panic!("{message}: {answer}"),
+                    _ => {}
                 }
             }
             assert!(clock.elapsed() < TIMEOUT, "nobody accepts {message}");

@@ -31,4 +31,17 @@ with client(sys.argv[1]) as one, client(sys.argv[2]) as other:
         (message,) = receiver.receive_messages(1, max_wait_time=20)
         assert str(message) == "alone", str(message)
         receiver.complete_message(message)
+    with one.get_topic_sender("orders") as sender:
+        for session in SESSIONS:
+            sender.send_messages([ServiceBusMessage(body, session_id=session) for body in BODIES])
+    for subscription in ["billing", "review"]:
+        for session in SESSIONS:
+            received = []
+            receiver = other.get_subscription_receiver("orders", subscription, session_id=session)
+            with receiver:
+                while len(received) < len(BODIES):
+                    for message in receiver.receive_messages(len(BODIES), max_wait_time=20):
+                        received.append(str(message))
+                        receiver.complete_message(message)
+            assert received == BODIES, received
 print("done")

@@ -23,6 +23,10 @@ fn what_is_sent_over_service_bus_at_one_node_is_received_and_settled_at_another(
     };
     let Some(cluster) = Cluster::start_with(2, &[], &["--amqp", "127.0.0.1:0"]) else { return };
     cluster.json(0, "PUT", "/v1/queues/parcels", &json!({ "retry": { "then": "skip" } }));
+    cluster.json(1, "PUT", "/v1/topics/orders", &json!({}));
+    for (node, name) in ["billing", "review"].into_iter().enumerate() {
+        cluster.json(node, "PUT", &format!("/v1/topics/orders/subscriptions/{name}"), &json!({}));
+    }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster/service_bus.py");
     let mut command = Command::new(&kit.program);
     command.arg(script).args([cluster.address(0, "amqp"), cluster.address(1, "amqp")]);

@@ -269,13 +269,22 @@ BUGS = [
     ("partition_answers_before_it_has_its_queues", K + "partition.rs", "if self.define(&client, self.definitions.seen()).await.is_ok() {", "if true {"),
     ("a_lease_is_kept_by_who_does_not_know_that_it_has_it", K + "partition.rs", "            // It was claimed after all, though the answer was lost.\n            self.release();\n", ""),
     ("handed_over_without_a_key", K + "handing_over.rs", "Command::SendOnce(verbs::SendOnce { queue, key, messages: vec![message] });", "Command::Send(verbs::Send { queue, messages: vec![message] });\n        let _ = key;"),
-    ("outbox_forgets_the_order", K + "outbox.rs", "let workflow_id = self.message.workflow_id.as_ref().map(|id| line_of(&self.queue, id));", "let workflow_id = None;\n        let _ = line_of;"),
+    ("outbox_forgets_the_order", K + "handover.rs", "let workflow_id = self.message.workflow_id.as_ref().map(|id| line_of(&self.queue, id));", "let workflow_id = None;\n        let _ = line_of;"),
     ("what_finds_no_room_elsewhere_is_given_up", K + "handing_over.rs", "            SendRefusal::QueueFull { .. }\n", "            SendRefusal::TopicChanged(_)\n"),
     ("sent_to_a_queue_that_is_not_there", K + "outbox.rs", "if !self.definitions.is_there(&queue).await? {", "if false && !self.definitions.is_there(&queue).await? {"),
     ("handed_over_and_kept", K + "handing_over.rs", "HandoverResult::Done => delivery.complete().await,", "HandoverResult::Done => delivery.release().await,"),
     ("whoever_appends_counts_as_dead", K + "hearing.rs", "                leases.hear_of(&node);\n", "                let _ = &node;\n"),
     ("given_up_by_a_partition_that_has_not_heard_of_its_queue", K + "handing_over.rs", "SendRefusal::QueueNotFound(_) => HandoverResult::NoQueue(refusal.to_string()),", "SendRefusal::QueueNotFound(_) => HandoverResult::Never(refusal.to_string()),"),
     ("refused_elsewhere_and_forgotten", K + "handing_over.rs", "refusal => HandoverResult::Never(refusal.to_string()),", "_ => HandoverResult::Done,"),
+    ("copies_of_a_message_in_several_partitions", K + "hashing.rs", "queue.topic_of_subscription().unwrap_or(queue.as_str()).as_bytes()", "queue.as_str().as_bytes()"),
+    ("moved_copy_stays_where_it_was_sent", K + "wrapping.rs", "        wrap_foreign(&mut fanout.copies, is_foreign);\n", ""),
+    ("moved_copy_keeps_a_place_it_cannot_have", K + "wrapping.rs", "foreign.for_each(|copy| copy.place = Place::Arrival);", "drop(foreign);"),
+    ("rules_written_over_those_of_another_node", K + "topic_changes.rs", "if bucket_revision(*revision) != self.revision {", "if bucket_revision(*revision) > self.revision {"),
+    ("topic_of_the_same_name_takes_the_answers_of_the_one_before", K + "topic_changes.rs", "number: topic_revision(behind), created_at", "number: topic_revision(behind.min(0)), created_at"),
+    ("deleted_topic_stays_in_partitions", K + "definitions.rs", "let removed = refusal_of(remove_topic(client, name).await)?;", "let removed = Ok::<(), String>(());\n            let _ = remove_topic;"),
+    ("once_is_placed_by_its_key", K + "placing.rs", "Command::PublishOnce(verb) => match self.of_origins(&verb.topic, &verb.fanout) {", "Command::PublishOnce(verb) => match CommandPlace::Any {"),
+    ("rule_changed_and_answered_before_others_have_it", K + "defining_topics.rs", "                self.everywhere(name, revision).await?;\n                true", "                true"),
+    ("queue_of_a_subscription_that_is_gone_stays", R + "topic_plan.rs", "                self.remove_queue_only(&queue)?;\n", "                let _ = queue;\n"),
 ]
 
 # The tests, those that catch most first; a bug that is caught is not tried with the others.

@@ -12,3 +12,4 @@ mod process;
 mod router;
 mod snapshots;
 mod takeover;
+mod topics;

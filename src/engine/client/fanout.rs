@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use crate::engine::client::topic_message::TopicMessage;
 use crate::engine::rules::topic_record::Fanout;
+use crate::engine::rules::topic_record::MessageOrigin;
 use crate::engine::rules::topic_record::TopicRecord;
 use crate::error::Misuse;
 use crate::filter::Action;
@@ -141,7 +142,7 @@ impl CompiledTopic {
             ));
         }
         let copies = copies.into_iter().map(|(queue, copies)| (self.queues[queue].clone(), copies));
-        Ok(Fanout { revision: self.revision, copies: copies.collect() })
+        Ok(Fanout { revision: self.revision, copies: copies.collect(), origins: origins_of(messages) })
     }
 
     fn copies_of(&self, judged: &FilterMessage<'_>) -> Result<Vec<(usize, NewMessage)>, Misuse> {
@@ -179,6 +180,15 @@ impl CompiledTopic {
         found.sort_unstable();
         found
     }
+}
+
+/// By what each of some messages is known.
+pub(crate) fn origins_of(messages: &[TopicMessage]) -> Vec<MessageOrigin> {
+    let origin = |message: &TopicMessage| MessageOrigin {
+        workflow_id: message.message.workflow_id.clone(),
+        message_id: message.message.message_id.clone(),
+    };
+    messages.iter().map(origin).collect()
 }
 
 impl CompiledRule {

@@ -1,5 +1,6 @@
 //! Sends under an idempotency key.
 
+use crate::engine::client::fanout::origins_of;
 use crate::engine::client::queue::Queue;
 use crate::engine::client::queue::check_batch;
 use crate::engine::client::topic::Topic;
@@ -92,7 +93,10 @@ impl Topic {
             let (fanout, failed) = match self.fanout(&messages).await {
                 Ok(fanout) => (fanout, None),
                 // What was done before is answered also where it could not be done any more.
-                Err(error @ SendError::Misuse(_)) => (Fanout::default(), Some(error)),
+                Err(error @ SendError::Misuse(_)) => {
+                    let nobody = Fanout { origins: origins_of(&messages), ..Fanout::default() };
+                    (nobody, Some(error))
+                }
                 Err(error) => return Err(error),
             };
             let command = PublishOnce { topic: self.name().clone(), key: key.clone(), fanout };

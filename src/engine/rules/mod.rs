@@ -60,10 +60,11 @@ pub(crate) mod settlements;
 mod shorten;
 mod sparse;
 pub(crate) mod step;
+mod topic_plan;
 pub(crate) mod topic_record;
 #[cfg(test)]
 mod topic_samples;
-mod topics;
+pub(crate) mod topics;
 pub(crate) mod transact;
 pub(crate) mod verb;
 pub(crate) mod verbs;

@@ -118,12 +118,16 @@ impl EngineVerb for ChangeTopic {
             TopicChange::Subscribe { rules, .. } | TopicChange::SetRules { rules, .. } => {
                 rules.iter().map(Rule::len).sum()
             }
+            TopicChange::Put { plan, .. } => {
+                plan.subscriptions.iter().flat_map(|plan| &plan.rules).map(Rule::len).sum()
+            }
             _ => 0,
         }
     }
 
     fn room(&self, records: &dyn Records) -> Read<RoomNeed> {
-        if self.change == TopicChange::Delete {
+        // What all partitions have to have is refused by none.
+        if matches!(self.change, TopicChange::Delete | TopicChange::Put { .. }) {
             return Ok(RoomNeed::Nothing);
         }
         // The row is written anew.

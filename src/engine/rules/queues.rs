@@ -48,14 +48,19 @@ impl Step<'_> {
         if count >= limits::QUEUES_MAX {
             return refuse(QueueRefusal::TooManyQueues(count));
         }
+        self.add_queue(name, options)?;
+        Ok(true)
+    }
+
+    /// The same, where it is known that there is none and may be one more.
+    pub(crate) fn add_queue(&mut self, name: &QueueName, options: QueueOptions) -> Read<()> {
         let numbers = self.numbers()?;
         numbers.next_queue += 1;
         let id = QueueId(numbers.next_queue);
         let (name, created_at) = (name.clone(), self.wall);
         let record = QueueRecord { id, name, options, created_at, idle_check: None, paused: false };
         self.counters(id)?;
-        self.write_queue(record)?;
-        Ok(true)
+        self.write_queue(record)
     }
 
     /// Changes the options of a queue; false when they are the same.
@@ -122,6 +127,11 @@ impl Step<'_> {
 
     pub(crate) fn remove_queue(&mut self, queue: &QueueRecord) -> Read<()> {
         self.unsubscribe(&queue.name)?;
+        self.remove_queue_only(queue)
+    }
+
+    /// The same, where the topic whose subscription it may be says so already.
+    pub(crate) fn remove_queue_only(&mut self, queue: &QueueRecord) -> Read<()> {
         for token in self.locks.of_queue(queue.id) {
             self.effects.push(Effect::AcceptedWork(token));
             self.locks.end(token);

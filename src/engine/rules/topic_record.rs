@@ -4,8 +4,10 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
+use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SubscriptionName;
+use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::NewMessage;
 use crate::queue::QueueOptions;
@@ -31,6 +33,43 @@ pub(crate) struct SubscriptionRecord {
     pub(crate) rules: Vec<Rule>,
 }
 
+/// A topic as it is to be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TopicPlan {
+    /// Its own; another topic under this name has another.
+    pub(crate) number: u64,
+    pub(crate) created_at: Timestamp,
+    /// In order of name.
+    pub(crate) subscriptions: Vec<SubscriptionPlan>,
+}
+
+/// A subscription as it is to be, with its queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SubscriptionPlan {
+    pub(crate) name: SubscriptionName,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) options: Box<QueueOptions>,
+    /// Whether its handlers pause.
+    pub(crate) paused: bool,
+}
+
+impl TopicPlan {
+    /// The topic under a name, at a revision.
+    pub(crate) fn record(&self, name: &QueueName, revision: u64) -> TopicRecord {
+        let subscription = |plan: &SubscriptionPlan| SubscriptionRecord {
+            name: plan.name.clone(),
+            rules: plan.rules.clone(),
+        };
+        TopicRecord {
+            name: name.clone(),
+            number: self.number,
+            revision,
+            created_at: self.created_at,
+            subscriptions: self.subscriptions.iter().map(subscription).collect(),
+        }
+    }
+}
+
 /// What is asked of one topic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum TopicChange {
@@ -48,6 +87,18 @@ pub(crate) enum TopicChange {
         revision: u64,
         rules: Vec<Rule>,
     },
+    /// Makes it what it is to be, at a revision that the cluster has given.
+    Put {
+        revision: u64,
+        plan: Box<TopicPlan>,
+    },
+}
+
+/// By what a message was known when it was sent to a topic: it says where that belongs on a cluster, whatever the rules make of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct MessageOrigin {
+    pub(crate) workflow_id: Option<WorkflowId>,
+    pub(crate) message_id: Option<MessageId>,
 }
 
 /// Copies for queues, chosen by the rules of a topic at one of its revisions.
@@ -56,6 +107,8 @@ pub(crate) struct Fanout {
     /// No topic has the revision 0.
     pub(crate) revision: u64,
     pub(crate) copies: Vec<(QueueName, Vec<NewMessage>)>,
+    /// Of the messages as they were sent, also of those that nobody wants.
+    pub(crate) origins: Vec<MessageOrigin>,
 }
 
 impl TopicRecord {

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::topic_record::Fanout;
+use crate::engine::rules::topic_record::MessageOrigin;
+use crate::engine::rules::topic_record::SubscriptionPlan;
 use crate::engine::rules::topic_record::SubscriptionRecord;
 use crate::engine::rules::topic_record::TopicChange;
+use crate::engine::rules::topic_record::TopicPlan;
 use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::rules::verbs;
 use crate::engine::rules::verbs::Command;
@@ -15,6 +18,7 @@ use crate::header::PropertyValue;
 use crate::id::IdempotencyKey;
 use crate::id::QueueName;
 use crate::id::SubscriptionName;
+use crate::id::WorkflowId;
 use crate::message::NewMessage;
 use crate::queue::QueueOptions;
 use crate::topic::Correlation;
@@ -45,6 +49,12 @@ fn rules() -> Vec<Rule> {
     rules
 }
 
+fn plan() -> TopicPlan {
+    let options = Box::new(QueueOptions::default());
+    let subscription = SubscriptionPlan { name: subscription(), rules: rules(), options, paused: true };
+    TopicPlan { number: 299, created_at: Timestamp::from_millis(300), subscriptions: vec![subscription] }
+}
+
 pub(crate) fn commands(messages: Vec<NewMessage>) -> Vec<Command> {
     let options = Box::new(QueueOptions::default());
     let changes = [
@@ -52,11 +62,13 @@ pub(crate) fn commands(messages: Vec<NewMessage>) -> Vec<Command> {
         TopicChange::Delete,
         TopicChange::Subscribe { name: subscription(), options, rules: rules() },
         TopicChange::SetRules { name: subscription(), revision: 300, rules: rules() },
+        TopicChange::Put { revision: 301, plan: Box::new(plan()) },
     ];
     let change = |change| Command::ChangeTopic(verbs::ChangeTopic { name: topic(), change });
     let mut commands: Vec<Command> = changes.into_iter().map(change).collect();
     let queue = QueueName::of_subscription(&topic(), &subscription()).unwrap();
-    let fanout = Fanout { revision: 300, copies: vec![(queue, messages)] };
+    let origin = MessageOrigin { workflow_id: WorkflowId::new("w").ok(), message_id: None };
+    let fanout = Fanout { revision: 300, copies: vec![(queue, messages)], origins: vec![origin] };
     commands.push(Command::Publish(verbs::Publish { topic: topic(), fanout: fanout.clone() }));
     let key = IdempotencyKey::new("k", 300).unwrap();
     commands.push(Command::PublishOnce(verbs::PublishOnce { topic: topic(), key, fanout }));

@@ -32,6 +32,9 @@ impl Step<'_> {
         name: &QueueName,
         change: TopicChange,
     ) -> Ruling<bool, TopicRefusal> {
+        if let TopicChange::Put { revision, plan } = change {
+            return self.put_topic(name, revision, &plan);
+        }
         let topic = self.records.topic(name)?;
         let topic = match (change, topic) {
             (TopicChange::Create, Some(_)) => return Ok(false),
@@ -101,7 +104,7 @@ impl Step<'_> {
         let mut changed = topic.clone();
         let at = changed.subscriptions.partition_point(|subscription| subscription.name < name);
         changed.subscriptions.insert(at, SubscriptionRecord { name, rules });
-        check_size(&changed)?;
+        check_size(&changed).map_err(Stop::Refused)?;
         self.create_queue_of_any_name(&queue, options).map_err(|stop| match stop {
             Stop::Refused(QueueRefusal::TooManyQueues(count)) => {
                 Stop::Refused(TopicRefusal::TooManyQueues(count))
@@ -131,7 +134,7 @@ impl Step<'_> {
             return Ok(false);
         }
         known.rules = rules;
-        check_size(&changed)?;
+        check_size(&changed).map_err(Stop::Refused)?;
         self.write_topic(changed)?;
         Ok(true)
     }
@@ -188,15 +191,15 @@ pub(crate) fn queue_of(topic: &TopicRecord, name: &SubscriptionName) -> QueueNam
     QueueName::of_subscription(&topic.name, name).expect("a topic has a plain name")
 }
 
-fn check_size(topic: &TopicRecord) -> Ruling<(), TopicRefusal> {
+pub(crate) fn check_size(topic: &TopicRecord) -> Result<(), TopicRefusal> {
     let count = topic.subscriptions.len();
     if count > limits::SUBSCRIPTIONS_MAX {
-        return refuse(TopicRefusal::TooManySubscriptions(topic.name.clone(), count - 1));
+        return Err(TopicRefusal::TooManySubscriptions(topic.name.clone(), count - 1));
     }
     let rules = topic.subscriptions.iter().map(|subscription| subscription.rules.len()).sum();
     let bytes = topic.bytes();
     if rules > limits::TOPIC_RULES_MAX || bytes > limits::TOPIC_BYTES_MAX {
-        return refuse(TopicRefusal::TooManyRules(topic.name.clone(), rules, bytes));
+        return Err(TopicRefusal::TooManyRules(topic.name.clone(), rules, bytes));
     }
     Ok(())
 }

@@ -10,5 +10,6 @@ mod flushing;
 mod golden;
 mod handoff;
 pub(crate) mod log;
+mod planned_topics;
 mod simulation;
 mod transactions;

@@ -28,7 +28,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// An engine in memory with queues that are given by name, and of which something is said.
 async fn engine_with(entities: &[(&str, Description)]) -> (Engine, ManualClock) {
     let (engine, clock) = crate::testing::engine().await.unwrap();
-    let descriptions = Descriptions::new(engine.client().clone());
+    let descriptions = Descriptions::new(engine.client().clone(), false);
     descriptions.open().await.unwrap();
     for (name, fields) in entities {
         let options = QueueOptions { order: Order::Arrival, ..service_bus_options(false) };

@@ -24,7 +24,7 @@ impl Ledger {
                 gone.iter().for_each(|queue| self.forget_queue(queue));
                 self.published.retain(|(of, _), _| of != topic);
             }
-            TopicChange::Create | TopicChange::SetRules { .. } => {}
+            TopicChange::Create | TopicChange::SetRules { .. } | TopicChange::Put { .. } => {}
         }
     }
 

@@ -183,7 +183,8 @@ impl Reference {
                 self.raise_revision(name);
                 Some(true)
             }
-            (_, None) => None,
+            // Only a cluster asks so.
+            (TopicChange::Put { .. }, _) | (_, None) => None,
             (TopicChange::Delete, Some(known)) => {
                 self.topics.remove(name);
                 self.published.retain(|(of, _), _| of != name);
