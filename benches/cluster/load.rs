@@ -15,6 +15,7 @@ use seriatim::SystemClock;
 use seriatim::cluster::ClusterNode;
 use seriatim::cluster::NodeRoute;
 
+use crate::log_alone;
 use crate::servers::NatsServers;
 use crate::servers::pause;
 
@@ -22,10 +23,10 @@ use crate::servers::pause;
 pub(crate) const BATCH: usize = 128;
 
 /// Messages of one round.
-const MESSAGES: usize = 128 * 400;
+const MESSAGES: usize = 128 * 1_200;
 
 /// Tasks that send to a partition, and as many that receive: more partitions are given more to do.
-const TASKS: usize = 8;
+const TASKS: usize = 16;
 
 const BODY: usize = 256;
 
@@ -36,6 +37,8 @@ pub(crate) enum Contender {
     Local,
     /// One partition on one node, used there.
     OnePartition,
+    /// What the servers alone take: entries as many and as large as one partition has written, one after the other.
+    LogAlone,
     /// One partition on three nodes, two of which follow it, used where it is.
     FollowedPartition,
     /// Four partitions on three nodes, each used where it is.
@@ -45,9 +48,10 @@ pub(crate) enum Contender {
 }
 
 impl Contender {
-    pub(crate) const ALL: [Contender; 5] = [
+    pub(crate) const ALL: [Contender; 6] = [
         Contender::Local,
         Contender::OnePartition,
+        Contender::LogAlone,
         Contender::FollowedPartition,
         Contender::FourPartitions,
         Contender::ThroughOneNode,
@@ -57,6 +61,7 @@ impl Contender {
         match self {
             Contender::Local => "one engine, its own file",
             Contender::OnePartition => "one partition on one node",
+            Contender::LogAlone => "its log alone, without a node",
             Contender::FollowedPartition => "one partition on three nodes",
             Contender::FourPartitions => "four partitions on three nodes",
             Contender::ThroughOneNode => "the same through the client of one node",
@@ -67,7 +72,7 @@ impl Contender {
     pub(crate) fn base(self) -> Option<Contender> {
         match self {
             Contender::Local => None,
-            Contender::OnePartition => Some(Contender::Local),
+            Contender::OnePartition | Contender::LogAlone => Some(Contender::Local),
             Contender::FollowedPartition => Some(Contender::OnePartition),
             Contender::FourPartitions | Contender::ThroughOneNode => Some(Contender::FollowedPartition),
         }
@@ -86,7 +91,7 @@ pub(crate) async fn round(contender: Contender) -> f64 {
     }
     let servers = NatsServers::start(3).await;
     let (partitions, names): (u16, &[&str]) = match contender {
-        Contender::OnePartition => (1, &["a"]),
+        Contender::OnePartition | Contender::LogAlone => (1, &["a"]),
         Contender::FollowedPartition => (1, &["a", "b", "c"]),
         _ => (4, &["a", "b", "c"]),
     };
@@ -122,7 +127,10 @@ pub(crate) async fn round(contender: Contender) -> f64 {
     for node in nodes {
         node.close().await;
     }
-    rate
+    match contender {
+        Contender::LogAlone => MESSAGES as f64 / log_alone::time(&servers.addresses()).await.as_secs_f64(),
+        _ => rate,
+    }
 }
 
 fn options() -> QueueOptions {
@@ -197,13 +205,11 @@ async fn receive(queue: Queue, done: Arc<AtomicUsize>, all: usize) {
     while done.load(Ordering::Relaxed) < all {
         let received = queue.receive_many(BATCH, Duration::from_millis(50)).await;
         let mut deliveries = received.expect("it is answered");
-        let count = deliveries.len();
-        if count == 0 {
+        if deliveries.is_empty() {
             continue;
         }
-        for completed in queue.complete_all(&mut deliveries).await.expect("it is answered") {
-            completed.expect("its lock is held");
-        }
-        done.fetch_add(count, Ordering::Relaxed);
+        let completed = queue.complete_all(&mut deliveries).await.expect("it is answered");
+        // Should a partition be taken over, what was out is handed out again.
+        done.fetch_add(completed.iter().filter(|completed| completed.is_ok()).count(), Ordering::Relaxed);
     }
 }

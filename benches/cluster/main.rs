@@ -4,6 +4,7 @@
 //! turns; each rate is the median of five rounds. `-- rates`, `-- takeover` or `-- idle` asks for one part only.
 
 mod load;
+mod log_alone;
 mod node;
 mod servers;
 mod takeover;

@@ -26,6 +26,11 @@ impl NatsServers {
         self.nats.servers().fold(options, |options, (server, monitor, _)| options.server(server, monitor))
     }
 
+    /// Their addresses.
+    pub(crate) fn addresses(&self) -> Vec<String> {
+        self.nats.servers().map(|(server, _, _)| server).collect()
+    }
+
     /// The addresses in one word, for a node in a process of its own.
     pub(crate) fn as_argument(&self) -> String {
         self.nats.as_argument()
