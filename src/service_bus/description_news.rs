@@ -10,7 +10,10 @@ use crate::service_bus::shared::EndpointState;
 /// Keeps the descriptions as other nodes of the cluster have them, until it is stopped.
 pub(crate) async fn follow(shared: Arc<EndpointState>, stopping: CancellationToken) {
     let (descriptions, mut seen) = (&shared.descriptions, None);
-    while descriptions.are_several {
+    if !descriptions.are_several {
+        return;
+    }
+    loop {
         tokio::select! {
             slept = shared.client.sleep(limits::SERVICE_BUS_DESCRIPTIONS_LOOK) => if slept.is_err() { return },
             () = stopping.cancelled() => return,

@@ -32,7 +32,7 @@ exec = ["sh", "-c", 'body=$(cat); echo "$body" >> FOLDER/large']
 const WORKFLOWS: u64 = 6;
 
 fn message(workflow: u64, number: u64) -> Value {
-    let amount = if number % 2 == 0 { 700 } else { 7 };
+    let amount = if number.is_multiple_of(2) { 700 } else { 7 };
     json!({
         "workflow_id": format!("o{workflow}"),
         "properties": { "amount": amount },
@@ -64,7 +64,7 @@ fn what_is_sent_to_a_topic_at_any_node_is_handled_in_order_by_every_subscription
         let key = format!("{workflow}-{number}");
         let sent = cluster.publish(nodes, "orders", &key, &message(workflow, number));
         let copies = sent["copies"].as_array().map(Vec::len);
-        assert_eq!(copies, Some(if number % 2 == 0 { 2 } else { 1 }), "{sent}");
+        assert_eq!(copies, Some(if number.is_multiple_of(2) { 2 } else { 1 }), "{sent}");
     };
     for number in 1..=4 {
         (0..WORKFLOWS).for_each(|workflow| publish(&[0], workflow, number));

@@ -72,7 +72,7 @@ async fn a_plan_that_does_not_fit_is_refused_and_changes_nothing() {
     put(&topic, 9, plan(5, &["a", "b"], QueueOptions::default())).await.unwrap();
     let before = topic.view().await.unwrap();
     let mut other = plan(5, &["b", "c"], QueueOptions::default());
-    other.subscriptions[0].options = Box::new(QueueOptions::by_position());
+    *other.subscriptions[0].options = QueueOptions::by_position();
     let refused = put(&topic, 10, other).await.unwrap_err();
     assert!(matches!(refused, TopicError::Refused(TopicRefusal::OptionsRefused(..))), "{refused:?}");
     assert_eq!(topic.view().await.unwrap(), before);
