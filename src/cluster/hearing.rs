@@ -22,7 +22,7 @@ pub(crate) async fn hear(
         && let Some(message) = signals.next().await
     {
         match wire::read(&message.payload) {
-            Some(NodeSignal::Alive { node, beat }) => leases.hear(&node, beat),
+            Some(NodeSignal::Alive { node, beat, stopped }) => leases.hear(&node, beat, stopped),
             Some(NodeSignal::Appended { node, partition, position }) => {
                 leases.hear_of(&node);
                 if let Some(partition) = partitions.get(usize::from(partition)) {

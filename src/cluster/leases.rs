@@ -4,6 +4,7 @@
 //! log takes the entries of one of them.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
@@ -60,9 +61,11 @@ pub(crate) struct PartitionHolder {
 }
 
 /// A node as it was last heard of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct NodePulse {
     beat: Beat,
+    /// The partitions that it cannot have.
+    stopped: Vec<u16>,
     /// When the first beat was heard after a silence, and the last, by this node's own clock.
     since: Duration,
     at: Duration,
@@ -77,6 +80,8 @@ struct Board {
     free_since: BTreeMap<u16, Duration>,
     /// The nodes to which partitions were moved.
     pins: BTreeMap<u16, String>,
+    /// The partitions that this node cannot have.
+    own_stopped: BTreeSet<u16>,
 }
 
 /// The leases as a node sees them.
@@ -145,7 +150,8 @@ impl Leases {
                 continue;
             }
             let beat = Beat { incarnation: self.incarnation, drains: self.is_draining() };
-            self.signals.tell(&NodeSignal::Alive { node: self.node.clone(), beat }).await;
+            let stopped = self.board().own_stopped.iter().copied().collect();
+            self.signals.tell(&NodeSignal::Alive { node: self.node.clone(), beat, stopped }).await;
         }
     }
 
@@ -175,7 +181,7 @@ impl Leases {
     fn note(&self, entry: &kv::Entry) {
         if let Some(node) = entry.key.strip_prefix(NODE_PREFIX) {
             match read::<Beat>(entry) {
-                Some(beat) => self.hear(node, beat),
+                Some(beat) => self.hear(node, beat, Vec::new()),
                 None => drop(self.board().nodes.remove(node)),
             }
         } else if let Some(partition) = entry.key.strip_prefix(PARTITION_PREFIX)
@@ -194,11 +200,11 @@ impl Leases {
     }
 
     /// Notes what a node says of itself.
-    pub(crate) fn hear(&self, node: &str, beat: Beat) {
+    pub(crate) fn hear(&self, node: &str, beat: Beat, stopped: Vec<u16>) {
         let (now, mut board) = (self.clock.elapsed(), self.board());
         let before = board.nodes.get(node).filter(|heard| now.saturating_sub(heard.at) <= self.lease);
         let since = before.map_or(now, |heard| heard.since);
-        board.nodes.insert(node.to_owned(), NodePulse { beat, since, at: now });
+        board.nodes.insert(node.to_owned(), NodePulse { beat, stopped, since, at: now });
     }
 
     /// Notes that a node has done something: so it is alive.
@@ -220,20 +226,36 @@ impl Leases {
         board.nodes.get(node).is_some_and(|heard| now.saturating_sub(heard.at) <= self.lease)
     }
 
-    /// The nodes that can own partitions.
-    fn candidates<'b>(&self, board: &'b Board, now: Duration) -> impl Iterator<Item = &'b str> {
+    /// The nodes that can own a partition.
+    fn candidates<'b>(
+        &self,
+        partition: u16,
+        board: &'b Board,
+        now: Duration,
+    ) -> impl Iterator<Item = &'b str> {
         let lease = self.lease;
         board.nodes.iter().filter_map(move |(node, heard)| {
             let is_there = now.saturating_sub(heard.at) <= lease;
-            (is_there && !heard.beat.drains).then_some(node.as_str())
+            let can = !heard.beat.drains && !heard.stopped.contains(&partition);
+            (is_there && can).then_some(node.as_str())
         })
+    }
+
+    /// Says whether this node cannot have a partition.
+    pub(crate) fn set_stopped(&self, partition: u16, is_stopped: bool) {
+        let stopped = &mut self.board().own_stopped;
+        match is_stopped {
+            true => stopped.insert(partition),
+            false => stopped.remove(&partition),
+        };
     }
 
     /// The node that should own a partition: the one to which it was moved, or else as the hash says.
     fn preferred<'b>(&self, partition: u16, board: &'b Board, now: Duration) -> Option<&'b str> {
         let pin = board.pins.get(&partition);
-        let pinned = self.candidates(board, now).find(|node| pin.is_some_and(|pin| pin == node));
-        pinned.or_else(|| preferred(partition, self.candidates(board, now)))
+        let mut candidates = self.candidates(partition, board, now);
+        let pinned = candidates.find(|node| pin.is_some_and(|pin| pin == node));
+        pinned.or_else(|| preferred(partition, self.candidates(partition, board, now)))
     }
 
     /// The node to which a partition was moved, if it was.
@@ -359,7 +381,7 @@ impl Leases {
     pub(crate) fn takes_snapshots(&self, partition: u16) -> bool {
         let owner = self.owner(partition);
         let (now, board) = (self.clock.elapsed(), self.board());
-        let candidates = self.candidates(&board, now);
+        let candidates = self.candidates(partition, &board, now);
         let following = candidates.filter(|node| owner.as_deref() != Some(*node));
         preferred(partition, following).or(owner.as_deref()) == Some(&*self.node)
     }
@@ -375,6 +397,13 @@ impl Leases {
     pub(crate) fn is_there(&self, node: &str) -> bool {
         let (now, board) = (self.clock.elapsed(), self.board());
         !self.hears(&board, now) || self.is_alive(&board, now, node)
+    }
+
+    /// Takes a partition from whoever has it, as one who does not hear that it was given to him.
+    #[cfg(test)]
+    pub(crate) async fn take(&self, partition: u16) -> bool {
+        let revision = self.board().partitions.get(&partition).map_or(0, |(revision, _)| *revision);
+        self.put_holder(partition, revision, false).await
     }
 
     /// Says nothing any more, as if the process hung.

@@ -177,6 +177,11 @@ impl ClusterNode {
         self.taker.trim(&self.partitions[usize::from(partition)], list)
     }
 
+    #[cfg(test)]
+    pub(crate) fn leases(&self) -> &Leases {
+        &self.leases
+    }
+
     /// Says no more that the node is alive, which goes on.
     #[cfg(test)]
     pub(crate) fn fall_silent(&self) {
@@ -255,6 +260,7 @@ async fn prepare(
             options: FollowerOptions::shared_by(usize::from(options.partitions)),
             log,
             leases: leases.clone(),
+            clock: options.clock.clone(),
             runtime: runtime.clone(),
             stop: stop.clone(),
             moving: Arc::clone(&moving),

@@ -12,11 +12,13 @@ use serde::Serialize;
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 
+use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
 use crate::cluster::metering::PartitionMeter;
+use crate::cluster::options::NodeClock;
 use crate::cluster::snapshot_list::PartitionSnapshot;
 use crate::cluster::snapshot_list::SnapshotList;
 use crate::cluster::snapshot_list::SnapshotRecord;
@@ -80,6 +82,9 @@ const QUIET_LEASES: u32 = 4;
 /// For so many leases a partition is kept that another node should have.
 const KEPT_LEASES: u32 = 3;
 
+/// The longest pause before a disk is tried again that was full.
+const PAUSE_LEASES_MAX: u32 = 64;
+
 /// What a follower has waited for.
 enum FollowerNews {
     /// There are entries to read.
@@ -105,6 +110,7 @@ pub(crate) struct Partition {
     options: FollowerOptions,
     log: Arc<SharedLog<JetStreamLog>>,
     leases: Arc<Leases>,
+    clock: NodeClock,
     runtime: Handle,
     stop: ClusterStop,
     published: Mutex<SharedPartition>,
@@ -126,6 +132,7 @@ pub(crate) struct PartitionParts {
     pub(crate) options: FollowerOptions,
     pub(crate) log: JetStreamLog,
     pub(crate) leases: Arc<Leases>,
+    pub(crate) clock: NodeClock,
     pub(crate) runtime: Handle,
     pub(crate) stop: ClusterStop,
     pub(crate) moving: Arc<tokio::sync::Mutex<()>>,
@@ -138,7 +145,7 @@ pub(crate) struct PartitionParts {
 impl Partition {
     pub(crate) fn new(number: u16, parts: PartitionParts) -> Partition {
         let PartitionParts { path, options, log, leases, runtime, stop, .. } = parts;
-        let PartitionParts { moving, definitions, snapshots, events, .. } = parts;
+        let PartitionParts { moving, definitions, snapshots, events, clock, .. } = parts;
         let published = SharedPartition { state: PartitionState::Following, client: None };
         let (log, published) = (Arc::new(SharedLog::new(log)), Mutex::new(published));
         let defined = tokio::sync::Mutex::default();
@@ -148,6 +155,7 @@ impl Partition {
             options,
             log,
             leases,
+            clock,
             runtime,
             stop,
             published,
@@ -255,23 +263,33 @@ impl Partition {
         }
     }
 
-    /// Follows and serves until the node is stopped, or the partition cannot go on.
+    /// Follows and serves until the node is stopped, or the partition cannot go on. A disk that was full may have room later:
+    /// it is tried again then, each time after twice as long.
     pub(crate) fn run(self: Arc<Partition>) {
+        let (clock, mut failures) = (SystemClock::default(), 0);
         while !self.stop.is_said() {
+            let began = clock.elapsed();
             let ended = self.follow_and_serve();
             // A snapshot that is being written holds the file.
             *self.source() = None;
             self.published().client = None;
+            self.leases.set_stopped(self.number, ended.as_ref().is_err_and(|error| !is_deposed(error)));
             self.runtime.block_on(self.leases.release(self.number));
             match ended {
-                Ok(()) | Err(OpenError::Fault(Fault::Deposed)) => {
-                    self.published().state = PartitionState::Following;
-                }
+                Ok(()) => self.published().state = PartitionState::Following,
+                Err(error) if is_deposed(&error) => self.published().state = PartitionState::Following,
                 Err(_) if self.stop.is_said() => {}
                 Err(error) => {
                     tracing::error!(partition = self.number, %error, "a partition is stopped on this node");
                     self.published().state = PartitionState::Stopped(error.to_string());
-                    return;
+                    if !is_of_disk(&error) {
+                        return;
+                    }
+                    let longest = self.leases.lease() * PAUSE_LEASES_MAX;
+                    failures = if clock.elapsed() - began > longest { 0 } else { failures };
+                    let pause = self.leases.lease().saturating_mul(2_u32.saturating_pow(failures));
+                    self.stop.wait(pause.min(longest));
+                    failures += 1;
                 }
             }
         }
@@ -310,11 +328,16 @@ impl Partition {
         let (mut follower, mut quiet) = (self.open()?, 0_u32);
         loop {
             follower = self.catch_up(follower)?;
+            self.goes_on();
             match self.wait_for_news() {
                 FollowerNews::Stopped => return Ok(()),
                 FollowerNews::Entries => {}
                 FollowerNews::Nothing => {
                     quiet += 1;
+                    // The answer to having claimed or released it was lost.
+                    if self.leases.has(self.number) {
+                        self.runtime.block_on(self.leases.release(self.number));
+                    }
                     if quiet % QUIET_LEASES == 0 {
                         self.runtime.block_on(self.leases.look_up(self.number));
                     }
@@ -323,8 +346,17 @@ impl Partition {
             }
         }
         let follower = self.catch_up(follower)?;
-        let clock = Arc::new(SystemClock::default());
+        let clock = self.clock.0.clone();
         follower.serve(random(), first_number(self.number), clock, |engine| self.publish(engine))
+    }
+
+    /// Notes that it has its log again, if it was stopped.
+    fn goes_on(&self) {
+        let mut published = self.published();
+        if matches!(published.state, PartitionState::Stopped(_)) {
+            published.state = PartitionState::Following;
+            self.leases.set_stopped(self.number, false);
+        }
     }
 
     /// Waits until there is something to read or to take over. That there may be entries of which nothing was heard is thought
@@ -407,6 +439,22 @@ impl Partition {
     async fn end(&self, engine: Engine) {
         self.published().client = None;
         engine.close().await;
+    }
+}
+
+/// Whether another node has taken over.
+fn is_deposed(error: &OpenError) -> bool {
+    matches!(error, OpenError::Fault(Fault::Deposed))
+}
+
+/// Whether the disk could not be written or read, which says nothing of what is on it.
+fn is_of_disk(error: &OpenError) -> bool {
+    match error {
+        OpenError::Fault(Fault::File(_)) => true,
+        OpenError::Fault(Fault::Store(error)) => {
+            matches!(**error, redb::Error::Io(_) | redb::Error::PreviousIo)
+        }
+        _ => false,
     }
 }
 

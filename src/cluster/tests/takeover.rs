@@ -124,6 +124,21 @@ async fn partitions_are_shared_out_and_a_drained_node_gives_its_own_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_lease_of_which_its_node_has_not_heard_is_given_up() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (first, second) = (start(&servers, "first").await, start(&servers, "second").await);
+    first.drain();
+    let has_all = || (0..PARTITIONS).all(|number| second.engine(number).is_some());
+    tokio::task::block_in_place(|| wait_until("the other node has all partitions", has_all));
+    assert!(first.leases().take(1).await);
+    let has_lost = || second.engine(1).is_none();
+    tokio::task::block_in_place(|| wait_until("the owner has heard that it is not", has_lost));
+    tokio::task::block_in_place(|| wait_until("the partition has an owner again", has_all));
+    first.close().await;
+    second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_appends_is_alive_though_its_beat_is_not_heard() {
     let Some(servers) = NatsServers::start(1) else { return };
     let first = start(&servers, "first").await;
