@@ -414,8 +414,14 @@ impl Leases {
 
     /// The nodes that are alive.
     pub(crate) fn nodes(&self) -> Vec<String> {
+        self.heard().into_iter().map(|(node, _)| node).collect()
+    }
+
+    /// The nodes that are alive, and for how long they are heard without a pause.
+    pub(crate) fn heard(&self) -> Vec<(String, Duration)> {
         let (now, board) = (self.clock.elapsed(), self.board());
-        board.nodes.keys().filter(|node| self.is_alive(&board, now, node)).cloned().collect()
+        let alive = board.nodes.iter().filter(|(node, _)| self.is_alive(&board, now, node));
+        alive.map(|(node, heard)| (node.clone(), now.saturating_sub(heard.since))).collect()
     }
 
     /// Lets others have what this node has, and takes nothing any more; or takes some again.

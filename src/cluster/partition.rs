@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -69,6 +71,8 @@ pub struct PartitionStatus {
     pub position: u64,
     /// How many entries behind that this node knows to be there already: what it has to read before it could take over.
     pub lag: u64,
+    /// How many times somebody has taken it over, as far as this node has read.
+    pub epoch: u32,
     /// The snapshots from which a node can begin, the newest first; at most two.
     pub snapshots: Vec<PartitionSnapshot>,
 }
@@ -109,6 +113,7 @@ pub(crate) struct Partition {
     path: PathBuf,
     options: FollowerOptions,
     log: Arc<SharedLog<JetStreamLog>>,
+    epoch: AtomicU32,
     leases: Arc<Leases>,
     clock: NodeClock,
     runtime: Handle,
@@ -154,6 +159,7 @@ impl Partition {
             path,
             options,
             log,
+            epoch: AtomicU32::new(0),
             leases,
             clock,
             runtime,
@@ -186,6 +192,7 @@ impl Partition {
             owner: self.leases.owner(self.number),
             position,
             lag: end - position,
+            epoch: self.epoch.load(Ordering::Relaxed),
             snapshots: self.snapshots.known(self.number).0.iter().map(SnapshotRecord::status).collect(),
         }
     }
@@ -329,6 +336,7 @@ impl Partition {
         loop {
             follower = self.catch_up(follower)?;
             self.goes_on();
+            self.epoch.store(follower.epoch(), Ordering::Relaxed);
             match self.wait_for_news() {
                 FollowerNews::Stopped => return Ok(()),
                 FollowerNews::Entries => {}
@@ -347,7 +355,8 @@ impl Partition {
         }
         let follower = self.catch_up(follower)?;
         let clock = self.clock.0.clone();
-        follower.serve(random(), first_number(self.number), clock, |engine| self.publish(engine))
+        follower
+            .serve(random(), first_number(self.number), clock, |engine, epoch| self.publish(engine, epoch))
     }
 
     /// Notes that it has its log again, if it was stopped.
@@ -380,7 +389,8 @@ impl Partition {
     }
 
     /// Lets the engine of an owner be used, and looks after it until it ends.
-    fn publish(self: &Arc<Partition>, engine: Engine) {
+    fn publish(self: &Arc<Partition>, engine: Engine, epoch: u32) {
+        self.epoch.store(epoch, Ordering::Relaxed);
         tracing::info!(partition = self.number, "this node owns a partition");
         self.runtime.spawn(pass_on(engine.client().events(), self.events.clone()));
         self.runtime.spawn(self.clone().watch_over(engine));

@@ -9,6 +9,7 @@ mod assets;
 mod audit;
 mod blocked;
 mod body;
+mod cluster;
 mod dead_letters;
 mod definitions;
 mod edit;

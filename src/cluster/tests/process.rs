@@ -307,7 +307,8 @@ fn log(node: &str) {
     if let Ok(folder) = std::env::var("SERIATIM_CHAOS_LOGS") {
         let mut options = std::fs::OpenOptions::new();
         let file = options.create(true).append(true).open(Path::new(&folder).join(node)).unwrap();
-        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_max_level(tracing::Level::DEBUG);
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).log_internal_errors(false);
+        let subscriber = subscriber.with_max_level(tracing::Level::DEBUG);
         subscriber.with_writer(std::sync::Mutex::new(file)).init();
     }
 }
@@ -329,6 +330,7 @@ async fn a_node_does_what_it_reads() {
         ClusterOptions::new("chaos", name, folder).partitions(PARTITIONS),
         |options, (server, monitor)| options.server(server, monitor),
     );
+    options.replicas = options.servers.len().min(3);
     let dies_before = std::env::var(DIES_BEFORE).unwrap_or_default();
     let die = move |step: SnapshotStep| {
         if format!("{step:?}") == dies_before {
