@@ -34,8 +34,10 @@ const BODY: usize = 256;
 pub(crate) enum Contender {
     /// One engine on a file.
     Local,
-    /// One partition, used where it is.
+    /// One partition on one node, used there.
     OnePartition,
+    /// One partition on three nodes, two of which follow it, used where it is.
+    FollowedPartition,
     /// Four partitions on three nodes, each used where it is.
     FourPartitions,
     /// The same through a client of one node, which asks the others.
@@ -43,13 +45,19 @@ pub(crate) enum Contender {
 }
 
 impl Contender {
-    pub(crate) const ALL: [Contender; 4] =
-        [Contender::Local, Contender::OnePartition, Contender::FourPartitions, Contender::ThroughOneNode];
+    pub(crate) const ALL: [Contender; 5] = [
+        Contender::Local,
+        Contender::OnePartition,
+        Contender::FollowedPartition,
+        Contender::FourPartitions,
+        Contender::ThroughOneNode,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Contender::Local => "one engine, its own file",
-            Contender::OnePartition => "one partition",
+            Contender::OnePartition => "one partition on one node",
+            Contender::FollowedPartition => "one partition on three nodes",
             Contender::FourPartitions => "four partitions on three nodes",
             Contender::ThroughOneNode => "the same through the client of one node",
         }
@@ -60,7 +68,8 @@ impl Contender {
         match self {
             Contender::Local => None,
             Contender::OnePartition => Some(Contender::Local),
-            Contender::FourPartitions | Contender::ThroughOneNode => Some(Contender::OnePartition),
+            Contender::FollowedPartition => Some(Contender::OnePartition),
+            Contender::FourPartitions | Contender::ThroughOneNode => Some(Contender::FollowedPartition),
         }
     }
 }
@@ -78,6 +87,7 @@ pub(crate) async fn round(contender: Contender) -> f64 {
     let servers = NatsServers::start(3).await;
     let (partitions, names): (u16, &[&str]) = match contender {
         Contender::OnePartition => (1, &["a"]),
+        Contender::FollowedPartition => (1, &["a", "b", "c"]),
         _ => (4, &["a", "b", "c"]),
     };
     let mut nodes = Vec::new();
@@ -97,10 +107,11 @@ pub(crate) async fn round(contender: Contender) -> f64 {
                 let owner = nodes.iter().find(has_it).expect("every partition is owned");
                 let is_there = |workflow: &str| {
                     let workflow = seriatim::WorkflowId::new(workflow).expect("it is an ID");
-                    nodes.iter().any(|node| match node.route(&name, &workflow) {
-                        NodeRoute::Elsewhere { partition: of, .. } => of == partition,
-                        _ => partitions == 1,
-                    })
+                    partitions == 1
+                        || nodes.iter().any(|node| match node.route(&name, &workflow) {
+                            NodeRoute::Elsewhere { partition: of, .. } => of == partition,
+                            _ => false,
+                        })
                 };
                 (queue_of(owner.client()), workflows(is_there))
             });

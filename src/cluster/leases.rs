@@ -399,13 +399,6 @@ impl Leases {
         !self.hears(&board, now) || self.is_alive(&board, now, node)
     }
 
-    /// Takes a partition from whoever has it, as one who does not hear that it was given to him.
-    #[cfg(test)]
-    pub(crate) async fn take(&self, partition: u16) -> bool {
-        let revision = self.board().partitions.get(&partition).map_or(0, |(revision, _)| *revision);
-        self.put_holder(partition, revision, false).await
-    }
-
     /// Says nothing any more, as if the process hung.
     #[cfg(test)]
     pub(crate) fn fall_silent(&self) {

@@ -30,6 +30,7 @@ mod outbox;
 mod overview;
 mod partition;
 mod placing;
+mod reasons;
 mod receiving;
 mod restoring;
 mod router;

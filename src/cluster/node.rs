@@ -177,11 +177,6 @@ impl ClusterNode {
         self.taker.trim(&self.partitions[usize::from(partition)], list)
     }
 
-    #[cfg(test)]
-    pub(crate) fn leases(&self) -> &Leases {
-        &self.leases
-    }
-
     /// Says no more that the node is alive, which goes on.
     #[cfg(test)]
     pub(crate) fn fall_silent(&self) {

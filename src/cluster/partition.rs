@@ -21,6 +21,8 @@ use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
 use crate::cluster::metering::PartitionMeter;
 use crate::cluster::options::NodeClock;
+use crate::cluster::reasons::is_deposed;
+use crate::cluster::reasons::is_of_disk;
 use crate::cluster::snapshot_list::PartitionSnapshot;
 use crate::cluster::snapshot_list::SnapshotList;
 use crate::cluster::snapshot_list::SnapshotRecord;
@@ -281,7 +283,7 @@ impl Partition {
             *self.source() = None;
             self.published().client = None;
             self.leases.set_stopped(self.number, ended.as_ref().is_err_and(|error| !is_deposed(error)));
-            self.runtime.block_on(self.leases.release(self.number));
+            self.release();
             match ended {
                 Ok(()) => self.published().state = PartitionState::Following,
                 Err(error) if is_deposed(&error) => self.published().state = PartitionState::Following,
@@ -298,6 +300,16 @@ impl Partition {
                     self.stop.wait(pause.min(longest));
                     failures += 1;
                 }
+            }
+        }
+    }
+
+    /// Gives up the lease, however often the servers have to be asked: as long as this node has it, no other takes the partition.
+    fn release(&self) {
+        while self.leases.has(self.number) {
+            self.runtime.block_on(self.leases.release(self.number));
+            if self.leases.has(self.number) && self.stop.wait(self.leases.lease() / LOOKS_A_LEASE) {
+                return;
             }
         }
     }
@@ -342,10 +354,6 @@ impl Partition {
                 FollowerNews::Entries => {}
                 FollowerNews::Nothing => {
                     quiet += 1;
-                    // The answer to having claimed or released it was lost.
-                    if self.leases.has(self.number) {
-                        self.runtime.block_on(self.leases.release(self.number));
-                    }
                     if quiet % QUIET_LEASES == 0 {
                         self.runtime.block_on(self.leases.look_up(self.number));
                     }
@@ -375,6 +383,8 @@ impl Partition {
             if self.stop.wait(self.leases.lease() / LOOKS_A_LEASE) {
                 return FollowerNews::Stopped;
             }
+            // It was claimed after all, though the answer was lost.
+            self.release();
             if let Some(revision) = self.leases.may_claim(self.number)
                 && self.runtime.block_on(self.leases.claim(self.number, revision))
             {
@@ -449,22 +459,6 @@ impl Partition {
     async fn end(&self, engine: Engine) {
         self.published().client = None;
         engine.close().await;
-    }
-}
-
-/// Whether another node has taken over.
-fn is_deposed(error: &OpenError) -> bool {
-    matches!(error, OpenError::Fault(Fault::Deposed))
-}
-
-/// Whether the disk could not be written or read, which says nothing of what is on it.
-fn is_of_disk(error: &OpenError) -> bool {
-    match error {
-        OpenError::Fault(Fault::File(_)) => true,
-        OpenError::Fault(Fault::Store(error)) => {
-            matches!(**error, redb::Error::Io(_) | redb::Error::PreviousIo)
-        }
-        _ => false,
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct GitArguments {
     pub(crate) json: bool,
     /// Replay on three nodes of a cluster with three NATS servers; each time a node and a server are killed. It needs
     /// `nats-server` on the path, or in `NATS_SERVER`.
-    #[arg(long, hide = true, conflicts_with_all = ["no_reorder", "retry_at_back"])]
+    #[arg(long, conflicts_with_all = ["no_reorder", "retry_at_back"])]
     pub(crate) cluster: bool,
     /// Control: handle messages as they arrive, as a queue without positions does. It finds wrong predecessors.
     #[arg(long, conflicts_with = "retry_at_back")]

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use async_nats::jetstream::kv;
+
 use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::cluster::error::ClusterError;
+use crate::cluster::leases::PartitionHolder;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::node::NodeRoute;
 use crate::cluster::options::ClusterOptions;
@@ -124,21 +127,6 @@ async fn partitions_are_shared_out_and_a_drained_node_gives_its_own_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lease_of_which_its_node_has_not_heard_is_given_up() {
-    let Some(servers) = NatsServers::start(1) else { return };
-    let (first, second) = (start(&servers, "first").await, start(&servers, "second").await);
-    first.drain();
-    let has_all = || (0..PARTITIONS).all(|number| second.engine(number).is_some());
-    tokio::task::block_in_place(|| wait_until("the other node has all partitions", has_all));
-    assert!(first.leases().take(1).await);
-    let has_lost = || second.engine(1).is_none();
-    tokio::task::block_in_place(|| wait_until("the owner has heard that it is not", has_lost));
-    tokio::task::block_in_place(|| wait_until("the partition has an owner again", has_all));
-    first.close().await;
-    second.close().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_appends_is_alive_though_its_beat_is_not_heard() {
     let Some(servers) = NatsServers::start(1) else { return };
     let first = start(&servers, "first").await;
@@ -155,6 +143,36 @@ async fn a_node_that_appends_is_alive_though_its_beat_is_not_heard() {
     let is_second = || second.engine(own[0]).is_some();
     assert!(!is_second(), "whoever appends is not dead");
     tokio::task::block_in_place(|| wait_until("who does nothing any more is dead", is_second));
+    first.close().await;
+    second.close().await;
+}
+
+/// What the bucket says of who has a partition.
+async fn holder(bucket: &kv::Store, partition: u16) -> PartitionHolder {
+    let holder = bucket.get(format!("partition.{partition}")).await.unwrap().unwrap();
+    serde_json::from_slice(&holder).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_does_not_know_that_it_has_a_partition_does_not_keep_it_from_others() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (first, second) = (start(&servers, "first").await, start(&servers, "second").await);
+    let has_some = |node: &ClusterNode| (0..PARTITIONS).any(|number| node.engine(number).is_some());
+    let are_shared = || has_some(&first) && has_some(&second);
+    tokio::task::block_in_place(|| wait_until("both nodes have partitions", are_shared));
+    settle(&[&first, &second]).await;
+    let client = async_nats::connect(&options(&servers, "first").servers).await.unwrap();
+    let bucket = async_nats::jetstream::new(client).get_key_value(options(&servers, "first").bucket()).await;
+    let bucket = bucket.unwrap();
+    let own = |node: &ClusterNode| (0..PARTITIONS).find(|number| node.engine(*number).is_some()).unwrap();
+    let (of_first, of_second) = (own(&first), own(&second));
+    let position = || first.status()[usize::from(of_first)].position;
+    let before = position();
+    // As if its claim was written, and the answer lost.
+    let claimed = serde_json::to_vec(&holder(&bucket, of_second).await).unwrap();
+    bucket.put(format!("partition.{of_first}"), claimed.into()).await.unwrap();
+    tokio::task::block_in_place(|| wait_until("it has a new epoch", || position() > before));
+    settle(&[&first, &second]).await;
     first.close().await;
     second.close().await;
 }

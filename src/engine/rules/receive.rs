@@ -212,7 +212,7 @@ impl OpenWorkflow {
             if self.queue.options.rate.is_some() && step.allowed(&self.queue.clone(), Some(token)) == 0 {
                 break;
             }
-            let handed = self.hand_out(step, token, sequence, message)?;
+            let handed = self.hand_out_of_many(step, token, sequence, message)?;
             bytes += handed.content.body.len();
             let is_alone = handed.record.is_suspect();
             run.push(handed);
@@ -220,11 +220,27 @@ impl OpenWorkflow {
                 break;
             }
         }
+        if !run.is_empty() {
+            self.write_holding(step, token)?;
+        }
         Ok(run)
     }
 
     /// Hands out one message: counted, noted as handed out, and locked.
     pub(crate) fn hand_out(
+        &mut self,
+        step: &mut Step<'_>,
+        token: LockToken,
+        sequence: SequenceNumber,
+        before: Arc<MessageRecord>,
+    ) -> Read<LockedMessage> {
+        let handed = self.hand_out_of_many(step, token, sequence, before)?;
+        self.write_holding(step, token)?;
+        Ok(handed)
+    }
+
+    /// The same of one of many: what the holder has out is written down when it has all of them, as it is one row.
+    pub(crate) fn hand_out_of_many(
         &mut self,
         step: &mut Step<'_>,
         token: LockToken,
@@ -249,7 +265,6 @@ impl OpenWorkflow {
         if lock.kind == LockKind::Whole {
             step.settlements.forget(DeliveryRef { token, sequence, delivery_count });
         }
-        self.write_holding(step, token)?;
         let content = step.records.content(self.message_key(sequence))?;
         let content = content.expect("every stored message has its content");
         Ok(LockedMessage { token, locked_until, sequence, record, content, has_state: self.record.has_state })
