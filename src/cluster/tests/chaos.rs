@@ -16,6 +16,9 @@ use crate::engine::tests::log::Random;
 
 const WORKFLOWS: u64 = 12;
 
+/// Bytes of each third message: enough that files are written, which wait for 16 MiB of log.
+const LARGE: usize = 1_000_000;
+
 /// How long what was sent may take to arrive in the end.
 const DRAINED: Duration = Duration::from_secs(90);
 
@@ -65,7 +68,8 @@ impl Chaos {
     fn send(&mut self, workflow: u64) {
         let position = self.ledger.entry(workflow).or_default().sent + 1;
         for node in 0..NODES {
-            let answer = self.cluster.ask(node, &format!("send w{workflow} {position}"));
+            let bytes = if position.is_multiple_of(3) { LARGE } else { 10 };
+            let answer = self.cluster.ask(node, &format!("send w{workflow} {position} {bytes}"));
             if answer == Some(Answer::Sent) {
                 self.ledger.entry(workflow).or_default().sent = position;
                 return;

@@ -226,8 +226,9 @@ impl Doing {
         self.node.client().create_queue("out", QueueOptions::default()).await.ok()
     }
 
-    async fn send(&self, workflow: &str, position: u64) -> Option<String> {
-        let message = Message::new(format!("{workflow}/{position}")).workflow(workflow).position(position);
+    /// Sends a message of so many bytes.
+    async fn send(&self, workflow: &str, position: u64, bytes: usize) -> Option<String> {
+        let message = Message::new(vec![b'x'; bytes]).workflow(workflow).position(position);
         self.queue().await?.send(message.message_id(format!("{workflow}/{position}"))).await.ok()?;
         Some("sent".to_owned())
     }
@@ -367,7 +368,9 @@ async fn a_node_does_what_it_reads() {
     while let Some(line) = lines.recv().await {
         let words: Vec<&str> = line.split(' ').collect();
         let answer = match words[1..] {
-            ["send", workflow, position] => doing.send(workflow, position.parse().unwrap()).await,
+            ["send", workflow, position, bytes] => {
+                doing.send(workflow, position.parse().unwrap(), bytes.parse().unwrap()).await
+            }
             ["receive"] => doing.receive().await,
             ["complete"] => doing.complete().await,
             ["receive-out"] => doing.receive_out().await,
