@@ -19,7 +19,7 @@ use crate::page::layout::heading;
 use crate::page::layout::scrolling_table;
 use crate::page::plan::ActionPlan;
 use crate::page::plan::PageAction;
-use crate::page::review::Preview;
+use crate::page::preview::Preview;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;

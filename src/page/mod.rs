@@ -24,6 +24,7 @@ mod messages;
 mod page;
 mod plan;
 mod present;
+mod preview;
 mod queues;
 mod redact;
 mod response;

@@ -25,31 +25,11 @@ use crate::page::layout::Tab;
 use crate::page::plan::ActionPlan;
 use crate::page::plan::PageAction;
 use crate::page::plan::ReasonRule;
+use crate::page::preview::Preview;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::RequestPath;
-
-/// What an act would come to.
-#[derive(Default)]
-pub(crate) struct Preview {
-    /// What would be done, a sentence each.
-    pub(crate) effects: Vec<String>,
-    /// To which workflows, some of them.
-    pub(crate) sample: Vec<String>,
-    /// What refuses, and why.
-    pub(crate) refused: Vec<(String, String)>,
-    /// What else there is to see before it is done.
-    pub(crate) details: Option<Markup>,
-    /// Whether there is anything to do.
-    pub(crate) is_possible: bool,
-}
-
-impl Preview {
-    pub(crate) fn of(effect: impl Into<String>) -> Preview {
-        Preview { effects: vec![sentence(&effect.into())], is_possible: true, ..Preview::default() }
-    }
-}
 
 /// The review of a plan.
 pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {

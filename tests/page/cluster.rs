@@ -28,8 +28,8 @@ impl SmallCluster {
     /// Starts them; `None` where there is no NATS server.
     async fn start() -> Option<SmallCluster> {
         let program = nats_program()?;
-        let folder = tempfile::tempdir().unwrap();
-        let nats = LocalNats::start(&program, folder.path(), 1).await.unwrap();
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let nats = LocalNats::start(&program, folder.path(), 1).await.expect("a server starts");
         let options = |node: &str| {
             let options =
                 ClusterOptions::new("shop", node, folder.path().join(node)).partitions(4).replicas(1);
@@ -37,7 +37,7 @@ impl SmallCluster {
         };
         let own = options("first");
         let fixture = Fixture::open_with(&[DEFINED], |options, _| options.cluster = Some(own)).await;
-        let second = ClusterNode::start(options("second")).await.unwrap();
+        let second = ClusterNode::start(options("second")).await.expect("a node starts");
         let cluster = SmallCluster { fixture, second, _nats: nats, _folder: folder };
         cluster.until(|view| view["nodes"].as_array().is_some_and(|nodes| nodes.len() == 2)).await;
         Some(cluster)
