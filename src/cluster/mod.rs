@@ -35,6 +35,7 @@ mod receiving;
 mod restoring;
 mod router;
 mod servers;
+mod shape;
 mod shifting;
 mod signals;
 mod snapshot_list;

@@ -274,6 +274,11 @@ BUGS = [
     ("sent_to_a_queue_that_is_not_there", K + "outbox.rs", "if !self.definitions.is_there(&queue).await? {", "if false && !self.definitions.is_there(&queue).await? {"),
     ("handed_over_and_kept", K + "handing_over.rs", "HandoverResult::Done => delivery.complete().await,", "HandoverResult::Done => delivery.release().await,"),
     ("whoever_appends_counts_as_dead", K + "hearing.rs", "                leases.hear_of(&node);\n", "                let _ = &node;\n"),
+    ("full_disk_stops_a_partition_for_good", K + "partition.rs", "if !is_of_disk(&error) {", "if true {"),
+    ("stopped_partition_is_given_back_to_its_node", K + "leases.rs", "let can = !heard.beat.drains && !heard.stopped.contains(&partition);", "let can = !heard.beat.drains;"),
+    ("name_that_is_taken_is_had_twice", K + "hearing.rs", "matches!(signal, Some(NodeSignal::Alive { node, .. }) if node == options.node)", "matches!(signal, Some(NodeSignal::Alive { node, .. }) if node.is_empty() && !options.node.is_empty())"),
+    ("node_that_hung_goes_on_beside_its_namesake", K + "leases.rs", "if self.board().entered.is_some_and(|revision| revision < entry.revision) {", "if self.board().entered.is_some_and(|revision| revision > entry.revision) {"),
+    ("epochs_are_not_told", K + "partition.rs", "        self.epoch.store(epoch, Ordering::Relaxed);\n", "        let _ = epoch;\n"),
     ("given_up_by_a_partition_that_has_not_heard_of_its_queue", K + "handing_over.rs", "SendRefusal::QueueNotFound(_) => HandoverResult::NoQueue(refusal.to_string()),", "SendRefusal::QueueNotFound(_) => HandoverResult::Never(refusal.to_string()),"),
     ("refused_elsewhere_and_forgotten", K + "handing_over.rs", "refusal => HandoverResult::Never(refusal.to_string()),", "_ => HandoverResult::Done,"),
 ]
