@@ -50,7 +50,7 @@ pub(crate) async fn run(arguments: ClusterVerbArguments) -> Result<bool, CliFail
 fn print(view: &ClusterView, out: &Stdout) -> Result<bool, CliFailure> {
     out.json(view)?;
     let mut nodes = TextTable::new(&["node", ">partitions", "", "problem"]);
-    for NodeView { node, drains, owned, problem, stopped } in &view.nodes {
+    for NodeView { node, drains, owned, problem, stopped, .. } in &view.nodes {
         let stopped =
             stopped.iter().map(|stopped| format!("partition {}: {}", stopped.partition, stopped.reason));
         let problems: Vec<String> = problem.iter().cloned().chain(stopped).collect();
@@ -58,14 +58,15 @@ fn print(view: &ClusterView, out: &Stdout) -> Result<bool, CliFailure> {
         nodes.row([node.clone(), owned.to_string(), drains.to_owned(), problems.join("; ")]);
     }
     let mut partitions =
-        TextTable::new(&[">partition", "owner", "moved to", ">position", ">lag", ">snapshot"]);
-    for PartitionView { partition, owner, moved_to, position, lags, snapshots } in &view.partitions {
+        TextTable::new(&[">partition", "owner", "moved to", ">epoch", ">position", ">lag", ">snapshot"]);
+    for PartitionView { partition, owner, moved_to, epoch, position, lags, snapshots } in &view.partitions {
         let shown = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let lag = lags.iter().map(|LagView { entries, .. }| *entries).max();
         partitions.row([
             partition.to_string(),
             owner.clone().unwrap_or_else(|| "nobody".to_owned()),
             shown(moved_to.clone()),
+            epoch.to_string(),
             position.to_string(),
             shown(lag.map(|lag| lag.to_string())),
             shown(snapshots.first().map(|snapshot| snapshot.position.to_string())),

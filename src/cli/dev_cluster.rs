@@ -19,6 +19,7 @@ use seriatim::daemon::Signals;
 use tokio::io::AsyncBufReadExt;
 use tokio::io::BufReader;
 use tokio::process::Child;
+use tokio::process::ChildStdin;
 use tokio::process::Command;
 
 use crate::cli::arguments::serve::DevArguments;
@@ -31,6 +32,8 @@ const SERVERS: usize = 3;
 struct DevNode {
     name: String,
     child: Child,
+    /// Held as long as the node is to run: whoever waits for a child would close it.
+    _input: Option<ChildStdin>,
     /// How it was started, so that a person can start it again.
     command: Vec<String>,
     log: PathBuf,
@@ -102,8 +105,15 @@ fn spawn(
     let mut process = Command::new(&command[0]);
     // In a group of its own: Ctrl-C is for this process, which ends the nodes in their order.
     process.args(&command[1..]).process_group(0).kill_on_drop(true);
-    process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?);
-    Ok(DevNode { name, child: process.spawn()?, command, log, ready: Value::Null })
+    // Its input is held by this process, and nobody else: it ends with it, however that ends.
+    process
+        .arg("--end-with-input")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(std::fs::File::create(&log)?);
+    let mut child = process.spawn()?;
+    let input = child.stdin.take();
+    Ok(DevNode { name, child, _input: input, command, log, ready: Value::Null })
 }
 
 /// The address of a node that is so many behind the first; any port stays any port.

@@ -23,6 +23,9 @@ pub(crate) const FEED_RETRIES_MAX: usize = 60;
 /// Longest wait before it is sent again, whatever the daemon says.
 pub(crate) const FEED_RETRY_WAIT_MAX: Duration = Duration::from_secs(60);
 
+/// How long a daemon may take to end in order when whoever started it is gone: its NATS servers may be, too.
+pub(crate) const ORPHAN_STOP: Duration = Duration::from_secs(3);
+
 /// Entries of a listing that are asked for at once.
 pub(crate) const PAGE: usize = 500;
 

@@ -11,6 +11,7 @@ use seriatim::daemon::DaemonError;
 use seriatim::daemon::DaemonOptions;
 use seriatim::daemon::Signals;
 use seriatim::definition::LoadError;
+use tokio_util::sync::CancellationToken;
 
 use crate::cli::arguments::serve::DevArguments;
 use crate::cli::arguments::serve::EndpointArguments;
@@ -54,7 +55,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<bool, CliFailure> {
     {
         options.cluster = arguments.cluster.options(&arguments.data).map_err(CliFailure::Argument)?;
     }
-    serve(options, arguments.json)
+    serve(options, arguments.json, arguments.end_with_input)
 }
 
 /// Runs a daemon on a store that is gone afterwards.
@@ -80,7 +81,7 @@ pub(crate) fn dev(arguments: &DevArguments) -> Result<bool, CliFailure> {
     options.page = Some(true);
     set_endpoints(&mut options, &arguments.endpoints);
     eprintln!("definitions: {}", definitions.display());
-    let served = serve(options, arguments.json);
+    let served = serve(options, arguments.json, false);
     std::fs::remove_dir_all(&folder)?;
     served
 }
@@ -107,18 +108,24 @@ fn demo(folder: &Path) -> io::Result<PathBuf> {
     Ok(definitions)
 }
 
-fn serve(options: DaemonOptions, json: bool) -> Result<bool, CliFailure> {
+fn serve(options: DaemonOptions, json: bool, ends_with_input: bool) -> Result<bool, CliFailure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let orphaned = CancellationToken::new();
+    if ends_with_input {
+        watch_input(orphaned.clone())?;
+    }
     let served = runtime.block_on(async {
         let mut signals = Signals::listen()?;
         let daemon = tokio::select! {
             started = Daemon::start(options) => started?,
             () = signals.stop() => return Ok(None),
+            () = orphaned.cancelled() => return Ok(None),
         };
         announce(&daemon, json);
         let fault = tokio::select! {
             () = signals.stop() => None,
             fault = daemon.failed() => Some(fault),
+            () = orphaned.cancelled() => None,
         };
         match fault.is_some() {
             true => show_fault(&mut signals).await,
@@ -127,6 +134,7 @@ fn serve(options: DaemonOptions, json: bool) -> Result<bool, CliFailure> {
         tokio::select! {
             () = daemon.stop() => Ok(fault),
             () = signals.stop() => Ok(fault),
+            () = last_moment(&orphaned) => Ok(fault),
         }
     });
     // What a second signal cut off is not waited for.
@@ -143,6 +151,21 @@ fn serve(options: DaemonOptions, json: bool) -> Result<bool, CliFailure> {
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Says when nobody holds the standard input any more. The thread ends with the process.
+fn watch_input(orphaned: CancellationToken) -> io::Result<()> {
+    let watch = move || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        orphaned.cancel();
+    };
+    std::thread::Builder::new().name("seriatim-input".to_owned()).spawn(watch).map(drop)
+}
+
+/// What a daemon may take to end in order when whoever started it is gone, and perhaps what it needs with it.
+async fn last_moment(orphaned: &CancellationToken) {
+    orphaned.cancelled().await;
+    let _ = tokio::time::timeout(limits::ORPHAN_STOP, std::future::pending::<()>()).await;
 }
 
 /// Goes on serving for a moment after a fault: who asks how the daemon is shall read of it, and not just find nobody.

@@ -30,6 +30,17 @@ pub enum ClusterError {
         /// What differs.
         what: String,
     },
+    /// A node of this name is alive.
+    #[error(
+        "a process that runs as node {node} of the cluster {cluster} is alive: each node needs a name of its own, and a node that \
+         is started again has to have ended before"
+    )]
+    NameTaken {
+        /// The name of the cluster.
+        cluster: String,
+        /// The name of the node.
+        node: String,
+    },
     /// No node of this name is heard.
     #[error("there is no node {node}; those that are heard are {known}")]
     UnknownNode {

@@ -23,6 +23,11 @@ pub struct ClusterHandle {
 }
 
 impl ClusterHandle {
+    /// The name of the cluster.
+    pub fn cluster(&self) -> &str {
+        self.router.nodes.cluster()
+    }
+
     /// The name of the node.
     pub fn node(&self) -> &str {
         &self.router.node

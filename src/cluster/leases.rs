@@ -4,6 +4,7 @@
 //! log takes the entries of one of them.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
@@ -19,33 +20,26 @@ use async_nats::jetstream::stream::StorageType;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
+use tokio::sync::SetOnce;
 
 use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::cluster::error::ClusterError;
 use crate::cluster::hashing::preferred;
 use crate::cluster::options::ClusterOptions;
+use crate::cluster::shape::check_fixed;
+use crate::cluster::shape::refused;
 use crate::cluster::signals::Beat;
 use crate::cluster::signals::NodeSignal;
 use crate::cluster::signals::NodeSignals;
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
 use crate::cluster::watching::BucketWatch;
-use crate::limits;
-
-/// The key of what is fixed when a cluster is created.
-const CLUSTER_KEY: &str = "cluster";
 
 const NODE_PREFIX: &str = "node.";
 const PARTITION_PREFIX: &str = "partition.";
 /// Of the keys that say to which node an operator has moved a partition.
 const PIN_PREFIX: &str = "pin.";
-
-/// What is fixed when a cluster is created.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct ClusterShape {
-    partitions: u16,
-}
 
 /// How long nothing has to be heard of the bucket before it is listened anew, in case the watch hangs.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -60,9 +54,11 @@ pub(crate) struct PartitionHolder {
 }
 
 /// A node as it was last heard of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct NodePulse {
     beat: Beat,
+    /// The partitions that it cannot have.
+    stopped: Vec<u16>,
     /// When the first beat was heard after a silence, and the last, by this node's own clock.
     since: Duration,
     at: Duration,
@@ -77,6 +73,10 @@ struct Board {
     free_since: BTreeMap<u16, Duration>,
     /// The nodes to which partitions were moved.
     pins: BTreeMap<u16, String>,
+    /// The partitions that this node cannot have.
+    own_stopped: BTreeSet<u16>,
+    /// The revision at which it was written down that this node is there.
+    entered: Option<u64>,
 }
 
 /// The leases as a node sees them.
@@ -89,6 +89,8 @@ pub(crate) struct Leases {
     clock: SystemClock,
     board: Mutex<Board>,
     drains: AtomicBool,
+    /// Set when another process has begun to run as this node.
+    namesake: SetOnce<()>,
     /// Whether it says nothing any more, in tests.
     is_silent: AtomicBool,
 }
@@ -122,8 +124,14 @@ impl Leases {
             clock: SystemClock::default(),
             board: Mutex::default(),
             drains: AtomicBool::new(false),
+            namesake: SetOnce::new(),
             is_silent: AtomicBool::new(false),
         })
+    }
+
+    /// The name of this node.
+    pub(crate) fn node(&self) -> &str {
+        &self.node
     }
 
     /// Where nodes tell each other what is to last.
@@ -145,23 +153,47 @@ impl Leases {
                 continue;
             }
             let beat = Beat { incarnation: self.incarnation, drains: self.is_draining() };
-            self.signals.tell(&NodeSignal::Alive { node: self.node.clone(), beat }).await;
+            let stopped = self.board().own_stopped.iter().copied().collect();
+            self.signals.tell(&NodeSignal::Alive { node: self.node.clone(), beat, stopped }).await;
         }
     }
 
     /// Writes down that this node is there, so that whoever comes does not take for free what it has before it is heard.
     pub(crate) async fn enter(self: Arc<Leases>, stop: ClusterStop) {
         let beat = Beat { incarnation: self.incarnation, drains: false };
-        while !stop.is_said()
-            && let Err(error) = self.bucket.put(format!("{NODE_PREFIX}{}", self.node), bytes_of(&beat)).await
-        {
-            tracing::warn!(%error, "it could not be written down that the node is there");
-            pause(self.lease / 4).await;
+        while !stop.is_said() {
+            match self.bucket.put(format!("{NODE_PREFIX}{}", self.node), bytes_of(&beat)).await {
+                Ok(revision) => return self.board().entered = Some(revision),
+                Err(error) => {
+                    tracing::warn!(%error, "it could not be written down that the node is there");
+                    pause(self.lease / 4).await;
+                }
+            }
+        }
+    }
+
+    /// Waits until another process has begun to run as this node.
+    pub(crate) async fn has_namesake(&self) {
+        self.namesake.wait().await;
+    }
+
+    /// Whether what a node says of itself comes from another process that runs as this node.
+    pub(crate) fn is_of_namesake(&self, node: &str, beat: Beat) -> bool {
+        node == self.node && beat.incarnation != self.incarnation
+    }
+
+    /// Looks which process has begun to run as this node.
+    pub(crate) async fn look_up_namesake(&self) {
+        if let Ok(Some(entry)) = self.bucket.entry(format!("{NODE_PREFIX}{}", self.node)).await {
+            self.note(&entry);
         }
     }
 
     /// Says that this node is gone, so that others need not wait for it.
     pub(crate) async fn leave(&self) {
+        if self.namesake.get().is_some() {
+            return;
+        }
         let _ = self.bucket.delete(format!("{NODE_PREFIX}{}", self.node)).await;
     }
 
@@ -175,7 +207,13 @@ impl Leases {
     fn note(&self, entry: &kv::Entry) {
         if let Some(node) = entry.key.strip_prefix(NODE_PREFIX) {
             match read::<Beat>(entry) {
-                Some(beat) => self.hear(node, beat),
+                Some(beat) if self.is_of_namesake(node, beat) => {
+                    // What is older was written by a process before this one.
+                    if self.board().entered.is_some_and(|revision| revision < entry.revision) {
+                        let _ = self.namesake.set(());
+                    }
+                }
+                Some(beat) => self.hear(node, beat, Vec::new()),
                 None => drop(self.board().nodes.remove(node)),
             }
         } else if let Some(partition) = entry.key.strip_prefix(PARTITION_PREFIX)
@@ -194,11 +232,11 @@ impl Leases {
     }
 
     /// Notes what a node says of itself.
-    pub(crate) fn hear(&self, node: &str, beat: Beat) {
+    pub(crate) fn hear(&self, node: &str, beat: Beat, stopped: Vec<u16>) {
         let (now, mut board) = (self.clock.elapsed(), self.board());
         let before = board.nodes.get(node).filter(|heard| now.saturating_sub(heard.at) <= self.lease);
         let since = before.map_or(now, |heard| heard.since);
-        board.nodes.insert(node.to_owned(), NodePulse { beat, since, at: now });
+        board.nodes.insert(node.to_owned(), NodePulse { beat, stopped, since, at: now });
     }
 
     /// Notes that a node has done something: so it is alive.
@@ -220,20 +258,36 @@ impl Leases {
         board.nodes.get(node).is_some_and(|heard| now.saturating_sub(heard.at) <= self.lease)
     }
 
-    /// The nodes that can own partitions.
-    fn candidates<'b>(&self, board: &'b Board, now: Duration) -> impl Iterator<Item = &'b str> {
+    /// The nodes that can own a partition.
+    fn candidates<'b>(
+        &self,
+        partition: u16,
+        board: &'b Board,
+        now: Duration,
+    ) -> impl Iterator<Item = &'b str> {
         let lease = self.lease;
         board.nodes.iter().filter_map(move |(node, heard)| {
             let is_there = now.saturating_sub(heard.at) <= lease;
-            (is_there && !heard.beat.drains).then_some(node.as_str())
+            let can = !heard.beat.drains && !heard.stopped.contains(&partition);
+            (is_there && can).then_some(node.as_str())
         })
+    }
+
+    /// Says whether this node cannot have a partition.
+    pub(crate) fn set_stopped(&self, partition: u16, is_stopped: bool) {
+        let stopped = &mut self.board().own_stopped;
+        match is_stopped {
+            true => stopped.insert(partition),
+            false => stopped.remove(&partition),
+        };
     }
 
     /// The node that should own a partition: the one to which it was moved, or else as the hash says.
     fn preferred<'b>(&self, partition: u16, board: &'b Board, now: Duration) -> Option<&'b str> {
         let pin = board.pins.get(&partition);
-        let pinned = self.candidates(board, now).find(|node| pin.is_some_and(|pin| pin == node));
-        pinned.or_else(|| preferred(partition, self.candidates(board, now)))
+        let mut candidates = self.candidates(partition, board, now);
+        let pinned = candidates.find(|node| pin.is_some_and(|pin| pin == node));
+        pinned.or_else(|| preferred(partition, self.candidates(partition, board, now)))
     }
 
     /// The node to which a partition was moved, if it was.
@@ -359,7 +413,7 @@ impl Leases {
     pub(crate) fn takes_snapshots(&self, partition: u16) -> bool {
         let owner = self.owner(partition);
         let (now, board) = (self.clock.elapsed(), self.board());
-        let candidates = self.candidates(&board, now);
+        let candidates = self.candidates(partition, &board, now);
         let following = candidates.filter(|node| owner.as_deref() != Some(*node));
         preferred(partition, following).or(owner.as_deref()) == Some(&*self.node)
     }
@@ -385,8 +439,14 @@ impl Leases {
 
     /// The nodes that are alive.
     pub(crate) fn nodes(&self) -> Vec<String> {
+        self.heard().into_iter().map(|(node, _)| node).collect()
+    }
+
+    /// The nodes that are alive, and for how long they are heard without a pause.
+    pub(crate) fn heard(&self) -> Vec<(String, Duration)> {
         let (now, board) = (self.clock.elapsed(), self.board());
-        board.nodes.keys().filter(|node| self.is_alive(&board, now, node)).cloned().collect()
+        let alive = board.nodes.iter().filter(|(node, _)| self.is_alive(&board, now, node));
+        alive.map(|(node, heard)| (node.clone(), now.saturating_sub(heard.since))).collect()
     }
 
     /// Lets others have what this node has, and takes nothing any more; or takes some again.
@@ -408,39 +468,6 @@ fn note_holder(board: &mut Board, partition: u16, revision: u64, holder: Partiti
     if revision > known {
         board.partitions.insert(partition, (revision, holder));
     }
-}
-
-/// Compares what is fixed, or fixes it.
-async fn check_fixed(bucket: &kv::Store, options: &ClusterOptions) -> Result<(), ClusterError> {
-    let wanted = ClusterShape { partitions: options.partitions };
-    // Whoever is second finds what the first has written.
-    let _ = bucket.create(CLUSTER_KEY, bytes_of(&wanted)).await;
-    let found = read_fixed(bucket).await?;
-    let found = serde_json::from_slice::<ClusterShape>(&found).ok();
-    let different = |what| ClusterError::Different { cluster: options.cluster.clone(), what };
-    match found {
-        Some(found) if found == wanted => Ok(()),
-        Some(found) => Err(different(format!(
-            "it has {} partitions, and {} are asked for; their number is fixed",
-            found.partitions, wanted.partitions
-        ))),
-        None => Err(different("what is said of it in its bucket makes no sense".to_owned())),
-    }
-}
-
-/// Reads what is fixed. Any replica answers, and may not have yet what another node has just written.
-async fn read_fixed(bucket: &kv::Store) -> Result<Bytes, ClusterError> {
-    for _ in 0..limits::LOG_LOOKS_MAX {
-        if let Some(found) = bucket.get(CLUSTER_KEY).await.map_err(refused)? {
-            return Ok(found);
-        }
-        pause(limits::ROUTE_PAUSE).await;
-    }
-    Err(refused("what is fixed of the cluster was not to be read"))
-}
-
-fn refused(error: impl std::fmt::Display) -> ClusterError {
-    ClusterError::Servers(error.to_string())
 }
 
 fn bytes_of<T: Serialize>(value: &T) -> Bytes {

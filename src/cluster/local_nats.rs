@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::io::BufRead;
+use std::io::BufReader;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -10,6 +12,9 @@ use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
 
+use rustix::process::Pid;
+use rustix::process::Signal;
+use rustix::process::kill_process;
 use serde::Deserialize;
 
 use crate::cluster::error::ClusterError;
@@ -20,8 +25,12 @@ use crate::limits;
 /// The variable that names the program where it is not on the path.
 const PROGRAM: &str = "NATS_SERVER";
 
-/// NATS servers on this machine, which form a cluster of their own. They are killed when it is dropped; what they have written
-/// stays in the folder.
+/// Starts a server in the background, says its process number, and kills it when nobody holds its input any more: also when
+/// whoever did was killed.
+const KEEPER: &str = r#""$0" -c "$1" </dev/null >/dev/null 2>&1 & echo $!; read -r _; kill -9 $!"#;
+
+/// NATS servers on this machine, which form a cluster of their own. They are killed when it is dropped, or when this process is
+/// gone; what they have written stays in the folder.
 pub struct LocalNats {
     program: PathBuf,
     folder: PathBuf,
@@ -32,7 +41,23 @@ pub struct LocalNats {
 struct LocalNatsServer {
     port: u16,
     monitor: u16,
-    child: Child,
+    process: ServerProcess,
+}
+
+/// The process of a server, and the one that ends it with this one.
+struct ServerProcess {
+    pid: u32,
+    keeper: Child,
+}
+
+impl ServerProcess {
+    fn kill(&mut self) -> io::Result<()> {
+        if let Some(pid) = Pid::from_raw(self.pid.cast_signed()) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        drop(self.keeper.stdin.take());
+        self.keeper.wait().map(drop)
+    }
 }
 
 impl LocalNats {
@@ -62,8 +87,8 @@ impl LocalNats {
         for (number, (port, monitor)) in ports.into_iter().zip(monitors).enumerate() {
             let text = nats.configuration(number, port, monitor, &routes);
             std::fs::write(nats.file(number), text)?;
-            let child = nats.spawn(number)?;
-            nats.servers.push(LocalNatsServer { port, monitor, child });
+            let process = nats.spawn(number)?;
+            nats.servers.push(LocalNatsServer { port, monitor, process });
         }
         for number in 0..count {
             nats.wait_for(number).await?;
@@ -74,8 +99,8 @@ impl LocalNats {
     /// Each server's address, the one at which it is monitored, and its process.
     pub fn servers(&self) -> impl Iterator<Item = (String, String, u32)> {
         self.servers.iter().map(|server| {
-            let LocalNatsServer { port, monitor, child } = server;
-            (format!("nats://127.0.0.1:{port}"), format!("http://127.0.0.1:{monitor}"), child.id())
+            let LocalNatsServer { port, monitor, process } = server;
+            (format!("nats://127.0.0.1:{port}"), format!("http://127.0.0.1:{monitor}"), process.pid)
         })
     }
 
@@ -91,9 +116,7 @@ impl LocalNats {
     /// # Errors
     /// Of the operating system.
     pub fn kill(&mut self, number: usize) -> io::Result<()> {
-        let child = &mut self.servers[number].child;
-        child.kill()?;
-        child.wait().map(drop)
+        self.servers[number].process.kill()
     }
 
     /// Starts a server again that was killed.
@@ -101,7 +124,7 @@ impl LocalNats {
     /// # Errors
     /// Of the operating system.
     pub fn start_again(&mut self, number: usize) -> io::Result<()> {
-        self.servers[number].child = self.spawn(number)?;
+        self.servers[number].process = self.spawn(number)?;
         Ok(())
     }
 
@@ -109,11 +132,18 @@ impl LocalNats {
         self.folder.join(format!("nats-{number}.conf"))
     }
 
-    fn spawn(&self, number: usize) -> io::Result<Child> {
-        let mut command = Command::new(&self.program);
+    fn spawn(&self, number: usize) -> io::Result<ServerProcess> {
+        let mut command = Command::new("sh");
         // In a group of its own: Ctrl-C is for whoever started it, which has to end nodes before their servers.
-        command.arg("-c").arg(self.file(number)).process_group(0);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+        command.args(["-c", KEEPER]).arg(&self.program).arg(self.file(number)).process_group(0);
+        let mut keeper =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let mut line = String::new();
+        if let Some(stdout) = keeper.stdout.take() {
+            BufReader::new(stdout).read_line(&mut line)?;
+        }
+        let pid = line.trim().parse().map_err(io::Error::other)?;
+        Ok(ServerProcess { pid, keeper })
     }
 
     fn configuration(&self, number: usize, port: u16, monitor: u16, routes: &[u16]) -> String {
@@ -209,8 +239,7 @@ fn server_name(number: usize) -> String {
 impl Drop for LocalNats {
     fn drop(&mut self) {
         for server in &mut self.servers {
-            let _ = server.child.kill();
-            let _ = server.child.wait();
+            let _ = server.process.kill();
         }
     }
 }

@@ -36,7 +36,10 @@ use crate::cluster::stop::pause;
 use crate::engine::Client;
 use crate::engine::Event;
 use crate::engine::elsewhere::Elsewhere;
+use crate::engine::elsewhere::Inbox;
 use crate::engine::log::FollowerOptions;
+use crate::error::Fault;
+use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
 use crate::limits;
@@ -101,6 +104,7 @@ impl ClusterNode {
         handle.spawn(hearing::hear(signals, leases.clone(), partitions.clone(), stop.clone()));
         handle.spawn(leases.clone().beat(stop.clone()));
         let (client, elsewhere) = Elsewhere::begin(Arc::new(SystemClock::default()), events);
+        handle.spawn(give_way(leases.clone(), elsewhere.inbox(), stop.clone()));
         let router = Arc::new(Router::new(parts, elsewhere.clock()));
         handle.spawn(router.clone().answer_others(asked));
         for number in 0..router.places.partitions {
@@ -214,6 +218,15 @@ impl Drop for ClusterNode {
     }
 }
 
+/// Stops a node when another process has begun to run as it.
+async fn give_way(leases: Arc<Leases>, inbox: Inbox, stop: ClusterStop) {
+    leases.has_namesake().await;
+    let fault = Fault::Namesake { node: leases.node().to_owned() };
+    tracing::error!(%fault, "the node stops");
+    inbox.end(Unavailable::Stopped(fault));
+    stop.say();
+}
+
 /// A node of which nothing runs yet.
 struct PreparedNode {
     parts: RouterParts,
@@ -234,10 +247,10 @@ async fn prepare(
 ) -> Result<PreparedNode, ClusterError> {
     servers::check_all(&options.monitors).await?;
     let client = connect(&options).await?;
+    let signals = NodeSignals::new(client.clone(), &options.cluster);
+    let mut heard = signals.listen().await?;
     insist("open the streams", || make_streams(&client, &options, &stop)).await?;
     let context = jetstream::new(client.clone());
-    let signals = NodeSignals::new(client.clone(), &options.cluster);
-    let heard = signals.listen().await?;
     let leases = Arc::new(Leases::open(&context, signals, &options, random()).await?);
     let definitions = Arc::new(QueueDefinitions::new(leases.bucket()));
     let load = || async { definitions.load().await.map_err(ClusterError::Servers) };
@@ -255,6 +268,7 @@ async fn prepare(
             options: FollowerOptions::shared_by(usize::from(options.partitions)),
             log,
             leases: leases.clone(),
+            clock: options.clock.clone(),
             runtime: runtime.clone(),
             stop: stop.clone(),
             moving: Arc::clone(&moving),
@@ -266,6 +280,7 @@ async fn prepare(
     }
     let taken = (partitions.clone(), snapshots);
     let taker = SnapshotTaker::new(&options, taken, leases.clone(), runtime.clone(), stop.clone());
+    hearing::check_name(&mut heard, &options).await?;
     let node = options.node;
     let parts = RouterParts { node, partitions, leases, nodes, definitions, runtime, stop };
     Ok(PreparedNode { parts, asked, signals: heard, events, taker })

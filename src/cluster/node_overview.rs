@@ -1,5 +1,7 @@
 //! What a node says of itself to others.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use serde::Serialize;
 
@@ -13,10 +15,14 @@ pub struct NodeOverview {
     pub drains: bool,
     /// Why it has not answered, if it has not: what follows is not known then.
     pub problem: Option<String>,
+    /// For how long whoever has asked hears it without a pause.
+    pub heard_for: Duration,
     /// How many partitions it owns.
     pub owned: usize,
     /// Of each partition, the position of the last entry of its log that it has.
     pub positions: Vec<u64>,
+    /// Of each partition, how many times somebody has taken it over, as far as the node has read.
+    pub epochs: Vec<u32>,
     /// Of each partition, how many entries behind that it knows to be there.
     pub lags: Vec<u64>,
     /// The partitions that it cannot go on with, and why.

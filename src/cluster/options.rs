@@ -1,8 +1,12 @@
 //! What a node has to know of its cluster.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::clock::Clock;
+use crate::clock::SystemClock;
 use crate::cluster::access::NatsAccess;
 use crate::cluster::error::ClusterError;
 use crate::cluster::snapshot_pace::SnapshotPace;
@@ -33,6 +37,24 @@ pub struct ClusterOptions {
     pub access: NatsAccess,
     /// How often snapshots are taken.
     pub(crate) snapshots: SnapshotPace,
+    /// Where its engines read the time.
+    pub(crate) clock: NodeClock,
+}
+
+/// Where the engines of a node read the time.
+#[derive(Clone)]
+pub(crate) struct NodeClock(pub(crate) Arc<dyn Clock>);
+
+impl Default for NodeClock {
+    fn default() -> NodeClock {
+        NodeClock(Arc::new(SystemClock::default()))
+    }
+}
+
+impl fmt::Debug for NodeClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NodeClock({})", self.0.now())
+    }
 }
 
 impl ClusterOptions {
@@ -53,6 +75,7 @@ impl ClusterOptions {
             lease: limits::LEASE,
             access: NatsAccess::default(),
             snapshots: SnapshotPace::default(),
+            clock: NodeClock::default(),
         }
     }
 

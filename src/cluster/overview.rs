@@ -41,6 +41,8 @@ pub struct PartitionOverview {
     pub owner: Option<String>,
     /// The node to which it was moved, if it was.
     pub pinned: Option<String>,
+    /// How many times somebody has taken it over.
+    pub epoch: u32,
     /// The position of the last entry of its log that some node knows.
     pub position: u64,
     /// How many entries each node that follows it has still to read.
@@ -53,8 +55,11 @@ impl ClusterHandle {
     /// What the cluster looks like, as its nodes say at this moment.
     pub async fn overview(&self) -> ClusterOverview {
         let router = &self.router;
-        let names = router.leases.nodes();
-        let nodes = join_all(names.iter().map(|name| router.overview_of(name))).await;
+        let heard = router.leases.heard();
+        let ask = |(name, heard_for): (String, Duration)| async move {
+            NodeOverview { heard_for, ..router.overview_of(&name).await }
+        };
+        let nodes = join_all(heard.into_iter().map(ask)).await;
         let partitions = self.status().into_iter().map(|status| self.partition(status, &nodes)).collect();
         ClusterOverview {
             cluster: router.nodes.cluster().to_owned(),
@@ -65,7 +70,7 @@ impl ClusterHandle {
     }
 
     fn partition(&self, status: PartitionStatus, nodes: &[NodeOverview]) -> PartitionOverview {
-        let PartitionStatus { partition, owner, snapshots, .. } = status;
+        let PartitionStatus { partition, owner, snapshots, epoch: own_epoch, .. } = status;
         let number = usize::from(partition);
         let has = |node: &NodeOverview| Some((*node.positions.get(number)?, *node.lags.get(number)?));
         let position = nodes.iter().filter_map(has).map(|(position, lag)| position + lag).max();
@@ -75,7 +80,9 @@ impl ClusterHandle {
         let lag = |node: &NodeOverview| Some((node.node.clone(), position.saturating_sub(has(node)?.0)));
         let lags = nodes.iter().filter(follows).filter_map(lag).collect();
         let pinned = self.router.leases.pinned(partition);
-        PartitionOverview { partition, owner, pinned, position, lags, snapshots }
+        let epoch = nodes.iter().filter_map(|node| node.epochs.get(number).copied()).max();
+        let epoch = epoch.unwrap_or(own_epoch);
+        PartitionOverview { partition, owner, pinned, epoch, position, lags, snapshots }
     }
 
     /// Has a node give its partitions to others, one after the other, and take none any more; or take some again.
@@ -132,6 +139,7 @@ impl Router {
             let status = partition.status();
             overview.positions.push(status.position);
             overview.lags.push(status.lag);
+            overview.epochs.push(status.epoch);
             match status.state {
                 PartitionState::Owner => overview.owned += 1,
                 PartitionState::Stopped(why) => overview.stopped.push((status.partition, why)),

@@ -6,17 +6,23 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde::Serialize;
 use tokio::runtime::Handle;
 use tokio::sync::broadcast;
 
+use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
 use crate::cluster::metering::PartitionMeter;
+use crate::cluster::options::NodeClock;
+use crate::cluster::reasons::is_deposed;
+use crate::cluster::reasons::is_of_disk;
 use crate::cluster::snapshot_list::PartitionSnapshot;
 use crate::cluster::snapshot_list::SnapshotList;
 use crate::cluster::snapshot_list::SnapshotRecord;
@@ -67,6 +73,8 @@ pub struct PartitionStatus {
     pub position: u64,
     /// How many entries behind that this node knows to be there already: what it has to read before it could take over.
     pub lag: u64,
+    /// How many times somebody has taken it over, as far as this node has read.
+    pub epoch: u32,
     /// The snapshots from which a node can begin, the newest first; at most two.
     pub snapshots: Vec<PartitionSnapshot>,
 }
@@ -79,6 +87,9 @@ const QUIET_LEASES: u32 = 4;
 
 /// For so many leases a partition is kept that another node should have.
 const KEPT_LEASES: u32 = 3;
+
+/// The longest pause before a disk is tried again that was full.
+const PAUSE_LEASES_MAX: u32 = 64;
 
 /// What a follower has waited for.
 enum FollowerNews {
@@ -104,7 +115,9 @@ pub(crate) struct Partition {
     path: PathBuf,
     options: FollowerOptions,
     log: Arc<SharedLog<JetStreamLog>>,
+    epoch: AtomicU32,
     leases: Arc<Leases>,
+    clock: NodeClock,
     runtime: Handle,
     stop: ClusterStop,
     published: Mutex<SharedPartition>,
@@ -126,6 +139,7 @@ pub(crate) struct PartitionParts {
     pub(crate) options: FollowerOptions,
     pub(crate) log: JetStreamLog,
     pub(crate) leases: Arc<Leases>,
+    pub(crate) clock: NodeClock,
     pub(crate) runtime: Handle,
     pub(crate) stop: ClusterStop,
     pub(crate) moving: Arc<tokio::sync::Mutex<()>>,
@@ -138,7 +152,7 @@ pub(crate) struct PartitionParts {
 impl Partition {
     pub(crate) fn new(number: u16, parts: PartitionParts) -> Partition {
         let PartitionParts { path, options, log, leases, runtime, stop, .. } = parts;
-        let PartitionParts { moving, definitions, snapshots, events, .. } = parts;
+        let PartitionParts { moving, definitions, snapshots, events, clock, .. } = parts;
         let published = SharedPartition { state: PartitionState::Following, client: None };
         let (log, published) = (Arc::new(SharedLog::new(log)), Mutex::new(published));
         let defined = tokio::sync::Mutex::default();
@@ -147,7 +161,9 @@ impl Partition {
             path,
             options,
             log,
+            epoch: AtomicU32::new(0),
             leases,
+            clock,
             runtime,
             stop,
             published,
@@ -178,6 +194,7 @@ impl Partition {
             owner: self.leases.owner(self.number),
             position,
             lag: end - position,
+            epoch: self.epoch.load(Ordering::Relaxed),
             snapshots: self.snapshots.known(self.number).0.iter().map(SnapshotRecord::status).collect(),
         }
     }
@@ -255,23 +272,33 @@ impl Partition {
         }
     }
 
-    /// Follows and serves until the node is stopped, or the partition cannot go on.
+    /// Follows and serves until the node is stopped, or the partition cannot go on. A disk that was full may have room later:
+    /// it is tried again then, each time after twice as long.
     pub(crate) fn run(self: Arc<Partition>) {
+        let (clock, mut failures) = (SystemClock::default(), 0);
         while !self.stop.is_said() {
+            let began = clock.elapsed();
             let ended = self.follow_and_serve();
             // A snapshot that is being written holds the file.
             *self.source() = None;
             self.published().client = None;
+            self.leases.set_stopped(self.number, ended.as_ref().is_err_and(|error| !is_deposed(error)));
             self.release();
             match ended {
-                Ok(()) | Err(OpenError::Fault(Fault::Deposed)) => {
-                    self.published().state = PartitionState::Following;
-                }
+                Ok(()) => self.published().state = PartitionState::Following,
+                Err(error) if is_deposed(&error) => self.published().state = PartitionState::Following,
                 Err(_) if self.stop.is_said() => {}
                 Err(error) => {
                     tracing::error!(partition = self.number, %error, "a partition is stopped on this node");
                     self.published().state = PartitionState::Stopped(error.to_string());
-                    return;
+                    if !is_of_disk(&error) {
+                        return;
+                    }
+                    let longest = self.leases.lease() * PAUSE_LEASES_MAX;
+                    failures = if clock.elapsed() - began > longest { 0 } else { failures };
+                    let pause = self.leases.lease().saturating_mul(2_u32.saturating_pow(failures));
+                    self.stop.wait(pause.min(longest));
+                    failures += 1;
                 }
             }
         }
@@ -320,6 +347,8 @@ impl Partition {
         let (mut follower, mut quiet) = (self.open()?, 0_u32);
         loop {
             follower = self.catch_up(follower)?;
+            self.goes_on();
+            self.epoch.store(follower.epoch(), Ordering::Relaxed);
             match self.wait_for_news() {
                 FollowerNews::Stopped => return Ok(()),
                 FollowerNews::Entries => {}
@@ -333,8 +362,18 @@ impl Partition {
             }
         }
         let follower = self.catch_up(follower)?;
-        let clock = Arc::new(SystemClock::default());
-        follower.serve(random(), first_number(self.number), clock, |engine| self.publish(engine))
+        let clock = self.clock.0.clone();
+        follower
+            .serve(random(), first_number(self.number), clock, |engine, epoch| self.publish(engine, epoch))
+    }
+
+    /// Notes that it has its log again, if it was stopped.
+    fn goes_on(&self) {
+        let mut published = self.published();
+        if matches!(published.state, PartitionState::Stopped(_)) {
+            published.state = PartitionState::Following;
+            self.leases.set_stopped(self.number, false);
+        }
     }
 
     /// Waits until there is something to read or to take over. That there may be entries of which nothing was heard is thought
@@ -360,7 +399,8 @@ impl Partition {
     }
 
     /// Lets the engine of an owner be used, and looks after it until it ends.
-    fn publish(self: &Arc<Partition>, engine: Engine) {
+    fn publish(self: &Arc<Partition>, engine: Engine, epoch: u32) {
+        self.epoch.store(epoch, Ordering::Relaxed);
         tracing::info!(partition = self.number, "this node owns a partition");
         self.runtime.spawn(pass_on(engine.client().events(), self.events.clone()));
         self.runtime.spawn(self.clone().watch_over(engine));

@@ -23,8 +23,8 @@ pub(crate) struct Beat {
 /// What a node tells all others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NodeSignal {
-    /// It is alive.
-    Alive { node: String, beat: Beat },
+    /// It is alive, and cannot go on with these partitions.
+    Alive { node: String, beat: Beat, stopped: Vec<u16> },
     /// It has appended an entry to the log of a partition, so that there is something to read.
     Appended { node: String, partition: u16, position: u64 },
 }

@@ -8,6 +8,8 @@ use crate::api::views::NodeView;
 use crate::api::views::PartitionView;
 use crate::api::views::SnapshotView;
 use crate::api::views::StoppedPartitionView;
+use crate::clock::Clock;
+use crate::clock::Timestamp;
 use crate::cluster::ClusterError;
 use crate::cluster::ClusterHandle;
 use crate::cluster::NodeOverview;
@@ -16,12 +18,13 @@ use crate::cluster::PartitionSnapshot;
 use crate::daemon::membership::Membership;
 
 /// What the cluster looks like.
-pub(crate) async fn look(membership: &Membership) -> Result<ClusterView, Problem> {
+pub(crate) async fn look(membership: &Membership, clock: &dyn Clock) -> Result<ClusterView, Problem> {
     let overview = handle(membership).map_err(|problem| *problem)?.overview().await;
+    let now = clock.now();
     Ok(ClusterView {
         cluster: overview.cluster,
         node: overview.node,
-        nodes: overview.nodes.into_iter().map(show_node).collect(),
+        nodes: overview.nodes.into_iter().map(|node| show_node(node, now)).collect(),
         partitions: overview.partitions.into_iter().map(show_partition).collect(),
     })
 }
@@ -55,17 +58,20 @@ fn problem(error: ClusterError) -> Problem {
     Problem::new(code, error.to_string())
 }
 
-fn show_node(overview: NodeOverview) -> NodeView {
-    let NodeOverview { node, drains, problem, owned, stopped, .. } = overview;
+fn show_node(overview: NodeOverview, now: Timestamp) -> NodeView {
+    let NodeOverview { node, drains, problem, heard_for, owned, stopped, .. } = overview;
     let show = |(partition, reason)| StoppedPartitionView { partition, reason };
-    NodeView { node, drains, owned, problem, stopped: stopped.into_iter().map(show).collect() }
+    let heard_for = u64::try_from(heard_for.as_millis()).unwrap_or(u64::MAX);
+    let heard_since = Some(WireTime(Timestamp::from_millis(now.as_millis().saturating_sub(heard_for))));
+    let stopped = stopped.into_iter().map(show).collect();
+    NodeView { node, drains, heard_since, owned, problem, stopped }
 }
 
 fn show_partition(overview: PartitionOverview) -> PartitionView {
-    let PartitionOverview { partition, owner, pinned, position, lags, snapshots } = overview;
+    let PartitionOverview { partition, owner, pinned, epoch, position, lags, snapshots } = overview;
     let lags = lags.into_iter().map(|(node, entries)| LagView { node, entries }).collect();
     let snapshots = snapshots.into_iter().map(show_snapshot).collect();
-    PartitionView { partition, owner, moved_to: pinned, position, lags, snapshots }
+    PartitionView { partition, owner, moved_to: pinned, epoch, position, lags, snapshots }
 }
 
 fn show_snapshot(snapshot: PartitionSnapshot) -> SnapshotView {

@@ -104,6 +104,7 @@ impl Host for DaemonHost {
             reload_problem: self.reload_problem(),
             environment: daemon_state.options.environment.clone(),
             trace_url: daemon_state.options.trace_url.clone(),
+            cluster: daemon_state.membership.cluster(),
             clock_step: ClockStepView::of(daemon_state.intake.client().clock_steps()),
             storage_free_bytes: daemon_state.intake.client().storage_room().map(|room| room.free_bytes),
             fault: daemon_state.intake.client().fault().map(|fault| Unavailable::Stopped(fault).to_string()),
@@ -211,7 +212,7 @@ impl Host for DaemonHost {
 
     #[cfg(feature = "cluster")]
     fn cluster(&self) -> BoxFuture<'_, Result<ClusterView, Problem>> {
-        cluster_host::look(&self.daemon_state.membership).boxed()
+        cluster_host::look(&self.daemon_state.membership, &*self.daemon_state.clock).boxed()
     }
 
     #[cfg(feature = "cluster")]

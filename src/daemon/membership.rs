@@ -28,6 +28,14 @@ impl Membership {
         false
     }
 
+    /// The name of the cluster, if the daemon is a node of one.
+    pub(crate) fn cluster(&self) -> Option<String> {
+        #[cfg(feature = "cluster")]
+        return self.handle.as_ref().map(|handle| handle.cluster().to_owned());
+        #[cfg(not(feature = "cluster"))]
+        None
+    }
+
     /// Whether a workflow is looked after here: on a cluster, by the node that has its partition.
     pub(crate) fn has(&self, queue: &QueueName, workflow: &WorkflowId) -> bool {
         #[cfg(feature = "cluster")]

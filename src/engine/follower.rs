@@ -63,13 +63,18 @@ impl Follower {
         self.store.place().0
     }
 
+    /// The epoch of the last owner.
+    pub(crate) fn epoch(&self) -> u32 {
+        self.store.epoch()
+    }
+
     /// Where snapshots of the file are taken, while it follows and while it serves.
     pub(crate) fn snapshots(&self) -> SnapshotSource {
         self.store.snapshots()
     }
 
     /// Takes over, and serves as an engine on this thread until that is closed, or stopped by a fault, of which its client
-    /// knows. `began` is given the engine, which begins with the `first` number if it has numbered no message yet.
+    /// knows. `began` is given the engine and its epoch; it begins with the `first` number if it has numbered no message yet.
     ///
     /// # Errors
     /// [`Fault::Deposed`] when another was faster.
@@ -78,12 +83,13 @@ impl Follower {
         holder: u64,
         first: u64,
         clock: Arc<dyn Clock>,
-        began: impl FnOnce(Engine),
+        began: impl FnOnce(Engine, u32),
     ) -> Result<(), OpenError> {
         self.store.begin_numbers(first);
         self.store.take_over(holder)?;
+        let epoch = self.store.epoch();
         let (engine, writer) = begin(self.store, clock)?;
-        began(engine);
+        began(engine, epoch);
         writer.run();
         Ok(())
     }

@@ -35,6 +35,14 @@ pub enum Fault {
     /// in it.
     #[error("another node has taken over the partition")]
     Deposed,
+    /// Another process has begun to run as the same node of a cluster, so that this one has to stop.
+    #[error(
+        "another process has begun to run as node {node} of the cluster, and this one stops: each node needs a name of its own"
+    )]
+    Namesake {
+        /// The name of both.
+        node: String,
+    },
     /// The log before the file cannot be followed or appended to.
     #[error("the log of the partition cannot be used: {0}")]
     Log(String),

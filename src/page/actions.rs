@@ -15,6 +15,7 @@ use crate::api::RedriveResponse;
 use crate::api::plural::counted;
 use crate::page::answer::PageResult;
 use crate::page::api::ApiRefusal;
+use crate::page::cluster;
 use crate::page::fields::FormFields;
 use crate::page::labels::sentence;
 use crate::page::layout::Screen;
@@ -122,6 +123,7 @@ async fn perform(
             let outcome: Value = api.post(&review::run_route(plan), &request).await?;
             Ok(ActionResult::of(outcome["effect"].as_str().unwrap_or_default()))
         }
+        act if act.is_of_cluster() => Ok(ActionResult::of(cluster::carry_out(visitor, plan).await?)),
         act => without_body(visitor, plan, act).await,
     }
 }

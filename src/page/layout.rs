@@ -33,10 +33,11 @@ pub(crate) enum Tab {
     Definitions,
     Audit,
     Tail,
+    Cluster,
 }
 
 impl Tab {
-    const ALL: [(Tab, &'static str, &'static str); 9] = [
+    const ALL: [(Tab, &'static str, &'static str); 10] = [
         (Tab::Blocked, "blocked", "Blocked"),
         (Tab::Overview, "overview", "Overview"),
         (Tab::Topics, "topics", "Topics"),
@@ -46,7 +47,16 @@ impl Tab {
         (Tab::Definitions, "definitions", "Definitions"),
         (Tab::Audit, "audit", "Audit"),
         (Tab::Tail, "tail", "Live tail"),
+        (Tab::Cluster, "cluster", "Cluster"),
     ];
+
+    fn is_for(self, visitor: &Visitor) -> bool {
+        match self {
+            Tab::Audit => visitor.may_manage_all(),
+            Tab::Cluster => visitor.status.cluster.is_some() && visitor.may_manage_all(),
+            _ => true,
+        }
+    }
 }
 
 impl Screen {
@@ -145,7 +155,7 @@ fn bar(visitor: &Visitor, here: Option<Tab>) -> Markup {
             }
             nav aria-label="Screens" {
                 @for (tab, place, name) in Tab::ALL {
-                    @if tab != Tab::Audit || visitor.may_manage_all() {
+                    @if tab.is_for(visitor) {
                         a href=(place) aria-current=[(here == Some(tab)).then_some("page")] {
                             (name)
                             @if tab == Tab::Blocked && blocked > 0 {

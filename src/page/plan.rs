@@ -31,6 +31,11 @@ pub(crate) enum PageAction {
     Unpause,
     RunNow,
     Reload,
+    DrainNode,
+    UndrainNode,
+    MovePartition,
+    /// The hash decides again who has it.
+    UnmovePartition,
 }
 
 /// How an act is shown: its word in links, its name on buttons, whether a reason is wanted or required, and whether
@@ -62,7 +67,7 @@ const fn facts(
     ActionFacts { act, word, name, reason, is_loss }
 }
 
-const FACTS: [ActionFacts; 20] = [
+const FACTS: [ActionFacts; 24] = [
     facts(PageAction::Hold, "hold", "Hold", ReasonRule::May, false),
     facts(PageAction::Resume, "resume", "Resume", ReasonRule::May, false),
     facts(PageAction::ResumeAndRedrive, "resume_and_redrive", "Redrive and resume", ReasonRule::May, false),
@@ -83,6 +88,10 @@ const FACTS: [ActionFacts; 20] = [
     facts(PageAction::Unpause, "unpause", "Let handlers go on", ReasonRule::No, false),
     facts(PageAction::RunNow, "run_now", "Run now", ReasonRule::May, false),
     facts(PageAction::Reload, "reload", "Read the files again", ReasonRule::No, false),
+    facts(PageAction::DrainNode, "drain_node", "Drain", ReasonRule::No, false),
+    facts(PageAction::UndrainNode, "undrain_node", "Let it take partitions", ReasonRule::No, false),
+    facts(PageAction::MovePartition, "move_partition", "Move", ReasonRule::No, false),
+    facts(PageAction::UnmovePartition, "unmove_partition", "Leave it to the hash", ReasonRule::No, false),
 ];
 
 impl PageAction {
@@ -125,6 +134,17 @@ impl PageAction {
         )
     }
 
+    /// Whether it is done to the cluster of which the daemon is a node.
+    pub(crate) fn is_of_cluster(self) -> bool {
+        matches!(
+            self,
+            PageAction::DrainNode
+                | PageAction::UndrainNode
+                | PageAction::MovePartition
+                | PageAction::UnmovePartition
+        )
+    }
+
     /// The verb of the API, and whether dead letters are put back with it.
     pub(crate) fn verb(self) -> (&'static str, bool) {
         match self {
@@ -154,7 +174,7 @@ pub(crate) struct ActionPlan {
 }
 
 /// The fields of a plan, in the order in which they are written.
-const FIELDS: [&str; 15] = [
+const FIELDS: [&str; 17] = [
     "queue",
     "id",
     "number",
@@ -168,6 +188,8 @@ const FIELDS: [&str; 15] = [
     "position",
     "body",
     "schedule",
+    "node",
+    "partition",
     "back",
     "after",
 ];

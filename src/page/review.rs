@@ -16,6 +16,7 @@ use crate::api::plural::counted;
 use crate::limits;
 use crate::page::answer::PageResult;
 use crate::page::api::ApiRefusal;
+use crate::page::cluster;
 use crate::page::edit;
 use crate::page::fields::FormFields;
 use crate::page::labels::sentence;
@@ -24,37 +25,21 @@ use crate::page::layout::Tab;
 use crate::page::plan::ActionPlan;
 use crate::page::plan::PageAction;
 use crate::page::plan::ReasonRule;
+use crate::page::preview::Preview;
 use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::RequestPath;
-
-/// What an act would come to.
-#[derive(Default)]
-pub(crate) struct Preview {
-    /// What would be done, a sentence each.
-    pub(crate) effects: Vec<String>,
-    /// To which workflows, some of them.
-    pub(crate) sample: Vec<String>,
-    /// What refuses, and why.
-    pub(crate) refused: Vec<(String, String)>,
-    /// What else there is to see before it is done.
-    pub(crate) details: Option<Markup>,
-    /// Whether there is anything to do.
-    pub(crate) is_possible: bool,
-}
-
-impl Preview {
-    fn of(effect: impl Into<String>) -> Preview {
-        Preview { effects: vec![sentence(&effect.into())], is_possible: true, ..Preview::default() }
-    }
-}
 
 /// The review of a plan.
 pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     let Some(plan) = ActionPlan::read(&fields) else {
         return Err(Box::new(Problem::new("misuse", "nothing that can be done is meant")));
     };
+    if plan.act == PageAction::MovePartition && plan.one("node").is_none() {
+        let form = cluster::ask_for_node(&visitor, &plan).await?;
+        return Ok(Screen::still(Tab::Cluster, "Move a partition", form).into());
+    }
     if plan.act == PageAction::Void && plan.number("from").is_none() {
         return Ok(Screen::still(Tab::Blocked, "Void a gap", ask_for_range(&plan)).into());
     }
@@ -65,12 +50,16 @@ pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
         }
         Err(problem) => return Err(problem),
     };
-    Ok(Screen::still(Tab::Blocked, plan.act.name(), show(&visitor, &plan, &preview)).into())
+    let tab = if plan.act.is_of_cluster() { Tab::Cluster } else { Tab::Blocked };
+    Ok(Screen::still(tab, plan.act.name(), show(&visitor, &plan, &preview)).into())
 }
 
 /// What is meant, in a few words.
 pub(crate) fn target(plan: &ActionPlan) -> String {
     let queue = plan.queue();
+    if plan.act.is_of_cluster() {
+        return cluster::target(plan);
+    }
     if let Some(id) = plan.one("id") {
         return format!("workflow {id} of {queue}");
     }
@@ -104,6 +93,7 @@ async fn preview(visitor: &Visitor, plan: &ActionPlan) -> Result<Preview, ApiRef
             let outcome: Value = visitor.api.post(&run_route(plan), &request).await?;
             Ok(Preview::of(outcome["effect"].as_str().unwrap_or_default()))
         }
+        act if act.is_of_cluster() => cluster::preview(visitor, plan).await,
         PageAction::Cancel => Ok(Preview::of("the message is removed, and its place is free again")),
         PageAction::CancelAndVoid => {
             Ok(Preview::of("the message is removed, and its place is void: what waits behind it goes on"))
@@ -361,7 +351,8 @@ fn form(visitor: &Visitor, plan: &ActionPlan) -> Markup {
                 input #reason type="text" name="reason" maxlength="500" autocomplete="off"
                     autofocus required[reason == ReasonRule::Must] aria-describedby="about-reason";
             }
-            p.quiet #about-reason { "It is written to the audit as done by " strong { (visible(&visitor.key.name, false)) } "." }
+            @let book = if act.is_of_cluster() { "the log of the daemon" } else { "the audit" };
+            p.quiet #about-reason { "It is written to " (book) " as done by " strong { (visible(&visitor.key.name, false)) } "." }
             div.buttons {
                 button.primary.loss[act.is_loss()] type="submit" { (act.name()) }
                 a.button href=(plan.back()) { "Leave it" }

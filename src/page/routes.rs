@@ -19,6 +19,7 @@ use crate::page::assets::asset;
 use crate::page::audit;
 use crate::page::blocked;
 use crate::page::body;
+use crate::page::cluster;
 use crate::page::dead_letters;
 use crate::page::definitions;
 use crate::page::edit;
@@ -65,6 +66,7 @@ pub(crate) fn routes(shared: SharedPage) -> Router {
         .route("/ui/topic", look(topics::detail))
         .route("/ui/audit", look(audit::screen))
         .route("/ui/tail", look(tail::screen))
+        .route("/ui/cluster", look(cluster::screen))
         .route("/ui/events", look(events::stream))
         .route("/ui/review", look(review::screen).merge(act(review::screen)))
         .route("/ui/act", act(actions::carry_out))

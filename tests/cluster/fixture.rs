@@ -17,6 +17,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 use rustix::process::Signal;
 use rustix::process::kill_process;
+use rustix::process::test_kill_process;
 use serde_json::Value;
 use seriatim::Clock;
 use seriatim::SystemClock;
@@ -194,6 +195,30 @@ impl Cluster {
         }
     }
 
+    /// Kills the process that has started all of it.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("it is there");
+        self.child.wait().expect("it is a child");
+    }
+
+    /// The processes that were started, by their numbers.
+    fn pids(&self) -> Vec<i64> {
+        let kinds = ["nodes", "nats"].into_iter();
+        let shown = kinds.flat_map(|kind| self.ready[kind].as_array().into_iter().flatten());
+        shown.filter_map(|process| process["pid"].as_i64()).collect()
+    }
+
+    /// Waits until none of the processes is there any more.
+    pub(crate) fn wait_until_all_is_gone(&self) {
+        let clock = SystemClock::default();
+        let all = self.pids();
+        assert!(all.len() >= 2);
+        while let Some(pid) = all.iter().find(|pid| test_kill_process(process(**pid)).is_ok()) {
+            assert!(clock.elapsed() < TIMEOUT, "process {pid} is still there");
+            std::thread::yield_now();
+        }
+    }
+
     /// Asks all of it to stop, and says with which code it did.
     pub(crate) fn stop(mut self) -> Option<i32> {
         for child in &mut self.again {
@@ -213,12 +238,8 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        for kind in ["nodes", "nats"] {
-            for shown in self.ready[kind].as_array().into_iter().flatten() {
-                if let Some(pid) = shown["pid"].as_i64() {
-                    let _ = kill_process(process(pid), Signal::KILL);
-                }
-            }
+        for pid in self.pids() {
+            let _ = kill_process(process(pid), Signal::KILL);
         }
         for child in &mut self.again {
             let _ = child.kill();

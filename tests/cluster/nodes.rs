@@ -130,6 +130,14 @@ fn a_schedule_ticks_once_in_the_cluster_whichever_node_dies() {
 }
 
 #[test]
+fn nothing_is_left_of_a_cluster_whose_process_was_killed() {
+    let Some(mut cluster) = Cluster::start(2, &[("orders.toml", ORDERS)]) else { return };
+    cluster.send(&[0], "orders", &message(1, 1));
+    cluster.kill();
+    cluster.wait_until_all_is_gone();
+}
+
+#[test]
 fn whoever_looks_at_the_cluster_drains_a_node_and_moves_a_partition_through_any_node() {
     let Some(cluster) = Cluster::start(2, &[("orders.toml", ORDERS)]) else { return };
     let owners = |view: &Value| -> Vec<String> {

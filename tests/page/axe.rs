@@ -21,7 +21,7 @@ const MANIFEST: &str = include_str!("axe/package.json");
 const LOCK: &str = include_str!("axe/package-lock.json");
 
 /// Runs axe, and answers what is serious or worse: the rule, and where.
-const RUN: &str = r#"
+pub(crate) const RUN: &str = r#"
     const answer = arguments[arguments.length - 1];
     axe.run(document, { resultTypes: ["violations"] }).then(
       ({ violations }) => answer(violations
@@ -31,7 +31,7 @@ const RUN: &str = r#"
 "#;
 
 /// The script of axe, or why it cannot be had.
-fn axe() -> Result<String, String> {
+pub(crate) fn axe() -> Result<String, String> {
     let mut hasher = DefaultHasher::new();
     (MANIFEST, LOCK).hash(&mut hasher);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("page-axe-{:016x}", hasher.finish()));

@@ -34,7 +34,7 @@ const DRIVERS: [&str; 2] = ["chromedriver", "/usr/lib/chromium/chromedriver"];
 
 impl Chromium {
     /// Starts a browser; `None` where there is none.
-    async fn start() -> Option<Chromium> {
+    pub(crate) async fn start() -> Option<Chromium> {
         Chromium::start_with(&[]).await
     }
 
@@ -99,7 +99,7 @@ impl Chromium {
     }
 
     /// Waits for an element.
-    async fn find(&self, css: &str) -> fantoccini::elements::Element {
+    pub(crate) async fn find(&self, css: &str) -> fantoccini::elements::Element {
         let waiting = self.client.wait().at_most(TIMEOUT).for_element(Locator::Css(css));
         waiting.await.unwrap_or_else(|error| panic!("{css} does not come: {error}"))
     }
@@ -109,13 +109,13 @@ impl Chromium {
     }
 
     /// Presses keys wherever the focus is.
-    async fn press(&self, keys: &str) {
+    pub(crate) async fn press(&self, keys: &str) {
         let focused = self.client.active_element().await.expect("something has the focus");
         focused.send_keys(keys).await.expect("keys are taken");
     }
 
     /// Goes on with the tabulator until something is focused that says this.
-    async fn tab_to(&self, text: &str) {
+    pub(crate) async fn tab_to(&self, text: &str) {
         for _ in 0..200 {
             self.press(&char::from(Key::Tab).to_string()).await;
             let here = self.script("return (document.activeElement.textContent || '').trim()").await;
@@ -134,10 +134,11 @@ impl Chromium {
 }
 
 /// Whether a place is wider than the window, so that one has to scroll sideways.
-const TOO_WIDE: &str = "return document.documentElement.scrollWidth > document.documentElement.clientWidth";
+pub(crate) const TOO_WIDE: &str =
+    "return document.documentElement.scrollWidth > document.documentElement.clientWidth";
 
 /// Buttons and links without a name, fields without a label, IDs that are there twice, headings that leave out a level.
-const UNNAMED: &str = r#"
+pub(crate) const UNNAMED: &str = r#"
     const seen = (node) => node.offsetParent !== null;
     const named = (node) => node.textContent.trim() || node.getAttribute("aria-label") || node.title;
     const wrong = [];

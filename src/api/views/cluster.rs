@@ -26,6 +26,9 @@ pub struct NodeView {
     pub node: String,
     /// Whether it gives its partitions to others, and takes none.
     pub drains: bool,
+    /// Since when the node that was asked hears it without a pause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard_since: Option<WireTime>,
     /// How many partitions it owns.
     pub owned: usize,
     /// Why it has not answered, if it has not: what else is said of it is not known then.
@@ -56,6 +59,9 @@ pub struct PartitionView {
     /// The node to which an operator has moved it; absent where the hash decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<String>,
+    /// How many times somebody has taken it over since it was made.
+    #[serde(default)]
+    pub epoch: u32,
     /// The position of the last entry of its log.
     pub position: u64,
     /// How many entries of it the other nodes have still to read.

@@ -52,6 +52,9 @@ pub struct StatusView {
     /// Where a trace can be looked at: an address with `{trace_id}` in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_url: Option<TraceUrl>,
+    /// The cluster of which it is a node; absent when it is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// The last time that the wall clock of the machine was set by more than a minute, or the machine slept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_step: Option<ClockStepView>,

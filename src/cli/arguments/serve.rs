@@ -76,6 +76,9 @@ pub(crate) struct RunArguments {
     #[cfg(feature = "cluster")]
     #[command(flatten)]
     pub(crate) cluster: ClusterArguments,
+    /// End when nobody holds the standard input any more: for whoever starts a daemon that is not to outlive it.
+    #[arg(long, hide = true)]
+    pub(crate) end_with_input: bool,
     /// Write the log as lines of JSON. SERIATIM_LOG chooses what is in it: `warn`, `info`, `seriatim=debug`.
     #[arg(long)]
     pub(crate) log_json: bool,

@@ -2,7 +2,6 @@
 //! stops with one sentence. It never skips.
 
 use std::path::Path;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::cluster::node::ClusterNode;
@@ -70,14 +69,6 @@ async fn read_all(servers: &NatsServers, seed: u64) {
     node.close().await;
 }
 
-/// The largest file of messages that a server has of the log.
-fn block(servers: &NatsServers, number: usize) -> PathBuf {
-    let folder = servers.store(number).join("jetstream/$G/streams/seriatim-damage-0/msgs");
-    let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-    let blocks = files.filter(|path| path.extension().is_some_and(|suffix| suffix == "blk"));
-    blocks.max_by_key(|path| path.metadata().unwrap().len()).expect("a server keeps messages in blocks")
-}
-
 /// Damages what one of three servers has, which one says the seed, and reads everything.
 async fn survives(damage: impl Fn(&Path, &mut Random)) {
     let seed = std::env::var("SERIATIM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
@@ -85,7 +76,9 @@ async fn survives(damage: impl Fn(&Path, &mut Random)) {
     let Some(mut servers) = NatsServers::start(3) else { return };
     fill(&servers).await;
     servers.kill(number);
-    damage(&block(&servers, number), &mut random);
+    let block =
+        servers.largest_block(number, "seriatim-damage-0").expect("a server keeps messages in blocks");
+    damage(&block, &mut random);
     servers.start_again(number);
     tokio::task::block_in_place(|| servers.wait());
     read_all(&servers, seed).await;

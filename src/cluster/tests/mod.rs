@@ -4,11 +4,14 @@ mod access;
 mod chaos;
 mod conformance;
 mod damage;
+mod disturbances;
+mod full_disk;
 mod nats;
 #[path = "../../../tests/cluster/nats_program.rs"]
 mod nats_program;
 mod outbox;
 mod process;
+mod proxy;
 mod router;
 mod snapshots;
 mod takeover;

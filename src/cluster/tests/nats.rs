@@ -52,10 +52,19 @@ impl NatsServers {
 
     /// Servers with something else in their configuration.
     pub(crate) fn with(count: usize, jetstream: &str, more: &str) -> Option<NatsServers> {
+        NatsServers::routed(count, jetstream, more, |_, _, port| port)
+    }
+
+    /// Servers that are told where they find each other: each for each other, whose port is given. They tell nobody else.
+    pub(crate) fn routed(
+        count: usize,
+        jetstream: &str,
+        more: &str,
+        mut route_to: impl FnMut(usize, usize, u16) -> u16,
+    ) -> Option<NatsServers> {
         let program = nats_program()?;
         let folder = tempfile::tempdir().unwrap();
         let routes: Vec<u16> = (0..count).map(|_| free_port()).collect();
-        let urls: Vec<String> = routes.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
         let servers = routes.iter().enumerate().map(|(number, route)| {
             let (port, monitor) = (free_port(), free_port());
             let store = folder.path().join(format!("js-{number}"));
@@ -64,8 +73,13 @@ impl NatsServers {
                  jetstream {{ store_dir: {store:?}, {jetstream} }}\n{more}\n"
             );
             if count > 1 {
+                let others = routes.iter().enumerate().filter(|(other, _)| *other != number);
+                let urls: Vec<String> = others
+                    .map(|(other, port)| format!("nats://127.0.0.1:{}", route_to(number, other, *port)))
+                    .collect();
+                // What servers tell each other, and clients, would lead around the routes: to a port that nobody has.
                 config += &format!(
-                    "cluster {{ name: test, listen: 127.0.0.1:{route}, routes: [{}] }}\n",
+                    "cluster {{ name: test, listen: 127.0.0.1:{route}, advertise: \"127.0.0.1:1\", no_advertise: true, routes: [{}] }}\n",
                     urls.join(", ")
                 );
             }
@@ -102,9 +116,22 @@ impl NatsServers {
         })
     }
 
+    /// Where each server listens to its clients.
+    pub(crate) fn ports(&self) -> Vec<u16> {
+        self.servers.iter().map(|server| server.port).collect()
+    }
+
     /// The folder in which a server keeps its streams.
     pub(crate) fn store(&self, number: usize) -> PathBuf {
         self.folder.path().join(format!("js-{number}"))
+    }
+
+    /// The largest file of messages that a server has of a stream.
+    pub(crate) fn largest_block(&self, number: usize, stream: &str) -> Option<PathBuf> {
+        let folder = self.store(number).join("jetstream/$G/streams").join(stream).join("msgs");
+        let files = std::fs::read_dir(&folder).ok()?.map(|entry| entry.unwrap().path());
+        let blocks = files.filter(|path| path.extension().is_some_and(|suffix| suffix == "blk"));
+        blocks.max_by_key(|path| path.metadata().map_or(0, |metadata| metadata.len()))
     }
 
     /// Kills a server as a power cut would.

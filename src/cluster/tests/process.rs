@@ -8,15 +8,28 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use rustix::process::Pid;
+use rustix::process::Resource;
+use rustix::process::Rlimit;
 use rustix::process::Signal;
+use rustix::process::getrlimit;
 use rustix::process::kill_process;
+use rustix::process::setrlimit;
+use tokio::signal::unix::SignalKind;
 
+use crate::clock::Clock;
+use crate::clock::SystemClock;
+use crate::clock::Timestamp;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::options::ClusterOptions;
+use crate::cluster::options::NodeClock;
+use crate::cluster::partition::PartitionState;
 use crate::cluster::snapshot_pace::SnapshotHook;
 use crate::cluster::snapshot_pace::SnapshotPace;
 use crate::cluster::snapshot_pace::SnapshotStep;
@@ -49,8 +62,13 @@ const ENTRIES: u64 = 30;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Sent,
-    Got { workflow: u64, position: u64 },
+    Got {
+        workflow: u64,
+        position: u64,
+    },
     Done,
+    /// Why partitions are stopped; empty when none is.
+    Stopped(String),
     No,
 }
 
@@ -60,6 +78,8 @@ pub(crate) struct NodeProcess {
     folder: PathBuf,
     answers: mpsc::Receiver<String>,
     asked: u64,
+    /// Whether the last that was asked is not answered yet.
+    is_behind: bool,
 }
 
 impl NodeProcess {
@@ -73,7 +93,10 @@ impl NodeProcess {
         number: usize,
         dies_before: Option<SnapshotStep>,
     ) -> NodeProcess {
-        let options = servers.options("chaos", &format!("node-{number}"));
+        NodeProcess::start_with(&servers.options("chaos", &format!("node-{number}")), dies_before)
+    }
+
+    pub(crate) fn start_with(options: &ClusterOptions, dies_before: Option<SnapshotStep>) -> NodeProcess {
         std::fs::create_dir_all(&options.folder).unwrap();
         let addresses: Vec<String> = options
             .servers
@@ -106,7 +129,7 @@ impl NodeProcess {
             }
         };
         std::thread::Builder::new().spawn(read).unwrap();
-        NodeProcess { child, folder: options.folder, answers, asked: 0 }
+        NodeProcess { child, folder: options.folder.clone(), answers, asked: 0, is_behind: false }
     }
 
     /// Waits until it answers.
@@ -126,21 +149,36 @@ impl NodeProcess {
 
     /// Asks for something; `None` if no answer comes in time. What is answered later counts for nothing.
     pub(crate) fn ask(&mut self, what: &str) -> Option<Answer> {
+        self.ask_within(what, ANSWER)
+    }
+
+    /// Asks for something, unless what was asked before is not answered within that time; it is tried then.
+    pub(crate) fn ask_within(&mut self, what: &str, time: Duration) -> Option<Answer> {
+        if self.is_behind {
+            self.answer(time)?;
+        }
         self.asked += 1;
         writeln!(self.child.stdin.as_mut().unwrap(), "{} {what}", self.asked).ok()?;
+        self.is_behind = true;
+        self.answer(time)
+    }
+
+    /// Waits for the answer to what was asked last.
+    fn answer(&mut self, time: Duration) -> Option<Answer> {
         loop {
-            let answer = self.answers.recv_timeout(ANSWER).ok()?;
-            let mut words = answer.split(' ');
-            if words.next()?.parse() != Ok(self.asked) {
-                continue;
-            }
-            return Some(match words.next()? {
+            let answer = self.answers.recv_timeout(time).ok()?;
+            let Some(said) = answer.strip_prefix(&format!("{} ", self.asked)) else { continue };
+            self.is_behind = false;
+            let (verb, said) = said.split_once(' ').unwrap_or((said, ""));
+            return Some(match verb {
                 "sent" => Answer::Sent,
                 "done" => Answer::Done,
-                "got" => Answer::Got {
-                    workflow: words.next()?.strip_prefix('w')?.parse().ok()?,
-                    position: words.next()?.parse().ok()?,
-                },
+                "got" => {
+                    let (workflow, position) = said.split_once(' ')?;
+                    let workflow = workflow.strip_prefix('w')?.parse().ok()?;
+                    Answer::Got { workflow, position: position.parse().ok()? }
+                }
+                "stopped" => Answer::Stopped(said.to_owned()),
                 _ => Answer::No,
             });
         }
@@ -188,8 +226,9 @@ impl Doing {
         self.node.client().create_queue("out", QueueOptions::default()).await.ok()
     }
 
-    async fn send(&self, workflow: &str, position: u64) -> Option<String> {
-        let message = Message::new(format!("{workflow}/{position}")).workflow(workflow).position(position);
+    /// Sends a message of so many bytes.
+    async fn send(&self, workflow: &str, position: u64, bytes: usize) -> Option<String> {
+        let message = Message::new(vec![b'x'; bytes]).workflow(workflow).position(position);
         self.queue().await?.send(message.message_id(format!("{workflow}/{position}"))).await.ok()?;
         Some("sent".to_owned())
     }
@@ -222,10 +261,64 @@ impl Doing {
         Some("done".to_owned())
     }
 
+    /// Why partitions are stopped on this node.
+    fn stopped(&self) -> String {
+        let status = self.node.status().into_iter();
+        let stopped = status.filter_map(|status| match status.state {
+            PartitionState::Stopped(why) => Some(format!("partition {}: {why}", status.partition)),
+            PartitionState::Owner | PartitionState::Following => None,
+        });
+        format!("stopped {}", stopped.collect::<Vec<_>>().join("; ").replace('\n', " "))
+    }
+
     async fn complete(&mut self) -> Option<String> {
         self.held.take()?.complete().await.ok()?;
         Some("done".to_owned())
     }
+}
+
+/// A clock that can be set, as an operator sets that of a machine.
+#[derive(Default)]
+struct SteppedClock {
+    system: SystemClock,
+    ahead_millis: AtomicI64,
+}
+
+impl SteppedClock {
+    /// Sets it forward or back.
+    fn step(&self, millis: i64) -> String {
+        self.ahead_millis.fetch_add(millis, Ordering::Relaxed);
+        "done".to_owned()
+    }
+}
+
+impl Clock for SteppedClock {
+    fn now(&self) -> Timestamp {
+        let ahead = self.ahead_millis.load(Ordering::Relaxed);
+        Timestamp::from_millis(self.system.now().as_millis().saturating_add_signed(ahead))
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.system.elapsed()
+    }
+}
+
+/// Writes what the node logs to a file in the folder that `SERIATIM_CHAOS_LOGS` names, if it does.
+fn log(node: &str) {
+    if let Ok(folder) = std::env::var("SERIATIM_CHAOS_LOGS") {
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.create(true).append(true).open(Path::new(&folder).join(node)).unwrap();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).log_internal_errors(false);
+        let subscriber = subscriber.with_max_level(tracing::Level::DEBUG);
+        subscriber.with_writer(std::sync::Mutex::new(file)).init();
+    }
+}
+
+/// Lets files grow to so many bytes at most, as on a disk that is full; or as they want.
+fn leave_room(bytes: Option<u64>) -> String {
+    let limit = getrlimit(Resource::Fsize);
+    setrlimit(Resource::Fsize, Rlimit { current: bytes, maximum: limit.maximum }).unwrap();
+    "done".to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -233,10 +326,12 @@ impl Doing {
 async fn a_node_does_what_it_reads() {
     let Ok(servers) = std::env::var(SERVERS) else { return };
     let (name, folder) = (std::env::var(NAME).unwrap(), std::env::var(FOLDER).unwrap());
+    log(&name);
     let mut options = servers.split(',').filter_map(|server| server.split_once('=')).fold(
         ClusterOptions::new("chaos", name, folder).partitions(PARTITIONS),
         |options, (server, monitor)| options.server(server, monitor),
     );
+    options.replicas = options.servers.len().min(3);
     let dies_before = std::env::var(DIES_BEFORE).unwrap_or_default();
     let die = move |step: SnapshotStep| {
         if format!("{step:?}") == dies_before {
@@ -249,6 +344,8 @@ async fn a_node_does_what_it_reads() {
         hook: Some(SnapshotHook(Box::leak(Box::new(die)))),
         ..SnapshotPace::default()
     };
+    let clock = Arc::new(SteppedClock::default());
+    options.clock = NodeClock(clock.clone());
     let node = loop {
         // A server that is down may be back soon.
         let mut options = options.clone();
@@ -260,6 +357,9 @@ async fn a_node_does_what_it_reads() {
         }
         ClusterStop::default().wait(Duration::from_millis(200));
     };
+    // What is written past the limit is to be refused, not to end the process.
+    let past_limit = SignalKind::from_raw(Signal::XFSZ.as_raw());
+    let _refused = tokio::signal::unix::signal(past_limit).unwrap();
     let mut doing = Doing { node, held: None };
     let (sender, mut lines) = tokio::sync::mpsc::unbounded_channel();
     let read =
@@ -268,11 +368,20 @@ async fn a_node_does_what_it_reads() {
     while let Some(line) = lines.recv().await {
         let words: Vec<&str> = line.split(' ').collect();
         let answer = match words[1..] {
-            ["send", workflow, position] => doing.send(workflow, position.parse().unwrap()).await,
+            ["send", workflow, position, bytes] => {
+                doing.send(workflow, position.parse().unwrap(), bytes.parse().unwrap()).await
+            }
             ["receive"] => doing.receive().await,
             ["complete"] => doing.complete().await,
             ["receive-out"] => doing.receive_out().await,
             ["pass-on"] => doing.pass_on().await,
+            ["clock", millis] => Some(clock.step(millis.parse().unwrap())),
+            ["room", bytes] => Some(leave_room(bytes.parse().ok())),
+            ["status"] => {
+                tracing::info!(nodes = ?doing.node.nodes(), status = ?doing.node.status(), "asked");
+                None
+            }
+            ["stopped"] => Some(doing.stopped()),
             _ => None,
         };
         println!("{MARK}{} {}", words[0], answer.as_deref().unwrap_or("no"));

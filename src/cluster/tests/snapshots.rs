@@ -63,9 +63,15 @@ impl Observer {
     }
 
     async fn list(&self) -> SnapshotList {
-        let bucket = self.context.get_key_value(self.options.bucket()).await.unwrap();
-        let found = bucket.get(format!("snapshots.{}", self.partition)).await.unwrap();
-        found.map(|bytes| serde_json::from_slice(&bytes).unwrap()).unwrap_or_default()
+        // Servers of which one has just died lose answers.
+        for _ in 0..10 {
+            if let Ok(bucket) = self.context.get_key_value(self.options.bucket()).await
+                && let Ok(found) = bucket.get(format!("snapshots.{}", self.partition)).await
+            {
+                return found.map(|bytes| serde_json::from_slice(&bytes).unwrap()).unwrap_or_default();
+            }
+        }
+        panic!("the servers do not say which snapshots there are");
     }
 
     /// The first entry of the log.
@@ -375,7 +381,7 @@ async fn a_stream_that_ends_before_the_snapshot_stops_the_partition() {
 fn send_next(node: &mut NodeProcess, sent: &mut u64) {
     let next = *sent + 1;
     tokio::task::block_in_place(|| {
-        *sent += u64::from(node.ask(&format!("send w1 {next}")) == Some(Answer::Sent));
+        *sent += u64::from(node.ask(&format!("send w1 {next} 10")) == Some(Answer::Sent));
     });
 }
 

@@ -127,6 +127,43 @@ async fn partitions_are_shared_out_and_a_drained_node_gives_its_own_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_name_another_has_is_refused_in_one_sentence() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let first = start(&servers, "first").await;
+    settle(&[&first]).await;
+    let mut namesake = options(&servers, "first");
+    namesake.folder = namesake.folder.with_extension("other");
+    let refused = ClusterNode::start(namesake).await.err().expect("the name is taken").to_string();
+    let expected =
+        "a process that runs as node first of the cluster orders is alive: each node needs a name of its own";
+    assert!(refused.contains(expected), "{refused}");
+    settle(&[&first]).await;
+    first.close().await;
+    start(&servers, "first").await.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_hung_stops_in_one_sentence_when_another_has_begun_with_its_name() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let first = start(&servers, "first").await;
+    settle(&[&first]).await;
+    first.fall_silent();
+    let mut namesake = options(&servers, "first");
+    namesake.folder = namesake.folder.with_extension("other");
+    let second = ClusterNode::start(namesake).await.unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(30), first.client().ended()).await;
+    let why = ended.expect("the one that was there before ends").to_string();
+    assert!(why.contains("another process has begun to run as node first of the cluster"), "{why}");
+    first.close().await;
+    settle(&[&second]).await;
+    send(&owner(&[&second], "w"), "w", 1).await;
+    let is_alone = || second.nodes() == ["first"];
+    tokio::task::block_in_place(|| wait_until("it is heard that one is there", is_alone));
+    assert!(second.client().fault().is_none(), "the one that has begun later goes on");
+    second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_appends_is_alive_though_its_beat_is_not_heard() {
     let Some(servers) = NatsServers::start(1) else { return };
     let first = start(&servers, "first").await;

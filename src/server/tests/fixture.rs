@@ -123,6 +123,7 @@ impl Host for FakeHost {
             reload_problem: None,
             environment: None,
             trace_url: None,
+            cluster: None,
             clock_step: None,
             fault: None,
         }

@@ -1,0 +1,20 @@
+//! Why a partition cannot go on, as far as it matters what comes next.
+
+use crate::error::Fault;
+use crate::error::OpenError;
+
+/// Whether another node has taken over.
+pub(crate) fn is_deposed(error: &OpenError) -> bool {
+    matches!(error, OpenError::Fault(Fault::Deposed))
+}
+
+/// Whether the disk could not be written or read, which says nothing of what is on it.
+pub(crate) fn is_of_disk(error: &OpenError) -> bool {
+    match error {
+        OpenError::Fault(Fault::File(_)) => true,
+        OpenError::Fault(Fault::Store(error)) => {
+            matches!(**error, redb::Error::Io(_) | redb::Error::PreviousIo)
+        }
+        _ => false,
+    }
+}

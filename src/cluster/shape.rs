@@ -1,0 +1,58 @@
+//! What is fixed when a cluster is created.
+
+use async_nats::jetstream::kv;
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::cluster::error::ClusterError;
+use crate::cluster::options::ClusterOptions;
+use crate::cluster::stop::pause;
+use crate::limits;
+
+/// The key of it in the bucket.
+const CLUSTER_KEY: &str = "cluster";
+
+/// What is fixed when a cluster is created.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct ClusterShape {
+    partitions: u16,
+}
+
+/// Compares what is fixed, or fixes it.
+///
+/// # Errors
+/// [`ClusterError::Different`] when it was created otherwise, [`ClusterError::Servers`] when the servers refuse.
+pub(crate) async fn check_fixed(bucket: &kv::Store, options: &ClusterOptions) -> Result<(), ClusterError> {
+    let wanted = ClusterShape { partitions: options.partitions };
+    let wanted_bytes = serde_json::to_vec(&wanted).map_err(refused)?;
+    // Whoever is second finds what the first has written.
+    let _ = bucket.create(CLUSTER_KEY, wanted_bytes.into()).await;
+    let found = read_fixed(bucket).await?;
+    let found = serde_json::from_slice::<ClusterShape>(&found).ok();
+    let different = |what| ClusterError::Different { cluster: options.cluster.clone(), what };
+    match found {
+        Some(found) if found == wanted => Ok(()),
+        Some(found) => Err(different(format!(
+            "it has {} partitions, and {} are asked for; their number is fixed",
+            found.partitions, wanted.partitions
+        ))),
+        None => Err(different("what is said of it in its bucket makes no sense".to_owned())),
+    }
+}
+
+/// Reads what is fixed. Any replica answers, and may not have yet what another node has just written.
+async fn read_fixed(bucket: &kv::Store) -> Result<Bytes, ClusterError> {
+    for _ in 0..limits::LOG_LOOKS_MAX {
+        if let Some(found) = bucket.get(CLUSTER_KEY).await.map_err(refused)? {
+            return Ok(found);
+        }
+        pause(limits::ROUTE_PAUSE).await;
+    }
+    Err(refused("what is fixed of the cluster was not to be read"))
+}
+
+/// What the servers say.
+pub(crate) fn refused(error: impl std::fmt::Display) -> ClusterError {
+    ClusterError::Servers(error.to_string())
+}
