@@ -181,6 +181,13 @@ impl ClusterNode {
         self.taker.trim(&self.partitions[usize::from(partition)], list)
     }
 
+    /// Takes partitions again after a drain, but for one that it says it cannot have.
+    #[cfg(test)]
+    pub(crate) fn come_back_without(&self, partition: u16) {
+        self.leases.set_stopped(partition, true);
+        self.leases.set_draining(false);
+    }
+
     /// Says no more that the node is alive, which goes on.
     #[cfg(test)]
     pub(crate) fn fall_silent(&self) {

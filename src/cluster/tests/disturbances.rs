@@ -45,7 +45,7 @@ pub(crate) enum Disturbance {
 }
 
 impl Disturbance {
-    pub(crate) const ALL: [Disturbance; 12] = [
+    const ALL: [Disturbance; 12] = [
         Disturbance::NodeKilled,
         Disturbance::NodeKilledAndWiped,
         Disturbance::NodeStopped,
@@ -59,6 +59,15 @@ impl Disturbance {
         Disturbance::ServerCutOff,
         Disturbance::BitFlipped,
     ];
+
+    /// All, or those that `SERIATIM_CHAOS_ONLY` names, to look at them more closely.
+    fn wanted() -> Vec<Disturbance> {
+        let only = std::env::var("SERIATIM_CHAOS_ONLY").ok();
+        let is_wanted = |what: &Disturbance| {
+            only.as_ref().is_none_or(|only| only.split(',').any(|name| name == format!("{what:?}")))
+        };
+        Disturbance::ALL.into_iter().filter(is_wanted).collect()
+    }
 
     fn is_of_server(self) -> bool {
         matches!(self, Disturbance::ServerKilled | Disturbance::ServerCutOff | Disturbance::BitFlipped)
@@ -86,6 +95,7 @@ pub(crate) struct DisturbedCluster {
     _network: Network,
     clock: SystemClock,
     troubles: Vec<Trouble>,
+    kinds: Vec<Disturbance>,
     /// What is still to be done before everything is done once more.
     deck: Vec<Disturbance>,
     pub(crate) happened: BTreeMap<Disturbance, u64>,
@@ -110,6 +120,7 @@ impl DisturbedCluster {
             _network: network,
             clock: SystemClock::default(),
             troubles: Vec::new(),
+            kinds: Disturbance::wanted(),
             deck: Vec::new(),
             happened: BTreeMap::new(),
         };
@@ -157,17 +168,13 @@ impl DisturbedCluster {
 
     /// Whether everything was done once.
     pub(crate) fn is_all_done(&self) -> bool {
-        self.happened.len() == Disturbance::ALL.len()
+        self.happened.len() == self.kinds.len()
     }
 
     /// Does what comes next, out of all that can be done in an order of chance.
     pub(crate) fn disturb(&mut self, random: &mut Random) {
         if self.deck.is_empty() {
-            self.deck = Disturbance::ALL.to_vec();
-            // To look at one kind more closely.
-            if let Ok(only) = std::env::var("SERIATIM_CHAOS_ONLY") {
-                self.deck.retain(|what| only.contains(&format!("{what:?}")));
-            }
+            self.deck.clone_from(&self.kinds);
         }
         let at = random.below(self.deck.len() as u64);
         let what = self.deck.swap_remove(usize::try_from(at).unwrap());

@@ -116,12 +116,37 @@ async fn partitions_are_shared_out_and_a_drained_node_gives_its_own_away() {
     let is_caught_up = || {
         let (of_first, of_second) = (first.status(), second.status());
         let mut both = of_first.iter().zip(&of_second);
-        both.all(|(one, other)| one.position == other.position && one.position > 0 && one.lag == 0)
+        both.all(|(one, other)| {
+            let is_same = one.position == other.position && one.epoch == other.epoch;
+            is_same && one.position > 0 && one.epoch > 0 && one.lag == 0
+        })
     };
     tokio::task::block_in_place(|| {
         wait_until("the other node has read what its follower wrote", is_caught_up)
     });
     assert_eq!(receive_all(&owner(&[&second], "w")).await, [("w".to_owned(), "1".to_owned())]);
+    first.close().await;
+    second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_is_not_given_back_to_a_node_that_cannot_have_it() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (first, second) = (start(&servers, "first").await, start(&servers, "second").await);
+    let has_some = |node: &ClusterNode| (0..PARTITIONS).any(|number| node.engine(number).is_some());
+    let are_shared = || has_some(&first) && has_some(&second);
+    tokio::task::block_in_place(|| wait_until("both nodes have partitions", are_shared));
+    settle(&[&first, &second]).await;
+    let of_first = (0..PARTITIONS).find(|number| first.engine(*number).is_some()).unwrap();
+    first.drain();
+    let has_all = || (0..PARTITIONS).all(|number| second.engine(number).is_some());
+    tokio::task::block_in_place(|| wait_until("the other node has all partitions", has_all));
+    first.come_back_without(of_first);
+    let clock = SystemClock::default();
+    while clock.elapsed() < 8 * LEASE {
+        assert!(second.engine(of_first).is_some(), "whom it is given to cannot take it");
+        tokio::task::yield_now().await;
+    }
     first.close().await;
     second.close().await;
 }
