@@ -26,12 +26,20 @@ pub(crate) async fn check_name(
     signals: &mut Subscriber,
     options: &ClusterOptions,
 ) -> Result<(), ClusterError> {
-    let is_own = |signal: Option<Message>| {
-        let signal = signal.and_then(|message| wire::read(&message.payload));
+    let is_own = |message: &Message| {
+        let signal = wire::read(&message.payload);
         matches!(signal, Some(NodeSignal::Alive { node, .. }) if node == options.node)
     };
     for _ in 0..NAMESAKE_WAITS {
-        let heard = async { while !is_own(signals.next().await) {} };
+        let heard = async {
+            while let Some(message) = signals.next().await {
+                if is_own(&message) {
+                    return;
+                }
+            }
+            // Nothing is heard any more.
+            std::future::pending().await
+        };
         if tokio::time::timeout(options.lease / 2, heard).await.is_err() {
             return Ok(());
         }
