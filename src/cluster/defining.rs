@@ -14,6 +14,8 @@ use crate::cluster::wire::Ask;
 use crate::cluster::wire::NodeReply;
 use crate::cluster::wire::What;
 use crate::engine::elsewhere::Command;
+use crate::engine::elsewhere::LookFor;
+use crate::engine::elsewhere::LookResult;
 use crate::engine::elsewhere::Reply;
 use crate::engine::elsewhere::TopicChange;
 use crate::engine::elsewhere::verbs;
@@ -134,14 +136,32 @@ impl Router {
         behind: u64,
     ) -> Result<Option<Reply>, Unavailable> {
         let reply = self.ask(ARBITER, command, Duration::ZERO).await?;
-        if !matches!(reply, Reply::Queue(Ok(_))) {
-            return Ok(Some(reply));
+        match &reply {
+            Reply::Queue(Ok(_)) => {}
+            Reply::Queue(Err(QueueRefusal::QueueExists(name))) => {
+                self.adopt(name, behind).await?;
+                return Ok(Some(reply));
+            }
+            _ => return Ok(Some(reply)),
         }
         let QueueDefinition::There { name, .. } = &definition else { return Err(nonsense()) };
         let name = name.clone();
         let Some(revision) = self.put(definition, behind).await? else { return Ok(None) };
         self.everywhere(&name, revision).await?;
         Ok(Some(reply))
+    }
+
+    /// Has a queue everywhere as the arbiter has it. Whoever has asked it may have ended before the bucket had it, and then nobody
+    /// could change or delete that queue.
+    async fn adopt(&self, name: &QueueName, behind: u64) -> Result<(), Unavailable> {
+        let look = LookFor::Queue { name: name.clone() };
+        let LookResult::Queue(Some(view)) = self.look_in(ARBITER, look).await? else { return Ok(()) };
+        let (name, options, paused) = (name.clone(), Box::new(view.options), view.paused);
+        let definition = QueueDefinition::There { name: name.clone(), options, paused };
+        match self.put(definition, behind).await? {
+            Some(revision) => self.everywhere(&name, revision).await,
+            None => Ok(()),
+        }
     }
 
     /// Puts a definition, unless it is that already. `None` when somebody was faster.

@@ -38,6 +38,9 @@ pub(crate) struct Cluster {
     _one: MutexGuard<'static, ()>,
 }
 
+/// Partitions of each: fewer than by default, as each has a stream that takes three servers some time to make.
+pub(crate) const PARTITIONS: usize = 6;
+
 static ONE: Mutex<()> = Mutex::new(());
 
 impl Cluster {
@@ -64,6 +67,7 @@ impl Cluster {
         let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
         command.arg("dev").arg(&workflows).args(["--nodes", &nodes.to_string(), "--json"]);
         command.args(["--http", "127.0.0.1:0"]).args(arguments).env("NATS_SERVER", program);
+        command.env("SERIATIM_PARTITIONS", PARTITIONS.to_string());
         command.env("TMPDIR", folder.path()).env("SERIATIM_LOG", "warn").current_dir(folder.path());
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         let mut cluster = Cluster {
@@ -108,6 +112,7 @@ impl Cluster {
         words[http + 1] = self.address(node, "http");
         let mut started = Command::new(&words[0]);
         started.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).env("SERIATIM_LOG", "warn");
+        started.env("SERIATIM_PARTITIONS", PARTITIONS.to_string());
         let mut child = started.spawn().expect("the binary starts");
         let (mut line, stdout) = (String::new(), child.stdout.take().expect("stdout is piped"));
         self.again.push(child);

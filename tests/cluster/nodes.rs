@@ -8,6 +8,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use crate::fixture::Cluster;
+use crate::fixture::PARTITIONS;
 
 /// Handlers that write down what they got, and in which node's process.
 const ORDERS: &str = r#"
@@ -63,9 +64,9 @@ fn what_one_node_accepts_any_node_handles_and_a_killed_one_loses_and_overtakes_n
     assert_eq!(completed.iter().sum::<u64>(), WORKFLOWS * 3, "each node counts its own: {completed:?}");
     let owned: Vec<u64> =
         (0..3).map(|node| metric(&cluster, node, "seriatim_cluster_partitions_owned")).collect();
-    assert_eq!(owned.iter().sum::<u64>(), 16, "{owned:?}");
+    assert_eq!(owned.iter().sum::<u64>(), PARTITIONS as u64, "{owned:?}");
     let sum = |name: &str| (0..3).map(|node| metric(&cluster, node, name)).sum::<u64>();
-    assert!(sum("seriatim_cluster_takeovers_total") >= 16);
+    assert!(sum("seriatim_cluster_takeovers_total") >= PARTITIONS as u64);
     assert!(sum("seriatim_cluster_append_duration_seconds_count") > WORKFLOWS * 3);
     assert_eq!(metric(&cluster, 0, "seriatim_cluster_nodes"), 3);
     cluster.signal(1, Signal::KILL);
@@ -144,7 +145,7 @@ fn whoever_looks_at_the_cluster_drains_a_node_and_moves_a_partition_through_any_
         let owner = |partition: &Value| partition["owner"].as_str().unwrap_or("nobody").to_owned();
         view["partitions"].as_array().into_iter().flatten().map(owner).collect()
     };
-    let all_of = |node: &'static str| move |view: &Value| owners(view) == vec![node; 16];
+    let all_of = |node: &'static str| move |view: &Value| owners(view) == vec![node; PARTITIONS];
     let both = |view: &Value| {
         let owners = owners(view);
         owners.contains(&"node-1".to_owned()) && owners.contains(&"node-2".to_owned())
@@ -170,7 +171,7 @@ fn whoever_looks_at_the_cluster_drains_a_node_and_moves_a_partition_through_any_
     cluster.wait_for(0, "/v1/cluster", has_no_lag);
     for (path, body, code) in [
         ("/v1/cluster/drain", json!({ "node": "node-9" }), "node_not_found"),
-        ("/v1/cluster/move", json!({ "partition": 16, "node": "node-1" }), "partition_not_found"),
+        ("/v1/cluster/move", json!({ "partition": PARTITIONS, "node": "node-1" }), "partition_not_found"),
     ] {
         let (status, text) = cluster.ask(0, "POST", path, &body).unwrap();
         assert!(status == 404 && text.contains(code), "{text}");

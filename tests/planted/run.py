@@ -268,6 +268,7 @@ BUGS = [
     ("damaged_snapshot_ends_the_search", K + "restoring.rs", "for record in list.0.iter().filter(|record| reaches(record.place.position)) {", "for record in list.0.iter().filter(|record| reaches(record.place.position)).take(1) {"),
     ("partition_answers_before_it_has_its_queues", K + "partition.rs", "if self.define(&client, self.definitions.seen()).await.is_ok() {", "if true {"),
     ("a_lease_is_kept_by_who_does_not_know_that_it_has_it", K + "partition.rs", "            // It was claimed after all, though the answer was lost.\n            self.release();\n", ""),
+    ("a_queue_that_only_the_arbiter_has_stays_so", K + "defining.rs", "self.adopt(name, behind).await?;", "let _ = behind;"),
     ("handed_over_without_a_key", K + "handing_over.rs", "Command::SendOnce(verbs::SendOnce { queue, key, messages: vec![message] });", "Command::Send(verbs::Send { queue, messages: vec![message] });\n        let _ = key;"),
     ("outbox_forgets_the_order", K + "handover.rs", "let workflow_id = self.message.workflow_id.as_ref().map(|id| line_of(&self.queue, id));", "let workflow_id = None;\n        let _ = line_of;"),
     ("what_finds_no_room_elsewhere_is_given_up", K + "handing_over.rs", "            SendRefusal::QueueFull { .. }\n", "            SendRefusal::TopicChanged(_)\n"),

@@ -213,6 +213,22 @@ async fn queues_are_the_same_in_every_partition_also_in_one_that_is_taken_over_l
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_queue_whose_maker_has_died_half_way_is_finished_by_whoever_wants_another() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first"]).await;
+    let client = nodes[0].client();
+    // Whoever says whether it can be done has done it, and nobody else has heard of it.
+    nodes[0].engine(0).unwrap().create_queue("q", QueueOptions::by_position()).await.unwrap();
+    let refused = client.create_queue("q", QueueOptions::default()).await.err().unwrap();
+    assert!(matches!(refused, OperationError::Refused(QueueRefusal::QueueExists(_))), "{refused}");
+    let view = nodes[0].engine(3).unwrap().queue("q").unwrap().view().await.unwrap();
+    assert_eq!(view.options, QueueOptions::by_position());
+    client.delete_queue("q").await.unwrap();
+    client.create_queue("q", QueueOptions::default()).await.unwrap();
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn lists_add_up_over_partitions_and_operators_reach_each_workflow() {
     let Some(servers) = NatsServers::start(1) else { return };
     let nodes = nodes(&servers, &["first", "second"]).await;
