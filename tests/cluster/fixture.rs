@@ -12,6 +12,8 @@ use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustix::process::Pid;
@@ -34,14 +36,18 @@ pub(crate) struct Cluster {
     ready: Value,
     /// A node that was started again.
     again: Vec<Child>,
-    /// One cluster at a time: each is some processes that need a processor now and then.
-    _one: MutexGuard<'static, ()>,
+    /// Its place: see [`PLACES`].
+    _place: MutexGuard<'static, ()>,
 }
 
 /// Partitions of each: fewer than by default, as each has a stream that takes three servers some time to make.
 pub(crate) const PARTITIONS: usize = 6;
 
-static ONE: Mutex<()> = Mutex::new(());
+/// Two clusters at a time: most of what a test does is to wait for servers, and more of them would wait for each other.
+static PLACES: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
+
+/// Counts the clusters, so that they take turns in the places.
+static STARTED: AtomicUsize = AtomicUsize::new(0);
 
 impl Cluster {
     /// Starts so many nodes with these definitions; `None` where there is no NATS server.
@@ -56,7 +62,8 @@ impl Cluster {
         arguments: &[&str],
     ) -> Option<Cluster> {
         let program = nats_program()?;
-        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = &PLACES[STARTED.fetch_add(1, Ordering::Relaxed) % PLACES.len()];
+        let place = place.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().expect("a temporary folder");
         let workflows = folder.path().join("workflows");
         std::fs::create_dir(&workflows).expect("a folder for definitions");
@@ -75,7 +82,7 @@ impl Cluster {
             child: child.expect("the binary starts"),
             ready: Value::Null,
             again: Vec::new(),
-            _one: one,
+            _place: place,
         };
         let mut line = String::new();
         let stdout = cluster.child.stdout.take().expect("stdout is piped");
