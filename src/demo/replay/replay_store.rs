@@ -1,5 +1,8 @@
 //! What a replay works with: an engine on a file of its own, or a node of a cluster.
 
+#[cfg(feature = "cluster")]
+use std::time::Duration;
+
 use seriatim::Client;
 use seriatim::Engine;
 #[cfg(feature = "cluster")]
@@ -21,7 +24,11 @@ const PARTITIONS: u16 = 6;
 
 /// How often a node tries to begin: a server may have been killed a moment ago.
 #[cfg(feature = "cluster")]
-const BEGIN_ATTEMPTS: u32 = 20;
+const BEGIN_ATTEMPTS: u32 = 120;
+
+/// The pause before the next attempt: a server that is being started refuses connections at once.
+#[cfg(feature = "cluster")]
+const BEGIN_PAUSE: Duration = Duration::from_millis(250);
 
 /// What a replay works with.
 pub(crate) enum ReplayStore {
@@ -67,7 +74,6 @@ async fn begin(plan: &EnginePlan, node: &NodePlan) -> Result<ClusterNode, Replay
             Err(ClusterError::Servers(_)) if attempts < BEGIN_ATTEMPTS => attempts += 1,
             begun => return begun.map_err(ReplayError::cluster),
         }
-        // The servers were asked for as long as they may take; at once is soon enough.
-        tokio::task::yield_now().await;
+        let _ = tokio::time::timeout(BEGIN_PAUSE, std::future::pending::<()>()).await;
     }
 }
