@@ -278,15 +278,18 @@ impl Partition {
         let (clock, mut failures) = (SystemClock::default(), 0);
         while !self.stop.is_said() {
             let began = clock.elapsed();
-            let ended = self.follow_and_serve();
+            let ended = match self.follow_and_serve() {
+                // Another goes on with it, and this node follows.
+                Err(error) if is_deposed(&error) => Ok(()),
+                ended => ended,
+            };
             // A snapshot that is being written holds the file.
             *self.source() = None;
             self.published().client = None;
-            self.leases.set_stopped(self.number, ended.as_ref().is_err_and(|error| !is_deposed(error)));
+            self.leases.set_stopped(self.number, ended.is_err());
             self.release();
             match ended {
                 Ok(()) => self.published().state = PartitionState::Following,
-                Err(error) if is_deposed(&error) => self.published().state = PartitionState::Following,
                 Err(_) if self.stop.is_said() => {}
                 Err(error) => {
                     tracing::error!(partition = self.number, %error, "a partition is stopped on this node");

@@ -8,6 +8,7 @@ use crate::cluster::node::ClusterNode;
 use crate::cluster::placing::OUTBOX_QUEUE;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
+use crate::cluster::tests::router::close;
 use crate::cluster::tests::router::nodes;
 use crate::engine::Completion;
 use crate::engine::Queue;
@@ -60,12 +61,6 @@ async fn two_queues(node: &ClusterNode) -> (Queue, Queue) {
     let client = node.client();
     let queue = client.create_queue("in", QueueOptions::default()).await.unwrap();
     (queue, client.create_queue("out", QueueOptions::default()).await.unwrap())
-}
-
-async fn close(nodes: Vec<ClusterNode>) {
-    for node in nodes {
-        node.close().await;
-    }
 }
 
 /// Waits until everything is handed over and acknowledged.

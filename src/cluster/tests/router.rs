@@ -24,7 +24,7 @@ use crate::processor::Processor;
 use crate::processor::Raw;
 use crate::queue::QueueOptions;
 
-const PARTITIONS: u16 = 4;
+pub(crate) const PARTITIONS: u16 = 4;
 
 /// Nodes on one server, each with partitions.
 pub(crate) async fn nodes(servers: &NatsServers, names: &[&str]) -> Vec<ClusterNode> {
@@ -43,13 +43,13 @@ pub(crate) async fn nodes(servers: &NatsServers, names: &[&str]) -> Vec<ClusterN
     nodes
 }
 
-async fn close(nodes: Vec<ClusterNode>) {
+pub(crate) async fn close(nodes: Vec<ClusterNode>) {
     for node in nodes {
         node.close().await;
     }
 }
 
-fn workflows() -> Vec<String> {
+pub(crate) fn workflows() -> Vec<String> {
     (0..12).map(|number| format!("w{number}")).collect()
 }
 

@@ -31,6 +31,24 @@ async fn start(servers: &NatsServers, node: &str) -> ClusterNode {
     ClusterNode::start(options(servers, node)).await.unwrap()
 }
 
+/// The first partition that a node has.
+fn first_of(node: &ClusterNode) -> Option<u16> {
+    (0..PARTITIONS).find(|number| node.engine(*number).is_some())
+}
+
+fn has_all(node: &ClusterNode) -> bool {
+    (0..PARTITIONS).all(|number| node.engine(number).is_some())
+}
+
+/// Two nodes, each with its share of the partitions.
+async fn start_both(servers: &NatsServers) -> (ClusterNode, ClusterNode) {
+    let (first, second) = (start(servers, "first").await, start(servers, "second").await);
+    let are_shared = || first_of(&first).is_some() && first_of(&second).is_some();
+    tokio::task::block_in_place(|| wait_until("both nodes have partitions", are_shared));
+    settle(&[&first, &second]).await;
+    (first, second)
+}
+
 /// Waits until each partition has one owner among these nodes.
 async fn settle(nodes: &[&ClusterNode]) {
     let are_owned = || {
@@ -98,15 +116,10 @@ async fn what_was_acknowledged_by_a_node_that_is_gone_is_handed_out_by_another()
 #[tokio::test(flavor = "multi_thread")]
 async fn partitions_are_shared_out_and_a_drained_node_gives_its_own_away() {
     let Some(servers) = NatsServers::start(1) else { return };
-    let (first, second) = (start(&servers, "first").await, start(&servers, "second").await);
-    settle(&[&first, &second]).await;
-    let has_some = |node: &ClusterNode| (0..PARTITIONS).any(|number| node.engine(number).is_some());
-    let are_shared = || has_some(&first) && has_some(&second);
-    tokio::task::block_in_place(|| wait_until("both nodes have partitions", are_shared));
-    settle(&[&first, &second]).await;
+    let (first, second) = start_both(&servers).await;
     send(&owner(&[&first, &second], "w"), "w", 1).await;
     first.drain();
-    let are_given = || !has_some(&first) && (0..PARTITIONS).all(|number| second.engine(number).is_some());
+    let are_given = || first_of(&first).is_none() && has_all(&second);
     tokio::task::block_in_place(|| wait_until("the other node has all partitions", are_given));
     let states = first.status().into_iter().map(|status| (status.state, status.owner));
     let following = (PartitionState::Following, Some("second".to_owned()));
@@ -132,15 +145,10 @@ async fn partitions_are_shared_out_and_a_drained_node_gives_its_own_away() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_partition_is_not_given_back_to_a_node_that_cannot_have_it() {
     let Some(servers) = NatsServers::start(1) else { return };
-    let (first, second) = (start(&servers, "first").await, start(&servers, "second").await);
-    let has_some = |node: &ClusterNode| (0..PARTITIONS).any(|number| node.engine(number).is_some());
-    let are_shared = || has_some(&first) && has_some(&second);
-    tokio::task::block_in_place(|| wait_until("both nodes have partitions", are_shared));
-    settle(&[&first, &second]).await;
-    let of_first = (0..PARTITIONS).find(|number| first.engine(*number).is_some()).unwrap();
+    let (first, second) = start_both(&servers).await;
+    let of_first = first_of(&first).unwrap();
     first.drain();
-    let has_all = || (0..PARTITIONS).all(|number| second.engine(number).is_some());
-    tokio::task::block_in_place(|| wait_until("the other node has all partitions", has_all));
+    tokio::task::block_in_place(|| wait_until("the other node has all partitions", || has_all(&second)));
     first.come_back_without(of_first);
     let clock = SystemClock::default();
     while clock.elapsed() < 8 * LEASE {
@@ -218,16 +226,11 @@ async fn holder(bucket: &kv::Store, partition: u16) -> PartitionHolder {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_does_not_know_that_it_has_a_partition_does_not_keep_it_from_others() {
     let Some(servers) = NatsServers::start(1) else { return };
-    let (first, second) = (start(&servers, "first").await, start(&servers, "second").await);
-    let has_some = |node: &ClusterNode| (0..PARTITIONS).any(|number| node.engine(number).is_some());
-    let are_shared = || has_some(&first) && has_some(&second);
-    tokio::task::block_in_place(|| wait_until("both nodes have partitions", are_shared));
-    settle(&[&first, &second]).await;
+    let (first, second) = start_both(&servers).await;
     let client = async_nats::connect(&options(&servers, "first").servers).await.unwrap();
     let bucket = async_nats::jetstream::new(client).get_key_value(options(&servers, "first").bucket()).await;
     let bucket = bucket.unwrap();
-    let own = |node: &ClusterNode| (0..PARTITIONS).find(|number| node.engine(*number).is_some()).unwrap();
-    let (of_first, of_second) = (own(&first), own(&second));
+    let (of_first, of_second) = (first_of(&first).unwrap(), first_of(&second).unwrap());
     let position = || first.status()[usize::from(of_first)].position;
     let before = position();
     // As if its claim was written, and the answer lost.

@@ -9,7 +9,10 @@ use crate::cluster::node::ClusterNode;
 use crate::cluster::placing::OUTBOX_QUEUE;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
+use crate::cluster::tests::router::PARTITIONS;
+use crate::cluster::tests::router::close;
 use crate::cluster::tests::router::nodes;
+use crate::cluster::tests::router::workflows;
 use crate::engine::Queue;
 use crate::engine::Topic;
 use crate::error::OperationError;
@@ -24,18 +27,6 @@ use crate::queue::QueueOptions;
 use crate::topic::Correlation;
 use crate::topic::Filter;
 use crate::topic::Rule;
-
-const PARTITIONS: u16 = 4;
-
-async fn close(nodes: Vec<ClusterNode>) {
-    for node in nodes {
-        node.close().await;
-    }
-}
-
-fn workflows() -> Vec<String> {
-    (0..12).map(|number| format!("w{number}")).collect()
-}
 
 /// A topic with a subscription that wants everything, and one that wants what is large.
 async fn topic(node: &ClusterNode) -> Topic {
