@@ -8,6 +8,7 @@ use async_nats::Subscriber;
 use async_nats::jetstream;
 use tokio::runtime::Runtime;
 use tokio::sync::broadcast;
+use tokio::time::Instant;
 
 use crate::clock::SystemClock;
 use crate::cluster::definitions::QueueDefinitions;
@@ -90,7 +91,7 @@ impl ClusterNode {
         let (stop, handle) = (ClusterStop::default(), runtime.handle().clone());
         let prepared = handle.spawn(prepare(options, stop.clone(), handle.clone())).await;
         let prepared = prepared.unwrap_or_else(|error| Err(ClusterError::Servers(error.to_string())));
-        let PreparedNode { parts, asked, signals, events, taker } = match prepared {
+        let PreparedNode { parts, asked, signals, events, taker, silent } = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 runtime.shutdown_background();
@@ -104,7 +105,7 @@ impl ClusterNode {
         handle.spawn(hearing::hear(signals, leases.clone(), partitions.clone(), stop.clone()));
         handle.spawn(leases.clone().beat(stop.clone()));
         let (client, elsewhere) = Elsewhere::begin(Arc::new(SystemClock::default()), events);
-        handle.spawn(give_way(leases.clone(), elsewhere.inbox(), stop.clone()));
+        handle.spawn(give_way(leases.clone(), silent, elsewhere.inbox(), stop.clone()));
         let router = Arc::new(Router::new(parts, elsewhere.clock()));
         handle.spawn(router.clone().answer_others(asked));
         for number in 0..router.places.partitions {
@@ -225,10 +226,12 @@ impl Drop for ClusterNode {
     }
 }
 
-/// Stops a node when another process has begun to run as it.
-async fn give_way(leases: Arc<Leases>, inbox: Inbox, stop: ClusterStop) {
-    leases.has_namesake().await;
-    let fault = Fault::Namesake { node: leases.node().to_owned() };
+/// Stops a node when another process has begun to run as it, or when a server that was down has come back and cannot keep a log.
+async fn give_way(leases: Arc<Leases>, silent: Vec<String>, inbox: Inbox, stop: ClusterStop) {
+    let fault = tokio::select! {
+        () = leases.has_namesake() => Fault::Namesake { node: leases.node().to_owned() },
+        fault = servers::watch(silent) => fault,
+    };
     tracing::error!(%fault, "the node stops");
     inbox.end(Unavailable::Stopped(fault));
     stop.say();
@@ -244,6 +247,8 @@ struct PreparedNode {
     /// What happens to workflows of its partitions.
     events: broadcast::Sender<Event>,
     taker: SnapshotTaker,
+    /// The monitoring addresses of servers that have not said yet whether they can keep a log.
+    silent: Vec<String>,
 }
 
 /// Connects, checks, and opens everything of a node.
@@ -252,8 +257,8 @@ async fn prepare(
     stop: ClusterStop,
     runtime: tokio::runtime::Handle,
 ) -> Result<PreparedNode, ClusterError> {
-    servers::check_all(&options.monitors).await?;
-    let client = connect(&options).await?;
+    let silent = insist("ask the servers", || servers::check_all(&options.monitors)).await?;
+    let client = insist("connect", || connect(&options)).await?;
     let signals = NodeSignals::new(client.clone(), &options.cluster);
     let mut heard = signals.listen().await?;
     insist("open the streams", || make_streams(&client, &options, &stop)).await?;
@@ -290,21 +295,21 @@ async fn prepare(
     hearing::check_name(&mut heard, &options).await?;
     let node = options.node;
     let parts = RouterParts { node, partitions, leases, nodes, definitions, runtime, stop };
-    Ok(PreparedNode { parts, asked, signals: heard, events, taker })
+    Ok(PreparedNode { parts, asked, signals: heard, events, taker, silent })
 }
 
-/// Asks again as long as the servers do not answer: those that have just formed their cluster, or lost one of them, lose answers.
-async fn insist<F>(what: &str, ask: impl Fn() -> F) -> Result<(), ClusterError>
+/// Asks again as long as the servers do not answer: those that are being started, have just formed their cluster, or lost one of
+/// them, lose answers.
+async fn insist<T, F>(what: &str, ask: impl Fn() -> F) -> Result<T, ClusterError>
 where
-    F: Future<Output = Result<(), ClusterError>>,
+    F: Future<Output = Result<T, ClusterError>>,
 {
-    let mut looks = 1;
+    let end = Instant::now() + limits::NODE_START_WAIT;
     loop {
         match ask().await {
-            Err(ClusterError::Servers(why)) if looks < limits::STREAM_LOOKS => {
+            Err(ClusterError::Servers(why)) if Instant::now() < end => {
                 tracing::warn!(what, why, "it could not be done, and is tried again");
-                looks += 1;
-                pause(limits::ROUTE_PAUSE).await;
+                pause(limits::NODE_START_PAUSE).await;
             }
             asked => return asked,
         }

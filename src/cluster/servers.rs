@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use http_body_util::BodyExt;
 use http_body_util::Empty;
 use http_body_util::Limited;
@@ -11,6 +12,8 @@ use hyper_util::rt::TokioExecutor;
 use serde::Deserialize;
 
 use crate::cluster::error::ClusterError;
+use crate::cluster::stop::pause;
+use crate::error::Fault;
 use crate::limits;
 
 /// The oldest version of the server with which all of this was tried.
@@ -44,21 +47,68 @@ struct JetStreamConfig {
     sync_always: bool,
 }
 
-/// Asks each server; returns their names.
+/// Asks all servers at once whether they can keep a log; returns the monitoring addresses of those that do not answer.
 ///
 /// # Errors
-/// [`ClusterError::Unsuitable`] for the first that cannot keep a log, [`ClusterError::Servers`] when one does not answer.
+/// [`ClusterError::Unsuitable`] for the first that cannot, [`ClusterError::Servers`] when not more than half of them answer: what
+/// the others acknowledge alone may be lost.
 pub(crate) async fn check_all(monitors: &[String]) -> Result<Vec<String>, ClusterError> {
-    let mut names = Vec::new();
-    for monitor in monitors {
-        let said = ask(monitor, "/varz").await.map_err(|why| {
-            ClusterError::Servers(format!(
-                "{monitor} does not say whether it syncs what it acknowledges: {why}"
-            ))
-        })?;
-        names.push(check(&said)?);
+    let silent = ask_all(monitors).await?;
+    let answered = monitors.len() - silent.len();
+    for SilentServer { monitor, why } in &silent {
+        tracing::warn!(%monitor, why, "a NATS server does not say whether it syncs what it acknowledges; it is asked again");
     }
-    Ok(names)
+    if answered * 2 <= monitors.len() {
+        let why = silent.first().map_or("none is given", |silent| &silent.why);
+        return Err(ClusterError::Servers(format!(
+            "{answered} of {} say whether they sync what they acknowledge, and it has to be more than half: {why}",
+            monitors.len()
+        )));
+    }
+    Ok(silent.into_iter().map(|silent| silent.monitor).collect())
+}
+
+/// Asks servers that were silent until each has answered that it can keep a log, and then waits for ever; returns what is wrong
+/// with the first that cannot.
+pub(crate) async fn watch(mut silent: Vec<String>) -> Fault {
+    while !silent.is_empty() {
+        pause(limits::SERVER_LOOK).await;
+        match ask_all(&silent).await {
+            Ok(still) => silent = still.into_iter().map(|silent| silent.monitor).collect(),
+            Err(ClusterError::Unsuitable { server, what }) => return Fault::Server { server, what },
+            Err(error) => tracing::warn!(%error, "NATS servers cannot be asked"),
+        }
+    }
+    std::future::pending().await
+}
+
+/// A server that does not say how it is.
+struct SilentServer {
+    monitor: String,
+    why: String,
+}
+
+/// Asks servers at once; returns those that do not answer.
+///
+/// # Errors
+/// [`ClusterError::Unsuitable`] for the first that cannot keep a log.
+async fn ask_all(monitors: &[String]) -> Result<Vec<SilentServer>, ClusterError> {
+    let asked = join_all(monitors.iter().map(|monitor| ask(monitor, "/varz"))).await;
+    let mut silent = Vec::new();
+    for (monitor, said) in monitors.iter().zip(asked) {
+        let why = match said {
+            Err(why) => why,
+            Ok(said) => match serde_json::from_slice(&said) {
+                Ok(varz) => {
+                    check(varz)?;
+                    continue;
+                }
+                Err(error) => format!("what it says of itself makes no sense: {error}"),
+            },
+        };
+        silent.push(SilentServer { monitor: monitor.clone(), why });
+    }
+    Ok(silent)
 }
 
 /// What a server says at a path of its monitoring address.
@@ -81,10 +131,7 @@ pub(crate) async fn ask(monitor: &str, path: &str) -> Result<Vec<u8>, String> {
 }
 
 /// Judges what a server has said.
-fn check(said: &[u8]) -> Result<String, ClusterError> {
-    let varz: Varz = serde_json::from_slice(said).map_err(|error| {
-        ClusterError::Servers(format!("what a server says of itself makes no sense: {error}"))
-    })?;
+fn check(varz: Varz) -> Result<(), ClusterError> {
     let unsuitable = |what: String| Err(ClusterError::Unsuitable { server: varz.server_name.clone(), what });
     if version(&varz.version).is_none_or(|version| version < OLDEST) {
         let [major, minor, patch] = OLDEST;
@@ -103,7 +150,7 @@ fn check(said: &[u8]) -> Result<String, ClusterError> {
             "it takes messages of {} bytes at most; its configuration needs `max_payload: 8MB`",
             varz.max_payload
         )),
-        _ => Ok(varz.server_name),
+        _ => Ok(()),
     }
 }
 
@@ -121,18 +168,15 @@ mod tests {
         let varz = format!(
             r#"{{"server_name": "n1", "version": "{version}", "max_payload": {max_payload}, "jetstream": {jetstream}}}"#
         );
-        match check(varz.as_bytes()) {
-            Ok(name) => name,
-            Err(error) => error.to_string(),
-        }
+        check(serde_json::from_str(&varz).unwrap()).map_or_else(|error| error.to_string(), |()| "fine".to_owned())
     }
 
     #[test]
     fn a_server_that_syncs_what_it_acknowledges_is_taken_and_others_are_told_what_is_missing() {
         const SYNCS: &str = r#"{"config": {"sync_always": true}}"#;
         let enough = limits::LOG_ENTRY_BYTES;
-        assert_eq!(said("2.14.4", SYNCS, enough), "n1");
-        assert_eq!(said("2.15.0-beta.1", SYNCS, enough), "n1");
+        assert_eq!(said("2.14.4", SYNCS, enough), "fine");
+        assert_eq!(said("2.15.0-beta.1", SYNCS, enough), "fine");
         assert!(said("2.14.3", SYNCS, enough).contains("it has to be 2.14.4 at least"));
         assert!(said("2.9.30", SYNCS, enough).contains("it has to be 2.14.4 at least"));
         assert!(said("main", SYNCS, enough).contains("it has to be 2.14.4 at least"));

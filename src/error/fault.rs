@@ -43,6 +43,14 @@ pub enum Fault {
         /// The name of both.
         node: String,
     },
+    /// A NATS server of the cluster has come back, and is too old or not configured so that what it acknowledges is on its disk.
+    #[error("the NATS server {server} cannot keep a log: {what}")]
+    Server {
+        /// The server's name.
+        server: String,
+        /// What is wrong with it, and what to do.
+        what: String,
+    },
     /// The log before the file cannot be followed or appended to.
     #[error("the log of the partition cannot be used: {0}")]
     Log(String),

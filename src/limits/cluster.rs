@@ -91,8 +91,15 @@ pub const LEASE: Duration = Duration::from_secs(1);
 /// cluster lose some.
 pub const STREAM_ANSWER: Duration = Duration::from_secs(2);
 
-/// How often it asks: for half a minute and more.
-pub const STREAM_LOOKS: u32 = 16;
+/// How long it asks again: what NATS servers that are started together need until they have found each other.
+pub const NODE_START_WAIT: Duration = Duration::from_secs(30);
+
+/// The pause before it asks again: a server that is being started refuses connections at once.
+pub const NODE_START_PAUSE: Duration = Duration::from_millis(250);
+
+/// How often a NATS server that did not answer when the node started is asked whether it can keep a log: what it acknowledges
+/// before counts.
+pub const SERVER_LOOK: Duration = Duration::from_secs(1);
 
 /// How often it is looked whether a NATS server that was started on this machine is ready, every 20 ms: half a minute.
 pub const LOCAL_NATS_LOOKS: u32 = 1_500;

@@ -14,5 +14,6 @@ mod process;
 mod proxy;
 mod router;
 mod snapshots;
+mod starting;
 mod takeover;
 mod topics;

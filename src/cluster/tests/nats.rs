@@ -141,6 +141,14 @@ impl NatsServers {
         child.wait().unwrap();
     }
 
+    /// Changes words in the configuration of a server, for when it is started again.
+    pub(crate) fn reconfigure(&self, number: usize, from: &str, to: &str) {
+        let path = self.folder.path().join(format!("{number}.conf"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{text}");
+        std::fs::write(&path, text.replace(from, to)).unwrap();
+    }
+
     /// Starts a server again that was killed.
     pub(crate) fn start_again(&mut self, number: usize) {
         let config = self.folder.path().join(format!("{number}.conf"));

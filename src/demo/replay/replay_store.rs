@@ -1,12 +1,7 @@
 //! What a replay works with: an engine on a file of its own, or a node of a cluster.
 
-#[cfg(feature = "cluster")]
-use std::time::Duration;
-
 use seriatim::Client;
 use seriatim::Engine;
-#[cfg(feature = "cluster")]
-use seriatim::cluster::ClusterError;
 #[cfg(feature = "cluster")]
 use seriatim::cluster::ClusterNode;
 #[cfg(feature = "cluster")]
@@ -21,14 +16,6 @@ use crate::demo::replay::plan::NodePlan;
 /// Partitions of the cluster: two for each node.
 #[cfg(feature = "cluster")]
 const PARTITIONS: u16 = 6;
-
-/// How often a node tries to begin: a server may have been killed a moment ago.
-#[cfg(feature = "cluster")]
-const BEGIN_ATTEMPTS: u32 = 120;
-
-/// The pause before the next attempt: a server that is being started refuses connections at once.
-#[cfg(feature = "cluster")]
-const BEGIN_PAUSE: Duration = Duration::from_millis(250);
 
 /// What a replay works with.
 pub(crate) enum ReplayStore {
@@ -68,12 +55,5 @@ async fn begin(plan: &EnginePlan, node: &NodePlan) -> Result<ClusterNode, Replay
     let options = ClusterOptions::new("demo", &node.name, plan.data.join(&node.name)).partitions(PARTITIONS);
     let addresses = node.nats.split(',').filter_map(|server| server.split_once('='));
     let options = addresses.fold(options, |options, (server, monitor)| options.server(server, monitor));
-    let mut attempts = 1;
-    loop {
-        match ClusterNode::start(options.clone()).await {
-            Err(ClusterError::Servers(_)) if attempts < BEGIN_ATTEMPTS => attempts += 1,
-            begun => return begun.map_err(ReplayError::cluster),
-        }
-        let _ = tokio::time::timeout(BEGIN_PAUSE, std::future::pending::<()>()).await;
-    }
+    ClusterNode::start(options).await.map_err(ReplayError::cluster)
 }

@@ -1,0 +1,81 @@
+//! Nodes that start while not all NATS servers are there, or as they have to be.
+
+use std::time::Duration;
+
+use crate::cluster::error::ClusterError;
+use crate::cluster::node::ClusterNode;
+use crate::cluster::options::ClusterOptions;
+use crate::cluster::servers;
+use crate::cluster::tests::nats::NatsServers;
+use crate::cluster::tests::nats::wait_until;
+use crate::message::Message;
+use crate::queue::QueueOptions;
+
+const PARTITIONS: u16 = 2;
+
+fn options(servers: &NatsServers) -> ClusterOptions {
+    servers.options("orders", "first").partitions(PARTITIONS)
+}
+
+/// A node that can be worked with.
+async fn start(servers: &NatsServers) -> ClusterNode {
+    let node = ClusterNode::start(options(servers)).await.unwrap();
+    let has_all = || (0..PARTITIONS).all(|number| node.engine(number).is_some());
+    tokio::task::block_in_place(|| wait_until("it has its partitions", has_all));
+    node
+}
+
+/// The monitoring addresses of the servers.
+fn monitors(servers: &NatsServers) -> Vec<String> {
+    options(servers).monitors
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_starts_and_works_while_one_of_three_servers_is_down() {
+    let Some(mut servers) = NatsServers::start(3) else { return };
+    let node = start(&servers).await;
+    let queue = node.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    queue.send(Message::new("before").workflow("w")).await.unwrap();
+    node.close().await;
+    servers.kill(2);
+    let node = start(&servers).await;
+    let queue = node.client().queue("q").unwrap();
+    queue.send(Message::new("meanwhile").workflow("w")).await.unwrap();
+    let received = queue.receive(Duration::from_secs(30)).await.unwrap().unwrap();
+    assert_eq!(received.message().body.as_ref(), b"before");
+    servers.start_again(2);
+    servers.wait();
+    assert!(node.client().fault().is_none(), "it goes on with a server that is as it has to be");
+    node.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_stops_in_one_sentence_when_a_server_comes_back_that_does_not_sync() {
+    let Some(mut servers) = NatsServers::start(3) else { return };
+    start(&servers).await.close().await;
+    servers.kill(2);
+    let node = start(&servers).await;
+    servers.reconfigure(2, "sync_interval: always", "sync_interval: 2m");
+    servers.start_again(2);
+    let ended = tokio::time::timeout(Duration::from_secs(30), node.client().ended()).await;
+    let why = ended.expect("it stops").to_string();
+    assert!(
+        why.contains("the NATS server n2 cannot keep a log") && why.contains("`sync_interval: always`"),
+        "{why}"
+    );
+    node.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_three_servers_is_not_enough_and_the_error_says_of_which_how_many() {
+    let Some(mut servers) = NatsServers::start(3) else { return };
+    let monitors = monitors(&servers);
+    assert_eq!(servers::check_all(&monitors).await.unwrap(), Vec::<String>::new());
+    servers.kill(0);
+    assert_eq!(servers::check_all(&monitors).await.unwrap(), monitors[..1]);
+    servers.kill(1);
+    let refused = servers::check_all(&monitors).await.unwrap_err();
+    assert!(matches!(refused, ClusterError::Servers(_)));
+    let text = refused.to_string();
+    assert!(text.contains("1 of 3 say whether they sync what they acknowledge"), "{text}");
+}
