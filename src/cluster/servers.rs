@@ -14,6 +14,7 @@ use serde::Deserialize;
 use crate::cluster::error::ClusterError;
 use crate::cluster::stop::pause;
 use crate::error::Fault;
+use crate::error::root_cause;
 use crate::limits;
 
 /// The oldest version of the server with which all of this was tried.
@@ -55,15 +56,20 @@ struct JetStreamConfig {
 pub(crate) async fn check_all(monitors: &[String]) -> Result<Vec<String>, ClusterError> {
     let silent = ask_all(monitors).await?;
     let answered = monitors.len() - silent.len();
-    for SilentServer { monitor, why } in &silent {
-        tracing::warn!(%monitor, why, "a NATS server does not say whether it syncs what it acknowledges; it is asked again");
-    }
     if answered * 2 <= monitors.len() {
-        let why = silent.first().map_or("none is given", |silent| &silent.why);
+        let whys = silent.iter().map(|SilentServer { monitor, why }| format!("{monitor}: {why}"));
         return Err(ClusterError::Servers(format!(
-            "{answered} of {} say whether they sync what they acknowledge, and it has to be more than half: {why}",
-            monitors.len()
+            "{answered} of {} say whether they sync what they acknowledge, and it has to be more than half ({})",
+            monitors.len(),
+            whys.collect::<Vec<_>>().join("; ")
         )));
+    }
+    for SilentServer { monitor, why } in &silent {
+        tracing::warn!(
+            monitor,
+            why,
+            "a NATS server does not say whether it syncs; it is asked again until it does"
+        );
     }
     Ok(silent.into_iter().map(|silent| silent.monitor).collect())
 }
@@ -120,7 +126,7 @@ pub(crate) async fn ask(monitor: &str, path: &str) -> Result<Vec<u8>, String> {
     let uri = uri.parse().map_err(|error| format!("{uri} is no address: {error}"))?;
     let client = Client::builder(TokioExecutor::new()).build_http::<Empty<Bytes>>();
     let answer = async {
-        let response = client.get(uri).await.map_err(|error| error.to_string())?;
+        let response = client.get(uri).await.map_err(|error| root_cause(&error))?;
         if !response.status().is_success() {
             return Err(format!("it answers {}", response.status()));
         }
@@ -168,7 +174,8 @@ mod tests {
         let varz = format!(
             r#"{{"server_name": "n1", "version": "{version}", "max_payload": {max_payload}, "jetstream": {jetstream}}}"#
         );
-        check(serde_json::from_str(&varz).unwrap()).map_or_else(|error| error.to_string(), |()| "fine".to_owned())
+        check(serde_json::from_str(&varz).unwrap())
+            .map_or_else(|error| error.to_string(), |()| "fine".to_owned())
     }
 
     #[test]

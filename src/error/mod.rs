@@ -1,6 +1,8 @@
 //! What can go wrong, in three kinds: a refusal is an answer, a fault stops the engine, a misuse names its field.
 
 mod any;
+#[cfg(feature = "daemon")]
+mod cause;
 mod fault;
 mod misuse;
 mod open;
@@ -13,6 +15,8 @@ mod settle;
 mod topic;
 
 pub use any::Error;
+#[cfg(feature = "daemon")]
+pub(crate) use cause::root_cause;
 pub use fault::Fault;
 pub use fault::Unavailable;
 pub use misuse::Misuse;

@@ -1,6 +1,5 @@
 //! Posts to one address.
 
-use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +22,7 @@ use crate::api::WireDuration;
 use crate::clock::Timestamp;
 use crate::engine::Output;
 use crate::error::Misuse;
+use crate::error::root_cause;
 use crate::handlers::answer::legible;
 use crate::handlers::outbound::connector::OutboundConnector;
 use crate::handlers::outbound::retry_after::retry_after;
@@ -90,7 +90,7 @@ impl Outbound {
         request.headers_mut().insert(header::USER_AGENT, agent);
         let posting = async {
             let response = self.client.request(request).await;
-            let (head, body) = response.map_err(|error| Failure::new(root_of(&error)))?.into_parts();
+            let (head, body) = response.map_err(|error| Failure::new(root_cause(&error)))?.into_parts();
             let (body, is_cut) = read(body).await;
             Ok(HttpReply { status: head.status, headers: head.headers, body, is_cut })
         };
@@ -149,13 +149,4 @@ async fn read(mut body: Incoming) -> (Bytes, bool) {
         }
     }
     (all.freeze(), false)
-}
-
-/// The innermost cause of an error: the outer ones only say that a request failed.
-fn root_of(error: &dyn Error) -> String {
-    let mut root = error;
-    while let Some(source) = root.source() {
-        root = source;
-    }
-    root.to_string()
 }
