@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_nats::Client;
 use async_nats::HeaderMap;
+use async_nats::HeaderValue;
 use async_nats::Message;
 use async_nats::Request;
 use async_nats::jetstream::Context;
@@ -34,6 +35,7 @@ use crate::engine::log::EachEntry;
 use crate::engine::log::Entry;
 use crate::engine::log::LogServer;
 use crate::engine::log::ReadError;
+use crate::error::Fault;
 use crate::limits;
 
 /// How long an answer is waited for before the same is asked again.
@@ -167,6 +169,7 @@ impl JetStreamLog {
                 Some(status) => return Err(server(&format!("status {status}"))),
             }
             let position = position_of(&message).ok_or_else(|| server(&"an entry has no position"))?;
+            check_version(&message, position).map_err(ReadError::Entry)?;
             each(Entry { position, bytes: &message.payload }).map_err(ReadError::Entry)?;
         }
     }
@@ -179,6 +182,21 @@ const NOTHING_THERE: u16 = 404;
 /// The position of an entry that was read.
 fn position_of(message: &Message) -> Option<u64> {
     message.headers.as_ref()?.get("Nats-Sequence")?.as_str().parse().ok()
+}
+
+/// The version in which entries are written; a later one will say so in a header, so that it is not taken for damage.
+const ENTRY_VERSION: &str = "1";
+const ENTRY_VERSION_HEADER: &str = "Seriatim-Version";
+
+/// Sees to it that an entry is of the version that is read here.
+fn check_version(message: &Message, position: u64) -> Result<(), Fault> {
+    let said = message.headers.as_ref().and_then(|headers| headers.get(ENTRY_VERSION_HEADER));
+    match said.map(HeaderValue::as_str) {
+        None | Some(ENTRY_VERSION) => Ok(()),
+        Some(version) => Err(Fault::Log(format!(
+            "entry {position} is of version {version}, and this node reads version {ENTRY_VERSION}: it needs a newer seriatim"
+        ))),
+    }
 }
 
 /// The stream of a partition.

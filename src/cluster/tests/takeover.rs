@@ -60,6 +60,16 @@ async fn settle(nodes: &[&ClusterNode]) {
     tokio::task::block_in_place(|| wait_until("each partition has an owner", are_owned));
 }
 
+/// Waits until a partition is stopped on a node, and says why.
+fn why_stopped(node: &ClusterNode, partition: usize) -> String {
+    let why = || match node.status()[partition].state.clone() {
+        PartitionState::Stopped(why) => Some(why),
+        PartitionState::Owner | PartitionState::Following => None,
+    };
+    tokio::task::block_in_place(|| wait_until("it is stopped", || why().is_some()));
+    why().unwrap()
+}
+
 fn owner(nodes: &[&ClusterNode], workflow: &str) -> Client {
     let (queue, workflow) = (QueueName::new("q").unwrap(), WorkflowId::new(workflow).unwrap());
     let routes = nodes.iter().filter_map(|node| match node.route(&queue, &workflow) {
@@ -252,13 +262,29 @@ async fn a_stream_that_was_made_anew_stops_the_partition_with_one_sentence() {
     let context = async_nats::jetstream::new(client);
     context.delete_stream(options(&servers, "first").stream(1)).await.unwrap();
     let again = start(&servers, "first").await;
-    let state = || again.status()[1].state.clone();
-    tokio::task::block_in_place(|| {
-        wait_until("it is stopped", || matches!(state(), PartitionState::Stopped(_)));
-    });
-    let PartitionState::Stopped(why) = state() else { unreachable!("it was waited for") };
+    let why = why_stopped(&again, 1);
     assert!(why.contains("the log of the partition cannot be used: it ends before entry"), "{why}");
     assert!(again.engine(1).is_none());
+    again.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_of_a_later_version_stops_the_partition_with_one_sentence() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let first = start(&servers, "first").await;
+    settle(&[&first]).await;
+    first.close().await;
+    let client = async_nats::connect(&options(&servers, "first").servers).await.unwrap();
+    let mut headers = async_nats::HeaderMap::new();
+    headers.insert("Seriatim-Version", "2");
+    let request = async_nats::Request::new().headers(headers).payload("written otherwise".into());
+    client.send_request(options(&servers, "first").subject(1), request).await.unwrap();
+    let again = start(&servers, "first").await;
+    let why = why_stopped(&again, 1);
+    assert!(
+        why.contains("is of version 2, and this node reads version 1: it needs a newer seriatim"),
+        "{why}"
+    );
     again.close().await;
 }
 
