@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use async_nats::Client as NatsClient;
 use async_nats::Subscriber;
 use async_nats::jetstream;
+use futures_util::future::BoxFuture;
 use tokio::runtime::Runtime;
 use tokio::sync::broadcast;
 use tokio::time::Instant;
@@ -84,6 +85,10 @@ impl ClusterNode {
     /// [`ClusterError`] when the options or servers do not fit, when the cluster was created otherwise, or when a server cannot
     /// keep a log.
     pub async fn start(options: ClusterOptions) -> Result<ClusterNode, ClusterError> {
+        starting(options).await
+    }
+
+    async fn start_all(options: ClusterOptions) -> Result<ClusterNode, ClusterError> {
         options.check()?;
         std::fs::create_dir_all(&options.folder)?;
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -203,7 +208,11 @@ impl ClusterNode {
     }
 
     /// Stops the node in good order: what was asked before is committed, and other nodes may take over at once.
-    pub async fn close(mut self) {
+    pub async fn close(self) {
+        closing(self).await;
+    }
+
+    async fn close_all(mut self) {
         self.stop.say();
         let threads = std::mem::take(&mut self.threads);
         // A panic of one was said when it happened.
@@ -224,6 +233,17 @@ impl Drop for ClusterNode {
             runtime.shutdown_background();
         }
     }
+}
+
+// These are compiled with the library: the code of an async function is made anew in each crate that awaits it, and with it
+// the code of all that it awaits.
+
+fn starting(options: ClusterOptions) -> BoxFuture<'static, Result<ClusterNode, ClusterError>> {
+    Box::pin(ClusterNode::start_all(options))
+}
+
+fn closing(node: ClusterNode) -> BoxFuture<'static, ()> {
+    Box::pin(node.close_all())
 }
 
 /// Stops a node when another process has begun to run as it, or when a server that was down has come back and cannot keep a log.

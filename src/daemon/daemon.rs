@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use arc_swap::ArcSwap;
 use arc_swap::ArcSwapOption;
+use futures_util::future::BoxFuture;
 use rustls::ServerConfig;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -78,6 +79,10 @@ impl Daemon {
     /// # Errors
     /// [`DaemonError`]; nothing has begun then.
     pub async fn start(options: DaemonOptions) -> Result<Daemon, DaemonError> {
+        starting(options).await
+    }
+
+    async fn start_all(options: DaemonOptions) -> Result<Daemon, DaemonError> {
         let definitions = Definitions::load(&options.definitions)?;
         let changes = ReloadSignals::listen(&options.definitions)?;
         let unusable = |error| DaemonError::Data(options.data.clone(), error);
@@ -191,7 +196,7 @@ impl Daemon {
     /// # Errors
     /// [`DaemonError::Definitions`] with every mistake.
     pub async fn reload(&self) -> Result<(), DaemonError> {
-        watch::reload(&self.daemon_state).await
+        reloading(&self.daemon_state).await
     }
 
     /// Waits until a fault stops the engine, and says which. From then on every request is refused, `/healthz` and
@@ -212,6 +217,10 @@ impl Daemon {
     /// Stops in order: offers nothing more, lets handlers finish, gives back uncounted what was not started, ends
     /// requests, and closes the store.
     pub async fn stop(self) {
+        stopping(self).await;
+    }
+
+    async fn stop_all(self) {
         if !self.store.has_failed() {
             systemd::stopping();
         }
@@ -241,6 +250,21 @@ impl Daemon {
         }
         self.store.close().await;
     }
+}
+
+// These are compiled with the library: the code of an async function is made anew in each crate that awaits it, and with it
+// the code of all that it awaits.
+
+fn starting(options: DaemonOptions) -> BoxFuture<'static, Result<Daemon, DaemonError>> {
+    Box::pin(Daemon::start_all(options))
+}
+
+fn reloading(daemon_state: &Arc<DaemonState>) -> BoxFuture<'_, Result<(), DaemonError>> {
+    Box::pin(watch::reload(daemon_state))
+}
+
+fn stopping(daemon: Daemon) -> BoxFuture<'static, ()> {
+    Box::pin(daemon.stop_all())
 }
 
 /// Puts pauses that an older daemon kept beside the store into it, once.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use http::HeaderName;
 use http::HeaderValue;
@@ -119,7 +120,14 @@ impl<'r> RemoteCall<'r> {
     }
 
     /// The answer's bytes.
-    pub(crate) async fn answer_bytes(self) -> Result<Bytes, RemoteError> {
+    ///
+    /// It is compiled with the library, as what is below: the code of an async function is made anew in each crate that
+    /// awaits it.
+    pub(crate) fn answer_bytes(self) -> BoxFuture<'r, Result<Bytes, RemoteError>> {
+        Box::pin(self.collect())
+    }
+
+    async fn collect(self) -> Result<Bytes, RemoteError> {
         let (remote, time_limit, request_line) = (self.remote, self.time_limit, self.request_line());
         within(remote.url(), time_limit, async {
             let body = Limited::new(self.open().await?.into_body(), limits::REMOTE_ANSWER_BYTES_MAX);
@@ -151,7 +159,11 @@ impl<'r> RemoteCall<'r> {
     }
 
     /// The answer, of which only the head has come; refusals are errors already.
-    async fn open(self) -> Result<Response<Incoming>, RemoteError> {
+    fn open(self) -> BoxFuture<'r, Result<Response<Incoming>, RemoteError>> {
+        Box::pin(self.exchange())
+    }
+
+    async fn exchange(self) -> Result<Response<Incoming>, RemoteError> {
         let request_line = self.request_line();
         let remote = self.remote;
         let mut request = Request::builder().method(self.method).uri(remote.uri(&self.route)?);
