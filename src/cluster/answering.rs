@@ -100,7 +100,9 @@ impl Router {
             What::Look(look) => {
                 look.clone().look(&client).await.map(|found| NodeReply::Found(Box::new(found)))
             }
-            What::Define(revision) => partition.define(&client, *revision).await.map(|()| NodeReply::Defined),
+            What::Define(name, revision) => {
+                partition.enforced.have(&client, name, *revision).await.map(|()| NodeReply::Defined)
+            }
             What::GiveBack(_) | What::Withdraw(_) | What::Overview | What::Drain(_) => {
                 Ok(NodeReply::Failed("it is not asked of a partition".to_owned()))
             }

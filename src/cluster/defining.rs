@@ -205,7 +205,8 @@ impl Router {
             return Ok(());
         }
         let asked = (0..self.places.partitions).map(|partition| async move {
-            let ask = Ask { partition: Some(partition), what: What::Define(revision) };
+            let what = What::Define(name.clone(), revision);
+            let ask = Ask { partition: Some(partition), what };
             match self.said(partition, &ask, Duration::ZERO).await? {
                 NodeReply::Defined => Ok(()),
                 _ => Err(nonsense()),

@@ -1,7 +1,6 @@
 //! What queues there are, for all partitions: one key for each queue in the cluster's bucket, whose revisions are their order.
 
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -10,6 +9,8 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use async_nats::jetstream::kv;
+use async_nats::jetstream::message::StreamMessage;
+use async_nats::jetstream::stream::LastRawMessageErrorKind;
 use futures_util::StreamExt;
 use serde::Deserialize;
 use serde::Serialize;
@@ -18,14 +19,8 @@ use tokio::sync::Notify;
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
 use crate::cluster::topic_changes::DefinedCounts;
-use crate::cluster::topic_changes::enforce_topic;
-use crate::cluster::topic_changes::remove_topic;
 use crate::cluster::watching::BucketWatch;
-use crate::engine::Client;
 use crate::engine::elsewhere::TopicPlan;
-use crate::error::OperationError;
-use crate::error::QueueError;
-use crate::error::QueueRefusal;
 use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::limits;
@@ -74,8 +69,8 @@ impl QueueDefinition {
 #[derive(Default)]
 struct DefinitionBoard {
     known: BTreeMap<QueueName, (u64, QueueDefinition)>,
-    /// The greatest revision that was heard.
-    seen: u64,
+    /// Up to which revision all were heard. What this node has put itself is known before what was put before it.
+    heard: u64,
     /// Of which revisions this node knows that every partition has them.
     everywhere: BTreeMap<QueueName, u64>,
 }
@@ -85,35 +80,85 @@ pub(crate) struct QueueDefinitions {
     bucket: kv::Store,
     board: Mutex<DefinitionBoard>,
     changed: Notify,
+    #[cfg(test)]
+    is_deaf: std::sync::atomic::AtomicBool,
 }
 
 impl QueueDefinitions {
     pub(crate) fn new(bucket: kv::Store) -> QueueDefinitions {
-        QueueDefinitions { bucket, board: Mutex::default(), changed: Notify::new() }
+        QueueDefinitions {
+            bucket,
+            board: Mutex::default(),
+            changed: Notify::new(),
+            #[cfg(test)]
+            is_deaf: std::sync::atomic::AtomicBool::new(false),
+        }
     }
 
     fn board(&self) -> MutexGuard<'_, DefinitionBoard> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads all that there are.
+    /// Reads all that there are, from the leader of the bucket, which has the newest of each.
     ///
     /// # Errors
     /// What the servers say.
     pub(crate) async fn load(&self) -> Result<(), String> {
+        let newest = self.newest().await?;
         // A reader that a server has lost says nothing.
         let late = |_| "what queues there are was not said in time".to_owned();
         let keys = tokio::time::timeout(limits::STREAM_ANSWER, self.bucket.keys()).await.map_err(late)?;
-        let mut keys = keys.map_err(|error| error.to_string())?;
+        let (mut keys, mut greatest) = (keys.map_err(|error| error.to_string())?, 0);
         while let Some(key) = tokio::time::timeout(limits::STREAM_ANSWER, keys.next()).await.map_err(late)? {
             let key = key.map_err(|error| error.to_string())?;
             if key.starts_with(QUEUE_PREFIX)
-                && let Some(entry) = self.bucket.entry(key).await.map_err(|error| error.to_string())?
+                && let Some((revision, definition)) = self.read(&key).await?
             {
-                self.note(&entry);
+                greatest = greatest.max(revision);
+                self.know(revision, definition);
             }
         }
+        if greatest < newest {
+            return Err("a server that has said what queues there are is behind the others".to_owned());
+        }
+        self.note_heard(newest);
         Ok(())
+    }
+
+    /// Sees to it that all were heard that there are now: a watch may hang when a server has died.
+    ///
+    /// # Errors
+    /// [`Unavailable::Unanswered`] when they could not be.
+    pub(crate) async fn catch_up(&self) -> Result<(), Unavailable> {
+        let newest = self.newest().await.map_err(|error| failed(&error))?;
+        let is_heard = || self.board().heard >= newest;
+        if self.wait_until(is_heard, limits::DEFINITIONS_WAIT).await {
+            return Ok(());
+        }
+        self.load().await.map_err(|error| failed(&error))
+    }
+
+    /// The greatest revision of all.
+    async fn newest(&self) -> Result<u64, String> {
+        let last = self.last_of(&format!("{QUEUE_PREFIX}>")).await?;
+        Ok(last.map_or(0, |message| message.sequence))
+    }
+
+    /// What the leader of the bucket has of a key, with its revision.
+    async fn read(&self, key: &str) -> Result<Option<(u64, QueueDefinition)>, String> {
+        let Some(message) = self.last_of(key).await? else { return Ok(None) };
+        let definition = serde_json::from_slice(&message.payload).map_err(|error| error.to_string())?;
+        Ok(Some((message.sequence, definition)))
+    }
+
+    /// The last message of a key, or of all that a subject stands for. Replicas, which answer sooner, may be late.
+    async fn last_of(&self, keys: &str) -> Result<Option<StreamMessage>, String> {
+        let subject = format!("{}{keys}", self.bucket.prefix);
+        match self.bucket.stream.get_last_raw_message_by_subject(&subject).await {
+            Ok(message) => Ok(Some(message)),
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     /// Follows them until the node is stopped.
@@ -124,13 +169,17 @@ impl QueueDefinitions {
     }
 
     fn note(&self, entry: &kv::Entry) {
+        #[cfg(test)]
+        if self.is_deaf.load(std::sync::atomic::Ordering::Relaxed) {
+            return;
+        }
         let Ok(definition) = serde_json::from_slice::<QueueDefinition>(&entry.value) else { return };
         self.know(entry.revision, definition);
+        self.note_heard(entry.revision);
     }
 
     fn know(&self, revision: u64, definition: QueueDefinition) {
         let mut board = self.board();
-        board.seen = board.seen.max(revision);
         let name = definition.name().clone();
         if board.known.get(&name).is_none_or(|(known, _)| *known < revision) {
             board.known.insert(name, (revision, definition));
@@ -139,9 +188,18 @@ impl QueueDefinitions {
         self.changed.notify_waiters();
     }
 
-    /// The greatest revision that was heard.
-    pub(crate) fn seen(&self) -> u64 {
-        self.board().seen
+    /// Notes that all up to a revision were heard.
+    fn note_heard(&self, revision: u64) {
+        let mut board = self.board();
+        board.heard = board.heard.max(revision);
+        drop(board);
+        self.changed.notify_waiters();
+    }
+
+    /// Hears nothing more of what is put, as when the watch hangs, or hears again.
+    #[cfg(test)]
+    pub(crate) fn set_deaf(&self, is_deaf: bool) {
+        self.is_deaf.store(is_deaf, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// What the servers know of a queue, with its revision; 0 if they know nothing.
@@ -152,10 +210,8 @@ impl QueueDefinitions {
         &self,
         name: &QueueName,
     ) -> Result<(u64, Option<QueueDefinition>), Unavailable> {
-        let entry = self.bucket.entry(key_of(name)).await.map_err(|error| failed(&error))?;
-        let Some(entry) = entry else { return Ok((0, None)) };
-        let definition = serde_json::from_slice(&entry.value).map_err(|error| failed(&error))?;
-        Ok((entry.revision, Some(definition)))
+        let read = self.read(&key_of(name)).await.map_err(|error| failed(&error))?;
+        Ok(read.map_or((0, None), |(revision, definition)| (revision, Some(definition))))
     }
 
     /// Whether there is a queue, as far as was heard, or else as the servers say.
@@ -248,90 +304,41 @@ impl QueueDefinitions {
         self.board().everywhere.insert(name.clone(), revision);
     }
 
-    /// Has what was defined after a revision in force in an engine, up to another that was heard of. Returns up to which.
+    /// Waits until a queue was heard of at a revision, or a later one.
     ///
     /// # Errors
-    /// [`Unavailable`] when the engine ends, or what is to be in force was not heard of in time.
-    pub(crate) async fn bring(&self, client: &Client, after: u64, upto: u64) -> Result<u64, Unavailable> {
-        self.hear(upto).await?;
-        let (seen, mut due): (u64, Vec<_>) = {
-            let board = self.board();
-            let due = board.known.values().filter(|(revision, _)| *revision > after).cloned();
-            (board.seen, due.collect())
-        };
-        due.sort_by_key(|(revision, _)| *revision);
-        for (revision, definition) in due {
-            if let Err(error) = enforce(client, revision, &definition).await? {
-                tracing::error!(queue = %definition.name(), error, "a partition refuses what all have to have");
-            }
+    /// [`Unavailable::Unanswered`] when it was not in time.
+    pub(crate) async fn hear(&self, name: &QueueName, revision: u64) -> Result<(), Unavailable> {
+        let is_known = || self.board().known.get(name).is_some_and(|(known, _)| *known >= revision);
+        match self.wait_until(is_known, limits::ROUTE_WAIT).await {
+            true => Ok(()),
+            false => Err(failed(&"they were not heard in time")),
         }
-        Ok(seen)
     }
 
-    /// Waits until a revision was heard.
-    async fn hear(&self, revision: u64) -> Result<(), Unavailable> {
+    /// Every definition that is known and due, in the order in which they were put.
+    pub(crate) fn due(&self, is_due: impl Fn(&QueueName, u64) -> bool) -> Vec<(u64, QueueDefinition)> {
+        let board = self.board();
+        let due = board.known.values().filter(|(revision, known)| is_due(known.name(), *revision));
+        let mut due: Vec<_> = due.cloned().collect();
+        drop(board);
+        due.sort_by_key(|(revision, _)| *revision);
+        due
+    }
+
+    /// Waits until something was heard; false when it was not in time.
+    async fn wait_until(&self, is_so: impl Fn() -> bool, limit: Duration) -> bool {
         let heard = async {
             loop {
                 let changed = self.changed.notified();
-                if self.seen() >= revision {
+                if is_so() {
                     return;
                 }
                 changed.await;
             }
         };
-        let late = || Unavailable::Unanswered("what queues there are was not heard in time".to_owned());
-        tokio::time::timeout(limits::ROUTE_WAIT, heard).await.map_err(|_| late())
+        tokio::time::timeout(limit, heard).await.is_ok()
     }
-}
-
-/// Makes an engine have what is defined. Why it refuses that is an answer.
-async fn enforce(
-    client: &Client,
-    revision: u64,
-    definition: &QueueDefinition,
-) -> Result<Result<(), String>, Unavailable> {
-    match definition {
-        QueueDefinition::There { name, options, paused } => {
-            refusal_of(enforce_queue(client, name, options, *paused).await)
-        }
-        QueueDefinition::Topic { name, plan } => {
-            refusal_of(enforce_topic(client, name, (revision, plan)).await)
-        }
-        QueueDefinition::Going { name } | QueueDefinition::Gone { name } => {
-            let removed = refusal_of(remove_topic(client, name).await)?;
-            let deleted = match client.delete_queue(name).await {
-                Err(OperationError::Refused(QueueRefusal::QueueNotFound(_))) => Ok(()),
-                deleted => deleted,
-            };
-            Ok(removed.and(refusal_of(deleted)?))
-        }
-    }
-}
-
-fn refusal_of<R: Error>(enforced: Result<(), OperationError<R>>) -> Result<Result<(), String>, Unavailable> {
-    match enforced {
-        Ok(()) => Ok(Ok(())),
-        Err(OperationError::Unavailable(why)) => Err(why),
-        Err(OperationError::Refused(refusal)) => Ok(Err(refusal.to_string())),
-        Err(OperationError::Misuse(misuse)) => Ok(Err(misuse.to_string())),
-    }
-}
-
-async fn enforce_queue(
-    client: &Client,
-    name: &QueueName,
-    options: &QueueOptions,
-    paused: bool,
-) -> Result<(), QueueError> {
-    let queue = match client.create_queue(name, options.clone()).await {
-        Err(OperationError::Refused(QueueRefusal::QueueExists(_))) => {
-            client.change_queue(name, options.clone()).await?;
-            client.queue(name)?
-        }
-        created => created?,
-    };
-    queue.set_paused(paused).await?;
-    Ok(())
 }
 
 /// Keys take letters and digits only.

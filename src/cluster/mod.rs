@@ -13,6 +13,7 @@ mod answering;
 mod defining;
 mod defining_topics;
 mod definitions;
+mod enforcing;
 mod error;
 mod handing_over;
 mod handle;

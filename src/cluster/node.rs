@@ -200,6 +200,25 @@ impl ClusterNode {
         self.leases.fall_silent();
     }
 
+    /// Hears no more which queues are made, or hears it again.
+    #[cfg(test)]
+    pub(crate) fn set_deaf(&self, is_deaf: bool) {
+        self.router.definitions.set_deaf(is_deaf);
+    }
+
+    /// Whether it knows of a queue that is not everywhere yet.
+    #[cfg(test)]
+    pub(crate) fn knows_queue(&self, name: &str) -> bool {
+        let name = QueueName::new(name).expect("a test gives a name");
+        !self.router.definitions.due(|known, _| *known == name).is_empty()
+    }
+
+    /// Reads which queues there are.
+    #[cfg(test)]
+    pub(crate) async fn read_definitions(&self) {
+        self.router.definitions.load().await.unwrap();
+    }
+
     /// Leaves the node as a process that hangs: it says nothing any more, and what it has goes on.
     #[cfg(test)]
     pub(crate) fn abandon(self) {

@@ -17,6 +17,7 @@ use tokio::sync::broadcast;
 use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::cluster::definitions::QueueDefinitions;
+use crate::cluster::enforcing::EnforcedDefinitions;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
 use crate::cluster::metering::PartitionMeter;
@@ -124,11 +125,10 @@ pub(crate) struct Partition {
     snapshots: Arc<Snapshots>,
     /// Where snapshots of its file are taken. Held while one is written, and the file is not opened anew meanwhile.
     source: Mutex<Option<SnapshotSource>>,
-    definitions: Arc<QueueDefinitions>,
     events: broadcast::Sender<Event>,
     meter: PartitionMeter,
-    /// Up to which revision its engine has what queues there are.
-    defined: tokio::sync::Mutex<u64>,
+    /// Which queues its engine has.
+    pub(crate) enforced: EnforcedDefinitions,
     /// Held while a partition is given to another node: one at a time.
     moving: Arc<tokio::sync::Mutex<()>>,
 }
@@ -155,7 +155,7 @@ impl Partition {
         let PartitionParts { moving, definitions, snapshots, events, clock, .. } = parts;
         let published = SharedPartition { state: PartitionState::Following, client: None };
         let (log, published) = (Arc::new(SharedLog::new(log)), Mutex::new(published));
-        let defined = tokio::sync::Mutex::default();
+        let enforced = EnforcedDefinitions::new(definitions);
         Partition {
             number,
             path,
@@ -169,10 +169,9 @@ impl Partition {
             published,
             snapshots,
             source: Mutex::default(),
-            definitions,
             events,
             meter: PartitionMeter::default(),
-            defined,
+            enforced,
             moving,
         }
     }
@@ -418,14 +417,8 @@ impl Partition {
     /// Ends an engine when the node is stopped, or the partition is another's or should be.
     async fn look_after(&self, engine: Engine) {
         let client = engine.client().clone();
-        // Nobody is to find that there is no queue that was created before.
-        *self.defined.lock().await = 0;
-        if self.define(&client, self.definitions.seen()).await.is_ok() {
-            let mut published = self.published();
-            (published.state, published.client) = (PartitionState::Owner, Some(client.clone()));
-        }
         let mut ticks = tokio::time::interval(self.leases.lease() / LOOKS_A_LEASE);
-        let mut looks = 0;
+        let (mut looks, mut is_published) = (0, false);
         loop {
             tokio::select! {
                 _ = client.ended() => return,
@@ -434,7 +427,11 @@ impl Partition {
             if self.stop.is_said() || !self.leases.has(self.number) {
                 break;
             }
-            let _ = self.define(&client, self.definitions.seen()).await;
+            if is_published {
+                let _ = self.enforced.go_on(&client).await;
+            } else {
+                is_published = self.open_doors(&client).await.is_ok();
+            }
             // Who should have it may have been unable to take it: it is not given up at once, or nobody would have it for long.
             let is_kept = looks < KEPT_LEASES * LOOKS_A_LEASE;
             if self.leases.is_draining() || (!is_kept && self.leases.should_move(self.number)) {
@@ -446,15 +443,11 @@ impl Partition {
         self.end(engine).await;
     }
 
-    /// Has what queues there are in force, up to a revision.
-    ///
-    /// # Errors
-    /// [`Unavailable`] when the engine ends.
-    pub(crate) async fn define(&self, client: &Client, revision: u64) -> Result<(), Unavailable> {
-        let mut defined = self.defined.lock().await;
-        if *defined < revision {
-            *defined = self.definitions.bring(client, *defined, revision).await?;
-        }
+    /// Lets the engine be asked, once it has the queues that there are.
+    async fn open_doors(&self, client: &Client) -> Result<(), Unavailable> {
+        self.enforced.begin(client).await?;
+        let mut published = self.published();
+        (published.state, published.client) = (PartitionState::Owner, Some(client.clone()));
         Ok(())
     }
 

@@ -15,6 +15,7 @@ use crate::engine::elsewhere::Reply;
 use crate::engine::elsewhere::decode;
 use crate::engine::elsewhere::encode;
 use crate::error::Unavailable;
+use crate::id::QueueName;
 use crate::token::LockToken;
 
 /// The version of what follows; another is not understood, and whoever asks is told so.
@@ -35,8 +36,8 @@ pub(crate) enum What {
     /// What would be answered.
     TryOut(Command),
     Look(LookFor),
-    /// To have in force what queues there are, up to this revision.
-    Define(u64),
+    /// To have in force what a queue is to be at this revision of the bucket.
+    Define(QueueName, u64),
     /// To do something whose answer nobody waits for.
     GiveBack(Command),
     /// To answer whoever waits under this token now.
@@ -96,7 +97,6 @@ pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
 mod tests {
     use super::*;
     use crate::engine::elsewhere::verbs;
-    use crate::id::QueueName;
 
     #[test]
     fn what_is_asked_is_read_as_it_was_written_and_another_version_is_not() {

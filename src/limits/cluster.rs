@@ -104,6 +104,10 @@ pub const SERVER_LOOK: Duration = Duration::from_secs(1);
 /// How often it is looked whether a NATS server that was started on this machine is ready, every 20 ms: half a minute.
 pub const LOCAL_NATS_LOOKS: u32 = 1_500;
 
+/// How long whoever takes over a partition waits to hear what queues there are before it asks for all of them: longer than it
+/// takes while nothing is wrong.
+pub const DEFINITIONS_WAIT: Duration = Duration::from_millis(200);
+
 /// How often a change of a queue is judged anew because somebody else has changed the same queue at that moment: as many nodes may
 /// begin at once with the same definitions.
 pub const DEFINE_ATTEMPTS: u32 = 16;

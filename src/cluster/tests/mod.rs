@@ -4,6 +4,7 @@ mod access;
 mod chaos;
 mod conformance;
 mod damage;
+mod definitions;
 mod disturbances;
 mod full_disk;
 mod nats;

@@ -166,8 +166,8 @@ impl<S: LogServer> SharedLog<S> {
         }
     }
 
-    /// Whether an entry is there whose position is not the next: false when another is, or was, in its place; `None` when that
-    /// cannot be seen yet.
+    /// Whether an entry is there whose position is not the next: false when another is in its place; `None` when that cannot be seen
+    /// yet.
     fn is_there(&self, entry: Entry<'_>) -> Result<Option<bool>, Fault> {
         let found =
             self.insist("the entry at a position was read", || self.server.entry_at(entry.position))?;
@@ -175,7 +175,13 @@ impl<S: LogServer> SharedLog<S> {
             return Ok(Some(found == entry.bytes));
         }
         let bounds = self.insist("the ends of the log were known", || self.server.bounds())?;
-        Ok((bounds.first > entry.position).then_some(false))
+        if bounds.first > entry.position {
+            let position = entry.position;
+            return Err(Fault::Log(format!(
+                "entry {position} was given up before it was known whether it was taken"
+            )));
+        }
+        Ok(None)
     }
 
     /// Where the log begins and ends. That it does not reach to a position that it had reached is believed late.
