@@ -94,6 +94,7 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("backup_failed", 409, "The backup was not made"),
     ("definition_invalid", 409, "A definition is not valid"),
     ("body_too_large", 413, "The body is too large"),
+    ("too_large", 413, "The request is larger than one entry of a cluster's log"),
     ("unsupported_media_type", 415, "The content type is not accepted here"),
     ("wrong_host", 421, "The request is meant for another host"),
     ("misuse", 422, "A value is not allowed"),
@@ -107,11 +108,13 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("too_many_locks", 429, "Too many messages are handed out"),
     ("fault", 500, "Something that should not happen has happened"),
     ("not_available", 501, "This server cannot do that yet"),
+    ("unsupported", 501, "A cluster cannot do that"),
     ("closed", 503, "The engine is closed"),
     ("stopped", 503, "The engine has stopped"),
     ("not_owner", 503, "The workflow belongs to another partition"),
     ("busy", 503, "The server has no room for this now"),
     ("not_ready", 503, "The server is not ready"),
+    ("unanswered", 504, "Whether it was done is not known"),
     ("storage_full", 507, "The disk is nearly full"),
 ];
 

@@ -74,8 +74,7 @@ pub struct ClusterNode {
     stop: ClusterStop,
     #[cfg(test)]
     taker: Arc<SnapshotTaker>,
-    /// What talks to the servers; gone when it is closed.
-    runtime: Option<Runtime>,
+    runtime: NodeRuntime,
 }
 
 impl ClusterNode {
@@ -94,15 +93,10 @@ impl ClusterNode {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(2).thread_name("seriatim-cluster").enable_all().build()?;
         let (stop, handle) = (ClusterStop::default(), runtime.handle().clone());
+        let runtime = NodeRuntime(Some(runtime));
         let prepared = handle.spawn(prepare(options, stop.clone(), handle.clone())).await;
         let prepared = prepared.unwrap_or_else(|error| Err(ClusterError::Servers(error.to_string())));
-        let PreparedNode { parts, asked, signals, events, taker, silent } = match prepared {
-            Ok(prepared) => prepared,
-            Err(error) => {
-                runtime.shutdown_background();
-                return Err(error);
-            }
-        };
+        let PreparedNode { parts, asked, signals, events, taker, monitors, silent } = prepared?;
         let (leases, partitions) = (parts.leases.clone(), parts.partitions.clone());
         handle.spawn(parts.definitions.clone().watch(stop.clone()));
         handle.spawn(leases.clone().watch(stop.clone()));
@@ -110,7 +104,7 @@ impl ClusterNode {
         handle.spawn(hearing::hear(signals, leases.clone(), partitions.clone(), stop.clone()));
         handle.spawn(leases.clone().beat(stop.clone()));
         let (client, elsewhere) = Elsewhere::begin(Arc::new(SystemClock::default()), events);
-        handle.spawn(give_way(leases.clone(), silent, elsewhere.inbox(), stop.clone()));
+        handle.spawn(give_way(leases.clone(), (monitors, silent), elsewhere.inbox(), stop.clone()));
         let router = Arc::new(Router::new(parts, elsewhere.clock()));
         handle.spawn(router.clone().answer_others(asked));
         for number in 0..router.places.partitions {
@@ -127,7 +121,7 @@ impl ClusterNode {
             stop,
             #[cfg(test)]
             taker: taker.clone(),
-            runtime: Some(runtime),
+            runtime,
         };
         let thread = std::thread::Builder::new().name("seriatim-router".to_owned());
         node.threads.push(thread.spawn(move || router.run(elsewhere))?);
@@ -239,7 +233,7 @@ impl ClusterNode {
             tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| drop(thread.join())));
         let _ = joined.await;
         let leases = self.leases.clone();
-        if let Some(runtime) = &self.runtime {
+        if let Some(runtime) = &self.runtime.0 {
             let _ = runtime.spawn(async move { leases.leave().await }).await;
         }
     }
@@ -248,7 +242,15 @@ impl ClusterNode {
 impl Drop for ClusterNode {
     fn drop(&mut self) {
         self.stop.say();
-        if let Some(runtime) = self.runtime.take() {
+    }
+}
+
+/// What talks to the servers, until it is dropped: wherever that is, it waits for nothing.
+struct NodeRuntime(Option<Runtime>);
+
+impl Drop for NodeRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
     }
@@ -265,11 +267,16 @@ fn closing(node: ClusterNode) -> BoxFuture<'static, ()> {
     Box::pin(node.close_all())
 }
 
-/// Stops a node when another process has begun to run as it, or when a server that was down has come back and cannot keep a log.
-async fn give_way(leases: Arc<Leases>, silent: Vec<String>, inbox: Inbox, stop: ClusterStop) {
+/// Stops a node when another process has begun to run as it, or when a server has come back that cannot keep a log.
+async fn give_way(
+    leases: Arc<Leases>,
+    (monitors, silent): (Vec<String>, Vec<String>),
+    inbox: Inbox,
+    stop: ClusterStop,
+) {
     let fault = tokio::select! {
         () = leases.has_namesake() => Fault::Namesake { node: leases.node().to_owned() },
-        fault = servers::watch(silent) => fault,
+        fault = servers::watch(&monitors, silent) => fault,
     };
     tracing::error!(%fault, "the node stops");
     inbox.end(Unavailable::Stopped(fault));
@@ -286,7 +293,8 @@ struct PreparedNode {
     /// What happens to workflows of its partitions.
     events: broadcast::Sender<Event>,
     taker: SnapshotTaker,
-    /// The monitoring addresses of servers that have not said yet whether they can keep a log.
+    /// Where the servers say how they are, and those of them that have not said it yet.
+    monitors: Vec<String>,
     silent: Vec<String>,
 }
 
@@ -332,9 +340,9 @@ async fn prepare(
     let taken = (partitions.clone(), snapshots);
     let taker = SnapshotTaker::new(&options, taken, leases.clone(), runtime.clone(), stop.clone());
     hearing::check_name(&mut heard, &options).await?;
-    let node = options.node;
+    let (node, monitors) = (options.node, options.monitors);
     let parts = RouterParts { node, partitions, leases, nodes, definitions, runtime, stop };
-    Ok(PreparedNode { parts, asked, signals: heard, events, taker, silent })
+    Ok(PreparedNode { parts, asked, signals: heard, events, taker, monitors, silent })
 }
 
 /// Asks again as long as the servers do not answer: those that are being started, have just formed their cluster, or lost one of
@@ -343,11 +351,14 @@ async fn insist<T, F>(what: &str, ask: impl Fn() -> F) -> Result<T, ClusterError
 where
     F: Future<Output = Result<T, ClusterError>>,
 {
-    let end = Instant::now() + limits::NODE_START_WAIT;
+    let (end, mut attempts) = (Instant::now() + limits::NODE_START_WAIT, 0_u32);
     loop {
         match ask().await {
             Err(ClusterError::Servers(why)) if Instant::now() < end => {
-                tracing::warn!(what, why, "it could not be done, and is tried again");
+                attempts += 1;
+                if attempts.is_power_of_two() {
+                    tracing::warn!(what, why, attempts, "it could not be done, and is tried again");
+                }
                 pause(limits::NODE_START_PAUSE).await;
             }
             asked => return asked,

@@ -5,7 +5,7 @@ use crate::error::OpenError;
 
 /// Whether another node has taken over.
 pub(crate) fn is_deposed(error: &OpenError) -> bool {
-    matches!(error, OpenError::Fault(Fault::Deposed))
+    matches!(error, OpenError::Fault(Fault::Deposed | Fault::Replaced))
 }
 
 /// Whether the disk could not be written or read, which says nothing of what is on it.

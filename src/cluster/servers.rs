@@ -74,18 +74,26 @@ pub(crate) async fn check_all(monitors: &[String]) -> Result<Vec<String>, Cluste
     Ok(silent.into_iter().map(|silent| silent.monitor).collect())
 }
 
-/// Asks servers that were silent until each has answered that it can keep a log, and then waits for ever; returns what is wrong
-/// with the first that cannot.
-pub(crate) async fn watch(mut silent: Vec<String>) -> Fault {
-    while !silent.is_empty() {
+/// Asks all servers again and again; returns what is wrong with the first that cannot keep a log any more.
+pub(crate) async fn watch(monitors: &[String], mut silent: Vec<String>) -> Fault {
+    loop {
         pause(limits::SERVER_LOOK).await;
-        match ask_all(&silent).await {
-            Ok(still) => silent = still.into_iter().map(|silent| silent.monitor).collect(),
+        let found = match ask_all(monitors).await {
+            Ok(found) => found,
             Err(ClusterError::Unsuitable { server, what }) => return Fault::Server { server, what },
-            Err(error) => tracing::warn!(%error, "NATS servers cannot be asked"),
+            Err(error) => {
+                tracing::warn!(%error, "NATS servers cannot be asked");
+                continue;
+            }
+        };
+        for SilentServer { monitor, why } in found.iter().filter(|found| !silent.contains(&found.monitor)) {
+            tracing::warn!(monitor, why, "a NATS server does not answer any more");
         }
+        for monitor in silent.iter().filter(|monitor| !found.iter().any(|found| found.monitor == **monitor)) {
+            tracing::info!(monitor, "a NATS server answers again, and syncs what it acknowledges");
+        }
+        silent = found.into_iter().map(|found| found.monitor).collect();
     }
-    std::future::pending().await
 }
 
 /// A server that does not say how it is.

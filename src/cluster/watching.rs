@@ -23,14 +23,23 @@ pub(crate) struct BucketWatch {
 impl BucketWatch {
     /// Passes on every key that there is, and each change, until the node is stopped.
     pub(crate) async fn follow(&self, bucket: &kv::Store, stop: &ClusterStop, note: impl Fn(&kv::Entry)) {
+        let mut failures = 0_u32;
         while !stop.is_said() {
-            if let Err(why) = self.follow_once(bucket, stop, &note).await {
-                tracing::warn!(
-                    what = self.what,
-                    why,
-                    "it was not heard of the cluster's bucket for a moment"
-                );
-                pause(self.pause).await;
+            match self.follow_once(bucket, stop, &note).await {
+                Ok(()) => failures = 0,
+                Err(why) => {
+                    failures = failures.saturating_add(1);
+                    if failures.is_power_of_two() {
+                        let what = self.what;
+                        tracing::warn!(
+                            what,
+                            why,
+                            failures,
+                            "the cluster's bucket is not heard, and listened to again"
+                        );
+                    }
+                    pause(self.pause).await;
+                }
             }
         }
     }

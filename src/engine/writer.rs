@@ -98,7 +98,15 @@ impl Writer {
                 self.wakeups.sleep_until(until, slot);
             }
             if let Err(fault) = self.serve(gathered.commands, gathered.looks, gathered.backups) {
-                tracing::error!(%fault, "the engine stops for good; opening its file again is the recovery");
+                match fault {
+                    // An everyday thing: the node goes on, and follows.
+                    Fault::Deposed | Fault::Replaced => {
+                        tracing::info!(%fault, "the engine of a partition ends")
+                    }
+                    _ => {
+                        tracing::error!(%fault, "the engine stops for good; opening its file again is the recovery")
+                    }
+                }
                 return self.stop(Unavailable::Stopped(fault));
             }
             // After the turn: what was asked before it is withdrawn waits now, or has been served.

@@ -35,6 +35,11 @@ pub enum Fault {
     /// in it.
     #[error("another node has taken over the partition")]
     Deposed,
+    /// The same, so long ago that what stood in the place of the last entry was given up: whether it was that is not known.
+    #[error(
+        "another node has taken over the partition, and whether what was done last is in its log is not known"
+    )]
+    Replaced,
     /// Another process has begun to run as the same node of a cluster, so that this one has to stop.
     #[error(
         "another process has begun to run as node {node} of the cluster, and this one stops: each node needs a name of its own"

@@ -13,6 +13,9 @@ pub const LOG_LOOKS_MAX: u32 = 20;
 /// How many readers of a log have to miss the same entry before it is asked for by its position.
 pub const LOG_READERS_MAX: u32 = 2;
 
+/// How often the servers of a log are asked again before it is said in the log of the node: for about 150 ms.
+pub const LOG_ATTEMPTS_QUIET: u32 = 4;
+
 /// Bytes of an entry that the servers of a log have to take: with the headers of its message, the most that NATS advises.
 pub const LOG_ENTRY_BYTES: usize = 8 * 1024 * 1024;
 
@@ -97,9 +100,9 @@ pub const NODE_START_WAIT: Duration = Duration::from_secs(30);
 /// The pause before it asks again: a server that is being started refuses connections at once.
 pub const NODE_START_PAUSE: Duration = Duration::from_millis(250);
 
-/// How often a NATS server that did not answer when the node started is asked whether it can keep a log: what it acknowledges
-/// before counts.
-pub const SERVER_LOOK: Duration = Duration::from_secs(1);
+/// How often the NATS servers are asked whether they can keep a log: one may be started again with another configuration, and
+/// what it acknowledges before counts.
+pub const SERVER_LOOK: Duration = Duration::from_secs(2);
 
 /// How often it is looked whether a NATS server that was started on this machine is ready, every 20 ms: half a minute.
 pub const LOCAL_NATS_LOOKS: u32 = 1_500;

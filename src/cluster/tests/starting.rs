@@ -67,6 +67,28 @@ async fn a_node_stops_in_one_sentence_when_a_server_comes_back_that_does_not_syn
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_stops_in_one_sentence_when_a_server_is_started_again_that_syncs_no_more() {
+    let Some(mut servers) = NatsServers::start(3) else { return };
+    let node = start(&servers).await;
+    servers.kill(1);
+    servers.reconfigure(1, "sync_interval: always", "sync_interval: 2m");
+    servers.start_again(1);
+    let ended = tokio::time::timeout(Duration::from_secs(30), node.client().ended()).await;
+    let why = ended.expect("it stops").to_string();
+    assert!(why.contains("the NATS server n1 cannot keep a log"), "{why}");
+    node.close().await;
+}
+
+#[tokio::test]
+async fn a_node_that_is_stopped_while_it_starts_ends_without_a_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ClusterOptions::new("orders", "first", folder.path());
+    // Ports of nobody: it asks again and again.
+    let start = ClusterNode::start(options.server("nats://127.0.0.1:1", "http://127.0.0.1:1"));
+    assert!(tokio::time::timeout(Duration::from_millis(100), start).await.is_err(), "it goes on asking");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_of_three_servers_is_not_enough_and_the_error_says_of_which_how_many() {
     let Some(mut servers) = NatsServers::start(3) else { return };
     let monitors = monitors(&servers);

@@ -77,7 +77,8 @@ impl Log for LocalLog {
                 "entry {} cannot be appended to a log that ends with entry {last}",
                 entry.position
             ))),
-            _ => Err(Fault::Deposed),
+            (None, _) => Err(Fault::Replaced),
+            (Some(_), _) => Err(Fault::Deposed),
         }
     }
 

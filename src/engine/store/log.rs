@@ -50,7 +50,7 @@ pub(crate) trait Log: Send + Sync {
     /// An entry that is there already, byte for byte, is acknowledged as the first time.
     ///
     /// # Errors
-    /// [`Fault::Deposed`] when another entry stands in its place; [`Fault::Log`] when the entry before it is not there. After any
+    /// [`Fault::Deposed`] when another entry stands in its place, [`Fault::Replaced`] when its place was given up; [`Fault::Log`] when the entry before it is not there. After any
     /// fault it is unknown whether the entry is there, and nothing may be appended behind it by this writer.
     fn append(&self, entry: Entry<'_>) -> Result<(), Fault>;
 

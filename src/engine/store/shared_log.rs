@@ -152,7 +152,8 @@ impl<S: LogServer> SharedLog<S> {
     /// Waits before the next attempt.
     fn wait(&self, what: &str, why: &str, attempt: &mut u32) -> Result<(), Fault> {
         *attempt += 1;
-        if attempt.is_power_of_two() {
+        // Replicas are behind for a moment as a matter of course.
+        if *attempt >= limits::LOG_ATTEMPTS_QUIET && attempt.is_power_of_two() {
             tracing::warn!(
                 what,
                 why,
@@ -176,10 +177,7 @@ impl<S: LogServer> SharedLog<S> {
         }
         let bounds = self.insist("the ends of the log were known", || self.server.bounds())?;
         if bounds.first > entry.position {
-            let position = entry.position;
-            return Err(Fault::Log(format!(
-                "entry {position} was given up before it was known whether it was taken"
-            )));
+            return Err(Fault::Replaced);
         }
         Ok(None)
     }
@@ -318,7 +316,11 @@ impl<S: LogServer> Log for SharedLog<S> {
                 self.read_one(&mut progress, each)?;
                 stuck = 0;
             } else {
-                self.wait("the log was read", "an entry was missing or damaged", &mut attempt)?;
+                let why = match progress.is_broken {
+                    true => "an entry was missing or damaged",
+                    false => "the server that was asked has not got the last entries",
+                };
+                self.wait("the log was read", why, &mut attempt)?;
             }
         }
         Ok(())

@@ -7,12 +7,16 @@ use redb::backends::InMemoryBackend;
 
 use crate::engine::store::StoreOptions;
 use crate::engine::store::create::write_format;
+use crate::engine::store::in_place::Epoch;
 use crate::engine::store::local_log::LocalLog;
+use crate::engine::store::log::Entry;
 use crate::engine::store::log::Log;
 use crate::engine::store::shared_log::SharedLog;
 use crate::engine::tests::log::conformance;
 use crate::engine::tests::log::conformance::Subject;
+use crate::engine::tests::log::conformance::entry;
 use crate::engine::tests::log::server::Servers;
+use crate::error::Fault;
 
 /// A log of one file has one writer.
 struct OneWriter;
@@ -47,6 +51,17 @@ fn the_journal_of_a_file_is_a_log() {
 #[test]
 fn a_log_on_servers_is_a_log() {
     conformance::all(|| on(Servers::sound()));
+}
+
+#[test]
+fn whether_an_entry_was_taken_whose_place_was_given_up_is_not_known() {
+    let servers = Servers::sound();
+    let log = SharedLog::new(servers);
+    let epoch = Epoch { number: 1, holder: 1 };
+    let append = |position| log.append(Entry { position, bytes: &entry(position, epoch, 10) });
+    (1..=3).for_each(|position| append(position).unwrap());
+    log.trim(2).unwrap();
+    assert!(matches!(append(2), Err(Fault::Replaced)), "it was taken, and nobody can see it");
 }
 
 #[test]
