@@ -205,7 +205,7 @@ impl Router {
             return Ok(());
         }
         let asked = (0..self.places.partitions).map(|partition| async move {
-            let ask = Ask { partition: Some(partition), what: What::Define(revision) };
+            let ask = Ask { partition: Some(partition), epoch: None, what: What::Define(revision) };
             match self.said(partition, &ask, Duration::ZERO).await? {
                 NodeReply::Defined => Ok(()),
                 _ => Err(nonsense()),

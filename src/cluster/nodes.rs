@@ -11,6 +11,7 @@ use crate::cluster::error::ClusterError;
 use crate::cluster::wire;
 use crate::cluster::wire::Ask;
 use crate::cluster::wire::NodeReply;
+use crate::error::Unavailable;
 use crate::limits;
 
 /// Bytes of a payload that what is around a message may take.
@@ -31,6 +32,26 @@ pub(crate) enum NodeAnswer {
     Nobody,
     /// No answer, or one that makes no sense: it is not known whether anything was done.
     Nothing(String),
+}
+
+impl NodeAnswer {
+    /// What was said; or, when nothing was done, who may do it if that is known.
+    ///
+    /// # Errors
+    /// Why it is not to be asked again.
+    pub(crate) fn said(self) -> Result<Result<NodeReply, Option<String>>, Unavailable> {
+        match self {
+            NodeAnswer::Replied(NodeReply::NotOwner(owner)) => Ok(Err(owner)),
+            NodeAnswer::Nobody => Ok(Err(None)),
+            NodeAnswer::Replied(NodeReply::TooLarge { bytes, bytes_max }) => {
+                Err(Unavailable::TooLarge { bytes, bytes_max })
+            }
+            NodeAnswer::Replied(NodeReply::Failed(why)) | NodeAnswer::Nothing(why) => {
+                Err(Unavailable::Unanswered(why))
+            }
+            NodeAnswer::Replied(said) => Ok(Ok(said)),
+        }
+    }
 }
 
 impl Nodes {
