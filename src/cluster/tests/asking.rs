@@ -3,15 +3,24 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream;
 
+use crate::cluster::hashing::partition_of;
+use crate::cluster::node::ClusterNode;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
 use crate::cluster::tests::router::PARTITIONS;
 use crate::cluster::tests::router::close;
 use crate::cluster::tests::router::nodes;
+use crate::cluster::tests::router::workflows;
+use crate::engine::Queue;
+use crate::error::SendError;
+use crate::error::Unavailable;
+use crate::id::QueueName;
+use crate::id::WorkflowId;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 
@@ -49,5 +58,45 @@ async fn what_is_sent_without_waiting_is_stored_in_its_order_while_its_partition
     assert!(numbers.len() > MOVES * AT_ONCE, "{}", numbers.len());
     let overtaken: Vec<_> = numbers.windows(2).filter(|pair| pair[0] >= pair[1]).collect();
     assert!(overtaken.is_empty(), "of {}: {overtaken:?}", numbers.len());
+    close(nodes).await;
+}
+
+/// The partition that is stopped on all nodes.
+const STOPPED: u16 = 2;
+
+/// Two nodes that have all partitions but one, which nobody has, and a queue that the first has not got a partition for.
+async fn one_stopped(servers: &NatsServers) -> (Vec<ClusterNode>, Queue) {
+    let before = nodes(servers, &["first"]).await;
+    before[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    close(before).await;
+    let options = |name: &str| servers.options("router", name).partitions(PARTITIONS);
+    let client = async_nats::connect(&options("first").servers).await.unwrap();
+    async_nats::jetstream::new(client).delete_stream(options("first").stream(STOPPED)).await.unwrap();
+    let (first, second) = (ClusterNode::start(options("first")), ClusterNode::start(options("second")));
+    let nodes = vec![first.await.unwrap(), second.await.unwrap()];
+    nodes[0].drain();
+    let has_all = || (0..PARTITIONS).all(|number| nodes[1].engine(number).is_some() || number == STOPPED);
+    tokio::task::block_in_place(|| wait_until("the other node has all partitions but one", has_all));
+    let queue = nodes[0].client().queue("q").unwrap();
+    (nodes, queue)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_of_which_some_was_done_is_not_said_to_be_undone() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (nodes, queue) = one_stopped(&servers).await;
+    assert!(nodes[1].engine(STOPPED).is_none());
+    let messages = workflows().into_iter().map(|workflow| Message::new("x").workflow(workflow));
+    let failed = queue.send_each(messages).await.unwrap_err();
+    assert!(matches!(failed, SendError::Unavailable(Unavailable::Unanswered(_))), "{failed:?}");
+    let received = queue.receive_many(100, Duration::ZERO).await.unwrap();
+    assert!(!received.is_empty(), "the other partitions have got theirs");
+    let name = QueueName::new("q").unwrap();
+    let mut alone = (0..).map(|number| format!("w{number}"));
+    let workflow = alone.find(|workflow| {
+        partition_of(&name, &WorkflowId::new(workflow.as_str()).unwrap(), PARTITIONS) == STOPPED
+    });
+    let undone = queue.send_each([Message::new("x").workflow(workflow.unwrap())]).await.unwrap_err();
+    assert!(matches!(undone, SendError::Unavailable(Unavailable::NotOwner)), "{undone:?}");
     close(nodes).await;
 }
