@@ -21,11 +21,26 @@ use crate::error::Fault;
 use crate::error::Unavailable;
 use crate::limits;
 
+/// How often it is looked whether the node is stopped.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 impl Router {
-    /// Answers what others ask until the node is stopped.
+    /// Answers what others ask. Once the node is stopped it hears nothing more, so that whoever asks knows that nothing was done.
     pub(crate) async fn answer_others(self: Arc<Router>, mut asked: Subscriber) {
         let permits = Arc::new(Semaphore::new(limits::ASKED_MAX));
-        while let Some(message) = asked.next().await {
+        let (mut looks, mut is_heard) = (tokio::time::interval(LOOK_EVERY), true);
+        loop {
+            let message = tokio::select! {
+                message = asked.next() => message,
+                _ = looks.tick(), if is_heard => {
+                    if self.stop.is_said() {
+                        is_heard = asked.unsubscribe().await.is_err();
+                    }
+                    continue;
+                }
+            };
+            // What had come before is answered.
+            let Some(message) = message else { return };
             let ask: Option<Ask> = wire::read(&message.payload);
             // Those who wait are counted where they are parked.
             let waits = matches!(&ask, Some(Ask { what: What::Have(_, wait), .. }) if !wait.is_zero());

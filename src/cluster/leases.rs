@@ -431,6 +431,11 @@ impl Leases {
         !self.hears(&board, now) || self.is_alive(&board, now, node)
     }
 
+    /// The process that runs as a node, as far as it was heard of.
+    pub(crate) fn incarnation(&self, node: &str) -> Option<u64> {
+        self.board().nodes.get(node).map(|heard| heard.beat.incarnation)
+    }
+
     /// Says nothing any more, as if the process hung.
     #[cfg(test)]
     pub(crate) fn fall_silent(&self) {

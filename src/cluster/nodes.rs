@@ -63,16 +63,17 @@ impl Nodes {
         &self.cluster
     }
 
-    fn subject(&self, node: &str) -> String {
-        format!("seriatim.{}.node.{node}", self.cluster)
+    /// Of one process: another that ran under the name, and may only have hung, answers for itself alone.
+    fn subject(&self, node: &str, incarnation: u64) -> String {
+        format!("seriatim.{}.node.{node}.{incarnation:016x}", self.cluster)
     }
 
     /// Begins to hear what others ask this node.
     ///
     /// # Errors
     /// [`ClusterError::Servers`] when the servers refuse.
-    pub(crate) async fn listen(&self, node: &str) -> Result<Subscriber, ClusterError> {
-        let subscribed = self.client.subscribe(self.subject(node)).await;
+    pub(crate) async fn listen(&self, node: &str, incarnation: u64) -> Result<Subscriber, ClusterError> {
+        let subscribed = self.client.subscribe(self.subject(node, incarnation)).await;
         subscribed.map_err(|error| ClusterError::Servers(error.to_string()))
     }
 
@@ -81,8 +82,13 @@ impl Nodes {
         self.client.server_info().max_payload.saturating_sub(ENVELOPE_BYTES)
     }
 
-    /// Asks a node, which may wait for work so long.
-    pub(crate) async fn ask(&self, node: &str, ask: &Ask, wait: Duration) -> NodeAnswer {
+    /// Asks a process that runs as a node, which may wait for work so long.
+    pub(crate) async fn ask(
+        &self,
+        (node, incarnation): (&str, u64),
+        ask: &Ask,
+        wait: Duration,
+    ) -> NodeAnswer {
         let payload = wire::write(ask);
         if payload.len() > self.bytes_max() {
             return NodeAnswer::Replied(NodeReply::TooLarge {
@@ -92,7 +98,7 @@ impl Nodes {
         }
         let timeout = wait.saturating_add(limits::NODE_ANSWER);
         let request = Request::new().payload(payload.into()).timeout(Some(timeout));
-        match self.client.send_request(self.subject(node), request).await {
+        match self.client.send_request(self.subject(node, incarnation), request).await {
             Ok(answer) => match wire::read(&answer.payload) {
                 Some(said) => NodeAnswer::Replied(said),
                 None => NodeAnswer::Nothing(format!("what node {node} has answered is not understood")),
@@ -102,9 +108,11 @@ impl Nodes {
         }
     }
 
-    /// Tells a node something that is not answered.
-    pub(crate) async fn tell(&self, node: &str, ask: &Ask) {
-        if let Err(error) = self.client.publish(self.subject(node), wire::write(ask).into()).await {
+    /// Tells a process that runs as a node something that is not answered.
+    pub(crate) async fn tell(&self, (node, incarnation): (&str, u64), ask: &Ask) {
+        if let Err(error) =
+            self.client.publish(self.subject(node, incarnation), wire::write(ask).into()).await
+        {
             tracing::warn!(node, %error, "a node could not be told what was given back; its locks run out");
         }
     }

@@ -174,7 +174,7 @@ impl Router {
                 WorkSource::Here(_, client) => client.withdraw(*token),
                 WorkSource::Node(node) => {
                     let ask = Ask { partition: None, epoch: None, what: What::Withdraw(*token) };
-                    self.nodes.tell(node, &ask).await;
+                    self.tell_node(node, &ask).await;
                 }
             }
         }

@@ -326,14 +326,22 @@ impl Router {
 
     /// Asks another node, as long as it is there.
     pub(crate) async fn ask_node(&self, node: &str, ask: &Ask, wait: Duration) -> NodeAnswer {
+        let Some(incarnation) = self.leases.incarnation(node) else { return NodeAnswer::Nobody };
         let gone = async {
-            while self.leases.is_there(node) {
+            while self.leases.is_there(node) && self.leases.incarnation(node) == Some(incarnation) {
                 pause(self.leases.lease() / 4).await;
             }
         };
         tokio::select! {
-            heard = self.nodes.ask(node, ask, wait) => heard,
+            heard = self.nodes.ask((node, incarnation), ask, wait) => heard,
             () = gone => NodeAnswer::Nothing(format!("node {node} is gone")),
+        }
+    }
+
+    /// Tells another node something that is not answered. Without it there is nothing that it would have to know.
+    pub(crate) async fn tell_node(&self, node: &str, ask: &Ask) {
+        if let Some(incarnation) = self.leases.incarnation(node) {
+            self.nodes.tell((node, incarnation), ask).await;
         }
     }
 
@@ -346,7 +354,7 @@ impl Router {
                 // Without an owner there is no lock either.
                 let Some(node) = self.leases.owner(partition) else { return };
                 let ask = Ask { partition: Some(partition), epoch: None, what: What::GiveBack(command) };
-                self.nodes.tell(&node, &ask).await;
+                self.tell_node(&node, &ask).await;
             }
         }
     }

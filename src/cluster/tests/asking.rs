@@ -10,17 +10,25 @@ use futures_util::stream;
 
 use crate::cluster::hashing::partition_of;
 use crate::cluster::node::ClusterNode;
+use crate::cluster::nodes::NodeAnswer;
+use crate::cluster::nodes::Nodes;
+use crate::cluster::stop::pause;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
 use crate::cluster::tests::router::PARTITIONS;
 use crate::cluster::tests::router::close;
 use crate::cluster::tests::router::nodes;
 use crate::cluster::tests::router::workflows;
+use crate::cluster::wire;
+use crate::cluster::wire::Ask;
+use crate::cluster::wire::NodeReply;
+use crate::cluster::wire::What;
 use crate::engine::Queue;
 use crate::error::SendError;
 use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
+use crate::limits;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 
@@ -98,5 +106,48 @@ async fn a_batch_of_which_some_was_done_is_not_said_to_be_undone() {
     });
     let undone = queue.send_each([Message::new("x").workflow(workflow.unwrap())]).await.unwrap_err();
     assert!(matches!(undone, SendError::Unavailable(Unavailable::NotOwner)), "{undone:?}");
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_process_that_hung_says_under_the_name_of_a_node_is_not_taken_for_its_answer() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first", "second"]).await;
+    let queue = nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let client = async_nats::connect(&servers.options("router", "second").servers).await.unwrap();
+    // It has nothing, and says so faster than the other can append.
+    let hung = Nodes::new(client.clone(), "router");
+    let mut asked = hung.listen("second", 7).await.unwrap();
+    client.flush().await.unwrap();
+    let answering = tokio::spawn(async move {
+        while let Some(message) = asked.next().await {
+            let Some(to) = message.reply else { continue };
+            hung.answer(to, wire::write(&NodeReply::NotOwner(None))).await;
+        }
+    });
+    for workflow in workflows() {
+        queue.send(Message::new("x").workflow(workflow)).await.unwrap();
+    }
+    answering.abort();
+    assert_eq!(queue.view().await.unwrap().counts.accepted, workflows().len() as u64);
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_stopped_is_not_asked() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first", "second"]).await;
+    let (first, second) = (nodes[0].handle().router, nodes[1].handle().router);
+    let incarnation = first.leases.incarnation("second").unwrap();
+    let ask = Ask { partition: None, epoch: None, what: What::Overview };
+    let asked = async || first.nodes.ask(("second", incarnation), &ask, Duration::ZERO).await;
+    assert!(matches!(asked().await, NodeAnswer::Replied(_)));
+    second.stop.say();
+    let hears_nothing = async {
+        while !matches!(asked().await, NodeAnswer::Nobody) {
+            pause(limits::ROUTE_PAUSE).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), hears_nothing).await.expect("it listens no more");
     close(nodes).await;
 }
