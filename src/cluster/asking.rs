@@ -55,7 +55,7 @@ impl Router {
     fn leads_on(&self, partition: u16, route: &LaneRoute) -> bool {
         match self.partition(partition).owned() {
             Some((_, epoch)) => route.node == self.node && route.epoch == epoch,
-            None => route.node != self.node && self.leases.is_there(&route.node),
+            None => route.node != self.node && self.leases.incarnation(&route.node).is_some(),
         }
     }
 }

@@ -326,9 +326,10 @@ impl Router {
 
     /// Asks another node, as long as it is there.
     pub(crate) async fn ask_node(&self, node: &str, ask: &Ask, wait: Duration) -> NodeAnswer {
+        // Whoever is not alive is not asked, whoever has named it: then it is known that nothing was done.
         let Some(incarnation) = self.leases.incarnation(node) else { return NodeAnswer::Nobody };
         let gone = async {
-            while self.leases.is_there(node) && self.leases.incarnation(node) == Some(incarnation) {
+            while self.leases.incarnation(node) == Some(incarnation) {
                 pause(self.leases.lease() / 4).await;
             }
         };

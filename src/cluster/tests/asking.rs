@@ -151,3 +151,17 @@ async fn a_node_that_is_stopped_is_not_asked() {
     tokio::time::timeout(Duration::from_secs(5), hears_nothing).await.expect("it listens no more");
     close(nodes).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_node_that_is_not_alive_it_is_known_that_nothing_was_done() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let mut nodes = nodes(&servers, &["first", "second"]).await;
+    nodes.remove(1).abandon();
+    let is_alone = || nodes[0].nodes() == ["first"];
+    tokio::task::block_in_place(|| wait_until("the other is heard no more", is_alone));
+    let router = nodes[0].handle().router;
+    let ask = Ask { partition: None, epoch: None, what: What::Overview };
+    let heard = router.ask_at(Some("second"), &ask, Duration::ZERO).await;
+    assert!(matches!(heard, NodeAnswer::Nobody), "{heard:?}");
+    close(nodes).await;
+}
