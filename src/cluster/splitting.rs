@@ -29,7 +29,7 @@ impl Router {
             Command::SendEach(verbs::SendEach { queue, messages }) => {
                 let whole = messages.len();
                 let mut parts: CommandParts<_> = BTreeMap::new();
-                let any = self.any_of_parts();
+                let any = self.any_partition();
                 for (index, message) in messages.into_iter().enumerate() {
                     let partition = match self.places.message(&queue, &message) {
                         CommandPlace::One(partition) => partition,
@@ -63,11 +63,6 @@ impl Router {
             }
             _ => Err(nonsense()),
         }
-    }
-
-    fn any_of_parts(&self) -> u16 {
-        let rotated = self.rotated();
-        *rotated.iter().find(|number| self.partition(**number).client().is_some()).unwrap_or(&rotated[0])
     }
 
     async fn parts<T, A>(

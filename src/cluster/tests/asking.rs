@@ -165,3 +165,14 @@ async fn of_a_node_that_is_not_alive_it_is_known_that_nothing_was_done() {
     assert!(matches!(heard, NodeAnswer::Nobody), "{heard:?}");
     close(nodes).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_can_go_to_any_partition_goes_to_one_that_somebody_has() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (nodes, queue) = one_stopped(&servers).await;
+    for _ in 0..2 * PARTITIONS {
+        let sent = queue.send_each([Message::new("x")]).await.unwrap();
+        assert!(sent[0].is_ok(), "{sent:?}");
+    }
+    close(nodes).await;
+}
