@@ -109,7 +109,7 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("not_available", 501, "This server cannot do that yet"),
     ("closed", 503, "The engine is closed"),
     ("stopped", 503, "The engine has stopped"),
-    ("not_owner", 503, "The workflow belongs to another partition"),
+    ("not_owner", 503, "No node has the partition at the moment"),
     ("busy", 503, "The server has no room for this now"),
     ("not_ready", 503, "The server is not ready"),
     ("storage_full", 507, "The disk is nearly full"),
