@@ -111,7 +111,7 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("unsupported", 501, "A cluster cannot do that"),
     ("closed", 503, "The engine is closed"),
     ("stopped", 503, "The engine has stopped"),
-    ("not_owner", 503, "The workflow belongs to another partition"),
+    ("not_owner", 503, "No node has the partition at the moment"),
     ("busy", 503, "The server has no room for this now"),
     ("not_ready", 503, "The server is not ready"),
     ("unanswered", 504, "Whether it was done is not known"),

@@ -14,7 +14,6 @@ use crate::cluster::wire;
 use crate::cluster::wire::Ask;
 use crate::cluster::wire::NodeReply;
 use crate::cluster::wire::What;
-use crate::engine::Client;
 use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::Reply;
 use crate::engine::elsewhere::token_of;
@@ -22,11 +21,26 @@ use crate::error::Fault;
 use crate::error::Unavailable;
 use crate::limits;
 
+/// How often it is looked whether the node is stopped.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
 impl Router {
-    /// Answers what others ask until the node is stopped.
+    /// Answers what others ask. Once the node is stopped it hears nothing more, so that whoever asks knows that nothing was done.
     pub(crate) async fn answer_others(self: Arc<Router>, mut asked: Subscriber) {
         let permits = Arc::new(Semaphore::new(limits::ASKED_MAX));
-        while let Some(message) = asked.next().await {
+        let (mut looks, mut is_heard) = (tokio::time::interval(LOOK_EVERY), true);
+        loop {
+            let message = tokio::select! {
+                message = asked.next() => message,
+                _ = looks.tick(), if is_heard => {
+                    if self.stop.is_said() {
+                        is_heard = asked.unsubscribe().await.is_err();
+                    }
+                    continue;
+                }
+            };
+            // What had come before is answered.
+            let Some(message) = message else { return };
             let ask: Option<Ask> = wire::read(&message.payload);
             // Those who wait are counted where they are parked.
             let waits = matches!(&ask, Some(Ask { what: What::Have(_, wait), .. }) if !wait.is_zero());
@@ -85,7 +99,7 @@ impl Router {
             None => receive(&Notify::new()).await,
         };
         match handed {
-            Ok(reply) => NodeReply::Reply(reply, self.clock.now()),
+            Ok(reply) => NodeReply::Reply(reply, self.clock.now(), None),
             Err(why) => NodeReply::of(why),
         }
     }
@@ -93,10 +107,16 @@ impl Router {
     /// Does what is asked of a partition, if this node has it.
     pub(crate) async fn do_here(&self, ask: &Ask) -> NodeReply {
         let partition = self.partition(ask.partition.unwrap_or_default());
-        let Some(client) = partition.client() else { return self.not_owner(ask) };
+        let Some((client, epoch)) = partition.owned() else { return self.not_owner(ask) };
+        if ask.epoch.is_some_and(|meant| meant != epoch) {
+            return self.not_owner(ask);
+        }
+        let replied = |reply: Result<Reply, Unavailable>| {
+            Ok(NodeReply::Reply(reply?, client.engine_now(), Some(epoch)))
+        };
         let done = match &ask.what {
-            What::Have(command, wait) => replied(client.relay(command.clone(), *wait).await, &client),
-            What::TryOut(command) => replied(client.try_relay(command.clone()).await, &client),
+            What::Have(command, wait) => replied(client.relay(command.clone(), *wait).await),
+            What::TryOut(command) => replied(client.try_relay(command.clone()).await),
             What::Look(look) => {
                 look.clone().look(&client).await.map(|found| NodeReply::Found(Box::new(found)))
             }
@@ -133,12 +153,12 @@ impl Router {
     async fn shorten(&self, ask: &Ask, said: NodeReply) -> NodeReply {
         let too_large = || NodeReply::Failed("the answer is larger than NATS takes".to_owned());
         match (said, &ask.what) {
-            (NodeReply::Reply(Reply::Receive(Ok(mut handed)), now), What::Have(command, _)) => {
+            (NodeReply::Reply(Reply::Receive(Ok(mut handed)), now, epoch), What::Have(command, _)) => {
                 let rest = handed.split_off(handed.len() / 2);
                 self.give_all_back(command, Reply::Receive(Ok(rest))).await;
                 match handed.is_empty() {
                     true => too_large(),
-                    false => NodeReply::Reply(Reply::Receive(Ok(handed)), now),
+                    false => NodeReply::Reply(Reply::Receive(Ok(handed)), now, epoch),
                 }
             }
             (NodeReply::Found(mut found), _) => match found.halve() {
@@ -148,8 +168,4 @@ impl Router {
             _ => too_large(),
         }
     }
-}
-
-fn replied(reply: Result<Reply, Unavailable>, client: &Client) -> Result<NodeReply, Unavailable> {
-    Ok(NodeReply::Reply(reply?, client.engine_now()))
 }

@@ -206,7 +206,7 @@ impl Router {
         }
         let asked = (0..self.places.partitions).map(|partition| async move {
             let what = What::Define(name.clone(), revision);
-            let ask = Ask { partition: Some(partition), what };
+            let ask = Ask { partition: Some(partition), epoch: None, what };
             match self.said(partition, &ask, Duration::ZERO).await? {
                 NodeReply::Defined => Ok(()),
                 _ => Err(nonsense()),

@@ -425,10 +425,11 @@ impl Leases {
         (!holder.released && self.is_alive(&board, now, &holder.node)).then(|| holder.node.clone())
     }
 
-    /// Whether a node is alive, as far as this one hears at all.
-    pub(crate) fn is_there(&self, node: &str) -> bool {
+    /// The process that runs as a node, if that is alive as far as this one hears at all.
+    pub(crate) fn incarnation(&self, node: &str) -> Option<u64> {
         let (now, board) = (self.clock.elapsed(), self.board());
-        !self.hears(&board, now) || self.is_alive(&board, now, node)
+        let is_there = !self.hears(&board, now) || self.is_alive(&board, now, node);
+        board.nodes.get(node).filter(|_| is_there).map(|heard| heard.beat.incarnation)
     }
 
     /// Says nothing any more, as if the process hung.

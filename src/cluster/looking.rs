@@ -43,7 +43,7 @@ impl Router {
     }
 
     pub(crate) async fn look_in(&self, partition: u16, look: LookFor) -> Result<LookResult, Unavailable> {
-        let ask = Ask { partition: Some(partition), what: What::Look(look) };
+        let ask = Ask { partition: Some(partition), epoch: None, what: What::Look(look) };
         match self.said(partition, &ask, Duration::ZERO).await? {
             NodeReply::Found(found) => Ok(*found),
             _ => Err(nonsense()),

@@ -10,6 +10,7 @@
 
 mod access;
 mod answering;
+mod asking;
 mod defining;
 mod defining_topics;
 mod definitions;
@@ -21,6 +22,7 @@ mod handover;
 mod hashing;
 mod hearing;
 mod jet_stream;
+mod lane;
 mod leases;
 mod local_nats;
 mod looking;

@@ -310,14 +310,15 @@ async fn prepare(
     let mut heard = signals.listen().await?;
     insist("open the streams", || make_streams(&client, &options, &stop)).await?;
     let context = jetstream::new(client.clone());
-    let leases = Arc::new(Leases::open(&context, signals, &options, random()).await?);
+    let incarnation = random();
+    let leases = Arc::new(Leases::open(&context, signals, &options, incarnation).await?);
     let definitions = Arc::new(QueueDefinitions::new(leases.bucket()));
     let load = || async { definitions.load().await.map_err(ClusterError::Servers) };
     insist("read what queues there are", load).await?;
     let snapshots = Arc::new(Snapshots::open(&context, &options, leases.bucket(), stop.clone()).await?);
     runtime.spawn(snapshots.clone().watch());
     let nodes = Nodes::new(client.clone(), &options.cluster);
-    let asked = nodes.listen(&options.node).await?;
+    let asked = nodes.listen(&options.node, incarnation).await?;
     let (moving, (events, _)) = (Arc::default(), broadcast::channel(limits::EVENTS_KEPT));
     let mut partitions = Vec::new();
     for number in 0..options.partitions {

@@ -11,6 +11,7 @@ use crate::cluster::error::ClusterError;
 use crate::cluster::wire;
 use crate::cluster::wire::Ask;
 use crate::cluster::wire::NodeReply;
+use crate::error::Unavailable;
 use crate::limits;
 
 /// Bytes of a payload that what is around a message may take.
@@ -33,6 +34,26 @@ pub(crate) enum NodeAnswer {
     Nothing(String),
 }
 
+impl NodeAnswer {
+    /// What was said; or, when nothing was done, who may do it if that is known.
+    ///
+    /// # Errors
+    /// Why it is not to be asked again.
+    pub(crate) fn said(self) -> Result<Result<NodeReply, Option<String>>, Unavailable> {
+        match self {
+            NodeAnswer::Replied(NodeReply::NotOwner(owner)) => Ok(Err(owner)),
+            NodeAnswer::Nobody => Ok(Err(None)),
+            NodeAnswer::Replied(NodeReply::TooLarge { bytes, bytes_max }) => {
+                Err(Unavailable::TooLarge { bytes, bytes_max })
+            }
+            NodeAnswer::Replied(NodeReply::Failed(why)) | NodeAnswer::Nothing(why) => {
+                Err(Unavailable::Unanswered(why))
+            }
+            NodeAnswer::Replied(said) => Ok(Ok(said)),
+        }
+    }
+}
+
 impl Nodes {
     pub(crate) fn new(client: NatsClient, cluster: &str) -> Nodes {
         Nodes { client, cluster: cluster.to_owned() }
@@ -42,16 +63,17 @@ impl Nodes {
         &self.cluster
     }
 
-    fn subject(&self, node: &str) -> String {
-        format!("seriatim.{}.node.{node}", self.cluster)
+    /// Of one process: another that ran under the name, and may only have hung, answers for itself alone.
+    fn subject(&self, node: &str, incarnation: u64) -> String {
+        format!("seriatim.{}.node.{node}.{incarnation:016x}", self.cluster)
     }
 
     /// Begins to hear what others ask this node.
     ///
     /// # Errors
     /// [`ClusterError::Servers`] when the servers refuse.
-    pub(crate) async fn listen(&self, node: &str) -> Result<Subscriber, ClusterError> {
-        let subscribed = self.client.subscribe(self.subject(node)).await;
+    pub(crate) async fn listen(&self, node: &str, incarnation: u64) -> Result<Subscriber, ClusterError> {
+        let subscribed = self.client.subscribe(self.subject(node, incarnation)).await;
         subscribed.map_err(|error| ClusterError::Servers(error.to_string()))
     }
 
@@ -60,8 +82,13 @@ impl Nodes {
         self.client.server_info().max_payload.saturating_sub(ENVELOPE_BYTES)
     }
 
-    /// Asks a node, which may wait for work so long.
-    pub(crate) async fn ask(&self, node: &str, ask: &Ask, wait: Duration) -> NodeAnswer {
+    /// Asks a process that runs as a node, which may wait for work so long.
+    pub(crate) async fn ask(
+        &self,
+        (node, incarnation): (&str, u64),
+        ask: &Ask,
+        wait: Duration,
+    ) -> NodeAnswer {
         let payload = wire::write(ask);
         if payload.len() > self.bytes_max() {
             return NodeAnswer::Replied(NodeReply::TooLarge {
@@ -71,7 +98,7 @@ impl Nodes {
         }
         let timeout = wait.saturating_add(limits::NODE_ANSWER);
         let request = Request::new().payload(payload.into()).timeout(Some(timeout));
-        match self.client.send_request(self.subject(node), request).await {
+        match self.client.send_request(self.subject(node, incarnation), request).await {
             Ok(answer) => match wire::read(&answer.payload) {
                 Some(said) => NodeAnswer::Replied(said),
                 None => NodeAnswer::Nothing(format!("what node {node} has answered is not understood")),
@@ -81,9 +108,11 @@ impl Nodes {
         }
     }
 
-    /// Tells a node something that is not answered.
-    pub(crate) async fn tell(&self, node: &str, ask: &Ask) {
-        if let Err(error) = self.client.publish(self.subject(node), wire::write(ask).into()).await {
+    /// Tells a process that runs as a node something that is not answered.
+    pub(crate) async fn tell(&self, (node, incarnation): (&str, u64), ask: &Ask) {
+        if let Err(error) =
+            self.client.publish(self.subject(node, incarnation), wire::write(ask).into()).await
+        {
             tracing::warn!(node, %error, "a node could not be told what was given back; its locks run out");
         }
     }

@@ -185,6 +185,13 @@ impl Partition {
         self.published().client.clone()
     }
 
+    /// The engine and its epoch, if this node is the owner.
+    pub(crate) fn owned(&self) -> Option<(Client, u32)> {
+        // It is another only after the client is gone.
+        let published = self.published();
+        Some((published.client.clone()?, self.epoch.load(Ordering::Relaxed)))
+    }
+
     pub(crate) fn status(&self) -> PartitionStatus {
         let (position, end) = self.log.ends();
         PartitionStatus {

@@ -107,9 +107,9 @@ impl Router {
                 Ok(Shift::new(client.engine_now(), self.clock.now()).reply(reply))
             }
             WorkSource::Node(node) => {
-                let ask = Ask { partition: None, what: What::Have(command, wait) };
+                let ask = Ask { partition: None, epoch: None, what: What::Have(command, wait) };
                 match self.ask_node(&node, &ask, wait).await {
-                    NodeAnswer::Replied(NodeReply::Reply(reply, now)) => {
+                    NodeAnswer::Replied(NodeReply::Reply(reply, now, _)) => {
                         Ok(Shift::new(now, self.clock.now()).reply(reply))
                     }
                     NodeAnswer::Replied(NodeReply::NotOwner(_)) | NodeAnswer::Nobody => {
@@ -173,8 +173,8 @@ impl Router {
             match source {
                 WorkSource::Here(_, client) => client.withdraw(*token),
                 WorkSource::Node(node) => {
-                    let ask = Ask { partition: None, what: What::Withdraw(*token) };
-                    self.nodes.tell(node, &ask).await;
+                    let ask = Ask { partition: None, epoch: None, what: What::Withdraw(*token) };
+                    self.tell_node(node, &ask).await;
                 }
             }
         }

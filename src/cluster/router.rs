@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 use tokio::sync::Semaphore;
 
 use crate::cluster::definitions::QueueDefinitions;
+use crate::cluster::lane::Lane;
 use crate::cluster::leases::Leases;
 use crate::cluster::nodes::NodeAnswer;
 use crate::cluster::nodes::Nodes;
@@ -56,6 +57,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 pub(crate) struct Router {
     pub(crate) node: String,
     pub(crate) partitions: Vec<Arc<Partition>>,
+    /// What is asked of each partition in an order.
+    pub(crate) lanes: Vec<Arc<Lane>>,
     pub(crate) leases: Arc<Leases>,
     pub(crate) nodes: Nodes,
     pub(crate) definitions: Arc<QueueDefinitions>,
@@ -90,6 +93,7 @@ impl Router {
         let count = u16::try_from(partitions.len()).expect("there is a limit to their number");
         Router {
             node,
+            lanes: partitions.iter().map(|_| Arc::default()).collect(),
             partitions,
             leases,
             nodes,
@@ -224,7 +228,12 @@ impl Router {
         match place {
             CommandPlace::One(partition) => {
                 let what = What::TryOut(command);
-                self.reply_of(partition, &Ask { partition: Some(partition), what }, Duration::ZERO).await
+                self.reply_of(
+                    partition,
+                    &Ask { partition: Some(partition), epoch: None, what },
+                    Duration::ZERO,
+                )
+                .await
             }
             _ => Err(Unavailable::Unsupported("only what one partition does can be tried")),
         }
@@ -261,13 +270,17 @@ impl Router {
             // Whoever settles finds the partition by it.
             *token = token.of_partition(partition);
         }
-        let ask = Ask { partition: Some(partition), what: What::Have(command, wait) };
-        self.reply_of(partition, &ask, wait).await
+        let ask = Ask { partition: Some(partition), epoch: None, what: What::Have(command, wait) };
+        match wait.is_zero() {
+            true => self.ask_in_order(partition, ask).await,
+            // Whoever waits for work keeps nobody else waiting.
+            false => self.reply_of(partition, &ask, wait).await,
+        }
     }
 
     async fn reply_of(&self, partition: u16, ask: &Ask, wait: Duration) -> Result<Reply, Unavailable> {
         match self.said(partition, ask, wait).await? {
-            NodeReply::Reply(reply, now) => Ok(Shift::new(now, self.clock.now()).reply(reply)),
+            NodeReply::Reply(reply, now, _) => Ok(Shift::new(now, self.clock.now()).reply(reply)),
             _ => Err(nonsense()),
         }
     }
@@ -282,23 +295,10 @@ impl Router {
         let begun = self.clock.now();
         let mut known = None;
         loop {
-            let heard = match known.take().or_else(|| self.leases.owner(partition)) {
-                _ if self.partition(partition).client().is_some() => {
-                    NodeAnswer::Replied(self.do_here(ask).await)
-                }
-                Some(node) if node != self.node => self.ask_node(&node, ask, wait).await,
-                _ => NodeAnswer::Nobody,
-            };
-            match heard {
-                NodeAnswer::Replied(NodeReply::NotOwner(owner)) => known = owner,
-                NodeAnswer::Replied(NodeReply::TooLarge { bytes, bytes_max }) => {
-                    return Err(Unavailable::TooLarge { bytes, bytes_max });
-                }
-                NodeAnswer::Replied(NodeReply::Failed(why)) | NodeAnswer::Nothing(why) => {
-                    return Err(Unavailable::Unanswered(why));
-                }
-                NodeAnswer::Replied(said) => return Ok(said),
-                NodeAnswer::Nobody => {}
+            let node = self.who_has(partition, known.take());
+            match self.ask_at(node.as_deref(), ask, wait).await.said()? {
+                Ok(said) => return Ok(said),
+                Err(owner) => known = owner,
             }
             if self.clock.now().since(begun) > limits::ROUTE_WAIT || self.stop.is_said() {
                 return Err(Unavailable::NotOwner);
@@ -307,16 +307,42 @@ impl Router {
         }
     }
 
+    /// The node that has a partition: this one, or the one of which somebody has said so, or that has the lease.
+    pub(crate) fn who_has(&self, partition: u16, known: Option<String>) -> Option<String> {
+        match self.partition(partition).client() {
+            Some(_) => Some(self.node.clone()),
+            None => known.or_else(|| self.leases.owner(partition)).filter(|node| *node != self.node),
+        }
+    }
+
+    /// Asks a node once, which may be this one.
+    pub(crate) async fn ask_at(&self, node: Option<&str>, ask: &Ask, wait: Duration) -> NodeAnswer {
+        match node {
+            Some(node) if node == self.node => NodeAnswer::Replied(self.do_here(ask).await),
+            Some(node) => self.ask_node(node, ask, wait).await,
+            None => NodeAnswer::Nobody,
+        }
+    }
+
     /// Asks another node, as long as it is there.
     pub(crate) async fn ask_node(&self, node: &str, ask: &Ask, wait: Duration) -> NodeAnswer {
+        // Whoever is not alive is not asked, whoever has named it: then it is known that nothing was done.
+        let Some(incarnation) = self.leases.incarnation(node) else { return NodeAnswer::Nobody };
         let gone = async {
-            while self.leases.is_there(node) {
+            while self.leases.incarnation(node) == Some(incarnation) {
                 pause(self.leases.lease() / 4).await;
             }
         };
         tokio::select! {
-            heard = self.nodes.ask(node, ask, wait) => heard,
+            heard = self.nodes.ask((node, incarnation), ask, wait) => heard,
             () = gone => NodeAnswer::Nothing(format!("node {node} is gone")),
+        }
+    }
+
+    /// Tells another node something that is not answered. Without it there is nothing that it would have to know.
+    pub(crate) async fn tell_node(&self, node: &str, ask: &Ask) {
+        if let Some(incarnation) = self.leases.incarnation(node) {
+            self.nodes.tell((node, incarnation), ask).await;
         }
     }
 
@@ -328,8 +354,8 @@ impl Router {
             None => {
                 // Without an owner there is no lock either.
                 let Some(node) = self.leases.owner(partition) else { return };
-                let ask = Ask { partition: Some(partition), what: What::GiveBack(command) };
-                self.nodes.tell(&node, &ask).await;
+                let ask = Ask { partition: Some(partition), epoch: None, what: What::GiveBack(command) };
+                self.tell_node(&node, &ask).await;
             }
         }
     }

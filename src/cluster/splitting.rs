@@ -23,13 +23,13 @@ impl Router {
     /// Has each part of a command done in its partition.
     ///
     /// # Errors
-    /// Of the first part that could not be done: others may have been.
+    /// Why nothing was done; [`Unavailable::Unanswered`] when some parts were done, or may have been, and others not.
     pub(crate) async fn in_parts(self: &Arc<Router>, command: Command) -> Result<Reply, Unavailable> {
         match command {
             Command::SendEach(verbs::SendEach { queue, messages }) => {
                 let whole = messages.len();
                 let mut parts: CommandParts<_> = BTreeMap::new();
-                let any = self.any_of_parts();
+                let any = self.any_partition();
                 for (index, message) in messages.into_iter().enumerate() {
                     let partition = match self.places.message(&queue, &message) {
                         CommandPlace::One(partition) => partition,
@@ -65,11 +65,6 @@ impl Router {
         }
     }
 
-    fn any_of_parts(&self) -> u16 {
-        let rotated = self.rotated();
-        *rotated.iter().find(|number| self.partition(**number).client().is_some()).unwrap_or(&rotated[0])
-    }
-
     async fn parts<T, A>(
         self: &Arc<Router>,
         parts: CommandParts<T>,
@@ -82,7 +77,11 @@ impl Router {
             let command = command(part);
             async move { (places, self.ask(partition, command, Duration::ZERO).await) }
         });
-        for (places, reply) in futures_util::future::join_all(asked).await {
+        let replies = futures_util::future::join_all(asked).await;
+        let is_partly_done =
+            replies.iter().any(|(_, reply)| reply.as_ref().map_or_else(may_be_done, |_| true));
+        for (places, reply) in replies {
+            let reply = reply.map_err(|why| if is_partly_done { partly(&why) } else { why });
             let answers = answers_of(reply?).filter(|answers| answers.len() == places.len());
             for (place, answer) in places.into_iter().zip(answers.ok_or_else(nonsense)?) {
                 all[place] = Some(answer);
@@ -108,5 +107,20 @@ impl Router {
             step.entry = step.entry.filter(|_| step.next.is_none());
         }
         reply
+    }
+}
+
+/// Whether what was answered so may have been done.
+fn may_be_done(why: &Unavailable) -> bool {
+    !matches!(why, Unavailable::NotOwner | Unavailable::TooLarge { .. } | Unavailable::Unsupported(_))
+}
+
+/// What is said when one part was not done and another was, or may have been.
+fn partly(why: &Unavailable) -> Unavailable {
+    match may_be_done(why) {
+        true => why.clone(),
+        false => {
+            Unavailable::Unanswered(format!("a part of it was not done, and others were or may be: {why}"))
+        }
     }
 }

@@ -26,6 +26,8 @@ const VERSION: u8 = 1;
 pub(crate) struct Ask {
     /// The partition that is meant, which the other should have; `None` for those that it has.
     pub(crate) partition: Option<u16>,
+    /// The epoch of the owner that is meant, if it is to be done by no other.
+    pub(crate) epoch: Option<u32>,
     pub(crate) what: What,
 }
 
@@ -51,8 +53,8 @@ pub(crate) enum What {
 /// What is answered.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum NodeReply {
-    /// With engine time as it is in the partition.
-    Reply(Reply, Timestamp),
+    /// With engine time as it is in the partition, and its epoch, if one partition was asked.
+    Reply(Reply, Timestamp, Option<u32>),
     Found(Box<LookResult>),
     Defined,
     /// The partition is another node's, this one's if it is known. Nothing was done.
@@ -101,8 +103,8 @@ mod tests {
     #[test]
     fn what_is_asked_is_read_as_it_was_written_and_another_version_is_not() {
         let verb = verbs::DeleteQueue { name: QueueName::new("q").unwrap() };
-        let ask =
-            Ask { partition: Some(3), what: What::Have(Command::DeleteQueue(verb), Duration::from_secs(1)) };
+        let what = What::Have(Command::DeleteQueue(verb), Duration::from_secs(1));
+        let ask = Ask { partition: Some(3), epoch: Some(7), what };
         let mut bytes = write(&ask);
         let found: Ask = read(&bytes).unwrap();
         assert_eq!(format!("{found:?}"), format!("{ask:?}"));

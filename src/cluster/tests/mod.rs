@@ -1,6 +1,7 @@
 //! A cluster on real NATS servers. Without `nats-server` nothing is tried, except where `CI` is set.
 
 mod access;
+mod asking;
 mod chaos;
 mod conformance;
 mod damage;

@@ -1,0 +1,178 @@
+//! What nodes ask each other while partitions move, and processes hang or are gone.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+
+use crate::cluster::hashing::partition_of;
+use crate::cluster::node::ClusterNode;
+use crate::cluster::nodes::NodeAnswer;
+use crate::cluster::nodes::Nodes;
+use crate::cluster::stop::pause;
+use crate::cluster::tests::nats::NatsServers;
+use crate::cluster::tests::nats::wait_until;
+use crate::cluster::tests::router::PARTITIONS;
+use crate::cluster::tests::router::close;
+use crate::cluster::tests::router::nodes;
+use crate::cluster::tests::router::workflows;
+use crate::cluster::wire;
+use crate::cluster::wire::Ask;
+use crate::cluster::wire::NodeReply;
+use crate::cluster::wire::What;
+use crate::engine::Queue;
+use crate::error::SendError;
+use crate::error::Unavailable;
+use crate::id::QueueName;
+use crate::id::WorkflowId;
+use crate::limits;
+use crate::message::Message;
+use crate::queue::QueueOptions;
+
+/// How many are under way at once.
+const AT_ONCE: usize = 8;
+
+/// How often the partitions move.
+const MOVES: usize = 6;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_sent_without_waiting_is_stored_in_its_order_while_its_partition_moves() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (names, is_over) = (["first", "second"], Arc::new(AtomicBool::new(false)));
+    let nodes = nodes(&servers, &names).await;
+    let queue = nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let sending = tokio::spawn({
+        let is_over = is_over.clone();
+        async move {
+            let numbers = stream::iter((0_u64..).take_while(|_| !is_over.load(Ordering::Relaxed)));
+            let sends = numbers.map(|number| queue.send(Message::new(number.to_string()).workflow("w")));
+            // What was not acknowledged has no place to keep.
+            let sent = sends.buffered(AT_ONCE).filter_map(async |sent| sent.ok());
+            sent.map(|receipt| receipt.sequence_number()).collect::<Vec<_>>().await
+        }
+    });
+    for turn in 0..MOVES {
+        let (from, to) = (turn % 2, (turn + 1) % 2);
+        nodes[to].handle().drain_node(names[to], false).await.unwrap();
+        nodes[from].drain();
+        let has_all = || (0..PARTITIONS).all(|number| nodes[to].engine(number).is_some());
+        tokio::task::block_in_place(|| wait_until("the other node has all partitions", has_all));
+    }
+    is_over.store(true, Ordering::Relaxed);
+    let numbers = sending.await.unwrap();
+    assert!(numbers.len() > MOVES * AT_ONCE, "{}", numbers.len());
+    let overtaken: Vec<_> = numbers.windows(2).filter(|pair| pair[0] >= pair[1]).collect();
+    assert!(overtaken.is_empty(), "of {}: {overtaken:?}", numbers.len());
+    close(nodes).await;
+}
+
+/// The partition that is stopped on all nodes.
+const STOPPED: u16 = 2;
+
+/// Two nodes that have all partitions but one, which nobody has, and a queue that the first has not got a partition for.
+async fn one_stopped(servers: &NatsServers) -> (Vec<ClusterNode>, Queue) {
+    let before = nodes(servers, &["first"]).await;
+    before[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    close(before).await;
+    let options = |name: &str| servers.options("router", name).partitions(PARTITIONS);
+    let client = async_nats::connect(&options("first").servers).await.unwrap();
+    async_nats::jetstream::new(client).delete_stream(options("first").stream(STOPPED)).await.unwrap();
+    let (first, second) = (ClusterNode::start(options("first")), ClusterNode::start(options("second")));
+    let nodes = vec![first.await.unwrap(), second.await.unwrap()];
+    nodes[0].drain();
+    let has_all = || (0..PARTITIONS).all(|number| nodes[1].engine(number).is_some() || number == STOPPED);
+    tokio::task::block_in_place(|| wait_until("the other node has all partitions but one", has_all));
+    let queue = nodes[0].client().queue("q").unwrap();
+    (nodes, queue)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_of_which_some_was_done_is_not_said_to_be_undone() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (nodes, queue) = one_stopped(&servers).await;
+    assert!(nodes[1].engine(STOPPED).is_none());
+    let messages = workflows().into_iter().map(|workflow| Message::new("x").workflow(workflow));
+    let failed = queue.send_each(messages).await.unwrap_err();
+    assert!(matches!(failed, SendError::Unavailable(Unavailable::Unanswered(_))), "{failed:?}");
+    let received = queue.receive_many(100, Duration::ZERO).await.unwrap();
+    assert!(!received.is_empty(), "the other partitions have got theirs");
+    let name = QueueName::new("q").unwrap();
+    let mut alone = (0..).map(|number| format!("w{number}"));
+    let workflow = alone.find(|workflow| {
+        partition_of(&name, &WorkflowId::new(workflow.as_str()).unwrap(), PARTITIONS) == STOPPED
+    });
+    let undone = queue.send_each([Message::new("x").workflow(workflow.unwrap())]).await.unwrap_err();
+    assert!(matches!(undone, SendError::Unavailable(Unavailable::NotOwner)), "{undone:?}");
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_process_that_hung_says_under_the_name_of_a_node_is_not_taken_for_its_answer() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first", "second"]).await;
+    let queue = nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let client = async_nats::connect(&servers.options("router", "second").servers).await.unwrap();
+    // It has nothing, and says so faster than the other can append.
+    let hung = Nodes::new(client.clone(), "router");
+    let mut asked = hung.listen("second", 7).await.unwrap();
+    client.flush().await.unwrap();
+    let answering = tokio::spawn(async move {
+        while let Some(message) = asked.next().await {
+            let Some(to) = message.reply else { continue };
+            hung.answer(to, wire::write(&NodeReply::NotOwner(None))).await;
+        }
+    });
+    for workflow in workflows() {
+        queue.send(Message::new("x").workflow(workflow)).await.unwrap();
+    }
+    answering.abort();
+    assert_eq!(queue.view().await.unwrap().counts.accepted, workflows().len() as u64);
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_stopped_is_not_asked() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first", "second"]).await;
+    let (first, second) = (nodes[0].handle().router, nodes[1].handle().router);
+    let incarnation = first.leases.incarnation("second").unwrap();
+    let ask = Ask { partition: None, epoch: None, what: What::Overview };
+    let asked = async || first.nodes.ask(("second", incarnation), &ask, Duration::ZERO).await;
+    assert!(matches!(asked().await, NodeAnswer::Replied(_)));
+    second.stop.say();
+    let hears_nothing = async {
+        while !matches!(asked().await, NodeAnswer::Nobody) {
+            pause(limits::ROUTE_PAUSE).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), hears_nothing).await.expect("it listens no more");
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_node_that_is_not_alive_it_is_known_that_nothing_was_done() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let mut nodes = nodes(&servers, &["first", "second"]).await;
+    nodes.remove(1).abandon();
+    let is_alone = || nodes[0].nodes() == ["first"];
+    tokio::task::block_in_place(|| wait_until("the other is heard no more", is_alone));
+    let router = nodes[0].handle().router;
+    let ask = Ask { partition: None, epoch: None, what: What::Overview };
+    let heard = router.ask_at(Some("second"), &ask, Duration::ZERO).await;
+    assert!(matches!(heard, NodeAnswer::Nobody), "{heard:?}");
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_can_go_to_any_partition_goes_to_one_that_somebody_has() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (nodes, queue) = one_stopped(&servers).await;
+    for _ in 0..2 * PARTITIONS {
+        let sent = queue.send_each([Message::new("x")]).await.unwrap();
+        assert!(sent[0].is_ok(), "{sent:?}");
+    }
+    close(nodes).await;
+}
