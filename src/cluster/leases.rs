@@ -77,6 +77,8 @@ struct Board {
     own_stopped: BTreeSet<u16>,
     /// The revision at which it was written down that this node is there.
     entered: Option<u64>,
+    /// The newest revisions at which it was read that nodes have come or gone.
+    comings: BTreeMap<String, u64>,
 }
 
 /// The leases as a node sees them.
@@ -213,8 +215,7 @@ impl Leases {
                         let _ = self.namesake.set(());
                     }
                 }
-                Some(beat) => self.hear(node, beat, Vec::new()),
-                None => drop(self.board().nodes.remove(node)),
+                beat => self.note_coming(node, beat, entry.revision),
             }
         } else if let Some(partition) = entry.key.strip_prefix(PARTITION_PREFIX)
             && let (Ok(partition), Some(holder)) = (partition.parse(), read::<PartitionHolder>(entry))
@@ -228,6 +229,25 @@ impl Leases {
                 Some(node) => pins.insert(partition, node),
                 None => pins.remove(&partition),
             };
+        }
+    }
+
+    /// Notes that a node has come, or gone. A watch that is begun anew tells it again of nodes that may be dead by now, and what
+    /// a node that is heard says of itself is newer than what it has written down.
+    fn note_coming(&self, node: &str, beat: Option<Beat>, revision: u64) {
+        let mut board = self.board();
+        if board.comings.get(node).is_some_and(|known| *known >= revision) {
+            return;
+        }
+        board.comings.insert(node.to_owned(), revision);
+        let is_heard = self.is_alive(&board, self.clock.elapsed(), node);
+        match beat {
+            None => drop(board.nodes.remove(node)),
+            Some(_) if is_heard => {}
+            Some(beat) => {
+                drop(board);
+                self.hear(node, beat, Vec::new());
+            }
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
+#[cfg(test)]
+use std::time::Duration;
 
 use async_nats::Client as NatsClient;
 use async_nats::Subscriber;
@@ -192,6 +194,14 @@ impl ClusterNode {
     pub(crate) fn come_back_without(&self, partition: u16) {
         self.leases.set_stopped(partition, true);
         self.leases.set_draining(false);
+    }
+
+    /// Is told every key of the bucket again, as by a watch that is begun anew.
+    #[cfg(test)]
+    pub(crate) async fn watch_anew(&self) {
+        let told = self.leases.clone().watch(self.stop.clone());
+        let runtime = self.runtime.as_ref().expect("it is not closed");
+        let _ = runtime.spawn(async { tokio::time::timeout(Duration::from_millis(100), told).await }).await;
     }
 
     /// Says no more that the node is alive, which goes on.

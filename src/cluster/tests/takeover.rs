@@ -170,6 +170,29 @@ async fn a_partition_is_not_given_back_to_a_node_that_cannot_have_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_watch_that_is_begun_anew_takes_no_partition_from_its_owner() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (first, second) = start_both(&servers).await;
+    first.drain();
+    let are_given = || has_all(&second) && second.status().iter().all(|status| status.lag == 0);
+    tokio::task::block_in_place(|| wait_until("the other node has all partitions", are_given));
+    let epochs = || second.status().into_iter().map(|status| status.epoch).collect::<Vec<_>>();
+    let (before, clock) = (epochs(), SystemClock::default());
+    while clock.elapsed() < 8 * LEASE {
+        second.watch_anew().await;
+        assert!(has_all(&second), "a node that drains takes none");
+    }
+    assert_eq!(epochs(), before);
+    first.fall_silent();
+    let is_alone = || second.nodes() == ["second"];
+    tokio::task::block_in_place(|| wait_until("a node that says nothing is dead", is_alone));
+    second.watch_anew().await;
+    assert!(is_alone(), "what was written before is no sign of life");
+    first.close().await;
+    second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_whose_name_another_has_is_refused_in_one_sentence() {
     let Some(servers) = NatsServers::start(1) else { return };
     let first = start(&servers, "first").await;
