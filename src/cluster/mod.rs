@@ -31,6 +31,7 @@ mod options;
 mod outbox;
 mod overview;
 mod partition;
+mod partition_file;
 mod placing;
 mod publishing;
 mod reasons;

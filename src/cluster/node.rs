@@ -189,6 +189,12 @@ impl ClusterNode {
         self.taker.trim(&self.partitions[usize::from(partition)], list)
     }
 
+    /// Does something while a snapshot of a partition's file is being written.
+    #[cfg(test)]
+    pub(crate) fn with_held_file<T>(&self, partition: u16, work: impl FnOnce() -> T) -> T {
+        self.partitions[usize::from(partition)].file().held(work)
+    }
+
     /// Takes partitions again after a drain, but for one that it says it cannot have.
     #[cfg(test)]
     pub(crate) fn come_back_without(&self, partition: u16) {

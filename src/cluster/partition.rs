@@ -21,6 +21,7 @@ use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
 use crate::cluster::metering::PartitionMeter;
 use crate::cluster::options::NodeClock;
+use crate::cluster::partition_file::PartitionFile;
 use crate::cluster::reasons::is_deposed;
 use crate::cluster::reasons::is_of_disk;
 use crate::cluster::snapshot_list::PartitionSnapshot;
@@ -38,7 +39,6 @@ use crate::engine::log::FollowerOptions;
 use crate::engine::log::Log;
 use crate::engine::log::SharedLog;
 use crate::engine::log::SnapshotFile;
-use crate::engine::log::SnapshotSource;
 use crate::error::Fault;
 use crate::error::OpenError;
 use crate::error::Unavailable;
@@ -112,7 +112,7 @@ struct SharedPartition {
 /// A partition on this node.
 pub(crate) struct Partition {
     number: u16,
-    path: PathBuf,
+    file: PartitionFile,
     options: FollowerOptions,
     log: Arc<SharedLog<JetStreamLog>>,
     epoch: AtomicU32,
@@ -122,8 +122,6 @@ pub(crate) struct Partition {
     stop: ClusterStop,
     published: Mutex<SharedPartition>,
     snapshots: Arc<Snapshots>,
-    /// Where snapshots of its file are taken. Held while one is written, and the file is not opened anew meanwhile.
-    source: Mutex<Option<SnapshotSource>>,
     definitions: Arc<QueueDefinitions>,
     events: broadcast::Sender<Event>,
     meter: PartitionMeter,
@@ -158,7 +156,7 @@ impl Partition {
         let defined = tokio::sync::Mutex::default();
         Partition {
             number,
-            path,
+            file: PartitionFile::new(path),
             options,
             log,
             epoch: AtomicU32::new(0),
@@ -168,7 +166,6 @@ impl Partition {
             stop,
             published,
             snapshots,
-            source: Mutex::default(),
             definitions,
             events,
             meter: PartitionMeter::default(),
@@ -224,26 +221,9 @@ impl Partition {
         self.log.trim(through)
     }
 
-    /// The path of a file beside the one of the partition.
-    pub(crate) fn beside(&self, suffix: &str) -> PathBuf {
-        let mut name = self.path.as_os_str().to_owned();
-        name.push(suffix);
-        PathBuf::from(name)
-    }
-
-    fn source(&self) -> MutexGuard<'_, Option<SnapshotSource>> {
-        self.source.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Writes a snapshot of its file to another, unless it has none open.
-    ///
-    /// # Errors
-    /// [`Fault`] when that cannot be written, or a row is damaged.
-    pub(crate) fn write_snapshot(&self) -> Result<Option<SnapshotFile>, Fault> {
-        match &*self.source() {
-            Some(source) => source.write_to(&self.beside(".snapshot")),
-            None => Ok(None),
-        }
+    /// Its file on this node.
+    pub(crate) fn file(&self) -> &PartitionFile {
+        &self.file
     }
 
     /// Its snapshots, as the servers say.
@@ -253,12 +233,12 @@ impl Partition {
 
     /// Reads a snapshot.
     pub(crate) fn fetch(&self, record: &SnapshotRecord) -> Result<SnapshotFile, SnapshotError> {
-        self.snapshots.fetch(&self.runtime, record, &self.path)
+        self.snapshots.fetch(&self.runtime, record, self.file.path())
     }
 
     /// Puts a snapshot in place of its file, which is not open.
     pub(crate) fn put_in_place(&self, snapshot: SnapshotFile) -> Result<(), OpenError> {
-        snapshot.replace(&self.path)
+        snapshot.replace(self.file.path())
     }
 
     /// Lets time pass.
@@ -283,11 +263,11 @@ impl Partition {
                 Err(error) if is_deposed(&error) => Ok(()),
                 ended => ended,
             };
-            // A snapshot that is being written holds the file.
-            *self.source() = None;
             self.published().client = None;
             self.leases.set_stopped(self.number, ended.is_err());
             self.release();
+            // Last: a snapshot that is being written holds the file, and is to keep nobody from the partition.
+            self.file.set_closed();
             match ended {
                 Ok(()) => self.published().state = PartitionState::Following,
                 Err(_) if self.stop.is_said() => {}
@@ -319,11 +299,11 @@ impl Partition {
 
     /// Opens the file; without one, it begins with a snapshot if there is one.
     fn open(&self) -> Result<Follower, OpenError> {
-        if !self.path.exists() {
+        if !self.file.path().exists() {
             self.restore(0)?;
         }
-        let follower = Follower::open(&self.path, self.options, self.log.clone())?;
-        *self.source() = Some(follower.snapshots());
+        let follower = Follower::open(self.file.path(), self.options, self.log.clone())?;
+        self.file.set_open(follower.snapshots());
         Ok(follower)
     }
 
@@ -336,7 +316,7 @@ impl Partition {
                 return Err(fault.into());
             }
             tracing::warn!(partition = self.number, position, "the file ends before its log begins");
-            *self.source() = None;
+            self.file.set_closed();
             drop(follower);
             if !self.restore(position)? {
                 return Err(fault.into());

@@ -193,6 +193,22 @@ async fn a_watch_that_is_begun_anew_takes_no_partition_from_its_owner() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_that_is_being_written_keeps_the_partition_from_nobody() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (first, second) = start_both(&servers).await;
+    let of_first = first_of(&first).unwrap();
+    let is_given = || second.engine(of_first).is_some();
+    tokio::task::block_in_place(|| {
+        first.with_held_file(of_first, || {
+            first.drain();
+            wait_until("the other node has the partition", is_given);
+        });
+    });
+    first.close().await;
+    second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_whose_name_another_has_is_refused_in_one_sentence() {
     let Some(servers) = NatsServers::start(1) else { return };
     let first = start(&servers, "first").await;
