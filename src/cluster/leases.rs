@@ -28,6 +28,7 @@ use crate::cluster::error::ClusterError;
 use crate::cluster::hashing::preferred;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::shape::check_fixed;
+use crate::cluster::shape::check_kept;
 use crate::cluster::shape::refused;
 use crate::cluster::signals::Beat;
 use crate::cluster::signals::NodeSignal;
@@ -98,10 +99,10 @@ pub(crate) struct Leases {
 }
 
 impl Leases {
-    /// Opens the bucket of the cluster, or makes it.
+    /// Opens the bucket of the cluster, or makes it; one that is there stays as it is.
     ///
     /// # Errors
-    /// [`ClusterError::Different`] when the cluster was created with another number of partitions.
+    /// [`ClusterError::Different`] when the cluster was created with another number of partitions, or with fewer replicas.
     pub(crate) async fn open(
         context: &Context,
         signals: NodeSignals,
@@ -115,7 +116,11 @@ impl Leases {
             num_replicas: options.replicas,
             ..kv::Config::default()
         };
-        let bucket = context.create_or_update_key_value(config).await.map_err(refused)?;
+        let bucket = match context.get_key_value(&config.bucket).await {
+            Ok(found) => found,
+            Err(_) => context.create_key_value(config).await.map_err(refused)?,
+        };
+        check_kept(&bucket.stream, options)?;
         check_fixed(&bucket, options).await?;
         Ok(Leases {
             bucket,
