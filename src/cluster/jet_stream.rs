@@ -1,6 +1,8 @@
 //! A stream of JetStream as the log of a partition: an entry is a message, and its position is its sequence in the stream.
 
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use async_nats::Client;
@@ -71,6 +73,8 @@ pub(crate) struct JetStreamLog {
     partition: u16,
     stop: ClusterStop,
     meter: CommitMeter,
+    /// How often in a row the servers have not taken an entry, and what they last said.
+    refused: Mutex<(u32, String)>,
 }
 
 /// What a server answers to a message for a stream.
@@ -122,6 +126,7 @@ impl JetStreamLog {
             partition,
             stop,
             meter: CommitMeter::new(Arc::new(SystemClock::default())),
+            refused: Mutex::default(),
         })
     }
 
@@ -264,6 +269,22 @@ impl JetStreamLog {
         self.meter.read()
     }
 
+    /// Why an entry waits for the servers, if one has waited for some time.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let (times, why) = &*refused;
+        (*times >= limits::LOG_TROUBLE_ATTEMPTS)
+            .then(|| format!("the servers have not taken an entry of its log, {times} times in a row: {why}"))
+    }
+
+    fn note_answer(&self, answer: &AppendAnswer) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        *refused = match answer {
+            AppendAnswer::Unknown(why) => (refused.0.saturating_add(1), why.clone()),
+            _ => (0, String::new()),
+        };
+    }
+
     fn append_once(&self, entry: Entry<'_>) -> AppendAnswer {
         let max = self.client.server_info().max_payload.saturating_sub(HEADERS_BYTES);
         if max > 0 && entry.bytes.len() > max {
@@ -293,7 +314,9 @@ impl JetStreamLog {
 
 impl LogServer for JetStreamLog {
     fn append(&self, entry: Entry<'_>) -> AppendAnswer {
-        self.meter.measure(1, || self.append_once(entry))
+        let answer = self.meter.measure(1, || self.append_once(entry));
+        self.note_answer(&answer);
+        answer
     }
 
     fn bounds(&self) -> Result<Bounds, String> {

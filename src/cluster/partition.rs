@@ -213,6 +213,11 @@ impl Partition {
         &self.log
     }
 
+    /// Why it waits for its log, if it has for some time.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.log.server().trouble()
+    }
+
     /// Gives up the log up to a position.
     ///
     /// # Errors

@@ -15,5 +15,6 @@ mod proxy;
 mod router;
 mod snapshots;
 mod starting;
+mod stuck;
 mod takeover;
 mod topics;
