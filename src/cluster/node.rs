@@ -189,6 +189,12 @@ impl ClusterNode {
         self.taker.trim(&self.partitions[usize::from(partition)], list)
     }
 
+    /// Why a partition waits for its log, if it does.
+    #[cfg(test)]
+    pub(crate) fn log_trouble(&self, partition: u16) -> Option<String> {
+        self.partitions[usize::from(partition)].trouble()
+    }
+
     /// Does something while a snapshot of a partition's file is being written.
     #[cfg(test)]
     pub(crate) fn with_held_file<T>(&self, partition: u16, work: impl FnOnce() -> T) -> T {

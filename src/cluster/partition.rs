@@ -2,6 +2,7 @@
 //! the partition is lost or given up.
 
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::runtime::Handle;
+use tokio::sync::OwnedMutexGuard;
 use tokio::sync::broadcast;
 
 use crate::clock::Clock;
@@ -127,7 +129,7 @@ pub(crate) struct Partition {
     meter: PartitionMeter,
     /// Up to which revision its engine has what queues there are.
     defined: tokio::sync::Mutex<u64>,
-    /// Held while a partition is given to another node: one at a time.
+    /// Held while a partition is given to another node: one at a time, if that takes no longer than a moment.
     moving: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -423,9 +425,9 @@ impl Partition {
             // Who should have it may have been unable to take it: it is not given up at once, or nobody would have it for long.
             let is_kept = looks < KEPT_LEASES * LOOKS_A_LEASE;
             if self.leases.is_draining() || (!is_kept && self.leases.should_move(self.number)) {
-                // Held until it is done; who waits for it asks again.
-                let Ok(_moving) = self.moving.try_lock() else { continue };
-                return self.end(engine).await;
+                // Who waits for it asks again.
+                let Ok(moving) = self.moving.clone().try_lock_owned() else { continue };
+                return self.end_in_turn(engine, moving).await;
             }
         }
         self.end(engine).await;
@@ -441,6 +443,15 @@ impl Partition {
             *defined = self.definitions.bring(client, *defined, revision).await?;
         }
         Ok(())
+    }
+
+    /// Ends an engine while others of the node go on, unless it takes too long.
+    async fn end_in_turn(&self, engine: Engine, moving: OwnedMutexGuard<()>) {
+        let mut ended = pin!(self.end(engine));
+        if tokio::time::timeout(limits::MOVE_WAIT, ended.as_mut()).await.is_err() {
+            drop(moving);
+            ended.await;
+        }
     }
 
     /// Ends an engine in good order: what was asked before is committed and answered.

@@ -55,6 +55,10 @@ pub const RECEIVE_LATE: Duration = Duration::from_secs(1);
 /// server that is busy answers before.
 pub const LOG_TROUBLE_ATTEMPTS: u32 = 6;
 
+/// How long a partition that is given to another node keeps other partitions from being given: one that waits for its log would
+/// keep them for ever.
+pub const MOVE_WAIT: Duration = Duration::from_secs(2);
+
 /// Bytes of cache, and of a generation, that a file has at least which follows one of many partitions.
 pub const FOLLOWER_BYTES_MIN: u64 = 1024 * 1024;
 

@@ -6,6 +6,7 @@ use async_nats::jetstream;
 use async_nats::jetstream::stream::Config;
 
 use crate::cluster::hashing::partition_of;
+use crate::cluster::hashing::preferred;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::tests::nats::NatsServers;
@@ -95,4 +96,42 @@ async fn a_partition_that_waits_for_its_log_keeps_no_receiver_from_the_others() 
         delivery.complete().await.unwrap();
     }
     node.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_that_waits_for_its_log_keeps_no_other_from_being_given_away() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let names = ["first", "second"];
+    let mut nodes = Vec::new();
+    for name in names {
+        nodes.push((name, ClusterNode::start(options(&servers, name)).await.unwrap()));
+    }
+    let of_name = |name: &str| {
+        let preferred = |number: &u16| preferred(*number, names.into_iter()) == Some(name);
+        (0..PARTITIONS).filter(preferred).collect::<Vec<_>>()
+    };
+    wait_for("they share", || nodes.iter().all(|(name, node)| owned(node) == of_name(name)));
+    nodes.sort_by_key(|(_, node)| owned(node).len());
+    let [(taker, taking), (_, giving)] = &nodes[..] else { unreachable!() };
+    let others = owned(giving).split_off(1);
+    assert!(!others.is_empty());
+    let stuck = owned(giving)[0];
+    let queue = giving.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    // What is larger is refused.
+    change(&servers, stuck, |config| config.max_message_size = 1).await;
+    let sent = tokio::spawn(send(queue.clone(), stuck));
+    wait_for("the engine waits for its log", || giving.log_trouble(stuck).is_some());
+    giving.handle().move_partition(stuck, Some(taker)).await.unwrap();
+    wait_for("it is to be given away", || giving.engine(stuck).is_none());
+    giving.drain();
+    wait_for("the other node has the others", || {
+        others.iter().all(|number| taking.engine(*number).is_some())
+    });
+    assert!(!sent.is_finished());
+    change(&servers, stuck, |config| config.max_message_size = -1).await;
+    wait_for("the other node has it, too", || owned(taking).len() == usize::from(PARTITIONS));
+    in_time("it is acknowledged", sent).await.unwrap();
+    for (_, node) in nodes {
+        node.close().await;
+    }
 }
