@@ -41,6 +41,7 @@ use crate::engine::log::FollowerOptions;
 use crate::engine::log::Log;
 use crate::engine::log::SharedLog;
 use crate::engine::log::SnapshotFile;
+use crate::engine::log::guarded;
 use crate::error::Fault;
 use crate::error::OpenError;
 use crate::error::Unavailable;
@@ -265,10 +266,12 @@ impl Partition {
         let (clock, mut failures) = (SystemClock::default(), 0);
         while !self.stop.is_said() {
             let began = clock.elapsed();
-            let ended = match self.follow_and_serve() {
+            let ended = match guarded(|| self.follow_and_serve()) {
                 // Another goes on with it, and this node follows.
-                Err(error) if is_deposed(&error) => Ok(()),
-                ended => ended,
+                Ok(Err(error)) if is_deposed(&error) => Ok(()),
+                Ok(ended) => ended,
+                // As long as this node has the lease, no other would take it.
+                Err(panic) => Err(Fault::Defect(panic).into()),
             };
             self.published().client = None;
             self.leases.set_stopped(self.number, ended.is_err());
