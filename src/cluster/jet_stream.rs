@@ -242,6 +242,9 @@ fn difference(found: &Config, wanted: &Config) -> Option<String> {
         (!found.max_age.is_zero(), "it drops messages by their age"),
         (!unlimited(found.max_bytes) || !unlimited(found.max_messages), "its size is limited"),
         (!unlimited(found.max_messages_per_subject), "its size is limited"),
+        (!unlimited(found.max_message_size.into()), "the size of its messages is limited"),
+        (found.no_ack, "it does not acknowledge what it takes"),
+        (found.sealed, "it is sealed and takes nothing any more"),
         (found.sources.as_ref().is_some_and(|sources| !sources.is_empty()), "it has sources"),
         (found.mirror.is_some(), "it is a mirror"),
     ];
@@ -346,6 +349,22 @@ impl LogServer for JetStreamLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stream_that_does_not_take_every_entry_and_say_so_is_refused() {
+        let options = ClusterOptions::new("orders", "first", "folder");
+        let wanted = config(&options, 1);
+        assert_eq!(difference(&wanted, &wanted), None);
+        let found = [
+            Config { max_message_size: 1_000, ..wanted.clone() },
+            Config { no_ack: true, ..wanted.clone() },
+            Config { sealed: true, ..wanted.clone() },
+        ];
+        for found in found {
+            let what = difference(&found, &wanted).expect("it would wait for ever");
+            assert!(what.starts_with("of the stream seriatim-orders-1, "), "{what}");
+        }
+    }
 
     #[test]
     fn only_an_answer_that_is_certain_counts() {

@@ -135,3 +135,27 @@ async fn a_partition_that_waits_for_its_log_keeps_no_other_from_being_given_away
         node.close().await;
     }
 }
+
+/// What a node says of partitions that it cannot go on with.
+async fn stopped(node: &ClusterNode) -> Vec<(u16, String)> {
+    node.handle().overview().await.nodes.remove(0).stopped
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_said_why_a_log_takes_nothing() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let node = start(&servers).await;
+    let queue = node.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    assert_eq!(stopped(&node).await, []);
+    change(&servers, 2, |config| config.max_message_size = 1).await;
+    let sent = tokio::spawn(send(queue.clone(), 2));
+    wait_for("the engine waits for its log", || node.log_trouble(2).is_some());
+    let said = stopped(&node).await;
+    let [(2, why)] = &said[..] else { panic!("{said:?}") };
+    let expected = "the servers have not taken an entry of its log, ";
+    assert!(why.starts_with(expected) && why.contains("message size exceeds maximum allowed"), "{why}");
+    change(&servers, 2, |config| config.max_message_size = -1).await;
+    in_time("it is acknowledged", sent).await.unwrap();
+    assert_eq!(stopped(&node).await, []);
+    node.close().await;
+}
