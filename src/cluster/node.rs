@@ -11,8 +11,8 @@ use async_nats::jetstream;
 use futures_util::future::BoxFuture;
 use tokio::runtime::Runtime;
 use tokio::sync::broadcast;
-use tokio::time::Instant;
 
+use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::error::ClusterError;
@@ -346,10 +346,11 @@ async fn insist<T, F>(what: &str, ask: impl Fn() -> F) -> Result<T, ClusterError
 where
     F: Future<Output = Result<T, ClusterError>>,
 {
-    let end = Instant::now() + limits::NODE_START_WAIT;
+    let clock = SystemClock::default();
+    let end = clock.elapsed() + limits::NODE_START_WAIT;
     loop {
         match ask().await {
-            Err(ClusterError::Servers(why)) if Instant::now() < end => {
+            Err(ClusterError::Servers(why)) if clock.elapsed() < end => {
                 tracing::warn!(what, why, "it could not be done, and is tried again");
                 pause(limits::NODE_START_PAUSE).await;
             }
