@@ -50,9 +50,14 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<bool, CliFailure> {
     options.trace_url = arguments.trace_url.clone();
     options.tls = arguments.tls_certificate.clone().zip(arguments.tls_key.clone());
     options.drain = arguments.drain.0;
-    options.head_room_bytes = arguments.head_room;
+    if let Some(bytes) = arguments.head_room {
+        options.head_room_bytes = bytes;
+    }
     #[cfg(feature = "cluster")]
     {
+        if let Some(what) = arguments.unheeded() {
+            tracing::warn!("{what}");
+        }
         options.cluster = arguments.cluster.options(&arguments.data).map_err(CliFailure::Argument)?;
     }
     serve(options, arguments.json, arguments.end_with_input)

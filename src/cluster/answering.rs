@@ -66,7 +66,10 @@ impl Router {
         };
         let said = match (ask.partition, &ask.what) {
             (_, What::GiveBack(command)) => return self.take_back(command.clone()),
-            (_, What::Withdraw(token)) => return self.hurry(*token),
+            (_, What::Withdraw(token)) => {
+                self.hurry(*token);
+                return;
+            }
             (Some(partition), _) if partition < self.places.partitions => self.do_here(&ask).await,
             (None, What::Overview) => NodeReply::Overview(Box::new(self.own_overview())),
             (None, What::Drain(drains)) => {

@@ -1,6 +1,8 @@
 //! A stream of JetStream as the log of a partition: an entry is a message, and its position is its sequence in the stream.
 
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use async_nats::Client;
@@ -71,6 +73,8 @@ pub(crate) struct JetStreamLog {
     partition: u16,
     stop: ClusterStop,
     meter: CommitMeter,
+    /// How often in a row the servers have not taken an entry, and what they last said.
+    refused: Mutex<(u32, String)>,
 }
 
 /// What a server answers to a message for a stream.
@@ -122,6 +126,7 @@ impl JetStreamLog {
             partition,
             stop,
             meter: CommitMeter::new(Arc::new(SystemClock::default())),
+            refused: Mutex::default(),
         })
     }
 
@@ -237,6 +242,9 @@ fn difference(found: &Config, wanted: &Config) -> Option<String> {
         (!found.max_age.is_zero(), "it drops messages by their age"),
         (!unlimited(found.max_bytes) || !unlimited(found.max_messages), "its size is limited"),
         (!unlimited(found.max_messages_per_subject), "its size is limited"),
+        (!unlimited(found.max_message_size.into()), "the size of its messages is limited"),
+        (found.no_ack, "it does not acknowledge what it takes"),
+        (found.sealed, "it is sealed and takes nothing any more"),
         (found.sources.as_ref().is_some_and(|sources| !sources.is_empty()), "it has sources"),
         (found.mirror.is_some(), "it is a mirror"),
     ];
@@ -262,6 +270,22 @@ impl JetStreamLog {
     /// What attempts to append have cost.
     pub(crate) fn appends(&self) -> CommitStats {
         self.meter.read()
+    }
+
+    /// Why an entry waits for the servers, if one has waited for some time.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let (times, why) = &*refused;
+        (*times >= limits::LOG_TROUBLE_ATTEMPTS)
+            .then(|| format!("the servers have not taken an entry of its log, {times} times in a row: {why}"))
+    }
+
+    fn note_answer(&self, answer: &AppendAnswer) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        *refused = match answer {
+            AppendAnswer::Unknown(why) => (refused.0.saturating_add(1), why.clone()),
+            _ => (0, String::new()),
+        };
     }
 
     fn append_once(&self, entry: Entry<'_>) -> AppendAnswer {
@@ -293,7 +317,9 @@ impl JetStreamLog {
 
 impl LogServer for JetStreamLog {
     fn append(&self, entry: Entry<'_>) -> AppendAnswer {
-        self.meter.measure(1, || self.append_once(entry))
+        let answer = self.meter.measure(1, || self.append_once(entry));
+        self.note_answer(&answer);
+        answer
     }
 
     fn bounds(&self) -> Result<Bounds, String> {
@@ -323,6 +349,22 @@ impl LogServer for JetStreamLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stream_that_does_not_take_every_entry_and_say_so_is_refused() {
+        let options = ClusterOptions::new("orders", "first", "folder");
+        let wanted = config(&options, 1);
+        assert_eq!(difference(&wanted, &wanted), None);
+        let found = [
+            Config { max_message_size: 1_000, ..wanted.clone() },
+            Config { no_ack: true, ..wanted.clone() },
+            Config { sealed: true, ..wanted.clone() },
+        ];
+        for found in found {
+            let what = difference(&found, &wanted).expect("it would wait for ever");
+            assert!(what.starts_with("of the stream seriatim-orders-1, "), "{what}");
+        }
+    }
 
     #[test]
     fn only_an_answer_that_is_certain_counts() {

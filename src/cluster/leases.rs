@@ -3,8 +3,6 @@
 //! All of this only decides who tries to take over, and when. That two nodes believe that they own a partition does no harm: the
 //! log takes the entries of one of them.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
@@ -24,10 +22,15 @@ use tokio::sync::SetOnce;
 
 use crate::clock::Clock;
 use crate::clock::SystemClock;
+use crate::cluster::board::Board;
+use crate::cluster::board::NodePulse;
+use crate::cluster::board::PartitionHolder;
+use crate::cluster::board::note_holder;
 use crate::cluster::error::ClusterError;
 use crate::cluster::hashing::preferred;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::shape::check_fixed;
+use crate::cluster::shape::check_kept;
 use crate::cluster::shape::refused;
 use crate::cluster::signals::Beat;
 use crate::cluster::signals::NodeSignal;
@@ -43,41 +46,6 @@ const PIN_PREFIX: &str = "pin.";
 
 /// How long nothing has to be heard of the bucket before it is listened anew, in case the watch hangs.
 const SILENCE: Duration = Duration::from_secs(10);
-
-/// Who has a partition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PartitionHolder {
-    pub(crate) node: String,
-    pub(crate) incarnation: u64,
-    /// Whether it has given it up in good order.
-    pub(crate) released: bool,
-}
-
-/// A node as it was last heard of.
-#[derive(Clone, Debug)]
-struct NodePulse {
-    beat: Beat,
-    /// The partitions that it cannot have.
-    stopped: Vec<u16>,
-    /// When the first beat was heard after a silence, and the last, by this node's own clock.
-    since: Duration,
-    at: Duration,
-}
-
-/// What was last heard.
-#[derive(Default)]
-struct Board {
-    nodes: BTreeMap<String, NodePulse>,
-    partitions: BTreeMap<u16, (u64, PartitionHolder)>,
-    /// Since when a partition could be had.
-    free_since: BTreeMap<u16, Duration>,
-    /// The nodes to which partitions were moved.
-    pins: BTreeMap<u16, String>,
-    /// The partitions that this node cannot have.
-    own_stopped: BTreeSet<u16>,
-    /// The revision at which it was written down that this node is there.
-    entered: Option<u64>,
-}
 
 /// The leases as a node sees them.
 pub(crate) struct Leases {
@@ -96,10 +64,10 @@ pub(crate) struct Leases {
 }
 
 impl Leases {
-    /// Opens the bucket of the cluster, or makes it.
+    /// Opens the bucket of the cluster, or makes it; one that is there stays as it is.
     ///
     /// # Errors
-    /// [`ClusterError::Different`] when the cluster was created with another number of partitions.
+    /// [`ClusterError::Different`] when the cluster was created with another number of partitions, or with fewer replicas.
     pub(crate) async fn open(
         context: &Context,
         signals: NodeSignals,
@@ -113,7 +81,11 @@ impl Leases {
             num_replicas: options.replicas,
             ..kv::Config::default()
         };
-        let bucket = context.create_or_update_key_value(config).await.map_err(refused)?;
+        let bucket = match context.get_key_value(&config.bucket).await {
+            Ok(found) => found,
+            Err(_) => context.create_key_value(config).await.map_err(refused)?,
+        };
+        check_kept(&bucket.stream, options)?;
         check_fixed(&bucket, options).await?;
         Ok(Leases {
             bucket,
@@ -213,8 +185,7 @@ impl Leases {
                         let _ = self.namesake.set(());
                     }
                 }
-                Some(beat) => self.hear(node, beat, Vec::new()),
-                None => drop(self.board().nodes.remove(node)),
+                beat => self.note_coming(node, beat, entry.revision),
             }
         } else if let Some(partition) = entry.key.strip_prefix(PARTITION_PREFIX)
             && let (Ok(partition), Some(holder)) = (partition.parse(), read::<PartitionHolder>(entry))
@@ -228,6 +199,25 @@ impl Leases {
                 Some(node) => pins.insert(partition, node),
                 None => pins.remove(&partition),
             };
+        }
+    }
+
+    /// Notes that a node has come, or gone. A watch that is begun anew tells it again of nodes that may be dead by now, and what
+    /// a node that is heard says of itself is newer than what it has written down.
+    fn note_coming(&self, node: &str, beat: Option<Beat>, revision: u64) {
+        let mut board = self.board();
+        if board.comings.get(node).is_some_and(|known| *known >= revision) {
+            return;
+        }
+        board.comings.insert(node.to_owned(), revision);
+        let is_heard = self.is_alive(&board, self.clock.elapsed(), node);
+        match beat {
+            None => drop(board.nodes.remove(node)),
+            Some(_) if is_heard => {}
+            Some(beat) => {
+                drop(board);
+                self.hear(node, beat, Vec::new());
+            }
         }
     }
 
@@ -461,13 +451,6 @@ impl Leases {
 
     pub(crate) fn lease(&self) -> Duration {
         self.lease
-    }
-}
-
-fn note_holder(board: &mut Board, partition: u16, revision: u64, holder: PartitionHolder) {
-    let known = board.partitions.get(&partition).map_or(0, |(revision, _)| *revision);
-    if revision > known {
-        board.partitions.insert(partition, (revision, holder));
     }
 }
 

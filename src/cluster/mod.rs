@@ -11,6 +11,7 @@
 mod access;
 mod answering;
 mod asking;
+mod board;
 mod defining;
 mod defining_topics;
 mod definitions;
@@ -34,6 +35,7 @@ mod options;
 mod outbox;
 mod overview;
 mod partition;
+mod partition_file;
 mod placing;
 mod publishing;
 mod reasons;

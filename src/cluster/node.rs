@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
+#[cfg(test)]
+use std::time::Duration;
 
 use async_nats::Client as NatsClient;
 use async_nats::Subscriber;
@@ -9,8 +11,8 @@ use async_nats::jetstream;
 use futures_util::future::BoxFuture;
 use tokio::runtime::Runtime;
 use tokio::sync::broadcast;
-use tokio::time::Instant;
 
+use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::error::ClusterError;
@@ -181,11 +183,31 @@ impl ClusterNode {
         self.taker.trim(&self.partitions[usize::from(partition)], list)
     }
 
+    /// Why a partition waits for its log, if it does.
+    #[cfg(test)]
+    pub(crate) fn log_trouble(&self, partition: u16) -> Option<String> {
+        self.partitions[usize::from(partition)].trouble()
+    }
+
+    /// Does something while a snapshot of a partition's file is being written.
+    #[cfg(test)]
+    pub(crate) fn with_held_file<T>(&self, partition: u16, work: impl FnOnce() -> T) -> T {
+        self.partitions[usize::from(partition)].file().held(work)
+    }
+
     /// Takes partitions again after a drain, but for one that it says it cannot have.
     #[cfg(test)]
     pub(crate) fn come_back_without(&self, partition: u16) {
         self.leases.set_stopped(partition, true);
         self.leases.set_draining(false);
+    }
+
+    /// Is told every key of the bucket again, as by a watch that is begun anew.
+    #[cfg(test)]
+    pub(crate) async fn watch_anew(&self) {
+        let told = self.leases.clone().watch(self.stop.clone());
+        let runtime = self.runtime.0.as_ref().expect("it is not closed");
+        let _ = runtime.spawn(async { tokio::time::timeout(Duration::from_millis(100), told).await }).await;
     }
 
     /// Says no more that the node is alive, which goes on.
@@ -352,10 +374,11 @@ async fn insist<T, F>(what: &str, ask: impl Fn() -> F) -> Result<T, ClusterError
 where
     F: Future<Output = Result<T, ClusterError>>,
 {
-    let (end, mut attempts) = (Instant::now() + limits::NODE_START_WAIT, 0_u32);
+    let (clock, mut attempts) = (SystemClock::default(), 0_u32);
+    let end = clock.elapsed() + limits::NODE_START_WAIT;
     loop {
         match ask().await {
-            Err(ClusterError::Servers(why)) if Instant::now() < end => {
+            Err(ClusterError::Servers(why)) if clock.elapsed() < end => {
                 attempts += 1;
                 if attempts.is_power_of_two() {
                     tracing::warn!(what, why, attempts, "it could not be done, and is tried again");

@@ -25,6 +25,6 @@ pub struct NodeOverview {
     pub epochs: Vec<u32>,
     /// Of each partition, how many entries behind that it knows to be there.
     pub lags: Vec<u64>,
-    /// The partitions that it cannot go on with, and why.
+    /// The partitions that it cannot go on with, and why; also those that it owns and whose log takes nothing at the moment.
     pub stopped: Vec<(u16, String)>,
 }

@@ -141,7 +141,10 @@ impl Router {
             overview.lags.push(status.lag);
             overview.epochs.push(status.epoch);
             match status.state {
-                PartitionState::Owner => overview.owned += 1,
+                PartitionState::Owner => {
+                    overview.owned += 1;
+                    overview.stopped.extend(partition.trouble().map(|why| (status.partition, why)));
+                }
                 PartitionState::Stopped(why) => overview.stopped.push((status.partition, why)),
                 PartitionState::Following => {}
             }

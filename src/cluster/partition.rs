@@ -2,6 +2,7 @@
 //! the partition is lost or given up.
 
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::runtime::Handle;
+use tokio::sync::OwnedMutexGuard;
 use tokio::sync::broadcast;
 
 use crate::clock::Clock;
@@ -22,6 +24,7 @@ use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
 use crate::cluster::metering::PartitionMeter;
 use crate::cluster::options::NodeClock;
+use crate::cluster::partition_file::PartitionFile;
 use crate::cluster::reasons::is_deposed;
 use crate::cluster::reasons::is_of_disk;
 use crate::cluster::snapshot_list::PartitionSnapshot;
@@ -39,7 +42,7 @@ use crate::engine::log::FollowerOptions;
 use crate::engine::log::Log;
 use crate::engine::log::SharedLog;
 use crate::engine::log::SnapshotFile;
-use crate::engine::log::SnapshotSource;
+use crate::engine::log::guarded;
 use crate::error::Fault;
 use crate::error::OpenError;
 use crate::error::Unavailable;
@@ -113,7 +116,7 @@ struct SharedPartition {
 /// A partition on this node.
 pub(crate) struct Partition {
     number: u16,
-    path: PathBuf,
+    file: PartitionFile,
     options: FollowerOptions,
     log: Arc<SharedLog<JetStreamLog>>,
     epoch: AtomicU32,
@@ -123,13 +126,11 @@ pub(crate) struct Partition {
     stop: ClusterStop,
     published: Mutex<SharedPartition>,
     snapshots: Arc<Snapshots>,
-    /// Where snapshots of its file are taken. Held while one is written, and the file is not opened anew meanwhile.
-    source: Mutex<Option<SnapshotSource>>,
     events: broadcast::Sender<Event>,
     meter: PartitionMeter,
     /// Which queues its engine has.
     pub(crate) enforced: EnforcedDefinitions,
-    /// Held while a partition is given to another node: one at a time.
+    /// Held while a partition is given to another node: one at a time, if that takes no longer than a moment.
     moving: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -158,7 +159,7 @@ impl Partition {
         let enforced = EnforcedDefinitions::new(definitions);
         Partition {
             number,
-            path,
+            file: PartitionFile::new(path),
             options,
             log,
             epoch: AtomicU32::new(0),
@@ -168,7 +169,6 @@ impl Partition {
             stop,
             published,
             snapshots,
-            source: Mutex::default(),
             events,
             meter: PartitionMeter::default(),
             enforced,
@@ -222,6 +222,11 @@ impl Partition {
         &self.log
     }
 
+    /// Why it waits for its log, if it has for some time.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.log.server().trouble()
+    }
+
     /// Gives up the log up to a position.
     ///
     /// # Errors
@@ -230,26 +235,9 @@ impl Partition {
         self.log.trim(through)
     }
 
-    /// The path of a file beside the one of the partition.
-    pub(crate) fn beside(&self, suffix: &str) -> PathBuf {
-        let mut name = self.path.as_os_str().to_owned();
-        name.push(suffix);
-        PathBuf::from(name)
-    }
-
-    fn source(&self) -> MutexGuard<'_, Option<SnapshotSource>> {
-        self.source.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Writes a snapshot of its file to another, unless it has none open.
-    ///
-    /// # Errors
-    /// [`Fault`] when that cannot be written, or a row is damaged.
-    pub(crate) fn write_snapshot(&self) -> Result<Option<SnapshotFile>, Fault> {
-        match &*self.source() {
-            Some(source) => source.write_to(&self.beside(".snapshot")),
-            None => Ok(None),
-        }
+    /// Its file on this node.
+    pub(crate) fn file(&self) -> &PartitionFile {
+        &self.file
     }
 
     /// Its snapshots, as the servers say.
@@ -259,12 +247,12 @@ impl Partition {
 
     /// Reads a snapshot.
     pub(crate) fn fetch(&self, record: &SnapshotRecord) -> Result<SnapshotFile, SnapshotError> {
-        self.snapshots.fetch(&self.runtime, record, &self.path)
+        self.snapshots.fetch(&self.runtime, record, self.file.path())
     }
 
     /// Puts a snapshot in place of its file, which is not open.
     pub(crate) fn put_in_place(&self, snapshot: SnapshotFile) -> Result<(), OpenError> {
-        snapshot.replace(&self.path)
+        snapshot.replace(self.file.path())
     }
 
     /// Lets time pass.
@@ -284,16 +272,18 @@ impl Partition {
         let (clock, mut failures) = (SystemClock::default(), 0);
         while !self.stop.is_said() {
             let began = clock.elapsed();
-            let ended = match self.follow_and_serve() {
+            let ended = match guarded(|| self.follow_and_serve()) {
                 // Another goes on with it, and this node follows.
-                Err(error) if is_deposed(&error) => Ok(()),
-                ended => ended,
+                Ok(Err(error)) if is_deposed(&error) => Ok(()),
+                Ok(ended) => ended,
+                // As long as this node has the lease, no other would take it.
+                Err(panic) => Err(Fault::Defect(panic).into()),
             };
-            // A snapshot that is being written holds the file.
-            *self.source() = None;
             self.published().client = None;
             self.leases.set_stopped(self.number, ended.is_err());
             self.release();
+            // Last: a snapshot that is being written holds the file, and is to keep nobody from the partition.
+            self.file.set_closed();
             match ended {
                 Ok(()) => self.published().state = PartitionState::Following,
                 Err(_) if self.stop.is_said() => {}
@@ -325,11 +315,11 @@ impl Partition {
 
     /// Opens the file; without one, it begins with a snapshot if there is one.
     fn open(&self) -> Result<Follower, OpenError> {
-        if !self.path.exists() {
+        if !self.file.path().exists() {
             self.restore(0)?;
         }
-        let follower = Follower::open(&self.path, self.options, self.log.clone())?;
-        *self.source() = Some(follower.snapshots());
+        let follower = Follower::open(self.file.path(), self.options, self.log.clone())?;
+        self.file.set_open(follower.snapshots());
         Ok(follower)
     }
 
@@ -342,7 +332,7 @@ impl Partition {
                 return Err(fault.into());
             }
             tracing::warn!(partition = self.number, position, "the file ends before its log begins");
-            *self.source() = None;
+            self.file.set_closed();
             drop(follower);
             if !self.restore(position)? {
                 return Err(fault.into());
@@ -442,9 +432,9 @@ impl Partition {
             // Who should have it may have been unable to take it: it is not given up at once, or nobody would have it for long.
             let is_kept = looks < KEPT_LEASES * LOOKS_A_LEASE;
             if self.leases.is_draining() || (!is_kept && self.leases.should_move(self.number)) {
-                // Held until it is done; who waits for it asks again.
-                let Ok(_moving) = self.moving.try_lock() else { continue };
-                return self.end(engine).await;
+                // Who waits for it asks again.
+                let Ok(moving) = self.moving.clone().try_lock_owned() else { continue };
+                return self.end_in_turn(engine, moving).await;
             }
         }
         self.end(engine).await;
@@ -456,6 +446,15 @@ impl Partition {
         let mut published = self.published();
         (published.state, published.client) = (PartitionState::Owner, Some(client.clone()));
         Ok(())
+    }
+
+    /// Ends an engine while others of the node go on, unless it takes too long.
+    async fn end_in_turn(&self, engine: Engine, moving: OwnedMutexGuard<()>) {
+        let mut ended = pin!(self.end(engine));
+        if tokio::time::timeout(limits::MOVE_WAIT, ended.as_mut()).await.is_err() {
+            drop(moving);
+            ended.await;
+        }
     }
 
     /// Ends an engine in good order: what was asked before is committed and answered.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::cluster::nodes::NodeAnswer;
 use crate::cluster::partition::random;
@@ -40,6 +41,39 @@ struct ParkedCommand {
     token: LockToken,
 }
 
+/// What was asked at a source, and what that has answered.
+type WorkAnswer = (Command, Result<Reply, Unavailable>);
+
+/// Asking all sources for work, of which the first that has some is enough.
+struct WorkRound {
+    /// Those who have not answered yet.
+    waits: JoinSet<WorkAnswer>,
+    /// Whom to tell that it was waited long enough.
+    parked: Vec<(WorkSource, LockToken)>,
+    /// Whether somebody has answered: there may just be nothing.
+    is_answered: bool,
+    failed: Unavailable,
+}
+
+impl Default for WorkRound {
+    fn default() -> WorkRound {
+        let (waits, parked, failed) = (JoinSet::new(), Vec::new(), Unavailable::NotOwner);
+        WorkRound { waits, parked, is_answered: false, failed }
+    }
+}
+
+impl WorkRound {
+    /// Notes what a source has answered; work is left to whoever asks.
+    fn note(&mut self, answer: Result<Reply, Unavailable>) -> Option<Reply> {
+        match answer {
+            Ok(reply) if is_nothing(&reply) => self.is_answered = true,
+            Ok(reply) => return Some(reply),
+            Err(why) => self.failed = why,
+        }
+        None
+    }
+}
+
 impl Router {
     /// Hands out the first work that is found, or that comes while it is waited. With `here`, of this node's partitions only.
     pub(crate) async fn receive(
@@ -52,27 +86,24 @@ impl Router {
         let begun = self.clock.now();
         loop {
             let sources = self.sources(here);
-            // As long as somebody answers, there may just be nothing.
-            let (mut failed, mut is_answered) = (Unavailable::NotOwner, false);
-            for source in &sources {
-                match self.look_at(asked(&command, source), Duration::ZERO).await {
-                    Ok(reply) if is_nothing(&reply) => is_answered = true,
-                    Ok(reply) => return Ok(reply),
-                    Err(why) => failed = why,
-                }
-            }
+            let mut round = WorkRound::default();
+            let mut found = self.look_around(&command, &sources, &mut round).await;
             let left = wait.saturating_sub(self.clock.now().since(begun));
-            if left.is_zero() || self.stop.is_said() {
-                return if is_answered { Ok(nothing(&command)) } else { Err(failed) };
+            let (is_over, mut is_hurried) = (left.is_zero() || self.stop.is_said(), false);
+            if found.is_none() && is_over {
+                found = self.wait_for_late(&mut round).await;
+            } else if found.is_none() {
+                let slice = left.min(limits::RECEIVE_SLICE);
+                (found, is_hurried) = match sources.is_empty() {
+                    true => (None, hurried(hurry, slice.min(limits::ROUTE_PAUSE * 10)).await),
+                    false => self.wait_at(&command, &sources, slice, hurry, &mut round).await,
+                };
             }
-            let slice = left.min(limits::RECEIVE_SLICE);
-            let (reply, is_hurried) = match sources.is_empty() {
-                true => (None, hurried(hurry, slice.min(limits::ROUTE_PAUSE * 10)).await),
-                false => self.wait_at(&command, &sources, slice, hurry).await,
-            };
-            match reply {
+            let (is_answered, failed) = (round.is_answered, self.end(round).await);
+            match found {
                 Some(reply) => return Ok(reply),
-                None if is_hurried => return Ok(nothing(&command)),
+                None if is_over && !is_answered => return Err(failed),
+                None if is_over || is_hurried => return Ok(nothing(&command)),
                 None if !is_answered => pause(limits::ROUTE_PAUSE).await,
                 None => {}
             }
@@ -81,7 +112,12 @@ impl Router {
 
     fn sources(&self, here: bool) -> Vec<WorkSource> {
         let numbers = self.rotated();
-        let own = |number: &u16| Some(WorkSource::Here(*number, self.partition(*number).client()?));
+        let own = |number: &u16| {
+            let partition = self.partition(*number);
+            // One that waits for its log hands out nothing.
+            let client = partition.client().filter(|_| partition.trouble().is_none())?;
+            Some(WorkSource::Here(*number, client))
+        };
         let mut sources: Vec<WorkSource> = numbers.iter().filter_map(own).collect();
         if here {
             return sources;
@@ -97,6 +133,50 @@ impl Router {
         }
         sources.extend(nodes.into_iter().map(WorkSource::Node));
         sources
+    }
+
+    /// Looks at one source after the other, and takes what the first has. One that does not answer at once is not waited for.
+    async fn look_around(
+        self: &Arc<Router>,
+        command: &Command,
+        sources: &[WorkSource],
+        round: &mut WorkRound,
+    ) -> Option<Reply> {
+        for source in sources {
+            let asked = asked(command, source);
+            let parked = (source.clone(), asked.token);
+            let mut look = Box::pin(self.clone().ask_source(asked, Duration::ZERO));
+            match timeout(limits::RECEIVE_STEP, look.as_mut()).await {
+                Ok((_, answer)) => match round.note(answer) {
+                    None => {}
+                    found => return found,
+                },
+                Err(_) => {
+                    round.parked.push(parked);
+                    round.waits.spawn(look);
+                }
+            }
+        }
+        None
+    }
+
+    /// Waits for those who have not answered at once; not for long if others have.
+    async fn wait_for_late(&self, round: &mut WorkRound) -> Option<Reply> {
+        let most = if round.is_answered { limits::RECEIVE_LATE } else { limits::NODE_ANSWER };
+        let late = async {
+            while let Some(ended) = round.waits.join_next().await {
+                let found = ended.ok().and_then(|(_, answer)| round.note(answer));
+                if found.is_some() {
+                    return found;
+                }
+            }
+            None
+        };
+        timeout(most, late).await.ok().flatten()
+    }
+
+    async fn ask_source(self: Arc<Router>, asked: ParkedCommand, wait: Duration) -> WorkAnswer {
+        (asked.command.clone(), self.look_at(asked, wait).await)
     }
 
     async fn look_at(&self, asked: ParkedCommand, wait: Duration) -> Result<Reply, Unavailable> {
@@ -122,49 +202,53 @@ impl Router {
         }
     }
 
-    /// Waits at all sources for the first that has work; what others hand out then goes back. Whether it was hurried.
+    /// Waits at all sources for the first that has work. Whether it was hurried.
     async fn wait_at(
         self: &Arc<Router>,
         command: &Command,
         sources: &[WorkSource],
         wait: Duration,
         hurry: &Notify,
+        round: &mut WorkRound,
     ) -> (Option<Reply>, bool) {
-        let mut waits = JoinSet::new();
-        let mut parked = Vec::new();
         for source in sources {
             let asked = asked(command, source);
-            parked.push((asked.source.clone(), asked.token));
-            let (router, command) = (self.clone(), asked.command.clone());
-            waits.spawn(async move { (command, router.look_at(asked, wait).await) });
+            round.parked.push((source.clone(), asked.token));
+            round.waits.spawn(self.clone().ask_source(asked, wait));
         }
-        let mut is_hurried = false;
-        let mut found = None;
+        let (mut is_hurried, mut end) = (false, self.clock.elapsed() + wait + limits::RECEIVE_LATE * 2);
         loop {
+            let left = end.saturating_sub(self.clock.elapsed());
             let next = tokio::select! {
                 biased;
-                next = waits.join_next() => next,
+                next = timeout(left, round.waits.join_next()) => next,
                 () = hurry.notified(), if !is_hurried => {
-                    is_hurried = true;
-                    self.end_waits(&parked).await;
+                    (is_hurried, end) = (true, self.clock.elapsed() + limits::RECEIVE_LATE);
+                    self.end_waits(&round.parked).await;
                     continue;
                 }
             };
             match next {
-                None => break,
-                Some(Ok((_, Ok(reply)))) if !is_nothing(&reply) => {
-                    found = Some(reply);
-                    break;
-                }
+                // Whoever is later waits for a log that takes nothing.
+                Err(_) | Ok(None) => return (None, is_hurried),
                 // A source that has failed is asked again with the others.
-                Some(_) => {}
+                Ok(Some(Err(_))) => {}
+                Ok(Some(Ok((_, answer)))) => match round.note(answer) {
+                    None => {}
+                    found => return (found, is_hurried),
+                },
             }
         }
+    }
+
+    /// Ends a round: what others hand out then goes back. Why nobody has answered, if nobody has.
+    async fn end(self: &Arc<Router>, round: WorkRound) -> Unavailable {
+        let WorkRound { waits, parked, failed, .. } = round;
         if !waits.is_empty() {
             self.end_waits(&parked).await;
             self.runtime.spawn(self.clone().give_back_rest(waits));
         }
-        (found, is_hurried)
+        failed
     }
 
     /// Tells the sources that it was waited long enough.
@@ -181,7 +265,7 @@ impl Router {
     }
 
     /// Gives back, uncounted, what came too late.
-    async fn give_back_rest(self: Arc<Router>, mut waits: JoinSet<(Command, Result<Reply, Unavailable>)>) {
+    async fn give_back_rest(self: Arc<Router>, mut waits: JoinSet<WorkAnswer>) {
         while let Some(ended) = waits.join_next().await {
             let Ok((command, Ok(reply))) = ended else { continue };
             self.give_all_back(&command, reply).await;
@@ -216,5 +300,5 @@ fn asked(command: &Command, source: &WorkSource) -> ParkedCommand {
 }
 
 async fn hurried(hurry: &Notify, wait: Duration) -> bool {
-    tokio::time::timeout(wait, hurry.notified()).await.is_ok()
+    timeout(wait, hurry.notified()).await.is_ok()
 }

@@ -192,7 +192,7 @@ impl Router {
                 pause(wait).await;
                 let _ = slot.send(());
             }
-            Request::Withdraw(token) => self.hurry(token),
+            Request::Withdraw(token) => self.withdraw(token).await,
             Request::Wake | Request::Close { .. } => {}
         }
     }
@@ -364,13 +364,26 @@ impl Router {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells a receiver that it has waited long enough.
-    pub(crate) fn hurry(&self, token: LockToken) {
+    /// Tells a receiver that it has waited long enough, also one of a workflow that another node has.
+    async fn withdraw(&self, token: LockToken) {
+        if !self.hurry(token)
+            && let Some(node) = self.leases.owner(self.places.token(token))
+            && node != self.node
+        {
+            self.tell_node(&node, &Ask { partition: None, epoch: None, what: What::Withdraw(token) }).await;
+        }
+    }
+
+    /// Tells a receiver on this node that it has waited long enough. Whether it may be here.
+    pub(crate) fn hurry(&self, token: LockToken) -> bool {
         if let Some(hurry) = self.waiting().get(&token) {
             hurry.notify_one();
         } else if let Some(client) = self.partition(self.places.token(token)).client() {
             client.withdraw(token);
+        } else {
+            return false;
         }
+        true
     }
 
     /// Lets a receiver be hurried by its token while it waits.

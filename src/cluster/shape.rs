@@ -1,6 +1,8 @@
 //! What is fixed when a cluster is created.
 
 use async_nats::jetstream::kv;
+use async_nats::jetstream::stream::StorageType;
+use async_nats::jetstream::stream::Stream;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
@@ -50,6 +52,22 @@ async fn read_fixed(bucket: &kv::Store) -> Result<Bytes, ClusterError> {
         pause(limits::ROUTE_PAUSE).await;
     }
     Err(refused("what is fixed of the cluster was not to be read"))
+}
+
+/// Compares a stream beside the logs, which may be there already, with what it has to be.
+///
+/// # Errors
+/// [`ClusterError::Different`] when it would not keep what is written to it as long and as safely as is asked for.
+pub(crate) fn check_kept(stream: &Stream, options: &ClusterOptions) -> Result<(), ClusterError> {
+    let found = &stream.cached_info().config;
+    let problems = [
+        (found.storage != StorageType::File, "it is not stored in files"),
+        (found.num_replicas < options.replicas, "it has fewer replicas than are asked for"),
+        (!found.max_age.is_zero(), "it drops what it has by its age"),
+    ];
+    let Some((_, problem)) = problems.into_iter().find(|(is_so, _)| *is_so) else { return Ok(()) };
+    let what = format!("of the stream {}, {problem}", found.name);
+    Err(ClusterError::Different { cluster: options.cluster.clone(), what })
 }
 
 /// What the servers say.

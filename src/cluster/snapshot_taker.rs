@@ -126,7 +126,7 @@ impl SnapshotTaker {
     /// Writes a snapshot, puts it on the servers, and reads it back.
     fn put(&self, partition: &Partition) -> Result<Option<(String, SnapshotRecord)>, String> {
         let number = partition.number();
-        let written = partition.write_snapshot().map_err(|fault| fault.to_string())?;
+        let written = partition.file().write_snapshot(&self.stop).map_err(|fault| fault.to_string())?;
         let Some(file) = written else { return Ok(None) };
         let place = file.check().map_err(|error| error.to_string())?;
         self.reach(SnapshotStep::Put);
@@ -138,7 +138,7 @@ impl SnapshotTaker {
         let (node, taken_at) = (self.node.clone(), self.clock.now());
         let record = SnapshotRecord { object: object.clone(), place, bytes, digest, node, taken_at };
         self.reach(SnapshotStep::ReadBack);
-        let read = self.snapshots.fetch(&self.runtime, &record, &partition.beside(".check"));
+        let read = self.snapshots.fetch(&self.runtime, &record, &partition.file().beside(".check"));
         read.map_err(|error| format!("the snapshot {object} was read back: {error:?}"))?;
         if !partition.log().has(place).map_err(|fault| fault.to_string())? {
             return Err(format!("the log has not got the last entry of the snapshot {object}"));

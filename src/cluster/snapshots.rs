@@ -32,6 +32,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::cluster::error::ClusterError;
 use crate::cluster::options::ClusterOptions;
+use crate::cluster::shape::check_kept;
 use crate::cluster::snapshot_list::SnapshotList;
 use crate::cluster::snapshot_list::SnapshotRecord;
 use crate::cluster::stop::ClusterStop;
@@ -80,7 +81,7 @@ impl Snapshots {
     /// Opens the object store of the cluster, or makes it.
     ///
     /// # Errors
-    /// [`ClusterError::Servers`] when the servers refuse.
+    /// [`ClusterError::Servers`] when the servers refuse, [`ClusterError::Different`] when it has fewer replicas.
     pub(crate) async fn open(
         context: &Context,
         options: &ClusterOptions,
@@ -104,6 +105,7 @@ impl Snapshots {
             Err(_) => context.create_object_store(config).await.map_err(|error| refused(&error))?,
         };
         let stream = context.get_stream(format!("OBJ_{bucket}")).await.map_err(|error| refused(&error))?;
+        check_kept(&stream, options)?;
         let context = context.clone();
         Ok(Snapshots { lists, context, objects, stream, bucket, stop, known: Mutex::default() })
     }

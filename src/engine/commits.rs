@@ -199,7 +199,7 @@ impl CommitWorker {
             Ok(snapshot) => snapshot,
             Err(fault) => return drop(slot.send(Err(fault))),
         };
-        let copy = move || drop(slot.send(snapshot.write_to(&target, &|_| {})));
+        let copy = move || drop(slot.send(snapshot.write_to(&target, &|_| Ok(()))));
         if let Err(error) = spawn("seriatim-backup", copy) {
             tracing::error!(%error, "the backup thread could not start");
         }

@@ -3,6 +3,7 @@
 pub(crate) use crate::engine::follower::Follower;
 pub(crate) use crate::engine::follower::FollowerOptions;
 pub(crate) use crate::engine::meter::CommitMeter;
+pub(crate) use crate::engine::store::caught::guarded;
 pub(crate) use crate::engine::store::log::EachEntry;
 pub(crate) use crate::engine::store::log::Entry;
 pub(crate) use crate::engine::store::log::Log;

@@ -46,6 +46,22 @@ pub const NODE_ANSWER: Duration = Duration::from_secs(10);
 /// moved is not waited for.
 pub const RECEIVE_SLICE: Duration = Duration::from_secs(5);
 
+/// How long a receiver waits for one source of work before it looks at the next as well: most answer much sooner, and what
+/// comes later is not lost to it.
+pub const RECEIVE_STEP: Duration = Duration::from_millis(100);
+
+/// How long a receiver waits for sources of work that are late, once others have answered: as long as an append takes on disks
+/// that are busy.
+pub const RECEIVE_LATE: Duration = Duration::from_secs(1);
+
+/// How often in a row an entry is offered to the servers in vain before the partition counts as one that waits for its log: a
+/// server that is busy answers before.
+pub const LOG_TROUBLE_ATTEMPTS: u32 = 6;
+
+/// How long a partition that is given to another node keeps other partitions from being given: one that waits for its log would
+/// keep them for ever.
+pub const MOVE_WAIT: Duration = Duration::from_secs(2);
+
 /// Bytes of cache, and of a generation, that a file has at least which follows one of many partitions.
 pub const FOLLOWER_BYTES_MIN: u64 = 1024 * 1024;
 

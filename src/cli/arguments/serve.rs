@@ -69,10 +69,10 @@ pub(crate) struct RunArguments {
     /// How long handlers may go on when the daemon is stopped.
     #[arg(long, default_value = "30s")]
     pub(crate) drain: WireDuration,
-    /// How much of the disk is kept free for receiving, settling and purging when it is nearly full, such as 64MiB; with 0
-    /// a full disk stops the daemon.
-    #[arg(long, default_value = "64MiB", env = "SERIATIM_HEAD_ROOM", value_parser = head_room)]
-    pub(crate) head_room: u64,
+    /// How much of the disk is kept free for receiving, settling and purging when it is nearly full, such as 64MiB, which is
+    /// the default; with 0 a full disk stops the daemon. Nothing is kept free with --cluster.
+    #[arg(long, env = "SERIATIM_HEAD_ROOM", value_parser = head_room)]
+    pub(crate) head_room: Option<u64>,
     #[cfg(feature = "cluster")]
     #[command(flatten)]
     pub(crate) cluster: ClusterArguments,
@@ -85,6 +85,17 @@ pub(crate) struct RunArguments {
     /// Print one line of JSON when it is ready.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl RunArguments {
+    /// What was asked for and is not done, in a sentence.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn unheeded(&self) -> Option<&'static str> {
+        let is_unheeded = self.cluster.cluster.is_some() && self.head_room.is_some();
+        is_unheeded.then_some(
+            "--head-room does nothing with --cluster: a node that cannot write a file stops that partition, and leaves it to others",
+        )
+    }
 }
 
 #[derive(Debug, Args)]
@@ -148,6 +159,20 @@ mod tests {
         for wrong in ["", "64MB", "MiB", "-1", "1", "99999999999GiB"] {
             assert!(head_room(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[cfg(feature = "cluster")]
+    #[test]
+    fn head_room_that_is_asked_of_a_node_of_a_cluster_is_said_to_do_nothing() {
+        let node = ["--cluster", "orders", "--node", "n", "--nats", "nats://localhost:1=http://localhost:2"];
+        let unheeded = |words: &[&'static str]| {
+            let line = ["run"].into_iter().chain(words.iter().copied());
+            Line::try_parse_from(line).unwrap().run.unheeded()
+        };
+        assert_eq!(unheeded(&["--head-room", "64MiB"]), None);
+        assert_eq!(unheeded(&node), None);
+        let both: Vec<&str> = node.into_iter().chain(["--head-room", "64MiB"]).collect();
+        assert!(unheeded(&both).unwrap().starts_with("--head-room does nothing with --cluster"));
     }
 
     /// An argument that is an address, and what was read of it.

@@ -17,5 +17,6 @@ mod proxy;
 mod router;
 mod snapshots;
 mod starting;
+mod stuck;
 mod takeover;
 mod topics;

@@ -152,6 +152,27 @@ async fn runs_whole_workflows_and_their_states_work_through_any_node() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_of_a_workflow_that_another_node_has_can_be_hurried() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first", "second"]).await;
+    for node in &nodes {
+        let queue = node.client().create_queue("q", QueueOptions::default()).await.unwrap();
+        for workflow in workflows() {
+            queue.send(Message::new("").workflow(&workflow)).await.unwrap();
+            let taken = queue.accept_workflow(&workflow).await.unwrap();
+            let mut first = taken.receive(1, Duration::ZERO).await.unwrap().remove(0);
+            first.complete().await.unwrap();
+            let enough = std::future::ready(());
+            let received = taken.receive_until(1, Duration::from_secs(60), enough);
+            let received = tokio::time::timeout(Duration::from_secs(10), received).await;
+            assert!(received.expect("it is told that it has waited enough").unwrap().is_empty());
+            taken.close().await.unwrap();
+        }
+    }
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn batches_are_split_where_each_is_judged_for_itself_and_refused_where_all_are_together() {
     let Some(servers) = NatsServers::start(1) else { return };
     let nodes = nodes(&servers, &["first", "second"]).await;

@@ -49,6 +49,34 @@ async fn a_node_starts_and_works_while_one_of_three_servers_is_down() {
     node.close().await;
 }
 
+/// On how many servers each stream of a cluster is, of those beside the logs.
+async fn replicas(options: &ClusterOptions) -> Vec<usize> {
+    let context = async_nats::jetstream::new(async_nats::connect(&options.servers).await.unwrap());
+    let mut found = Vec::new();
+    for name in [format!("KV_{}", options.bucket()), format!("OBJ_{}", options.snapshots_bucket())] {
+        found.push(context.get_stream(name).await.unwrap().cached_info().config.num_replicas);
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_asks_for_fewer_replicas_changes_none_and_one_that_asks_for_more_is_refused() {
+    let Some(servers) = NatsServers::start(3) else { return };
+    start(&servers).await.close().await;
+    let other = options(&servers).replicas(1).partitions(PARTITIONS + 1);
+    ClusterNode::start(other).await.err().expect("it has another number of partitions");
+    ClusterNode::start(options(&servers).replicas(1)).await.unwrap().close().await;
+    assert_eq!(replicas(&options(&servers)).await, [3, 3]);
+    let small = servers.options("small", "first").partitions(PARTITIONS);
+    ClusterNode::start(small.clone().replicas(1)).await.unwrap().close().await;
+    let refused = ClusterNode::start(small.clone()).await.err().expect("it has one replica").to_string();
+    assert!(
+        refused.contains("of the stream KV_seriatim-small, it has fewer replicas than are asked for"),
+        "{refused}"
+    );
+    assert_eq!(replicas(&small).await, [1, 1]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_stops_in_one_sentence_when_a_server_comes_back_that_does_not_sync() {
     let Some(mut servers) = NatsServers::start(3) else { return };

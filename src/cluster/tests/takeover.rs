@@ -1,16 +1,19 @@
 //! Nodes of a cluster: one owns each partition, and another goes on where it ends.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::kv;
 
 use crate::clock::Clock;
 use crate::clock::SystemClock;
+use crate::clock::Timestamp;
+use crate::cluster::board::PartitionHolder;
 use crate::cluster::error::ClusterError;
-use crate::cluster::leases::PartitionHolder;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::node::NodeRoute;
 use crate::cluster::options::ClusterOptions;
+use crate::cluster::options::NodeClock;
 use crate::cluster::partition::PartitionState;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
@@ -170,6 +173,45 @@ async fn a_partition_is_not_given_back_to_a_node_that_cannot_have_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_watch_that_is_begun_anew_takes_no_partition_from_its_owner() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (first, second) = start_both(&servers).await;
+    first.drain();
+    let are_given = || has_all(&second) && second.status().iter().all(|status| status.lag == 0);
+    tokio::task::block_in_place(|| wait_until("the other node has all partitions", are_given));
+    let epochs = || second.status().into_iter().map(|status| status.epoch).collect::<Vec<_>>();
+    let (before, clock) = (epochs(), SystemClock::default());
+    while clock.elapsed() < 8 * LEASE {
+        second.watch_anew().await;
+        assert!(has_all(&second), "a node that drains takes none");
+    }
+    assert_eq!(epochs(), before);
+    first.fall_silent();
+    let is_alone = || second.nodes() == ["second"];
+    tokio::task::block_in_place(|| wait_until("a node that says nothing is dead", is_alone));
+    second.watch_anew().await;
+    assert!(is_alone(), "what was written before is no sign of life");
+    first.close().await;
+    second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_snapshot_that_is_being_written_keeps_the_partition_from_nobody() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (first, second) = start_both(&servers).await;
+    let of_first = first_of(&first).unwrap();
+    let is_given = || second.engine(of_first).is_some();
+    tokio::task::block_in_place(|| {
+        first.with_held_file(of_first, || {
+            first.drain();
+            wait_until("the other node has the partition", is_given);
+        });
+    });
+    first.close().await;
+    second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_whose_name_another_has_is_refused_in_one_sentence() {
     let Some(servers) = NatsServers::start(1) else { return };
     let first = start(&servers, "first").await;
@@ -266,6 +308,41 @@ async fn a_stream_that_was_made_anew_stops_the_partition_with_one_sentence() {
     assert!(why.contains("the log of the partition cannot be used: it ends before entry"), "{why}");
     assert!(again.engine(1).is_none());
     again.close().await;
+}
+
+/// A clock that panics in the thread of a partition.
+struct DefectiveClock(SystemClock);
+
+impl DefectiveClock {
+    fn check(&self) {
+        assert!(std::thread::current().name() != Some("seriatim-p1"), "the clock is broken");
+    }
+}
+
+impl Clock for DefectiveClock {
+    fn now(&self) -> Timestamp {
+        self.check();
+        self.0.now()
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.check();
+        self.0.elapsed()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_whose_thread_has_panicked_is_stopped_with_one_sentence_and_left_to_others() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let mut defective = options(&servers, "first");
+    defective.clock = NodeClock(Arc::new(DefectiveClock(SystemClock::default())));
+    let first = ClusterNode::start(defective).await.unwrap();
+    let why = why_stopped(&first, 1);
+    assert!(why.contains("a defect of seriatim: the clock is broken"), "{why}");
+    let second = start(&servers, "second").await;
+    tokio::task::block_in_place(|| wait_until("another has it", || second.engine(1).is_some()));
+    first.close().await;
+    second.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -35,11 +35,15 @@ impl Snapshot {
         Snapshot { transaction }
     }
 
-    /// Copies every row to a new file, checking each; `progress` is told how many so far. Returns how many.
+    /// Copies every row to a new file, checking each; `progress` is told how many so far, and may end it. Returns how many.
     ///
     /// # Errors
-    /// [`Fault`] when the target exists or cannot be written, or when a row is damaged.
-    pub(crate) fn write_to(self, target: &Path, progress: &dyn Fn(u64)) -> Result<u64, Fault> {
+    /// [`Fault`] when the target exists or cannot be written, or when a row is damaged; what `progress` says.
+    pub(crate) fn write_to(
+        self,
+        target: &Path,
+        progress: &dyn Fn(u64) -> Result<(), Fault>,
+    ) -> Result<u64, Fault> {
         if target.try_exists().map_err(file_fault)? {
             return Err(fault_of(target, &std::io::ErrorKind::AlreadyExists.into()));
         }
@@ -49,7 +53,7 @@ impl Snapshot {
         copied.inspect_err(|_| drop(std::fs::remove_file(&new)))
     }
 
-    fn copy_to(&self, file: File, progress: &dyn Fn(u64)) -> Result<u64, Fault> {
+    fn copy_to(&self, file: File, progress: &dyn Fn(u64) -> Result<(), Fault>) -> Result<u64, Fault> {
         let copy = Database::builder().create_file(file).map_err(store_fault)?;
         let journaled = self.journaled()?;
         let mut rows = journaled.values().filter(|is_there| **is_there).count() as u64;
@@ -86,7 +90,7 @@ impl Snapshot {
         definition: RawTableDefinition,
         rows_before: u64,
         counts: &dyn Fn(&[u8]) -> bool,
-        progress: &dyn Fn(u64),
+        progress: &dyn Fn(u64) -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
         let source = self.transaction.open_table(definition).map_err(store_fault)?;
         let mut rows = source.iter().map_err(store_fault)?;
@@ -110,7 +114,7 @@ impl Snapshot {
             }
             drop(table);
             transaction.commit().map_err(store_fault)?;
-            progress(copied);
+            progress(copied)?;
             if !more {
                 return Ok(copied);
             }

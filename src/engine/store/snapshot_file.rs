@@ -45,18 +45,27 @@ impl Store {
 
 impl SnapshotSource {
     /// Writes what was last committed to a new file, instead of what an earlier crash has left there. `None` when the store is
-    /// closed. Until it is done, the file of the store cannot be opened again.
+    /// closed. Until it is done, the file of the store cannot be opened again: it is asked every few MiB whether it `goes_on`.
     ///
     /// # Errors
-    /// [`Fault`] when the file cannot be written, or when a row is damaged.
-    pub(crate) fn write_to(&self, path: &Path) -> Result<Option<SnapshotFile>, Fault> {
+    /// [`Fault`] when the file cannot be written, when a row is damaged, or when it does not go on.
+    pub(crate) fn write_to(
+        &self,
+        path: &Path,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Option<SnapshotFile>, Fault> {
         let transaction = match self.0.upgrade() {
             Some(database) => database.begin_read().map_err(store_fault)?,
             None => return Ok(None),
         };
         let file = SnapshotFile { path: path.to_owned() };
         file.remove();
-        Snapshot::new(transaction).write_to(path, &|_| {})?;
+        Snapshot::new(transaction).write_to(path, &|_| match goes_on() {
+            true => Ok(()),
+            false => {
+                Err(file_fault(std::io::Error::other("the copy was ended, as its file is to be closed")))
+            }
+        })?;
         Ok(Some(file))
     }
 }
@@ -143,15 +152,23 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut store = Store::open(&folder.path().join("a"), StoreOptions::default()).unwrap();
         let source = store.snapshots();
-        let empty = source.write_to(&folder.path().join("b")).unwrap().unwrap();
+        let empty = source.write_to(&folder.path().join("b"), &|| true).unwrap().unwrap();
         assert_eq!(empty.check().unwrap(), LogPlace::default());
         store.flush_turn().unwrap();
         store.flush_turn().unwrap();
         let (position, checksum) = store.place();
-        let file = source.write_to(&folder.path().join("b")).unwrap().unwrap();
+        let file = source.write_to(&folder.path().join("b"), &|| true).unwrap().unwrap();
         assert_eq!((file.check().unwrap(), position), (LogPlace { position, checksum }, 2));
+        drop(file);
+        let files = || std::fs::read_dir(folder.path()).unwrap().count();
+        let before = files();
+        source.write_to(&folder.path().join("b"), &|| false).err().expect("it does not go on");
+        assert_eq!(files(), before, "nothing is left of it");
         drop(store);
-        assert!(source.write_to(&folder.path().join("c")).unwrap().is_none(), "the store is closed");
+        assert!(
+            source.write_to(&folder.path().join("c"), &|| true).unwrap().is_none(),
+            "the store is closed"
+        );
     }
 
     #[test]
@@ -159,7 +176,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let store = Store::open(&path, StoreOptions::default()).unwrap();
-        let snapshot = |name: &str| store.snapshots().write_to(&folder.path().join(name)).unwrap().unwrap();
+        let snapshot = |name: &str| {
+            let source = store.snapshots();
+            source.write_to(&folder.path().join(name), &|| true).unwrap().unwrap()
+        };
         let (held, file) = (snapshot("b"), snapshot("c"));
         assert!(matches!(held.replace(&path), Err(OpenError::Held { .. })), "somebody has the file open");
         let made = std::fs::metadata(file.path()).unwrap().ino();

@@ -94,7 +94,11 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     #[expect(clippy::unnecessary_wraps, reason = "a real one may fail")]
-    pub(crate) fn write_to(self, _target: &Path, _progress: &dyn Fn(u64)) -> Result<u64, Fault> {
+    pub(crate) fn write_to(
+        self,
+        _target: &Path,
+        _progress: &dyn Fn(u64) -> Result<(), Fault>,
+    ) -> Result<u64, Fault> {
         Ok(self.position)
     }
 }

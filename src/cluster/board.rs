@@ -1,0 +1,55 @@
+//! What a node has heard last of the others, and of who has which partition.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::Serialize;
+
+use crate::cluster::signals::Beat;
+
+/// Who has a partition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PartitionHolder {
+    pub(crate) node: String,
+    pub(crate) incarnation: u64,
+    /// Whether it has given it up in good order.
+    pub(crate) released: bool,
+}
+
+/// A node as it was last heard of.
+#[derive(Clone, Debug)]
+pub(crate) struct NodePulse {
+    pub(crate) beat: Beat,
+    /// The partitions that it cannot have.
+    pub(crate) stopped: Vec<u16>,
+    /// When the first beat was heard after a silence, and the last, by this node's own clock.
+    pub(crate) since: Duration,
+    pub(crate) at: Duration,
+}
+
+/// What was last heard.
+#[derive(Default)]
+pub(crate) struct Board {
+    pub(crate) nodes: BTreeMap<String, NodePulse>,
+    pub(crate) partitions: BTreeMap<u16, (u64, PartitionHolder)>,
+    /// Since when a partition could be had.
+    pub(crate) free_since: BTreeMap<u16, Duration>,
+    /// The nodes to which partitions were moved.
+    pub(crate) pins: BTreeMap<u16, String>,
+    /// The partitions that this node cannot have.
+    pub(crate) own_stopped: BTreeSet<u16>,
+    /// The revision at which it was written down that this node is there.
+    pub(crate) entered: Option<u64>,
+    /// The newest revisions at which it was read that nodes have come or gone.
+    pub(crate) comings: BTreeMap<String, u64>,
+}
+
+/// Notes who has a partition, unless something newer is known.
+pub(crate) fn note_holder(board: &mut Board, partition: u16, revision: u64, holder: PartitionHolder) {
+    let known = board.partitions.get(&partition).map_or(0, |(revision, _)| *revision);
+    if revision > known {
+        board.partitions.insert(partition, (revision, holder));
+    }
+}

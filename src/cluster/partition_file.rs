@@ -1,0 +1,75 @@
+//! The file of a partition, and the snapshots that are taken of it while it is open.
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+
+use crate::cluster::stop::ClusterStop;
+use crate::engine::log::SnapshotFile;
+use crate::engine::log::SnapshotSource;
+use crate::error::Fault;
+
+/// The file of a partition on this node.
+pub(crate) struct PartitionFile {
+    path: PathBuf,
+    /// Where snapshots of it are taken. Held while one is written, and the file is not opened anew meanwhile.
+    source: Mutex<Option<SnapshotSource>>,
+    /// Whether it is to be closed, so that a snapshot that is being written gives way.
+    is_closing: AtomicBool,
+}
+
+impl PartitionFile {
+    pub(crate) fn new(path: PathBuf) -> PartitionFile {
+        PartitionFile { path, source: Mutex::default(), is_closing: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of a file beside it.
+    pub(crate) fn beside(&self, suffix: &str) -> PathBuf {
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    }
+
+    fn source(&self) -> MutexGuard<'_, Option<SnapshotSource>> {
+        self.source.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that it is open.
+    pub(crate) fn set_open(&self, source: SnapshotSource) {
+        *self.source() = Some(source);
+    }
+
+    /// Notes that it is closed. It waits until a snapshot that is being written has given way.
+    pub(crate) fn set_closed(&self) {
+        self.is_closing.store(true, Ordering::Relaxed);
+        *self.source() = None;
+        self.is_closing.store(false, Ordering::Relaxed);
+    }
+
+    /// Writes a snapshot of it to another file, unless it is not open.
+    ///
+    /// # Errors
+    /// [`Fault`] when that cannot be written, a row is damaged, or the file is to be closed before it is done.
+    pub(crate) fn write_snapshot(&self, stop: &ClusterStop) -> Result<Option<SnapshotFile>, Fault> {
+        let goes_on = || !stop.is_said() && !self.is_closing.load(Ordering::Relaxed);
+        match &*self.source() {
+            Some(source) => source.write_to(&self.beside(".snapshot"), &goes_on),
+            None => Ok(None),
+        }
+    }
+
+    /// Holds it as a snapshot does that is written slowly.
+    #[cfg(test)]
+    pub(crate) fn held<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _held = self.source();
+        work()
+    }
+}

@@ -1,0 +1,161 @@
+//! Partitions whose log takes nothing for a while: others go on, and it is said.
+
+use std::time::Duration;
+
+use async_nats::jetstream;
+use async_nats::jetstream::stream::Config;
+
+use crate::cluster::hashing::partition_of;
+use crate::cluster::hashing::preferred;
+use crate::cluster::node::ClusterNode;
+use crate::cluster::options::ClusterOptions;
+use crate::cluster::tests::nats::NatsServers;
+use crate::cluster::tests::nats::wait_until;
+use crate::engine::Queue;
+use crate::id::QueueName;
+use crate::id::WorkflowId;
+use crate::message::Message;
+use crate::queue::QueueOptions;
+
+const PARTITIONS: u16 = 4;
+
+fn options(servers: &NatsServers, node: &str) -> ClusterOptions {
+    servers.options("stuck", node).partitions(PARTITIONS).lease(Duration::from_millis(500))
+}
+
+fn owned(node: &ClusterNode) -> Vec<u16> {
+    (0..PARTITIONS).filter(|number| node.engine(*number).is_some()).collect()
+}
+
+fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    tokio::task::block_in_place(|| wait_until(what, is_so));
+}
+
+/// A node that has all partitions.
+async fn start(servers: &NatsServers) -> ClusterNode {
+    let node = ClusterNode::start(options(servers, "first")).await.unwrap();
+    wait_for("it has all partitions", || owned(&node).len() == usize::from(PARTITIONS));
+    node
+}
+
+/// A workflow of a partition.
+fn workflow_of(partition: u16) -> String {
+    let queue = QueueName::new("q").unwrap();
+    let mut names = (0..).map(|number| format!("w{number}"));
+    let is_there =
+        |name: &String| partition_of(&queue, &WorkflowId::new(name).unwrap(), PARTITIONS) == partition;
+    names.find(is_there).unwrap()
+}
+
+async fn send(queue: Queue, partition: u16) {
+    queue.send(Message::new("").workflow(workflow_of(partition)).message_id("1")).await.unwrap();
+}
+
+/// Changes the stream of a partition, as an operator does.
+async fn change(servers: &NatsServers, partition: u16, change: impl FnOnce(&mut Config)) {
+    let options = options(servers, "operator");
+    let context = jetstream::new(async_nats::connect(&options.servers).await.unwrap());
+    let stream = context.get_stream(options.stream(partition)).await.unwrap();
+    let mut config = stream.cached_info().config.clone();
+    change(&mut config);
+    context.update_stream(config).await.unwrap();
+}
+
+/// What comes in time.
+async fn in_time<T>(what: &str, work: impl Future<Output = T>) -> T {
+    let ended = tokio::time::timeout(Duration::from_secs(10), work).await;
+    ended.unwrap_or_else(|_| panic!("it was waited in vain until {what}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_that_waits_for_its_log_keeps_no_receiver_from_the_others() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let node = start(&servers).await;
+    let queue = node.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    for partition in 1..PARTITIONS {
+        send(queue.clone(), partition).await;
+    }
+    // It takes entries, and says nothing of it.
+    change(&servers, 0, |config| config.no_ack = true).await;
+    let stuck = tokio::spawn(send(queue.clone(), 0));
+    let mut held = Vec::new();
+    for _ in 1..PARTITIONS {
+        let received = in_time("it is handed out", queue.receive(Duration::ZERO)).await.unwrap();
+        held.push(received.expect("there is something in another partition"));
+    }
+    for wait in [Duration::ZERO, Duration::from_secs(1)] {
+        let received = in_time("it is said that there is nothing", queue.receive(wait)).await.unwrap();
+        assert!(received.is_none());
+    }
+    assert!(!stuck.is_finished());
+    change(&servers, 0, |config| config.no_ack = false).await;
+    in_time("it is acknowledged", stuck).await.unwrap();
+    held.push(in_time("it is handed out", queue.receive(Duration::from_secs(10))).await.unwrap().unwrap());
+    for delivery in &mut held {
+        assert_eq!(delivery.message().delivery_count, 1);
+        delivery.complete().await.unwrap();
+    }
+    node.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_that_waits_for_its_log_keeps_no_other_from_being_given_away() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let names = ["first", "second"];
+    let mut nodes = Vec::new();
+    for name in names {
+        nodes.push((name, ClusterNode::start(options(&servers, name)).await.unwrap()));
+    }
+    let of_name = |name: &str| {
+        let preferred = |number: &u16| preferred(*number, names.into_iter()) == Some(name);
+        (0..PARTITIONS).filter(preferred).collect::<Vec<_>>()
+    };
+    wait_for("they share", || nodes.iter().all(|(name, node)| owned(node) == of_name(name)));
+    nodes.sort_by_key(|(_, node)| owned(node).len());
+    let [(taker, taking), (_, giving)] = &nodes[..] else { unreachable!() };
+    let others = owned(giving).split_off(1);
+    assert!(!others.is_empty());
+    let stuck = owned(giving)[0];
+    let queue = giving.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    // What is larger is refused.
+    change(&servers, stuck, |config| config.max_message_size = 1).await;
+    let sent = tokio::spawn(send(queue.clone(), stuck));
+    wait_for("the engine waits for its log", || giving.log_trouble(stuck).is_some());
+    giving.handle().move_partition(stuck, Some(taker)).await.unwrap();
+    wait_for("it is to be given away", || giving.engine(stuck).is_none());
+    giving.drain();
+    wait_for("the other node has the others", || {
+        others.iter().all(|number| taking.engine(*number).is_some())
+    });
+    assert!(!sent.is_finished());
+    change(&servers, stuck, |config| config.max_message_size = -1).await;
+    wait_for("the other node has it, too", || owned(taking).len() == usize::from(PARTITIONS));
+    in_time("it is acknowledged", sent).await.unwrap();
+    for (_, node) in nodes {
+        node.close().await;
+    }
+}
+
+/// What a node says of partitions that it cannot go on with.
+async fn stopped(node: &ClusterNode) -> Vec<(u16, String)> {
+    node.handle().overview().await.nodes.remove(0).stopped
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_said_why_a_log_takes_nothing() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let node = start(&servers).await;
+    let queue = node.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    assert_eq!(stopped(&node).await, []);
+    change(&servers, 2, |config| config.max_message_size = 1).await;
+    let sent = tokio::spawn(send(queue.clone(), 2));
+    wait_for("the engine waits for its log", || node.log_trouble(2).is_some());
+    let said = stopped(&node).await;
+    let [(2, why)] = &said[..] else { panic!("{said:?}") };
+    let expected = "the servers have not taken an entry of its log, ";
+    assert!(why.starts_with(expected) && why.contains("message size exceeds maximum allowed"), "{why}");
+    change(&servers, 2, |config| config.max_message_size = -1).await;
+    in_time("it is acknowledged", sent).await.unwrap();
+    assert_eq!(stopped(&node).await, []);
+    node.close().await;
+}
