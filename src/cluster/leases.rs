@@ -14,7 +14,6 @@ use std::time::Duration;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::kv;
 use async_nats::jetstream::kv::Operation;
-use async_nats::jetstream::stream::StorageType;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
@@ -29,9 +28,7 @@ use crate::cluster::board::note_holder;
 use crate::cluster::error::ClusterError;
 use crate::cluster::hashing::preferred;
 use crate::cluster::options::ClusterOptions;
-use crate::cluster::shape::check_fixed;
-use crate::cluster::shape::check_kept;
-use crate::cluster::shape::refused;
+use crate::cluster::shape::open_bucket;
 use crate::cluster::signals::Beat;
 use crate::cluster::signals::NodeSignal;
 use crate::cluster::signals::NodeSignals;
@@ -64,7 +61,7 @@ pub(crate) struct Leases {
 }
 
 impl Leases {
-    /// Opens the bucket of the cluster, or makes it; one that is there stays as it is.
+    /// Opens the bucket of the cluster, or makes it.
     ///
     /// # Errors
     /// [`ClusterError::Different`] when the cluster was created with another number of partitions, or with fewer replicas.
@@ -74,19 +71,7 @@ impl Leases {
         options: &ClusterOptions,
         incarnation: u64,
     ) -> Result<Leases, ClusterError> {
-        let config = kv::Config {
-            bucket: options.bucket(),
-            history: 1,
-            storage: StorageType::File,
-            num_replicas: options.replicas,
-            ..kv::Config::default()
-        };
-        let bucket = match context.get_key_value(&config.bucket).await {
-            Ok(found) => found,
-            Err(_) => context.create_key_value(config).await.map_err(refused)?,
-        };
-        check_kept(&bucket.stream, options)?;
-        check_fixed(&bucket, options).await?;
+        let bucket = open_bucket(context, options).await?;
         Ok(Leases {
             bucket,
             signals,

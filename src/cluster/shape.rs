@@ -1,5 +1,6 @@
 //! What is fixed when a cluster is created.
 
+use async_nats::jetstream::Context;
 use async_nats::jetstream::kv;
 use async_nats::jetstream::stream::StorageType;
 use async_nats::jetstream::stream::Stream;
@@ -21,11 +22,32 @@ struct ClusterShape {
     partitions: u16,
 }
 
-/// Compares what is fixed, or fixes it.
+/// Opens the bucket of a cluster, or makes it; one that is there stays as it is.
 ///
 /// # Errors
-/// [`ClusterError::Different`] when it was created otherwise, [`ClusterError::Servers`] when the servers refuse.
-pub(crate) async fn check_fixed(bucket: &kv::Store, options: &ClusterOptions) -> Result<(), ClusterError> {
+/// [`ClusterError::Different`] when the cluster was created otherwise, [`ClusterError::Servers`] when the servers refuse.
+pub(crate) async fn open_bucket(
+    context: &Context,
+    options: &ClusterOptions,
+) -> Result<kv::Store, ClusterError> {
+    let config = kv::Config {
+        bucket: options.bucket(),
+        history: 1,
+        storage: StorageType::File,
+        num_replicas: options.replicas,
+        ..kv::Config::default()
+    };
+    let bucket = match context.get_key_value(&config.bucket).await {
+        Ok(found) => found,
+        Err(_) => context.create_key_value(config).await.map_err(refused)?,
+    };
+    check_kept(&bucket.stream, options)?;
+    check_fixed(&bucket, options).await?;
+    Ok(bucket)
+}
+
+/// Compares what is fixed, or fixes it.
+async fn check_fixed(bucket: &kv::Store, options: &ClusterOptions) -> Result<(), ClusterError> {
     let wanted = ClusterShape { partitions: options.partitions };
     let wanted_bytes = serde_json::to_vec(&wanted).map_err(refused)?;
     // Whoever is second finds what the first has written.
