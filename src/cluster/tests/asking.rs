@@ -79,7 +79,11 @@ async fn one_stopped(servers: &NatsServers) -> (Vec<ClusterNode>, Queue) {
     close(before).await;
     let options = |name: &str| servers.options("router", name).partitions(PARTITIONS);
     let client = async_nats::connect(&options("first").servers).await.unwrap();
-    async_nats::jetstream::new(client).delete_stream(options("first").stream(STOPPED)).await.unwrap();
+    // No node goes on with it.
+    let mut headers = async_nats::HeaderMap::new();
+    headers.insert("Seriatim-Version", "2");
+    let entry = async_nats::Request::new().headers(headers).payload("written otherwise".into());
+    client.send_request(options("first").subject(STOPPED), entry).await.unwrap();
     let (first, second) = (ClusterNode::start(options("first")), ClusterNode::start(options("second")));
     let nodes = vec![first.await.unwrap(), second.await.unwrap()];
     nodes[0].drain();
