@@ -312,6 +312,14 @@ mod tests {
     }
 
     #[test]
+    fn a_partition_that_nobody_has_is_not_said_to_be_another() {
+        let problem = Problem::from(OperationError::<SettleRefusal>::Unavailable(Unavailable::NotOwner));
+        assert_eq!((problem.code.as_str(), problem.status), ("not_owner", 503));
+        assert_eq!(problem.title, "No node has the partition at the moment");
+        assert!(problem.detail.contains("nothing was done, ask again"), "{}", problem.detail);
+    }
+
+    #[test]
     fn a_misuse_names_its_field_as_it_is_written() {
         let problem = Problem::from(Misuse::new("workflow ID", "is empty"));
         assert_eq!((problem.field.as_deref(), problem.status), (Some("workflow_id"), 422));
