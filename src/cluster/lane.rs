@@ -49,15 +49,15 @@ impl LaneState {
 
 /// The requests of one partition.
 #[derive(Default)]
-pub(crate) struct Lane(Mutex<LaneState>);
+pub(crate) struct RequestLane(Mutex<LaneState>);
 
-impl Lane {
+impl RequestLane {
     fn state(&self) -> MutexGuard<'_, LaneState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The place of a request behind all that came before.
-    pub(crate) fn enter(self: &Arc<Lane>) -> LanePlace {
+    pub(crate) fn enter(self: &Arc<RequestLane>) -> LanePlace {
         let (turn, mut state) = (Arc::new(Notify::new()), self.state());
         let number = state.next;
         state.next += 1;
@@ -76,7 +76,7 @@ enum PlaceStage {
 
 /// The place of one request, until it is dropped.
 pub(crate) struct LanePlace {
-    lane: Arc<Lane>,
+    lane: Arc<RequestLane>,
     number: u64,
     turn: Arc<Notify>,
     stage: PlaceStage,
@@ -181,8 +181,8 @@ mod tests {
     }
 
     /// A lane whose owner is known.
-    fn open() -> Arc<Lane> {
-        let lane = Arc::new(Lane::default());
+    fn open() -> Arc<RequestLane> {
+        let lane = Arc::new(RequestLane::default());
         let mut first = lane.enter();
         assert_eq!(has_turn(&mut first), Some(None));
         begin(&mut first);

@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use tokio::sync::Semaphore;
 
 use crate::cluster::definitions::QueueDefinitions;
-use crate::cluster::lane::Lane;
+use crate::cluster::lane::RequestLane;
 use crate::cluster::leases::Leases;
 use crate::cluster::nodes::NodeAnswer;
 use crate::cluster::nodes::Nodes;
@@ -58,7 +58,7 @@ pub(crate) struct Router {
     pub(crate) node: String,
     pub(crate) partitions: Vec<Arc<Partition>>,
     /// What is asked of each partition in an order.
-    pub(crate) lanes: Vec<Arc<Lane>>,
+    pub(crate) lanes: Vec<Arc<RequestLane>>,
     pub(crate) leases: Arc<Leases>,
     pub(crate) nodes: Nodes,
     pub(crate) definitions: Arc<QueueDefinitions>,

@@ -297,6 +297,10 @@ BUGS = [
     ("deleted_topic_stays_in_partitions", K + "enforcing.rs", "let removed = refusal_of(remove_topic(client, name).await)?;", "let removed = Ok::<(), String>(());\n            let _ = remove_topic;"),
     ("once_is_placed_by_its_key", K + "placing.rs", "Command::PublishOnce(verb) => match self.of_origins(&verb.topic, &verb.fanout) {", "Command::PublishOnce(verb) => match CommandPlace::Any {"),
     ("rule_changed_and_answered_before_others_have_it", K + "defining_topics.rs", "                self.everywhere(name, revision).await?;\n                true", "                true"),
+    ("what_came_later_overtakes_what_is_asked_again", K + "lane.rs", "        state.route = None;\n", ""),
+    ("batch_that_is_partly_done_is_said_to_be_undone", K + "splitting.rs", "if is_partly_done { partly(&why) } else { why }", "if is_partly_done && false { partly(&why) } else { why }"),
+    ("process_that_hung_answers_for_its_namesake", K + "nodes.rs", "node.{node}.{incarnation:016x}\", self.cluster)", "node.{node}.{:016x}\", self.cluster, incarnation & 0)"),
+    ("node_that_is_not_alive_is_asked", K + "leases.rs", "board.nodes.get(node).filter(|_| is_there)", "board.nodes.get(node).filter(|_| is_there || !is_there)"),
     ("queue_of_a_subscription_that_is_gone_stays", R + "topic_plan.rs", "                self.remove_queue_only(&queue)?;\n", "                let _ = queue;\n"),
 ]
 
