@@ -30,6 +30,7 @@ use crate::cluster::partition::random;
 use crate::cluster::router::Router;
 use crate::cluster::router::RouterParts;
 use crate::cluster::servers;
+use crate::cluster::shape::check_folder;
 use crate::cluster::signals::NodeSignals;
 #[cfg(test)]
 use crate::cluster::snapshot_list::SnapshotList;
@@ -92,6 +93,7 @@ impl ClusterNode {
     async fn start_all(options: ClusterOptions) -> Result<ClusterNode, ClusterError> {
         options.check()?;
         std::fs::create_dir_all(&options.folder)?;
+        check_folder(&options)?;
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(2).thread_name("seriatim-cluster").enable_all().build()?;
         let (stop, handle) = (ClusterStop::default(), runtime.handle().clone());

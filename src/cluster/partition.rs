@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use serde::Serialize;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedMutexGuard;
@@ -444,6 +445,10 @@ impl Partition {
     async fn open_doors(&self, client: &Client) -> Result<(), Unavailable> {
         self.enforced.begin(client).await?;
         let mut published = self.published();
+        // Once it has ended it is taken from there, or was already.
+        if let Some(why) = client.ended().now_or_never() {
+            return Err(why);
+        }
         (published.state, published.client) = (PartitionState::Owner, Some(client.clone()));
         Ok(())
     }

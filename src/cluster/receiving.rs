@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use crate::cluster::nodes::NodeAnswer;
 use crate::cluster::partition::random;
 use crate::cluster::router::Router;
+use crate::cluster::router::nonsense;
 use crate::cluster::shifting::Shift;
 use crate::cluster::stop::pause;
 use crate::cluster::wire::Ask;
@@ -195,7 +196,8 @@ impl Router {
                     NodeAnswer::Replied(NodeReply::NotOwner(_)) | NodeAnswer::Nobody => {
                         Err(Unavailable::NotOwner)
                     }
-                    NodeAnswer::Replied(other) => Err(Unavailable::Unanswered(format!("{other:?}"))),
+                    NodeAnswer::Replied(NodeReply::Failed(why)) => Err(Unavailable::Unanswered(why)),
+                    NodeAnswer::Replied(_) => Err(nonsense()),
                     NodeAnswer::Nothing(why) => Err(Unavailable::Unanswered(why)),
                 }
             }

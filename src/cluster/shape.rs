@@ -1,5 +1,7 @@
 //! What is fixed when a cluster is created.
 
+use std::io::ErrorKind;
+
 use async_nats::jetstream::Context;
 use async_nats::jetstream::kv;
 use async_nats::jetstream::stream::StorageType;
@@ -44,6 +46,27 @@ pub(crate) async fn open_bucket(
     check_kept(&bucket.stream, options)?;
     check_fixed(&bucket, options).await?;
     Ok(bucket)
+}
+
+/// The file in a node's folder that says of which cluster it is.
+const FOLDER_FILE: &str = "cluster";
+
+/// Sees to it that the folder of a node is of no other cluster: what is in it would differ from every log.
+///
+/// # Errors
+/// [`ClusterError::Options`] when it is, [`ClusterError::System`] when it cannot be read or written.
+pub(crate) fn check_folder(options: &ClusterOptions) -> Result<(), ClusterError> {
+    let path = options.folder.join(FOLDER_FILE);
+    match std::fs::read_to_string(&path) {
+        Ok(found) if found == options.cluster => Ok(()),
+        Ok(found) => Err(ClusterError::Options(format!(
+            "the folder {} belongs to a node of the cluster {found}; a node of {} needs one of its own",
+            options.folder.display(),
+            options.cluster
+        ))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(std::fs::write(&path, &options.cluster)?),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Compares what is fixed, or fixes it.

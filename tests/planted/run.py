@@ -282,6 +282,7 @@ BUGS = [
     ("takeover_with_what_was_heard_before", K + "definitions.rs", "        if self.wait_until(is_heard, limits::DEFINITIONS_WAIT).await {", "        if self.wait_until(|| is_heard() || newest > 0, limits::DEFINITIONS_WAIT).await {"),
     ("later_queue_stands_for_one_that_was_not_heard", K + "definitions.rs", "self.board().known.get(name).is_some_and(|(known, _)| *known >= revision);", "!name.as_str().is_empty() && self.board().known.values().any(|(known, _)| *known >= revision);"),
     ("entry_that_was_given_up_counts_as_not_taken", S + "shared_log.rs", "            return Err(Fault::Replaced);\n        }\n        Ok(None)", "            return Ok(Some(false));\n        }\n        Ok(None)"),
+    ("folder_of_another_cluster_is_taken", K + "shape.rs", "Ok(found) if found == options.cluster => Ok(()),", "Ok(found) if !found.is_empty() => Ok(()),"),
     ("full_disk_stops_a_partition_for_good", K + "partition.rs", "if !is_of_disk(&error) {", "if true {"),
     ("stopped_partition_is_given_back_to_its_node", K + "leases.rs", "let can = !heard.beat.drains && !heard.stopped.contains(&partition);", "let can = !heard.beat.drains;"),
     ("name_that_is_taken_is_had_twice", K + "hearing.rs", "matches!(signal, Some(NodeSignal::Alive { node, .. }) if node == options.node)", "matches!(signal, Some(NodeSignal::Alive { node, .. }) if node.is_empty() && !options.node.is_empty())"),

@@ -108,6 +108,19 @@ async fn a_node_stops_in_one_sentence_when_a_server_is_started_again_that_syncs_
 }
 
 #[tokio::test]
+async fn a_folder_of_another_cluster_is_refused_before_anything_is_asked_of_the_servers() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("cluster"), "payments").unwrap();
+    let options = ClusterOptions::new("orders", "first", folder.path());
+    let refused = ClusterNode::start(options.server("nats://127.0.0.1:1", "http://127.0.0.1:1"));
+    let text = refused.await.err().expect("it is of another").to_string();
+    assert!(
+        text.contains("belongs to a node of the cluster payments; a node of orders needs one of its own"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
 async fn a_node_that_is_stopped_while_it_starts_ends_without_a_panic() {
     let folder = tempfile::tempdir().unwrap();
     let options = ClusterOptions::new("orders", "first", folder.path());
