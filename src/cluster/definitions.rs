@@ -282,7 +282,7 @@ impl QueueDefinitions {
                 self.know(revision, definition);
                 Ok(Some(revision))
             }
-            // Whether it was another or the servers, the next look says. Any replica answers it, and may be late.
+            // Whether it was another or the servers, the next look says. A leader that has just been elected may be late.
             Err(why) => {
                 for _ in 0..limits::LOG_LOOKS_MAX {
                     if self.entry(&name).await?.0 > behind {

@@ -16,6 +16,8 @@ mod topic;
 
 pub use any::Error;
 #[cfg(feature = "daemon")]
+pub(crate) use cause::innermost;
+#[cfg(feature = "daemon")]
 pub(crate) use cause::root_cause;
 pub use fault::Fault;
 pub use fault::Unavailable;

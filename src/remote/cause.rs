@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::limits;
+use crate::error::innermost;
+use crate::error::root_cause;
 use crate::remote::error::RemoteError;
 
 /// Waits for something, but not for ever.
@@ -33,21 +34,4 @@ pub(crate) fn describe(error: &(dyn Error + 'static)) -> String {
         true => format!("{}; `seriatim run` starts it", root_cause(error)),
         false => root_cause(error),
     }
-}
-
-/// The innermost cause: what the operating system or TLS said.
-pub(crate) fn root_cause(error: &(dyn Error + 'static)) -> String {
-    innermost(error).to_string()
-}
-
-fn innermost<'e>(error: &'e (dyn Error + 'static)) -> &'e (dyn Error + 'static) {
-    let mut cause = error;
-    // Chains of errors are short; a loop in one would be a defect of its author.
-    for _ in 0..limits::CAUSES_MAX {
-        match cause.source() {
-            Some(source) => cause = source,
-            None => break,
-        }
-    }
-    cause
 }

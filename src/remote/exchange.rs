@@ -21,10 +21,10 @@ use serde::de::DeserializeOwned;
 
 use crate::api::Problem;
 use crate::error::Misuse;
+use crate::error::root_cause;
 use crate::limits;
 use crate::remote::cause::describe;
 use crate::remote::cause::malformed;
-use crate::remote::cause::root_cause;
 use crate::remote::cause::within;
 use crate::remote::error::RemoteError;
 use crate::remote::lines::ResponseLines;

@@ -8,9 +8,9 @@ use http_body_util::BodyExt;
 use hyper::Response;
 use hyper::body::Incoming;
 
+use crate::error::root_cause;
 use crate::limits;
 use crate::remote::cause::malformed;
-use crate::remote::cause::root_cause;
 use crate::remote::cause::within;
 use crate::remote::error::RemoteError;
 

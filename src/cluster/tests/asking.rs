@@ -8,7 +8,6 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream;
 
-use crate::cluster::hashing::partition_of;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::nodes::NodeAnswer;
 use crate::cluster::nodes::Nodes;
@@ -17,7 +16,9 @@ use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
 use crate::cluster::tests::router::PARTITIONS;
 use crate::cluster::tests::router::close;
+use crate::cluster::tests::router::has_all;
 use crate::cluster::tests::router::nodes;
+use crate::cluster::tests::router::workflow_of;
 use crate::cluster::tests::router::workflows;
 use crate::cluster::wire;
 use crate::cluster::wire::Ask;
@@ -26,8 +27,6 @@ use crate::cluster::wire::What;
 use crate::engine::Queue;
 use crate::error::SendError;
 use crate::error::Unavailable;
-use crate::id::QueueName;
-use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::Message;
 use crate::queue::QueueOptions;
@@ -58,8 +57,7 @@ async fn what_is_sent_without_waiting_is_stored_in_its_order_while_its_partition
         let (from, to) = (turn % 2, (turn + 1) % 2);
         nodes[to].handle().drain_node(names[to], false).await.unwrap();
         nodes[from].drain();
-        let has_all = || (0..PARTITIONS).all(|number| nodes[to].engine(number).is_some());
-        tokio::task::block_in_place(|| wait_until("the other node has all partitions", has_all));
+        tokio::task::block_in_place(|| wait_until("the other node has all", || has_all(&nodes[to])));
     }
     is_over.store(true, Ordering::Relaxed);
     let numbers = sending.await.unwrap();
@@ -78,12 +76,8 @@ async fn one_stopped(servers: &NatsServers) -> (Vec<ClusterNode>, Queue) {
     before[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
     close(before).await;
     let options = |name: &str| servers.options("router", name).partitions(PARTITIONS);
-    let client = async_nats::connect(&options("first").servers).await.unwrap();
     // No node goes on with it.
-    let mut headers = async_nats::HeaderMap::new();
-    headers.insert("Seriatim-Version", "2");
-    let entry = async_nats::Request::new().headers(headers).payload("written otherwise".into());
-    client.send_request(options("first").subject(STOPPED), entry).await.unwrap();
+    servers.append_of_later_version(&options("first"), STOPPED).await;
     let (first, second) = (ClusterNode::start(options("first")), ClusterNode::start(options("second")));
     let nodes = vec![first.await.unwrap(), second.await.unwrap()];
     nodes[0].drain();
@@ -103,12 +97,7 @@ async fn a_batch_of_which_some_was_done_is_not_said_to_be_undone() {
     assert!(matches!(failed, SendError::Unavailable(Unavailable::Unanswered(_))), "{failed:?}");
     let received = queue.receive_many(100, Duration::ZERO).await.unwrap();
     assert!(!received.is_empty(), "the other partitions have got theirs");
-    let name = QueueName::new("q").unwrap();
-    let mut alone = (0..).map(|number| format!("w{number}"));
-    let workflow = alone.find(|workflow| {
-        partition_of(&name, &WorkflowId::new(workflow.as_str()).unwrap(), PARTITIONS) == STOPPED
-    });
-    let undone = queue.send_each([Message::new("x").workflow(workflow.unwrap())]).await.unwrap_err();
+    let undone = queue.send_each([Message::new("x").workflow(workflow_of(STOPPED))]).await.unwrap_err();
     assert!(matches!(undone, SendError::Unavailable(Unavailable::NotOwner)), "{undone:?}");
     close(nodes).await;
 }

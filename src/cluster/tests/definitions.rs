@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::cluster::node::ClusterNode;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
 use crate::cluster::tests::router::PARTITIONS;
 use crate::cluster::tests::router::close;
+use crate::cluster::tests::router::has_all;
 use crate::cluster::tests::router::nodes;
 use crate::cluster::tests::router::workflows;
 use crate::engine::Queue;
@@ -18,10 +18,6 @@ async fn send_to_all(queue: &Queue) {
     for workflow in workflows() {
         queue.send(Message::new("kept").workflow(&workflow)).await.unwrap();
     }
-}
-
-fn has_all(node: &ClusterNode) -> bool {
-    (0..PARTITIONS).all(|number| node.engine(number).is_some())
 }
 
 #[tokio::test(flavor = "multi_thread")]

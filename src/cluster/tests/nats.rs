@@ -149,6 +149,15 @@ impl NatsServers {
         std::fs::write(&path, text.replace(from, to)).unwrap();
     }
 
+    /// Appends an entry to the log of a partition as a later version would: no node goes on with it.
+    pub(crate) async fn append_of_later_version(&self, options: &ClusterOptions, partition: u16) {
+        let client = async_nats::connect(&options.servers).await.unwrap();
+        let mut headers = async_nats::HeaderMap::new();
+        headers.insert("Seriatim-Version", "2");
+        let entry = async_nats::Request::new().headers(headers).payload("written otherwise".into());
+        client.send_request(options.subject(partition), entry).await.unwrap();
+    }
+
     /// Starts a server again that was killed.
     pub(crate) fn start_again(&mut self, number: usize) {
         let config = self.folder.path().join(format!("{number}.conf"));

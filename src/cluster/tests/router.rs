@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use crate::cluster::hashing::partition_of;
 use crate::cluster::hashing::preferred;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::tests::nats::NatsServers;
@@ -15,7 +16,9 @@ use crate::engine::Queue;
 use crate::error::OperationError;
 use crate::error::QueueRefusal;
 use crate::error::SettleRefusal;
+use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::id::WorkflowId;
 use crate::message::Message;
 use crate::processor::Context;
 use crate::processor::Failure;
@@ -51,6 +54,20 @@ pub(crate) async fn close(nodes: Vec<ClusterNode>) {
 
 pub(crate) fn workflows() -> Vec<String> {
     (0..12).map(|number| format!("w{number}")).collect()
+}
+
+/// Whether a node has every partition.
+pub(crate) fn has_all(node: &ClusterNode) -> bool {
+    node.status().iter().all(|status| node.engine(status.partition).is_some())
+}
+
+/// A workflow of the queue `q` that belongs to a partition.
+pub(crate) fn workflow_of(partition: u16) -> String {
+    let queue = QueueName::new("q").unwrap();
+    let mut names = (0..).map(|number| format!("w{number}"));
+    let is_there =
+        |name: &String| partition_of(&queue, &WorkflowId::new(name).unwrap(), PARTITIONS) == partition;
+    names.find(is_there).unwrap()
 }
 
 /// Sends three messages to each workflow through one node.

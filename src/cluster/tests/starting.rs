@@ -8,6 +8,7 @@ use crate::cluster::options::ClusterOptions;
 use crate::cluster::servers;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
+use crate::cluster::tests::router::has_all;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 
@@ -20,8 +21,7 @@ fn options(servers: &NatsServers) -> ClusterOptions {
 /// A node that can be worked with.
 async fn start(servers: &NatsServers) -> ClusterNode {
     let node = ClusterNode::start(options(servers)).await.unwrap();
-    let has_all = || (0..PARTITIONS).all(|number| node.engine(number).is_some());
-    tokio::task::block_in_place(|| wait_until("it has its partitions", has_all));
+    tokio::task::block_in_place(|| wait_until("it has its partitions", || has_all(&node)));
     node
 }
 

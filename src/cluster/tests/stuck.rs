@@ -5,19 +5,16 @@ use std::time::Duration;
 use async_nats::jetstream;
 use async_nats::jetstream::stream::Config;
 
-use crate::cluster::hashing::partition_of;
 use crate::cluster::hashing::preferred;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
+use crate::cluster::tests::router::PARTITIONS;
+use crate::cluster::tests::router::workflow_of;
 use crate::engine::Queue;
-use crate::id::QueueName;
-use crate::id::WorkflowId;
 use crate::message::Message;
 use crate::queue::QueueOptions;
-
-const PARTITIONS: u16 = 4;
 
 fn options(servers: &NatsServers, node: &str) -> ClusterOptions {
     servers.options("stuck", node).partitions(PARTITIONS).lease(Duration::from_millis(500))
@@ -36,15 +33,6 @@ async fn start(servers: &NatsServers) -> ClusterNode {
     let node = ClusterNode::start(options(servers, "first")).await.unwrap();
     wait_for("it has all partitions", || owned(&node).len() == usize::from(PARTITIONS));
     node
-}
-
-/// A workflow of a partition.
-fn workflow_of(partition: u16) -> String {
-    let queue = QueueName::new("q").unwrap();
-    let mut names = (0..).map(|number| format!("w{number}"));
-    let is_there =
-        |name: &String| partition_of(&queue, &WorkflowId::new(name).unwrap(), PARTITIONS) == partition;
-    names.find(is_there).unwrap()
 }
 
 async fn send(queue: Queue, partition: u16) {

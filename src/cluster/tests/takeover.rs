@@ -17,6 +17,7 @@ use crate::cluster::options::NodeClock;
 use crate::cluster::partition::PartitionState;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
+use crate::cluster::tests::router::has_all;
 use crate::engine::Client;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
@@ -37,10 +38,6 @@ async fn start(servers: &NatsServers, node: &str) -> ClusterNode {
 /// The first partition that a node has.
 fn first_of(node: &ClusterNode) -> Option<u16> {
     (0..PARTITIONS).find(|number| node.engine(*number).is_some())
-}
-
-fn has_all(node: &ClusterNode) -> bool {
-    (0..PARTITIONS).all(|number| node.engine(number).is_some())
 }
 
 /// Two nodes, each with its share of the partitions.
@@ -351,11 +348,7 @@ async fn an_entry_of_a_later_version_stops_the_partition_with_one_sentence() {
     let first = start(&servers, "first").await;
     settle(&[&first]).await;
     first.close().await;
-    let client = async_nats::connect(&options(&servers, "first").servers).await.unwrap();
-    let mut headers = async_nats::HeaderMap::new();
-    headers.insert("Seriatim-Version", "2");
-    let request = async_nats::Request::new().headers(headers).payload("written otherwise".into());
-    client.send_request(options(&servers, "first").subject(1), request).await.unwrap();
+    servers.append_of_later_version(&options(&servers, "first"), 1).await;
     let again = start(&servers, "first").await;
     let why = why_stopped(&again, 1);
     assert!(
