@@ -10,17 +10,11 @@ pub(crate) const CIRCLES: &[(&str, usize, &str)] = &[
     ("src/amqp/outgoing.rs", 2, "a session and what it sends"),
     ("src/amqp/reader.rs", 4, "a value holds values, and is read and written by them"),
     ("src/bench/contender.rs", 2, "a contender, and how one without a processor is drained"),
-    ("src/engine/client/client.rs", 13, "a client gives out handles, and each is a client with a name"),
     ("src/engine/rules/command_samples.rs", 2, "samples of commands, and of what they hold"),
     (
         "src/engine/rules/verbs.rs",
         4,
         "verbs, what each is, and the command, reply and transaction of any of them",
-    ),
-    (
-        "src/engine/store/memtable.rs",
-        12,
-        "a memtable and its verbs, the turn that writes to all, and the journal row that a turn becomes",
     ),
     ("src/handlers/persistent/persistent.rs", 2, "a pool and who looks after its children"),
     ("src/limits.rs", 3, "limits that are made of others"),

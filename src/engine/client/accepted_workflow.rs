@@ -8,11 +8,13 @@ use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
 use crate::engine::client::delivery::Delivery;
 use crate::engine::client::delivery::Renewal;
+use crate::engine::client::queue::Queue;
 use crate::engine::client::queue::check_max;
 use crate::engine::client::queue::check_numbers;
 use crate::engine::client::queue::deliveries;
 use crate::engine::client::settling::check_state;
 use crate::engine::rules::command::WorkflowGrant;
+use crate::engine::rules::verbs::AcceptWorkflow;
 use crate::engine::rules::verbs::CloseWorkflow;
 use crate::engine::rules::verbs::ReceiveDeferredFromWorkflow;
 use crate::engine::rules::verbs::ReceiveFromWorkflow;
@@ -41,6 +43,33 @@ pub struct AcceptedWorkflow {
     state: Option<Bytes>,
     locked_until: Timestamp,
     closed: bool,
+}
+
+impl Queue {
+    /// Accepts a workflow whole, by name, whether or not something of it is stored.
+    ///
+    /// # Errors
+    /// [`ReceiveRefusal::WorkflowLocked`](crate::error::ReceiveRefusal::WorkflowLocked) when somebody holds it.
+    pub async fn accept_workflow(&self, id: impl AsRef<str>) -> Result<AcceptedWorkflow, ReceiveError> {
+        let (queue, workflow) = (self.name.clone(), Some(WorkflowId::new(id)?));
+        let command = AcceptWorkflow { queue, workflow, token: self.client.token()? };
+        let grant =
+            self.client.ask(command).await?.expect("a workflow that is named is accepted, or refused");
+        Ok(AcceptedWorkflow::new(self.client.clone(), self.name.clone(), grant))
+    }
+
+    /// Accepts the next workflow that has work, waiting for one up to `wait`.
+    ///
+    /// # Errors
+    /// As [`Queue::receive`].
+    pub async fn accept_next_workflow(
+        &self,
+        wait: Duration,
+    ) -> Result<Option<AcceptedWorkflow>, ReceiveError> {
+        let (queue, token) = (self.name.clone(), self.client.token()?);
+        let grant = self.client.ask_for_work(AcceptWorkflow { queue, workflow: None, token }, wait).await?;
+        Ok(grant.map(|grant| AcceptedWorkflow::new(self.client.clone(), self.name.clone(), grant)))
+    }
 }
 
 impl AcceptedWorkflow {

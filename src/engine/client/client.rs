@@ -14,8 +14,7 @@ use crate::clock::ClockSteps;
 use crate::clock::Timestamp;
 use crate::engine::client::background::Background;
 use crate::engine::client::events::Events;
-use crate::engine::client::queue::Queue;
-use crate::engine::client::topics::KnownTopics;
+use crate::engine::client::known_topics::KnownTopics;
 use crate::engine::clocks::SharedClocks;
 use crate::engine::inbox::Inbox;
 use crate::engine::inbox::Request;
@@ -23,26 +22,14 @@ use crate::engine::meter::CommitMeter;
 use crate::engine::meter::CommitStats;
 use crate::engine::query::Query;
 use crate::engine::rules::audit::AuditEntry;
-use crate::engine::rules::command::PurgeFrom;
-use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::effect::Event;
-use crate::engine::rules::verbs::ChangeQueue;
 use crate::engine::rules::verbs::Command;
-use crate::engine::rules::verbs::CreateQueue;
-use crate::engine::rules::verbs::DeleteQueue;
-use crate::engine::rules::verbs::Purge;
 use crate::engine::store::DiskRoom;
 use crate::engine::store::room::StorageRoom;
-use crate::engine::view::QueueView;
 use crate::error::Fault;
-use crate::error::Misuse;
 use crate::error::OperateError;
-use crate::error::QueueError;
 use crate::error::Unavailable;
-use crate::id::QueueName;
-use crate::limits;
-use crate::queue::QueueOptions;
 use crate::token::LockToken;
 
 /// A handle for everything that can be asked of an engine. Cheap to clone; the engine stays open as long as there is
@@ -100,86 +87,6 @@ impl Client {
             actor: None,
             is_dry_run: false,
         }
-    }
-
-    /// Creates a queue, unless there is one of this name with the same options.
-    ///
-    /// # Errors
-    /// [`QueueRefusal::QueueExists`](crate::error::QueueRefusal::QueueExists) when there is one with other options; [`Misuse`] for a bad name or option.
-    pub async fn create_queue(
-        &self,
-        name: impl AsRef<str>,
-        options: QueueOptions,
-    ) -> Result<Queue, QueueError> {
-        let name = QueueName::new(name)?;
-        options.check()?;
-        self.ask(CreateQueue { name: name.clone(), options: Box::new(options) }).await?;
-        Ok(Queue::new(self.clone(), name))
-    }
-
-    /// A handle of a queue, whether it exists or not; operations on one that does not are refused.
-    ///
-    /// # Errors
-    /// [`Misuse`] for a name that no queue can have.
-    pub fn queue(&self, name: impl AsRef<str>) -> Result<Queue, Misuse> {
-        Ok(Queue::new(self.clone(), QueueName::new(name)?))
-    }
-
-    /// Changes the options of a queue. They apply from the next hand-out on; messages keep the expiry they have.
-    ///
-    /// # Errors
-    /// [`QueueRefusal::OrderInUse`](crate::error::QueueRefusal::OrderInUse) when the order would change while messages or workflows are stored, or cursors
-    /// remembered.
-    pub async fn change_queue(
-        &self,
-        name: impl AsRef<str>,
-        options: QueueOptions,
-    ) -> Result<bool, QueueError> {
-        options.check()?;
-        self.ask(ChangeQueue { name: QueueName::new(name)?, options: Box::new(options) }).await
-    }
-
-    /// Deletes a queue with everything in it; its deliveries can no longer be settled. What it stores is removed some at a
-    /// time, so that others are served meanwhile: if the future is dropped before it ends, a part may be gone.
-    ///
-    /// # Errors
-    /// [`QueueRefusal::QueueNotFound`](crate::error::QueueRefusal::QueueNotFound).
-    pub async fn delete_queue(&self, name: impl AsRef<str>) -> Result<(), QueueError> {
-        let name = QueueName::new(name)?;
-        if !self.is_dry_run {
-            self.empty_in_slices(&name).await?;
-        }
-        self.ask(DeleteQueue { name }).await?;
-        Ok(())
-    }
-
-    /// Purges what is stored in a queue now, a limited number in a turn, so that others are served meanwhile. What is sent
-    /// after that is not waited for, so it ends.
-    pub(crate) async fn empty_in_slices(&self, name: &QueueName) -> Result<(), QueueError> {
-        // What refuses a look refuses the deletion, and is put on record there.
-        let Ok(view) = self.queue(name)?.view().await else { return Ok(()) };
-        let stored = view.counts.stored();
-        let mut from = PurgeFrom::Start;
-        for _ in 0..stored / limits::SWEEP_MAX as u64 {
-            let (queue, scope) = (name.clone(), PurgeScope::Everything);
-            // It is a part of the deletion, which is what is put on record.
-            let purged = self.shared.inbox.ask(Purge { queue, scope, from }, None).await?;
-            let Some(next) = purged.ok().and_then(|purged| purged.next) else { return Ok(()) };
-            from = next;
-        }
-        Ok(())
-    }
-
-    /// Up to `limit` queues in order of name, after the given one (from the start for `None`).
-    ///
-    /// # Errors
-    /// [`Unavailable`] when the engine is closed.
-    pub async fn queues(
-        &self,
-        after: Option<&QueueName>,
-        limit: usize,
-    ) -> Result<Vec<QueueView>, Unavailable> {
-        self.look_up(|slot| Query::Queues { after: after.cloned(), limit, slot }).await
     }
 
     /// When the next lock runs out or the next reminder is due, by the wall clock.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
+use crate::engine::client::delivery_id::DeliveryId;
 use crate::engine::client::outcome::Outcome;
 use crate::engine::client::received_message::ReceivedMessage;
-use crate::engine::client::settler::DeliveryId;
 use crate::engine::client::settling::Abandon;
 use crate::engine::client::settling::Completion;
 use crate::engine::client::settling::postponed;
@@ -58,9 +58,7 @@ pub(crate) const DROPPED: &str = "it was dropped without being settled";
 struct DeliveryHold {
     client: Client,
     queue: QueueName,
-    token: LockToken,
-    sequence: SequenceNumber,
-    delivery_count: u32,
+    id: DeliveryId,
     settled: bool,
 }
 
@@ -74,13 +72,8 @@ impl Drop for DeliveryHold {
 }
 
 impl DeliveryHold {
-    fn held(&self) -> DeliveryRef {
-        DeliveryRef { token: self.token, sequence: self.sequence, delivery_count: self.delivery_count }
-    }
-
     fn command(&self, settlement: Settlement) -> Settle {
-        let DeliveryRef { token, sequence, delivery_count } = self.held();
-        Settle { queue: self.queue.clone(), token, sequence, delivery_count, settlement }
+        self.id.to_command(&self.queue, settlement)
     }
 }
 
@@ -92,12 +85,12 @@ fn dropped() -> Settlement {
 
 impl Delivery {
     pub(crate) fn new(client: Client, queue: QueueName, handed: LockedMessage) -> Delivery {
-        let (token, sequence, locked_until) =
-            (handed.token, handed.sequence, client.shown(handed.locked_until));
-        let delivery_count = handed.record.delivery_count;
+        let (token, sequence_number) = (handed.token, handed.sequence);
+        let id = DeliveryId { token, sequence_number, delivery_count: handed.record.delivery_count };
+        let locked_until = client.shown(handed.locked_until);
         let (since, lasts) = (client.elapsed_at(handed.record.handed_out_at), handed.lasts());
         let message = Arc::new(ReceivedMessage::new(&client, handed));
-        let hold = DeliveryHold { client, queue, token, sequence, delivery_count, settled: false };
+        let hold = DeliveryHold { client, queue, id, settled: false };
         Delivery { message, hold, locked_until, since, lasts }
     }
 
@@ -118,7 +111,7 @@ impl Delivery {
 
     /// Its number.
     pub fn sequence_number(&self) -> SequenceNumber {
-        self.hold.sequence
+        self.hold.id.sequence_number
     }
 
     /// Until when it is locked, as far as this handle knows.
@@ -128,15 +121,14 @@ impl Delivery {
 
     /// The lock token, to be shown to others as a fencing token.
     pub fn lock_token(&self) -> LockToken {
-        self.hold.token
+        self.hold.id.token
     }
 
     /// Lets go of the handle and keeps the lock: whoever knows the ID can settle the delivery with
     /// [`Queue::settler`](crate::Queue::settler) until the lock runs out.
     pub fn keep(mut self) -> DeliveryId {
         self.note_settled();
-        let DeliveryRef { token, sequence, delivery_count } = self.hold.held();
-        DeliveryId { token, sequence_number: sequence, delivery_count }
+        self.hold.id
     }
 
     /// Completes the message.
@@ -275,7 +267,7 @@ impl Delivery {
 
     /// How it is named in a command that settles it.
     pub(crate) fn to_settle(&self) -> DeliveryRef {
-        self.hold.held()
+        self.hold.id.held()
     }
 
     /// Notes that a command has settled it: dropping it gives nothing back.
@@ -294,8 +286,8 @@ impl Delivery {
 
     /// A handle that can only renew the lock, for a task beside the one that handles the message.
     pub fn renewal(&self) -> Renewal {
-        let DeliveryHold { client, queue, token, .. } = &self.hold;
-        Renewal::new(client.clone(), queue.clone(), *token)
+        let DeliveryHold { client, queue, id, .. } = &self.hold;
+        Renewal::new(client.clone(), queue.clone(), id.token)
     }
 
     /// When the lock was taken, in the clock's elapsed time, and for how long: whoever hears of it late must not renew it

@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
-use crate::engine::client::accepted_workflow::AcceptedWorkflow;
 use crate::engine::client::client::Client;
 use crate::engine::client::delivery::Delivery;
 use crate::engine::client::run::Run;
-use crate::engine::client::settler::Settler;
-use crate::engine::client::workflow::Workflow;
 use crate::engine::inbox::Request;
 use crate::engine::query::Query;
 use crate::engine::query::StandingQuery;
@@ -16,7 +13,6 @@ use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::verb::surely;
-use crate::engine::rules::verbs::AcceptWorkflow;
 use crate::engine::rules::verbs::CompleteAll;
 use crate::engine::rules::verbs::PauseQueue;
 use crate::engine::rules::verbs::Purge;
@@ -235,44 +231,6 @@ impl Queue {
             delivery.note_settled();
         }
         Ok(answers)
-    }
-
-    /// What settles deliveries of this queue whose handles were let go of with [`Delivery::keep`] or [`Run::keep`].
-    pub fn settler(&self) -> Settler {
-        Settler::new(self.client.clone(), self.name.clone())
-    }
-
-    /// Accepts a workflow whole, by name, whether or not something of it is stored.
-    ///
-    /// # Errors
-    /// [`ReceiveRefusal::WorkflowLocked`](crate::error::ReceiveRefusal::WorkflowLocked) when somebody holds it.
-    pub async fn accept_workflow(&self, id: impl AsRef<str>) -> Result<AcceptedWorkflow, ReceiveError> {
-        let (queue, workflow) = (self.name.clone(), Some(WorkflowId::new(id)?));
-        let command = AcceptWorkflow { queue, workflow, token: self.client.token()? };
-        let grant =
-            self.client.ask(command).await?.expect("a workflow that is named is accepted, or refused");
-        Ok(AcceptedWorkflow::new(self.client.clone(), self.name.clone(), grant))
-    }
-
-    /// Accepts the next workflow that has work, waiting for one up to `wait`.
-    ///
-    /// # Errors
-    /// As [`Queue::receive`].
-    pub async fn accept_next_workflow(
-        &self,
-        wait: Duration,
-    ) -> Result<Option<AcceptedWorkflow>, ReceiveError> {
-        let (queue, token) = (self.name.clone(), self.client.token()?);
-        let grant = self.client.ask_for_work(AcceptWorkflow { queue, workflow: None, token }, wait).await?;
-        Ok(grant.map(|grant| AcceptedWorkflow::new(self.client.clone(), self.name.clone(), grant)))
-    }
-
-    /// A handle of one workflow of this queue.
-    ///
-    /// # Errors
-    /// [`Misuse`] for an ID that no workflow can have.
-    pub fn workflow(&self, id: impl AsRef<str>) -> Result<Workflow, Misuse> {
-        Ok(Workflow::new(self.client.clone(), self.name.clone(), WorkflowId::new(id)?))
     }
 
     /// Its options, and how many messages are where.

@@ -1,17 +1,16 @@
 //! Deliveries that are settled by ID, by whoever knows it: across a connection, or in another process.
 
-use std::fmt;
-use std::str::FromStr;
-
 use bytes::Bytes;
 
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
 use crate::engine::client::delivery::Renewal;
+use crate::engine::client::delivery_id::DeliveryId;
 use crate::engine::client::outcome::Outcome;
+use crate::engine::client::queue::Queue;
 use crate::engine::client::settling::Completion;
+use crate::engine::client::settling::check_state;
 use crate::engine::rules::command::CompletionCommand;
-use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::SettleResult;
@@ -21,74 +20,14 @@ use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::verb::surely;
 use crate::engine::rules::verbs::CompleteAll;
 use crate::engine::rules::verbs::SetWorkflowState;
-use crate::engine::rules::verbs::Settle;
 use crate::engine::rules::verbs::SettleRun;
 use crate::error::Misuse;
 use crate::error::SettleError;
 use crate::error::SettleRefusal;
 use crate::header::Properties;
 use crate::id::QueueName;
-use crate::id::SequenceNumber;
 use crate::limits;
 use crate::token::LockToken;
-
-/// Names a delivery that its handle was let go of, as text too: `17.3.00000007-..`, which is sequence number, delivery
-/// count and lock token.
-///
-/// Whoever knows it can settle the delivery, as long as its lock lasts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct DeliveryId {
-    pub(crate) token: LockToken,
-    pub(crate) sequence_number: SequenceNumber,
-    pub(crate) delivery_count: u32,
-}
-
-impl DeliveryId {
-    /// The message's number.
-    pub fn sequence_number(&self) -> SequenceNumber {
-        self.sequence_number
-    }
-
-    /// The lock token.
-    pub fn lock_token(&self) -> LockToken {
-        self.token
-    }
-
-    /// How often the message was handed out, this time included.
-    pub fn delivery_count(&self) -> u32 {
-        self.delivery_count
-    }
-
-    /// What settles it, in its queue.
-    pub(crate) fn to_command(self, queue: &QueueName, settlement: Settlement) -> Settle {
-        let DeliveryRef { token, sequence, delivery_count } = self.held();
-        Settle { queue: queue.clone(), token, sequence, delivery_count, settlement }
-    }
-
-    fn held(&self) -> DeliveryRef {
-        DeliveryRef { token: self.token, sequence: self.sequence_number, delivery_count: self.delivery_count }
-    }
-}
-
-impl fmt::Display for DeliveryId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.sequence_number, self.delivery_count, self.token)
-    }
-}
-
-impl FromStr for DeliveryId {
-    type Err = Misuse;
-
-    fn from_str(text: &str) -> Result<DeliveryId, Misuse> {
-        let wrong = || Misuse::new("delivery", "is not sequence number, delivery count and lock token");
-        let mut parts = text.splitn(3, '.');
-        let mut next = || parts.next().ok_or_else(wrong);
-        let sequence_number = SequenceNumber::new(next()?.parse().map_err(|_| wrong())?);
-        let delivery_count = next()?.parse().map_err(|_| wrong())?;
-        let token = next()?.parse()?;
-        Ok(DeliveryId { token, sequence_number, delivery_count })
-    }
-}
 
 /// Settles deliveries of a queue that were kept by ID.
 ///
@@ -116,6 +55,13 @@ impl FromStr for DeliveryId {
 pub struct Settler {
     client: Client,
     queue: QueueName,
+}
+
+impl Queue {
+    /// What settles deliveries of this queue whose handles were let go of with [`Delivery::keep`] or [`Run::keep`].
+    pub fn settler(&self) -> Settler {
+        Settler::new(self.client.clone(), self.name.clone())
+    }
 }
 
 impl Settler {
@@ -225,7 +171,7 @@ impl Settler {
     /// As [`AcceptedWorkflow::set_state`](crate::AcceptedWorkflow::set_state).
     pub async fn set_state(&self, token: LockToken, state: Option<Bytes>) -> Result<(), SettleError> {
         if let Some(state) = &state {
-            crate::engine::client::settling::check_state(state)?;
+            check_state(state)?;
         }
         self.client.ask(SetWorkflowState { queue: self.queue.clone(), token, state }).await
     }

@@ -1,9 +1,6 @@
 //! The topics of an engine.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::RwLock;
 
 use crate::engine::client::client::Client;
 use crate::engine::client::fanout::CompiledTopic;
@@ -17,10 +14,6 @@ use crate::error::TopicError;
 use crate::error::TopicRefusal;
 use crate::error::Unavailable;
 use crate::id::QueueName;
-
-/// The topics that were sent to, their rules read. Whether they are still so, the engine says with each send.
-#[derive(Default)]
-pub(crate) struct KnownTopics(RwLock<HashMap<QueueName, Arc<CompiledTopic>>>);
 
 impl Client {
     /// Creates a topic, unless there is one of this name. A topic and a queue never have the same name.
@@ -83,18 +76,16 @@ impl Client {
         &self,
         name: &QueueName,
     ) -> Result<Option<Arc<CompiledTopic>>, Unavailable> {
-        let known = self.known_topics().0.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
-        if known.is_some() {
-            return Ok(known);
+        if let Some(known) = self.known_topics().get(name) {
+            return Ok(Some(known));
         }
         let Some(record) = self.topic_record(name).await? else { return Ok(None) };
         let compiled = Arc::new(CompiledTopic::of(&record));
-        let mut known = self.known_topics().0.write().unwrap_or_else(PoisonError::into_inner);
-        known.insert(name.clone(), compiled.clone());
+        self.known_topics().insert(name.clone(), compiled.clone());
         Ok(Some(compiled))
     }
 
     pub(crate) fn forget_topic(&self, name: &QueueName) {
-        self.known_topics().0.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.known_topics().forget(name);
     }
 }

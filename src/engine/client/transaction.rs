@@ -1,8 +1,8 @@
 //! Transactions of endpoints: sends and settlements of any queues that happen together or not at all.
 
 use crate::engine::client::client::Client;
+use crate::engine::client::delivery_id::DeliveryId;
 use crate::engine::client::outcome::Outcome;
-use crate::engine::client::settler::DeliveryId;
 use crate::engine::client::settling::Completion;
 use crate::engine::client::topic::Topic;
 use crate::engine::client::topic_message::TopicMessage;

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use crate::engine::client::client::Client;
 use crate::engine::client::history::history;
+use crate::engine::client::queue::Queue;
 use crate::engine::client::queue::purge;
 use crate::engine::client::settling::check_state;
 use crate::engine::client::settling::shortened;
@@ -16,6 +17,7 @@ use crate::engine::rules::verbs::Operate;
 use crate::engine::rules::verbs::SetState;
 use crate::engine::view::MessageView;
 use crate::engine::view::WorkflowView;
+use crate::error::Misuse;
 use crate::error::OperateError;
 use crate::error::OperateRefusal;
 use crate::error::QueueError;
@@ -32,6 +34,16 @@ pub struct Workflow {
     client: Client,
     queue: QueueName,
     id: WorkflowId,
+}
+
+impl Queue {
+    /// A handle of one workflow of this queue.
+    ///
+    /// # Errors
+    /// [`Misuse`] for an ID that no workflow can have.
+    pub fn workflow(&self, id: impl AsRef<str>) -> Result<Workflow, Misuse> {
+        Ok(Workflow::new(self.client.clone(), self.name.clone(), WorkflowId::new(id)?))
+    }
 }
 
 impl Workflow {

@@ -3,8 +3,8 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::engine::store::codec;
-use crate::engine::store::journal::RowReader;
-use crate::engine::store::journal::RowWriter;
+use crate::engine::store::journal_row::RowReader;
+use crate::engine::store::journal_row::RowWriter;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::schema::visit_each;
 use crate::engine::store::table::Table;

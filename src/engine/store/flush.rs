@@ -1,22 +1,20 @@
 //! Flushing: what the oldest generation changed last goes to its table, in key order, a slice with each commit.
 
-use std::collections::VecDeque;
-
 use crate::engine::rules::record::QueueId;
 #[cfg(any(test, feature = "cluster"))]
 use crate::engine::store::base::Base;
+use crate::engine::store::changed_keys::FlushingRow;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::codec;
 #[cfg(test)]
 use crate::engine::store::content::RowsByKey;
-use crate::engine::store::journal::RowReader;
+use crate::engine::store::journal_row::RowReader;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::memtable::Memtable;
 use crate::engine::store::row_write::RowState;
 use crate::engine::store::row_write::RowWrite;
 use crate::engine::store::row_write::Rows;
 use crate::engine::store::rows::RowMap;
-use crate::engine::store::table::PrefixedKey;
 use crate::engine::store::table::Table;
 use crate::engine::store::table::weight_of;
 use crate::engine::store::window::Budget;
@@ -24,67 +22,6 @@ use crate::error::Fault;
 
 /// Looking whether a row is still as its generation left it costs one unit of work; writing it costs this many.
 const UNITS_PER_ROW: u64 = 8;
-
-/// The keys of the rows that the journal has changed, by generation, each where it was last put first.
-pub(crate) struct ChangedKeys<T: Table> {
-    filling: Vec<PrefixedKey<T>>,
-    full: VecDeque<Vec<PrefixedKey<T>>>,
-    /// Of the generation being flushed: keys not looked at yet.
-    candidates: Vec<PrefixedKey<T>>,
-    /// Keys to be written, the last first; in order once no candidate is left.
-    survivors: Vec<PrefixedKey<T>>,
-    sorted: bool,
-    /// Rows that commits under way flush.
-    under_way: VecDeque<FlushingRow<T>>,
-    /// The room of keys that were looked at, for those of the next generation: new room costs a fault for each of its pages.
-    spare: Vec<PrefixedKey<T>>,
-}
-
-/// A row that a commit under way flushes.
-struct FlushingRow<T: Table> {
-    position: u64,
-    /// The end of the generation that has its last change, unless it has changed since; as stamps count.
-    upto: u64,
-    place: PrefixedKey<T>,
-}
-
-impl<T: Table> Default for ChangedKeys<T> {
-    fn default() -> ChangedKeys<T> {
-        ChangedKeys {
-            filling: Vec::new(),
-            full: VecDeque::new(),
-            candidates: Vec::new(),
-            survivors: Vec::new(),
-            sorted: false,
-            under_way: VecDeque::new(),
-            spare: Vec::new(),
-        }
-    }
-}
-
-impl<T: Table> ChangedKeys<T> {
-    /// Notes a row that changes for the first time in the generation that is being filled.
-    pub(crate) fn note(&mut self, place: PrefixedKey<T>) {
-        self.filling.push(place);
-    }
-
-    /// How many rows have changed in the generation that is being filled.
-    pub(crate) fn len(&self) -> usize {
-        self.filling.len()
-    }
-
-    /// Gives room back when the last generation has been looked at, and nothing has changed since: whoever is idle is small.
-    fn release_room(&mut self) {
-        if self.full.is_empty() && self.filling.is_empty() {
-            (self.filling, self.candidates, self.spare) = Default::default();
-        }
-    }
-
-    /// Forgets those that were noted after there were so many.
-    pub(crate) fn shorten(&mut self, len: usize) {
-        self.filling.truncate(len);
-    }
-}
 
 /// What all memtables do alike, whatever their rows are.
 pub(crate) trait AnyMemtable {

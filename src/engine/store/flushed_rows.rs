@@ -16,7 +16,7 @@ use foldhash::fast::RandomState;
 use crate::engine::store::base::Base;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::prefix_of;
-use crate::engine::store::memtable::PrefixGroup;
+use crate::engine::store::prefix_group::PrefixGroup;
 use crate::engine::store::table::Table;
 use crate::error::Fault;
 use crate::limits;

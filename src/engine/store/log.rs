@@ -8,7 +8,7 @@
 use serde::Deserialize;
 use serde::Serialize;
 
-use crate::engine::store::journal::RowReader;
+use crate::engine::store::journal_row::RowReader;
 use crate::error::Fault;
 
 /// An entry: the journal row of one commit.

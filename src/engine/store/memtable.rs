@@ -6,40 +6,18 @@ use std::ops::Bound;
 use foldhash::fast::RandomState;
 
 use crate::engine::store::base::Base;
-use crate::engine::store::change::TableChanges;
-use crate::engine::store::flush::ChangedKeys;
+use crate::engine::store::changed_keys::ChangedKeys;
 use crate::engine::store::flushed_rows::FlushedRows;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::prefix_of;
+use crate::engine::store::prefix_group::PrefixGroup;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::slot::WindowSlot;
 use crate::engine::store::table::Row;
 use crate::engine::store::table::Table;
-use crate::engine::store::trial::TableTrial;
+use crate::engine::store::table_changes::TableChanges;
+use crate::engine::store::table_trial::TableTrial;
 use crate::error::Fault;
-
-/// The rows of one prefix: those that are there, and those that are deleted but may still be flushed.
-pub(crate) struct PrefixGroup<T: Table> {
-    pub(crate) rows: T::Rows,
-    pub(crate) gone: T::Gone,
-}
-
-impl<T: Table> Default for PrefixGroup<T> {
-    fn default() -> PrefixGroup<T> {
-        PrefixGroup { rows: T::Rows::default(), gone: T::Gone::default() }
-    }
-}
-
-impl<T: Table> PrefixGroup<T> {
-    /// Whether the window has its own word on this key, so that a flushed row does not count.
-    pub(crate) fn shadows(&self, key: &T::Key) -> bool {
-        self.rows.contains(key) || self.is_gone(key)
-    }
-
-    pub(crate) fn is_gone(&self, key: &T::Key) -> bool {
-        !self.gone.is_empty() && self.gone.contains(key)
-    }
-}
 
 type PrefixGroups<T> = HashMap<<T as Table>::Prefix, PrefixGroup<T>, RandomState>;
 

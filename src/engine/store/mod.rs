@@ -8,6 +8,7 @@ mod ballast;
 pub(crate) mod base;
 pub(crate) mod caught;
 mod change;
+mod changed_keys;
 pub(crate) mod checksum;
 pub(crate) mod codec;
 pub(crate) mod compact;
@@ -32,6 +33,7 @@ pub(crate) mod in_words;
 pub(crate) mod inspect;
 pub(crate) mod job;
 pub(crate) mod journal;
+pub(crate) mod journal_row;
 pub(crate) mod key;
 #[cfg_attr(
     not(any(test, feature = "cluster")),
@@ -52,6 +54,7 @@ mod neighbours;
 mod open;
 mod options;
 mod pages;
+mod prefix_group;
 mod recognize;
 mod records;
 mod replay;
@@ -68,9 +71,12 @@ pub(crate) mod snapshot;
 pub(crate) mod snapshot_file;
 mod stamp;
 mod standing;
+mod standing_page;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod store;
 pub(crate) mod table;
+mod table_changes;
+mod table_trial;
 pub(crate) mod transaction;
 mod trial;
 mod try_out;

@@ -5,7 +5,7 @@ use redb::WriteTransaction;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::checksum;
 use crate::engine::store::codec;
-use crate::engine::store::journal::RowWriter;
+use crate::engine::store::journal_row::RowWriter;
 use crate::engine::store::key::key_of;
 use crate::engine::store::table::PrefixedKey;
 use crate::engine::store::table::Table;

@@ -16,7 +16,7 @@ use crate::engine::store::create::put_in_place;
 use crate::engine::store::definition;
 use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::journal;
-use crate::engine::store::journal::RowReader;
+use crate::engine::store::journal_row::RowReader;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::schema;

@@ -15,15 +15,9 @@ use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
-use crate::engine::rules::records::Read;
-use crate::engine::rules::records::Records;
-use crate::engine::store::turn::Turn;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
-
-/// Workflows with their records, in order of ID.
-type Workflows = Vec<(WorkflowRef, Arc<WorkflowRecord>)>;
 
 /// The workflows of each queue that may stand still.
 #[derive(Debug, Default)]
@@ -82,6 +76,48 @@ impl Standing {
         self.count -= gone.map_or(0, |gone| gone.known.len());
     }
 
+    /// Whether all of a queue are known.
+    pub(crate) fn knows_all(&self, queue: QueueId) -> bool {
+        !self.is_overfull && self.queues.get(&queue).is_some_and(|queue| matches!(queue.scan, Scan::Done))
+    }
+
+    /// The next of a queue that is known, after the given one.
+    pub(crate) fn next_after(&self, queue: QueueId, after: Option<&WorkflowId>) -> Option<WorkflowId> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.queues.get(&queue)?.known.range::<WorkflowId, _>((from, Bound::Unbounded)).next().cloned()
+    }
+
+    /// Behind which workflow of a queue to go on looking for more; `None` when there is nothing to look for.
+    pub(crate) fn scans_after(&mut self, queue: QueueId) -> Option<WorkflowRef> {
+        if self.is_overfull {
+            return None;
+        }
+        match self.queues.entry(queue).or_default().scan.clone() {
+            Scan::Done => None,
+            // Before the first name are messages for themselves.
+            Scan::Begin => Some(WorkflowRef::Single(SequenceNumber::new(u64::MAX))),
+            Scan::After(last) => Some(last),
+        }
+    }
+
+    /// Notes workflows that were looked at, and behind which one to go on: `None` when they were the last.
+    pub(crate) fn note_scanned(
+        &mut self,
+        queue: QueueId,
+        scanned: &[(WorkflowRef, Arc<WorkflowRecord>)],
+        next: Option<WorkflowRef>,
+    ) {
+        for (stream, record) in scanned {
+            let is_offered = record.ticket.is_some() || record.line == 0;
+            if let (WorkflowRef::Named(id), true) = (stream, may_stop(record) || !is_offered) {
+                self.enter(queue, id);
+            }
+        }
+        if let Some(of_queue) = self.queues.get_mut(&queue) {
+            of_queue.scan = next.map_or(Scan::Done, Scan::After);
+        }
+    }
+
     fn enter(&mut self, queue: QueueId, id: &WorkflowId) {
         if self.is_overfull {
             return;
@@ -94,7 +130,8 @@ impl Standing {
         }
     }
 
-    fn leave(&mut self, queue: QueueId, id: &WorkflowId) {
+    /// Takes a workflow out that does not stand still, or is gone.
+    pub(crate) fn leave(&mut self, queue: QueueId, id: &WorkflowId) {
         if self.count > 0 && self.queues.get_mut(&queue).is_some_and(|queue| queue.known.remove(id)) {
             self.count -= 1;
         }
@@ -105,64 +142,4 @@ impl Standing {
 fn may_stop(record: &WorkflowRecord) -> bool {
     let misses_its_next = record.line > 0 && record.through < record.cursor;
     !record.holds.is_empty() || record.gap.is_some() || record.early > 0 || misses_its_next
-}
-
-impl Turn<'_> {
-    /// Up to `limit` workflows of a queue that may stand still, in order of ID, after the given one; `None` as long as they
-    /// are not all known. Each time that is so, it goes on looking for them.
-    pub(crate) fn standing(
-        &mut self,
-        queue: QueueId,
-        after: Option<&WorkflowId>,
-        limit: usize,
-    ) -> Read<Option<Workflows>> {
-        self.scan_for_standing(queue)?;
-        let mut found = Vec::new();
-        let mut from = after.cloned();
-        while found.len() < limit {
-            let Some(of_queue) = self.meta.standing.queues.get(&queue) else { return Ok(None) };
-            if self.meta.standing.is_overfull || !matches!(of_queue.scan, Scan::Done) {
-                return Ok(None);
-            }
-            let bound = from.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-            let next = of_queue.known.range::<WorkflowId, _>((bound, Bound::Unbounded)).next().cloned();
-            let Some(id) = next else { break };
-            let key = WorkflowKey { queue, stream: WorkflowRef::Named(id.clone()) };
-            match self.workflow(&key)? {
-                Some(record) => found.push((key.stream, record)),
-                // A trial has entered it.
-                None => self.meta.standing.leave(queue, &id),
-            }
-            from = Some(id);
-        }
-        Ok(Some(found))
-    }
-
-    fn scan_for_standing(&mut self, queue: QueueId) -> Read<()> {
-        if self.meta.standing.is_overfull {
-            return Ok(());
-        }
-        let of_queue = self.meta.standing.queues.entry(queue).or_default();
-        let after = match of_queue.scan.clone() {
-            Scan::Done => return Ok(()),
-            // Before the first name are messages for themselves.
-            Scan::Begin => WorkflowRef::Single(SequenceNumber::new(u64::MAX)),
-            Scan::After(last) => last,
-        };
-        let page = self.workflows(queue, Some(&after), limits::PAGE_MAX)?;
-        let scan = match page.last() {
-            Some((last, _)) if page.len() == limits::PAGE_MAX => Scan::After(last.clone()),
-            _ => Scan::Done,
-        };
-        for (stream, record) in page {
-            let is_offered = record.ticket.is_some() || record.line == 0;
-            if let (WorkflowRef::Named(id), true) = (&stream, may_stop(&record) || !is_offered) {
-                self.meta.standing.enter(queue, id);
-            }
-        }
-        if let Some(of_queue) = self.meta.standing.queues.get_mut(&queue) {
-            of_queue.scan = scan;
-        }
-        Ok(())
-    }
 }

@@ -1,34 +1,13 @@
 //! A trial: changes that are taken back, so that nothing of them is seen later or reaches the disk.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
-
-use crate::engine::rules::record::Numbers;
-use crate::engine::rules::record::QueueCounters;
-use crate::engine::rules::record::QueueId;
 use crate::engine::store::memtable::Memtable;
 use crate::engine::store::rows::RowMap;
-use crate::engine::store::slot::SlotStamp;
 use crate::engine::store::slot::WindowSlot;
 use crate::engine::store::table::Table;
+use crate::engine::store::table_trial::OldRow;
+use crate::engine::store::table_trial::TableTrial;
 use crate::engine::store::turn::Turn;
-
-/// What a trial has to take back of one table.
-pub(crate) struct TableTrial<T: Table> {
-    rows: Vec<OldRow<T>>,
-    /// How many changed rows the generation that is being filled had.
-    changed: usize,
-    /// How many rows the turn had touched, and their bytes.
-    touched: (usize, u64),
-}
-
-/// A row as it was before a change.
-struct OldRow<T: Table> {
-    prefix: T::Prefix,
-    key: T::Key,
-    row: Option<WindowSlot<T::Value>>,
-    gone: Option<SlotStamp>,
-}
+use crate::engine::store::turn::TurnTrial;
 
 impl<T: Table> Memtable<T> {
     /// Begins a trial: every change from now on is taken back by [`Memtable::roll_back`].
@@ -71,20 +50,12 @@ impl<T: Table> Memtable<T> {
     }
 }
 
-/// What a trial has to take back of what is kept beside the tables.
-pub(crate) struct MetaTrial {
-    numbers: Numbers,
-    counters: BTreeMap<QueueId, QueueCounters>,
-    touched_counters: BTreeSet<QueueId>,
-    has_changed: bool,
-}
-
 impl Turn<'_> {
     /// Begins a trial: every change from now on is taken back by [`Turn::roll_back`].
     pub(crate) fn begin_trial(&mut self) {
         assert!(self.trial.is_none(), "there is one trial at a time");
         self.memtables.each().into_iter().for_each(|memtable| memtable.begin_trial());
-        self.trial = Some(MetaTrial {
+        self.trial = Some(TurnTrial {
             numbers: self.meta.numbers,
             counters: self.meta.counters.clone(),
             touched_counters: self.meta.touched_counters.clone(),

@@ -1,8 +1,12 @@
 //! One turn of the store: rows as they are after everything written in it so far.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::engine::rules::record::Numbers;
+use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::store::base::Base;
@@ -10,7 +14,14 @@ use crate::engine::store::meta::QueueChange;
 use crate::engine::store::meta::StoreMeta;
 use crate::engine::store::schema::Memtables;
 use crate::engine::store::stamp::Stamp;
-use crate::engine::store::trial::MetaTrial;
+
+/// What a trial has to take back of what is kept beside the tables.
+pub(crate) struct TurnTrial {
+    pub(crate) numbers: Numbers,
+    pub(crate) counters: BTreeMap<QueueId, QueueCounters>,
+    pub(crate) touched_counters: BTreeSet<QueueId>,
+    pub(crate) has_changed: bool,
+}
 
 /// A turn.
 pub(crate) struct Turn<'t> {
@@ -26,7 +37,7 @@ pub(crate) struct Turn<'t> {
     /// With how many it takes no more.
     pub(crate) bytes_max: u64,
     /// What is to be taken back, while a trial runs.
-    pub(crate) trial: Option<MetaTrial>,
+    pub(crate) trial: Option<TurnTrial>,
 }
 
 impl Turn<'_> {

@@ -28,7 +28,7 @@ use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::format3;
 use crate::engine::store::format3::OldTable;
 use crate::engine::store::journal;
-use crate::engine::store::journal::RowReader;
+use crate::engine::store::journal_row::RowReader;
 use crate::engine::store::key::name_key;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::key::prefix_of;
