@@ -34,6 +34,7 @@ use crate::cluster::snapshot_list::SnapshotRecord;
 use crate::cluster::snapshots::SnapshotError;
 use crate::cluster::snapshots::Snapshots;
 use crate::cluster::stop::ClusterStop;
+use crate::cluster::watched_log::WatchedLog;
 use crate::engine::Client;
 use crate::engine::Engine;
 use crate::engine::Event;
@@ -120,6 +121,8 @@ pub(crate) struct Partition {
     file: PartitionFile,
     options: FollowerOptions,
     log: Arc<SharedLog<JetStreamLog>>,
+    /// The same, for whoever follows and appends.
+    watched: Arc<WatchedLog<SharedLog<JetStreamLog>>>,
     epoch: AtomicU32,
     leases: Arc<Leases>,
     clock: NodeClock,
@@ -157,12 +160,14 @@ impl Partition {
         let PartitionParts { moving, definitions, snapshots, events, clock, .. } = parts;
         let published = SharedPartition { state: PartitionState::Following, client: None };
         let (log, published) = (Arc::new(SharedLog::new(log)), Mutex::new(published));
+        let watched = Arc::new(WatchedLog::new(log.clone(), clock.0.clone()));
         let enforced = EnforcedDefinitions::new(definitions);
         Partition {
             number,
             file: PartitionFile::new(path),
             options,
             log,
+            watched,
             epoch: AtomicU32::new(0),
             leases,
             clock,
@@ -319,7 +324,7 @@ impl Partition {
         if !self.file.path().exists() {
             self.restore(0)?;
         }
-        let follower = Follower::open(self.file.path(), self.options, self.log.clone())?;
+        let follower = Follower::open(self.file.path(), self.options, self.watched.clone())?;
         self.file.set_open(follower.snapshots());
         Ok(follower)
     }
@@ -362,9 +367,9 @@ impl Partition {
             }
         }
         let follower = self.catch_up(follower)?;
-        let clock = self.clock.0.clone();
-        follower
-            .serve(random(), first_number(self.number), clock, |engine, epoch| self.publish(engine, epoch))
+        let (clock, passed) = (self.clock.0.clone(), self.watched.passed_since(follower.position()));
+        let begun = |engine, epoch| self.publish(engine, epoch);
+        follower.serve(random(), first_number(self.number), clock, passed, begun)
     }
 
     /// Notes that it has its log again, if it was stopped.

@@ -116,6 +116,7 @@ impl Writer {
                 }
             }
             if !gathered.closing.is_empty() {
+                self.write_end();
                 self.stop(Unavailable::Closed);
                 for slot in gathered.closing {
                     let _ = slot.send(());
@@ -166,6 +167,17 @@ impl Writer {
             self.last_request_at = self.clock.elapsed();
         }
         Ok(())
+    }
+
+    /// Writes down when it ends for whoever goes on elsewhere, who counts from there what has passed.
+    fn write_end(&mut self) {
+        self.clocks.advance(ClockReading::of(&*self.clock));
+        if let Some(job) = self.store.prepare_stamp(self.clocks.stamp())
+            && let Err(fault) = self.commit(Some(job), Release::default(), false)
+        {
+            // Then somebody else has it already, or nobody can.
+            tracing::debug!(%fault, "it is not written down when the engine of a partition ended");
+        }
     }
 
     fn commit(&mut self, job: Option<Job>, release: Release, more: bool) -> Result<(), Fault> {
