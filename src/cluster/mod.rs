@@ -22,6 +22,7 @@ mod error;
 mod handing_over;
 mod handle;
 mod handover;
+mod handover_ledger;
 mod hashing;
 mod hearing;
 mod jet_stream;

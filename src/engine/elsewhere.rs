@@ -29,6 +29,8 @@ pub(crate) use crate::engine::rules::command::PurgeFrom;
 pub(crate) use crate::engine::rules::command::PurgeScope;
 pub(crate) use crate::engine::rules::command::Settlement;
 use crate::engine::rules::effect::Event;
+pub(crate) use crate::engine::rules::hand_over::HandoverAnswer;
+pub(crate) use crate::engine::rules::hand_over::HandoverSource;
 pub(crate) use crate::engine::rules::record::Counts;
 pub(crate) use crate::engine::rules::reply::Reply;
 pub(crate) use crate::engine::rules::topic_record::Fanout;

@@ -10,6 +10,7 @@ use crate::clock::Timestamp;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::cursor::CursorCount;
+use crate::engine::rules::hand_over::HandoverMark;
 use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::record::AnswerRecord;
 use crate::engine::rules::record::ChainLink;
@@ -83,6 +84,8 @@ pub(crate) enum Change {
     CursorCount(QueueId, Option<CursorCount>),
     /// A topic with its rules, by its name.
     Topic(QueueName, Option<Arc<TopicRecord>>),
+    /// What was taken from the outbox of a partition.
+    Handovers(u16, Option<Arc<HandoverMark>>),
 }
 
 /// The predecessor a message named.

@@ -17,6 +17,7 @@ use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::StateChange;
 use crate::engine::rules::due::DeferralEnd;
+use crate::engine::rules::hand_over::HandoverSource;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::redriven::Edit;
 use crate::engine::rules::samples::at;
@@ -138,6 +139,15 @@ pub(crate) fn commands() -> Vec<Command> {
         key,
         messages: vec![placed(1)],
     }));
+    let source = HandoverSource {
+        partition: 3,
+        epoch: 300,
+        number: number(301),
+        digest: 302,
+        settled: vec![number(299), number(300)],
+        wants_kept: true,
+    };
+    commands.push(Command::HandOver(verbs::HandOver { source, queue: queue.clone(), message: placed(1) }));
     commands.push(Command::SettleApart(verbs::SettleApart { queue: queue.clone(), token: token(1) }));
     commands.push(Command::PauseQueue(verbs::PauseQueue { name: queue.clone(), paused: true }));
     let actor = Arc::new(Actor::new("ada").and_then(|actor| actor.because("r")).unwrap());

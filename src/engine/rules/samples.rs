@@ -22,6 +22,8 @@ use crate::engine::rules::command_samples;
 use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::cursor::CursorCount;
 use crate::engine::rules::due::Due;
+use crate::engine::rules::hand_over::HandoverMark;
+use crate::engine::rules::hand_over::KeptHandover;
 use crate::engine::rules::history::HistoryEnding;
 use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::history::HistorySpan;
@@ -251,7 +253,13 @@ fn changes() -> Vec<Change> {
     changes.extend(statuses().into_iter().map(record));
     changes.extend(reminds().into_iter().map(|what| Change::Reminder(reminder(what), true)));
     changes.push(topic_samples::change());
+    changes.push(Change::Handovers(3, Some(Arc::new(handover_mark()))));
     changes
+}
+
+fn handover_mark() -> HandoverMark {
+    let kept = |sequence, digest| KeptHandover { number: number(sequence), digest };
+    HandoverMark { epoch: 300, kept: vec![kept(1, 300), kept(301, 2)] }
 }
 
 fn audit_entry() -> AuditEntry {

@@ -25,6 +25,8 @@ use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::UnlockedMessage;
 use crate::engine::rules::command::WorkflowGrant;
+use crate::engine::rules::hand_over::HandoverAnswer;
+use crate::engine::rules::hand_over::HandoverSource;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::records::Read;
@@ -214,6 +216,9 @@ verbs! {
     ExpireLock { token: LockToken } -> (), Infallible;
     /// Gives back what was handed out when the file was last closed or lost its process; whether there is more of it.
     Recover {} -> bool, Infallible;
+
+    /// A message of another partition's outbox, which is accepted once.
+    HandOver { source: HandoverSource, queue: QueueName, message: NewMessage } -> HandoverAnswer, SendRefusal;
 }
 
 /// An operator's command, to be written down with who asks and what came of it.

@@ -38,10 +38,11 @@ use crate::error::Fault;
 use crate::id::QueueName;
 
 /// Tables whose keys do not begin with a queue.
-const OF_NO_QUEUE: [RawTableDefinition; 3] = [
+const OF_NO_QUEUE: [RawTableDefinition; 4] = [
     <schema::Reminders as table::Table>::DEFINITION,
     <schema::Audit as table::Table>::DEFINITION,
     <schema::Topics as table::Table>::DEFINITION,
+    <schema::Handovers as table::Table>::DEFINITION,
 ];
 
 /// Names of the rows of the meta table.

@@ -36,6 +36,7 @@
 //! | cursors_by_age | queue, since, stream | nothing | as long as its cursor |
 //! | cursor_counts | queue | `CursorCount` | once a cursor was remembered, or a link cut |
 //! | topics | name | `TopicRecord` | while the topic exists |
+//! | handovers | partition | `HandoverMark` | once that partition has handed something over |
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,6 +49,7 @@ use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::TrailEntry;
 use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::cursor::CursorCount;
+use crate::engine::rules::hand_over::HandoverMark;
 use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::record::AnswerRecord;
 use crate::engine::rules::record::ChainLink;
@@ -168,6 +170,7 @@ tables! {
     24 cursors_by_age CursorsByAge: BTreeMap, QueueId, (Timestamp, WorkflowRef) => ();
     25 cursor_counts CursorCounts: HashRows, QueueId, () => CursorCount;
     26 topics Topics: BTreeMap, (), QueueName => Arc<TopicRecord>;
+    27 handovers Handovers: BTreeMap, (), u64 => Arc<HandoverMark>;
 }
 
 /// Every table with checksummed rows.

@@ -8,6 +8,7 @@ use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::change::TrailEntry;
 use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::cursor::CursorCount;
+use crate::engine::rules::hand_over::HandoverMark;
 use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::record::AnswerRecord;
 use crate::engine::rules::record::ChainLink;
@@ -75,6 +76,12 @@ impl Weight for Arc<HistoryEntry> {
 impl Weight for Arc<TopicRecord> {
     fn bytes(&self) -> u64 {
         64 + TopicRecord::bytes(self) as u64
+    }
+}
+
+impl Weight for Arc<HandoverMark> {
+    fn bytes(&self) -> u64 {
+        8 + 20 * self.kept.len() as u64
     }
 }
 

@@ -24,6 +24,7 @@ use crate::engine::rules::cursor::CursorCount;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::due::NextDue;
+use crate::engine::rules::hand_over::HandoverMark;
 use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::record::AnswerRecord;
 use crate::engine::rules::record::ChainLink;
@@ -141,6 +142,7 @@ impl Records for Counted<'_> {
         fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<AnswerRecord>>>;
         fn answer_count(&self, queue: QueueId) -> Read<u64>;
         fn topic(&self, name: &QueueName) -> Read<Option<Arc<TopicRecord>>>;
+        fn handover_mark(&self, partition: u16) -> Read<Option<Arc<HandoverMark>>>;
         fn topics(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<TopicRecord>>>;
         fn audit(&self, number: u64) -> Read<Option<Arc<AuditEntry>>>;
         fn audit_last(&self) -> Read<Option<Arc<AuditEntry>>>;

@@ -18,6 +18,8 @@ use crate::id::MessageId;
 pub(crate) const IDS: u64 = 8;
 /// How many idempotency keys it has.
 pub(crate) const KEYS: u64 = 4;
+/// The partition whose outbox is handed over.
+pub(crate) const SOURCE: u16 = 7;
 /// About as many workflows as a story has handed out at once; who is not given back now is at the next restart.
 const RECOVERIES: usize = 32;
 /// Of so many turns, the first few ask for nothing, and the store flushes: what is full, then what was being filled.
