@@ -156,10 +156,12 @@ async fn what_is_in_an_outbox_arrives_when_its_owner_is_gone() {
 async fn what_an_outbox_has_settled_is_forgotten_elsewhere_also_when_its_owner_is_gone() {
     let Some(servers) = NatsServers::start(1) else { return };
     let mut nodes = nodes(&servers, &["first", "second"]).await;
-    let (queue, _) = two_queues(&nodes[1]).await;
+    let of_source = partition("in", "source");
+    let owner = nodes.iter().position(|node| node.engine(of_source).is_some()).unwrap();
+    let (owner, queue) = (nodes.remove(owner), two_queues(&nodes[0]).await.0);
     let before = complete(&queue, 0, 4).await;
-    wait_until_empty(&nodes[1]).await;
-    nodes.remove(0).abandon();
+    wait_until_empty(&nodes[0]).await;
+    owner.abandon();
     let has_all = || (0..4).all(|partition| nodes[0].engine(partition).is_some());
     tokio::task::block_in_place(|| wait_until("the other node has every partition", has_all));
     complete(&queue, 4, 10).await;
