@@ -23,6 +23,7 @@ use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::enforcing::EnforcedDefinitions;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
+use crate::cluster::leases::random;
 use crate::cluster::metering::PartitionMeter;
 use crate::cluster::options::NodeClock;
 use crate::cluster::partition_file::PartitionFile;
@@ -421,7 +422,7 @@ impl Partition {
     async fn look_after(&self, engine: Engine) {
         let client = engine.client().clone();
         let mut ticks = tokio::time::interval(self.leases.lease() / LOOKS_A_LEASE);
-        let (mut looks, mut is_published) = (0, false);
+        let (mut looks, mut is_published, mut newest) = (0, false, self.leases.newest_settled());
         loop {
             tokio::select! {
                 _ = client.ended() => return,
@@ -429,6 +430,11 @@ impl Partition {
             }
             if self.stop.is_said() || !self.leases.has(self.number) {
                 break;
+            }
+            // Whoever has begun to follow sees that come, and knows from then on what passes.
+            let newest_before = std::mem::replace(&mut newest, self.leases.newest_settled());
+            if newest > newest_before {
+                client.note_time();
             }
             if is_published {
                 let _ = self.enforced.go_on(&client).await;
@@ -487,13 +493,4 @@ async fn pass_on(mut events: Events, node: broadcast::Sender<Event>) {
 /// The first number of a message in a partition: which partition it is stands above the 48 bits in which messages are counted.
 pub(crate) fn first_number(partition: u16) -> u64 {
     u64::from(partition) * limits::NUMBER_END + 1
-}
-
-/// A number that no other owner has.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "an owner has to differ from every other, also from itself before"
-)]
-pub(crate) fn random() -> u64 {
-    getrandom::u64().expect("the operating system has random numbers")
 }
