@@ -46,10 +46,6 @@ pub const IDEMPOTENCY_WINDOW: Duration = Duration::from_secs(10 * 60);
 /// refused, because forgetting one early would break its promise. It allows 1,600 such sends a second.
 pub const IDEMPOTENCY_KEYS_MAX: u64 = 1_000_000;
 
-/// Most messages that a partition keeps in mind of another's outbox, which have been handed over and may be asked for again:
-/// many times as many as are under way at once from one partition. Beyond it they wait in the outbox.
-pub const HANDOVERS_KEPT_MAX: usize = 1_000;
-
 /// Longest subject, content type, correlation ID or reply-to in bytes: headers are kept in memory while handed out.
 pub const HEADER_BYTES_MAX: usize = 1024;
 

@@ -6,59 +6,17 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
-use serde::Serialize;
-
 use crate::engine::rules::change::Change;
+use crate::engine::rules::command::HandoverAnswer;
+use crate::engine::rules::command::HandoverSource;
+use crate::engine::rules::record::HandoverMark;
+use crate::engine::rules::record::KeptHandover;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
 use crate::engine::rules::verbs::HandOver;
 use crate::error::SendRefusal;
-use crate::id::SequenceNumber;
 use crate::limits;
-
-/// Which message of which outbox is handed over.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct HandoverSource {
-    /// The partition of the outbox.
-    pub(crate) partition: u16,
-    /// The epoch in which its owner hands the message over.
-    pub(crate) epoch: u32,
-    /// The number that the message has in the outbox.
-    pub(crate) number: SequenceNumber,
-    /// The hash of the message.
-    pub(crate) digest: u64,
-    /// What was handed over before and is settled in the outbox: it is not asked for again.
-    pub(crate) settled: Vec<SequenceNumber>,
-    /// Whether it is to be answered which others are kept, as its owner has just begun.
-    pub(crate) wants_kept: bool,
-}
-
-/// What a partition has taken from another's outbox and may be asked for again.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct HandoverMark {
-    /// The last epoch of the other in which something was handed over.
-    pub(crate) epoch: u32,
-    /// The messages, in the order of their numbers.
-    pub(crate) kept: Vec<KeptHandover>,
-}
-
-/// A message that was handed over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct KeptHandover {
-    pub(crate) number: SequenceNumber,
-    pub(crate) digest: u64,
-}
-
-/// What is answered to a message that is handed over.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum HandoverAnswer {
-    /// It is stored, now or before. The numbers of the others that are kept, if that was asked.
-    Taken { kept: Vec<SequenceNumber> },
-    /// A later owner of the outbox has handed something over: whoever asks was deposed.
-    Outdated,
-}
 
 impl Step<'_> {
     /// Accepts a message that another partition hands over, unless it has it already.

@@ -19,7 +19,7 @@ pub(crate) mod edit;
 pub(crate) mod effect;
 mod fail;
 mod gap;
-pub(crate) mod hand_over;
+mod hand_over;
 mod hide;
 pub(crate) mod history;
 mod hold;

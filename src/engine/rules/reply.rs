@@ -5,12 +5,12 @@ use std::convert::Infallible;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::engine::rules::command::HandoverAnswer;
 use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::PurgeStep;
 use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::command::UnlockedMessage;
 use crate::engine::rules::command::WorkflowGrant;
-use crate::engine::rules::hand_over::HandoverAnswer;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::redriven::Redriven;
 use crate::engine::rules::transact::RefusedStep;
