@@ -308,6 +308,7 @@ BUGS = [
     ("clock_that_is_ahead_says_what_has_passed", E + "clocks.rs", "reading.wall.since(stamp.wall).min(most)", "reading.wall.since(stamp.wall).max(most)"),
     ("nobody_has_seen_the_last_entry_come", K + "watched_log.rs", "absent_at: self.end_at,", "absent_at: self.end_at.filter(|_| false),"),
     ("end_of_an_engine_is_not_written_down", E + "writer.rs", "if gathered.notes_time || !gathered.closing.is_empty() {", "if gathered.notes_time {"),
+    ("what_is_flushed_does_not_say_when", E + "writer.rs", "            self.store.set_stamp(self.clocks.stamp());\n            job", "            job"),
     ("nothing_is_written_down_for_a_node_that_has_come", K + "partition.rs", "                client.note_time();\n", "                let _ = &client;\n"),
     ("queue_of_a_subscription_that_is_gone_stays", R + "topic_plan.rs", "                self.remove_queue_only(&queue)?;\n", "                let _ = queue;\n"),
 ]
