@@ -1,5 +1,8 @@
-//! Handing over what the outbox of a partition holds: the owner sends each message to the partition of its workflow, under a key
-//! by which that knows what it has already, and completes it once that is acknowledged.
+//! Handing over what the outbox of a partition holds: the owner sends each message to the partition of its workflow, which keeps in
+//! mind what it has taken, and completes it once that is acknowledged.
+//!
+//! It may be asked for as often and as late as need be: the other partition knows it until it hears that it is settled in the outbox
+//! (`handover_ledger`). An owner that begins asks it what it keeps, and tells it which of that are not in the outbox any more.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,53 +11,85 @@ use tokio::sync::Semaphore;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::cluster::handover::Handover;
+use crate::cluster::handover_ledger::HandoverLedger;
 use crate::cluster::placing::CommandPlace;
 use crate::cluster::placing::OUTBOX_QUEUE;
 use crate::cluster::router::Router;
 use crate::cluster::stop::pause;
+use crate::engine::Client;
 use crate::engine::Delivery;
+use crate::engine::Queue;
 use crate::engine::elsewhere::Command;
+use crate::engine::elsewhere::HandoverAnswer;
+use crate::engine::elsewhere::HandoverSource;
 use crate::engine::elsewhere::Reply;
 use crate::engine::elsewhere::encode;
 use crate::engine::elsewhere::verbs;
 use crate::error::SendRefusal;
+use crate::error::SettleError;
 use crate::error::Unavailable;
-use crate::id::IdempotencyKey;
+use crate::id::SequenceNumber;
 use crate::limits;
 
-/// The reasons under which messages of the outbox are dead-lettered.
+/// The reason under which messages of the outbox are dead-lettered.
 const REFUSED: &str = "handover_refused";
-const UNKNOWN: &str = "handover_unknown";
 
 /// What came of handing a message over.
 enum HandoverResult {
-    Done,
-    /// It was not done, and may be later.
+    /// It was done, now or before. What else the other partition keeps in mind, if it was asked.
+    Done(Vec<SequenceNumber>),
+    /// It was not done and may be later, or it is not known whether it was.
     NotNow,
+    /// A later owner has handed something over.
+    Outdated,
     /// The partition that it is for knows of no such queue, and says so in these words.
     NoQueue(String),
     /// It cannot be done.
     Never(String),
-    /// It is not known whether it was done.
-    Unknown,
+}
+
+/// The outbox of a partition, as it is handed over by the owner of one epoch.
+struct OwnedOutbox {
+    partition: u16,
+    epoch: u32,
+    queue: Queue,
+    ledger: HandoverLedger,
+    places: Arc<Semaphore>,
+}
+
+impl OwnedOutbox {
+    fn new(partition: u16, epoch: u32, client: &Client) -> Option<OwnedOutbox> {
+        let queue = client.queue(OUTBOX_QUEUE).ok()?;
+        let places = Arc::new(Semaphore::new(limits::OUTBOX_HANDOVERS));
+        Some(OwnedOutbox { partition, epoch, queue, ledger: HandoverLedger::default(), places })
+    }
+
+    /// Whether a message is not in it any more.
+    async fn is_gone(&self, number: SequenceNumber) -> bool {
+        let found = self.queue.peek(number, 1).await;
+        found.is_ok_and(|found| found.first().is_none_or(|found| found.sequence_number != number))
+    }
 }
 
 impl Router {
     /// Hands over what the outbox of a partition holds whenever this node owns that, until the node is stopped.
     pub(crate) async fn hand_over(self: Arc<Router>, partition: u16) {
-        let places = Arc::new(Semaphore::new(limits::OUTBOX_HANDOVERS));
+        let mut owned: Option<Arc<OwnedOutbox>> = None;
         while !self.stop.is_said() {
-            let client = self.partition(partition).client();
-            let Some(Ok(outbox)) = client.map(|client| client.queue(OUTBOX_QUEUE)) else {
+            owned = self.partition(partition).owned().and_then(|(client, epoch)| match owned.take() {
+                Some(outbox) if outbox.epoch == epoch => Some(outbox),
+                _ => OwnedOutbox::new(partition, epoch, &client).map(Arc::new),
+            });
+            let Some(outbox) = &owned else {
                 pause(limits::OUTBOX_PAUSE).await;
                 continue;
             };
-            let Ok(place) = places.clone().acquire_owned().await else { return };
-            match outbox.receive(limits::RECEIVE_SLICE).await {
+            let Ok(place) = outbox.places.clone().acquire_owned().await else { return };
+            match outbox.queue.receive(limits::RECEIVE_SLICE).await {
                 Ok(Some(delivery)) => {
-                    let router = self.clone();
+                    let (router, outbox) = (self.clone(), outbox.clone());
                     self.runtime.spawn(async move {
-                        router.hand_over_one(partition, delivery).await;
+                        router.hand_over_one(&outbox, delivery).await;
                         drop(place);
                     });
                 }
@@ -65,80 +100,103 @@ impl Router {
         }
     }
 
-    async fn hand_over_one(&self, partition: u16, mut delivery: Delivery) {
-        let settled = match self.try_to_hand_over(partition, &mut delivery).await {
-            HandoverResult::Done => delivery.complete().await,
-            HandoverResult::NotNow | HandoverResult::NoQueue(_) => {
-                pause(limits::OUTBOX_PAUSE).await;
-                delivery.release().await
-            }
-            HandoverResult::Never(why) => {
-                tracing::error!(
-                    partition,
-                    why,
-                    "a message to another partition is a dead letter of the outbox"
-                );
-                delivery.dead_letter(REFUSED, why).await
-            }
-            HandoverResult::Unknown => {
-                let why = "the partition that it is for has not answered, and may have it or not";
-                tracing::error!(
-                    partition,
-                    why,
-                    "a message to another partition is a dead letter of the outbox"
-                );
-                delivery.dead_letter(UNKNOWN, why).await
+    async fn hand_over_one(&self, outbox: &OwnedOutbox, mut delivery: Delivery) {
+        let (partition, number) = (outbox.partition, delivery.sequence_number());
+        let settled = match Handover::unwrap(&delivery.message().headers, &delivery.message().body) {
+            None => refuse(partition, &mut delivery, "it does not say what it is".to_owned()).await,
+            Some(handover) => {
+                let to = match self.places.message(&handover.queue, &handover.message) {
+                    CommandPlace::One(to) => to,
+                    _ => partition,
+                };
+                match self.try_to_hand_over(outbox, (to, number), handover).await {
+                    HandoverResult::Done(kept) => {
+                        let settled = delivery.complete().await;
+                        if settled.is_ok() {
+                            outbox.ledger.tell(to, [number]);
+                        }
+                        self.settle_kept(outbox, to, kept).await;
+                        settled
+                    }
+                    HandoverResult::NotNow | HandoverResult::NoQueue(_) => {
+                        pause(limits::OUTBOX_PAUSE).await;
+                        delivery.release().await
+                    }
+                    HandoverResult::Outdated => {
+                        tracing::warn!(
+                            partition,
+                            to,
+                            "another owner of the outbox has handed something over since: this one was deposed, or its log is older"
+                        );
+                        pause(limits::OUTBOX_PAUSE_DEPOSED).await;
+                        delivery.release().await
+                    }
+                    HandoverResult::Never(why) => refuse(partition, &mut delivery, why).await,
+                }
             }
         };
         if let Err(error) = settled {
-            // Whoever owns the partition next hands it over again, under the same key.
+            // Whoever owns the partition next hands it over again, under the same number.
             tracing::debug!(partition, %error, "a message of the outbox is not settled");
         }
     }
 
-    /// Sends it, and again as long as it is not known whether it was done: it is, or is not, under its key.
-    async fn try_to_hand_over(&self, partition: u16, delivery: &mut Delivery) -> HandoverResult {
-        let message = delivery.message();
-        let Some(Handover { queue, message }) = Handover::unwrap(&message.headers, &message.body) else {
-            return HandoverResult::Never("it does not say what it is".to_owned());
+    /// Sends it to the partition that it is for.
+    async fn try_to_hand_over(
+        &self,
+        outbox: &OwnedOutbox,
+        (to, number): (u16, SequenceNumber),
+        handover: Handover,
+    ) -> HandoverResult {
+        let Handover { queue, message } = handover;
+        let (settled, wants_kept) = outbox.ledger.take(to);
+        let source = HandoverSource {
+            partition: outbox.partition,
+            epoch: outbox.epoch,
+            number,
+            digest: xxh3_64(&encode(&message)),
+            settled: settled.clone(),
+            wants_kept,
         };
-        let to = match self.places.message(&queue, &message) {
-            CommandPlace::One(to) => to,
-            _ => partition,
-        };
-        let text = format!("{OUTBOX_QUEUE}/{}", delivery.sequence_number().get());
-        let key = IdempotencyKey::new(text, xxh3_64(&encode(&message))).expect("it is short");
         let name = queue.clone();
-        let command = Command::SendOnce(verbs::SendOnce { queue, key, messages: vec![message] });
-        let (begun, mut is_unknown) = (self.clock.elapsed(), false);
-        loop {
-            match result_of(self.ask(to, command.clone(), Duration::ZERO).await) {
-                HandoverResult::Unknown => is_unknown = true,
-                HandoverResult::NotNow if is_unknown => {}
-                // Whoever has just taken the partition over may not have heard of it yet.
-                HandoverResult::NoQueue(why) => match self.definitions.is_there(&name).await {
-                    Ok(false) => return HandoverResult::Never(why),
-                    _ if is_unknown => {}
-                    _ => return HandoverResult::NotNow,
-                },
-                result => return result,
+        let command = Command::HandOver(verbs::HandOver { source, queue, message });
+        let result = result_of(self.ask(to, command, Duration::ZERO).await);
+        if !matches!(result, HandoverResult::Done(_)) {
+            outbox.ledger.tell(to, settled);
+        }
+        match result {
+            // Whoever has just taken the partition over may not have heard of it yet.
+            HandoverResult::NoQueue(why) if matches!(self.definitions.is_there(&name).await, Ok(false)) => {
+                HandoverResult::Never(why)
             }
-            if self.clock.elapsed().saturating_sub(begun) > limits::OUTBOX_KEY_LASTS {
-                return HandoverResult::Unknown;
-            }
-            pause(limits::OUTBOX_PAUSE).await;
-            // Whoever has lost the lock is not the one to do it any more.
-            if self.stop.is_said() || delivery.renew().await.is_err() {
-                return HandoverResult::NotNow;
+            result => result,
+        }
+    }
+
+    /// Notes which of the messages that another partition keeps in mind are settled here since an owner before.
+    async fn settle_kept(&self, outbox: &OwnedOutbox, to: u16, kept: Vec<SequenceNumber>) {
+        if !outbox.ledger.hear(to) {
+            return;
+        }
+        for number in kept {
+            if outbox.is_gone(number).await {
+                outbox.ledger.tell(to, [number]);
             }
         }
     }
 }
 
+/// Gives up a message that cannot be handed over.
+async fn refuse(partition: u16, delivery: &mut Delivery, why: String) -> Result<(), SettleError> {
+    tracing::error!(partition, why, "a message to another partition is a dead letter of the outbox");
+    delivery.dead_letter(REFUSED, why).await
+}
+
 fn result_of(reply: Result<Reply, Unavailable>) -> HandoverResult {
     match reply {
-        Ok(Reply::Send(Ok(_))) => HandoverResult::Done,
-        Ok(Reply::Send(Err(refusal))) => match refusal {
+        Ok(Reply::HandOver(Ok(HandoverAnswer::Taken { kept }))) => HandoverResult::Done(kept),
+        Ok(Reply::HandOver(Ok(HandoverAnswer::Outdated))) => HandoverResult::Outdated,
+        Ok(Reply::HandOver(Err(refusal))) => match refusal {
             SendRefusal::QueueFull { .. }
             | SendRefusal::WorkflowFull { .. }
             | SendRefusal::TooManyKeys { .. }
@@ -146,12 +204,9 @@ fn result_of(reply: Result<Reply, Unavailable>) -> HandoverResult {
             SendRefusal::QueueNotFound(_) => HandoverResult::NoQueue(refusal.to_string()),
             refusal => HandoverResult::Never(refusal.to_string()),
         },
-        Ok(_) => HandoverResult::Unknown,
-        // Nobody has heard of it.
-        Err(Unavailable::NotOwner) => HandoverResult::NotNow,
         Err(error @ (Unavailable::TooLarge { .. } | Unavailable::Unsupported(_))) => {
             HandoverResult::Never(error.to_string())
         }
-        Err(_) => HandoverResult::Unknown,
+        _ => HandoverResult::NotNow,
     }
 }

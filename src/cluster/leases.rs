@@ -210,7 +210,9 @@ impl Leases {
     pub(crate) fn hear(&self, node: &str, beat: Beat, stopped: Vec<u16>) {
         let (now, mut board) = (self.clock.elapsed(), self.board());
         let before = board.nodes.get(node).filter(|heard| now.saturating_sub(heard.at) <= self.lease);
-        let since = before.map_or(now, |heard| heard.since);
+        // A process that was started again is another, though nobody has missed it.
+        let is_same = |heard: &&NodePulse| heard.beat.incarnation == beat.incarnation;
+        let since = before.filter(is_same).map_or(now, |heard| heard.since);
         board.nodes.insert(node.to_owned(), NodePulse { beat, stopped, since, at: now });
     }
 
@@ -383,6 +385,13 @@ impl Leases {
         heard.is_some_and(|heard| heard.at.saturating_sub(heard.since) >= self.lease * 3)
     }
 
+    /// Since when the last of the nodes that have been heard for some time is heard.
+    pub(crate) fn newest_settled(&self) -> Option<Duration> {
+        let board = self.board();
+        let settled = board.nodes.iter().filter(|(node, _)| self.is_settled(&board, node));
+        settled.map(|(_, heard)| heard.since).max()
+    }
+
     /// Whether this node is the one that is to take snapshots of a partition: one that follows, if there is one, as its disk
     /// has less to do.
     pub(crate) fn takes_snapshots(&self, partition: u16) -> bool {
@@ -448,4 +457,13 @@ fn read<T: for<'de> Deserialize<'de>>(entry: &kv::Entry) -> Option<T> {
         Operation::Put => serde_json::from_slice(&entry.value).ok(),
         Operation::Delete | Operation::Purge => None,
     }
+}
+
+/// A number that no other owner has.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "an owner has to differ from every other, also from itself before"
+)]
+pub(crate) fn random() -> u64 {
+    getrandom::u64().expect("the operating system has random numbers")
 }

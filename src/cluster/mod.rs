@@ -5,6 +5,8 @@
 //! that it can take over. Safety is in the log alone: an append says which entry it expects to be the last, and whoever was
 //! deposed is refused. Leases only decide who tries.
 //!
+//! What passes between two owners is counted by the clock of whoever has seen the last entry come (`watched_log`).
+//!
 //! Snapshots (`snapshot_taker`) let a log be given up; a node without a file begins with one (`restoring`). What a completion
 //! sends to another partition goes through an outbox (`outbox`, `handing_over`).
 
@@ -20,6 +22,7 @@ mod error;
 mod handing_over;
 mod handle;
 mod handover;
+mod handover_ledger;
 mod hashing;
 mod hearing;
 mod jet_stream;
@@ -55,6 +58,7 @@ mod stop;
 #[cfg(test)]
 mod tests;
 mod topic_changes;
+mod watched_log;
 mod watching;
 mod wire;
 mod wrapping;

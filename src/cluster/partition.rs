@@ -23,6 +23,7 @@ use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::enforcing::EnforcedDefinitions;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
+use crate::cluster::leases::random;
 use crate::cluster::metering::PartitionMeter;
 use crate::cluster::options::NodeClock;
 use crate::cluster::partition_file::PartitionFile;
@@ -34,6 +35,7 @@ use crate::cluster::snapshot_list::SnapshotRecord;
 use crate::cluster::snapshots::SnapshotError;
 use crate::cluster::snapshots::Snapshots;
 use crate::cluster::stop::ClusterStop;
+use crate::cluster::watched_log::WatchedLog;
 use crate::engine::Client;
 use crate::engine::Engine;
 use crate::engine::Event;
@@ -120,6 +122,8 @@ pub(crate) struct Partition {
     file: PartitionFile,
     options: FollowerOptions,
     log: Arc<SharedLog<JetStreamLog>>,
+    /// The same, for whoever follows and appends.
+    watched: Arc<WatchedLog<SharedLog<JetStreamLog>>>,
     epoch: AtomicU32,
     leases: Arc<Leases>,
     clock: NodeClock,
@@ -157,12 +161,14 @@ impl Partition {
         let PartitionParts { moving, definitions, snapshots, events, clock, .. } = parts;
         let published = SharedPartition { state: PartitionState::Following, client: None };
         let (log, published) = (Arc::new(SharedLog::new(log)), Mutex::new(published));
+        let watched = Arc::new(WatchedLog::new(log.clone(), clock.0.clone()));
         let enforced = EnforcedDefinitions::new(definitions);
         Partition {
             number,
             file: PartitionFile::new(path),
             options,
             log,
+            watched,
             epoch: AtomicU32::new(0),
             leases,
             clock,
@@ -319,7 +325,7 @@ impl Partition {
         if !self.file.path().exists() {
             self.restore(0)?;
         }
-        let follower = Follower::open(self.file.path(), self.options, self.log.clone())?;
+        let follower = Follower::open(self.file.path(), self.options, self.watched.clone())?;
         self.file.set_open(follower.snapshots());
         Ok(follower)
     }
@@ -362,9 +368,9 @@ impl Partition {
             }
         }
         let follower = self.catch_up(follower)?;
-        let clock = self.clock.0.clone();
-        follower
-            .serve(random(), first_number(self.number), clock, |engine, epoch| self.publish(engine, epoch))
+        let (clock, passed) = (self.clock.0.clone(), self.watched.passed_since(follower.position()));
+        let begun = |engine, epoch| self.publish(engine, epoch);
+        follower.serve(random(), first_number(self.number), clock, passed, begun)
     }
 
     /// Notes that it has its log again, if it was stopped.
@@ -416,7 +422,7 @@ impl Partition {
     async fn look_after(&self, engine: Engine) {
         let client = engine.client().clone();
         let mut ticks = tokio::time::interval(self.leases.lease() / LOOKS_A_LEASE);
-        let (mut looks, mut is_published) = (0, false);
+        let (mut looks, mut is_published, mut newest) = (0, false, self.leases.newest_settled());
         loop {
             tokio::select! {
                 _ = client.ended() => return,
@@ -424,6 +430,11 @@ impl Partition {
             }
             if self.stop.is_said() || !self.leases.has(self.number) {
                 break;
+            }
+            // Whoever has begun to follow sees that come, and knows from then on what passes.
+            let newest_before = std::mem::replace(&mut newest, self.leases.newest_settled());
+            if newest > newest_before {
+                client.note_time();
             }
             if is_published {
                 let _ = self.enforced.go_on(&client).await;
@@ -482,13 +493,4 @@ async fn pass_on(mut events: Events, node: broadcast::Sender<Event>) {
 /// The first number of a message in a partition: which partition it is stands above the 48 bits in which messages are counted.
 pub(crate) fn first_number(partition: u16) -> u64 {
     u64::from(partition) * limits::NUMBER_END + 1
-}
-
-/// A number that no other owner has.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "an owner has to differ from every other, also from itself before"
-)]
-pub(crate) fn random() -> u64 {
-    getrandom::u64().expect("the operating system has random numbers")
 }

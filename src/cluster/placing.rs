@@ -81,6 +81,7 @@ impl PartitionMap {
                 CommandPlace::Any => CommandPlace::One(self.of_text(&verb.queue, verb.key.as_str())),
                 place => place,
             },
+            Command::HandOver(verb) => self.of_messages(&verb.queue, std::slice::from_ref(&verb.message)),
             Command::SendEach(_) | Command::CompleteAll(_) => CommandPlace::Parts,
             Command::Cancel(verb) => self.of_number(verb.sequence),
             Command::Reschedule(verb) => self.of_number(verb.sequence),

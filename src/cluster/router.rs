@@ -193,7 +193,7 @@ impl Router {
                 let _ = slot.send(());
             }
             Request::Withdraw(token) => self.withdraw(token).await,
-            Request::Wake | Request::Close { .. } => {}
+            Request::Wake | Request::NoteTime | Request::Close { .. } => {}
         }
     }
 

@@ -3,6 +3,9 @@
 //! Engine time advances with the monotonic clock. What has passed while the engine was closed is known from the wall clock
 //! only: at opening engine time advances by what that shows, if it is positive. A wall clock that is set forward by more
 //! than a minute is believed once it has shown so for half a minute; until then it goes on as if nobody had set it.
+//!
+//! Whoever has seen the last entry come, and opens the engine in the place of another, knows what has passed since then from a
+//! monotonic clock of its own ([`PassedTime`]): its clocks go on from where the other's were, as if one had been set.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -66,6 +69,15 @@ struct Doubt {
     ahead: Duration,
 }
 
+/// What is known of the time since a stamp was written, from a clock that nobody sets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PassedTime {
+    /// So much has passed at least.
+    pub(crate) least: Duration,
+    /// So much at most, if it was known what was there before.
+    pub(crate) most: Option<Duration>,
+}
+
 /// Both clocks, as they were last read.
 pub(crate) struct Clocks {
     last: ClockReading,
@@ -78,11 +90,39 @@ pub(crate) struct Clocks {
 impl Clocks {
     /// The clocks of an engine that is opened, which was last stamped so.
     pub(crate) fn open(stamp: Stamp, reading: ClockReading) -> Clocks {
+        Clocks::open_after(stamp, PassedTime::default(), reading)
+    }
+
+    /// The same, where something is known of the time since the stamp.
+    pub(crate) fn open_after(stamp: Stamp, passed: PassedTime, reading: ClockReading) -> Clocks {
+        match passed.most {
+            Some(most) if stamp.wall != Timestamp::default() => {
+                let passed = reading.wall.since(stamp.wall).min(most).max(passed.least);
+                Clocks::go_on(stamp, passed, reading)
+            }
+            _ => Clocks::open_at(stamp, passed.least, reading),
+        }
+    }
+
+    /// The clocks of an engine that was stamped so long ago, as if they had never stopped.
+    fn go_on(stamp: Stamp, passed: Duration, reading: ClockReading) -> Clocks {
+        let Stamp { engine, wall, ahead, steps } = stamp;
+        let last = ClockReading { wall, elapsed: reading.elapsed.saturating_sub(passed) };
+        let believed = Timestamp::default() + wall.since(Timestamp::default() + ahead);
+        let doubt = (!ahead.is_zero()).then_some(Doubt { since: last.elapsed, ahead });
+        let now = ClockInstants { engine, wall: believed };
+        let mut clocks = Clocks { last, now, doubt, steps, shared: Arc::default() };
+        clocks.advance(reading);
+        clocks
+    }
+
+    /// The clocks of an engine of which only the wall clock says how long it was closed, but for so much at least.
+    fn open_at(stamp: Stamp, least: Duration, reading: ClockReading) -> Clocks {
         let Stamp { engine, wall, ahead, steps } = stamp;
         // A file that is new, or was stamped without a wall clock: engine time begins as wall time.
         let (engine, ahead) = match wall == Timestamp::default() {
             true => (engine.max(reading.wall), Duration::ZERO),
-            false => (engine + reading.wall.since(wall), ahead),
+            false => (engine + reading.wall.since(wall).max(least), ahead),
         };
         let believed = Timestamp::default() + reading.wall.since(Timestamp::default() + ahead);
         let doubt = (!ahead.is_zero()).then_some(Doubt { since: reading.elapsed, ahead });
@@ -325,6 +365,59 @@ mod tests {
         assert_eq!(shows(&opened), (3_500, 3_500));
         opened.advance(reading(START + DAY + 33_000, 30_007));
         assert_eq!(shows(&opened), (33_000, DAY + 33_000));
+    }
+
+    #[test]
+    fn what_passed_until_another_takes_over_is_counted_by_a_clock_that_nobody_sets() {
+        let mut owner = clocks();
+        owner.advance(reading(START + 1_000, 1_000));
+        let passed = |least, most| PassedTime {
+            least: Duration::from_millis(least),
+            most: Some(Duration::from_millis(most)),
+        };
+        let opened = |wall, passed| Clocks::open_after(owner.stamp(), passed, reading(wall, DAY));
+        let mut fast = opened(START + DAY, passed(500, 900));
+        assert_eq!(
+            shows(&fast),
+            (1_900, 1_900),
+            "a clock that is ahead shows no more than what can have passed"
+        );
+        assert_eq!(fast.shared().steps().forward, 1);
+        assert_eq!(fast.stamp().wall, at(START + DAY), "it is written down as it was read");
+        fast.advance(reading(START + DAY + 30_000, DAY + 30_000));
+        assert_eq!(shows(&fast), (31_900, DAY + 30_000), "a step that has lasted is believed");
+        let slow = opened(START - DAY / 2, passed(500, 900));
+        assert_eq!(slow.now().engine, at(START + 1_500), "what has passed for certain is counted");
+        assert_eq!((slow.now().wall, slow.shared().steps().back), (at(START - DAY / 2), 1));
+        assert_eq!(
+            shows(&opened(START + 1_700, passed(500, 900))),
+            (1_700, 1_700),
+            "in between it is believed"
+        );
+        assert_eq!(opened(START + 1_700, passed(500, 900)).shared().steps(), ClockSteps::default());
+    }
+
+    #[test]
+    fn a_step_that_was_in_doubt_goes_on_or_is_taken_back_with_another_owner() {
+        let mut owner = clocks();
+        owner.advance(reading(START + DAY, 0));
+        let passed = PassedTime { least: Duration::from_secs(1), most: Some(Duration::from_secs(1)) };
+        let right = Clocks::open_after(owner.stamp(), passed, reading(START + 1_000, DAY));
+        assert_eq!((shows(&right), right.shared().steps().back), ((1_000, 1_000), 1));
+        let mut fast = Clocks::open_after(owner.stamp(), passed, reading(START + DAY + 1_000, DAY));
+        assert_eq!((shows(&fast), fast.shared().steps().forward), ((1_000, 1_000), 1));
+        fast.advance(reading(START + DAY + 30_000, DAY + 29_000));
+        assert_eq!(shows(&fast), (30_000, DAY + 30_000), "it has lasted since the first noticed it");
+    }
+
+    #[test]
+    fn where_nobody_has_seen_what_was_before_the_wall_clock_says_what_has_passed() {
+        let mut owner = clocks();
+        owner.advance(reading(START + 1_000, 1_000));
+        let passed = PassedTime { least: Duration::from_secs(5), most: None };
+        let opened = |wall| Clocks::open_after(owner.stamp(), passed, reading(wall, 9_000));
+        assert_eq!(shows(&opened(START + DAY)), (DAY, DAY));
+        assert_eq!(shows(&opened(START + 1_500)), (6_000, 1_500), "but for what has passed for certain");
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub(crate) use crate::engine::looks::split_query;
 pub(crate) use crate::engine::looks::split_standing;
 use crate::engine::meter::CommitMeter;
 pub(crate) use crate::engine::rules::command::CompletionCommand;
+pub(crate) use crate::engine::rules::command::HandoverAnswer;
+pub(crate) use crate::engine::rules::command::HandoverSource;
 pub(crate) use crate::engine::rules::command::LockedMessage;
 pub(crate) use crate::engine::rules::command::PurgeFrom;
 pub(crate) use crate::engine::rules::command::PurgeScope;

@@ -4,8 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::clock::Clock;
+use crate::engine::clocks::ClockReading;
+use crate::engine::clocks::Clocks;
+use crate::engine::clocks::PassedTime;
 use crate::engine::open::Engine;
-use crate::engine::open::begin;
+use crate::engine::open::begin_with;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::store::log::Log;
@@ -75,6 +78,7 @@ impl Follower {
 
     /// Takes over, and serves as an engine on this thread until that is closed, or stopped by a fault, of which its client
     /// knows. `began` is given the engine and its epoch; it begins with the `first` number if it has numbered no message yet.
+    /// `passed` is what is known of the time since the last entry was written.
     ///
     /// # Errors
     /// [`Fault::Deposed`] when another was faster.
@@ -83,12 +87,16 @@ impl Follower {
         holder: u64,
         first: u64,
         clock: Arc<dyn Clock>,
+        passed: PassedTime,
         began: impl FnOnce(Engine, u32),
     ) -> Result<(), OpenError> {
         self.store.begin_numbers(first);
+        let clocks = Clocks::open_after(self.store.stamp(), passed, ClockReading::of(&*clock));
+        // Whoever sees this entry come counts on from there.
+        self.store.set_stamp(clocks.stamp());
         self.store.take_over(holder)?;
         let epoch = self.store.epoch();
-        let (engine, writer) = begin(self.store, clock)?;
+        let (engine, writer) = begin_with(self.store, clock, clocks)?;
         began(engine, epoch);
         writer.run();
         Ok(())

@@ -53,6 +53,9 @@ pub(crate) enum Request {
     Withdraw(LockToken),
     /// Look at the clock again.
     Wake,
+    /// Write down what the clocks show, for whoever follows.
+    #[cfg_attr(not(feature = "cluster"), allow(dead_code, reason = "nobody follows the log of one machine"))]
+    NoteTime,
     Close {
         slot: oneshot::Sender<()>,
     },

@@ -1,5 +1,6 @@
 //! What a log before the file is made of, and what follows one: the seam as it is seen from above the engine.
 
+pub(crate) use crate::engine::clocks::PassedTime;
 pub(crate) use crate::engine::follower::Follower;
 pub(crate) use crate::engine::follower::FollowerOptions;
 pub(crate) use crate::engine::meter::CommitMeter;

@@ -270,6 +270,17 @@ impl EngineBuilder {
 
 /// Begins an engine on an open store: what was handed out when it was last closed is given back.
 pub(crate) fn begin(store: Store, clock: Arc<dyn Clock>) -> Result<(Engine, Writer), OpenError> {
+    let clocks = Clocks::open(store.stamp(), ClockReading::of(&*clock));
+    begin_with(store, clock, clocks)
+}
+
+/// The same with clocks that were opened before.
+pub(crate) fn begin_with(
+    store: Store,
+    clock: Arc<dyn Clock>,
+    mut clocks: Clocks,
+) -> Result<(Engine, Writer), OpenError> {
+    clocks.advance(ClockReading::of(&*clock));
     let (inbox, intake) = inbox();
     let (events, _) = broadcast::channel(limits::EVENTS_KEPT);
     let epoch = store.epoch();
@@ -277,7 +288,6 @@ pub(crate) fn begin(store: Store, clock: Arc<dyn Clock>) -> Result<(Engine, Writ
     clock.on_change(Box::new(move || waker.post_at_once(Request::Wake)));
     let meter = CommitMeter::new(clock.clone());
     let commits = Commits::start(store.committer(), inbox.clone(), events.clone(), meter.clone())?;
-    let clocks = Clocks::open(store.stamp(), ClockReading::of(&*clock));
     let shared_clocks = clocks.shared();
     let mut writer = Writer {
         store,

@@ -65,6 +65,7 @@ struct RequestBatch {
     closing: Vec<oneshot::Sender<()>>,
     sleepers: Vec<(Duration, oneshot::Sender<()>)>,
     withdrawn: Vec<LockToken>,
+    notes_time: bool,
 }
 
 /// Something that is looked up and changes nothing.
@@ -115,6 +116,9 @@ impl Writer {
                     self.answer_with_nothing(waiter.letter);
                 }
             }
+            if gathered.notes_time || !gathered.closing.is_empty() {
+                self.write_time();
+            }
             if !gathered.closing.is_empty() {
                 self.stop(Unavailable::Closed);
                 for slot in gathered.closing {
@@ -155,6 +159,7 @@ impl Writer {
         }
         if job.is_none() && release.is_empty() && self.flushes_in() == Some(Duration::ZERO) {
             self.store.mark_committed(self.commits.committed());
+            self.store.set_stamp(self.clocks.stamp());
             job = Some(self.store.prepare_flush()?);
         }
         if job.is_some() || !release.is_empty() {
@@ -166,6 +171,17 @@ impl Writer {
             self.last_request_at = self.clock.elapsed();
         }
         Ok(())
+    }
+
+    /// Writes down what the clocks show for whoever goes on elsewhere, who counts from there what has passed.
+    fn write_time(&mut self) {
+        self.clocks.advance(ClockReading::of(&*self.clock));
+        if let Some(job) = self.store.prepare_stamp(self.clocks.stamp())
+            && let Err(fault) = self.commit(Some(job), Release::default(), false)
+        {
+            // Then somebody else has it already, or nobody can.
+            tracing::debug!(%fault, "what the clocks of a partition show is not written down");
+        }
     }
 
     fn commit(&mut self, job: Option<Job>, release: Release, more: bool) -> Result<(), Fault> {
@@ -338,6 +354,7 @@ impl RequestBatch {
             Request::GiveBack(command) => self.commands.push(QueuedCommand::Unattended(command)),
             Request::Sleep { until, slot } => self.sleepers.push((until, slot)),
             Request::Withdraw(token) => self.withdrawn.push(token),
+            Request::NoteTime => self.notes_time = true,
             Request::Wake => {}
             Request::Close { slot } => self.closing.push(slot),
         }
@@ -355,6 +372,7 @@ fn refuse(request: Request, why: &Unavailable) {
         | Request::GiveBack(_)
         | Request::Sleep { .. }
         | Request::Withdraw(_)
+        | Request::NoteTime
         | Request::Wake => {}
     }
 }

@@ -74,9 +74,16 @@ pub const OUTBOX_LOCK: Duration = Duration::from_secs(60);
 /// The pause before a message is handed over again, and before it is looked again whether there is an outbox.
 pub const OUTBOX_PAUSE: Duration = Duration::from_millis(250);
 
-/// How long a message is handed over again that may have been taken: less than its key is known
-/// ([`IDEMPOTENCY_WINDOW`](crate::limits::IDEMPOTENCY_WINDOW)).
-pub const OUTBOX_KEY_LASTS: Duration = Duration::from_secs(8 * 60);
+/// Most messages that a partition keeps in mind of another's outbox, which have been handed over and may be asked for again:
+/// many times as many as are under way at once from one partition. Beyond it they wait in the outbox.
+pub const HANDOVERS_KEPT_MAX: usize = 1_000;
+
+/// Most messages of which another partition is told at once that they are settled in the outbox: as many as settle while one is handed
+/// over, with room for those of an owner before.
+pub const HANDOVERS_SETTLED_MAX: usize = 256;
+
+/// The pause before a message is handed over again by an owner that another partition takes for deposed: if it is, it knows by then.
+pub const OUTBOX_PAUSE_DEPOSED: Duration = Duration::from_secs(30);
 
 /// How many snapshots of a partition are kept: if the newest is found damaged, the one before is there, and the log from it on.
 pub const SNAPSHOTS_KEPT: usize = 2;

@@ -46,7 +46,10 @@ fn a_node_whose_disk_is_full_says_so_others_go_on_and_it_goes_on_when_there_is_r
     assert_eq!(first.ask("room all"), Some(Answer::Done));
     in_time("nothing is stopped any more", || stopped(&mut first).is_empty());
     for position in 1..=21 {
-        in_time("it is handed out", || first.ask("receive") == Some(Answer::Got { workflow: 1, position }));
-        assert_eq!(first.ask("complete"), Some(Answer::Done));
+        // The partition may be given back to the node between the two, which takes the lock.
+        in_time("it is handed out and completed", || {
+            let got = first.ask("receive");
+            got == Some(Answer::Got { workflow: 1, position }) && first.ask("complete") == Some(Answer::Done)
+        });
     }
 }

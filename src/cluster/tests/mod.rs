@@ -3,6 +3,7 @@
 mod access;
 mod asking;
 mod chaos;
+mod clocks;
 mod conformance;
 mod damage;
 mod definitions;

@@ -8,16 +8,21 @@ use crate::cluster::node::ClusterNode;
 use crate::cluster::placing::OUTBOX_QUEUE;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
+use crate::cluster::tests::router::PARTITIONS;
 use crate::cluster::tests::router::close;
 use crate::cluster::tests::router::nodes;
 use crate::engine::Completion;
 use crate::engine::Queue;
 use crate::engine::Receipt;
+use crate::engine::elsewhere::HandoverAnswer;
+use crate::engine::elsewhere::HandoverSource;
+use crate::engine::elsewhere::verbs;
 use crate::error::OperationError;
+use crate::error::SendError;
 use crate::error::SendRefusal;
 use crate::error::SettleRefusal;
-use crate::id::IdempotencyKey;
 use crate::id::QueueName;
+use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::message::Message;
 use crate::queue::QueueOptions;
@@ -72,10 +77,40 @@ async fn wait_until_empty(node: &ClusterNode) {
 
 /// Whether a target is of another partition than the source.
 fn is_foreign(target: u64) -> bool {
-    let of = |queue: &str, id: &str| {
-        partition_of(&QueueName::new(queue).unwrap(), &WorkflowId::new(id).unwrap(), 4)
-    };
-    of("in", "source") != of("out", &format!("w{target}"))
+    partition("in", "source") != partition("out", &format!("w{target}"))
+}
+
+/// The partition of a workflow.
+fn partition(queue: &str, id: &str) -> u16 {
+    partition_of(&QueueName::new(queue).unwrap(), &WorkflowId::new(id).unwrap(), PARTITIONS)
+}
+
+/// Hands over a message of the source's outbox to the partition of a target, as its owner does.
+async fn hand_over(
+    nodes: &[ClusterNode],
+    target: u64,
+    source: HandoverSource,
+) -> Result<HandoverAnswer, SendError> {
+    let workflow = format!("w{target}");
+    let message = Message::new("again").workflow(&workflow).check().unwrap();
+    let verb = verbs::HandOver { source, queue: QueueName::new("out").unwrap(), message };
+    let to = partition("out", &workflow);
+    nodes.iter().find_map(|node| node.engine(to)).unwrap().ask(verb).await
+}
+
+/// What names a message of the source's outbox.
+fn source(nodes: &[ClusterNode], number: SequenceNumber) -> HandoverSource {
+    let partition = partition("in", "source");
+    let epochs = nodes.iter().map(|node| node.status()[usize::from(partition)].epoch);
+    let (epoch, digest, settled) = (epochs.max().unwrap(), 0, Vec::new());
+    HandoverSource { partition, epoch, number, digest, settled, wants_kept: true }
+}
+
+/// Whether a partition knows that it was handed a message, as it refuses another under its number.
+async fn is_known(nodes: &[ClusterNode], target: u64, receipt: &Receipt) -> bool {
+    let source = source(nodes, receipt.sequence_number().unwrap());
+    let answer = hand_over(nodes, target, source).await;
+    matches!(answer, Err(OperationError::Refused(SendRefusal::KeyReused(_))))
 }
 
 /// How many messages the outboxes have that are not handed over.
@@ -92,20 +127,13 @@ async fn what_a_completion_sends_to_other_partitions_arrives_once_and_in_order()
     let receipts = complete(&queue, 0, 8).await;
     expect(&out, 8).await;
     wait_until_empty(&nodes[1]).await;
-    // Whoever hands one over again does so under the same key, which its partition knows.
+    // Whoever hands one over again does so under the same number, which its partition knows until it hears that it is settled.
     let mut known = 0;
     for (index, receipt) in receipts.iter().enumerate() {
-        let number = receipt.sequence_number().unwrap().get();
-        let key = IdempotencyKey::new(format!("{OUTBOX_QUEUE}/{number}"), 0).unwrap();
         let target = index as u64 % TARGETS;
-        let again = Message::new("again").workflow(format!("w{target}"));
-        match out.send_batch_once(key, [again]).await {
-            Err(OperationError::Refused(SendRefusal::KeyReused(_))) => known += 1,
-            // It was sent within its own partition.
-            other => assert!(!is_foreign(target), "w{target}: {other:?}"),
-        }
+        known += u64::from(is_foreign(target) && is_known(&nodes, target, receipt).await);
     }
-    assert!(known >= 8, "{known} were handed over");
+    assert!(known > 0, "nothing that was handed over is known");
     close(nodes).await;
 }
 
@@ -121,6 +149,39 @@ async fn what_is_in_an_outbox_arrives_when_its_owner_is_gone() {
     tokio::task::block_in_place(|| wait_until("the other node has every partition", has_all));
     complete(&queue, 8, 12).await;
     expect(&nodes[0].client().queue("out").unwrap(), 12).await;
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_outbox_has_settled_is_forgotten_elsewhere_also_when_its_owner_is_gone() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let mut nodes = nodes(&servers, &["first", "second"]).await;
+    let of_source = partition("in", "source");
+    let owner = nodes.iter().position(|node| node.engine(of_source).is_some()).unwrap();
+    let (owner, queue) = (nodes.remove(owner), two_queues(&nodes[0]).await.0);
+    let before = complete(&queue, 0, 4).await;
+    wait_until_empty(&nodes[0]).await;
+    owner.abandon();
+    let has_all = || (0..4).all(|partition| nodes[0].engine(partition).is_some());
+    tokio::task::block_in_place(|| wait_until("the other node has every partition", has_all));
+    complete(&queue, 4, 10).await;
+    wait_until_empty(&nodes[0]).await;
+    let last = before.iter().map(|receipt| receipt.sequence_number().unwrap()).max().unwrap();
+    let mut asked = 0;
+    for target in (0..TARGETS).filter(|target| is_foreign(*target)) {
+        asked += 1;
+        let number = SequenceNumber::new(last.get() + 1_000 + target);
+        match hand_over(&nodes, target, source(&nodes, number)).await.unwrap() {
+            HandoverAnswer::Taken { kept } => {
+                assert!(
+                    kept.iter().all(|kept| *kept > last),
+                    "w{target}: {kept:?} are kept, and {last} was long ago"
+                );
+            }
+            HandoverAnswer::Outdated => panic!("there is no later epoch"),
+        }
+    }
+    assert!(asked > 0, "no target is of another partition");
     close(nodes).await;
 }
 

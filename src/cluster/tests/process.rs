@@ -279,14 +279,14 @@ impl Doing {
 
 /// A clock that can be set, as an operator sets that of a machine.
 #[derive(Default)]
-struct SteppedClock {
+pub(crate) struct SteppedClock {
     system: SystemClock,
     ahead_millis: AtomicI64,
 }
 
 impl SteppedClock {
     /// Sets it forward or back.
-    fn step(&self, millis: i64) -> String {
+    pub(crate) fn step(&self, millis: i64) -> String {
         self.ahead_millis.fetch_add(millis, Ordering::Relaxed);
         "done".to_owned()
     }

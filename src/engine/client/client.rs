@@ -122,6 +122,12 @@ impl Client {
         self.shared.inbox.why_ended().await
     }
 
+    /// Has written down what the clocks show, for whoever follows.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn note_time(&self) {
+        self.shared.inbox.post_at_once(Request::NoteTime);
+    }
+
     /// What commits have cost since the engine was opened.
     pub fn commit_stats(&self) -> CommitStats {
         self.shared.meter.read()

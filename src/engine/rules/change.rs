@@ -14,6 +14,7 @@ use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::record::AnswerRecord;
 use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::Duplicate;
+use crate::engine::rules::record::HandoverMark;
 use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::MarkRecord;
 use crate::engine::rules::record::MessageContent;
@@ -83,6 +84,8 @@ pub(crate) enum Change {
     CursorCount(QueueId, Option<CursorCount>),
     /// A topic with its rules, by its name.
     Topic(QueueName, Option<Arc<TopicRecord>>),
+    /// What was taken from the outbox of a partition.
+    Handovers(u16, Option<Arc<HandoverMark>>),
 }
 
 /// The predecessor a message named.

@@ -218,3 +218,29 @@ impl PurgeStep {
         PurgeStep { count, next, entry: None }
     }
 }
+
+/// Which message of which outbox is handed over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HandoverSource {
+    /// The partition of the outbox.
+    pub(crate) partition: u16,
+    /// The epoch in which its owner hands the message over.
+    pub(crate) epoch: u32,
+    /// The number that the message has in the outbox.
+    pub(crate) number: SequenceNumber,
+    /// The hash of the message.
+    pub(crate) digest: u64,
+    /// What was handed over before and is settled in the outbox: it is not asked for again.
+    pub(crate) settled: Vec<SequenceNumber>,
+    /// Whether it is to be answered which others are kept, as its owner has just begun.
+    pub(crate) wants_kept: bool,
+}
+
+/// What is answered to a message that is handed over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum HandoverAnswer {
+    /// It is stored, now or before. The numbers of the others that are kept, if that was asked.
+    Taken { kept: Vec<SequenceNumber> },
+    /// A later owner of the outbox has handed something over: whoever asks was deposed.
+    Outdated,
+}

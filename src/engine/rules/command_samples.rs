@@ -9,6 +9,7 @@ use crate::actor::Actor;
 use crate::clock::Timestamp;
 use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::DeliveryRef;
+use crate::engine::rules::command::HandoverSource;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
@@ -138,6 +139,15 @@ pub(crate) fn commands() -> Vec<Command> {
         key,
         messages: vec![placed(1)],
     }));
+    let source = HandoverSource {
+        partition: 3,
+        epoch: 300,
+        number: number(301),
+        digest: 302,
+        settled: vec![number(299), number(300)],
+        wants_kept: true,
+    };
+    commands.push(Command::HandOver(verbs::HandOver { source, queue: queue.clone(), message: placed(1) }));
     commands.push(Command::SettleApart(verbs::SettleApart { queue: queue.clone(), token: token(1) }));
     commands.push(Command::PauseQueue(verbs::PauseQueue { name: queue.clone(), paused: true }));
     let actor = Arc::new(Actor::new("ada").and_then(|actor| actor.because("r")).unwrap());

@@ -19,6 +19,7 @@ pub(crate) mod edit;
 pub(crate) mod effect;
 mod fail;
 mod gap;
+mod hand_over;
 mod hide;
 pub(crate) mod history;
 mod hold;

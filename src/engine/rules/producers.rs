@@ -15,6 +15,7 @@ use crate::engine::rules::verb::Answer;
 use crate::engine::rules::verb::EngineVerb;
 use crate::engine::rules::verb::VerbRuling;
 use crate::engine::rules::verbs::Cancel;
+use crate::engine::rules::verbs::HandOver;
 use crate::engine::rules::verbs::Publish;
 use crate::engine::rules::verbs::PublishOnce;
 use crate::engine::rules::verbs::Reschedule;
@@ -85,6 +86,24 @@ impl EngineVerb for SendOnce {
     }
 
     fn without_room(&self) -> Option<Answer<SendOnce>> {
+        Some(Err(SendRefusal::StorageFull))
+    }
+}
+
+impl EngineVerb for HandOver {
+    fn run(self, step: &mut Step<'_>) -> VerbRuling<HandOver> {
+        step.hand_over(self)
+    }
+
+    fn bytes(&self) -> usize {
+        self.message.len()
+    }
+
+    fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
+        Ok(RoomNeed::of_messages(self.bytes(), 1))
+    }
+
+    fn without_room(&self) -> Option<Answer<HandOver>> {
         Some(Err(SendRefusal::StorageFull))
     }
 }

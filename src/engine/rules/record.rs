@@ -433,6 +433,22 @@ pub(crate) struct AnswerRecord {
     pub(crate) shares: Vec<(SubscriptionName, u32)>,
 }
 
+/// What a partition has taken from another's outbox and may be asked for again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HandoverMark {
+    /// The last epoch of the other in which something was handed over.
+    pub(crate) epoch: u32,
+    /// The messages, in the order of their numbers.
+    pub(crate) kept: Vec<KeptHandover>,
+}
+
+/// A message that was handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KeptHandover {
+    pub(crate) number: SequenceNumber,
+    pub(crate) digest: u64,
+}
+
 /// A durable record "at `due`, look at this".
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Reminder {

@@ -16,6 +16,7 @@ use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::record::AnswerRecord;
 use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::Duplicate;
+use crate::engine::rules::record::HandoverMark;
 use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::MarkRecord;
 use crate::engine::rules::record::MessageContent;
@@ -145,6 +146,8 @@ pub(crate) trait Records {
     /// How many cursors the queue remembers.
     fn cursor_count(&self, queue: QueueId) -> Read<CursorCount>;
     fn topic(&self, name: &QueueName) -> Read<Option<Arc<TopicRecord>>>;
+    /// What was taken from the outbox of a partition.
+    fn handover_mark(&self, partition: u16) -> Read<Option<Arc<HandoverMark>>>;
     /// Up to `limit` topics in order of name, after the given one.
     fn topics(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<TopicRecord>>>;
 

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::engine::rules::command::HandoverAnswer;
 use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::PurgeStep;
 use crate::engine::rules::command::SettleResult;
@@ -34,6 +35,7 @@ pub(crate) enum Reply {
     Send(Result<Vec<Receipt>, SendRefusal>),
     /// What became of each copy, and in which queue.
     PublishOnce(Result<Vec<(QueueName, Receipt)>, SendRefusal>),
+    HandOver(Result<HandoverAnswer, SendRefusal>),
     Receive(Result<Vec<LockedMessage>, ReceiveRefusal>),
     AcceptWorkflow(Result<Option<WorkflowGrant>, ReceiveRefusal>),
     /// Messages handed out without a lock.
@@ -63,6 +65,7 @@ macro_rules! each {
             Reply::Topic($any) => $then,
             Reply::Send($any) => $then,
             Reply::PublishOnce($any) => $then,
+            Reply::HandOver($any) => $then,
             Reply::Receive($any) => $then,
             Reply::AcceptWorkflow($any) => $then,
             Reply::ReceiveHidden($any) => $then,
@@ -153,6 +156,7 @@ impl VerbOutcome for Vec<Result<Receipt, SendRefusal>> {
 
 impl VerbOutcome for SettleResult {}
 impl VerbOutcome for Vec<(QueueName, Receipt)> {}
+impl VerbOutcome for HandoverAnswer {}
 impl VerbOutcome for Vec<LockedMessage> {}
 impl VerbOutcome for Option<WorkflowGrant> {}
 impl VerbOutcome for Vec<UnlockedMessage> {}
@@ -193,6 +197,7 @@ replies! {
     Vec<Receipt>, SendRefusal => answer Reply::Send(answer), of Send (answer) answer;
     (), SendRefusal => answer Reply::Send(answer.map(|()| Vec::new())), of Send (answer) answer.map(drop);
     Vec<(QueueName, Receipt)>, SendRefusal => answer Reply::PublishOnce(answer), of PublishOnce (answer) answer;
+    HandoverAnswer, SendRefusal => answer Reply::HandOver(answer), of HandOver (answer) answer;
     Vec<LockedMessage>, ReceiveRefusal => answer Reply::Receive(answer), of Receive (answer) answer;
     Option<WorkflowGrant>, ReceiveRefusal => answer Reply::AcceptWorkflow(answer), of AcceptWorkflow (answer) answer;
     Vec<UnlockedMessage>, ReceiveRefusal => answer Reply::ReceiveHidden(answer), of ReceiveHidden (answer) answer;

@@ -36,7 +36,9 @@ use crate::engine::rules::record::DeadLetter;
 use crate::engine::rules::record::DeferralRecord;
 use crate::engine::rules::record::Duplicate;
 use crate::engine::rules::record::GapRecord;
+use crate::engine::rules::record::HandoverMark;
 use crate::engine::rules::record::Holding;
+use crate::engine::rules::record::KeptHandover;
 use crate::engine::rules::record::MarkRecord;
 use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageKey;
@@ -251,7 +253,13 @@ fn changes() -> Vec<Change> {
     changes.extend(statuses().into_iter().map(record));
     changes.extend(reminds().into_iter().map(|what| Change::Reminder(reminder(what), true)));
     changes.push(topic_samples::change());
+    changes.push(Change::Handovers(3, Some(Arc::new(handover_mark()))));
     changes
+}
+
+fn handover_mark() -> HandoverMark {
+    let kept = |sequence, digest| KeptHandover { number: number(sequence), digest };
+    HandoverMark { epoch: 300, kept: vec![kept(1, 300), kept(301, 2)] }
 }
 
 fn audit_entry() -> AuditEntry {

@@ -15,6 +15,8 @@ use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::audit::AuditVerb;
 use crate::engine::rules::claim::Claim;
 use crate::engine::rules::command::DeliveryRef;
+use crate::engine::rules::command::HandoverAnswer;
+use crate::engine::rules::command::HandoverSource;
 use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeFrom;
@@ -214,6 +216,9 @@ verbs! {
     ExpireLock { token: LockToken } -> (), Infallible;
     /// Gives back what was handed out when the file was last closed or lost its process; whether there is more of it.
     Recover {} -> bool, Infallible;
+
+    /// A message of another partition's outbox, which is accepted once.
+    HandOver { source: HandoverSource, queue: QueueName, message: NewMessage } -> HandoverAnswer, SendRefusal;
 }
 
 /// An operator's command, to be written down with who asks and what came of it.

@@ -57,7 +57,7 @@ fn checksum_of(table: &RawTableDefinition, key: &[u8], payload: &[u8]) -> [u8; C
 
 /// A table's name as a text that outlives the definition, which only lends it.
 fn table_name(table: &RawTableDefinition) -> &'static str {
-    const NAMES: [&str; 31] = [
+    const NAMES: [&str; 32] = [
         "meta",
         "journal",
         "queues",
@@ -89,6 +89,7 @@ fn table_name(table: &RawTableDefinition) -> &'static str {
         "cursors_by_age",
         "cursor_counts",
         "topics",
+        "handovers",
     ];
     NAMES.into_iter().find(|name| *name == table.name()).unwrap_or("unknown")
 }

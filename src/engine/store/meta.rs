@@ -30,6 +30,7 @@ use crate::engine::store::key::parts_of;
 use crate::engine::store::key::prefix_end;
 use crate::engine::store::key::prefix_of;
 use crate::engine::store::schema;
+use crate::engine::store::stamp::Stamp;
 use crate::engine::store::stamp::WallRecord;
 use crate::engine::store::standing::Standing;
 use crate::engine::store::table;
@@ -37,10 +38,11 @@ use crate::error::Fault;
 use crate::id::QueueName;
 
 /// Tables whose keys do not begin with a queue.
-const OF_NO_QUEUE: [RawTableDefinition; 3] = [
+const OF_NO_QUEUE: [RawTableDefinition; 4] = [
     <schema::Reminders as table::Table>::DEFINITION,
     <schema::Audit as table::Table>::DEFINITION,
     <schema::Topics as table::Table>::DEFINITION,
+    <schema::Handovers as table::Table>::DEFINITION,
 ];
 
 /// Names of the rows of the meta table.
@@ -73,6 +75,12 @@ pub(crate) struct StoreMeta {
 }
 
 impl StoreMeta {
+    /// Notes what the clocks show, for the next commit.
+    pub(crate) fn set_stamp(&mut self, stamp: Stamp) {
+        self.batch.time = self.batch.time.max(stamp.engine);
+        self.batch.wall = stamp.wall_record();
+    }
+
     /// Reads what is written in place.
     pub(crate) fn load(transaction: &WriteTransaction) -> Result<StoreMeta, Fault> {
         let meta = ChecksummedTable::open(transaction, definition::META)?;

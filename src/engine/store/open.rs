@@ -48,6 +48,7 @@ use crate::engine::store::recognize::damaged_file;
 use crate::engine::store::recognize::foreign;
 use crate::engine::store::recognize::refusal;
 use crate::engine::store::room::DiskRoom;
+use crate::engine::store::schema::Handovers;
 use crate::engine::store::schema::Memtables;
 use crate::engine::store::schema::Topics;
 use crate::engine::store::store::Store;
@@ -193,8 +194,10 @@ impl Store {
         options: StoreOptions,
         lock: Option<LockFile>,
     ) -> Result<Store, Fault> {
-        // A file from before there were topics has no table of them.
-        drop(transaction.open_table(<Topics as Table>::DEFINITION).map_err(store_fault)?);
+        // A file from before there were topics, or handovers, has no table of them.
+        for table in [<Topics as Table>::DEFINITION, <Handovers as Table>::DEFINITION] {
+            drop(transaction.open_table(table).map_err(store_fault)?);
+        }
         let meta = StoreMeta::load(&transaction)?;
         transaction.commit().map_err(store_fault)?;
         let memtables = Memtables::new(&Base::new(&database))?;

@@ -16,6 +16,7 @@ use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::record::AnswerRecord;
 use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::Duplicate;
+use crate::engine::rules::record::HandoverMark;
 use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::MarkRecord;
 use crate::engine::rules::record::MessageContent;
@@ -223,6 +224,10 @@ impl Records for Turn<'_> {
 
     fn topic(&self, name: &QueueName) -> Read<Option<Arc<TopicRecord>>> {
         self.memtables.topics.get(&self.base, &(), name)
+    }
+
+    fn handover_mark(&self, partition: u16) -> Read<Option<Arc<HandoverMark>>> {
+        self.memtables.handovers.get(&self.base, &(), &u64::from(partition))
     }
 
     fn topics(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<TopicRecord>>> {

@@ -36,6 +36,7 @@
 //! | cursors_by_age | queue, since, stream | nothing | as long as its cursor |
 //! | cursor_counts | queue | `CursorCount` | once a cursor was remembered, or a link cut |
 //! | topics | name | `TopicRecord` | while the topic exists |
+//! | handovers | partition | `HandoverMark` | once that partition has handed something over |
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,6 +53,7 @@ use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::record::AnswerRecord;
 use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::Duplicate;
+use crate::engine::rules::record::HandoverMark;
 use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::MarkRecord;
 use crate::engine::rules::record::MessageContent;
@@ -168,6 +170,7 @@ tables! {
     24 cursors_by_age CursorsByAge: BTreeMap, QueueId, (Timestamp, WorkflowRef) => ();
     25 cursor_counts CursorCounts: HashRows, QueueId, () => CursorCount;
     26 topics Topics: BTreeMap, (), QueueName => Arc<TopicRecord>;
+    27 handovers Handovers: BTreeMap, (), u64 => Arc<HandoverMark>;
 }
 
 /// Every table with checksummed rows.

@@ -70,6 +70,20 @@ impl Store {
         Stamp::new(self.meta.batch.time, self.meta.batch.wall)
     }
 
+    /// Notes what the clocks show, for the next commit.
+    pub(crate) fn set_stamp(&mut self, stamp: Stamp) {
+        self.meta.set_stamp(stamp);
+    }
+
+    /// A commit that says what the clocks show and nothing else; `None` where nobody follows, or after a fault.
+    pub(crate) fn prepare_stamp(&mut self, stamp: Stamp) -> Option<Job> {
+        if self.log.is_none() || self.failed.is_some() {
+            return None;
+        }
+        self.set_stamp(stamp);
+        guarded(|| self.job(Vec::new())).map_err(Fault::Defect).inspect_err(|fault| self.fail(fault)).ok()
+    }
+
     /// Who writes this store's jobs.
     pub(crate) fn committer(&self) -> Committer {
         let (watch, room) = (self.watch.clone(), self.room.clone());

@@ -50,9 +50,7 @@ impl Turn<'_> {
 
     /// Notes what the clocks show in the turn.
     pub(crate) fn stamp(&mut self, stamp: impl Into<Stamp>) {
-        let stamp = stamp.into();
-        self.meta.batch.time = self.meta.batch.time.max(stamp.engine);
-        self.meta.batch.wall = stamp.wall_record();
+        self.meta.set_stamp(stamp.into());
     }
 
     pub(crate) fn put_queue(&mut self, record: QueueRecord) {

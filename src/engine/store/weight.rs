@@ -12,6 +12,7 @@ use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::record::AnswerRecord;
 use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::Duplicate;
+use crate::engine::rules::record::HandoverMark;
 use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::MarkRecord;
 use crate::engine::rules::record::MessageContent;
@@ -75,6 +76,12 @@ impl Weight for Arc<HistoryEntry> {
 impl Weight for Arc<TopicRecord> {
     fn bytes(&self) -> u64 {
         64 + TopicRecord::bytes(self) as u64
+    }
+}
+
+impl Weight for Arc<HandoverMark> {
+    fn bytes(&self) -> u64 {
+        8 + 20 * self.kept.len() as u64
     }
 }
 

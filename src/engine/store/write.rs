@@ -80,6 +80,9 @@ impl Turn<'_> {
             Change::Waiting(key, id, entry) => memtables.waiting.set(base, &key, &id, entry),
             Change::DeadLetter(key, there) => self.list_dead_letter(*key, there),
             Change::Topic(name, topic) => memtables.topics.set(base, &(), &name, topic),
+            Change::Handovers(partition, mark) => {
+                memtables.handovers.set(base, &(), &u64::from(partition), mark)
+            }
             Change::Audit(number, entry) => memtables.audit.set(base, &(), &number, entry),
             Change::Queue(record) => {
                 self.put_queue(*record);
@@ -154,6 +157,7 @@ fn weight_of(change: &Change) -> u64 {
         Change::Audit(_, entry) => 4 * ROW_BYTES + entry.as_ref().map_or(0, Weight::bytes),
         Change::History(_, _, entry) => 8 * ROW_BYTES + entry.as_ref().map_or(0, Weight::bytes),
         Change::Topic(_, topic) => ROW_BYTES + topic.as_ref().map_or(0, Weight::bytes),
+        Change::Handovers(_, mark) => ROW_BYTES + mark.as_ref().map_or(0, Weight::bytes),
         Change::Reminder(reminder, _) => match &reminder.what {
             Remind::Sweep(_) => 16 * ROW_BYTES,
             _ => 8 * ROW_BYTES,

@@ -29,6 +29,7 @@ use crate::engine::rules::record::AnswerRecord;
 use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::Duplicate;
+use crate::engine::rules::record::HandoverMark;
 use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::MarkRecord;
 use crate::engine::rules::record::MessageContent;
@@ -141,6 +142,7 @@ impl Records for Counted<'_> {
         fn answer(&self, queue: QueueId, key: &Arc<str>) -> Read<Option<Arc<AnswerRecord>>>;
         fn answer_count(&self, queue: QueueId) -> Read<u64>;
         fn topic(&self, name: &QueueName) -> Read<Option<Arc<TopicRecord>>>;
+        fn handover_mark(&self, partition: u16) -> Read<Option<Arc<HandoverMark>>>;
         fn topics(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<TopicRecord>>>;
         fn audit(&self, number: u64) -> Read<Option<Arc<AuditEntry>>>;
         fn audit_last(&self) -> Read<Option<Arc<AuditEntry>>>;

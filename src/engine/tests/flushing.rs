@@ -220,6 +220,7 @@ fn an_engine_flushes_once_nothing_was_asked_for_half_a_second() {
     assert_eq!(rest(&mut writer), 0, "it counts from what was asked last");
     clock.set(limits::IDLE_AFTER * 2);
     assert_eq!(rest(&mut writer), 1);
+    assert_eq!(writer.store.stamp().engine, clock.now(), "whoever follows counts from there what has passed");
     let commits = (0..100).take_while(|_| rest(&mut writer) == 1).count();
     assert!((1..100).contains(&commits), "{commits}: it ends when all is flushed");
     assert!(!writer.store.has_idle_work());

@@ -8,6 +8,7 @@ mod chained;
 mod crash;
 mod flushing;
 mod golden;
+mod handed_over;
 mod handoff;
 pub(crate) mod log;
 mod planned_topics;

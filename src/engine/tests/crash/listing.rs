@@ -19,6 +19,7 @@ use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Records;
 use crate::engine::tests::crash::random_messages::WORKFLOWS;
+use crate::engine::tests::crash::story;
 use crate::engine::tests::crash::story::keys;
 use crate::engine::tests::crash::story::message_ids;
 use crate::error::Fault;
@@ -115,6 +116,7 @@ impl Listing {
                 self.add("answer of a topic", &records.answer(QueueId::OF_TOPICS, &text)?);
             }
         }
+        self.add("handovers", &records.handover_mark(story::SOURCE)?);
         self.add("answers of topics", &records.answer_count(QueueId::OF_TOPICS)?);
         self.add("reminder", &first_reminder(records)?);
         self.add("audit", &(records.audit_after(0, limits::PAGE_MAX)?, records.audit_last()?));

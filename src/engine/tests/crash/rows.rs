@@ -20,6 +20,7 @@ use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::record::AnswerRecord;
 use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::Duplicate;
+use crate::engine::rules::record::HandoverMark;
 use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::MarkRecord;
 use crate::engine::rules::record::MessageContent;
@@ -77,6 +78,7 @@ pub(crate) struct Rows {
     pub(crate) answer_counts: BTreeMap<QueueId, u64>,
     pub(crate) audit: BTreeMap<u64, Arc<AuditEntry>>,
     pub(crate) topics: BTreeMap<QueueName, Arc<TopicRecord>>,
+    pub(crate) handovers: BTreeMap<u16, Arc<HandoverMark>>,
     pub(crate) history: BTreeMap<(QueueId, u64), Arc<HistoryEntry>>,
     pub(crate) history_by_message: BTreeMap<(QueueId, SequenceNumber), u64>,
     pub(crate) history_by_workflow: BTreeSet<(WorkflowKey, u64)>,
@@ -313,6 +315,10 @@ impl Records for Rows {
         Ok(self.topics.get(name).cloned())
     }
 
+    fn handover_mark(&self, partition: u16) -> Read<Option<Arc<HandoverMark>>> {
+        Ok(self.handovers.get(&partition).cloned())
+    }
+
     fn topics(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<TopicRecord>>> {
         let later = self.topics.values().filter(|topic| after.is_none_or(|after| topic.name > *after));
         Ok(later.take(limit).cloned().collect())
@@ -390,6 +396,7 @@ impl Records for Rows {
             Change::Duplicate(queue, id, entry) => put(&mut self.duplicates, (queue, id), entry),
             Change::Answer(queue, key, answered) => put(&mut self.answers, (queue, key), answered),
             Change::Topic(name, topic) => put(&mut self.topics, name, topic),
+            Change::Handovers(partition, mark) => put(&mut self.handovers, partition, mark),
             Change::Audit(number, entry) => put(&mut self.audit, number, entry),
             Change::AnswerCount(queue, count) => put(&mut self.answer_counts, queue, count),
             Change::History(queue, number, entry) => put(&mut self.history, (queue, number), entry),

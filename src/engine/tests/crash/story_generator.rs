@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command::CompletionCommand;
+use crate::engine::rules::command::HandoverSource;
 use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::command::PurgeFrom;
@@ -30,6 +31,7 @@ use crate::engine::upcoming::first_reminders;
 use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::message::NewMessage;
 use crate::queue::HoldKind;
 use crate::queue::Order;
 use crate::token::LockToken;
@@ -205,13 +207,29 @@ impl StoryGenerator {
         let count = 1 + self.random.below(MESSAGES);
         let messages =
             (0..count).map(|_| random_messages::message(order, self.now, &mut self.random)).collect();
-        match self.random.chance(15) {
-            true => {
+        match self.random.below(100) {
+            0..15 => {
                 let key = story::key(self.random.below(story::KEYS), self.random.below(2));
                 Command::SendOnce(verbs::SendOnce { queue, key, messages })
             }
-            false => Command::Send(verbs::Send { queue, messages }),
+            15..25 => self.hand_over(queue, messages),
+            _ => Command::Send(verbs::Send { queue, messages }),
         }
+    }
+
+    /// What the outbox of another partition hands over, often again.
+    fn hand_over(&mut self, queue: QueueName, messages: Vec<NewMessage>) -> Command {
+        let sequence = self.random.below(12);
+        let source = HandoverSource {
+            partition: story::SOURCE,
+            epoch: u32::try_from(self.random.below(3)).expect("a small number"),
+            number: SequenceNumber::new(sequence),
+            digest: sequence,
+            settled: vec![SequenceNumber::new(self.random.below(12))],
+            wants_kept: self.random.chance(50),
+        };
+        let message = messages.into_iter().next().expect("there is one at least");
+        Command::HandOver(verbs::HandOver { source, queue, message })
     }
 
     fn receive(&mut self, rows: &Rows, queue: QueueName) -> Command {

@@ -186,6 +186,7 @@ impl Gathered {
             Request::Standing(_)
             | Request::TryOut(_)
             | Request::Wake
+            | Request::NoteTime
             | Request::Sleep { .. }
             | Request::Withdraw(_) => {}
         }
@@ -204,6 +205,7 @@ fn refuse(request: Request, why: &Unavailable) {
         | Request::GiveBack(_)
         | Request::Sleep { .. }
         | Request::Withdraw(_)
+        | Request::NoteTime
         | Request::Wake => {}
     }
 }

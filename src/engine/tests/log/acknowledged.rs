@@ -83,7 +83,9 @@ async fn nothing_is_answered_before_the_log_has_acknowledged_it() {
     assert!(is_waiting(created.as_mut()), "the log has it, and has not acknowledged it");
     let_go.send(true).unwrap();
     created.await.unwrap();
+    let_go.send(true).unwrap();
     engine.close().await;
+    assert_eq!(comes.recv().unwrap(), 3, "the last entry says when it has ended");
 }
 
 #[tokio::test]

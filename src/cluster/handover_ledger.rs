@@ -1,0 +1,74 @@
+//! What the owner of an outbox has handed over to each other partition in its epoch, and has settled: the other keeps it in mind until
+//! it hears of that, with whatever is handed over to it next.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+
+use crate::id::SequenceNumber;
+use crate::limits;
+
+/// The settled messages of an outbox of which other partitions have not heard.
+#[derive(Debug, Default)]
+pub(crate) struct HandoverLedger {
+    targets: Mutex<BTreeMap<u16, HandoverTarget>>,
+}
+
+/// What is to be told to one partition.
+#[derive(Debug, Default)]
+struct HandoverTarget {
+    settled: Vec<SequenceNumber>,
+    /// Whether it has said what it keeps from owners before.
+    has_said: bool,
+}
+
+impl HandoverLedger {
+    fn targets(&self) -> MutexGuard<'_, BTreeMap<u16, HandoverTarget>> {
+        self.targets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a partition is told with the next message, and whether it is asked what it keeps.
+    pub(crate) fn take(&self, to: u16) -> (Vec<SequenceNumber>, bool) {
+        let mut targets = self.targets();
+        let target = targets.entry(to).or_default();
+        let told = target.settled.len().min(limits::HANDOVERS_SETTLED_MAX);
+        (target.settled.drain(..told).collect(), !target.has_said)
+    }
+
+    /// Notes what it is to be told, also once more if it may not have heard.
+    pub(crate) fn tell(&self, to: u16, settled: impl IntoIterator<Item = SequenceNumber>) {
+        self.targets().entry(to).or_default().settled.extend(settled);
+    }
+
+    /// Notes that it has said what it keeps. False when it had before.
+    pub(crate) fn hear(&self, to: u16) -> bool {
+        !std::mem::replace(&mut self.targets().entry(to).or_default().has_said, true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_partition_was_told_is_told_again_only_if_it_may_not_have_heard() {
+        let (ledger, number) = (HandoverLedger::default(), SequenceNumber::new);
+        ledger.tell(1, [number(7), number(8)]);
+        assert_eq!(ledger.take(2), (Vec::new(), true), "it is of another");
+        let (told, asks) = ledger.take(1);
+        assert_eq!((&told[..], asks), (&[number(7), number(8)][..], true));
+        assert_eq!(ledger.take(1).0, Vec::new());
+        ledger.tell(1, told);
+        assert!(ledger.hear(1) && !ledger.hear(1));
+        assert_eq!(ledger.take(1), (vec![number(7), number(8)], false));
+    }
+
+    #[test]
+    fn no_message_tells_more_than_so_many() {
+        let ledger = HandoverLedger::default();
+        ledger.tell(1, (1..=limits::HANDOVERS_SETTLED_MAX as u64 + 1).map(SequenceNumber::new));
+        assert_eq!(ledger.take(1).0.len(), limits::HANDOVERS_SETTLED_MAX);
+        assert_eq!(ledger.take(1).0.len(), 1);
+    }
+}

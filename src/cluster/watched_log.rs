@@ -1,0 +1,137 @@
+//! A log of which is noted when its last entry came, by a clock that nobody sets: a node that takes over knows from it how much
+//! time has passed since then, whatever the wall clocks of the nodes show.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::engine::log::EachEntry;
+use crate::engine::log::Entry;
+use crate::engine::log::Log;
+use crate::engine::log::PassedTime;
+use crate::error::Fault;
+
+/// A log whose last entry is watched.
+pub(crate) struct WatchedLog<L> {
+    log: Arc<L>,
+    clock: Arc<dyn Clock>,
+    last: Mutex<LastEntry>,
+}
+
+/// The last entry of a log, and when what was known of it, in elapsed time.
+#[derive(Clone, Copy, Debug, Default)]
+struct LastEntry {
+    position: u64,
+    /// When the log was last known to end before it.
+    absent_at: Option<Duration>,
+    /// When it was first known to be there.
+    there_at: Duration,
+    /// When nothing was behind it, as far as is known.
+    end_at: Option<Duration>,
+}
+
+impl LastEntry {
+    /// Notes that the log had no entry behind one at an instant, and has reached to it at another.
+    fn see(&mut self, position: u64, end_at: Duration, there_at: Duration) {
+        if position > self.position {
+            *self = LastEntry { position, absent_at: self.end_at, there_at, end_at: Some(end_at) };
+        } else if position == self.position {
+            self.end_at = self.end_at.max(Some(end_at));
+        }
+    }
+}
+
+impl<L: Log> WatchedLog<L> {
+    pub(crate) fn new(log: Arc<L>, clock: Arc<dyn Clock>) -> WatchedLog<L> {
+        WatchedLog { log, clock, last: Mutex::default() }
+    }
+
+    fn last(&self) -> MutexGuard<'_, LastEntry> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known of the time since the entry at a position was appended, if it is the last.
+    pub(crate) fn passed_since(&self, position: u64) -> PassedTime {
+        let (last, now) = (*self.last(), self.clock.elapsed());
+        if position == 0 || last.position != position {
+            return PassedTime::default();
+        }
+        PassedTime {
+            least: now.saturating_sub(last.there_at),
+            most: last.absent_at.map(|at| now.saturating_sub(at)),
+        }
+    }
+}
+
+impl<L: Log> Log for WatchedLog<L> {
+    fn append(&self, entry: Entry<'_>) -> Result<(), Fault> {
+        let asked = self.clock.elapsed();
+        self.log.append(entry)?;
+        let there_at = self.clock.elapsed();
+        let mut last = self.last();
+        last.see(entry.position - 1, asked, asked);
+        last.see(entry.position, asked, there_at);
+        Ok(())
+    }
+
+    fn read_from(&self, position: u64, each: &mut EachEntry<'_>) -> Result<(), Fault> {
+        // Where the log ends is asked after this instant.
+        let (asked, mut end) = (self.clock.elapsed(), position);
+        self.log.read_from(position, &mut |entry| {
+            end = entry.position;
+            each(entry)
+        })?;
+        self.last().see(end, asked, self.clock.elapsed());
+        Ok(())
+    }
+
+    fn trim(&self, through: u64) -> Result<(), Fault> {
+        self.log.trim(through)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::log::SharedLog;
+    use crate::engine::tests::log::Epoch;
+    use crate::engine::tests::log::conformance::entry;
+    use crate::engine::tests::log::server::Servers;
+    use crate::testing::ManualClock;
+
+    fn seconds(least: u64, most: Option<u64>) -> PassedTime {
+        PassedTime { least: Duration::from_secs(least), most: most.map(Duration::from_secs) }
+    }
+
+    #[test]
+    fn an_entry_that_was_seen_to_come_is_as_old_as_a_clock_that_nobody_sets_says() {
+        let (servers, clock) = (Servers::sound(), ManualClock::default());
+        let node = || WatchedLog::new(Arc::new(SharedLog::new(servers.clone())), Arc::new(clock.clone()));
+        let (owner, follower) = (node(), node());
+        let append = |position| {
+            let bytes = entry(position, Epoch { number: 1, holder: 1 }, 100);
+            owner.append(Entry { position, bytes: &bytes }).unwrap();
+        };
+        let read = |node: &WatchedLog<_>, from| node.read_from(from, &mut |_| Ok(())).unwrap();
+        append(1);
+        append(2);
+        read(&follower, 0);
+        clock.advance(Duration::from_secs(10));
+        assert_eq!(follower.passed_since(2), seconds(10, None), "it was there when the node began to read");
+        read(&follower, 2);
+        clock.advance(Duration::from_secs(1));
+        append(3);
+        clock.advance(Duration::from_secs(1));
+        read(&follower, 2);
+        clock.advance(Duration::from_secs(5));
+        assert_eq!(follower.passed_since(3), seconds(5, Some(7)));
+        assert_eq!(owner.passed_since(3), seconds(6, Some(6)), "whoever appends it knows exactly");
+        read(&follower, 3);
+        assert_eq!(follower.passed_since(3), seconds(5, Some(7)), "to look again tells nothing of it");
+        assert_eq!(follower.passed_since(2), PassedTime::default(), "only of the last entry it is known");
+        assert_eq!(node().passed_since(3), PassedTime::default());
+    }
+}
