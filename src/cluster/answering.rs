@@ -107,8 +107,19 @@ impl Router {
         }
     }
 
-    /// Does what is asked of a partition, if this node has it.
+    /// Does what is asked of a partition, if this node has it. Whoever asks is told when it takes too long.
     pub(crate) async fn do_here(&self, ask: &Ask) -> NodeReply {
+        let wait = match &ask.what {
+            What::Have(_, wait) => *wait,
+            _ => Duration::ZERO,
+        };
+        let most = wait.saturating_add(limits::OWN_ANSWER);
+        let why = || format!("the servers have not taken it into the log of its partition for {most:?}");
+        let done = tokio::time::timeout(most, self.do_in_its_time(ask)).await;
+        done.unwrap_or_else(|_| NodeReply::Failed(why()))
+    }
+
+    async fn do_in_its_time(&self, ask: &Ask) -> NodeReply {
         let partition = self.partition(ask.partition.unwrap_or_default());
         let Some((client, epoch)) = partition.owned() else { return self.not_owner(ask) };
         if ask.epoch.is_some_and(|meant| meant != epoch) {

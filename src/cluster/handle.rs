@@ -38,6 +38,15 @@ impl ClusterHandle {
         self.router.leases.nodes()
     }
 
+    /// Why what is sent may be acknowledged by nobody at the moment, in a sentence: the node hears no other and not even itself, or too
+    /// few NATS servers answer. What was asked of them last is some seconds old.
+    pub fn problem(&self) -> Option<String> {
+        match self.nodes().is_empty() {
+            true => Some("the node does not hear its cluster: no NATS server answers".to_owned()),
+            false => self.router.health.problem(),
+        }
+    }
+
     /// Every partition, as this node sees it.
     pub fn status(&self) -> Vec<PartitionStatus> {
         self.router.partitions.iter().map(|partition| partition.status()).collect()

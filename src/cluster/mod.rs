@@ -42,6 +42,7 @@ mod reasons;
 mod receiving;
 mod restoring;
 mod router;
+mod server_health;
 mod servers;
 mod shape;
 mod shifting;

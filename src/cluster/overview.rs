@@ -25,6 +25,8 @@ pub struct ClusterOverview {
     pub cluster: String,
     /// The node that has looked.
     pub node: String,
+    /// Why nothing may be acknowledged at the moment, as far as it knows.
+    pub problem: Option<String>,
     /// The nodes that it hears, in order of name.
     pub nodes: Vec<NodeOverview>,
     /// The partitions, in order of number.
@@ -64,6 +66,7 @@ impl ClusterHandle {
         ClusterOverview {
             cluster: router.nodes.cluster().to_owned(),
             node: router.node.clone(),
+            problem: self.problem(),
             nodes,
             partitions,
         }

@@ -26,6 +26,7 @@ use crate::cluster::nodes::Nodes;
 use crate::cluster::partition::Partition;
 use crate::cluster::placing::CommandPlace;
 use crate::cluster::placing::PartitionMap;
+use crate::cluster::server_health::ServerHealth;
 use crate::cluster::shifting::Shift;
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
@@ -62,6 +63,7 @@ pub(crate) struct Router {
     pub(crate) leases: Arc<Leases>,
     pub(crate) nodes: Nodes,
     pub(crate) definitions: Arc<QueueDefinitions>,
+    pub(crate) health: Arc<ServerHealth>,
     pub(crate) places: PartitionMap,
     pub(crate) clock: EngineClock,
     pub(crate) runtime: Handle,
@@ -83,13 +85,14 @@ pub(crate) struct RouterParts {
     pub(crate) leases: Arc<Leases>,
     pub(crate) nodes: Nodes,
     pub(crate) definitions: Arc<QueueDefinitions>,
+    pub(crate) health: Arc<ServerHealth>,
     pub(crate) runtime: Handle,
     pub(crate) stop: ClusterStop,
 }
 
 impl Router {
     pub(crate) fn new(parts: RouterParts, clock: EngineClock) -> Router {
-        let RouterParts { node, partitions, leases, nodes, definitions, runtime, stop } = parts;
+        let RouterParts { node, partitions, leases, nodes, definitions, health, runtime, stop } = parts;
         let count = u16::try_from(partitions.len()).expect("there is a limit to their number");
         Router {
             node,
@@ -98,6 +101,7 @@ impl Router {
             leases,
             nodes,
             definitions,
+            health,
             places: PartitionMap { partitions: count },
             clock,
             runtime,

@@ -24,6 +24,7 @@ pub(crate) async fn look(membership: &Membership, clock: &dyn Clock) -> Result<C
     Ok(ClusterView {
         cluster: overview.cluster,
         node: overview.node,
+        problem: overview.problem,
         nodes: overview.nodes.into_iter().map(|node| show_node(node, now)).collect(),
         partitions: overview.partitions.into_iter().map(show_partition).collect(),
     })

@@ -109,9 +109,9 @@ impl Membership {
     pub(crate) fn ready(&self) -> Result<(), String> {
         #[cfg(feature = "cluster")]
         if let Some(handle) = &self.handle
-            && handle.nodes().is_empty()
+            && let Some(problem) = handle.problem()
         {
-            return Err("the node does not hear its cluster: no NATS server answers".to_owned());
+            return Err(problem);
         }
         Ok(())
     }

@@ -78,8 +78,8 @@ pub enum Unavailable {
     /// can be asked again. Not returned on one machine.
     #[error("no node has the partition of the workflow at the moment; nothing was done, ask again")]
     NotOwner,
-    /// On a cluster, the node that was asked has not answered as it should: whether it was done is not known.
-    #[error("another node was asked, and whether it was done is not known: {0}")]
+    /// On a cluster, the node that has the partition has not answered as it should: whether it was done is not known.
+    #[error("it was asked of the cluster, and whether it was done is not known: {0}")]
     Unanswered(String),
     /// It cannot be done on a cluster; nothing was done.
     #[error("on a cluster {0}")]

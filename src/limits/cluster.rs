@@ -42,6 +42,10 @@ pub const ROUTE_PAUSE: Duration = Duration::from_millis(20);
 /// How long another node may take to answer, beside the time for which it may wait for work.
 pub const NODE_ANSWER: Duration = Duration::from_secs(10);
 
+/// How long an engine of this node may take to answer, beside the time for which it may wait for work: servers that have lost one of
+/// them take up to ten seconds until they agree who leads a log, and whoever waits three times as long waits for servers that are down.
+pub const OWN_ANSWER: Duration = Duration::from_secs(30);
+
 /// How long a receiver waits in the same partitions before it is looked anew who has which: it bounds how long one that has
 /// moved is not waited for.
 pub const RECEIVE_SLICE: Duration = Duration::from_secs(5);

@@ -13,6 +13,9 @@ use crate::cluster::tests::nats::wait_until;
 use crate::cluster::tests::router::PARTITIONS;
 use crate::cluster::tests::router::workflow_of;
 use crate::engine::Queue;
+use crate::error::SendError;
+use crate::error::Unavailable;
+use crate::limits;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 
@@ -145,5 +148,31 @@ async fn it_is_said_why_a_log_takes_nothing() {
     change(&servers, 2, |config| config.max_message_size = -1).await;
     in_time("it is acknowledged", sent).await.unwrap();
     assert_eq!(stopped(&node).await, []);
+    node.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_most_servers_are_down_a_node_says_so_and_what_is_sent_ends_without_an_answer() {
+    let Some(mut servers) = NatsServers::start(3) else { return };
+    let node = start(&servers).await;
+    let (queue, handle) =
+        (node.client().create_queue("q", QueueOptions::default()).await.unwrap(), node.handle());
+    assert_eq!(handle.problem(), None);
+    servers.kill(1);
+    servers.kill(2);
+    let said = "1 of 3 NATS servers answer, and nothing is acknowledged before more than half of them do";
+    wait_for("it says so", || handle.problem().as_deref() == Some(said));
+    assert_eq!(handle.overview().await.problem.as_deref(), Some(said));
+    let sending = queue.send(Message::new("").workflow(workflow_of(0)));
+    let sent = tokio::time::timeout(limits::OWN_ANSWER * 2, sending).await.expect("it ends");
+    let why = sent.unwrap_err();
+    assert!(matches!(why, SendError::Unavailable(Unavailable::Unanswered(_))), "{why:?}");
+    assert!(why.to_string().contains("whether it was done is not known"), "{why}");
+    servers.start_again(1);
+    servers.start_again(2);
+    servers.wait();
+    wait_for("it says no more", || handle.problem().is_none());
+    let sending = queue.send(Message::new("").workflow(workflow_of(0)));
+    tokio::time::timeout(limits::OWN_ANSWER, sending).await.expect("it is answered").unwrap();
     node.close().await;
 }
