@@ -58,6 +58,14 @@ impl TopicAsk {
         }
     }
 
+    /// Whether a queue is to be gone that another could be taken for later.
+    fn ends_something(&self) -> bool {
+        match self {
+            TopicAsk::Topic(change) => matches!(change, TopicChange::Delete),
+            TopicAsk::Subscription { change, .. } => matches!(change, SubscriptionChange::Delete),
+        }
+    }
+
     fn answer(&self, is_changed: bool) -> Reply {
         match self {
             TopicAsk::Topic(_) => Reply::Topic(Ok(is_changed)),
@@ -78,13 +86,13 @@ impl Router {
         let definition = match self.judge_topic(name, ask, (revision, found))? {
             Ok(Some(definition)) => definition,
             Ok(None) => {
-                self.everywhere(name, revision).await?;
+                self.wherever_it_goes_on(name, revision).await?;
                 return Ok(Some(ask.answer(false)));
             }
             Err(refused) => {
                 // Whoever looks again is not to find what it was.
                 if matches!(refused, Reply::Topic(Err(TopicRefusal::TopicChanged(_)))) {
-                    self.everywhere(name, revision).await?;
+                    self.wherever_it_goes_on(name, revision).await?;
                 }
                 return Ok(Some(refused));
             }
@@ -96,8 +104,12 @@ impl Router {
         self.put_on_record(command, &definition, revision).await?;
         let is_done = match definition {
             QueueDefinition::Going { .. } => self.end_deleting(name, revision).await?.is_some(),
-            _ => {
+            _ if ask.ends_something() => {
                 self.everywhere(name, revision).await?;
+                true
+            }
+            _ => {
+                self.wherever_it_goes_on(name, revision).await?;
                 true
             }
         };

@@ -148,7 +148,9 @@ fn result_of(reply: Result<Reply, Unavailable>) -> HandoverResult {
         },
         Ok(_) => HandoverResult::Unknown,
         // Nobody has heard of it.
-        Err(Unavailable::NotOwner) => HandoverResult::NotNow,
+        Err(Unavailable::NotOwner | Unavailable::PartitionStopped { .. } | Unavailable::Busy) => {
+            HandoverResult::NotNow
+        }
         Err(error @ (Unavailable::TooLarge { .. } | Unavailable::Unsupported(_))) => {
             HandoverResult::Never(error.to_string())
         }

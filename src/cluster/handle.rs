@@ -47,6 +47,12 @@ impl ClusterHandle {
         }
     }
 
+    /// The partitions with which no node goes on that is heard.
+    pub fn missing(&self) -> Vec<u16> {
+        let router = &self.router;
+        (0..router.places.partitions).filter(|number| router.check_goes_on(*number).is_err()).collect()
+    }
+
     /// Every partition, as this node sees it.
     pub fn status(&self) -> Vec<PartitionStatus> {
         self.router.partitions.iter().map(|partition| partition.status()).collect()

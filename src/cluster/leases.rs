@@ -393,6 +393,13 @@ impl Leases {
         preferred(partition, following).or(owner.as_deref()) == Some(&*self.node)
     }
 
+    /// Whether nodes are alive, and none of them goes on with a partition.
+    pub(crate) fn is_stopped_everywhere(&self, partition: u16) -> bool {
+        let (now, board) = (self.clock.elapsed(), self.board());
+        let mut alive = board.nodes.iter().filter(|(node, _)| self.is_alive(&board, now, node)).peekable();
+        alive.peek().is_some() && alive.all(|(_, heard)| heard.stopped.contains(&partition))
+    }
+
     /// The node that has a partition, if it is alive.
     pub(crate) fn owner(&self, partition: u16) -> Option<String> {
         let (now, board) = (self.clock.elapsed(), self.board());

@@ -97,15 +97,43 @@ impl Router {
 
     async fn look_everywhere(&self, look: LookFor) -> Result<LookResult, Unavailable> {
         let looks = (0..self.places.partitions).map(|partition| self.look_in(partition, look.clone()));
-        let mut all: Option<LookResult> = None;
+        let (mut all, mut missing): (Option<LookResult>, Vec<(u16, Unavailable)>) = (None, Vec::new());
         for found in futures_util::future::join_all(looks).await {
-            all = Some(match all {
-                None => found?,
-                Some(all) => together(all, found?).ok_or_else(nonsense)?,
-            });
+            match (all.take(), found) {
+                (known, Err(why @ Unavailable::PartitionStopped { partition, .. }))
+                    if says_missing(&look) =>
+                {
+                    all = known;
+                    missing.push((partition, why));
+                }
+                (_, Err(why)) => return Err(why),
+                (None, Ok(found)) => all = Some(found),
+                (Some(known), Ok(found)) => all = Some(together(known, found).ok_or_else(nonsense)?),
+            }
         }
-        Ok(in_order(all.ok_or_else(nonsense)?, &look))
+        match all {
+            Some(all) => Ok(without(in_order(all, &look), missing.into_iter().map(|(number, _)| number))),
+            None => Err(missing.pop().map_or_else(nonsense, |(_, why)| why)),
+        }
     }
+}
+
+/// Whether what is shown says which partitions it is without. Of all else, to leave out a part would be a wrong answer.
+fn says_missing(look: &LookFor) -> bool {
+    matches!(look, LookFor::Queues { .. } | LookFor::Queue { .. })
+}
+
+/// Says of queues which partitions are not counted.
+fn without(mut found: LookResult, missing: impl Iterator<Item = u16>) -> LookResult {
+    let missing: Vec<u16> = missing.collect();
+    match &mut found {
+        LookResult::Queues(views) => {
+            views.iter_mut().for_each(|view| view.missing_partitions.clone_from(&missing));
+        }
+        LookResult::Queue(Some(view)) => view.missing_partitions = missing,
+        _ => {}
+    }
+    found
 }
 
 /// What two partitions show.

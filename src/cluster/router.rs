@@ -304,10 +304,21 @@ impl Router {
                 Ok(said) => return Ok(said),
                 Err(owner) => known = owner,
             }
+            self.check_goes_on(partition)?;
             if self.clock.now().since(begun) > limits::ROUTE_WAIT || self.stop.is_said() {
                 return Err(Unavailable::NotOwner);
             }
             pause(limits::ROUTE_PAUSE).await;
+        }
+    }
+
+    /// Sees to it that nobody waits for a partition with which no node goes on.
+    pub(crate) fn check_goes_on(&self, partition: u16) -> Result<(), Unavailable> {
+        match self.partition(partition).stopped() {
+            Some(why) if self.leases.is_stopped_everywhere(partition) => {
+                Err(Unavailable::PartitionStopped { partition, why })
+            }
+            _ => Ok(()),
         }
     }
 
