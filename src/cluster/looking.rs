@@ -20,15 +20,10 @@ use crate::id::SequenceNumber;
 impl Router {
     /// Looks for something wherever it is.
     pub(crate) async fn look(&self, look: LookFor) -> Result<LookResult, Unavailable> {
+        if let Some(partition) = self.place_of_look(&look) {
+            return self.look_in(partition, look).await;
+        }
         match &look {
-            LookFor::Workflow { queue, id }
-            | LookFor::Line { queue, id, .. }
-            | LookFor::State { queue, id }
-            | LookFor::History { queue, id: Some(id), .. } => {
-                let partition = self.places.workflow(queue, id);
-                self.look_in(partition, look).await
-            }
-            LookFor::Ended { sequence, .. } => self.look_in(self.places.number(*sequence), look).await,
             LookFor::History { id: None, .. } => Err(Unavailable::Unsupported(
                 "each partition has a history of its own: ask for that of a workflow",
             )),
@@ -39,6 +34,18 @@ impl Router {
             LookFor::Topic { .. } => self.look_in(self.any_partition(), look).await,
             LookFor::Topics { after, limit } => self.look_at_topics(after.clone(), *limit).await,
             _ => self.look_everywhere(look).await,
+        }
+    }
+
+    /// The one partition that shows it, if there is one.
+    pub(crate) fn place_of_look(&self, look: &LookFor) -> Option<u16> {
+        match look {
+            LookFor::Workflow { queue, id }
+            | LookFor::Line { queue, id, .. }
+            | LookFor::State { queue, id }
+            | LookFor::History { queue, id: Some(id), .. } => Some(self.places.workflow(queue, id)),
+            LookFor::Ended { sequence, .. } => Some(self.places.number(*sequence)),
+            _ => None,
         }
     }
 

@@ -46,6 +46,7 @@ impl NodeAnswer {
             NodeAnswer::Replied(NodeReply::TooLarge { bytes, bytes_max }) => {
                 Err(Unavailable::TooLarge { bytes, bytes_max })
             }
+            NodeAnswer::Replied(NodeReply::Busy) => Err(Unavailable::Busy),
             NodeAnswer::Replied(NodeReply::Failed(why)) | NodeAnswer::Nothing(why) => {
                 Err(Unavailable::Unanswered(why))
             }

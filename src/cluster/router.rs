@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
-use tokio::sync::Semaphore;
 
 use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::lane::RequestLane;
@@ -26,6 +25,8 @@ use crate::cluster::nodes::Nodes;
 use crate::cluster::partition::Partition;
 use crate::cluster::placing::CommandPlace;
 use crate::cluster::placing::PartitionMap;
+use crate::cluster::request_places::RequestPlaces;
+use crate::cluster::routed_request::RoutedRequest;
 use crate::cluster::server_health::ServerHealth;
 use crate::cluster::shifting::Shift;
 use crate::cluster::stop::ClusterStop;
@@ -42,8 +43,6 @@ use crate::engine::elsewhere::Reply;
 use crate::engine::elsewhere::Request;
 use crate::engine::elsewhere::answer;
 use crate::engine::elsewhere::new_token;
-use crate::engine::elsewhere::split_query;
-use crate::engine::elsewhere::split_standing;
 use crate::engine::elsewhere::too_many;
 use crate::engine::elsewhere::verbs::Purge;
 use crate::error::Fault;
@@ -115,7 +114,7 @@ impl Router {
 
     /// Takes what is asked, in its order, until the client is closed or the node stopped.
     pub(crate) fn run(self: Arc<Router>, mut elsewhere: Elsewhere) {
-        let permits = Arc::new(Semaphore::new(limits::ROUTED_MAX));
+        let places = RequestPlaces::new(self.places.partitions, limits::ROUTED_MAX);
         let inbox = elsewhere.inbox();
         while !self.stop.is_said() {
             let Some(request) = elsewhere.next(LOOK_EVERY) else { continue };
@@ -127,28 +126,38 @@ impl Router {
                         answer(letter, reply, &inbox);
                     });
                 }
-                Request::Ask(letter) | Request::TryOut(letter) if letter.command().is_none() => {
-                    letter.fail(Unavailable::Unsupported("this cannot be sent to another node"));
-                }
                 Request::Close { slot } => {
                     let _ = slot.send(());
                     return;
                 }
-                // What only takes time, or ends something, keeps nobody waiting.
-                request @ (Request::Sleep { .. } | Request::GiveBack(_) | Request::Withdraw(_)) => {
-                    let (router, inbox) = (self.clone(), inbox.clone());
-                    self.begin(async move { router.have_done(request, &inbox).await });
+                request @ (Request::Ask(_)
+                | Request::TryOut(_)
+                | Request::Query(_)
+                | Request::Standing(_)) => {
+                    if let Some(request) = RoutedRequest::of(request) {
+                        self.begin_in_place(request, &places, &inbox);
+                    }
                 }
+                // What only takes time, or ends something, keeps nobody waiting.
                 request => {
-                    // Who asks for more than is allowed at once waits for a place in the inbox.
-                    let permit = self.runtime.block_on(permits.clone().acquire_owned());
-                    let (router, inbox) = (self.clone(), inbox.clone());
-                    self.begin(async move {
-                        router.have_done(request, &inbox).await;
-                        drop(permit);
-                    });
+                    let router = self.clone();
+                    self.begin(async move { router.have_done(request).await });
                 }
             }
+        }
+    }
+
+    /// Begins a request once there is a place for it; until then, those that come later wait in the inbox.
+    fn begin_in_place(self: &Arc<Router>, request: RoutedRequest, places: &RequestPlaces, inbox: &Inbox) {
+        match self.runtime.block_on(places.take(request.partition(self))) {
+            Ok(place) => {
+                let (router, inbox) = (self.clone(), inbox.clone());
+                self.begin(async move {
+                    request.have_done(&router, &inbox).await;
+                    drop(place);
+                });
+            }
+            Err(why) => request.refuse(why),
         }
     }
 
@@ -161,31 +170,9 @@ impl Router {
         }
     }
 
-    async fn have_done(self: &Arc<Router>, request: Request, inbox: &Inbox) {
+    /// Does what is asked of no partition.
+    async fn have_done(self: &Arc<Router>, request: Request) {
         match request {
-            Request::Ask(letter) => {
-                let reply = match letter.command() {
-                    Some(command) => self.have(command).await,
-                    None => Err(Unavailable::NotOwner),
-                };
-                answer(letter, reply, inbox);
-            }
-            Request::TryOut(letter) => {
-                let reply = match letter.command() {
-                    Some(command) => self.try_out(command).await,
-                    None => Err(Unavailable::NotOwner),
-                };
-                answer(letter, reply, inbox);
-            }
-            Request::Query(query) => {
-                if let Some((look, slot)) = split_query(*query) {
-                    slot(self.look(look).await);
-                }
-            }
-            Request::Standing(query) => {
-                let (look, slot) = split_standing(*query);
-                slot(self.look(look).await);
-            }
             Request::Backup { slot, .. } => {
                 let why = "a cluster has no file to copy: its log is on the NATS servers".to_owned();
                 let _ = slot.send(Err(Fault::Log(why)));
@@ -197,7 +184,7 @@ impl Router {
                 let _ = slot.send(());
             }
             Request::Withdraw(token) => self.withdraw(token).await,
-            Request::Wake | Request::Close { .. } => {}
+            _ => {}
         }
     }
 
@@ -224,7 +211,7 @@ impl Router {
         }
     }
 
-    async fn try_out(&self, command: Command) -> Result<Reply, Unavailable> {
+    pub(crate) async fn try_out(&self, command: Command) -> Result<Reply, Unavailable> {
         let (place, command) = match self.through_outbox(command).await? {
             Ok(prepared) => (prepared.place(self.places), prepared.command),
             Err(refused) => return Ok(refused),

@@ -64,6 +64,8 @@ pub(crate) enum NodeReply {
         bytes: usize,
         bytes_max: usize,
     },
+    /// Nothing was done, because too much is under way in the partition.
+    Busy,
     /// It is not known whether it was done.
     Failed(String),
     Overview(Box<NodeOverview>),
@@ -75,6 +77,7 @@ impl NodeReply {
         match why {
             Unavailable::TooLarge { bytes, bytes_max } => NodeReply::TooLarge { bytes, bytes_max },
             Unavailable::NotOwner => NodeReply::NotOwner(None),
+            Unavailable::Busy => NodeReply::Busy,
             why => NodeReply::Failed(why.to_string()),
         }
     }

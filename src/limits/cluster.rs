@@ -27,11 +27,16 @@ pub const LOG_TURN_BYTES: u64 = 768 * 1024;
 /// as a command may have, and of the turn before it, fit into an entry.
 pub const LOG_COMMAND_BYTES_MAX: usize = 3 * 1024 * 1024;
 
-/// Requests through one node that are under way to partitions; beyond it, whoever asks waits. As many as an engine's inbox takes.
-pub const ROUTED_MAX: usize = 4_096;
+/// Requests through one node that are under way to one partition, and as many that are of no certain one; beyond it, whoever asks
+/// waits for [`PLACE_WAIT`]. They fill a turn of an engine; one partition that does not answer takes no place of another.
+pub const ROUTED_MAX: usize = 1_024;
 
-/// Requests of other nodes that a node has under way; beyond it, they wait on their way.
-pub const ASKED_MAX: usize = 4_096;
+/// Requests of other nodes that a node has under way in one partition: as many as two nodes may ask.
+pub const ASKED_MAX: usize = 2_048;
+
+/// How long a request waits for a place while as many as may be under way are. It is as long as an append takes on disks that are busy;
+/// meanwhile, requests that come later wait behind it. After that, requests of the partition are refused until there is a place.
+pub const PLACE_WAIT: Duration = Duration::from_secs(1);
 
 /// How long it is looked for whoever has a partition before whoever asks is told that nobody has it: several takeovers.
 pub const ROUTE_WAIT: Duration = Duration::from_secs(10);

@@ -152,6 +152,29 @@ async fn it_is_said_why_a_log_takes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_partition_that_waits_for_its_log_takes_no_places_of_the_others() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let node = start(&servers).await;
+    let queue = node.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    change(&servers, 0, |config| config.no_ack = true).await;
+    let to_stuck = |number: usize| {
+        let (queue, workflow) = (queue.clone(), workflow_of(0));
+        tokio::spawn(async move { queue.send(Message::new(number.to_string()).workflow(workflow)).await })
+    };
+    let waiting: Vec<_> = (0..limits::ROUTED_MAX).map(to_stuck).collect();
+    let refused = in_time("it is refused", to_stuck(limits::ROUTED_MAX)).await.unwrap().unwrap_err();
+    assert!(matches!(refused, SendError::Unavailable(Unavailable::Busy)), "{refused:?}");
+    for partition in 1..PARTITIONS {
+        in_time("another partition takes it", send(queue.clone(), partition)).await;
+    }
+    change(&servers, 0, |config| config.no_ack = false).await;
+    for sent in waiting {
+        in_time("it is acknowledged", sent).await.unwrap().unwrap();
+    }
+    node.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn while_most_servers_are_down_a_node_says_so_and_what_is_sent_ends_without_an_answer() {
     let Some(mut servers) = NatsServers::start(3) else { return };
     let node = start(&servers).await;
