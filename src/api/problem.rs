@@ -89,6 +89,8 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("place_passed", 409, "The workflow has gone past the place"),
     ("predecessor_unknown", 409, "Nothing is known of the predecessor"),
     ("quarantined", 409, "The workflow is quarantined"),
+    ("node_drains", 409, "The node takes no partitions"),
+    ("node_stopped", 409, "The node cannot go on with the partition"),
     ("no_cluster", 409, "The daemon is no node of a cluster"),
     ("no_handlers", 409, "The queue has no handlers"),
     ("backup_failed", 409, "The backup was not made"),

@@ -393,6 +393,11 @@ impl Leases {
         preferred(partition, following).or(owner.as_deref()) == Some(&*self.node)
     }
 
+    /// Whether a node has said that it cannot go on with a partition.
+    pub(crate) fn is_stopped_at(&self, partition: u16, node: &str) -> bool {
+        self.board().nodes.get(node).is_some_and(|heard| heard.stopped.contains(&partition))
+    }
+
     /// Whether nodes are alive, and none of them goes on with a partition.
     pub(crate) fn is_stopped_everywhere(&self, partition: u16) -> bool {
         let (now, board) = (self.clock.elapsed(), self.board());

@@ -54,6 +54,8 @@ fn problem(error: ClusterError) -> Problem {
     let code = match error {
         ClusterError::UnknownNode { .. } => "node_not_found",
         ClusterError::UnknownPartition { .. } => "partition_not_found",
+        ClusterError::NodeDrains { .. } => "node_drains",
+        ClusterError::NodeStopped { .. } => "node_stopped",
         _ => "not_ready",
     };
     Problem::new(code, error.to_string())

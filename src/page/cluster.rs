@@ -125,6 +125,9 @@ pub(crate) async fn preview(visitor: &Visitor, plan: &ActionPlan) -> Result<Prev
             )))
         }
         (PageAction::UndrainNode, _) => Ok(Preview::of("it takes partitions again")),
+        (PageAction::MovePartition, Some(node)) if node.drains => {
+            refuse(&format!("node {name} gives its partitions to others and takes none"))
+        }
         (PageAction::MovePartition, _) => {
             Ok(Preview::of(format!("{name} has the partition as long as it is alive and does not drain")))
         }

@@ -210,3 +210,23 @@ async fn while_the_arbiter_is_stopped_what_there_is_can_be_said_again_and_nothin
     assert!(why.starts_with("partition 0 of the cluster is stopped on every node"), "{why}");
     close(nodes).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_is_moved_to_no_node_that_would_not_take_it() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (nodes, _) = one_stopped(&servers, STOPPED).await;
+    let handle = nodes[1].handle();
+    let refused = async |partition: u16, node: &str| {
+        handle.move_partition(partition, Some(node)).await.unwrap_err().to_string()
+    };
+    let why = refused(0, "first").await;
+    assert!(why.starts_with("node first gives its partitions to others and takes none"), "{why}");
+    let why = refused(STOPPED, "second").await;
+    assert!(why.starts_with("node second cannot go on with partition 2"), "{why}");
+    let why = refused(0, "third").await;
+    assert!(why.starts_with("there is no node third"), "{why}");
+    handle.drain_node("first", false).await.unwrap();
+    handle.move_partition(0, Some("first")).await.unwrap();
+    tokio::task::block_in_place(|| wait_until("it has it", || nodes[0].engine(0).is_some()));
+    close(nodes).await;
+}
