@@ -45,6 +45,7 @@ mod restoring;
 mod routed_request;
 mod router;
 mod server_health;
+mod server_identity;
 mod servers;
 mod shape;
 mod shifting;

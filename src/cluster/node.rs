@@ -30,6 +30,7 @@ use crate::cluster::partition::random;
 use crate::cluster::router::Router;
 use crate::cluster::router::RouterParts;
 use crate::cluster::server_health::ServerHealth;
+use crate::cluster::server_identity;
 use crate::cluster::servers;
 use crate::cluster::shape::check_folder;
 use crate::cluster::signals::NodeSignals;
@@ -335,6 +336,9 @@ async fn prepare(
     runtime: tokio::runtime::Handle,
 ) -> Result<PreparedNode, ClusterError> {
     let silent = insist("ask the servers", || servers::check_all(&options.monitors)).await?;
+    for differing in server_identity::compare(&options.servers, &options.monitors).await? {
+        tracing::warn!(differing, "a server that keeps the logs may be monitored by nobody");
+    }
     let client = insist("connect", || connect(&options)).await?;
     let signals = NodeSignals::new(client.clone(), &options.cluster);
     let mut heard = signals.listen().await?;
