@@ -177,8 +177,8 @@ impl Router {
                     false => NodeReply::Reply(Reply::Receive(Ok(handed)), now, epoch),
                 }
             }
-            (NodeReply::Found(mut found), _) => match found.halve() {
-                true => NodeReply::Found(found),
+            (NodeReply::Found(mut found) | NodeReply::FoundBeginning(mut found), _) => match found.halve() {
+                true => NodeReply::FoundBeginning(found),
                 false => too_large(),
             },
             _ => too_large(),

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use crate::cluster::paging::joined;
+use crate::cluster::paging::look_behind;
+use crate::cluster::paging::put_behind;
 use crate::cluster::partition::first_number;
 use crate::cluster::router::Router;
 use crate::cluster::router::nonsense;
@@ -49,11 +52,26 @@ impl Router {
         }
     }
 
+    /// Looks for something in one partition: for all of a page, however much of it comes at once.
     pub(crate) async fn look_in(&self, partition: u16, look: LookFor) -> Result<LookResult, Unavailable> {
-        let ask = Ask { partition: Some(partition), epoch: None, what: What::Look(look) };
-        match self.said(partition, &ask, Duration::ZERO).await? {
-            NodeReply::Found(found) => Ok(*found),
-            _ => Err(nonsense()),
+        let (mut look, mut all) = (look, None);
+        loop {
+            let ask = Ask { partition: Some(partition), epoch: None, what: What::Look(look.clone()) };
+            let (found, may_be_more) = match self.said(partition, &ask, Duration::ZERO).await? {
+                // An engine gives less than was asked for when what it has to read for it is large.
+                NodeReply::Found(found) => (*found, matches!(look, LookFor::DeadLetters { .. })),
+                NodeReply::FoundBeginning(found) => (*found, true),
+                _ => return Err(nonsense()),
+            };
+            let next = look_behind(&look, &found).filter(|_| may_be_more);
+            let found = match all.take() {
+                None => found,
+                Some(beginning) => put_behind(beginning, found).ok_or_else(nonsense)?,
+            };
+            match next {
+                Some(next) => (look, all) = (next, Some(found)),
+                None => return Ok(found),
+            }
         }
     }
 
@@ -145,11 +163,6 @@ fn without(mut found: LookResult, missing: impl Iterator<Item = u16>) -> LookRes
 
 /// What two partitions show.
 fn together(all: LookResult, more: LookResult) -> Option<LookResult> {
-    fn joined<T>(all: Option<Vec<T>>, more: Option<Vec<T>>) -> Option<Vec<T>> {
-        let mut all = all?;
-        all.extend(more?);
-        Some(all)
-    }
     Some(match (all, more) {
         (LookResult::Queues(mut all), LookResult::Queues(more)) => {
             for view in more {

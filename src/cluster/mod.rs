@@ -34,6 +34,7 @@ mod nodes;
 mod options;
 mod outbox;
 mod overview;
+mod paging;
 mod partition;
 mod partition_file;
 mod placing;

@@ -56,6 +56,8 @@ pub(crate) enum NodeReply {
     /// With engine time as it is in the partition, and its epoch, if one partition was asked.
     Reply(Reply, Timestamp, Option<u32>),
     Found(Box<LookResult>),
+    /// The beginning of what was found, as NATS does not take all of it at once.
+    FoundBeginning(Box<LookResult>),
     Defined,
     /// The partition is another node's, this one's if it is known. Nothing was done.
     NotOwner(Option<String>),

@@ -212,6 +212,45 @@ async fn while_the_arbiter_is_stopped_what_there_is_can_be_said_again_and_nothin
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_which_nodes_can_give_a_part_at_a_time_only_leaves_nothing_out() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first", "second"]).await;
+    let queue = nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let mut names: Vec<String> = (0..60).map(|number| format!("w{number:02}")).collect();
+    for name in &names {
+        queue.send(Message::new("x").workflow(name)).await.unwrap();
+        let mut delivery = queue.receive(Duration::from_secs(10)).await.unwrap().unwrap();
+        delivery.dead_letter("poison", "y".repeat(100)).await.unwrap();
+    }
+    for name in &names {
+        queue.send(Message::new("x").workflow(name)).await.unwrap();
+    }
+    for node in &nodes {
+        node.handle().router.nodes.bytes_allowed.set(1_500).unwrap();
+    }
+    let (mut workflows, mut dead) = (Vec::new(), Vec::new());
+    while let page = queue.workflows(workflows.last(), 25).await.unwrap()
+        && !page.is_empty()
+    {
+        workflows.extend(page.into_iter().filter_map(|view| view.workflow_id));
+        assert!(workflows.len() % 25 == 0 || workflows.len() == names.len(), "{}", workflows.len());
+    }
+    while let page = queue.dead_letters(dead.last(), 25).await.unwrap()
+        && !page.is_empty()
+    {
+        dead.extend(page);
+    }
+    let workflows: Vec<&str> = workflows.iter().map(|id| id.as_str()).collect();
+    assert_eq!(workflows, names);
+    let mut dead: Vec<String> =
+        dead.into_iter().filter_map(|view| Some(view.workflow_id?.to_string())).collect();
+    dead.sort();
+    names.sort();
+    assert_eq!(dead, names);
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_partition_is_moved_to_no_node_that_would_not_take_it() {
     let Some(servers) = NatsServers::start(1) else { return };
     let (nodes, _) = one_stopped(&servers, STOPPED).await;
