@@ -127,6 +127,12 @@ impl Router {
         if ask.epoch.is_some_and(|meant| meant != epoch) {
             return self.not_owner(ask);
         }
+        // A lock is renewed without an entry in the log, which would be refused to whoever was deposed.
+        if matches!(ask.what, What::Have(Command::Renew(_), _))
+            && !self.leases.surely_has(partition.number()).await
+        {
+            return self.not_owner(ask);
+        }
         let replied = |reply: Result<Reply, Unavailable>| {
             Ok(NodeReply::Reply(reply?, client.engine_now(), Some(epoch)))
         };

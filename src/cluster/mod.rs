@@ -24,6 +24,7 @@ mod hashing;
 mod hearing;
 mod jet_stream;
 mod lane;
+mod lease_proof;
 mod leases;
 mod local_nats;
 mod looking;

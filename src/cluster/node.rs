@@ -221,6 +221,12 @@ impl ClusterNode {
         self.leases.fall_silent();
     }
 
+    /// Hears no more who has which partition.
+    #[cfg(test)]
+    pub(crate) fn set_deaf_to_leases(&self) {
+        self.leases.is_deaf.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+
     /// Hears no more which queues are made, or hears it again.
     #[cfg(test)]
     pub(crate) fn set_deaf(&self, is_deaf: bool) {
