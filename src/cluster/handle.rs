@@ -38,8 +38,8 @@ impl ClusterHandle {
         self.router.leases.nodes()
     }
 
-    /// Why what is sent may be acknowledged by nobody at the moment, in a sentence: the node hears no other and not even itself, or too
-    /// few NATS servers answer. What was asked of them last is some seconds old.
+    /// Why nothing that is sent may be acknowledged at the moment, in a sentence; `None` as far as all is well. It is known some
+    /// seconds after servers are down.
     pub fn problem(&self) -> Option<String> {
         match self.nodes().is_empty() {
             true => Some("the node does not hear its cluster: no NATS server answers".to_owned()),

@@ -206,14 +206,6 @@ impl Partition {
         }
     }
 
-    /// Why it cannot go on on this node, if it cannot.
-    pub(crate) fn stopped(&self) -> Option<String> {
-        match &self.published().state {
-            PartitionState::Stopped(why) => Some(why.clone()),
-            _ => None,
-        }
-    }
-
     pub(crate) fn meter(&self) -> &PartitionMeter {
         &self.meter
     }

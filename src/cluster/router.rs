@@ -23,6 +23,7 @@ use crate::cluster::leases::Leases;
 use crate::cluster::nodes::NodeAnswer;
 use crate::cluster::nodes::Nodes;
 use crate::cluster::partition::Partition;
+use crate::cluster::partition::PartitionState;
 use crate::cluster::placing::CommandPlace;
 use crate::cluster::placing::PartitionMap;
 use crate::cluster::request_places::RequestPlaces;
@@ -301,8 +302,8 @@ impl Router {
 
     /// Sees to it that nobody waits for a partition with which no node goes on.
     pub(crate) fn check_goes_on(&self, partition: u16) -> Result<(), Unavailable> {
-        match self.partition(partition).stopped() {
-            Some(why) if self.leases.is_stopped_everywhere(partition) => {
+        match self.partition(partition).status().state {
+            PartitionState::Stopped(why) if self.leases.is_stopped_everywhere(partition) => {
                 Err(Unavailable::PartitionStopped { partition, why })
             }
             _ => Ok(()),
