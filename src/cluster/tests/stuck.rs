@@ -1,9 +1,11 @@
 //! Partitions whose log takes nothing for a while: others go on, and it is said.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream;
 use async_nats::jetstream::stream::Config;
+use tokio::sync::Notify;
 
 use crate::cluster::hashing::preferred;
 use crate::cluster::node::ClusterNode;
@@ -17,6 +19,11 @@ use crate::error::SendError;
 use crate::error::Unavailable;
 use crate::limits;
 use crate::message::Message;
+use crate::processor::Context;
+use crate::processor::Failure;
+use crate::processor::Outcome;
+use crate::processor::Processor;
+use crate::processor::Raw;
 use crate::queue::QueueOptions;
 
 fn options(servers: &NatsServers, node: &str) -> ClusterOptions {
@@ -197,5 +204,35 @@ async fn while_most_servers_are_down_a_node_says_so_and_what_is_sent_ends_withou
     wait_for("it says no more", || handle.problem().is_none());
     let sending = queue.send(Message::new("").workflow(workflow_of(0)));
     tokio::time::timeout(limits::OWN_ANSWER, sending).await.expect("it is answered").unwrap();
+    node.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handler_is_told_that_its_lock_is_lost_while_no_server_says_that_the_node_has_the_partition() {
+    let Some(mut servers) = NatsServers::start(1) else { return };
+    let node = start(&servers).await;
+    let options = QueueOptions { lock: Duration::from_secs(2), ..QueueOptions::default() };
+    let queue = node.client().create_queue("q", options).await.unwrap();
+    send(queue.clone(), 0).await;
+    let (begun, told) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let handler = {
+        let (begun, told) = (begun.clone(), told.clone());
+        move |context: Context, _: Raw| {
+            let (begun, told) = (begun.clone(), told.clone());
+            async move {
+                begun.notify_one();
+                context.cancelled().await;
+                told.notify_one();
+                Ok::<_, Failure>(Outcome::Complete)
+            }
+        }
+    };
+    let pool = Processor::new(queue).start(handler);
+    in_time("it is handled", begun.notified()).await;
+    servers.kill(0);
+    in_time("the handler is told", told.notified()).await;
+    servers.start_again(0);
+    servers.wait();
+    drop(pool);
     node.close().await;
 }
