@@ -94,6 +94,9 @@ impl Router {
                 Ok(Some(Reply::Queue(Err(QueueRefusal::QueueExists(name)))))
             }
             (DefinitionChange::Create(options), there) => {
+                if revision == 0 {
+                    self.definitions.check_new_name()?;
+                }
                 let paused = there.is_some_and(|(_, paused)| paused);
                 let definition = QueueDefinition::There { name, options, paused };
                 self.decide(command, definition, revision).await

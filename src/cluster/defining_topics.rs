@@ -126,7 +126,7 @@ impl Router {
             Some(QueueDefinition::Topic { plan, .. }) => plan,
             _ => {
                 let is_queue = matches!(found, Some(QueueDefinition::There { .. }));
-                return Ok(self.judge_new(name, ask, revision, is_queue));
+                return self.judge_new(name, ask, revision, is_queue);
             }
         };
         let planned = PlannedTopic { name, revision, plan };
@@ -149,7 +149,13 @@ impl Router {
     }
 
     /// What comes of it where there is no topic.
-    fn judge_new(&self, name: &QueueName, ask: &TopicAsk, revision: u64, is_queue: bool) -> Judgement {
+    fn judge_new(
+        &self,
+        name: &QueueName,
+        ask: &TopicAsk,
+        revision: u64,
+        is_queue: bool,
+    ) -> Result<Judgement, Unavailable> {
         let topics = self.definitions.counts().topics;
         let refusal = match ask {
             TopicAsk::Topic(TopicChange::Create) if is_queue => TopicRefusal::NameIsQueue(name.clone()),
@@ -157,18 +163,21 @@ impl Router {
                 TopicRefusal::TooManyTopics(topics)
             }
             TopicAsk::Topic(TopicChange::Create) => {
+                if revision == 0 {
+                    self.definitions.check_new_name()?;
+                }
                 let plan = Box::new(new_plan(revision, self.clock.wall()));
-                return Ok(Some(QueueDefinition::Topic { name: name.clone(), plan }));
+                return Ok(Ok(Some(QueueDefinition::Topic { name: name.clone(), plan })));
             }
             TopicAsk::Topic(_) => TopicRefusal::TopicNotFound(name.clone()),
             TopicAsk::Subscription { queue, change: SubscriptionChange::Say(_), .. } => {
-                return Err(Reply::Queue(Err(QueueRefusal::NotSubscribed(queue.clone()))));
+                return Ok(Err(Reply::Queue(Err(QueueRefusal::NotSubscribed(queue.clone())))));
             }
             TopicAsk::Subscription { queue, .. } => {
-                return Err(Reply::Queue(Err(QueueRefusal::QueueNotFound(queue.clone()))));
+                return Ok(Err(Reply::Queue(Err(QueueRefusal::QueueNotFound(queue.clone())))));
             }
         };
-        Err(Reply::Topic(Err(refusal)))
+        Ok(Err(Reply::Topic(Err(refusal))))
     }
 
     /// Has what an operator has asked in the audit of the arbiter, which does it before the other partitions.

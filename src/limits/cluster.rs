@@ -136,6 +136,10 @@ pub const LOCAL_NATS_LOOKS: u32 = 1_500;
 /// takes while nothing is wrong.
 pub const DEFINITIONS_WAIT: Duration = Duration::from_millis(200);
 
+/// Names of queues and topics that a cluster has, or had once: each stays in the bucket and in the memory of each node, and is read
+/// when a node starts, one after the other, which takes some ten seconds for so many. It is twice as many as queues there can be.
+pub const DEFINED_NAMES_MAX: usize = 20_000;
+
 /// How often a change of a queue is judged anew because somebody else has changed the same queue at that moment: as many nodes may
 /// begin at once with the same definitions.
 pub const DEFINE_ATTEMPTS: u32 = 16;
