@@ -155,7 +155,7 @@ impl From<Misuse> for Problem {
     fn from(misuse: Misuse) -> Problem {
         // Fields of messages are spoken of with spaces, and written with underscores.
         let field = misuse.field().to_lowercase().replace([' ', '-'], "_");
-        Problem::new("misuse", misuse.to_string()).field(field)
+        Problem::new(misuse.code(), misuse.to_string()).field(field)
     }
 }
 
@@ -325,6 +325,17 @@ mod tests {
         assert_eq!((problem.code.as_str(), problem.status), ("not_owner", 503));
         assert_eq!(problem.title, "No node has the partition at the moment");
         assert!(problem.detail.contains("nothing was done, ask again"), "{}", problem.detail);
+    }
+
+    #[test]
+    fn what_a_cluster_cannot_do_has_the_same_code_whoever_asks() {
+        let why = Unavailable::Unsupported("each partition has an audit of its own");
+        let looked = Problem::from(why.clone());
+        let done = Problem::from(OperationError::<SettleRefusal>::from(why));
+        assert_eq!((looked.code.as_str(), looked.status), ("unsupported", 501));
+        assert_eq!((done.code.as_str(), done.status), ("unsupported", 501));
+        let large = OperationError::<SettleRefusal>::from(Unavailable::TooLarge { bytes: 2, bytes_max: 1 });
+        assert_eq!(Problem::from(large).code, "too_large");
     }
 
     #[test]

@@ -46,7 +46,6 @@ use crate::engine::elsewhere::answer;
 use crate::engine::elsewhere::new_token;
 use crate::engine::elsewhere::too_many;
 use crate::engine::elsewhere::verbs::Purge;
-use crate::error::Fault;
 use crate::error::Unavailable;
 use crate::limits;
 use crate::token::LockToken;
@@ -175,8 +174,8 @@ impl Router {
     async fn have_done(self: &Arc<Router>, request: Request) {
         match request {
             Request::Backup { slot, .. } => {
-                let why = "a cluster has no file to copy: its log is on the NATS servers".to_owned();
-                let _ = slot.send(Err(Fault::Log(why)));
+                let why = "there is no file to copy: what was sent is on the NATS servers";
+                let _ = slot.send(Err(Unavailable::Unsupported(why)));
             }
             Request::GiveBack(command) => self.give_back(*command).await,
             Request::Sleep { until, slot } => {
