@@ -1,16 +1,10 @@
-//! What is asked through a node's client of partitions, wherever they are: taken out of the request, and answered.
+//! What is asked through a node's client of partitions, wherever they are: taken out of the request.
 
-use std::sync::Arc;
-
-use crate::cluster::placing::CommandPlace;
-use crate::cluster::router::Router;
 use crate::engine::elsewhere::Command;
-use crate::engine::elsewhere::Inbox;
 use crate::engine::elsewhere::LetterHandle;
 use crate::engine::elsewhere::LookFor;
 use crate::engine::elsewhere::LookResultSlot;
 use crate::engine::elsewhere::Request;
-use crate::engine::elsewhere::answer;
 use crate::engine::elsewhere::split_query;
 use crate::engine::elsewhere::split_standing;
 use crate::error::Unavailable;
@@ -48,33 +42,11 @@ impl RoutedRequest {
         }
     }
 
-    /// The one partition of which it is asked, if that is certain.
-    pub(crate) fn partition(&self, router: &Router) -> Option<u16> {
-        match self {
-            RoutedRequest::Ask(_, command) | RoutedRequest::TryOut(_, command) => {
-                router.home_of(command).or_else(|| match router.places.of(command) {
-                    CommandPlace::One(partition) => Some(partition),
-                    _ => None,
-                })
-            }
-            RoutedRequest::Look(look, _) => router.place_of_look(look),
-        }
-    }
-
     /// Says why it is not done.
     pub(crate) fn refuse(self, why: Unavailable) {
         match self {
             RoutedRequest::Ask(letter, _) | RoutedRequest::TryOut(letter, _) => letter.fail(why),
             RoutedRequest::Look(_, slot) => slot(Err(why)),
-        }
-    }
-
-    /// Has it done, and answers it.
-    pub(crate) async fn have_done(self, router: &Arc<Router>, inbox: &Inbox) {
-        match self {
-            RoutedRequest::Ask(letter, command) => answer(letter, router.have(command).await, inbox),
-            RoutedRequest::TryOut(letter, command) => answer(letter, router.try_out(command).await, inbox),
-            RoutedRequest::Look(look, slot) => slot(router.look(look).await),
         }
     }
 }

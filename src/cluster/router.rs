@@ -149,15 +149,36 @@ impl Router {
 
     /// Begins a request once there is a place for it; until then, those that come later wait in the inbox.
     fn begin_in_place(self: &Arc<Router>, request: RoutedRequest, places: &RequestPlaces, inbox: &Inbox) {
-        match self.runtime.block_on(places.take(request.partition(self))) {
+        match self.runtime.block_on(places.take(self.partition_of(&request))) {
             Ok(place) => {
                 let (router, inbox) = (self.clone(), inbox.clone());
                 self.begin(async move {
-                    request.have_done(&router, &inbox).await;
+                    router.have_request_done(request, &inbox).await;
                     drop(place);
                 });
             }
             Err(why) => request.refuse(why),
+        }
+    }
+
+    /// The one partition of which something is asked, if that is certain.
+    fn partition_of(&self, request: &RoutedRequest) -> Option<u16> {
+        match request {
+            RoutedRequest::Ask(_, command) | RoutedRequest::TryOut(_, command) => {
+                self.home_of(command).or_else(|| match self.places.of(command) {
+                    CommandPlace::One(partition) => Some(partition),
+                    _ => None,
+                })
+            }
+            RoutedRequest::Look(look, _) => self.place_of_look(look),
+        }
+    }
+
+    async fn have_request_done(self: &Arc<Router>, request: RoutedRequest, inbox: &Inbox) {
+        match request {
+            RoutedRequest::Ask(letter, command) => answer(letter, self.have(command).await, inbox),
+            RoutedRequest::TryOut(letter, command) => answer(letter, self.try_out(command).await, inbox),
+            RoutedRequest::Look(look, slot) => slot(self.look(look).await),
         }
     }
 
@@ -211,7 +232,7 @@ impl Router {
         }
     }
 
-    pub(crate) async fn try_out(&self, command: Command) -> Result<Reply, Unavailable> {
+    async fn try_out(&self, command: Command) -> Result<Reply, Unavailable> {
         let (place, command) = match self.through_outbox(command).await? {
             Ok(prepared) => (prepared.place(self.places), prepared.command),
             Err(refused) => return Ok(refused),
