@@ -89,6 +89,8 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("place_passed", 409, "The workflow has gone past the place"),
     ("predecessor_unknown", 409, "Nothing is known of the predecessor"),
     ("quarantined", 409, "The workflow is quarantined"),
+    ("node_drains", 409, "The node takes no partitions"),
+    ("node_stopped", 409, "The node cannot go on with the partition"),
     ("no_cluster", 409, "The daemon is no node of a cluster"),
     ("no_handlers", 409, "The queue has no handlers"),
     ("backup_failed", 409, "The backup was not made"),
@@ -112,6 +114,7 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("closed", 503, "The engine is closed"),
     ("stopped", 503, "The engine has stopped"),
     ("not_owner", 503, "No node has the partition at the moment"),
+    ("partition_stopped", 503, "The partition is stopped on every node"),
     ("busy", 503, "The server has no room for this now"),
     ("not_ready", 503, "The server is not ready"),
     ("unanswered", 504, "Whether it was done is not known"),
@@ -152,7 +155,7 @@ impl From<Misuse> for Problem {
     fn from(misuse: Misuse) -> Problem {
         // Fields of messages are spoken of with spaces, and written with underscores.
         let field = misuse.field().to_lowercase().replace([' ', '-'], "_");
-        Problem::new("misuse", misuse.to_string()).field(field)
+        Problem::new(misuse.code(), misuse.to_string()).field(field)
     }
 }
 
@@ -162,6 +165,8 @@ impl From<Unavailable> for Problem {
             Unavailable::Closed => "closed",
             Unavailable::Stopped(_) => "stopped",
             Unavailable::NotOwner => "not_owner",
+            Unavailable::PartitionStopped { .. } => "partition_stopped",
+            Unavailable::Busy => "busy",
             Unavailable::Unanswered(_) => "unanswered",
             Unavailable::Unsupported(_) => "unsupported",
             Unavailable::TooLarge { .. } => "too_large",
@@ -320,6 +325,17 @@ mod tests {
         assert_eq!((problem.code.as_str(), problem.status), ("not_owner", 503));
         assert_eq!(problem.title, "No node has the partition at the moment");
         assert!(problem.detail.contains("nothing was done, ask again"), "{}", problem.detail);
+    }
+
+    #[test]
+    fn what_a_cluster_cannot_do_has_the_same_code_whoever_asks() {
+        let why = Unavailable::Unsupported("each partition has an audit of its own");
+        let looked = Problem::from(why.clone());
+        let done = Problem::from(OperationError::<SettleRefusal>::from(why));
+        assert_eq!((looked.code.as_str(), looked.status), ("unsupported", 501));
+        assert_eq!((done.code.as_str(), done.status), ("unsupported", 501));
+        let large = OperationError::<SettleRefusal>::from(Unavailable::TooLarge { bytes: 2, bytes_max: 1 });
+        assert_eq!(Problem::from(large).code, "too_large");
     }
 
     #[test]

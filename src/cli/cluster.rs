@@ -13,7 +13,7 @@ use crate::cli::out::Stdout;
 use crate::cli::table::TextTable;
 use crate::cli::word::counted;
 
-/// Shows the cluster, drains a node or moves a partition; false when some partition has no owner or is stopped somewhere.
+/// Shows the cluster, drains a node or moves a partition; false when too few servers answer, or some partition has no owner or is stopped somewhere.
 pub(crate) async fn run(arguments: ClusterVerbArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
     let out = Stdout::new(arguments.daemon.json);
@@ -80,7 +80,12 @@ fn print(view: &ClusterView, out: &Stdout) -> Result<bool, CliFailure> {
         counted(partitions_count, "partition"),
         view.node
     ))?;
+    if let Some(problem) = &view.problem {
+        out.say(format!("PROBLEM: {problem}"))?;
+    }
     out.say(format!("\n{nodes}\n{partitions}"))?;
     let is_well = |node: &NodeView| node.problem.is_none() && node.stopped.is_empty();
-    Ok(view.nodes.iter().all(is_well) && view.partitions.iter().all(|partition| partition.owner.is_some()))
+    let are_well = view.nodes.iter().all(is_well);
+    let are_owned = view.partitions.iter().all(|partition| partition.owner.is_some());
+    Ok(view.problem.is_none() && are_well && are_owned)
 }

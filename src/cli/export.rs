@@ -18,7 +18,10 @@ use seriatim::api::views::MessageWord;
 use crate::cli::arguments::keep::ExportArguments;
 use crate::cli::arguments::keep::ImportArguments;
 use crate::cli::connect::connect;
+use crate::cli::cursors::WorkflowCursor;
+use crate::cli::cursors::cursors_of;
 use crate::cli::failure::CliFailure;
+use crate::cli::feed::FeedLine;
 use crate::cli::feed::LineFeed;
 use crate::cli::feed::why_unread;
 use crate::cli::import_source::import_source;
@@ -28,7 +31,7 @@ use crate::cli::out::remark;
 use crate::cli::progress::Progress;
 use crate::cli::word::counted;
 
-/// Writes every stored message of a queue, in order of number. Nothing is taken: messages that come or go meanwhile may
+/// Writes where the workflows of a queue stand, if it is in order of position, and every stored message, in order of number. Nothing is taken: messages that come or go meanwhile may
 /// or may not be among them.
 pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
@@ -41,6 +44,14 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, CliFailur
             })?))
         }
     };
+    if arguments.from == 1 {
+        // Before the messages: nothing that is settled meanwhile is left out as settled and not sent either.
+        let cursors = cursors_of(&remote, &arguments.queue).await;
+        for cursor in cursors.map_err(CliFailure::to(format!("export {}", arguments.queue)))? {
+            serde_json::to_writer(&mut output, &cursor)?;
+            output.write_all(b"\n")?;
+        }
+    }
     let progress = Progress::new("messages");
     let (mut from, mut count) = (arguments.from, 0);
     loop {
@@ -75,7 +86,8 @@ pub(crate) async fn import(arguments: ImportArguments) -> Result<bool, CliFailur
     let out = Stdout::new(arguments.daemon.json);
     if let Some(folder) = &arguments.source {
         let (queue, from_line) = (arguments.queue, arguments.feed.from_line);
-        return import_source(folder, LineFeed { remote, queue, from_line, out }).await;
+        let feed = LineFeed { remote, queue, from_line, sets_cursors_last: false, out };
+        return import_source(folder, feed).await;
     }
     let input: Box<dyn Read + Send> = match &arguments.file {
         None => Box::new(io::stdin()),
@@ -93,7 +105,9 @@ pub(crate) async fn import(arguments: ImportArguments) -> Result<bool, CliFailur
         in_after_order: order == Some(OrderWord::After),
         now: SystemClock::default().now(),
     };
-    let feed = LineFeed { remote, queue: arguments.queue, from_line: arguments.feed.from_line, out };
+    let (queue, from_line) = (arguments.queue, arguments.feed.from_line);
+    // A dead letter is revived in its place, which is before the cursor.
+    let feed = LineFeed { remote, queue, from_line, sets_cursors_last: arguments.revive_dead_letters, out };
     feed.run(input, &|line| read(line, reading)).await
 }
 
@@ -111,7 +125,14 @@ struct ExportReader {
 /// A line of an export as a message to send: in its workflow and position, under its message ID. A scheduled message
 /// stays scheduled, and one that expires does so at its instant; one that has expired is left out. Locks, counts and
 /// attempts stay behind.
-fn read(line: &[u8], reading: ExportReader) -> Result<Option<SendEnvelope>, String> {
+fn read(line: &[u8], reading: ExportReader) -> Result<FeedLine, String> {
+    if let Ok(cursor) = serde_json::from_slice::<WorkflowCursor>(line) {
+        return Ok(FeedLine::Cursor(cursor));
+    }
+    Ok(read_message(line, reading)?.map_or(FeedLine::LeftOut, |message| FeedLine::Message(Box::new(message))))
+}
+
+fn read_message(line: &[u8], reading: ExportReader) -> Result<Option<SendEnvelope>, String> {
     let message: MessageEnvelope = serde_json::from_slice(line).map_err(|error| why_unread(&error))?;
     if message.status == MessageWord::DeadLettered && !reading.revives {
         return Ok(None);
@@ -159,13 +180,13 @@ mod tests {
     #[test]
     fn an_exported_message_goes_back_to_its_workflow_and_position() {
         let revives = ExportReader { revives: true, ..ExportReader::default() };
-        let message = read(LINE, revives).unwrap().unwrap();
+        let message = read_message(LINE, revives).unwrap().unwrap();
         assert_eq!((message.workflow_id.as_deref(), message.position), (Some("order-17"), Some(3)));
         assert_eq!((message.message_id.as_deref(), message.properties.len()), (Some("m"), 1));
         assert_eq!(message.body.unwrap().get(), r#"{"a":1.10}"#);
         assert!(!message.first);
-        assert!(read(LINE, ExportReader { in_after_order: true, ..revives }).unwrap().unwrap().first);
-        assert!(read(LINE, ExportReader::default()).unwrap().is_none(), "a dead letter stays one");
+        assert!(read_message(LINE, ExportReader { in_after_order: true, ..revives }).unwrap().unwrap().first);
+        assert!(read_message(LINE, ExportReader::default()).unwrap().is_none(), "a dead letter stays one");
     }
 
     #[test]
@@ -174,13 +195,13 @@ mod tests {
             br#"{"queue":"orders","sequence_number":7,"accepted_at":1,"status":"ready","delivery_count":0,
             "attempts":[],"expires_at":5000,"body":1}"#;
         let at = |millis| ExportReader { now: Timestamp::from_millis(millis), ..ExportReader::default() };
-        let message = read(line, at(2_000)).unwrap().unwrap();
+        let message = read_message(line, at(2_000)).unwrap().unwrap();
         assert_eq!(message.time_to_live, Some(WireDuration(Duration::from_secs(3))));
-        assert!(read(line, at(5_000)).unwrap().is_none(), "it has expired meanwhile");
+        assert!(read_message(line, at(5_000)).unwrap().is_none(), "it has expired meanwhile");
     }
 
     #[test]
     fn what_is_no_message_says_why() {
-        assert!(read(b"{", ExportReader::default()).unwrap_err().contains("it ends too early"));
+        assert!(read_message(b"{", ExportReader::default()).unwrap_err().contains("it ends too early"));
     }
 }

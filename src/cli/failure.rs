@@ -21,6 +21,9 @@ pub(crate) const FAILED: u8 = 4;
 /// HTTP statuses from here on are the daemon's own trouble, not a refusal.
 const TROUBLE_STATUS: u16 = 500;
 
+/// The code of what a cluster refuses for good, though its status is that of a server that cannot.
+const UNSUPPORTED: &str = "unsupported";
+
 /// Why a verb failed.
 #[derive(Debug)]
 pub(crate) enum CliFailure {
@@ -50,7 +53,7 @@ impl CliFailure {
             CliFailure::Fault(_) => FAILED,
             CliFailure::Remote { error: RemoteError::Misuse(_), .. } => MISUSED,
             CliFailure::Remote { error, .. } => match error.problem() {
-                Some(problem) if problem.status < TROUBLE_STATUS => BROKEN,
+                Some(problem) if problem.status < TROUBLE_STATUS || problem.code == UNSUPPORTED => BROKEN,
                 _ => CANNOT_RUN,
             },
             CliFailure::Other(error) if error.is::<Misuse>() => MISUSED,
@@ -130,6 +133,7 @@ mod tests {
     fn a_refusal_has_another_exit_code_than_trouble() {
         assert_eq!(refused("no_head").exit_code(), BROKEN);
         assert_eq!(refused("stopped").exit_code(), CANNOT_RUN);
+        assert_eq!(refused("unsupported").exit_code(), BROKEN, "to ask again is of no use");
         assert_eq!(CliFailure::from(Misuse::new("url", "is none")).exit_code(), MISUSED);
         let error = RemoteError::Unreachable { url: "http://a".to_owned(), detail: "refused".to_owned() };
         assert_eq!(CliFailure::to("a")(error).exit_code(), CANNOT_RUN);

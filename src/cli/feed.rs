@@ -3,6 +3,8 @@
 use std::io::Read;
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream;
 use serde::Serialize;
 use serde_json::json;
 use seriatim::api::Problem;
@@ -14,6 +16,8 @@ use seriatim::remote::Remote;
 use seriatim::remote::RemoteError;
 use tokio::time::timeout;
 
+use crate::cli::cursors::WorkflowCursor;
+use crate::cli::cursors::set_cursor;
 use crate::cli::failure::CliFailure;
 use crate::cli::failure::without_place;
 use crate::cli::interrupt::Interrupt;
@@ -25,8 +29,18 @@ use crate::cli::out::remark;
 use crate::cli::progress::Progress;
 use crate::cli::word::counted;
 
-/// What a line says: a message, nothing that is to be sent, or why it is none.
-pub(crate) type ReadLine<'r> = dyn Fn(&[u8]) -> Result<Option<SendEnvelope>, String> + 'r;
+/// What a line says.
+pub(crate) enum FeedLine {
+    /// A message that is to be sent.
+    Message(Box<SendEnvelope>),
+    /// Where a workflow stands.
+    Cursor(WorkflowCursor),
+    /// A message that is not to be sent.
+    LeftOut,
+}
+
+/// How a line is read, or why it is none.
+pub(crate) type ReadLine<'r> = dyn Fn(&[u8]) -> Result<FeedLine, String> + 'r;
 
 /// Where lines are sent.
 pub(crate) struct LineFeed {
@@ -34,6 +48,8 @@ pub(crate) struct LineFeed {
     pub(crate) queue: String,
     /// Lines before it were sent by an earlier run.
     pub(crate) from_line: u64,
+    /// Whether workflows are told where they stand when all messages were sent, and not when it is read.
+    pub(crate) sets_cursors_last: bool,
     pub(crate) out: Stdout,
 }
 
@@ -47,6 +63,8 @@ struct FeedSummary {
     dead_lettered: u64,
     refused: u64,
     left_out: u64,
+    /// Workflows that were told where they stand.
+    cursors: u64,
 }
 
 /// Messages that are sent in one request, with the numbers of their lines.
@@ -54,6 +72,7 @@ struct FeedSummary {
 struct SendBatch {
     numbers: Vec<u64>,
     messages: Vec<SendEnvelope>,
+    cursors: Vec<(u64, WorkflowCursor)>,
 }
 
 impl LineFeed {
@@ -66,7 +85,7 @@ impl LineFeed {
         let mut lines = InputLines::read(input)?;
         let progress = Progress::new("lines");
         let mut summary = FeedSummary::default();
-        let interrupt = Interrupt::listen();
+        let (interrupt, mut late) = (Interrupt::listen(), Vec::new());
         loop {
             let chunk = tokio::select! {
                 chunk = lines.next() => chunk,
@@ -80,9 +99,15 @@ impl LineFeed {
             for line in chunk? {
                 self.add(&mut batch, line, read, &mut summary)?;
             }
+            let cursors = std::mem::take(&mut batch.cursors);
+            match self.sets_cursors_last {
+                true => late.extend(cursors),
+                false => self.set_cursors(cursors, &mut summary).await?,
+            }
             self.send(&batch, &interrupt, &mut summary).await?;
             progress.show(summary.lines);
         }
+        self.set_cursors(late, &mut summary).await?;
         progress.end();
         self.out.json(&summary)?;
         self.out.say(summary.describe())?;
@@ -101,12 +126,33 @@ impl LineFeed {
             return Ok(());
         }
         match read(&line.bytes) {
-            Ok(Some(message)) => {
+            Ok(FeedLine::Message(message)) => {
                 batch.numbers.push(line.number);
-                batch.messages.push(message);
+                batch.messages.push(*message);
             }
-            Ok(None) => summary.left_out += 1,
+            Ok(FeedLine::Cursor(cursor)) => batch.cursors.push((line.number, cursor)),
+            Ok(FeedLine::LeftOut) => summary.left_out += 1,
             Err(detail) => self.refuse(line.number, &Problem::new("malformed", detail), summary)?,
+        }
+        Ok(())
+    }
+
+    /// Has workflows wait for nothing that was settled before.
+    async fn set_cursors(
+        &self,
+        cursors: Vec<(u64, WorkflowCursor)>,
+        summary: &mut FeedSummary,
+    ) -> Result<(), CliFailure> {
+        let set = |(number, cursor): (u64, WorkflowCursor)| async move {
+            (number, set_cursor(&self.remote, &self.queue, &cursor).await)
+        };
+        let mut set = stream::iter(cursors).map(set).buffered(limits::CURSORS_AT_ONCE);
+        while let Some((number, set)) = set.next().await {
+            match set {
+                Ok(()) => summary.cursors += 1,
+                Err(RemoteError::Problem(problem)) => self.refuse(number, &problem, summary)?,
+                Err(error) => return Err(CliFailure::to("say where a workflow stands")(error)),
+            }
         }
         Ok(())
     }
@@ -208,12 +254,13 @@ fn is_final(problem: &Problem) -> bool {
 
 impl FeedSummary {
     fn describe(&self) -> String {
-        let FeedSummary { lines, accepted, duplicate, already_settled, dead_lettered, refused, left_out } =
-            self;
+        let FeedSummary { lines, accepted, duplicate, already_settled, dead_lettered, .. } = self;
+        let FeedSummary { refused, left_out, cursors, .. } = self;
         let others = [
             (duplicate, "sent before"),
             (already_settled, "settled before"),
             (dead_lettered, "dead-lettered"),
+            (cursors, "set ahead"),
             (left_out, "left out"),
             (refused, "REFUSED"),
         ];

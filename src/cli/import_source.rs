@@ -10,6 +10,7 @@ use seriatim::definition::Definitions;
 use tokio::sync::mpsc;
 
 use crate::cli::failure::CliFailure;
+use crate::cli::feed::FeedLine;
 use crate::cli::feed::LineFeed;
 use crate::cli::feed::why_unread;
 
@@ -28,7 +29,8 @@ pub(crate) async fn import_source(folder: &Path, feed: LineFeed) -> Result<bool,
     // Ends when the table does, or when nobody reads any more.
     tokio::spawn(write_lines(rows, sender));
     let input = Box::new(SourceLines { receiver, piece: Vec::new(), at: 0 });
-    feed.run(input, &|line| serde_json::from_slice(line).map(Some).map_err(|error| why_unread(&error))).await
+    let read = |line: &[u8]| serde_json::from_slice(line).map(FeedLine::Message);
+    feed.run(input, &|line| read(line).map_err(|error| why_unread(&error))).await
 }
 
 /// Writes rows as lines of JSON; an error is what a reader gets instead of the end.

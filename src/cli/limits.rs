@@ -32,6 +32,9 @@ pub(crate) const PAGE: usize = 500;
 /// Messages of an export that are asked for at once: each comes with its body.
 pub(crate) const EXPORT_PAGE: usize = 100;
 
+/// Workflows of an import that are told at once where they stand: each takes some requests, one after the other.
+pub(crate) const CURSORS_AT_ONCE: usize = 16;
+
 /// Workflows or dead letters one request of a bulk operation handles, so that it answers soon and can be interrupted.
 pub(crate) const BULK_PAGE: usize = 200;
 

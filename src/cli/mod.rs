@@ -15,6 +15,7 @@ mod completions;
 mod confirm;
 mod connect;
 mod cron;
+mod cursors;
 mod definitions;
 mod demo_git;
 #[cfg(feature = "cluster")]

@@ -23,6 +23,14 @@ pub(crate) async fn run(arguments: QueuesArguments) -> Result<bool, CliFailure> 
         true => out.say("there are no queues")?,
         false => out.say(table(&queues).to_string())?,
     }
+    // Each queue says the same of the cluster.
+    if let Some(QueueEnvelope { missing_partitions: missing, .. }) = queues.first()
+        && !missing.is_empty()
+    {
+        out.say(format!(
+            "not counted is what the partitions {missing:?} have, which are stopped on every node; `seriatim cluster status` says why"
+        ))?;
+    }
     Ok(true)
 }
 

@@ -20,6 +20,7 @@ use crate::cli::arguments::send::HeaderArguments;
 use crate::cli::arguments::send::SendArguments;
 use crate::cli::connect::connect;
 use crate::cli::failure::CliFailure;
+use crate::cli::feed::FeedLine;
 use crate::cli::feed::LineFeed;
 use crate::cli::feed::why_unread;
 use crate::cli::limits;
@@ -31,8 +32,8 @@ pub(crate) async fn run(arguments: SendArguments) -> Result<bool, CliFailure> {
     let out = Stdout::new(arguments.daemon.json);
     if arguments.ndjson {
         let input = lines_of(arguments.body.as_deref())?;
-        let queue = arguments.queue.clone();
-        let feed = LineFeed { remote, queue: arguments.queue, from_line: arguments.feed.from_line, out };
+        let (queue, from_line) = (arguments.queue, arguments.feed.from_line);
+        let feed = LineFeed { remote, queue: queue.clone(), from_line, sets_cursors_last: false, out };
         return feed.run(input, &|line| read_line(&queue, line)).await;
     }
     let message = message(&arguments)?;
@@ -177,11 +178,11 @@ fn property(text: &str) -> WireProperty {
 }
 
 /// A line of `send --ndjson`.
-fn read_line(queue: &str, line: &[u8]) -> Result<Option<SendEnvelope>, String> {
+fn read_line(queue: &str, line: &[u8]) -> Result<FeedLine, String> {
     let mut message: SendEnvelope = serde_json::from_slice(line).map_err(|error| why_unread(&error))?;
     match message.queue.take() {
         Some(other) if other != queue => Err(format!("it names the queue {other}")),
-        _ => Ok(Some(message)),
+        _ => Ok(FeedLine::Message(Box::new(message))),
     }
 }
 

@@ -7,8 +7,8 @@ use async_nats::Subject;
 use async_nats::Subscriber;
 use futures_util::StreamExt;
 use tokio::sync::Notify;
-use tokio::sync::Semaphore;
 
+use crate::cluster::request_places::RequestPlaces;
 use crate::cluster::router::Router;
 use crate::cluster::wire;
 use crate::cluster::wire::Ask;
@@ -27,7 +27,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 impl Router {
     /// Answers what others ask. Once the node is stopped it hears nothing more, so that whoever asks knows that nothing was done.
     pub(crate) async fn answer_others(self: Arc<Router>, mut asked: Subscriber) {
-        let permits = Arc::new(Semaphore::new(limits::ASKED_MAX));
+        let places = RequestPlaces::new(self.places.partitions, limits::ASKED_MAX);
         let (mut looks, mut is_heard) = (tokio::time::interval(LOOK_EVERY), true);
         loop {
             let message = tokio::select! {
@@ -42,17 +42,19 @@ impl Router {
             // What had come before is answered.
             let Some(message) = message else { return };
             let ask: Option<Ask> = wire::read(&message.payload);
-            // Those who wait are counted where they are parked.
-            let waits = matches!(&ask, Some(Ask { what: What::Have(_, wait), .. }) if !wait.is_zero());
-            let permit = match waits {
-                true => None,
-                false => permits.clone().acquire_owned().await.ok(),
+            let place = match ask.as_ref().is_none_or(takes_place) {
+                true => places.take(ask.as_ref().and_then(|ask| ask.partition)).await.map(Some),
+                false => Ok(None),
             };
             let router = self.clone();
-            self.begin(async move {
-                router.answer_one(ask, message.reply).await;
-                drop(permit);
-            });
+            match (place, message.reply) {
+                (Ok(place), to) => self.begin(async move {
+                    router.answer_one(ask, to).await;
+                    drop(place);
+                }),
+                (Err(why), Some(to)) => self.nodes.answer(to, wire::write(&NodeReply::of(why))).await,
+                (Err(_), None) => {}
+            }
         }
     }
 
@@ -107,11 +109,28 @@ impl Router {
         }
     }
 
-    /// Does what is asked of a partition, if this node has it.
+    /// Does what is asked of a partition, if this node has it. Whoever asks is told when it takes too long.
     pub(crate) async fn do_here(&self, ask: &Ask) -> NodeReply {
+        let wait = match &ask.what {
+            What::Have(_, wait) => *wait,
+            _ => Duration::ZERO,
+        };
+        let most = wait.saturating_add(limits::OWN_ANSWER);
+        let why = || format!("the servers have not taken it into the log of its partition for {most:?}");
+        let done = tokio::time::timeout(most, self.do_in_its_time(ask)).await;
+        done.unwrap_or_else(|_| NodeReply::Failed(why()))
+    }
+
+    async fn do_in_its_time(&self, ask: &Ask) -> NodeReply {
         let partition = self.partition(ask.partition.unwrap_or_default());
         let Some((client, epoch)) = partition.owned() else { return self.not_owner(ask) };
         if ask.epoch.is_some_and(|meant| meant != epoch) {
+            return self.not_owner(ask);
+        }
+        // A lock is renewed without an entry in the log, which would be refused to whoever was deposed.
+        if matches!(ask.what, What::Have(Command::Renew(_), _))
+            && !self.leases.surely_has(partition.number()).await
+        {
             return self.not_owner(ask);
         }
         let replied = |reply: Result<Reply, Unavailable>| {
@@ -164,11 +183,20 @@ impl Router {
                     false => NodeReply::Reply(Reply::Receive(Ok(handed)), now, epoch),
                 }
             }
-            (NodeReply::Found(mut found), _) => match found.halve() {
-                true => NodeReply::Found(found),
+            (NodeReply::Found(mut found) | NodeReply::FoundBeginning(mut found), _) => match found.halve() {
+                true => NodeReply::FoundBeginning(found),
                 false => too_large(),
             },
             _ => too_large(),
         }
+    }
+}
+
+/// Whether it takes a place among what is under way. Those who wait are counted where they are parked, and the rest is done at once.
+fn takes_place(ask: &Ask) -> bool {
+    match &ask.what {
+        What::Have(_, wait) => wait.is_zero(),
+        What::TryOut(_) | What::Look(_) | What::Define(..) => true,
+        What::GiveBack(_) | What::Withdraw(_) | What::Overview | What::Drain(_) => false,
     }
 }

@@ -44,6 +44,7 @@ impl Router {
                 (Err(owner), _) => known = owner,
             }
             place.undone();
+            self.check_goes_on(partition)?;
             if self.clock.now().since(begun) > limits::ROUTE_WAIT || self.stop.is_said() {
                 return Err(Unavailable::NotOwner);
             }

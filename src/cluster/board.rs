@@ -34,6 +34,8 @@ pub(crate) struct NodePulse {
 pub(crate) struct Board {
     pub(crate) nodes: BTreeMap<String, NodePulse>,
     pub(crate) partitions: BTreeMap<u16, (u64, PartitionHolder)>,
+    /// When the leader of the bucket was asked last who has a partition, and has named this node.
+    pub(crate) confirmed: BTreeMap<u16, Duration>,
     /// Since when a partition could be had.
     pub(crate) free_since: BTreeMap<u16, Duration>,
     /// The nodes to which partitions were moved.

@@ -94,6 +94,9 @@ impl Router {
                 Ok(Some(Reply::Queue(Err(QueueRefusal::QueueExists(name)))))
             }
             (DefinitionChange::Create(options), there) => {
+                if revision == 0 {
+                    self.definitions.check_new_name()?;
+                }
                 let paused = there.is_some_and(|(_, paused)| paused);
                 let definition = QueueDefinition::There { name, options, paused };
                 self.decide(command, definition, revision).await
@@ -135,7 +138,15 @@ impl Router {
         definition: QueueDefinition,
         behind: u64,
     ) -> Result<Option<Reply>, Unavailable> {
-        let reply = self.ask(ARBITER, command, Duration::ZERO).await?;
+        let reply = match self.ask(ARBITER, command, Duration::ZERO).await {
+            // What is to be already needs no judge.
+            Err(Unavailable::PartitionStopped { .. })
+                if self.definitions.entry(definition.name()).await?.1.as_ref() == Some(&definition) =>
+            {
+                Reply::Queue(Ok(false))
+            }
+            reply => reply?,
+        };
         match &reply {
             Reply::Queue(Ok(_)) => {}
             Reply::Queue(Err(QueueRefusal::QueueExists(name))) => {
@@ -147,7 +158,7 @@ impl Router {
         let QueueDefinition::There { name, .. } = &definition else { return Err(nonsense()) };
         let name = name.clone();
         let Some(revision) = self.put(definition, behind).await? else { return Ok(None) };
-        self.everywhere(&name, revision).await?;
+        self.wherever_it_goes_on(&name, revision).await?;
         Ok(Some(reply))
     }
 
@@ -159,7 +170,7 @@ impl Router {
         let (name, options, paused) = (name.clone(), Box::new(view.options), view.paused);
         let definition = QueueDefinition::There { name: name.clone(), options, paused };
         match self.put(definition, behind).await? {
-            Some(revision) => self.everywhere(&name, revision).await,
+            Some(revision) => self.wherever_it_goes_on(&name, revision).await,
             None => Ok(()),
         }
     }
@@ -201,21 +212,45 @@ impl Router {
 
     /// Waits until every partition has a revision of a queue.
     pub(crate) async fn everywhere(&self, name: &QueueName, revision: u64) -> Result<(), Unavailable> {
+        self.define_in_all(name, revision, false).await
+    }
+
+    /// The same, but for partitions with which no node goes on: whoever takes one over has the newest revision before it answers
+    /// anybody. What ends a queue is not told so, as the newest revision may be that of another queue of the name by then.
+    pub(crate) async fn wherever_it_goes_on(
+        &self,
+        name: &QueueName,
+        revision: u64,
+    ) -> Result<(), Unavailable> {
+        self.define_in_all(name, revision, true).await
+    }
+
+    async fn define_in_all(
+        &self,
+        name: &QueueName,
+        revision: u64,
+        passes_stopped: bool,
+    ) -> Result<(), Unavailable> {
         if self.definitions.is_everywhere(name, revision) {
             return Ok(());
         }
         let asked = (0..self.places.partitions).map(|partition| async move {
             let what = What::Define(name.clone(), revision);
             let ask = Ask { partition: Some(partition), epoch: None, what };
-            match self.said(partition, &ask, Duration::ZERO).await? {
-                NodeReply::Defined => Ok(()),
-                _ => Err(nonsense()),
+            match self.said(partition, &ask, Duration::ZERO).await {
+                Ok(NodeReply::Defined) => Ok(true),
+                Ok(_) => Err(nonsense()),
+                Err(Unavailable::PartitionStopped { .. }) if passes_stopped => Ok(false),
+                Err(why) => Err(why),
             }
         });
+        let mut is_everywhere = true;
         for defined in futures_util::future::join_all(asked).await {
-            defined?;
+            is_everywhere &= defined?;
         }
-        self.definitions.note_everywhere(name, revision);
+        if is_everywhere {
+            self.definitions.note_everywhere(name, revision);
+        }
         Ok(())
     }
 }

@@ -58,6 +58,14 @@ impl TopicAsk {
         }
     }
 
+    /// Whether a queue is to be gone that another could be taken for later.
+    fn ends_something(&self) -> bool {
+        match self {
+            TopicAsk::Topic(change) => matches!(change, TopicChange::Delete),
+            TopicAsk::Subscription { change, .. } => matches!(change, SubscriptionChange::Delete),
+        }
+    }
+
     fn answer(&self, is_changed: bool) -> Reply {
         match self {
             TopicAsk::Topic(_) => Reply::Topic(Ok(is_changed)),
@@ -78,13 +86,13 @@ impl Router {
         let definition = match self.judge_topic(name, ask, (revision, found))? {
             Ok(Some(definition)) => definition,
             Ok(None) => {
-                self.everywhere(name, revision).await?;
+                self.wherever_it_goes_on(name, revision).await?;
                 return Ok(Some(ask.answer(false)));
             }
             Err(refused) => {
                 // Whoever looks again is not to find what it was.
                 if matches!(refused, Reply::Topic(Err(TopicRefusal::TopicChanged(_)))) {
-                    self.everywhere(name, revision).await?;
+                    self.wherever_it_goes_on(name, revision).await?;
                 }
                 return Ok(Some(refused));
             }
@@ -96,8 +104,12 @@ impl Router {
         self.put_on_record(command, &definition, revision).await?;
         let is_done = match definition {
             QueueDefinition::Going { .. } => self.end_deleting(name, revision).await?.is_some(),
-            _ => {
+            _ if ask.ends_something() => {
                 self.everywhere(name, revision).await?;
+                true
+            }
+            _ => {
+                self.wherever_it_goes_on(name, revision).await?;
                 true
             }
         };
@@ -114,7 +126,7 @@ impl Router {
             Some(QueueDefinition::Topic { plan, .. }) => plan,
             _ => {
                 let is_queue = matches!(found, Some(QueueDefinition::There { .. }));
-                return Ok(self.judge_new(name, ask, revision, is_queue));
+                return self.judge_new(name, ask, revision, is_queue);
             }
         };
         let planned = PlannedTopic { name, revision, plan };
@@ -137,7 +149,13 @@ impl Router {
     }
 
     /// What comes of it where there is no topic.
-    fn judge_new(&self, name: &QueueName, ask: &TopicAsk, revision: u64, is_queue: bool) -> Judgement {
+    fn judge_new(
+        &self,
+        name: &QueueName,
+        ask: &TopicAsk,
+        revision: u64,
+        is_queue: bool,
+    ) -> Result<Judgement, Unavailable> {
         let topics = self.definitions.counts().topics;
         let refusal = match ask {
             TopicAsk::Topic(TopicChange::Create) if is_queue => TopicRefusal::NameIsQueue(name.clone()),
@@ -145,18 +163,21 @@ impl Router {
                 TopicRefusal::TooManyTopics(topics)
             }
             TopicAsk::Topic(TopicChange::Create) => {
+                if revision == 0 {
+                    self.definitions.check_new_name()?;
+                }
                 let plan = Box::new(new_plan(revision, self.clock.wall()));
-                return Ok(Some(QueueDefinition::Topic { name: name.clone(), plan }));
+                return Ok(Ok(Some(QueueDefinition::Topic { name: name.clone(), plan })));
             }
             TopicAsk::Topic(_) => TopicRefusal::TopicNotFound(name.clone()),
             TopicAsk::Subscription { queue, change: SubscriptionChange::Say(_), .. } => {
-                return Err(Reply::Queue(Err(QueueRefusal::NotSubscribed(queue.clone()))));
+                return Ok(Err(Reply::Queue(Err(QueueRefusal::NotSubscribed(queue.clone())))));
             }
             TopicAsk::Subscription { queue, .. } => {
-                return Err(Reply::Queue(Err(QueueRefusal::QueueNotFound(queue.clone()))));
+                return Ok(Err(Reply::Queue(Err(QueueRefusal::QueueNotFound(queue.clone())))));
             }
         };
-        Err(Reply::Topic(Err(refusal)))
+        Ok(Err(Reply::Topic(Err(refusal))))
     }
 
     /// Has what an operator has asked in the audit of the arbiter, which does it before the other partitions.

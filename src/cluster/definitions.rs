@@ -82,6 +82,9 @@ pub(crate) struct QueueDefinitions {
     changed: Notify,
     #[cfg(test)]
     is_deaf: std::sync::atomic::AtomicBool,
+    /// How many names there may be in a test.
+    #[cfg(test)]
+    pub(crate) names_allowed: std::sync::OnceLock<usize>,
 }
 
 impl QueueDefinitions {
@@ -92,6 +95,8 @@ impl QueueDefinitions {
             changed: Notify::new(),
             #[cfg(test)]
             is_deaf: std::sync::atomic::AtomicBool::new(false),
+            #[cfg(test)]
+            names_allowed: std::sync::OnceLock::new(),
         }
     }
 
@@ -212,6 +217,22 @@ impl QueueDefinitions {
     ) -> Result<(u64, Option<QueueDefinition>), Unavailable> {
         let read = self.read(&key_of(name)).await.map_err(|error| failed(&error))?;
         Ok(read.map_or((0, None), |(revision, definition)| (revision, Some(definition))))
+    }
+
+    /// Sees to it that a name can be had that nothing was ever called by: names stay in the bucket when what they named is deleted.
+    ///
+    /// # Errors
+    /// [`Unavailable::Unsupported`] when there are too many.
+    pub(crate) fn check_new_name(&self) -> Result<(), Unavailable> {
+        let names_max = limits::DEFINED_NAMES_MAX;
+        #[cfg(test)]
+        let names_max = self.names_allowed.get().copied().unwrap_or(names_max);
+        match self.board().known.len() < names_max {
+            true => Ok(()),
+            false => Err(Unavailable::Unsupported(
+                "no further name can be had, as those of deleted queues and topics stay: take one of these again",
+            )),
+        }
     }
 
     /// Whether there is a queue, as far as was heard, or else as the servers say.

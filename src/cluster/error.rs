@@ -49,6 +49,22 @@ pub enum ClusterError {
         /// The names of those that are.
         known: String,
     },
+    /// The node gives its partitions to others, and takes none.
+    #[error(
+        "node {node} gives its partitions to others and takes none; `seriatim cluster drain {node} --undo` has it take some again"
+    )]
+    NodeDrains {
+        /// The name.
+        node: String,
+    },
+    /// The node cannot go on with the partition.
+    #[error("node {node} cannot go on with partition {partition}; `seriatim cluster status` says why")]
+    NodeStopped {
+        /// The name of the node.
+        node: String,
+        /// The number of the partition.
+        partition: u16,
+    },
     /// There is no such partition.
     #[error("there is no partition {partition}; the last is {last}")]
     UnknownPartition {

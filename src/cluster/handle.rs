@@ -38,6 +38,21 @@ impl ClusterHandle {
         self.router.leases.nodes()
     }
 
+    /// Why nothing that is sent may be acknowledged at the moment, in a sentence; `None` as far as all is well. It is known some
+    /// seconds after servers are down.
+    pub fn problem(&self) -> Option<String> {
+        match self.nodes().is_empty() {
+            true => Some("the node does not hear its cluster: no NATS server answers".to_owned()),
+            false => self.router.health.problem(),
+        }
+    }
+
+    /// The partitions with which no node goes on that is heard.
+    pub fn missing(&self) -> Vec<u16> {
+        let router = &self.router;
+        (0..router.places.partitions).filter(|number| router.check_goes_on(*number).is_err()).collect()
+    }
+
     /// Every partition, as this node sees it.
     pub fn status(&self) -> Vec<PartitionStatus> {
         self.router.partitions.iter().map(|partition| partition.status()).collect()

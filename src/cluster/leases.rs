@@ -37,7 +37,7 @@ use crate::cluster::stop::pause;
 use crate::cluster::watching::BucketWatch;
 
 const NODE_PREFIX: &str = "node.";
-const PARTITION_PREFIX: &str = "partition.";
+pub(crate) const PARTITION_PREFIX: &str = "partition.";
 /// Of the keys that say to which node an operator has moved a partition.
 const PIN_PREFIX: &str = "pin.";
 
@@ -46,18 +46,21 @@ const SILENCE: Duration = Duration::from_secs(10);
 
 /// The leases as a node sees them.
 pub(crate) struct Leases {
-    bucket: kv::Store,
+    pub(crate) bucket: kv::Store,
     signals: NodeSignals,
     node: String,
     incarnation: u64,
     lease: Duration,
-    clock: SystemClock,
+    pub(crate) clock: SystemClock,
     board: Mutex<Board>,
     drains: AtomicBool,
     /// Set when another process has begun to run as this node.
     namesake: SetOnce<()>,
     /// Whether it says nothing any more, in tests.
     is_silent: AtomicBool,
+    /// Whether it hears nothing of who has what, in tests.
+    #[cfg(test)]
+    pub(crate) is_deaf: AtomicBool,
 }
 
 impl Leases {
@@ -83,6 +86,8 @@ impl Leases {
             drains: AtomicBool::new(false),
             namesake: SetOnce::new(),
             is_silent: AtomicBool::new(false),
+            #[cfg(test)]
+            is_deaf: AtomicBool::new(false),
         })
     }
 
@@ -96,7 +101,7 @@ impl Leases {
         self.bucket.clone()
     }
 
-    fn board(&self) -> MutexGuard<'_, Board> {
+    pub(crate) fn board(&self) -> MutexGuard<'_, Board> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -162,6 +167,10 @@ impl Leases {
     }
 
     fn note(&self, entry: &kv::Entry) {
+        #[cfg(test)]
+        if self.is_deaf.load(Ordering::Relaxed) {
+            return;
+        }
         if let Some(node) = entry.key.strip_prefix(NODE_PREFIX) {
             match read::<Beat>(entry) {
                 Some(beat) if self.is_of_namesake(node, beat) => {
@@ -359,7 +368,7 @@ impl Leases {
         }
     }
 
-    fn is_own(&self, holder: &PartitionHolder) -> bool {
+    pub(crate) fn is_own(&self, holder: &PartitionHolder) -> bool {
         holder.node == self.node && holder.incarnation == self.incarnation && !holder.released
     }
 
@@ -400,6 +409,18 @@ impl Leases {
         let candidates = self.candidates(partition, &board, now);
         let following = candidates.filter(|node| owner.as_deref() != Some(*node));
         preferred(partition, following).or(owner.as_deref()) == Some(&*self.node)
+    }
+
+    /// Whether a node has said that it cannot go on with a partition.
+    pub(crate) fn is_stopped_at(&self, partition: u16, node: &str) -> bool {
+        self.board().nodes.get(node).is_some_and(|heard| heard.stopped.contains(&partition))
+    }
+
+    /// Whether nodes are alive, and none of them goes on with a partition.
+    pub(crate) fn is_stopped_everywhere(&self, partition: u16) -> bool {
+        let (now, board) = (self.clock.elapsed(), self.board());
+        let mut alive = board.nodes.iter().filter(|(node, _)| self.is_alive(&board, now, node)).peekable();
+        alive.peek().is_some() && alive.all(|(_, heard)| heard.stopped.contains(&partition))
     }
 
     /// The node that has a partition, if it is alive.

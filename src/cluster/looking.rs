@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use crate::cluster::paging::joined;
+use crate::cluster::paging::look_behind;
+use crate::cluster::paging::put_behind;
 use crate::cluster::partition::first_number;
 use crate::cluster::router::Router;
 use crate::cluster::router::nonsense;
@@ -20,15 +23,10 @@ use crate::id::SequenceNumber;
 impl Router {
     /// Looks for something wherever it is.
     pub(crate) async fn look(&self, look: LookFor) -> Result<LookResult, Unavailable> {
+        if let Some(partition) = self.place_of_look(&look) {
+            return self.look_in(partition, look).await;
+        }
         match &look {
-            LookFor::Workflow { queue, id }
-            | LookFor::Line { queue, id, .. }
-            | LookFor::State { queue, id }
-            | LookFor::History { queue, id: Some(id), .. } => {
-                let partition = self.places.workflow(queue, id);
-                self.look_in(partition, look).await
-            }
-            LookFor::Ended { sequence, .. } => self.look_in(self.places.number(*sequence), look).await,
             LookFor::History { id: None, .. } => Err(Unavailable::Unsupported(
                 "each partition has a history of its own: ask for that of a workflow",
             )),
@@ -42,11 +40,38 @@ impl Router {
         }
     }
 
+    /// The one partition that shows it, if there is one.
+    pub(crate) fn place_of_look(&self, look: &LookFor) -> Option<u16> {
+        match look {
+            LookFor::Workflow { queue, id }
+            | LookFor::Line { queue, id, .. }
+            | LookFor::State { queue, id }
+            | LookFor::History { queue, id: Some(id), .. } => Some(self.places.workflow(queue, id)),
+            LookFor::Ended { sequence, .. } => Some(self.places.number(*sequence)),
+            _ => None,
+        }
+    }
+
+    /// Looks for something in one partition: for all of a page, however much of it comes at once.
     pub(crate) async fn look_in(&self, partition: u16, look: LookFor) -> Result<LookResult, Unavailable> {
-        let ask = Ask { partition: Some(partition), epoch: None, what: What::Look(look) };
-        match self.said(partition, &ask, Duration::ZERO).await? {
-            NodeReply::Found(found) => Ok(*found),
-            _ => Err(nonsense()),
+        let (mut look, mut all) = (look, None);
+        loop {
+            let ask = Ask { partition: Some(partition), epoch: None, what: What::Look(look.clone()) };
+            let (found, may_be_more) = match self.said(partition, &ask, Duration::ZERO).await? {
+                // An engine gives less than was asked for when what it has to read for it is large.
+                NodeReply::Found(found) => (*found, matches!(look, LookFor::DeadLetters { .. })),
+                NodeReply::FoundBeginning(found) => (*found, true),
+                _ => return Err(nonsense()),
+            };
+            let next = look_behind(&look, &found).filter(|_| may_be_more);
+            let found = match all.take() {
+                None => found,
+                Some(beginning) => put_behind(beginning, found).ok_or_else(nonsense)?,
+            };
+            match next {
+                Some(next) => (look, all) = (next, Some(found)),
+                None => return Ok(found),
+            }
         }
     }
 
@@ -97,24 +122,47 @@ impl Router {
 
     async fn look_everywhere(&self, look: LookFor) -> Result<LookResult, Unavailable> {
         let looks = (0..self.places.partitions).map(|partition| self.look_in(partition, look.clone()));
-        let mut all: Option<LookResult> = None;
+        let (mut all, mut missing): (Option<LookResult>, Vec<(u16, Unavailable)>) = (None, Vec::new());
         for found in futures_util::future::join_all(looks).await {
-            all = Some(match all {
-                None => found?,
-                Some(all) => together(all, found?).ok_or_else(nonsense)?,
-            });
+            match (all.take(), found) {
+                (known, Err(why @ Unavailable::PartitionStopped { partition, .. }))
+                    if says_missing(&look) =>
+                {
+                    all = known;
+                    missing.push((partition, why));
+                }
+                (_, Err(why)) => return Err(why),
+                (None, Ok(found)) => all = Some(found),
+                (Some(known), Ok(found)) => all = Some(together(known, found).ok_or_else(nonsense)?),
+            }
         }
-        Ok(in_order(all.ok_or_else(nonsense)?, &look))
+        match all {
+            Some(all) => Ok(without(in_order(all, &look), missing.into_iter().map(|(number, _)| number))),
+            None => Err(missing.pop().map_or_else(nonsense, |(_, why)| why)),
+        }
     }
+}
+
+/// Whether what is shown says which partitions it is without. Of all else, to leave out a part would be a wrong answer.
+fn says_missing(look: &LookFor) -> bool {
+    matches!(look, LookFor::Queues { .. } | LookFor::Queue { .. })
+}
+
+/// Says of queues which partitions are not counted.
+fn without(mut found: LookResult, missing: impl Iterator<Item = u16>) -> LookResult {
+    let missing: Vec<u16> = missing.collect();
+    match &mut found {
+        LookResult::Queues(views) => {
+            views.iter_mut().for_each(|view| view.missing_partitions.clone_from(&missing));
+        }
+        LookResult::Queue(Some(view)) => view.missing_partitions = missing,
+        _ => {}
+    }
+    found
 }
 
 /// What two partitions show.
 fn together(all: LookResult, more: LookResult) -> Option<LookResult> {
-    fn joined<T>(all: Option<Vec<T>>, more: Option<Vec<T>>) -> Option<Vec<T>> {
-        let mut all = all?;
-        all.extend(more?);
-        Some(all)
-    }
     Some(match (all, more) {
         (LookResult::Queues(mut all), LookResult::Queues(more)) => {
             for view in more {

@@ -29,6 +29,8 @@ use crate::cluster::partition::PartitionParts;
 use crate::cluster::partition::PartitionStatus;
 use crate::cluster::router::Router;
 use crate::cluster::router::RouterParts;
+use crate::cluster::server_health::ServerHealth;
+use crate::cluster::server_identity;
 use crate::cluster::servers;
 use crate::cluster::shape::check_folder;
 use crate::cluster::signals::NodeSignals;
@@ -108,7 +110,8 @@ impl ClusterNode {
         handle.spawn(hearing::hear(signals, leases.clone(), partitions.clone(), stop.clone()));
         handle.spawn(leases.clone().beat(stop.clone()));
         let (client, elsewhere) = Elsewhere::begin(Arc::new(SystemClock::default()), events);
-        handle.spawn(give_way(leases.clone(), (monitors, silent), elsewhere.inbox(), stop.clone()));
+        let servers = WatchedServers { monitors, silent, health: parts.health.clone() };
+        handle.spawn(give_way(leases.clone(), servers, elsewhere.inbox(), stop.clone()));
         let router = Arc::new(Router::new(parts, elsewhere.clock()));
         handle.spawn(router.clone().answer_others(asked));
         for number in 0..router.places.partitions {
@@ -218,6 +221,12 @@ impl ClusterNode {
         self.leases.fall_silent();
     }
 
+    /// Hears no more who has which partition.
+    #[cfg(test)]
+    pub(crate) fn set_deaf_to_leases(&self) {
+        self.leases.is_deaf.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+
     /// Hears no more which queues are made, or hears it again.
     #[cfg(test)]
     pub(crate) fn set_deaf(&self, is_deaf: bool) {
@@ -291,16 +300,20 @@ fn closing(node: ClusterNode) -> BoxFuture<'static, ()> {
     Box::pin(node.close_all())
 }
 
+/// The NATS servers of a node that runs.
+struct WatchedServers {
+    /// Where they say how they are, and those of them that did not say it when the node was started.
+    monitors: Vec<String>,
+    silent: Vec<String>,
+    health: Arc<ServerHealth>,
+}
+
 /// Stops a node when another process has begun to run as it, or when a server has come back that cannot keep a log.
-async fn give_way(
-    leases: Arc<Leases>,
-    (monitors, silent): (Vec<String>, Vec<String>),
-    inbox: Inbox,
-    stop: ClusterStop,
-) {
+async fn give_way(leases: Arc<Leases>, servers: WatchedServers, inbox: Inbox, stop: ClusterStop) {
+    let WatchedServers { monitors, silent, health } = servers;
     let fault = tokio::select! {
         () = leases.has_namesake() => Fault::Namesake { node: leases.node().to_owned() },
-        fault = servers::watch(&monitors, silent) => fault,
+        fault = servers::watch(&monitors, silent, &health) => fault,
     };
     tracing::error!(%fault, "the node stops");
     inbox.end(Unavailable::Stopped(fault));
@@ -329,6 +342,9 @@ async fn prepare(
     runtime: tokio::runtime::Handle,
 ) -> Result<PreparedNode, ClusterError> {
     let silent = insist("ask the servers", || servers::check_all(&options.monitors)).await?;
+    for differing in server_identity::compare(&options.servers, &options.monitors).await? {
+        tracing::warn!(differing, "a server that keeps the logs may be monitored by nobody");
+    }
     let client = insist("connect", || connect(&options)).await?;
     let signals = NodeSignals::new(client.clone(), &options.cluster);
     let mut heard = signals.listen().await?;
@@ -366,7 +382,8 @@ async fn prepare(
     let taker = SnapshotTaker::new(&options, taken, leases.clone(), runtime.clone(), stop.clone());
     hearing::check_name(&mut heard, &options).await?;
     let (node, monitors) = (options.node, options.monitors);
-    let parts = RouterParts { node, partitions, leases, nodes, definitions, runtime, stop };
+    let health = Arc::default();
+    let parts = RouterParts { node, partitions, leases, nodes, definitions, health, runtime, stop };
     Ok(PreparedNode { parts, asked, signals: heard, events, taker, monitors, silent })
 }
 

@@ -22,6 +22,9 @@ const ENVELOPE_BYTES: usize = 1024;
 pub(crate) struct Nodes {
     client: NatsClient,
     cluster: String,
+    /// What a test lets be said at once.
+    #[cfg(test)]
+    pub(crate) bytes_allowed: std::sync::Arc<std::sync::OnceLock<usize>>,
 }
 
 /// What came of asking a node.
@@ -46,6 +49,7 @@ impl NodeAnswer {
             NodeAnswer::Replied(NodeReply::TooLarge { bytes, bytes_max }) => {
                 Err(Unavailable::TooLarge { bytes, bytes_max })
             }
+            NodeAnswer::Replied(NodeReply::Busy) => Err(Unavailable::Busy),
             NodeAnswer::Replied(NodeReply::Failed(why)) | NodeAnswer::Nothing(why) => {
                 Err(Unavailable::Unanswered(why))
             }
@@ -56,7 +60,12 @@ impl NodeAnswer {
 
 impl Nodes {
     pub(crate) fn new(client: NatsClient, cluster: &str) -> Nodes {
-        Nodes { client, cluster: cluster.to_owned() }
+        Nodes {
+            client,
+            cluster: cluster.to_owned(),
+            #[cfg(test)]
+            bytes_allowed: std::sync::Arc::default(),
+        }
     }
 
     pub(crate) fn cluster(&self) -> &str {
@@ -79,6 +88,10 @@ impl Nodes {
 
     /// The most bytes of what is said at once.
     pub(crate) fn bytes_max(&self) -> usize {
+        #[cfg(test)]
+        if let Some(bytes) = self.bytes_allowed.get() {
+            return *bytes;
+        }
         self.client.server_info().max_payload.saturating_sub(ENVELOPE_BYTES)
     }
 

@@ -70,7 +70,7 @@ impl Router {
     }
 
     /// The partition of a command that may send to others: what is settled is of it.
-    fn home_of(&self, command: &Command) -> Option<u16> {
+    pub(crate) fn home_of(&self, command: &Command) -> Option<u16> {
         let place = match command {
             Command::Settle(verbs::Settle { token, settlement: Settlement::Complete(_), .. })
             | Command::SettleRun(verbs::SettleRun { token, .. }) => return Some(self.places.token(*token)),

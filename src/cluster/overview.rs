@@ -25,6 +25,8 @@ pub struct ClusterOverview {
     pub cluster: String,
     /// The node that has looked.
     pub node: String,
+    /// Why nothing may be acknowledged at the moment, as far as it knows.
+    pub problem: Option<String>,
     /// The nodes that it hears, in order of name.
     pub nodes: Vec<NodeOverview>,
     /// The partitions, in order of number.
@@ -64,6 +66,7 @@ impl ClusterHandle {
         ClusterOverview {
             cluster: router.nodes.cluster().to_owned(),
             node: router.node.clone(),
+            problem: self.problem(),
             nodes,
             partitions,
         }
@@ -106,7 +109,9 @@ impl ClusterHandle {
     /// Has a partition owned by a node, as long as that is alive; `None` leaves it to the hash again.
     ///
     /// # Errors
-    /// [`ClusterError::UnknownNode`] and [`ClusterError::UnknownPartition`]; [`ClusterError::Servers`] when the servers refuse.
+    /// [`ClusterError::UnknownNode`] and [`ClusterError::UnknownPartition`]; [`ClusterError::NodeDrains`] and
+    /// [`ClusterError::NodeStopped`] when the node would not take it; [`ClusterError::Servers`] when the servers refuse, or the node does
+    /// not answer.
     pub async fn move_partition(&self, partition: u16, node: Option<&str>) -> Result<(), ClusterError> {
         let partitions = self.router.places.partitions;
         if partition >= partitions {
@@ -114,8 +119,23 @@ impl ClusterHandle {
         }
         if let Some(node) = node {
             self.check_node(node)?;
+            self.check_takes(partition, node).await?;
         }
         self.router.leases.pin(partition, node).await.map_err(ClusterError::Servers)
+    }
+
+    /// Asks a node whether it takes partitions: what it told all others last may be older.
+    async fn check_takes(&self, partition: u16, node: &str) -> Result<(), ClusterError> {
+        let NodeOverview { problem, drains, .. } = self.router.overview_of(node).await;
+        let name = node.to_owned();
+        match problem {
+            Some(why) => Err(ClusterError::Servers(format!("node {name} has not answered: {why}"))),
+            None if drains => Err(ClusterError::NodeDrains { node: name }),
+            None if self.router.leases.is_stopped_at(partition, node) => {
+                Err(ClusterError::NodeStopped { node: name, partition })
+            }
+            None => Ok(()),
+        }
     }
 
     fn check_node(&self, node: &str) -> Result<(), ClusterError> {

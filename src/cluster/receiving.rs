@@ -196,6 +196,7 @@ impl Router {
                     NodeAnswer::Replied(NodeReply::NotOwner(_)) | NodeAnswer::Nobody => {
                         Err(Unavailable::NotOwner)
                     }
+                    NodeAnswer::Replied(NodeReply::Busy) => Err(Unavailable::Busy),
                     NodeAnswer::Replied(NodeReply::Failed(why)) => Err(Unavailable::Unanswered(why)),
                     NodeAnswer::Replied(_) => Err(nonsense()),
                     NodeAnswer::Nothing(why) => Err(Unavailable::Unanswered(why)),

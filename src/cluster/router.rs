@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
-use tokio::sync::Semaphore;
 
 use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::lane::RequestLane;
@@ -24,8 +23,12 @@ use crate::cluster::leases::Leases;
 use crate::cluster::nodes::NodeAnswer;
 use crate::cluster::nodes::Nodes;
 use crate::cluster::partition::Partition;
+use crate::cluster::partition::PartitionState;
 use crate::cluster::placing::CommandPlace;
 use crate::cluster::placing::PartitionMap;
+use crate::cluster::request_places::RequestPlaces;
+use crate::cluster::routed_request::RoutedRequest;
+use crate::cluster::server_health::ServerHealth;
 use crate::cluster::shifting::Shift;
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
@@ -41,11 +44,8 @@ use crate::engine::elsewhere::Reply;
 use crate::engine::elsewhere::Request;
 use crate::engine::elsewhere::answer;
 use crate::engine::elsewhere::new_token;
-use crate::engine::elsewhere::split_query;
-use crate::engine::elsewhere::split_standing;
 use crate::engine::elsewhere::too_many;
 use crate::engine::elsewhere::verbs::Purge;
-use crate::error::Fault;
 use crate::error::Unavailable;
 use crate::limits;
 use crate::token::LockToken;
@@ -62,6 +62,7 @@ pub(crate) struct Router {
     pub(crate) leases: Arc<Leases>,
     pub(crate) nodes: Nodes,
     pub(crate) definitions: Arc<QueueDefinitions>,
+    pub(crate) health: Arc<ServerHealth>,
     pub(crate) places: PartitionMap,
     pub(crate) clock: EngineClock,
     pub(crate) runtime: Handle,
@@ -83,13 +84,14 @@ pub(crate) struct RouterParts {
     pub(crate) leases: Arc<Leases>,
     pub(crate) nodes: Nodes,
     pub(crate) definitions: Arc<QueueDefinitions>,
+    pub(crate) health: Arc<ServerHealth>,
     pub(crate) runtime: Handle,
     pub(crate) stop: ClusterStop,
 }
 
 impl Router {
     pub(crate) fn new(parts: RouterParts, clock: EngineClock) -> Router {
-        let RouterParts { node, partitions, leases, nodes, definitions, runtime, stop } = parts;
+        let RouterParts { node, partitions, leases, nodes, definitions, health, runtime, stop } = parts;
         let count = u16::try_from(partitions.len()).expect("there is a limit to their number");
         Router {
             node,
@@ -98,6 +100,7 @@ impl Router {
             leases,
             nodes,
             definitions,
+            health,
             places: PartitionMap { partitions: count },
             clock,
             runtime,
@@ -111,7 +114,7 @@ impl Router {
 
     /// Takes what is asked, in its order, until the client is closed or the node stopped.
     pub(crate) fn run(self: Arc<Router>, mut elsewhere: Elsewhere) {
-        let permits = Arc::new(Semaphore::new(limits::ROUTED_MAX));
+        let places = RequestPlaces::new(self.places.partitions, limits::ROUTED_MAX);
         let inbox = elsewhere.inbox();
         while !self.stop.is_said() {
             let Some(request) = elsewhere.next(LOOK_EVERY) else { continue };
@@ -123,28 +126,59 @@ impl Router {
                         answer(letter, reply, &inbox);
                     });
                 }
-                Request::Ask(letter) | Request::TryOut(letter) if letter.command().is_none() => {
-                    letter.fail(Unavailable::Unsupported("this cannot be sent to another node"));
-                }
                 Request::Close { slot } => {
                     let _ = slot.send(());
                     return;
                 }
-                // What only takes time, or ends something, keeps nobody waiting.
-                request @ (Request::Sleep { .. } | Request::GiveBack(_) | Request::Withdraw(_)) => {
-                    let (router, inbox) = (self.clone(), inbox.clone());
-                    self.begin(async move { router.have_done(request, &inbox).await });
+                request @ (Request::Ask(_)
+                | Request::TryOut(_)
+                | Request::Query(_)
+                | Request::Standing(_)) => {
+                    if let Some(request) = RoutedRequest::of(request) {
+                        self.begin_in_place(request, &places, &inbox);
+                    }
                 }
+                // What only takes time, or ends something, keeps nobody waiting.
                 request => {
-                    // Who asks for more than is allowed at once waits for a place in the inbox.
-                    let permit = self.runtime.block_on(permits.clone().acquire_owned());
-                    let (router, inbox) = (self.clone(), inbox.clone());
-                    self.begin(async move {
-                        router.have_done(request, &inbox).await;
-                        drop(permit);
-                    });
+                    let router = self.clone();
+                    self.begin(async move { router.have_done(request).await });
                 }
             }
+        }
+    }
+
+    /// Begins a request once there is a place for it; until then, those that come later wait in the inbox.
+    fn begin_in_place(self: &Arc<Router>, request: RoutedRequest, places: &RequestPlaces, inbox: &Inbox) {
+        match self.runtime.block_on(places.take(self.partition_of(&request))) {
+            Ok(place) => {
+                let (router, inbox) = (self.clone(), inbox.clone());
+                self.begin(async move {
+                    router.have_request_done(request, &inbox).await;
+                    drop(place);
+                });
+            }
+            Err(why) => request.refuse(why),
+        }
+    }
+
+    /// The one partition of which something is asked, if that is certain.
+    fn partition_of(&self, request: &RoutedRequest) -> Option<u16> {
+        match request {
+            RoutedRequest::Ask(_, command) | RoutedRequest::TryOut(_, command) => {
+                self.home_of(command).or_else(|| match self.places.of(command) {
+                    CommandPlace::One(partition) => Some(partition),
+                    _ => None,
+                })
+            }
+            RoutedRequest::Look(look, _) => self.place_of_look(look),
+        }
+    }
+
+    async fn have_request_done(self: &Arc<Router>, request: RoutedRequest, inbox: &Inbox) {
+        match request {
+            RoutedRequest::Ask(letter, command) => answer(letter, self.have(command).await, inbox),
+            RoutedRequest::TryOut(letter, command) => answer(letter, self.try_out(command).await, inbox),
+            RoutedRequest::Look(look, slot) => slot(self.look(look).await),
         }
     }
 
@@ -157,34 +191,12 @@ impl Router {
         }
     }
 
-    async fn have_done(self: &Arc<Router>, request: Request, inbox: &Inbox) {
+    /// Does what is asked of no partition.
+    async fn have_done(self: &Arc<Router>, request: Request) {
         match request {
-            Request::Ask(letter) => {
-                let reply = match letter.command() {
-                    Some(command) => self.have(command).await,
-                    None => Err(Unavailable::NotOwner),
-                };
-                answer(letter, reply, inbox);
-            }
-            Request::TryOut(letter) => {
-                let reply = match letter.command() {
-                    Some(command) => self.try_out(command).await,
-                    None => Err(Unavailable::NotOwner),
-                };
-                answer(letter, reply, inbox);
-            }
-            Request::Query(query) => {
-                if let Some((look, slot)) = split_query(*query) {
-                    slot(self.look(look).await);
-                }
-            }
-            Request::Standing(query) => {
-                let (look, slot) = split_standing(*query);
-                slot(self.look(look).await);
-            }
             Request::Backup { slot, .. } => {
-                let why = "a cluster has no file to copy: its log is on the NATS servers".to_owned();
-                let _ = slot.send(Err(Fault::Log(why)));
+                let why = "there is no file to copy: what was sent is on the NATS servers";
+                let _ = slot.send(Err(Unavailable::Unsupported(why)));
             }
             Request::GiveBack(command) => self.give_back(*command).await,
             Request::Sleep { until, slot } => {
@@ -193,7 +205,7 @@ impl Router {
                 let _ = slot.send(());
             }
             Request::Withdraw(token) => self.withdraw(token).await,
-            Request::Wake | Request::NoteTime | Request::Close { .. } => {}
+            _ => {}
         }
     }
 
@@ -300,10 +312,21 @@ impl Router {
                 Ok(said) => return Ok(said),
                 Err(owner) => known = owner,
             }
+            self.check_goes_on(partition)?;
             if self.clock.now().since(begun) > limits::ROUTE_WAIT || self.stop.is_said() {
                 return Err(Unavailable::NotOwner);
             }
             pause(limits::ROUTE_PAUSE).await;
+        }
+    }
+
+    /// Sees to it that nobody waits for a partition with which no node goes on.
+    pub(crate) fn check_goes_on(&self, partition: u16) -> Result<(), Unavailable> {
+        match self.partition(partition).status().state {
+            PartitionState::Stopped(why) if self.leases.is_stopped_everywhere(partition) => {
+                Err(Unavailable::PartitionStopped { partition, why })
+            }
+            _ => Ok(()),
         }
     }
 

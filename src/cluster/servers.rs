@@ -12,6 +12,8 @@ use hyper_util::rt::TokioExecutor;
 use serde::Deserialize;
 
 use crate::cluster::error::ClusterError;
+use crate::cluster::server_health::ServerHealth;
+use crate::cluster::server_health::is_majority;
 use crate::cluster::stop::pause;
 use crate::error::Fault;
 use crate::error::root_cause;
@@ -56,7 +58,7 @@ struct JetStreamConfig {
 pub(crate) async fn check_all(monitors: &[String]) -> Result<Vec<String>, ClusterError> {
     let silent = ask_all(monitors).await?;
     let answered = monitors.len() - silent.len();
-    if answered * 2 <= monitors.len() {
+    if !is_majority(answered, monitors.len()) {
         let whys = silent.iter().map(|SilentServer { monitor, why }| format!("{monitor}: {why}"));
         return Err(ClusterError::Servers(format!(
             "{answered} of {} say whether they sync what they acknowledge, and it has to be more than half ({})",
@@ -74,8 +76,8 @@ pub(crate) async fn check_all(monitors: &[String]) -> Result<Vec<String>, Cluste
     Ok(silent.into_iter().map(|silent| silent.monitor).collect())
 }
 
-/// Asks all servers again and again; returns what is wrong with the first that cannot keep a log any more.
-pub(crate) async fn watch(monitors: &[String], mut silent: Vec<String>) -> Fault {
+/// Asks all servers again and again, and notes how many answer; returns what is wrong with the first that cannot keep a log any more.
+pub(crate) async fn watch(monitors: &[String], mut silent: Vec<String>, health: &ServerHealth) -> Fault {
     loop {
         pause(limits::SERVER_LOOK).await;
         let found = match ask_all(monitors).await {
@@ -86,6 +88,7 @@ pub(crate) async fn watch(monitors: &[String], mut silent: Vec<String>) -> Fault
                 continue;
             }
         };
+        health.note(monitors.len() - found.len(), monitors.len());
         for SilentServer { monitor, why } in found.iter().filter(|found| !silent.contains(&found.monitor)) {
             tracing::warn!(monitor, why, "a NATS server does not answer any more");
         }

@@ -112,7 +112,14 @@ impl Router {
 
 /// Whether what was answered so may have been done.
 fn may_be_done(why: &Unavailable) -> bool {
-    !matches!(why, Unavailable::NotOwner | Unavailable::TooLarge { .. } | Unavailable::Unsupported(_))
+    !matches!(
+        why,
+        Unavailable::NotOwner
+            | Unavailable::PartitionStopped { .. }
+            | Unavailable::Busy
+            | Unavailable::TooLarge { .. }
+            | Unavailable::Unsupported(_)
+    )
 }
 
 /// What is said when one part was not done and another was, or may have been.

@@ -56,6 +56,8 @@ pub(crate) enum NodeReply {
     /// With engine time as it is in the partition, and its epoch, if one partition was asked.
     Reply(Reply, Timestamp, Option<u32>),
     Found(Box<LookResult>),
+    /// The beginning of what was found, as NATS does not take all of it at once.
+    FoundBeginning(Box<LookResult>),
     Defined,
     /// The partition is another node's, this one's if it is known. Nothing was done.
     NotOwner(Option<String>),
@@ -64,6 +66,8 @@ pub(crate) enum NodeReply {
         bytes: usize,
         bytes_max: usize,
     },
+    /// Nothing was done, because too much is under way in the partition.
+    Busy,
     /// It is not known whether it was done.
     Failed(String),
     Overview(Box<NodeOverview>),
@@ -75,6 +79,7 @@ impl NodeReply {
         match why {
             Unavailable::TooLarge { bytes, bytes_max } => NodeReply::TooLarge { bytes, bytes_max },
             Unavailable::NotOwner => NodeReply::NotOwner(None),
+            Unavailable::Busy => NodeReply::Busy,
             why => NodeReply::Failed(why.to_string()),
         }
     }

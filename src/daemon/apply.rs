@@ -29,7 +29,16 @@ pub(crate) async fn apply(daemon_state: &DaemonState, definitions: Definitions) 
         attempts += 1;
         match apply_once(daemon_state, definitions.clone()).await {
             Err(error) if daemon_state.membership.tries_again(&error, attempts) => {}
-            applied => return applied,
+            applied => {
+                let partitions = daemon_state.membership.missing();
+                if !partitions.is_empty() {
+                    tracing::warn!(
+                        ?partitions,
+                        "partitions are stopped on every node: what belongs to them waits, and `seriatim cluster status` says why"
+                    );
+                }
+                return applied;
+            }
         }
     }
 }
@@ -83,7 +92,7 @@ async fn put_in_force(daemon_state: &DaemonState, definitions: Definitions) -> R
 async fn check(client: &Client, before: Option<&String>, definition: &Definition) -> Result<(), DaemonError> {
     let refused = |problem: String| DaemonError::Apply { queue: definition.name.to_string(), problem };
     let Some(view) = look(client, definition).await? else { return Ok(()) };
-    if view.counts.stored() == 0 {
+    if view.counts.stored() == 0 && view.missing_partitions.is_empty() {
         return Ok(());
     }
     let what = match before {
@@ -92,6 +101,12 @@ async fn check(client: &Client, before: Option<&String>, definition: &Definition
         _ => return Ok(()),
     };
     let stored = view.counts.stored();
+    if stored == 0 {
+        return Err(refused(format!(
+            "its {what} cannot change while partitions of the cluster are stopped that may store messages of it: {:?}",
+            view.missing_partitions
+        )));
+    }
     Err(refused(format!(
         "its {what} cannot change while it stores {}: let its handlers finish them, or purge the queue, \
          or give the new definition another name",

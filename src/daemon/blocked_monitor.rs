@@ -102,13 +102,20 @@ impl BlockedMonitor {
         (trouble.cause, trouble.reason, trouble.head) = (new.cause, new.reason, new.head);
     }
 
-    /// Walks through all workflows of all queues, page by page, and notes those in trouble that are looked after here.
+    /// Walks through all workflows of all queues that are looked after here, page by page, and notes those in trouble.
     pub(crate) async fn walk(
         &self,
         client: &Client,
         membership: &Membership,
         now: Timestamp,
     ) -> Result<(), QueueError> {
+        for client in membership.clients(client) {
+            self.walk_through(&client, now).await?;
+        }
+        Ok(())
+    }
+
+    async fn walk_through(&self, client: &Client, now: Timestamp) -> Result<(), QueueError> {
         for view in all_queues(client).await? {
             let queue = client.queue(view.name.as_str())?;
             let (mut after, mut pages): (Option<WorkflowId>, usize) = (None, 0);
@@ -118,9 +125,7 @@ impl BlockedMonitor {
                 pages += 1;
                 after = last.workflow_id.clone();
                 for workflow in &page {
-                    if let (Some(id), Some(cause)) = (&workflow.workflow_id, stop_cause(workflow))
-                        && membership.has(&view.name, id)
-                    {
+                    if let (Some(id), Some(cause)) = (&workflow.workflow_id, stop_cause(workflow)) {
                         let since = since(workflow).unwrap_or(now);
                         let (reason, head) = (reason(workflow), head(workflow));
                         let trouble =

@@ -24,6 +24,7 @@ pub(crate) async fn look(membership: &Membership, clock: &dyn Clock) -> Result<C
     Ok(ClusterView {
         cluster: overview.cluster,
         node: overview.node,
+        problem: overview.problem,
         nodes: overview.nodes.into_iter().map(|node| show_node(node, now)).collect(),
         partitions: overview.partitions.into_iter().map(show_partition).collect(),
     })
@@ -53,6 +54,8 @@ fn problem(error: ClusterError) -> Problem {
     let code = match error {
         ClusterError::UnknownNode { .. } => "node_not_found",
         ClusterError::UnknownPartition { .. } => "partition_not_found",
+        ClusterError::NodeDrains { .. } => "node_drains",
+        ClusterError::NodeStopped { .. } => "node_stopped",
         _ => "not_ready",
     };
     Problem::new(code, error.to_string())

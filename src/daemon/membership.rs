@@ -57,6 +57,24 @@ impl Membership {
         Some(0)
     }
 
+    /// Clients of all that is looked after here: on a cluster, of the partitions that this node has.
+    pub(crate) fn clients(&self, client: &Client) -> Vec<Client> {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle {
+            return handle.engines().into_iter().map(|(_, engine)| engine).collect();
+        }
+        vec![client.clone()]
+    }
+
+    /// The partitions that no node goes on with; none without a cluster.
+    pub(crate) fn missing(&self) -> Vec<u16> {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle {
+            return handle.missing();
+        }
+        Vec::new()
+    }
+
     /// The numbers of the partitions that are looked after here; none without a cluster.
     pub(crate) fn partitions(&self) -> Vec<u16> {
         #[cfg(feature = "cluster")]
@@ -109,9 +127,9 @@ impl Membership {
     pub(crate) fn ready(&self) -> Result<(), String> {
         #[cfg(feature = "cluster")]
         if let Some(handle) = &self.handle
-            && handle.nodes().is_empty()
+            && let Some(problem) = handle.problem()
         {
-            return Err("the node does not hear its cluster: no NATS server answers".to_owned());
+            return Err(problem);
         }
         Ok(())
     }

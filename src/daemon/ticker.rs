@@ -172,20 +172,23 @@ impl Ticker {
 }
 
 impl TickerContext {
-    /// The messages that wait for a tick, or are being handled, by schedule.
+    /// The messages that are looked after here, and wait for a tick or are being handled, by schedule.
     async fn pending(&self) -> Result<BTreeMap<String, Vec<MessageView>>, Error> {
         let mut pending: BTreeMap<String, Vec<MessageView>> = BTreeMap::new();
-        let mut from = SequenceNumber::new(0);
-        loop {
-            let page = self.queue.peek(from, limits::PAGE_MAX).await?;
-            let Some(last) = page.last() else { return Ok(pending) };
-            from = SequenceNumber::new(last.sequence_number.get() + 1);
-            for message in page {
-                if let Some(id) = &message.workflow_id {
-                    pending.entry(id.to_string()).or_default().push(message);
+        for client in self.membership.clients(self.queue.client()) {
+            let (queue, mut from) = (client.queue(SCHEDULES_QUEUE)?, SequenceNumber::new(0));
+            while let page = queue.peek(from, limits::PAGE_MAX).await?
+                && let Some(last) = page.last()
+            {
+                from = SequenceNumber::new(last.sequence_number.get() + 1);
+                for message in page {
+                    if let Some(id) = &message.workflow_id {
+                        pending.entry(id.to_string()).or_default().push(message);
+                    }
                 }
             }
         }
+        Ok(pending)
     }
 
     /// Sees to it that one message waits for the schedule's next tick.

@@ -31,7 +31,7 @@ use crate::error::Unavailable;
 use crate::limits;
 
 /// Where the answer to a backup goes.
-pub(crate) type BackupSlot = oneshot::Sender<Result<u64, Fault>>;
+pub(crate) type BackupSlot = oneshot::Sender<Result<u64, Unavailable>>;
 
 /// What is published once a turn is on disk.
 #[derive(Default)]
@@ -189,7 +189,7 @@ impl CommitWorker {
             look(Err(why.clone()));
         }
         for (_, slot) in release.backups {
-            let _ = slot.send(Err(fault.clone()));
+            let _ = slot.send(Err(why.clone()));
         }
     }
 
@@ -197,9 +197,10 @@ impl CommitWorker {
     fn back_up(&self, target: PathBuf, slot: BackupSlot) {
         let snapshot = match self.committer.snapshot() {
             Ok(snapshot) => snapshot,
-            Err(fault) => return drop(slot.send(Err(fault))),
+            Err(fault) => return drop(slot.send(Err(Unavailable::Stopped(fault)))),
         };
-        let copy = move || drop(slot.send(snapshot.write_to(&target, &|_| Ok(()))));
+        let copy =
+            move || drop(slot.send(snapshot.write_to(&target, &|_| Ok(())).map_err(Unavailable::Stopped)));
         if let Err(error) = spawn("seriatim-backup", copy) {
             tracing::error!(%error, "the backup thread could not start");
         }

@@ -20,6 +20,7 @@ pub(crate) use crate::engine::letter::LetterHandle;
 use crate::engine::letter::WorkWait;
 pub(crate) use crate::engine::looks::LookFor;
 pub(crate) use crate::engine::looks::LookResult;
+pub(crate) use crate::engine::looks::LookResultSlot;
 pub(crate) use crate::engine::looks::split_query;
 pub(crate) use crate::engine::looks::split_standing;
 use crate::engine::meter::CommitMeter;

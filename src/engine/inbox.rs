@@ -39,7 +39,7 @@ pub(crate) enum Request {
     Standing(Box<StandingQuery>),
     Backup {
         target: PathBuf,
-        slot: oneshot::Sender<Result<u64, Fault>>,
+        slot: oneshot::Sender<Result<u64, Unavailable>>,
     },
     /// A command whose answer nobody waits for.
     GiveBack(Box<Command>),

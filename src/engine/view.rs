@@ -47,6 +47,8 @@ pub struct QueueView {
     pub paused: bool,
     /// Until when hand-out pauses because its rate is used up, while messages are ready.
     pub rate_limited_until: Option<Timestamp>,
+    /// On a cluster, the partitions that no node goes on with: what they have of the queue is not counted.
+    pub missing_partitions: Vec<u16>,
 }
 
 impl QueueView {
@@ -71,6 +73,7 @@ impl QueueView {
             links_cut: cursors.links_cut,
             created_at: queue.created_at,
             paused: queue.paused,
+            missing_partitions: Vec::new(),
         })
     }
 }

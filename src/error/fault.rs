@@ -78,8 +78,19 @@ pub enum Unavailable {
     /// can be asked again. Not returned on one machine.
     #[error("no node has the partition of the workflow at the moment; nothing was done, ask again")]
     NotOwner,
-    /// On a cluster, the node that was asked has not answered as it should: whether it was done is not known.
-    #[error("another node was asked, and whether it was done is not known: {0}")]
+    /// On a cluster, no node goes on with this partition: nothing was done.
+    #[error("partition {partition} of the cluster is stopped on every node, and nothing was done: {why}")]
+    PartitionStopped {
+        /// Its number.
+        partition: u16,
+        /// Why the node that was asked does not go on with it.
+        why: String,
+    },
+    /// On a cluster, too many requests for one partition are under way: nothing was done, and the same can be asked again.
+    #[error("too many requests for the same partition are under way; nothing was done, ask again")]
+    Busy,
+    /// On a cluster, the node that has the partition has not answered as it should: whether it was done is not known.
+    #[error("it was asked of the cluster, and whether it was done is not known: {0}")]
     Unanswered(String),
     /// It cannot be done on a cluster; nothing was done.
     #[error("on a cluster {0}")]

@@ -40,10 +40,11 @@ impl<R: std::error::Error + 'static> From<Unavailable> for OperationError<R> {
             // It is what was asked that is wrong, and was not done.
             Unavailable::TooLarge { bytes, bytes_max } => {
                 let problem = format!("has {bytes} bytes, at most {bytes_max} are allowed on a cluster");
-                OperationError::Misuse(Misuse::new("request", problem))
+                OperationError::Misuse(Misuse::new("request", problem).known_as("too_large"))
             }
             Unavailable::Unsupported(why) => {
-                OperationError::Misuse(Misuse::new("request", format!("cannot be done: on a cluster {why}")))
+                let problem = format!("cannot be done: on a cluster {why}");
+                OperationError::Misuse(Misuse::new("request", problem).known_as("unsupported"))
             }
             unavailable => OperationError::Unavailable(unavailable),
         }

@@ -27,11 +27,16 @@ pub const LOG_TURN_BYTES: u64 = 768 * 1024;
 /// as a command may have, and of the turn before it, fit into an entry.
 pub const LOG_COMMAND_BYTES_MAX: usize = 3 * 1024 * 1024;
 
-/// Requests through one node that are under way to partitions; beyond it, whoever asks waits. As many as an engine's inbox takes.
-pub const ROUTED_MAX: usize = 4_096;
+/// Requests through one node that are under way to one partition, and as many that are of no certain one; beyond it, whoever asks
+/// waits for [`PLACE_WAIT`]. They fill a turn of an engine; one partition that does not answer takes no place of another.
+pub const ROUTED_MAX: usize = 1_024;
 
-/// Requests of other nodes that a node has under way; beyond it, they wait on their way.
-pub const ASKED_MAX: usize = 4_096;
+/// Requests of other nodes that a node has under way in one partition: as many as two nodes may ask.
+pub const ASKED_MAX: usize = 2_048;
+
+/// How long a request waits for a place while as many as may be under way are. It is as long as an append takes on disks that are busy;
+/// meanwhile, requests that come later wait behind it. After that, requests of the partition are refused until there is a place.
+pub const PLACE_WAIT: Duration = Duration::from_secs(1);
 
 /// How long it is looked for whoever has a partition before whoever asks is told that nobody has it: several takeovers.
 pub const ROUTE_WAIT: Duration = Duration::from_secs(10);
@@ -41,6 +46,10 @@ pub const ROUTE_PAUSE: Duration = Duration::from_millis(20);
 
 /// How long another node may take to answer, beside the time for which it may wait for work.
 pub const NODE_ANSWER: Duration = Duration::from_secs(10);
+
+/// How long an engine of this node may take to answer, beside the time for which it may wait for work: servers that have lost one of
+/// them take up to ten seconds until they agree who leads a log, and whoever waits three times as long waits for servers that are down.
+pub const OWN_ANSWER: Duration = Duration::from_secs(30);
 
 /// How long a receiver waits in the same partitions before it is looked anew who has which: it bounds how long one that has
 /// moved is not waited for.
@@ -133,6 +142,10 @@ pub const LOCAL_NATS_LOOKS: u32 = 1_500;
 /// How long whoever takes over a partition waits to hear what queues there are before it asks for all of them: longer than it
 /// takes while nothing is wrong.
 pub const DEFINITIONS_WAIT: Duration = Duration::from_millis(200);
+
+/// Names of queues and topics that a cluster has, or had once: each stays in the bucket and in the memory of each node, and is read
+/// when a node starts, one after the other, which takes some ten seconds for so many. It is twice as many as queues there can be.
+pub const DEFINED_NAMES_MAX: usize = 20_000;
 
 /// How often a change of a queue is judged anew because somebody else has changed the same queue at that moment: as many nodes may
 /// begin at once with the same definitions.

@@ -40,6 +40,7 @@ pub(crate) async fn screen(visitor: Visit, _: FormFields) -> PageResult {
     };
     let content = html! {
         (heading(html! { "Cluster " (visible(&view.cluster, false)) }, aside))
+        @if let Some(problem) = &view.problem { p { strong { (sentence(problem)) } } }
         h2 { (counted(view.nodes.len() as u64, "node")) }
         (scrolling_table("Nodes", &nodes, &html! { @for node in &view.nodes { (node_row(&visitor, node)) } }))
         h2 { (counted(view.partitions.len() as u64, "partition")) }
@@ -124,6 +125,9 @@ pub(crate) async fn preview(visitor: &Visitor, plan: &ActionPlan) -> Result<Prev
             )))
         }
         (PageAction::UndrainNode, _) => Ok(Preview::of("it takes partitions again")),
+        (PageAction::MovePartition, Some(node)) if node.drains => {
+            refuse(&format!("node {name} gives its partitions to others and takes none"))
+        }
         (PageAction::MovePartition, _) => {
             Ok(Preview::of(format!("{name} has the partition as long as it is alive and does not drain")))
         }

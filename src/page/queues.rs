@@ -105,6 +105,7 @@ fn row(visitor: &Visitor, queue: &QueueEnvelope, rates: Option<&QueueRatesView>,
             div.main {
                 p.title {
                     a href=(place("workflows")) { bdi.id { (visible(&queue.name, false)) } }
+                    @if !queue.missing_partitions.is_empty() { " " (labels::chip("warn", "!", "partitions missing")) }
                     @if queue.paused == Some(true) { " " (labels::chip("warn", "\u{23f8}", "handlers paused")) }
                 }
                 @if let Some(rates) = rates { (spark(rates)) }

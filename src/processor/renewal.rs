@@ -33,9 +33,15 @@ pub(crate) async fn keep_until_lost(
     let mut left = renew_for;
     while let Some(pause) = pause(lasts, left) {
         client.sleep_until(since.saturating_add(pause)).await?;
-        // Before it is asked: the answer may come late, and the lock does not wait for it.
-        since = client.elapsed();
-        match renewal.prolong().await {
+        let (asked, ends) = (client.elapsed(), since.saturating_add(lasts));
+        let prolonged = tokio::select! {
+            biased;
+            prolonged = renewal.prolong() => prolonged,
+            // The answer may come late, and the lock does not wait for it.
+            slept = client.sleep_until(ends) => return slept,
+        };
+        since = asked;
+        match prolonged {
             Ok(prolonged) => lasts = prolonged,
             Err(SettleError::Unavailable(unavailable)) => return Err(unavailable),
             Err(_) => return Ok(()),

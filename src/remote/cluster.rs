@@ -28,7 +28,8 @@ impl Remote {
     /// Has a partition owned by a node; without one, the hash decides again.
     ///
     /// # Errors
-    /// As [`Remote::drain_node`]; a problem with the code `partition_not_found` when there is no such partition.
+    /// As [`Remote::drain_node`]; a problem with the code `partition_not_found` when there is no such partition, `node_drains`
+    /// or `node_stopped` when the node would not take it.
     pub async fn move_partition(
         &self,
         partition: u16,

@@ -166,3 +166,48 @@ fn what_is_exported_and_what_is_backed_up_comes_back() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(Path::new(&restored).join("seriatim.redb").exists());
 }
+
+#[test]
+fn what_was_completed_before_an_export_is_waited_for_nowhere() {
+    let (daemon, other) = (Daemon::start(), Daemon::start());
+    let send = |daemon: &Daemon, workflow: &str, position: &str| {
+        daemon.done(&["send", "orders", position, "--workflow", workflow, "--position", position]);
+    };
+    // All of the first workflow is completed, and the head of the second.
+    for (workflow, position) in [("idle", "1"), ("idle", "2"), ("w", "1")] {
+        send(&daemon, workflow, position);
+        has(&daemon.done(&["receive", "orders", "--complete"]), &[&format!("position: {position}\n")]);
+    }
+    send(&daemon, "w", "2");
+    send(&daemon, "w", "4");
+    let exported = daemon.file("orders.ndjson");
+    daemon.done(&["export", "orders", "--output", &exported]);
+    for _ in 0..2 {
+        let summary = other.done(&["import", "orders", &exported]);
+        has(&summary, &["4 lines: ", ", 2 set ahead"]);
+    }
+    has(&other.done(&["receive", "orders", "--complete"]), &["position: 2\n"]);
+    send(&other, "idle", "3");
+    has(&other.done(&["receive", "orders", "--complete"]), &["position: 3\n"]);
+    send(&other, "w", "3");
+    for position in [3, 4] {
+        has(&other.done(&["receive", "orders", "--complete"]), &[&format!("position: {position}\n")]);
+    }
+}
+
+#[test]
+fn a_dead_letter_is_revived_in_its_place_though_its_workflow_has_gone_on() {
+    let (daemon, other) = (Daemon::start(), Daemon::start());
+    for position in ["1", "2", "3"] {
+        daemon.done(&["send", "orders", position, "--workflow", "w", "--position", position]);
+    }
+    daemon.done(&["receive", "orders", "--complete"]);
+    daemon.done(&["skip", "orders/w", "--reason", "poison"]);
+    let exported = daemon.file("orders.ndjson");
+    daemon.done(&["export", "orders", "--output", &exported]);
+    let summary = other.done(&["import", "orders", &exported, "--revive-dead-letters"]);
+    has(&summary, &["3 lines: 2 accepted, 1 set ahead"]);
+    for position in [2, 3] {
+        has(&other.done(&["receive", "orders", "--complete"]), &[&format!("position: {position}\n")]);
+    }
+}

@@ -207,6 +207,23 @@ impl Cluster {
         }
     }
 
+    /// Appends to the log of a partition what no node reads.
+    pub(crate) fn spoil_log(&self, partition: u16) {
+        let words = self.ready["nodes"][0]["command"].as_array().expect("it was started by a command");
+        let behind = |flag: &str| {
+            let at = words.iter().position(|word| word == flag).expect("it is given");
+            words[at + 1].as_str().expect("a word")
+        };
+        let server = behind("--nats").trim_start_matches("nats://").split('=').next().expect("an address");
+        let mut stream = TcpStream::connect(server).expect("the server listens");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("it can be set");
+        let subject = format!("seriatim.{}.log.{partition}", behind("--cluster"));
+        write!(stream, "CONNECT {{\"verbose\":false}}\r\nPUB {subject} 5\r\nother\r\nPING\r\n")
+            .expect("it is sent");
+        let lines = BufReader::new(stream).lines().map(|line| line.expect("it answers"));
+        assert!(lines.into_iter().any(|line| line.starts_with("PONG")), "the server has taken it");
+    }
+
     /// Kills the process that has started all of it.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("it is there");

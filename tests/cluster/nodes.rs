@@ -178,3 +178,36 @@ fn whoever_looks_at_the_cluster_drains_a_node_and_moves_a_partition_through_any_
     }
     assert_eq!(cluster.stop(), Some(0));
 }
+
+/// The partition that is stopped on all nodes.
+const STOPPED: u16 = 2;
+
+#[test]
+fn a_daemon_starts_while_a_partition_is_stopped_on_every_node() {
+    let files = [("orders.toml", ORDERS), ("ticks.toml", TICKS)];
+    let Some(mut cluster) = Cluster::start(3, &files) else { return };
+    let is_without = |view: &Value| view["missing_partitions"] == json!([STOPPED]);
+    cluster.spoil_log(STOPPED);
+    // Its owner finds out when it appends.
+    for workflow in 0..8 * PARTITIONS as u64 {
+        let _ = cluster.ask(0, "POST", "/v1/queues/orders/messages", &message(workflow, 1));
+    }
+    cluster.wait_for(0, "/v1/queues/orders", is_without);
+    cluster.signal(1, Signal::KILL);
+    cluster.start_again(1);
+    cluster.wait_for(1, "/v1/queues/orders", is_without);
+    let (status, why) =
+        cluster.ask(1, "GET", "/v1/queues/orders/workflows", &Value::Null).expect("it answers");
+    assert!(
+        status == 503 && why.contains("partition 2 of the cluster is stopped on every node"),
+        "{status} {why}"
+    );
+    let is_handled =
+        |view: &Value| view["counts"]["completed"].as_u64() > Some(0) && view["counts"]["ready"] == 0;
+    cluster.wait_for(1, "/v1/queues/orders", is_handled);
+    let (status, why) = cluster.ask(1, "GET", "/v1/audit", &Value::Null).expect("it answers");
+    assert!(status == 501 && why.contains("unsupported"), "{status} {why}");
+    let copy = json!({ "path": "copy.redb" });
+    let (status, why) = cluster.ask(1, "POST", "/v1/backup", &copy).expect("it answers");
+    assert!(status == 501 && why.contains("unsupported"), "{status} {why}");
+}

@@ -13,6 +13,9 @@ pub struct ClusterView {
     pub cluster: String,
     /// The node that was asked.
     pub node: String,
+    /// Why nothing may be acknowledged at the moment, as far as it knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     /// The nodes that it hears, in order of name.
     pub nodes: Vec<NodeView>,
     /// The partitions, in order of number.

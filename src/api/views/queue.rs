@@ -33,6 +33,9 @@ pub struct QueueEnvelope {
     /// Until when hand-out pauses because the queue's rate is used up, while messages are ready; absent when it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limited_until: Option<WireTime>,
+    /// On a cluster, the partitions that no node goes on with: what they have of the queue is not counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_partitions: Vec<u16>,
     /// How many messages are where, and how many ended how.
     pub counts: CountsView,
     /// How many ended messages it remembers.
@@ -63,6 +66,7 @@ impl QueueEnvelope {
             retry_delays: Vec::new(),
             redact: Vec::new(),
             rate_limited_until: view.rate_limited_until.map(WireTime),
+            missing_partitions: view.missing_partitions.clone(),
             counts: CountsView::show(&view.counts),
             history: view.history,
             cursors: view.cursors,

@@ -11,6 +11,7 @@ use futures_util::stream;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::nodes::NodeAnswer;
 use crate::cluster::nodes::Nodes;
+use crate::cluster::placing::ARBITER;
 use crate::cluster::stop::pause;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
@@ -71,18 +72,20 @@ async fn what_is_sent_without_waiting_is_stored_in_its_order_while_its_partition
 const STOPPED: u16 = 2;
 
 /// Two nodes that have all partitions but one, which nobody has, and a queue that the first has not got a partition for.
-async fn one_stopped(servers: &NatsServers) -> (Vec<ClusterNode>, Queue) {
+async fn one_stopped(servers: &NatsServers, stopped: u16) -> (Vec<ClusterNode>, Queue) {
     let before = nodes(servers, &["first"]).await;
     before[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
     close(before).await;
     let options = |name: &str| servers.options("router", name).partitions(PARTITIONS);
     // No node goes on with it.
-    servers.append_of_later_version(&options("first"), STOPPED).await;
+    servers.append_of_later_version(&options("first"), stopped).await;
     let (first, second) = (ClusterNode::start(options("first")), ClusterNode::start(options("second")));
     let nodes = vec![first.await.unwrap(), second.await.unwrap()];
     nodes[0].drain();
-    let has_all = || (0..PARTITIONS).all(|number| nodes[1].engine(number).is_some() || number == STOPPED);
+    let has_all = || (0..PARTITIONS).all(|number| nodes[1].engine(number).is_some() || number == stopped);
     tokio::task::block_in_place(|| wait_until("the other node has all partitions but one", has_all));
+    let is_known = || nodes.iter().all(|node| node.handle().missing() == [stopped]);
+    tokio::task::block_in_place(|| wait_until("both know that the other has stopped it, too", is_known));
     let queue = nodes[0].client().queue("q").unwrap();
     (nodes, queue)
 }
@@ -90,7 +93,7 @@ async fn one_stopped(servers: &NatsServers) -> (Vec<ClusterNode>, Queue) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_of_which_some_was_done_is_not_said_to_be_undone() {
     let Some(servers) = NatsServers::start(1) else { return };
-    let (nodes, queue) = one_stopped(&servers).await;
+    let (nodes, queue) = one_stopped(&servers, STOPPED).await;
     assert!(nodes[1].engine(STOPPED).is_none());
     let messages = workflows().into_iter().map(|workflow| Message::new("x").workflow(workflow));
     let failed = queue.send_each(messages).await.unwrap_err();
@@ -98,7 +101,9 @@ async fn a_batch_of_which_some_was_done_is_not_said_to_be_undone() {
     let received = queue.receive_many(100, Duration::ZERO).await.unwrap();
     assert!(!received.is_empty(), "the other partitions have got theirs");
     let undone = queue.send_each([Message::new("x").workflow(workflow_of(STOPPED))]).await.unwrap_err();
-    assert!(matches!(undone, SendError::Unavailable(Unavailable::NotOwner)), "{undone:?}");
+    let is_named =
+        matches!(undone, SendError::Unavailable(Unavailable::PartitionStopped { partition: STOPPED, .. }));
+    assert!(is_named, "{undone:?}");
     close(nodes).await;
 }
 
@@ -162,10 +167,105 @@ async fn of_a_node_that_is_not_alive_it_is_known_that_nothing_was_done() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_can_go_to_any_partition_goes_to_one_that_somebody_has() {
     let Some(servers) = NatsServers::start(1) else { return };
-    let (nodes, queue) = one_stopped(&servers).await;
+    let (nodes, queue) = one_stopped(&servers, STOPPED).await;
     for _ in 0..2 * PARTITIONS {
         let sent = queue.send_each([Message::new("x")]).await.unwrap();
         assert!(sent[0].is_ok(), "{sent:?}");
     }
+    close(nodes).await;
+}
+
+/// What comes before anybody has waited for a takeover.
+async fn at_once<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(limits::ROUTE_WAIT / 2, work).await.expect("it takes no time")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_that_is_stopped_everywhere_keeps_no_queue_from_being_made_or_listed_and_is_named() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (nodes, queue) = one_stopped(&servers, STOPPED).await;
+    let client = nodes[0].client();
+    let made = at_once(client.create_queue("made", QueueOptions::default())).await.unwrap();
+    at_once(made.send(Message::new("x").workflow("w"))).await.ok();
+    let listed = at_once(client.queues(None, 10)).await.unwrap();
+    let names: Vec<&str> = listed.iter().map(|view| view.name.as_str()).collect();
+    assert_eq!(names, ["made", "q"]);
+    assert!(listed.iter().all(|view| view.missing_partitions == [STOPPED]), "{listed:?}");
+    assert_eq!(at_once(queue.view()).await.unwrap().missing_partitions, [STOPPED]);
+    let why = at_once(queue.workflows(None, 10)).await.unwrap_err().to_string();
+    let said = "partition 2 of the cluster is stopped on every node, and nothing was done: ";
+    assert!(why.starts_with(said) && why.contains("it needs a newer seriatim"), "{why}");
+    let why = at_once(client.delete_queue("made")).await.unwrap_err().to_string();
+    assert!(why.starts_with(said), "it would be there again when the partition goes on: {why}");
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_arbiter_is_stopped_what_there_is_can_be_said_again_and_nothing_new() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (nodes, _) = one_stopped(&servers, ARBITER).await;
+    let client = nodes[0].client();
+    at_once(client.create_queue("q", QueueOptions::default())).await.unwrap();
+    let why = at_once(client.create_queue("new", QueueOptions::default())).await.err().unwrap().to_string();
+    assert!(why.starts_with("partition 0 of the cluster is stopped on every node"), "{why}");
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_which_nodes_can_give_a_part_at_a_time_only_leaves_nothing_out() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first", "second"]).await;
+    let queue = nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let mut names: Vec<String> = (0..60).map(|number| format!("w{number:02}")).collect();
+    for name in &names {
+        queue.send(Message::new("x").workflow(name)).await.unwrap();
+        let mut delivery = queue.receive(Duration::from_secs(10)).await.unwrap().unwrap();
+        delivery.dead_letter("poison", "y".repeat(100)).await.unwrap();
+    }
+    for name in &names {
+        queue.send(Message::new("x").workflow(name)).await.unwrap();
+    }
+    for node in &nodes {
+        node.handle().router.nodes.bytes_allowed.set(1_500).unwrap();
+    }
+    let (mut workflows, mut dead) = (Vec::new(), Vec::new());
+    while let page = queue.workflows(workflows.last(), 25).await.unwrap()
+        && !page.is_empty()
+    {
+        workflows.extend(page.into_iter().filter_map(|view| view.workflow_id));
+        assert!(workflows.len() % 25 == 0 || workflows.len() == names.len(), "{}", workflows.len());
+    }
+    while let page = queue.dead_letters(dead.last(), 25).await.unwrap()
+        && !page.is_empty()
+    {
+        dead.extend(page);
+    }
+    let workflows: Vec<&str> = workflows.iter().map(|id| id.as_str()).collect();
+    assert_eq!(workflows, names);
+    let mut dead: Vec<String> =
+        dead.into_iter().filter_map(|view| Some(view.workflow_id?.to_string())).collect();
+    dead.sort();
+    names.sort();
+    assert_eq!(dead, names);
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_is_moved_to_no_node_that_would_not_take_it() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (nodes, _) = one_stopped(&servers, STOPPED).await;
+    let handle = nodes[1].handle();
+    let refused = async |partition: u16, node: &str| {
+        handle.move_partition(partition, Some(node)).await.unwrap_err().to_string()
+    };
+    let why = refused(0, "first").await;
+    assert!(why.starts_with("node first gives its partitions to others and takes none"), "{why}");
+    let why = refused(STOPPED, "second").await;
+    assert!(why.starts_with("node second cannot go on with partition 2"), "{why}");
+    let why = refused(0, "third").await;
+    assert!(why.starts_with("there is no node third"), "{why}");
+    handle.drain_node("first", false).await.unwrap();
+    handle.move_partition(0, Some("first")).await.unwrap();
+    tokio::task::block_in_place(|| wait_until("it has it", || nodes[0].engine(0).is_some()));
     close(nodes).await;
 }

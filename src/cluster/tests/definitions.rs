@@ -57,3 +57,24 @@ async fn a_queue_is_everywhere_though_a_node_makes_another_before_it_hears_of_it
     send_to_all(&queue).await;
     close(nodes).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_of_deleted_queues_and_topics_count_and_can_be_had_again() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first"]).await;
+    let client = nodes[0].client();
+    nodes[0].handle().router.definitions.names_allowed.set(2).unwrap();
+    for _ in 0..2 {
+        client.create_queue("q", QueueOptions::default()).await.unwrap();
+        client.delete_queue("q").await.unwrap();
+        client.create_topic("t").await.unwrap();
+        client.delete_topic("t").await.unwrap();
+    }
+    let queue = client.create_queue("q2", QueueOptions::default()).await.err().unwrap().to_string();
+    let topic = client.create_topic("t2").await.err().unwrap().to_string();
+    for why in [queue, topic] {
+        assert!(why.contains("no further name can be had"), "{why}");
+    }
+    client.create_topic("q").await.unwrap();
+    close(nodes).await;
+}

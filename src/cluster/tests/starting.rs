@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::cluster::error::ClusterError;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::options::ClusterOptions;
+use crate::cluster::server_identity;
 use crate::cluster::servers;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
@@ -141,4 +142,30 @@ async fn one_of_three_servers_is_not_enough_and_the_error_says_of_which_how_many
     assert!(matches!(refused, ClusterError::Servers(_)));
     let text = refused.to_string();
     assert!(text.contains("1 of 3 say whether they sync what they acknowledge"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_monitoring_address_is_of_another_cluster_is_refused() {
+    let (Some(servers), Some(others)) = (NatsServers::start(1), NatsServers::start(1)) else { return };
+    let mut mixed = options(&servers);
+    mixed.monitors = monitors(&others);
+    let refused = ClusterNode::start(mixed).await.err().expect("nobody knows what it needs").to_string();
+    assert!(refused.ends_with("which is of another cluster"), "{refused}");
+    start(&servers).await.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_monitoring_address_of_another_server_of_the_cluster_is_named() {
+    let Some(servers) = NatsServers::start(3) else { return };
+    let options = options(&servers);
+    let compare = |monitors: Vec<String>| {
+        let addresses = options.servers.clone();
+        async move { server_identity::compare(&addresses, &monitors).await.unwrap() }
+    };
+    assert_eq!(compare(options.monitors.clone()).await, Vec::<String>::new());
+    let mut mixed = options.monitors.clone();
+    mixed.swap(0, 1);
+    let said = compare(mixed).await;
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].contains("the NATS server n1 is monitored") && said[0].ends_with("it is n0"), "{said:?}");
 }

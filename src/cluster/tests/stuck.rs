@@ -1,9 +1,11 @@
 //! Partitions whose log takes nothing for a while: others go on, and it is said.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream;
 use async_nats::jetstream::stream::Config;
+use tokio::sync::Notify;
 
 use crate::cluster::hashing::preferred;
 use crate::cluster::node::ClusterNode;
@@ -13,7 +15,15 @@ use crate::cluster::tests::nats::wait_until;
 use crate::cluster::tests::router::PARTITIONS;
 use crate::cluster::tests::router::workflow_of;
 use crate::engine::Queue;
+use crate::error::SendError;
+use crate::error::Unavailable;
+use crate::limits;
 use crate::message::Message;
+use crate::processor::Context;
+use crate::processor::Failure;
+use crate::processor::Outcome;
+use crate::processor::Processor;
+use crate::processor::Raw;
 use crate::queue::QueueOptions;
 
 fn options(servers: &NatsServers, node: &str) -> ClusterOptions {
@@ -145,5 +155,84 @@ async fn it_is_said_why_a_log_takes_nothing() {
     change(&servers, 2, |config| config.max_message_size = -1).await;
     in_time("it is acknowledged", sent).await.unwrap();
     assert_eq!(stopped(&node).await, []);
+    node.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_that_waits_for_its_log_takes_no_places_of_the_others() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let node = start(&servers).await;
+    let queue = node.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    change(&servers, 0, |config| config.no_ack = true).await;
+    let to_stuck = |number: usize| {
+        let (queue, workflow) = (queue.clone(), workflow_of(0));
+        tokio::spawn(async move { queue.send(Message::new(number.to_string()).workflow(workflow)).await })
+    };
+    let waiting: Vec<_> = (0..limits::ROUTED_MAX).map(to_stuck).collect();
+    let refused = in_time("it is refused", to_stuck(limits::ROUTED_MAX)).await.unwrap().unwrap_err();
+    assert!(matches!(refused, SendError::Unavailable(Unavailable::Busy)), "{refused:?}");
+    for partition in 1..PARTITIONS {
+        in_time("another partition takes it", send(queue.clone(), partition)).await;
+    }
+    change(&servers, 0, |config| config.no_ack = false).await;
+    for sent in waiting {
+        in_time("it is acknowledged", sent).await.unwrap().unwrap();
+    }
+    node.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_most_servers_are_down_a_node_says_so_and_what_is_sent_ends_without_an_answer() {
+    let Some(mut servers) = NatsServers::start(3) else { return };
+    let node = start(&servers).await;
+    let (queue, handle) =
+        (node.client().create_queue("q", QueueOptions::default()).await.unwrap(), node.handle());
+    assert_eq!(handle.problem(), None);
+    servers.kill(1);
+    servers.kill(2);
+    let said = "1 of 3 NATS servers answer, and nothing is acknowledged before more than half of them do";
+    wait_for("it says so", || handle.problem().as_deref() == Some(said));
+    assert_eq!(handle.overview().await.problem.as_deref(), Some(said));
+    let sending = queue.send(Message::new("").workflow(workflow_of(0)));
+    let sent = tokio::time::timeout(limits::OWN_ANSWER * 2, sending).await.expect("it ends");
+    let why = sent.unwrap_err();
+    assert!(matches!(why, SendError::Unavailable(Unavailable::Unanswered(_))), "{why:?}");
+    assert!(why.to_string().contains("whether it was done is not known"), "{why}");
+    servers.start_again(1);
+    servers.start_again(2);
+    servers.wait();
+    wait_for("it says no more", || handle.problem().is_none());
+    let sending = queue.send(Message::new("").workflow(workflow_of(0)));
+    tokio::time::timeout(limits::OWN_ANSWER, sending).await.expect("it is answered").unwrap();
+    node.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handler_is_told_that_its_lock_is_lost_while_no_server_says_that_the_node_has_the_partition() {
+    let Some(mut servers) = NatsServers::start(1) else { return };
+    let node = start(&servers).await;
+    let options = QueueOptions { lock: Duration::from_secs(2), ..QueueOptions::default() };
+    let queue = node.client().create_queue("q", options).await.unwrap();
+    send(queue.clone(), 0).await;
+    let (begun, told) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let handler = {
+        let (begun, told) = (begun.clone(), told.clone());
+        move |context: Context, _: Raw| {
+            let (begun, told) = (begun.clone(), told.clone());
+            async move {
+                begun.notify_one();
+                context.cancelled().await;
+                told.notify_one();
+                Ok::<_, Failure>(Outcome::Complete)
+            }
+        }
+    };
+    let pool = Processor::new(queue).start(handler);
+    in_time("it is handled", begun.notified()).await;
+    servers.kill(0);
+    in_time("the handler is told", told.notified()).await;
+    servers.start_again(0);
+    servers.wait();
+    drop(pool);
     node.close().await;
 }

@@ -18,7 +18,10 @@ use crate::cluster::partition::PartitionState;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
 use crate::cluster::tests::router::has_all;
+use crate::cluster::tests::router::workflow_of;
 use crate::engine::Client;
+use crate::error::SettleError;
+use crate::error::SettleRefusal;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
 use crate::message::Message;
@@ -377,4 +380,24 @@ async fn the_number_of_partitions_is_fixed() {
     let refused =
         ClusterNode::start(options(&servers, "first").partitions(5)).await.err().unwrap().to_string();
     assert!(refused.contains("it has 4 partitions, and 5 are asked for; their number is fixed"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_deposed_and_has_not_heard_of_it_renews_no_lock() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (first, second) = start_both(&servers).await;
+    let queue = first.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let partition = first_of(&first).unwrap();
+    queue.send(Message::new("x").workflow(workflow_of(partition))).await.unwrap();
+    let mut delivery = queue.receive(Duration::from_secs(10)).await.unwrap().unwrap();
+    delivery.renew().await.unwrap();
+    first.set_deaf_to_leases();
+    first.fall_silent();
+    let is_taken_over = || second.engine(partition).is_some();
+    tokio::task::block_in_place(|| wait_until("the other node has taken over", is_taken_over));
+    assert!(first.engine(partition).is_some(), "it has not heard of it");
+    let refused = delivery.renew().await.unwrap_err();
+    assert!(matches!(refused, SettleError::Refused(SettleRefusal::LockLost)), "{refused:?}");
+    first.close().await;
+    second.close().await;
 }

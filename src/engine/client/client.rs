@@ -217,7 +217,7 @@ impl Client {
         }
         let _ticket = self.shared.inbox.post(Request::Backup { target, slot }, 0).await?;
         match answer.await {
-            Ok(copied) => copied.map_err(|fault| Unavailable::Stopped(fault).into()),
+            Ok(copied) => copied.map_err(OperateError::from),
             Err(_) => Err(self.shared.inbox.why_ended().await.into()),
         }
     }

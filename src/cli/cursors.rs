@@ -1,0 +1,124 @@
+//! Where the workflows of an export stand: positions before it were settled where they were exported, and are waited for nowhere.
+
+use serde::Deserialize;
+use serde::Serialize;
+use seriatim::api::OperateRequest;
+use seriatim::api::Verb;
+use seriatim::api::options::OrderWord;
+use seriatim::api::views::WorkflowWord;
+use seriatim::queue::HoldKind;
+use seriatim::remote::Remote;
+use seriatim::remote::RemoteError;
+
+use crate::cli::limits;
+
+/// Why positions are declared void, for the record.
+const REASON: &str = "import: it was settled where the workflow was exported";
+
+/// A line of an export that says where a workflow stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorkflowCursor {
+    /// The workflow.
+    pub(crate) workflow_id: String,
+    /// The next position to settle.
+    pub(crate) next_position: u64,
+}
+
+/// Where the workflows of a queue stand that have settled a position; none in another order than by position.
+///
+/// # Errors
+/// [`RemoteError`].
+pub(crate) async fn cursors_of(remote: &Remote, queue: &str) -> Result<Vec<WorkflowCursor>, RemoteError> {
+    // Who may only look at messages may not ask; then positions that were settled are waited for.
+    let order = remote.queue(queue).await.ok().and_then(|queue| queue.options.order);
+    let (mut cursors, mut after) = (Vec::new(), None);
+    if order != Some(OrderWord::Position) {
+        return Ok(cursors);
+    }
+    loop {
+        let page = remote.workflows(queue, &[], after.as_deref(), limits::PAGE).await?;
+        cursors.extend(page.workflows.into_iter().filter_map(|view| {
+            let (workflow_id, next_position) = (view.workflow_id?, view.next_position?);
+            (next_position > 1).then_some(WorkflowCursor { workflow_id, next_position })
+        }));
+        after = page.after;
+        if after.is_none() {
+            return Ok(cursors);
+        }
+    }
+}
+
+/// Has a workflow wait for no position before a cursor. One of which nothing is known is held meanwhile, which makes it known.
+///
+/// # Errors
+/// [`RemoteError`].
+pub(crate) async fn set_cursor(
+    remote: &Remote,
+    queue: &str,
+    cursor: &WorkflowCursor,
+) -> Result<(), RemoteError> {
+    let WorkflowCursor { workflow_id: id, next_position: end } = cursor;
+    let known = remote.workflow(queue, id).await?.filter(|known| known.status != WorkflowWord::Ended);
+    let begin = known.as_ref().and_then(|known| known.next_position).unwrap_or(1);
+    if begin >= *end {
+        return Ok(());
+    }
+    let request = OperateRequest { reason: Some(REASON.to_owned()), ..OperateRequest::default() };
+    if known.is_none() {
+        remote.operate(queue, id, Verb::Hold, &request).await?;
+    }
+    let stored = stored_before(remote, queue, cursor, begin).await?;
+    for (from, to) in missing(begin, *end, &stored) {
+        let range = OperateRequest { from: Some(from), to: Some(to), ..request.clone() };
+        remote.operate(queue, id, Verb::Void, &range).await?;
+    }
+    if known.is_none() {
+        let resume = OperateRequest { cause: Some(HoldKind::Operator), ..OperateRequest::default() };
+        remote.operate(queue, id, Verb::Resume, &resume).await?;
+    }
+    Ok(())
+}
+
+/// The positions before a cursor that are stored already, in their order.
+async fn stored_before(
+    remote: &Remote,
+    queue: &str,
+    cursor: &WorkflowCursor,
+    mut from: u64,
+) -> Result<Vec<u64>, RemoteError> {
+    let mut stored = Vec::new();
+    loop {
+        let page = remote.workflow_messages(queue, &cursor.workflow_id, from, limits::EXPORT_PAGE).await?;
+        let positions = page.messages.iter().filter_map(|message| message.position);
+        stored.extend(positions.filter(|position| *position < cursor.next_position));
+        match page.from.filter(|next| *next > from && *next < cursor.next_position) {
+            Some(next) => from = next,
+            None => return Ok(stored),
+        }
+    }
+}
+
+/// The ranges from `begin` to before `end` without what is stored.
+fn missing(begin: u64, end: u64, stored: &[u64]) -> Vec<(u64, u64)> {
+    let (mut ranges, mut from) = (Vec::new(), begin);
+    for position in stored.iter().copied().chain([end]) {
+        if position > from {
+            ranges.push((from, position - 1));
+        }
+        from = from.max(position + 1);
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_stands_around_what_is_stored() {
+        assert_eq!(missing(1, 5, &[]), [(1, 4)]);
+        assert_eq!(missing(3, 9, &[4, 5, 8]), [(3, 3), (6, 7)]);
+        assert_eq!(missing(3, 5, &[3, 4]), []);
+    }
+}

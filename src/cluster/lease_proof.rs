@@ -1,0 +1,43 @@
+//! Whether this node has a lease for certain. What it has heard last may be old, and what needs no entry in the log is not refused
+//! there: a lock that a deposed node renews would keep its handler at work beside that of another node.
+
+use crate::clock::Clock;
+use crate::cluster::board::PartitionHolder;
+use crate::cluster::board::note_holder;
+use crate::cluster::leases::Leases;
+use crate::cluster::leases::PARTITION_PREFIX;
+use crate::cluster::stop::pause;
+use crate::limits;
+
+impl Leases {
+    /// Waits until the bucket has named this node as the holder of a partition less than a lease ago, by the clock of this node; false
+    /// once it has not got it any more.
+    pub(crate) async fn surely_has(&self, partition: u16) -> bool {
+        while self.has(partition) {
+            let asked = self.clock.elapsed();
+            let confirmed = self.board().confirmed.get(&partition).copied();
+            if confirmed.is_some_and(|at| asked.saturating_sub(at) <= self.lease()) {
+                return true;
+            }
+            match tokio::time::timeout(limits::STREAM_ANSWER, self.ask_for_holder(partition)).await {
+                Ok(Some((revision, holder))) => {
+                    let mut board = self.board();
+                    if self.is_own(&holder) {
+                        board.confirmed.insert(partition, asked);
+                    }
+                    note_holder(&mut board, partition, revision, holder);
+                }
+                // The servers may be electing who leads the bucket.
+                _ => pause(limits::ROUTE_PAUSE * 10).await,
+            }
+        }
+        false
+    }
+
+    /// Who has a partition, as the leader of the bucket says: a replica may be cut off from the others.
+    async fn ask_for_holder(&self, partition: u16) -> Option<(u64, PartitionHolder)> {
+        let subject = format!("{}{PARTITION_PREFIX}{partition}", self.bucket.prefix);
+        let message = self.bucket.stream.get_last_raw_message_by_subject(&subject).await.ok()?;
+        Some((message.sequence, serde_json::from_slice(&message.payload).ok()?))
+    }
+}

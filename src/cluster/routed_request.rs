@@ -1,0 +1,52 @@
+//! What is asked through a node's client of partitions, wherever they are: taken out of the request.
+
+use crate::engine::elsewhere::Command;
+use crate::engine::elsewhere::LetterHandle;
+use crate::engine::elsewhere::LookFor;
+use crate::engine::elsewhere::LookResultSlot;
+use crate::engine::elsewhere::Request;
+use crate::engine::elsewhere::split_query;
+use crate::engine::elsewhere::split_standing;
+use crate::error::Unavailable;
+
+/// What is asked of partitions.
+pub(crate) enum RoutedRequest {
+    Ask(LetterHandle, Command),
+    TryOut(LetterHandle, Command),
+    Look(LookFor, LookResultSlot),
+}
+
+impl RoutedRequest {
+    /// What a request asks. `None` for one that cannot be asked of partitions, with whoever asks told so.
+    pub(crate) fn of(request: Request) -> Option<RoutedRequest> {
+        let elsewhere = |letter: LetterHandle| match letter.command() {
+            Some(command) => Some((letter, command)),
+            None => {
+                letter.fail(Unavailable::Unsupported("this cannot be sent to another node"));
+                None
+            }
+        };
+        match request {
+            Request::Ask(letter) => {
+                elsewhere(letter).map(|(letter, command)| RoutedRequest::Ask(letter, command))
+            }
+            Request::TryOut(letter) => {
+                elsewhere(letter).map(|(letter, command)| RoutedRequest::TryOut(letter, command))
+            }
+            Request::Query(query) => split_query(*query).map(|(look, slot)| RoutedRequest::Look(look, slot)),
+            Request::Standing(query) => {
+                let (look, slot) = split_standing(*query);
+                Some(RoutedRequest::Look(look, slot))
+            }
+            _ => None,
+        }
+    }
+
+    /// Says why it is not done.
+    pub(crate) fn refuse(self, why: Unavailable) {
+        match self {
+            RoutedRequest::Ask(letter, _) | RoutedRequest::TryOut(letter, _) => letter.fail(why),
+            RoutedRequest::Look(_, slot) => slot(Err(why)),
+        }
+    }
+}
