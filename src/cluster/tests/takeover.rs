@@ -214,9 +214,11 @@ async fn a_snapshot_that_is_being_written_keeps_the_partition_from_nobody() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_whose_name_another_has_is_refused_in_one_sentence() {
     let Some(servers) = NatsServers::start(1) else { return };
-    let first = start(&servers, "first").await;
+    // A lease that lasts so long that no machine is busy for half of it.
+    let named = || options(&servers, "first").lease(Duration::from_secs(4));
+    let first = ClusterNode::start(named()).await.unwrap();
     settle(&[&first]).await;
-    let mut namesake = options(&servers, "first");
+    let mut namesake = named();
     namesake.folder = namesake.folder.with_extension("other");
     let refused = ClusterNode::start(namesake).await.err().expect("the name is taken").to_string();
     let expected =
@@ -224,7 +226,7 @@ async fn a_node_whose_name_another_has_is_refused_in_one_sentence() {
     assert!(refused.contains(expected), "{refused}");
     settle(&[&first]).await;
     first.close().await;
-    start(&servers, "first").await.close().await;
+    ClusterNode::start(named()).await.unwrap().close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
