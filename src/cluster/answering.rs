@@ -34,12 +34,12 @@ impl Router {
                 message = asked.next() => message,
                 _ = looks.tick(), if is_heard => {
                     if self.stop.is_said() {
-                        is_heard = asked.unsubscribe().await.is_err();
+                        is_heard = asked.drain().await.is_err();
                     }
                     continue;
                 }
             };
-            // What had come before is answered.
+            // What is on the way already is answered.
             let Some(message) = message else { return };
             let ask: Option<Ask> = wire::read(&message.payload);
             let place = match ask.as_ref().is_none_or(takes_place) {

@@ -10,9 +10,9 @@ use crate::cluster::error::ClusterError;
 use crate::cluster::leases::Leases;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::partition::Partition;
+use crate::cluster::signals;
 use crate::cluster::signals::NodeSignal;
 use crate::cluster::stop::ClusterStop;
-use crate::cluster::wire;
 
 /// How often a process of the same name is heard before a node is refused that name: for three leases, in which one that is ending
 /// has ended.
@@ -27,7 +27,7 @@ pub(crate) async fn check_name(
     options: &ClusterOptions,
 ) -> Result<(), ClusterError> {
     let is_own = |message: &Message| {
-        let signal = wire::read(&message.payload);
+        let signal = signals::read(&message.payload);
         matches!(signal, Some(NodeSignal::Alive { node, .. }) if node == options.node)
     };
     for _ in 0..NAMESAKE_WAITS {
@@ -57,7 +57,7 @@ pub(crate) async fn hear(
     while !stop.is_said()
         && let Some(message) = signals.next().await
     {
-        match wire::read(&message.payload) {
+        match signals::read(&message.payload) {
             Some(NodeSignal::Alive { node, beat, .. }) if leases.is_of_namesake(&node, beat) => {
                 leases.look_up_namesake().await;
             }

@@ -24,6 +24,7 @@ use serde_json::json;
 use tokio::runtime::Handle;
 
 use crate::clock::SystemClock;
+use crate::cluster::entry_version::EntryVersion;
 use crate::cluster::error::ClusterError;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::signals::NodeSignal;
@@ -71,6 +72,7 @@ pub(crate) struct JetStreamLog {
     signals: NodeSignals,
     node: String,
     partition: u16,
+    version: EntryVersion,
     stop: ClusterStop,
     meter: CommitMeter,
     /// How often in a row the servers have not taken an entry, and what they last said.
@@ -103,6 +105,7 @@ impl JetStreamLog {
         context: &Context,
         options: &ClusterOptions,
         partition: u16,
+        version: EntryVersion,
         stop: ClusterStop,
     ) -> Result<JetStreamLog, ClusterError> {
         let wanted = config(options, partition);
@@ -124,6 +127,7 @@ impl JetStreamLog {
             signals,
             node,
             partition,
+            version,
             stop,
             meter: CommitMeter::new(Arc::new(SystemClock::default())),
             refused: Mutex::default(),
@@ -174,7 +178,7 @@ impl JetStreamLog {
                 Some(status) => return Err(server(&format!("status {status}"))),
             }
             let position = position_of(&message).ok_or_else(|| server(&"an entry has no position"))?;
-            check_version(&message, position).map_err(ReadError::Entry)?;
+            check_version(&message, position, &self.version).map_err(ReadError::Entry)?;
             each(Entry { position, bytes: &message.payload }).map_err(ReadError::Entry)?;
         }
     }
@@ -189,17 +193,18 @@ fn position_of(message: &Message) -> Option<u64> {
     message.headers.as_ref()?.get("Nats-Sequence")?.as_str().parse().ok()
 }
 
-/// The version in which entries are written; a later one will say so in a header, so that it is not taken for damage.
-const ENTRY_VERSION: &str = "1";
+/// The header that names the version of an entry; without it, it is the first.
 const ENTRY_VERSION_HEADER: &str = "Seriatim-Version";
 
-/// Sees to it that an entry is of the version that is read here.
-fn check_version(message: &Message, position: u64) -> Result<(), Fault> {
+/// Sees to it that an entry is of a version that is read here.
+fn check_version(message: &Message, position: u64, version: &EntryVersion) -> Result<(), Fault> {
     let said = message.headers.as_ref().and_then(|headers| headers.get(ENTRY_VERSION_HEADER));
     match said.map(HeaderValue::as_str) {
-        None | Some(ENTRY_VERSION) => Ok(()),
-        Some(version) => Err(Fault::Log(format!(
-            "entry {position} is of version {version}, and this node reads version {ENTRY_VERSION}: it needs a newer seriatim"
+        None => Ok(()),
+        Some(said) if said.parse().is_ok_and(|said| version.reads(said)) => Ok(()),
+        Some(said) => Err(Fault::Log(format!(
+            "entry {position} is of version {said}, and this node reads version {}: it needs a newer seriatim",
+            version.newest()
         ))),
     }
 }
@@ -299,6 +304,9 @@ impl JetStreamLog {
         headers.insert("Nats-Msg-Id", format!("{}-{checksum:016x}", entry.position));
         headers.insert("Nats-Expected-Stream", self.name.as_str());
         headers.insert("Nats-Expected-Last-Sequence", (entry.position - 1).to_string());
+        if let Some(version) = self.version.in_header() {
+            headers.insert(ENTRY_VERSION_HEADER, version.to_string());
+        }
         let payload = Bytes::copy_from_slice(entry.bytes);
         let request = Request::new().headers(headers).payload(payload).timeout(Some(ANSWER));
         self.runtime.block_on(async {

@@ -25,6 +25,7 @@ use crate::cluster::board::Board;
 use crate::cluster::board::NodePulse;
 use crate::cluster::board::PartitionHolder;
 use crate::cluster::board::note_holder;
+use crate::cluster::entry_version::EntryVersion;
 use crate::cluster::error::ClusterError;
 use crate::cluster::hashing::preferred;
 use crate::cluster::options::ClusterOptions;
@@ -35,6 +36,7 @@ use crate::cluster::signals::NodeSignals;
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
 use crate::cluster::watching::BucketWatch;
+use crate::limits;
 
 const NODE_PREFIX: &str = "node.";
 pub(crate) const PARTITION_PREFIX: &str = "partition.";
@@ -51,6 +53,7 @@ pub(crate) struct Leases {
     node: String,
     incarnation: u64,
     lease: Duration,
+    pub(crate) entry_version: EntryVersion,
     pub(crate) clock: SystemClock,
     board: Mutex<Board>,
     drains: AtomicBool,
@@ -81,6 +84,7 @@ impl Leases {
             node: options.node.clone(),
             incarnation,
             lease: options.lease,
+            entry_version: EntryVersion::new(options.entry_version),
             clock: SystemClock::default(),
             board: Mutex::default(),
             drains: AtomicBool::new(false),
@@ -105,6 +109,10 @@ impl Leases {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn own_beat(&self, drains: bool) -> Beat {
+        Beat { incarnation: self.incarnation, drains, entry_version: self.entry_version.newest() }
+    }
+
     /// Says that this node is alive until it is stopped.
     pub(crate) async fn beat(self: Arc<Leases>, stop: ClusterStop) {
         let mut ticks = tokio::time::interval(self.lease / 4);
@@ -114,7 +122,7 @@ impl Leases {
             if self.is_silent.load(Ordering::Relaxed) {
                 continue;
             }
-            let beat = Beat { incarnation: self.incarnation, drains: self.is_draining() };
+            let beat = self.own_beat(self.is_draining());
             let stopped = self.board().own_stopped.iter().copied().collect();
             self.signals.tell(&NodeSignal::Alive { node: self.node.clone(), beat, stopped }).await;
         }
@@ -122,7 +130,7 @@ impl Leases {
 
     /// Writes down that this node is there, so that whoever comes does not take for free what it has before it is heard.
     pub(crate) async fn enter(self: Arc<Leases>, stop: ClusterStop) {
-        let beat = Beat { incarnation: self.incarnation, drains: false };
+        let beat = self.own_beat(false);
         while !stop.is_said() {
             match self.bucket.put(format!("{NODE_PREFIX}{}", self.node), bytes_of(&beat)).await {
                 Ok(revision) => return self.board().entered = Some(revision),
@@ -223,6 +231,17 @@ impl Leases {
         let is_same = |heard: &&NodePulse| heard.beat.incarnation == beat.incarnation;
         let since = before.filter(is_same).map_or(now, |heard| heard.since);
         board.nodes.insert(node.to_owned(), NodePulse { beat, stopped, since, at: now });
+        self.note_versions(&board, now);
+    }
+
+    /// Notes which version of entries is read by all nodes that were heard lately: one that is just started again counts, too.
+    fn note_versions(&self, board: &Board, now: Duration) {
+        let lately = self.lease * limits::ENTRY_VERSION_LEASES;
+        let heard = board.nodes.values().filter(|heard| now.saturating_sub(heard.at) <= lately);
+        let Some(read_by_all) = heard.map(|heard| heard.beat.entry_version).min() else { return };
+        let own = board.nodes.get(&self.node);
+        let is_all = own.is_some_and(|own| own.at.saturating_sub(own.since) >= lately);
+        self.entry_version.note(read_by_all, is_all);
     }
 
     /// Notes that a node has done something: so it is alive.
@@ -478,13 +497,4 @@ fn read<T: for<'de> Deserialize<'de>>(entry: &kv::Entry) -> Option<T> {
         Operation::Put => serde_json::from_slice(&entry.value).ok(),
         Operation::Delete | Operation::Purge => None,
     }
-}
-
-/// A number that no other owner has.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "an owner has to differ from every other, also from itself before"
-)]
-pub(crate) fn random() -> u64 {
-    getrandom::u64().expect("the operating system has random numbers")
 }

@@ -21,12 +21,12 @@ use crate::cluster::hashing::partition_of;
 use crate::cluster::hearing;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
-use crate::cluster::leases::random;
 use crate::cluster::nodes::Nodes;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::partition::Partition;
 use crate::cluster::partition::PartitionParts;
 use crate::cluster::partition::PartitionStatus;
+use crate::cluster::random::random;
 use crate::cluster::router::Router;
 use crate::cluster::router::RouterParts;
 use crate::cluster::server_health::ServerHealth;
@@ -362,7 +362,8 @@ async fn prepare(
     let (moving, (events, _)) = (Arc::default(), broadcast::channel(limits::EVENTS_KEPT));
     let mut partitions = Vec::new();
     for number in 0..options.partitions {
-        let log = JetStreamLog::open(&client, &context, &options, number, stop.clone()).await?;
+        let version = leases.entry_version.clone();
+        let log = JetStreamLog::open(&client, &context, &options, number, version, stop.clone()).await?;
         let parts = PartitionParts {
             path: options.folder.join(format!("partition-{number}.redb")),
             options: FollowerOptions::shared_by(usize::from(options.partitions)),
@@ -421,7 +422,8 @@ async fn make_streams(
     let leases = Leases::open(&context, signals, options, 0).await?;
     Snapshots::open(&context, options, leases.bucket(), stop.clone()).await?;
     for number in 0..options.partitions {
-        JetStreamLog::open(client, &context, options, number, stop.clone()).await?;
+        let version = leases.entry_version.clone();
+        JetStreamLog::open(client, &context, options, number, version, stop.clone()).await?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::cluster::access::NatsAccess;
+use crate::cluster::entry_version;
 use crate::cluster::error::ClusterError;
 use crate::cluster::snapshot_pace::SnapshotPace;
 use crate::limits;
@@ -39,6 +40,8 @@ pub struct ClusterOptions {
     pub(crate) snapshots: SnapshotPace,
     /// Where its engines read the time.
     pub(crate) clock: NodeClock,
+    /// The newest version of entries that it reads; another one only in tests.
+    pub(crate) entry_version: u32,
 }
 
 /// Where the engines of a node read the time.
@@ -76,6 +79,7 @@ impl ClusterOptions {
             access: NatsAccess::default(),
             snapshots: SnapshotPace::default(),
             clock: NodeClock::default(),
+            entry_version: entry_version::NEWEST,
         }
     }
 

@@ -7,8 +7,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::cluster::leases::random;
 use crate::cluster::nodes::NodeAnswer;
+use crate::cluster::random::random;
 use crate::cluster::router::Router;
 use crate::cluster::router::nonsense;
 use crate::cluster::shifting::Shift;

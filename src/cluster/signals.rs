@@ -9,7 +9,6 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::cluster::error::ClusterError;
-use crate::cluster::wire;
 
 /// What a node says of itself, again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +17,13 @@ pub(crate) struct Beat {
     pub(crate) incarnation: u64,
     /// Whether it gives its partitions to others.
     pub(crate) drains: bool,
+    /// The newest version of entries that it reads.
+    #[serde(default = "first_version")]
+    pub(crate) entry_version: u32,
+}
+
+fn first_version() -> u32 {
+    1
 }
 
 /// What a node tells all others.
@@ -27,6 +33,17 @@ pub(crate) enum NodeSignal {
     Alive { node: String, beat: Beat, stopped: Vec<u16> },
     /// It has appended an entry to the log of a partition, so that there is something to read.
     Appended { node: String, partition: u16, position: u64 },
+}
+
+/// Writes a signal. It is JSON, which a node of another version reads as far as it knows it: nodes that do not hear each other
+/// would take each other for dead.
+fn write(signal: &NodeSignal) -> Vec<u8> {
+    serde_json::to_vec(signal).expect("signals are text and numbers")
+}
+
+/// Reads a signal, if it is one that this version knows.
+pub(crate) fn read(bytes: &[u8]) -> Option<NodeSignal> {
+    serde_json::from_slice(bytes).ok()
 }
 
 /// Where it is told.
@@ -43,7 +60,7 @@ impl NodeSignals {
 
     /// Tells all nodes, whether or not somebody hears it.
     pub(crate) async fn tell(&self, signal: &NodeSignal) {
-        if let Err(error) = self.client.publish(self.subject.clone(), wire::write(signal).into()).await {
+        if let Err(error) = self.client.publish(self.subject.clone(), write(signal).into()).await {
             tracing::debug!(%error, "a node could not say that it is alive");
         }
     }
@@ -55,5 +72,23 @@ impl NodeSignals {
     pub(crate) async fn listen(&self) -> Result<Subscriber, ClusterError> {
         let subscribed = self.client.subscribe(self.subject.clone()).await;
         subscribed.map_err(|error| ClusterError::Servers(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_of_another_version_is_heard() {
+        let older =
+            br#"{"Alive": {"node": "a", "beat": {"incarnation": 7, "drains": false}, "stopped": [3]}}"#;
+        let newer = br#"{"Alive": {"node": "a", "beat": {"incarnation": 7, "drains": false, "entry_version": 1, "mood": 2}, "stopped": [3], "x": 1}}"#;
+        let beat = Beat { incarnation: 7, drains: false, entry_version: 1 };
+        let signal = NodeSignal::Alive { node: "a".to_owned(), beat, stopped: vec![3] };
+        for bytes in [&older[..], &newer[..], &write(&signal)] {
+            assert_eq!(read(bytes).as_ref(), Some(&signal));
+        }
+        assert_eq!(read(br#"{"Sings": {"node": "a"}}"#), None, "who does not know it passes over it");
     }
 }

@@ -122,6 +122,10 @@ pub const CLUSTER_NAME_BYTES_MAX: usize = 64;
 /// How long an owner may be silent before others take over.
 pub const LEASE: Duration = Duration::from_secs(1);
 
+/// For how many leases no node was heard that reads no newer version of entries, before they are written in one: longer than a node
+/// takes that is started again.
+pub const ENTRY_VERSION_LEASES: u32 = 20;
+
 /// How long a node that starts waits for an answer about its streams before it asks again: servers that have just formed their
 /// cluster lose some.
 pub const STREAM_ANSWER: Duration = Duration::from_secs(2);

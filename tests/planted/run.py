@@ -278,7 +278,7 @@ BUGS = [
     ("node_waits_for_servers_that_are_down", K + "servers.rs", "if !is_majority(answered, monitors.len()) {", "if answered < monitors.len() {"),
     ("one_server_of_three_is_enough", K + "servers.rs", "if !is_majority(answered, monitors.len()) {", "if answered == 0 {"),
     ("server_is_asked_at_the_start_only", K + "servers.rs", "        let found = match ask_all(monitors).await {", "        let found = match ask_all(&monitors[..0]).await {"),
-    ("entry_of_a_later_version_is_taken_for_damage", K + "jet_stream.rs", "None | Some(ENTRY_VERSION) => Ok(()),", "Some(version) if version.len() > 99 => Ok(()),\n        None | Some(_) => Ok(()),"),
+    ("entry_of_a_later_version_is_taken_for_damage", K + "jet_stream.rs", "Some(said) if said.parse().is_ok_and(|said| version.reads(said)) => Ok(()),", "Some(said) if said.len() < 99 => Ok(()),"),
     ("takeover_with_what_was_heard_before", K + "definitions.rs", "        if self.wait_until(is_heard, limits::DEFINITIONS_WAIT).await {", "        if self.wait_until(|| is_heard() || newest > 0, limits::DEFINITIONS_WAIT).await {"),
     ("later_queue_stands_for_one_that_was_not_heard", K + "definitions.rs", "self.board().known.get(name).is_some_and(|(known, _)| *known >= revision);", "!name.as_str().is_empty() && self.board().known.values().any(|(known, _)| *known >= revision);"),
     ("entry_that_was_given_up_counts_as_not_taken", S + "shared_log.rs", "            return Err(Fault::Replaced);\n        }\n        Ok(None)", "            return Ok(Some(false));\n        }\n        Ok(None)"),
@@ -322,6 +322,9 @@ BUGS = [
     ("beginning_of_a_page_is_taken_for_the_page", K + "looking.rs", "NodeReply::FoundBeginning(found) => (*found, true),", "NodeReply::FoundBeginning(found) => (*found, false),"),
     ("deposed_node_renews_locks", K + "lease_proof.rs", "if confirmed.is_some_and(|at| asked.saturating_sub(at) <= self.lease()) {", "if confirmed.is_none_or(|at| asked.saturating_sub(at) <= self.lease() * 99) {"),
     ("names_grow_without_a_bound", K + "definitions.rs", "self.board().known.len() < names_max", "self.board().known.len() < names_max.max(99)"),
+    ("newer_version_is_written_before_all_nodes_are_known", K + "entry_version.rs", "(is_all && read > written)", "read > written"),
+    ("older_node_is_not_heard", K + "leases.rs", "heard.map(|heard| heard.beat.entry_version).min()", "heard.map(|heard| heard.beat.entry_version).max()"),
+    ("version_of_an_entry_is_not_said", K + "jet_stream.rs", "if let Some(version) = self.version.in_header() {", "if let Some(version) = self.version.in_header().filter(|version| *version > 99) {"),
     ("queue_of_a_subscription_that_is_gone_stays", R + "topic_plan.rs", "                self.remove_queue_only(&queue)?;\n", "                let _ = queue;\n"),
 ]
 

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use async_nats::jetstream;
 use tokio::runtime::Runtime;
 
+use crate::cluster::entry_version;
+use crate::cluster::entry_version::EntryVersion;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::stop::ClusterStop;
@@ -28,9 +30,9 @@ impl OnServers<'_> {
         self.runtime.block_on(async {
             let client = async_nats::connect(&self.options.servers).await.unwrap();
             let context = jetstream::new(client.clone());
+            let (version, stop) = (EntryVersion::new(entry_version::NEWEST), ClusterStop::default());
             let opened =
-                JetStreamLog::open(&client, &context, &self.options, self.partition, ClusterStop::default())
-                    .await;
+                JetStreamLog::open(&client, &context, &self.options, self.partition, version, stop).await;
             SharedLog::new(opened.unwrap())
         })
     }

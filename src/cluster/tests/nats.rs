@@ -1,5 +1,6 @@
 //! NATS servers for tests: as many as are asked for, each with a folder that is gone afterwards.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::TcpListener;
 use std::path::Path;
@@ -156,6 +157,23 @@ impl NatsServers {
         headers.insert("Seriatim-Version", "2");
         let entry = async_nats::Request::new().headers(headers).payload("written otherwise".into());
         client.send_request(options.subject(partition), entry).await.unwrap();
+    }
+
+    /// Which versions the entries of a partition's log are said to be of.
+    pub(crate) async fn versions(&self, options: &ClusterOptions, partition: u16) -> BTreeSet<Option<u32>> {
+        let client = async_nats::connect(&options.servers).await.unwrap();
+        let context = async_nats::jetstream::new(client);
+        let mut stream = context.get_stream(options.stream(partition)).await.unwrap();
+        let state = stream.info().await.unwrap().state.clone();
+        let mut versions = BTreeSet::new();
+        // The last are enough, and there may be thousands.
+        for position in state.last_sequence.saturating_sub(20).max(state.first_sequence)..=state.last_sequence
+        {
+            let entry = stream.get_raw_message(position).await.unwrap();
+            let said = entry.headers.get("Seriatim-Version").map(|version| version.as_str().parse().unwrap());
+            versions.insert(said);
+        }
+        versions
     }
 
     /// Starts a server again that was killed.

@@ -24,6 +24,7 @@ use crate::error::SettleError;
 use crate::error::SettleRefusal;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
+use crate::limits;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 
@@ -402,4 +403,47 @@ async fn a_node_that_was_deposed_and_has_not_heard_of_it_renews_no_lock() {
     assert!(matches!(refused, SettleError::Refused(SettleRefusal::LockLost)), "{refused:?}");
     first.close().await;
     second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_are_written_in_a_newer_version_once_every_node_reads_it() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let of_version = |name: &str, version: u32| ClusterOptions {
+        entry_version: version,
+        ..options(&servers, name).lease(limits::LEASE_MIN).partitions(1)
+    };
+    let older = ClusterNode::start(of_version("older", 1)).await.unwrap();
+    let newer = ClusterNode::start(of_version("newer", 2)).await.unwrap();
+    older.drain();
+    let is_moved = || newer.engine(0).is_some();
+    tokio::task::block_in_place(|| wait_until("the newer node has the partition", is_moved));
+    let queue = newer.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let is_known_for_long = Duration::from_secs(1) + limits::LEASE_MIN * limits::ENTRY_VERSION_LEASES;
+    let (clock, mut sent) = (SystemClock::default(), 0);
+    while clock.elapsed() < is_known_for_long {
+        queue.send(Message::new("for all").workflow("w")).await.unwrap();
+        sent += 1;
+    }
+    let written = servers.versions(&of_version("older", 1), 0).await;
+    assert!(written.iter().all(Option::is_none), "the older node has to read them: {written:?}");
+    older.close().await;
+    let upgraded = ClusterNode::start(of_version("older", 2)).await.unwrap();
+    let is_written = async || servers.versions(&of_version("older", 1), 0).await.contains(&Some(2));
+    let end = clock.elapsed() + Duration::from_secs(30);
+    while !is_written().await {
+        assert!(clock.elapsed() < end, "no node is left that does not read it");
+        queue.send(Message::new("for those who read it").workflow("w")).await.unwrap();
+        sent += 1;
+    }
+    newer.drain();
+    let is_back = || upgraded.engine(0).is_some();
+    tokio::task::block_in_place(|| wait_until("the upgraded node has the partition", is_back));
+    let counts = upgraded.client().queue("q").unwrap().view().await.unwrap().counts;
+    assert_eq!(counts.accepted, sent);
+    newer.close().await;
+    upgraded.close().await;
+    let left_behind = ClusterNode::start(of_version("late", 1)).await.unwrap();
+    let why = why_stopped(&left_behind, 0);
+    assert!(why.contains("is of version 2, and this node reads version 1"), "{why}");
+    left_behind.close().await;
 }
