@@ -31,8 +31,8 @@ use crate::cli::out::remark;
 use crate::cli::progress::Progress;
 use crate::cli::word::counted;
 
-/// Writes where the workflows of a queue stand, if it is in order of position, and every stored message, in order of number. Nothing is taken: messages that come or go meanwhile may
-/// or may not be among them.
+/// Writes where the workflows of a queue stand, if it is in order of position, and every stored message, in order of number. Nothing
+/// is taken: messages that come or go meanwhile may or may not be among them.
 pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
     let mut output: Box<dyn Write> = match &arguments.output {

@@ -58,7 +58,8 @@ pub struct Settler {
 }
 
 impl Queue {
-    /// What settles deliveries of this queue whose handles were let go of with [`Delivery::keep`](crate::Delivery::keep) or [`Run::keep`](crate::Run::keep).
+    /// What settles deliveries of this queue whose handles were let go of with [`Delivery::keep`](crate::Delivery::keep) or
+    /// [`Run::keep`](crate::Run::keep).
     pub fn settler(&self) -> Settler {
         Settler::new(self.client.clone(), self.name.clone())
     }
