@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_nats::jetstream;
 use async_nats::jetstream::stream::Config;
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 
 use crate::cluster::hashing::preferred;
 use crate::cluster::node::ClusterNode;
@@ -164,19 +165,19 @@ async fn a_partition_that_waits_for_its_log_takes_no_places_of_the_others() {
     let node = start(&servers).await;
     let queue = node.client().create_queue("q", QueueOptions::default()).await.unwrap();
     change(&servers, 0, |config| config.no_ack = true).await;
-    let to_stuck = |number: usize| {
+    let mut sends = JoinSet::new();
+    for number in 0..=limits::ROUTED_MAX {
         let (queue, workflow) = (queue.clone(), workflow_of(0));
-        tokio::spawn(async move { queue.send(Message::new(number.to_string()).workflow(workflow)).await })
-    };
-    let waiting: Vec<_> = (0..limits::ROUTED_MAX).map(to_stuck).collect();
-    let refused = in_time("it is refused", to_stuck(limits::ROUTED_MAX)).await.unwrap().unwrap_err();
+        sends.spawn(async move { queue.send(Message::new(number.to_string()).workflow(workflow)).await });
+    }
+    let refused = in_time("one is refused", sends.join_next()).await.unwrap().unwrap().unwrap_err();
     assert!(matches!(refused, SendError::Unavailable(Unavailable::Busy)), "{refused:?}");
     for partition in 1..PARTITIONS {
         in_time("another partition takes it", send(queue.clone(), partition)).await;
     }
     change(&servers, 0, |config| config.no_ack = false).await;
-    for sent in waiting {
-        in_time("it is acknowledged", sent).await.unwrap().unwrap();
+    while let Some(sent) = in_time("it is acknowledged", sends.join_next()).await {
+        sent.unwrap().unwrap();
     }
     node.close().await;
 }
