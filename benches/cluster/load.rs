@@ -146,7 +146,7 @@ fn workflows(is_there: impl Fn(&str) -> bool) -> Vec<String> {
     (0..1_000).map(|number| format!("order-{number}")).filter(|workflow| is_there(workflow)).collect()
 }
 
-/// Waits until no partition is about to move: each node has its share, twice in a row.
+/// Waits until no partition is about to move: each node has had its share for longer than a node is looked at before it is given one.
 fn settle(nodes: &[ClusterNode], partitions: u16) {
     let shares = || -> Vec<usize> {
         let owned =
@@ -154,7 +154,7 @@ fn settle(nodes: &[ClusterNode], partitions: u16) {
         nodes.iter().map(owned).collect()
     };
     let (mut before, mut same) = (shares(), 0);
-    while same < 20 || before.iter().sum::<usize>() < usize::from(partitions) {
+    while same < 50 || before.iter().sum::<usize>() < usize::from(partitions) {
         pause(Duration::from_millis(100));
         let now = shares();
         same = if now == before { same + 1 } else { 0 };
