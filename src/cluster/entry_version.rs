@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
 
 /// The version that no header names.
-const FIRST: u32 = 1;
+pub(crate) const FIRST: u32 = 1;
 
 /// The newest version of entries that this program reads and writes.
 pub(crate) const NEWEST: u32 = 1;

@@ -14,9 +14,7 @@ use std::time::Duration;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::kv;
 use async_nats::jetstream::kv::Operation;
-use bytes::Bytes;
 use serde::Deserialize;
-use serde::Serialize;
 use tokio::sync::SetOnce;
 
 use crate::clock::Clock;
@@ -33,6 +31,7 @@ use crate::cluster::shape::open_bucket;
 use crate::cluster::signals::Beat;
 use crate::cluster::signals::NodeSignal;
 use crate::cluster::signals::NodeSignals;
+use crate::cluster::signals::bytes_of;
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
 use crate::cluster::watching::BucketWatch;
@@ -486,10 +485,6 @@ impl Leases {
     pub(crate) fn lease(&self) -> Duration {
         self.lease
     }
-}
-
-fn bytes_of<T: Serialize>(value: &T) -> Bytes {
-    Bytes::from(serde_json::to_vec(value).expect("what nodes say can be written"))
 }
 
 fn read<T: for<'de> Deserialize<'de>>(entry: &kv::Entry) -> Option<T> {

@@ -5,9 +5,11 @@
 
 use async_nats::Client as NatsClient;
 use async_nats::Subscriber;
+use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::cluster::entry_version;
 use crate::cluster::error::ClusterError;
 
 /// What a node says of itself, again and again.
@@ -23,7 +25,7 @@ pub(crate) struct Beat {
 }
 
 fn first_version() -> u32 {
-    1
+    entry_version::FIRST
 }
 
 /// What a node tells all others.
@@ -35,10 +37,10 @@ pub(crate) enum NodeSignal {
     Appended { node: String, partition: u16, position: u64 },
 }
 
-/// Writes a signal. It is JSON, which a node of another version reads as far as it knows it: nodes that do not hear each other
-/// would take each other for dead.
-fn write(signal: &NodeSignal) -> Vec<u8> {
-    serde_json::to_vec(signal).expect("signals are text and numbers")
+/// Writes what a node says of itself, to others and in the bucket. It is JSON, which a node of another version reads as far as it
+/// knows it: nodes that do not hear each other would take each other for dead.
+pub(crate) fn bytes_of<T: Serialize>(said: &T) -> Bytes {
+    Bytes::from(serde_json::to_vec(said).expect("what nodes say can be written"))
 }
 
 /// Reads a signal, if it is one that this version knows.
@@ -60,7 +62,7 @@ impl NodeSignals {
 
     /// Tells all nodes, whether or not somebody hears it.
     pub(crate) async fn tell(&self, signal: &NodeSignal) {
-        if let Err(error) = self.client.publish(self.subject.clone(), write(signal).into()).await {
+        if let Err(error) = self.client.publish(self.subject.clone(), bytes_of(signal)).await {
             tracing::debug!(%error, "a node could not say that it is alive");
         }
     }
@@ -86,7 +88,7 @@ mod tests {
         let newer = br#"{"Alive": {"node": "a", "beat": {"incarnation": 7, "drains": false, "entry_version": 1, "mood": 2}, "stopped": [3], "x": 1}}"#;
         let beat = Beat { incarnation: 7, drains: false, entry_version: 1 };
         let signal = NodeSignal::Alive { node: "a".to_owned(), beat, stopped: vec![3] };
-        for bytes in [&older[..], &newer[..], &write(&signal)] {
+        for bytes in [&older[..], &newer[..], &bytes_of(&signal)[..]] {
             assert_eq!(read(bytes).as_ref(), Some(&signal));
         }
         assert_eq!(read(br#"{"Sings": {"node": "a"}}"#), None, "who does not know it passes over it");
