@@ -51,6 +51,7 @@ mod settle;
 mod shared;
 mod slashed;
 mod socket;
+mod sql_filter;
 mod stream;
 #[cfg(test)]
 mod tests;

@@ -10,10 +10,10 @@ use crate::error::QueueRefusal;
 use crate::error::TopicError;
 use crate::error::TopicRefusal;
 use crate::error::Unavailable;
+use crate::inbound::browser::bytes_as;
 use crate::inbound::inflow::BodyRefusal;
 use crate::records::RecordError;
 use crate::sas;
-use crate::service_bus::administration::atom;
 use crate::service_bus::slashed::entity_name;
 use crate::xml::Xml;
 
@@ -156,6 +156,6 @@ impl IntoResponse for AdminRefusal {
             xml.leaf("Code", self.status.as_str());
             xml.leaf("Detail", &self.detail);
         });
-        atom::response(self.status, "application/xml; charset=utf-8", xml)
+        bytes_as(self.status, "application/xml; charset=utf-8", xml.into_text())
     }
 }
