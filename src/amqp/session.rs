@@ -12,7 +12,7 @@ use crate::amqp::hub::Hub;
 use crate::amqp::link::Link;
 use crate::amqp::link::LinkState;
 use crate::amqp::opening::Begin;
-use crate::amqp::outgoing::PendingTransfer;
+use crate::amqp::pending_transfer::PendingTransfer;
 use crate::amqp::serial::ahead;
 use crate::amqp::transfer::Flow;
 

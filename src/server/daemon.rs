@@ -28,7 +28,6 @@ use crate::server::extract::PathParams;
 use crate::server::extract::QueryParams;
 use crate::server::extract::required;
 use crate::server::impersonation::acting_as;
-use crate::server::openapi;
 use crate::server::page::page_limit;
 use crate::server::principal::Principal;
 use crate::server::shared::SharedServer;
@@ -65,10 +64,6 @@ pub(crate) async fn readyz(State(shared): State<SharedServer>) -> HttpResult {
 
 pub(crate) async fn metrics(State(shared): State<SharedServer>) -> HttpResult {
     Ok(bytes_as(StatusCode::OK, METRICS, shared.host.metrics().await?))
-}
-
-pub(crate) async fn document() -> Response {
-    bytes_as(StatusCode::OK, "application/json", openapi::document().to_vec())
 }
 
 pub(crate) async fn status(State(shared): State<SharedServer>, principal: Principal) -> HttpResult {

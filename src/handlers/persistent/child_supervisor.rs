@@ -18,9 +18,9 @@ use crate::api::WireDuration;
 use crate::handlers::answer;
 use crate::handlers::group::ProcessGroup;
 use crate::handlers::group::describe;
+use crate::handlers::persistent::child_pool::ChildPool;
 use crate::handlers::persistent::lines::PipeEnd;
 use crate::handlers::persistent::lines::PipeLines;
-use crate::handlers::persistent::persistent::ChildPool;
 use crate::limits;
 
 /// Keeps the child of one slot running until it is stopped.
