@@ -1,7 +1,5 @@
 //! What a handler and the keepers of its children share: who has which message.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -17,23 +15,19 @@ use tokio::sync::Notify;
 
 use crate::api::DeliveryEnvelope;
 use crate::api::OutcomeEnvelope;
+use crate::definition::ProgramDefinition;
 use crate::engine::Output;
 use crate::handlers::answer;
 use crate::handlers::group;
-use crate::handlers::group::ProcessGroup;
+use crate::handlers::handler_program::HandlerProgram;
 use crate::handlers::persistent::process_pool::Asker;
 use crate::handlers::persistent::process_pool::ChildReply;
 use crate::handlers::persistent::process_pool::ChildRequest;
 use crate::handlers::persistent::process_pool::ProcessPool;
 use crate::handlers::persistent::process_pool::Rest;
 use crate::handlers::persistent::process_pool::Withdrawn;
-use crate::handlers::program::Program;
-use crate::handlers::program::StartError;
-use crate::handlers::shortage::Shortage;
 use crate::handlers::site::Site;
 use crate::handlers::trace::trace_in;
-use crate::handlers::variables;
-use crate::handlers::variables::Variables;
 use crate::limits;
 use crate::processor::Assignment;
 use crate::processor::Failure;
@@ -43,14 +37,8 @@ use crate::processor::guarded;
 /// What runs on, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct PersistentOptions {
-    /// The program and its arguments.
-    pub(crate) argv: Vec<String>,
-    /// The folder it runs in.
-    pub(crate) cwd: PathBuf,
-    /// Variables it gets.
-    pub(crate) env: BTreeMap<String, String>,
-    /// Variables of the daemon it gets.
-    pub(crate) pass_env: Vec<String>,
+    /// The program.
+    pub(crate) program: ProgramDefinition,
     /// How many children there are.
     pub(crate) processes: usize,
     /// How many messages one child may hold.
@@ -61,11 +49,7 @@ pub(crate) struct PersistentOptions {
 
 /// What the handler and the keepers of its children share.
 pub(super) struct ChildPool {
-    program: Program,
-    lasting: Variables,
-    pub(super) timeout: Duration,
-    site: Site,
-    shortage: Shortage,
+    pub(super) program: HandlerProgram,
     process_pool: Mutex<ProcessPool<Assignment>>,
     /// For each slot.
     bells: Vec<ChildSignals>,
@@ -116,13 +100,10 @@ impl Asker for Assignment {
 impl ChildPool {
     /// Of so many children, and one more for those who may be to blame.
     pub(super) fn new(options: PersistentOptions, slots: usize, site: Site) -> ChildPool {
+        let PersistentOptions { program, in_flight_max, timeout, .. } = options;
         ChildPool {
-            lasting: variables::lasting(&site, &options.pass_env, &options.env),
-            program: Program { argv: options.argv, cwd: options.cwd },
-            timeout: options.timeout,
-            site,
-            shortage: Shortage::default(),
-            process_pool: Mutex::new(ProcessPool::new(slots, options.in_flight_max, options.timeout)),
+            program: HandlerProgram::new(program, timeout, site),
+            process_pool: Mutex::new(ProcessPool::new(slots, in_flight_max, timeout)),
             bells: (0..=slots).map(|_| ChildSignals::default()).collect(),
         }
     }
@@ -134,39 +115,19 @@ impl ChildPool {
         let described = process_pool.describe();
         drop(process_pool);
         for ChildReply { asker, verdict, output } in described {
-            let result = verdict.and_then(|envelope| guarded(|| answer::result(&self.site, envelope)));
+            let result =
+                verdict.and_then(|envelope| guarded(|| answer::result(&self.program.site, envelope)));
             asker.end(with_output(result, output));
         }
         changed
     }
 
-    fn now(&self) -> Duration {
-        self.site.clock.elapsed()
-    }
-
-    /// The queue whose messages it handles, for people.
-    pub(super) fn queue(&self) -> &str {
-        self.site.queue.as_str()
-    }
-
-    /// The program's name, for people.
-    pub(super) fn name(&self) -> &str {
-        self.program.name()
-    }
-
-    pub(super) fn start(&self) -> Result<ProcessGroup, StartError> {
-        let started = self.program.start(self.lasting.clone());
-        if started.is_ok() {
-            self.shortage.note_start();
-        }
-        started
-    }
-
     /// Notes that the daemon lacks something to start a child; says how long it is not tried again.
     pub(super) fn note_shortage(&self, slot: usize, why: String) -> Duration {
-        let now = self.now();
-        self.shortage.note(now, (self.queue(), self.name()), &why);
-        let until = self.shortage.pauses_until(now).map_or(now + limits::START_PAUSE_MIN, |(until, _)| until);
+        self.program.note_shortage(&why);
+        let now = self.program.now();
+        let pause = self.program.shortage.pauses_until(now);
+        let until = pause.map_or(now + limits::START_PAUSE_MIN, |(until, _)| until);
         self.with_pool(|process_pool| {
             process_pool.rest_until(slot, Rest { until, why, is_shortage: true }, now)
         });
@@ -191,7 +152,7 @@ impl ChildPool {
     fn line(&self, assignment: &Assignment, state: Option<&Bytes>) -> Result<Vec<u8>, Failure> {
         let context = assignment.context();
         let message =
-            DeliveryEnvelope::show(context.queue().name(), context.message(), self.site.by_position);
+            DeliveryEnvelope::show(context.queue().name(), context.message(), self.program.site.by_position);
         let mut message = message.with_state(state);
         message.lock_token = Some(context.lock_token().to_string());
         let mut line = Vec::with_capacity(ENVELOPE_LEN + context.message().body.len());
@@ -212,7 +173,7 @@ impl ChildPool {
     }
 
     pub(super) fn submit(&self, requests: impl IntoIterator<Item = ChildRequest<Assignment>>) {
-        let now = self.now();
+        let now = self.program.now();
         self.with_pool(|process_pool| {
             requests.into_iter().for_each(|request| process_pool.submit(request, now))
         });
@@ -240,7 +201,7 @@ impl ChildPool {
     }
 
     pub(super) fn up(&self, slot: usize, group: Pid) {
-        let now = self.now();
+        let now = self.program.now();
         self.with_pool(|process_pool| process_pool.up(slot, group, now));
         self.bells[slot].written.notify_one();
     }
@@ -248,7 +209,7 @@ impl ChildPool {
     /// Waits for something to write.
     pub(super) async fn outgoing(&self, slot: usize, into: &mut Vec<u8>) {
         loop {
-            let now = self.now();
+            let now = self.program.now();
             self.with_pool(|process_pool| process_pool.outgoing(slot, into, now));
             if !into.is_empty() {
                 return;
@@ -258,7 +219,7 @@ impl ChildPool {
     }
 
     pub(super) fn answered(&self, slot: usize, answers: Vec<OutcomeEnvelope>) -> Result<(), String> {
-        let (count, now) = (answers.len() as u64, self.now());
+        let (count, now) = (answers.len() as u64, self.program.now());
         let answered = self.with_pool(|process_pool| process_pool.answered(slot, answers, now));
         self.bells[slot].answers.fetch_add(count, Ordering::Relaxed);
         self.bells[slot].written.notify_one();
@@ -279,9 +240,9 @@ impl ChildPool {
 
     /// How long the oldest request of a child may still take; none when its time is over.
     pub(super) fn check_time(&self, slot: usize, why: &str) -> Option<Duration> {
-        let now = self.now();
+        let now = self.program.now();
         self.with_pool(|process_pool| {
-            let due = process_pool.check_time(slot, self.timeout, now, why);
+            let due = process_pool.check_time(slot, self.program.timeout, now, why);
             (!process_pool.is_killed(slot)).then(|| due.saturating_sub(now))
         })
     }
@@ -329,7 +290,7 @@ impl ChildPool {
     }
 
     pub(super) fn rest(&self, slot: usize, rest: Duration, why: String) {
-        let now = self.now();
+        let now = self.program.now();
         let rest = Rest { until: now + rest, why, is_shortage: false };
         self.with_pool(|process_pool| process_pool.rest_until(slot, rest, now));
     }

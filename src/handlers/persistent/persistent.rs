@@ -106,7 +106,7 @@ impl Taker for Persistent {
         });
         if !numbers.is_empty() {
             let (queue, program, messages) =
-                (self.shared_pool.queue(), self.shared_pool.name(), numbers.len());
+                (self.shared_pool.program.queue(), self.shared_pool.program.name(), numbers.len());
             tracing::warn!(
                 queue,
                 program,
