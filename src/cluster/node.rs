@@ -155,17 +155,17 @@ impl ClusterNode {
 
     /// Every partition, as this node sees it.
     pub fn status(&self) -> Vec<PartitionStatus> {
-        self.router.partitions.iter().map(|partition| partition.status()).collect()
+        self.handle().status()
     }
 
     /// The nodes that this one hears, itself among them.
     pub fn nodes(&self) -> Vec<String> {
-        self.router.leases.nodes()
+        self.handle().nodes()
     }
 
     /// Gives every partition to other nodes, one after the other, and takes none any more.
     pub fn drain(&self) {
-        self.router.leases.set_draining(true);
+        self.handle().drain();
     }
 
     /// Gives up a log for a list of snapshots, as whoever has read it some time ago.

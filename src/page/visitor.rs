@@ -6,6 +6,7 @@ use http::header;
 use http::request::Parts;
 
 use crate::api::Problem;
+use crate::api::QueuePage;
 use crate::api::views::KeyView;
 use crate::api::views::StatusView;
 use crate::inbound::connection::OverTls;
@@ -118,6 +119,11 @@ impl Visitor {
             notice,
             cookies,
         }))
+    }
+
+    /// The first queues there are, for who chooses one.
+    pub(crate) async fn queues(&self) -> Result<QueuePage, ApiRefusal> {
+        self.api.get(&RequestPath::new("/v1/queues").query("limit", Some(200))).await
     }
 
     /// Whether the visitor may operate on a queue.

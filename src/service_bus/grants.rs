@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::clock::Timestamp;
 use crate::sas::Right;
 use crate::sas::Rights;
+use crate::sas::signatures::is_path_below;
 
 /// The tokens of a connection, by the path each was shown for.
 #[derive(Default)]
@@ -21,11 +22,7 @@ impl Grants {
             return true;
         }
         self.by_path.iter().any(|(above, rights)| {
-            let is_below = match path.strip_prefix(above.as_str()) {
-                Some(rest) => above.is_empty() || rest.is_empty() || rest.starts_with('/'),
-                None => false,
-            };
-            is_below && rights.until > now && rights.allows(right, queue)
+            is_path_below(path, above) && rights.until > now && rights.allows(right, queue)
         })
     }
 
