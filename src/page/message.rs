@@ -31,8 +31,7 @@ use crate::remote::RequestPath;
 
 /// The screen.
 pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
-    let (queue, number) =
-        (fields.text("queue").unwrap_or_default(), fields.number("number").unwrap_or_default());
+    let (queue, number) = fields.message();
     let message: MessageEnvelope =
         visitor.api.get(&RequestPath::queue(&queue).word("messages").data(number)).await?;
     let bytes = body::bytes_of(&message)?;

@@ -147,7 +147,7 @@ impl Visitor {
 
     /// How many workflows do not go on.
     pub(crate) fn blocked(&self) -> u64 {
-        self.status.blocked.iter().map(|count| count.workflows).sum()
+        self.status.blocked_for(None, None)
     }
 }
 

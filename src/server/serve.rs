@@ -136,18 +136,6 @@ pub(crate) struct Server {
 /// Puts something in front of the API's router.
 type Mount = Box<dyn FnOnce(Router) -> Router + Send>;
 
-/// Listens and serves until `stopping` is set, and requests have ended.
-pub(crate) async fn serve(
-    options: ServerOptions,
-    client: Client,
-    place: Arc<dyn Placement>,
-    host: Arc<dyn Host>,
-    stopping: CancellationToken,
-) -> Result<(), ServerError> {
-    Server::bind(options, client, place, host).await?.run(stopping).await;
-    Ok(())
-}
-
 impl Server {
     /// Listens; nothing is answered before [`Server::run`].
     pub(crate) async fn bind(
