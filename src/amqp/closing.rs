@@ -42,13 +42,13 @@ impl Detach {
 
 /// The end of a session or a connection.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Closing {
+pub(crate) struct ClosingFrame {
     pub(crate) error: Option<AmqpError>,
 }
 
-impl Closing {
-    pub(crate) fn read(fields: &mut FieldList<'_>) -> Result<Closing, DecodeError> {
-        Ok(Closing { error: fields.described(AmqpError::read)? })
+impl ClosingFrame {
+    pub(crate) fn read(fields: &mut FieldList<'_>) -> Result<ClosingFrame, DecodeError> {
+        Ok(ClosingFrame { error: fields.described(AmqpError::read)? })
     }
 
     /// Writes it as what it ends: [`END`] or [`CLOSE`].

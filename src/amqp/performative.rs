@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::amqp::attach::ATTACH;
 use crate::amqp::attach::Attach;
 use crate::amqp::closing::CLOSE;
-use crate::amqp::closing::Closing;
+use crate::amqp::closing::ClosingFrame;
 use crate::amqp::closing::DETACH;
 use crate::amqp::closing::Detach;
 use crate::amqp::closing::END;
@@ -46,8 +46,8 @@ pub(crate) enum Performative {
     Transfer(Transfer, Bytes),
     Disposition(Disposition),
     Detach(Detach),
-    End(Closing),
-    Close(Closing),
+    End(ClosingFrame),
+    Close(ClosingFrame),
 }
 
 impl Performative {
@@ -63,8 +63,8 @@ impl Performative {
             TRANSFER => return Ok(Performative::Transfer(Transfer::read(&mut fields)?, reader.rest())),
             DISPOSITION => Performative::Disposition(Disposition::read(&mut fields)?),
             DETACH => Performative::Detach(Detach::read(&mut fields)?),
-            END => Performative::End(Closing::read(&mut fields)?),
-            CLOSE => Performative::Close(Closing::read(&mut fields)?),
+            END => Performative::End(ClosingFrame::read(&mut fields)?),
+            CLOSE => Performative::Close(ClosingFrame::read(&mut fields)?),
             _ => return Err(DecodeError::Expected("a performative")),
         };
         if reader.is_empty() { Ok(performative) } else { Err(DecodeError::Trailing) }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 
-use crate::amqp::closing::Closing;
+use crate::amqp::closing::ClosingFrame;
 use crate::amqp::closing::END;
 use crate::amqp::error::AmqpError;
 use crate::amqp::error::condition;
@@ -182,7 +182,8 @@ impl Session {
             return;
         }
         self.is_ending = true;
-        hub.outbox.with_error(self.channel, error.clone(), |out, error| Closing { error }.write(out, END));
+        hub.outbox
+            .with_error(self.channel, error.clone(), |out, error| ClosingFrame { error }.write(out, END));
         self.forget(hub, error.as_ref());
         hub.events.push_back(AmqpEvent::Ended { channel: self.channel, error });
     }

@@ -5,7 +5,7 @@ use seriatim::remote::RemoteError;
 use crate::cli::limits;
 
 /// A page of a list, and where the next one begins.
-pub(crate) type Listed<T> = (Vec<T>, Option<String>);
+pub(crate) type ListPart<T> = (Vec<T>, Option<String>);
 
 /// The items of a list from a place on, at most so many; and where it goes on if there are more.
 ///
@@ -14,8 +14,8 @@ pub(crate) type Listed<T> = (Vec<T>, Option<String>);
 pub(crate) async fn listed<T>(
     most: usize,
     mut after: Option<String>,
-    page: impl AsyncFn(Option<&str>, usize) -> Result<Listed<T>, RemoteError>,
-) -> Result<Listed<T>, RemoteError> {
+    page: impl AsyncFn(Option<&str>, usize) -> Result<ListPart<T>, RemoteError>,
+) -> Result<ListPart<T>, RemoteError> {
     let mut all = Vec::new();
     loop {
         let (items, next) = page(after.as_deref(), limits::PAGE.min(most - all.len())).await?;

@@ -10,7 +10,7 @@ pub(crate) use crate::amqp::attach::ReceiverSettles;
 pub(crate) use crate::amqp::attach::Role;
 pub(crate) use crate::amqp::attach::SenderSettles;
 use crate::amqp::closing::CLOSE;
-pub(crate) use crate::amqp::closing::Closing;
+pub(crate) use crate::amqp::closing::ClosingFrame;
 pub(crate) use crate::amqp::closing::Detach;
 use crate::amqp::closing::END;
 use crate::amqp::connection::Connection;

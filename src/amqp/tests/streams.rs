@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::amqp::ConnectionOptions;
 use crate::amqp::attach::Role;
-use crate::amqp::closing::Closing;
+use crate::amqp::closing::ClosingFrame;
 use crate::amqp::closing::Detach;
 use crate::amqp::connection::Connection;
 use crate::amqp::event::AmqpEvent;
@@ -191,7 +191,7 @@ pub(crate) fn performative() -> impl Strategy<Value = Performative> {
         8 => dispositions,
         2 => detaches,
         1 => Just(peer::begin()),
-        1 => Just(Performative::End(Closing::default())),
+        1 => Just(Performative::End(ClosingFrame::default())),
     ]
 }
 
@@ -202,7 +202,7 @@ fn conversation() -> impl Strategy<Value = Vec<u8>> {
         for (channel, performative) in sent {
             bytes.extend(peer::frame(channel, &performative));
         }
-        bytes.extend(peer::frame(0, &Performative::Close(Closing::default())));
+        bytes.extend(peer::frame(0, &Performative::Close(ClosingFrame::default())));
         bytes
     })
 }

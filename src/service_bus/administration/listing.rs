@@ -4,7 +4,6 @@ use http::Uri;
 
 use crate::engine::QueueView;
 use crate::engine::TopicView;
-use crate::id::QueueName;
 use crate::limits;
 use crate::service_bus::administration::atom::AtomFeed;
 use crate::service_bus::administration::entities::AdminCall;
@@ -64,20 +63,11 @@ pub(crate) async fn all_queues(call: &AdminCall<'_>, page: ListPage) -> AdminRes
 
 /// All queues that who asks may know of: no subscriptions, and none of the daemon's own.
 async fn every_queue(call: &AdminCall<'_>) -> Result<Vec<QueueView>, AdminRefusal> {
-    let mut queues = Vec::new();
-    let mut after: Option<QueueName> = None;
-    loop {
-        let page = call.shared.client.queues(after.as_ref(), limits::PAGE_MAX).await?;
-        after = page.last().map(|view| view.name.clone());
-        let is_last = page.len() < limits::PAGE_MAX;
-        queues.extend(page.into_iter().filter(|view| {
-            let name = &view.name;
-            name.subscription().is_none() && (call.shared.is_open)(name) && call.access.reaches(name.as_str())
-        }));
-        if is_last {
-            return Ok(queues);
-        }
-    }
+    let mut queues = call.shared.client.all_queues().await?;
+    queues.retain(|QueueView { name, .. }| {
+        name.subscription().is_none() && (call.shared.is_open)(name) && call.access.reaches(name.as_str())
+    });
+    Ok(queues)
 }
 
 pub(crate) async fn all_topics(call: &AdminCall<'_>, page: ListPage) -> AdminResult {
