@@ -40,6 +40,8 @@ pub(crate) use crate::filter::pattern::LikePattern;
 pub(crate) use crate::filter::value::FilterComparison;
 pub(crate) use crate::filter::value::FilterValue;
 #[cfg(feature = "daemon")]
+pub(crate) use crate::filter::word_reader::PlacedWord;
+#[cfg(feature = "daemon")]
 pub(crate) use crate::filter::word_reader::SyntaxMistake;
 #[cfg(feature = "daemon")]
 pub(crate) use crate::filter::word_reader::WordReader;

@@ -16,6 +16,9 @@ impl fmt::Display for SyntaxMistake {
     }
 }
 
+/// A word, and the byte at which it begins.
+pub(crate) type PlacedWord<W> = (W, usize);
+
 /// The words of a text, one after the other.
 pub(crate) trait WordSource {
     type Word;
@@ -29,11 +32,11 @@ pub(crate) trait WordSource {
     /// How deep it may be nested.
     const DEPTH_MAX: usize;
 
-    /// The next word, and the byte at which it begins; none at the end.
+    /// The next word; none at the end.
     ///
     /// # Errors
     /// A sentence: there is something that is no word.
-    fn next(&mut self) -> Result<Option<(Self::Word, usize)>, (String, usize)>;
+    fn next(&mut self) -> Result<Option<PlacedWord<Self::Word>>, (String, usize)>;
 
     /// The word of the language that it is, in capital letters.
     fn key(word: &Self::Word) -> Option<&'static str>;

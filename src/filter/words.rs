@@ -4,6 +4,7 @@ use crate::filter::lexer::LexedNumber;
 use crate::filter::lexer::Lexer;
 use crate::filter::lexer::is_of_name;
 use crate::filter::lexer::key;
+use crate::filter::word_reader::PlacedWord;
 use crate::filter::word_reader::WordSource;
 use crate::header::Properties;
 use crate::limits;
@@ -71,7 +72,7 @@ impl WordSource for FilterWords<'_> {
         }
     }
 
-    fn next(&mut self) -> Result<Option<(FilterWord, usize)>, (String, usize)> {
+    fn next(&mut self) -> Result<Option<PlacedWord<FilterWord>>, (String, usize)> {
         let Some((from, first)) = self.lexer.begin() else { return Ok(None) };
         let rest = self.lexer.from(from);
         let word = match first {

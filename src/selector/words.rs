@@ -2,6 +2,7 @@
 
 use crate::filter::LexedNumber;
 use crate::filter::Lexer;
+use crate::filter::PlacedWord;
 use crate::filter::WordSource;
 use crate::filter::is_of_name;
 use crate::filter::key;
@@ -60,7 +61,7 @@ impl<'a> WordSource for SelectorWords<'a> {
         }
     }
 
-    fn next(&mut self) -> Result<Option<(SelectorWord<'a>, usize)>, (String, usize)> {
+    fn next(&mut self) -> Result<Option<PlacedWord<SelectorWord<'a>>>, (String, usize)> {
         let Some((from, first)) = self.0.begin() else { return Ok(None) };
         let word = match first {
             '\'' => self.0.between('\'', "a text").map(SelectorWord::Text),
