@@ -368,9 +368,6 @@ pub const CHILD_GRACE: Duration = Duration::from_secs(2);
 /// programs may take that were asked to end.
 pub const GIVE_UP_GRACE: Duration = Duration::from_secs(3);
 
-/// How long nothing is started after the system refused the daemon a process or a file handle: others may give some back.
-pub const START_PAUSE: Duration = Duration::from_secs(1);
-
 /// How long the output of a program that has exited is still read: only somebody it left behind can hold it open.
 pub const OUTPUT_GRACE: Duration = Duration::from_secs(1);
 
@@ -434,9 +431,6 @@ pub const SCHEDULE_NAME_BYTES_MAX: usize = 64;
 
 /// Most exact retry delays of one definition; the last one repeats.
 pub const RETRY_DELAYS_MAX: usize = 64;
-
-/// Most bytes of output any handler may be allowed: they are in memory for each attempt that runs.
-pub const OUTPUT_BYTES_CEILING: usize = 16 * 1024 * 1024;
 
 /// Default of how long a workflow has to stand still before somebody is told.
 pub const NOTIFY_AFTER_DEFAULT: Duration = Duration::from_secs(15 * 60);

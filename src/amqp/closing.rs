@@ -11,6 +11,7 @@ use crate::amqp::writer;
 pub(crate) const CLOSE: u64 = 0x18;
 pub(crate) const END: u64 = 0x17;
 pub(crate) const DETACH: u64 = 0x16;
+
 /// The end of a link.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Detach {
@@ -39,36 +40,20 @@ impl Detach {
     }
 }
 
-/// The end of a session.
+/// The end of a session or a connection.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct SessionEnd {
+pub(crate) struct ClosingFrame {
     pub(crate) error: Option<AmqpError>,
 }
 
-impl SessionEnd {
-    pub(crate) fn read(fields: &mut FieldList<'_>) -> Result<SessionEnd, DecodeError> {
-        Ok(SessionEnd { error: fields.described(AmqpError::read)? })
+impl ClosingFrame {
+    pub(crate) fn read(fields: &mut FieldList<'_>) -> Result<ClosingFrame, DecodeError> {
+        Ok(ClosingFrame { error: fields.described(AmqpError::read)? })
     }
 
-    pub(crate) fn write(&self, out: &mut BytesMut) {
-        writer::descriptor(out, END);
-        list::write(out, |fields| error(fields, self.error.as_ref()));
-    }
-}
-
-/// The end of a connection.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Close {
-    pub(crate) error: Option<AmqpError>,
-}
-
-impl Close {
-    pub(crate) fn read(fields: &mut FieldList<'_>) -> Result<Close, DecodeError> {
-        Ok(Close { error: fields.described(AmqpError::read)? })
-    }
-
-    pub(crate) fn write(&self, out: &mut BytesMut) {
-        writer::descriptor(out, CLOSE);
+    /// Writes it as what it ends: [`END`] or [`CLOSE`].
+    pub(crate) fn write(&self, out: &mut BytesMut, number: u64) {
+        writer::descriptor(out, number);
         list::write(out, |fields| error(fields, self.error.as_ref()));
     }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use bytes::BytesMut;
 
-use crate::amqp::closing::Close;
-use crate::amqp::closing::SessionEnd;
+use crate::amqp::closing::CLOSE;
+use crate::amqp::closing::ClosingFrame;
+use crate::amqp::closing::END;
 use crate::amqp::error::AmqpError;
 use crate::amqp::error::condition;
 use crate::amqp::event::AmqpEvent;
@@ -248,7 +249,7 @@ impl Connection {
     pub fn end(&mut self, channel: u16) {
         if let Some(session) = self.sessions.get_mut(&channel).filter(|session| session.is_left) {
             session.forget(&mut self.hub, None);
-            self.hub.outbox.frame(channel, |out| SessionEnd::default().write(out));
+            self.hub.outbox.frame(channel, |out| ClosingFrame::default().write(out, END));
             self.sessions.remove(&channel);
         }
     }
@@ -267,7 +268,7 @@ impl Connection {
         }
         if let ConnectionPhase::Left { wants_close } = self.phase {
             if wants_close {
-                self.hub.outbox.with_error(0, error, |out, error| Close { error }.write(out));
+                self.hub.outbox.with_error(0, error, |out, error| ClosingFrame { error }.write(out, CLOSE));
             }
             return self.finish();
         }
@@ -275,7 +276,9 @@ impl Connection {
         self.endings = None;
         self.held = None;
         if self.phase == ConnectionPhase::Open {
-            self.hub.outbox.with_error(0, error.clone(), |out, error| Close { error }.write(out));
+            self.hub
+                .outbox
+                .with_error(0, error.clone(), |out, error| ClosingFrame { error }.write(out, CLOSE));
             self.phase = ConnectionPhase::Closing;
             self.pulse.begin_stage(self.hub.options.open_ms_max);
         } else {

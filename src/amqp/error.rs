@@ -104,12 +104,6 @@ pub mod condition {
     pub const NOT_IMPLEMENTED: &str = "amqp:not-implemented";
     /// A condition for what was asked is not met.
     pub const PRECONDITION_FAILED: &str = "amqp:precondition-failed";
-    /// What was asked for is gone.
-    pub const RESOURCE_DELETED: &str = "amqp:resource-deleted";
-    /// Someone else holds it.
-    pub const RESOURCE_LOCKED: &str = "amqp:resource-locked";
-    /// The state of the thing does not allow this.
-    pub const ILLEGAL_STATE: &str = "amqp:illegal-state";
     /// A frame is too large for the peer.
     pub const FRAME_SIZE_TOO_SMALL: &str = "amqp:frame-size-too-small";
     /// An operator, or idleness, closed the connection.
@@ -128,8 +122,6 @@ pub mod condition {
     pub const DETACH_FORCED: &str = "amqp:link:detach-forced";
     /// More deliveries came than credit allows.
     pub const TRANSFER_LIMIT_EXCEEDED: &str = "amqp:link:transfer-limit-exceeded";
-    /// A message is larger than the link takes.
-    pub const MESSAGE_SIZE_EXCEEDED: &str = "amqp:link:message-size-exceeded";
     /// A link of the same name took its place.
     pub const STOLEN: &str = "amqp:link:stolen";
 }

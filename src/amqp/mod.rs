@@ -129,6 +129,7 @@ mod opening;
 mod options;
 mod outcome;
 mod outgoing;
+mod pending_transfer;
 mod performative;
 mod properties;
 mod pulse;

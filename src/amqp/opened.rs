@@ -1,6 +1,6 @@
 //! What the frames of an open connection do.
 
-use crate::amqp::closing::Close;
+use crate::amqp::closing::ClosingFrame;
 use crate::amqp::connection::Connection;
 use crate::amqp::connection::ConnectionPhase;
 use crate::amqp::error::AmqpError;
@@ -146,7 +146,7 @@ impl Connection {
     }
 
     /// The peer closes, or answers that we did.
-    fn closed(&mut self, close: Close) {
+    fn closed(&mut self, close: ClosingFrame) {
         if self.phase == ConnectionPhase::Open {
             self.hub.events.push_back(AmqpEvent::Closed { error: close.error });
             self.phase = ConnectionPhase::Left { wants_close: true };

@@ -1,7 +1,6 @@
 //! Deliveries that go.
 
 use bytes::Buf;
-use bytes::Bytes;
 
 use crate::amqp::event::DeliveryNumber;
 use crate::amqp::event::LinkId;
@@ -10,60 +9,12 @@ use crate::amqp::event::Unsent;
 use crate::amqp::hub::Hub;
 use crate::amqp::link::Link;
 use crate::amqp::link::LinkState;
+use crate::amqp::pending_transfer::OutgoingDelivery;
+use crate::amqp::pending_transfer::PendingTransfer;
+use crate::amqp::pending_transfer::TRANSFER_BYTES_MAX;
 use crate::amqp::session::Session;
 use crate::amqp::transfer::Transfer;
 use crate::limits::AMQP_TAG_BYTES_MAX;
-
-/// More than what a frame holds besides its payload: header, numbers and tag.
-const TRANSFER_BYTES_MAX: usize = 96;
-
-/// What waits for the peer's window.
-#[derive(Debug)]
-pub(crate) enum PendingTransfer {
-    Delivery(OutgoingDelivery),
-    /// The news that a link's credit is used up; it may not overtake the deliveries that used it.
-    Drained {
-        handle: u32,
-    },
-}
-
-/// A delivery, or what is left of one.
-#[derive(Debug)]
-pub(crate) struct OutgoingDelivery {
-    handle: u32,
-    number: u32,
-    tag: Bytes,
-    format: u32,
-    settled: bool,
-    /// Whether a part of it is written.
-    has_begun: bool,
-    payload: Bytes,
-}
-
-impl PendingTransfer {
-    pub(crate) fn handle(&self) -> u32 {
-        match self {
-            PendingTransfer::Delivery(delivery) => delivery.handle,
-            PendingTransfer::Drained { handle } => *handle,
-        }
-    }
-
-    /// The delivery that waits.
-    pub(crate) fn number(&self) -> Option<u32> {
-        match self {
-            PendingTransfer::Delivery(delivery) => Some(delivery.number),
-            PendingTransfer::Drained { .. } => None,
-        }
-    }
-
-    /// What it takes of the room for what waits.
-    pub(crate) fn cost(&self) -> usize {
-        match self {
-            PendingTransfer::Delivery(delivery) => TRANSFER_BYTES_MAX + delivery.payload.len(),
-            PendingTransfer::Drained { .. } => TRANSFER_BYTES_MAX,
-        }
-    }
-}
 
 impl Session {
     /// Writes a delivery, or as much of it as the peer's window allows; the rest waits.

@@ -5,11 +5,10 @@ use bytes::Bytes;
 use crate::amqp::attach::ATTACH;
 use crate::amqp::attach::Attach;
 use crate::amqp::closing::CLOSE;
-use crate::amqp::closing::Close;
+use crate::amqp::closing::ClosingFrame;
 use crate::amqp::closing::DETACH;
 use crate::amqp::closing::Detach;
 use crate::amqp::closing::END;
-use crate::amqp::closing::SessionEnd;
 use crate::amqp::decode_error::DecodeError;
 use crate::amqp::fields::FieldList;
 use crate::amqp::fields::descriptor;
@@ -47,8 +46,8 @@ pub(crate) enum Performative {
     Transfer(Transfer, Bytes),
     Disposition(Disposition),
     Detach(Detach),
-    End(SessionEnd),
-    Close(Close),
+    End(ClosingFrame),
+    Close(ClosingFrame),
 }
 
 impl Performative {
@@ -64,8 +63,8 @@ impl Performative {
             TRANSFER => return Ok(Performative::Transfer(Transfer::read(&mut fields)?, reader.rest())),
             DISPOSITION => Performative::Disposition(Disposition::read(&mut fields)?),
             DETACH => Performative::Detach(Detach::read(&mut fields)?),
-            END => Performative::End(SessionEnd::read(&mut fields)?),
-            CLOSE => Performative::Close(Close::read(&mut fields)?),
+            END => Performative::End(ClosingFrame::read(&mut fields)?),
+            CLOSE => Performative::Close(ClosingFrame::read(&mut fields)?),
             _ => return Err(DecodeError::Expected("a performative")),
         };
         if reader.is_empty() { Ok(performative) } else { Err(DecodeError::Trailing) }

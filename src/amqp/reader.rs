@@ -12,6 +12,19 @@ use crate::limits::AMQP_VALUES_MAX;
 /// For how many values room is made before any of them was read.
 const CLAIM_MAX: usize = 32;
 
+impl Value {
+    /// Reads exactly one value.
+    ///
+    /// # Errors
+    /// The bytes are no AMQP value, are more than one, nest deeper than [`AMQP_DEPTH_MAX`] or hold more than
+    /// [`AMQP_VALUES_MAX`] values.
+    pub fn decode(bytes: &Bytes) -> Result<Value, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let value = reader.value()?;
+        if reader.is_empty() { Ok(value) } else { Err(DecodeError::Trailing) }
+    }
+}
+
 /// A place in bytes. Whatever it allocates is in proportion to bytes that are really there.
 pub(crate) struct Reader<'a> {
     bytes: &'a Bytes,

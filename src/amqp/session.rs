@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 
-use crate::amqp::closing::SessionEnd;
+use crate::amqp::closing::ClosingFrame;
+use crate::amqp::closing::END;
 use crate::amqp::error::AmqpError;
 use crate::amqp::error::condition;
 use crate::amqp::event::AmqpEvent;
@@ -12,7 +13,7 @@ use crate::amqp::hub::Hub;
 use crate::amqp::link::Link;
 use crate::amqp::link::LinkState;
 use crate::amqp::opening::Begin;
-use crate::amqp::outgoing::PendingTransfer;
+use crate::amqp::pending_transfer::PendingTransfer;
 use crate::amqp::serial::ahead;
 use crate::amqp::transfer::Flow;
 
@@ -181,7 +182,8 @@ impl Session {
             return;
         }
         self.is_ending = true;
-        hub.outbox.with_error(self.channel, error.clone(), |out, error| SessionEnd { error }.write(out));
+        hub.outbox
+            .with_error(self.channel, error.clone(), |out, error| ClosingFrame { error }.write(out, END));
         self.forget(hub, error.as_ref());
         hub.events.push_back(AmqpEvent::Ended { channel: self.channel, error });
     }

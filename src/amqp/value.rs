@@ -1,12 +1,8 @@
 //! Any value of AMQP's type system.
 
 use bytes::Bytes;
-use bytes::BytesMut;
 
-use crate::amqp::decode_error::DecodeError;
-use crate::amqp::reader::Reader;
 use crate::amqp::text::Text;
-use crate::amqp::writer;
 
 /// The entries of a map in their order on the wire; a key may be any value.
 pub type Map = Vec<(Value, Value)>;
@@ -64,25 +60,6 @@ pub enum Value {
 }
 
 impl Value {
-    /// Reads exactly one value.
-    ///
-    /// # Errors
-    /// The bytes are no AMQP value, are more than one, nest deeper than [`AMQP_DEPTH_MAX`] or hold more than
-    /// [`AMQP_VALUES_MAX`] values.
-    ///
-    /// [`AMQP_DEPTH_MAX`]: crate::limits::AMQP_DEPTH_MAX
-    /// [`AMQP_VALUES_MAX`]: crate::limits::AMQP_VALUES_MAX
-    pub fn decode(bytes: &Bytes) -> Result<Value, DecodeError> {
-        let mut reader = Reader::new(bytes);
-        let value = reader.value()?;
-        if reader.is_empty() { Ok(value) } else { Err(DecodeError::Trailing) }
-    }
-
-    /// Appends the value in its smallest form.
-    pub fn encode(&self, out: &mut BytesMut) {
-        writer::value(out, self);
-    }
-
     /// A string of constant text.
     pub const fn string(text: &'static str) -> Value {
         Value::String(Text::of(text))

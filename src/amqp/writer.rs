@@ -8,6 +8,13 @@ use crate::amqp::array::element;
 use crate::amqp::array::wide_code;
 use crate::amqp::value::Value;
 
+impl Value {
+    /// Appends the value in its smallest form.
+    pub fn encode(&self, out: &mut BytesMut) {
+        value(out, self);
+    }
+}
+
 pub(crate) fn null(out: &mut BytesMut) {
     out.put_u8(0x40);
 }

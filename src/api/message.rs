@@ -1,6 +1,7 @@
 //! A message to send, as JSON.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -149,6 +150,18 @@ pub enum WireProperty {
         /// As base64.
         base64: String,
     },
+}
+
+impl fmt::Display for WireProperty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WireProperty::Boolean(truth) => truth.fmt(f),
+            WireProperty::Integer(number) => number.fmt(f),
+            WireProperty::Float(number) => number.fmt(f),
+            WireProperty::Text(text) => f.write_str(text),
+            WireProperty::Binary { base64 } => write!(f, "base64 {base64}"),
+        }
+    }
 }
 
 pub(crate) fn show_properties(properties: &Properties) -> BTreeMap<String, WireProperty> {

@@ -13,7 +13,7 @@ pub(crate) mod operations;
 pub mod options;
 mod outcome;
 mod plain;
-pub(crate) mod plural;
+pub mod plural;
 mod problem;
 pub(crate) mod queues;
 mod rate;

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 /// `1 message`, `2 messages`.
-pub(crate) fn counted(count: u64, noun: &str) -> String {
+pub fn counted(count: u64, noun: &str) -> String {
     match count {
         1 => format!("1 {noun}"),
         _ => format!("{count} {noun}s"),

@@ -1,9 +1,6 @@
 //! A bar on stderr, for a person who waits.
 
-use std::io::IsTerminal;
-
 use indicatif::ProgressBar;
-use indicatif::ProgressDrawTarget;
 use indicatif::ProgressStyle;
 
 /// A bar that runs while messages are settled. A clone moves the same bar.
@@ -15,13 +12,8 @@ pub(crate) struct BenchProgress {
 impl BenchProgress {
     /// A bar for a terminal; elsewhere nothing is shown.
     pub(crate) fn new() -> BenchProgress {
-        let target = match std::io::stderr().is_terminal() {
-            true => ProgressDrawTarget::stderr(),
-            false => ProgressDrawTarget::hidden(),
-        };
-        let bar = ProgressBar::with_draw_target(None, target);
         let style = ProgressStyle::with_template("{prefix} {bar:40} {pos}/{len}, {per_sec}, {eta} left");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let bar = ProgressBar::no_length().with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         BenchProgress { bar }
     }
 

@@ -5,7 +5,7 @@ use seriatim::api::views::AuditView;
 use crate::cli::arguments::look::AuditArguments;
 use crate::cli::connect::connect;
 use crate::cli::failure::CliFailure;
-use crate::cli::limits;
+use crate::cli::listing::listed;
 use crate::cli::moment::LocalTime;
 use crate::cli::out::Stdout;
 use crate::cli::table::TextTable;
@@ -15,18 +15,11 @@ use crate::cli::word::word;
 pub(crate) async fn run(arguments: AuditArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
     let out = Stdout::new(arguments.daemon.json);
-    let (mut actions, mut after): (Vec<AuditView>, Option<String>) = (Vec::new(), arguments.after);
-    while actions.len() < arguments.limit {
-        let limit = limits::PAGE.min(arguments.limit - actions.len());
-        let page = remote.audit(after.as_deref(), limit).await;
-        let page = page.map_err(CliFailure::to("list what operators did"))?;
-        actions.extend(page.actions);
-        // A page that ends where it began would never end.
-        after = page.after.filter(|next| after.as_ref() != Some(next));
-        if after.is_none() {
-            break;
-        }
-    }
+    let listing = listed(arguments.limit, arguments.after, async |after, limit| {
+        let page = remote.audit(after, limit).await?;
+        Ok((page.actions, page.after))
+    });
+    let (actions, after) = listing.await.map_err(CliFailure::to("list what operators did"))?;
     let present = LocalTime::here();
     let mut table = TextTable::new(&["when", "who", "what", "on", "reason", "outcome"]);
     for action in &actions {

@@ -9,6 +9,7 @@ use crate::cli::arguments::look::BlockedArguments;
 use crate::cli::connect::connect;
 use crate::cli::failure::CliFailure;
 use crate::cli::limits;
+use crate::cli::listing::listed;
 use crate::cli::moment::LocalTime;
 use crate::cli::out::Stdout;
 use crate::cli::out::shortened;
@@ -19,19 +20,11 @@ use crate::cli::word::word;
 pub(crate) async fn run(arguments: BlockedArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
     let out = Stdout::new(arguments.daemon.json);
-    let (mut rows, mut after): (Vec<BlockedView>, Option<String>) = (Vec::new(), None);
-    loop {
-        let limit = limits::PAGE.min(arguments.limit - rows.len());
-        let (queue, cause) = (arguments.queue.as_deref(), arguments.cause);
-        let page = remote.blocked(queue, cause, after.as_deref(), limit).await;
-        let page = page.map_err(CliFailure::to("list what is blocked"))?;
-        rows.extend(page.blocked);
-        // A page that ends where it began would never end.
-        after = page.after.filter(|next| after.as_ref() != Some(next));
-        if after.is_none() || rows.len() >= arguments.limit {
-            break;
-        }
-    }
+    let listing = listed(arguments.limit, None, async |after, limit| {
+        let page = remote.blocked(arguments.queue.as_deref(), arguments.cause, after, limit).await?;
+        Ok((page.blocked, page.after))
+    });
+    let (rows, after) = listing.await.map_err(CliFailure::to("list what is blocked"))?;
     for row in &rows {
         out.json(row)?;
     }

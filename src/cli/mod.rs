@@ -30,6 +30,7 @@ mod import_source;
 mod interrupt;
 mod limits;
 mod lines;
+mod listing;
 mod logs;
 mod moment;
 mod next;

@@ -1,9 +1,6 @@
 //! A line on stderr for a person who waits; nothing when nobody looks.
 
-use std::io::IsTerminal;
-
 use indicatif::ProgressBar;
-use indicatif::ProgressDrawTarget;
 use indicatif::ProgressStyle;
 
 /// How far something has come.
@@ -13,15 +10,15 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(what: &'static str) -> Progress {
-        let target = match std::io::stderr().is_terminal() {
-            true => ProgressDrawTarget::stderr(),
-            false => ProgressDrawTarget::hidden(),
-        };
-        let bar = ProgressBar::with_draw_target(None, target);
         let style = ProgressStyle::with_template("{pos} {prefix} {elapsed} {per_sec}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let bar = ProgressBar::no_length().with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_prefix(what);
         Progress { bar }
+    }
+
+    /// Goes on with another part.
+    pub(crate) fn begin(&self, what: &'static str) {
+        self.bar.set_prefix(what);
     }
 
     pub(crate) fn show(&self, position: u64) {

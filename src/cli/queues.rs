@@ -6,7 +6,7 @@ use seriatim::remote::Remote;
 use crate::cli::arguments::look::QueuesArguments;
 use crate::cli::connect::connect;
 use crate::cli::failure::CliFailure;
-use crate::cli::limits;
+use crate::cli::listing::listed;
 use crate::cli::out::Stdout;
 use crate::cli::table::TextTable;
 use crate::cli::word::word;
@@ -36,19 +36,12 @@ pub(crate) async fn run(arguments: QueuesArguments) -> Result<bool, CliFailure> 
 
 /// Every queue there is.
 pub(crate) async fn all(remote: &Remote) -> Result<Vec<QueueEnvelope>, CliFailure> {
-    let mut queues: Vec<QueueEnvelope> = Vec::new();
-    let mut after = None;
     // There are at most so many, so that a daemon that repeats itself is not listened to for ever.
-    while queues.len() < seriatim::limits::QUEUES_MAX {
-        let page =
-            remote.queues(after.as_deref(), limits::PAGE).await.map_err(CliFailure::to("list the queues"))?;
-        queues.extend(page.queues);
-        after = page.after;
-        if after.is_none() {
-            break;
-        }
-    }
-    Ok(queues)
+    let all = listed(seriatim::limits::QUEUES_MAX, None, async |after, limit| {
+        let page = remote.queues(after, limit).await?;
+        Ok((page.queues, page.after))
+    });
+    Ok(all.await.map_err(CliFailure::to("list the queues"))?.0)
 }
 
 /// One row for each queue.

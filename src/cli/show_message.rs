@@ -4,7 +4,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use seriatim::api::AttemptEnvelope;
 use seriatim::api::DeliveryEnvelope;
-use seriatim::api::WireProperty;
 use seriatim::api::views::HistoryView;
 use seriatim::api::views::MessageEnvelope;
 use seriatim::remote::Remote;
@@ -124,7 +123,7 @@ fn envelope_lines(envelope: &DeliveryEnvelope, present: &LocalTime) -> Vec<Strin
     add("correlation ID", envelope.correlation_id.clone());
     add("reply to", envelope.reply_to.clone());
     for (name, value) in &envelope.properties {
-        add(&format!("property {}", printable(name)), Some(property_text(value)));
+        add(&format!("property {}", printable(name)), Some(value.to_string()));
     }
     for attempt in &envelope.attempts {
         let (count, at, lasted) = (attempt.delivery_count, present.full(attempt.at), attempt.lasted);
@@ -144,16 +143,6 @@ pub(crate) fn output_lines(attempt: &AttemptEnvelope) -> Vec<String> {
     let cut = (cut > 0).then(|| format!("    [{} of output not kept]", counted(cut, "byte")));
     let lines = attempt.output.lines().map(|line| format!("    {}", printable(line)));
     cut.into_iter().chain(lines).collect()
-}
-
-fn property_text(value: &WireProperty) -> String {
-    match value {
-        WireProperty::Text(text) => text.clone(),
-        WireProperty::Integer(number) => number.to_string(),
-        WireProperty::Float(number) => number.to_string(),
-        WireProperty::Boolean(truth) => truth.to_string(),
-        WireProperty::Binary { base64 } => format!("base64 {base64}"),
-    }
 }
 
 /// The body: JSON set out over lines, text as it is but without what commands a terminal, bytes in hexadecimal.

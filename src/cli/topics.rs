@@ -7,7 +7,7 @@ use seriatim::remote::Remote;
 use crate::cli::arguments::look::TopicsArguments;
 use crate::cli::connect::connect;
 use crate::cli::failure::CliFailure;
-use crate::cli::limits;
+use crate::cli::listing::listed;
 use crate::cli::out::Stdout;
 use crate::cli::table::TextTable;
 
@@ -27,19 +27,12 @@ pub(crate) async fn run(arguments: TopicsArguments) -> Result<bool, CliFailure> 
 }
 
 async fn all(remote: &Remote) -> Result<Vec<TopicEnvelope>, CliFailure> {
-    let mut topics: Vec<TopicEnvelope> = Vec::new();
-    let mut after = None;
     // There are at most so many, so that a daemon that repeats itself is not listened to for ever.
-    while topics.len() < seriatim::limits::TOPICS_MAX {
-        let page =
-            remote.topics(after.as_deref(), limits::PAGE).await.map_err(CliFailure::to("list the topics"))?;
-        topics.extend(page.topics);
-        after = page.after;
-        if after.is_none() {
-            break;
-        }
-    }
-    Ok(topics)
+    let all = listed(seriatim::limits::TOPICS_MAX, None, async |after, limit| {
+        let page = remote.topics(after, limit).await?;
+        Ok((page.topics, page.after))
+    });
+    Ok(all.await.map_err(CliFailure::to("list the topics"))?.0)
 }
 
 /// One row for each rule.

@@ -1,10 +1,5 @@
 //! `seriatim verify`.
 
-use std::io::IsTerminal;
-
-use indicatif::ProgressBar;
-use indicatif::ProgressDrawTarget;
-use indicatif::ProgressStyle;
 use seriatim::error::OpenError;
 use seriatim::store::Verification;
 use seriatim::store::VerifyProgress;
@@ -12,13 +7,14 @@ use seriatim::store::VerifyStep;
 
 use crate::cli::arguments::keep::VerifyArguments;
 use crate::cli::failure::CliFailure;
+use crate::cli::progress::Progress;
 use crate::cli::word::counted;
 
 /// Verifies a file; true when it is sound.
 pub(crate) fn run(arguments: &VerifyArguments) -> Result<bool, CliFailure> {
-    let bar = Bar::new();
-    let found = seriatim::store::verify(&arguments.file, |progress| bar.show(progress));
-    bar.end();
+    let progress = Progress::new("pages");
+    let found = seriatim::store::verify(&arguments.file, |seen| show(&progress, seen));
+    progress.end();
     let found = found.map_err(unopened)?;
     match arguments.json {
         true => println!("{}", serde_json::to_string(&found)?),
@@ -63,36 +59,14 @@ fn print(arguments: &VerifyArguments, found: &Verification) {
     }
 }
 
-/// A bar on stderr, for a person who waits.
-struct Bar {
-    bar: ProgressBar,
-}
-
-impl Bar {
-    fn new() -> Bar {
-        let target = match std::io::stderr().is_terminal() {
-            true => ProgressDrawTarget::stderr(),
-            false => ProgressDrawTarget::hidden(),
-        };
-        let bar = ProgressBar::with_draw_target(None, target);
-        let style = ProgressStyle::with_template("{prefix} {pos} {elapsed}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Bar { bar }
-    }
-
-    fn show(&self, progress: VerifyProgress) {
-        self.bar.set_prefix(match progress.step {
-            VerifyStep::Pages => "pages",
-            VerifyStep::Journal => "journal",
-            VerifyStep::Rows => "rows",
-            _ => "comparing",
-        });
-        self.bar.set_position(progress.rows);
-    }
-
-    fn end(&self) {
-        self.bar.finish_and_clear();
-    }
+fn show(progress: &Progress, seen: VerifyProgress) {
+    progress.begin(match seen.step {
+        VerifyStep::Pages => "pages",
+        VerifyStep::Journal => "of the journal",
+        VerifyStep::Rows => "rows",
+        _ => "rows compared",
+    });
+    progress.show(seen.rows);
 }
 
 #[cfg(test)]

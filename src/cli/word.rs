@@ -3,20 +3,13 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+pub(crate) use seriatim::api::plural::counted;
 
 /// A word as it stands in JSON, with spaces for people.
 pub(crate) fn word(word: &impl Serialize) -> String {
     match serde_json::to_value(word) {
         Ok(Value::String(text)) => text.replace('_', " "),
         _ => String::new(),
-    }
-}
-
-/// `1 line`, `2 lines`.
-pub(crate) fn counted(count: u64, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
     }
 }
 

@@ -6,7 +6,6 @@ use crate::cluster::lane::LaneRoute;
 use crate::cluster::router::Router;
 use crate::cluster::router::nonsense;
 use crate::cluster::shifting::Shift;
-use crate::cluster::stop::pause;
 use crate::cluster::wire::Ask;
 use crate::cluster::wire::NodeReply;
 use crate::engine::elsewhere::Reply;
@@ -44,11 +43,7 @@ impl Router {
                 (Err(owner), _) => known = owner,
             }
             place.undone();
-            self.check_goes_on(partition)?;
-            if self.clock.now().since(begun) > limits::ROUTE_WAIT || self.stop.is_said() {
-                return Err(Unavailable::NotOwner);
-            }
-            pause(limits::ROUTE_PAUSE).await;
+            self.pause_before_next(partition, begun).await?;
         }
     }
 

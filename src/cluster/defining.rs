@@ -235,8 +235,7 @@ impl Router {
             return Ok(());
         }
         let asked = (0..self.places.partitions).map(|partition| async move {
-            let what = What::Define(name.clone(), revision);
-            let ask = Ask { partition: Some(partition), epoch: None, what };
+            let ask = Ask::of_partition(partition, What::Define(name.clone(), revision));
             match self.said(partition, &ask, Duration::ZERO).await {
                 Ok(NodeReply::Defined) => Ok(true),
                 Ok(_) => Err(nonsense()),

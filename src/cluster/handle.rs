@@ -14,7 +14,6 @@ use crate::engine::QueueView;
 use crate::error::QueueError;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
-use crate::limits;
 
 /// What can be asked of a node beside its messages. Cheap to clone; it answers as long as the node runs.
 #[derive(Clone)]
@@ -86,16 +85,10 @@ impl ClusterHandle {
     pub async fn queues(&self) -> Vec<QueueView> {
         let mut all: BTreeMap<QueueName, QueueView> = BTreeMap::new();
         for (_, engine) in self.engines() {
-            let mut after: Option<QueueName> = None;
-            while let Ok(page) = engine.queues(after.as_ref(), limits::PAGE_MAX).await
-                && let Some(last) = page.last()
-            {
-                after = Some(last.name.clone());
-                for view in page {
-                    match all.get_mut(&view.name) {
-                        Some(known) => add_queue(known, &view),
-                        None => drop(all.insert(view.name.clone(), view)),
-                    }
+            for view in engine.all_queues().await.unwrap_or_default() {
+                match all.get_mut(&view.name) {
+                    Some(known) => add_queue(known, &view),
+                    None => drop(all.insert(view.name.clone(), view)),
                 }
             }
         }

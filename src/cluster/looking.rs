@@ -56,7 +56,7 @@ impl Router {
     pub(crate) async fn look_in(&self, partition: u16, look: LookFor) -> Result<LookResult, Unavailable> {
         let (mut look, mut all) = (look, None);
         loop {
-            let ask = Ask { partition: Some(partition), epoch: None, what: What::Look(look.clone()) };
+            let ask = Ask::of_partition(partition, What::Look(look.clone()));
             let (found, may_be_more) = match self.said(partition, &ask, Duration::ZERO).await? {
                 // An engine gives less than was asked for when what it has to read for it is large.
                 NodeReply::Found(found) => (*found, matches!(look, LookFor::DeadLetters { .. })),

@@ -34,6 +34,7 @@ mod local_nats;
 mod looking;
 mod metering;
 mod node;
+mod node_means;
 mod node_overview;
 mod nodes;
 mod options;

@@ -21,14 +21,13 @@ use crate::cluster::hashing::partition_of;
 use crate::cluster::hearing;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::leases::Leases;
+use crate::cluster::node_means::NodeMeans;
 use crate::cluster::nodes::Nodes;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::partition::Partition;
-use crate::cluster::partition::PartitionParts;
 use crate::cluster::partition::PartitionStatus;
 use crate::cluster::random::random;
 use crate::cluster::router::Router;
-use crate::cluster::router::RouterParts;
 use crate::cluster::server_health::ServerHealth;
 use crate::cluster::server_identity;
 use crate::cluster::servers;
@@ -41,7 +40,6 @@ use crate::cluster::snapshots::Snapshots;
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
 use crate::engine::Client;
-use crate::engine::Event;
 use crate::engine::elsewhere::Elsewhere;
 use crate::engine::elsewhere::Inbox;
 use crate::engine::log::FollowerOptions;
@@ -71,12 +69,9 @@ pub enum NodeRoute {
 /// It follows every partition, and owns some. A partition that it owns is an engine: what that has acknowledged is in the log of
 /// the partition on as many NATS servers as there are replicas, and whichever node takes over has it.
 pub struct ClusterNode {
-    partitions: Vec<Arc<Partition>>,
     threads: Vec<JoinHandle<()>>,
-    leases: Arc<Leases>,
     router: Arc<Router>,
     client: Client,
-    stop: ClusterStop,
     #[cfg(test)]
     taker: Arc<SnapshotTaker>,
     runtime: NodeRuntime,
@@ -102,30 +97,23 @@ impl ClusterNode {
         let runtime = NodeRuntime(Some(runtime));
         let prepared = handle.spawn(prepare(options, stop.clone(), handle.clone())).await;
         let prepared = prepared.unwrap_or_else(|error| Err(ClusterError::Servers(error.to_string())));
-        let PreparedNode { parts, asked, signals, events, taker, monitors, silent } = prepared?;
-        let (leases, partitions) = (parts.leases.clone(), parts.partitions.clone());
-        handle.spawn(parts.definitions.clone().watch(stop.clone()));
+        let PreparedNode { router, client, elsewhere, asked, signals, taker, servers } = prepared?;
+        let (router, taker) = (Arc::new(router), Arc::new(taker));
+        let (leases, partitions) = (router.leases.clone(), router.partitions.clone());
+        handle.spawn(router.definitions.clone().watch(stop.clone()));
         handle.spawn(leases.clone().watch(stop.clone()));
         handle.spawn(leases.clone().enter(stop.clone()));
         handle.spawn(hearing::hear(signals, leases.clone(), partitions.clone(), stop.clone()));
         handle.spawn(leases.clone().beat(stop.clone()));
-        let (client, elsewhere) = Elsewhere::begin(Arc::new(SystemClock::default()), events);
-        let servers = WatchedServers { monitors, silent, health: parts.health.clone() };
-        handle.spawn(give_way(leases.clone(), servers, elsewhere.inbox(), stop.clone()));
-        let router = Arc::new(Router::new(parts, elsewhere.clock()));
+        handle.spawn(give_way(leases, servers, elsewhere.inbox(), stop));
         handle.spawn(router.clone().answer_others(asked));
         for number in 0..router.places.partitions {
             handle.spawn(router.clone().hand_over(number));
         }
-        let threads = Vec::new();
-        let taker = Arc::new(taker);
         let mut node = ClusterNode {
-            partitions,
-            threads,
-            leases,
+            threads: Vec::new(),
             router: router.clone(),
             client,
-            stop,
             #[cfg(test)]
             taker: taker.clone(),
             runtime,
@@ -134,9 +122,8 @@ impl ClusterNode {
         node.threads.push(thread.spawn(move || router.run(elsewhere))?);
         let thread = std::thread::Builder::new().name("seriatim-snapshots".to_owned());
         node.threads.push(thread.spawn(move || taker.run())?);
-        for partition in &node.partitions {
-            let (partition, name) =
-                (partition.clone(), format!("seriatim-p{}", partition.status().partition));
+        for partition in partitions {
+            let name = format!("seriatim-p{}", partition.number());
             node.threads.push(std::thread::Builder::new().name(name).spawn(move || partition.run())?);
         }
         Ok(node)
@@ -144,11 +131,10 @@ impl ClusterNode {
 
     /// Where a workflow of a queue is handled now.
     pub fn route(&self, queue: &QueueName, workflow: &WorkflowId) -> NodeRoute {
-        let partitions = u16::try_from(self.partitions.len()).expect("there is a limit to their number");
-        let partition = partition_of(queue, workflow, partitions);
+        let partition = partition_of(queue, workflow, self.router.places.partitions);
         match self.engine(partition) {
             Some(client) => NodeRoute::Here(client),
-            None => NodeRoute::Elsewhere { partition, owner: self.leases.owner(partition) },
+            None => NodeRoute::Elsewhere { partition, owner: self.router.leases.owner(partition) },
         }
     }
 
@@ -164,53 +150,53 @@ impl ClusterNode {
 
     /// The engine of a partition, if this node owns that.
     pub fn engine(&self, partition: u16) -> Option<Client> {
-        self.partitions.get(usize::from(partition))?.client()
+        self.router.partitions.get(usize::from(partition))?.client()
     }
 
     /// Every partition, as this node sees it.
     pub fn status(&self) -> Vec<PartitionStatus> {
-        self.partitions.iter().map(|partition| partition.status()).collect()
+        self.handle().status()
     }
 
     /// The nodes that this one hears, itself among them.
     pub fn nodes(&self) -> Vec<String> {
-        self.leases.nodes()
+        self.handle().nodes()
     }
 
     /// Gives every partition to other nodes, one after the other, and takes none any more.
     pub fn drain(&self) {
-        self.leases.set_draining(true);
+        self.handle().drain();
     }
 
     /// Gives up a log for a list of snapshots, as whoever has read it some time ago.
     #[cfg(test)]
     pub(crate) fn trim(&self, partition: u16, list: &SnapshotList) -> Result<(), String> {
-        self.taker.trim(&self.partitions[usize::from(partition)], list)
+        self.taker.trim(&self.router.partitions[usize::from(partition)], list)
     }
 
     /// Why a partition waits for its log, if it does.
     #[cfg(test)]
     pub(crate) fn log_trouble(&self, partition: u16) -> Option<String> {
-        self.partitions[usize::from(partition)].trouble()
+        self.router.partitions[usize::from(partition)].trouble()
     }
 
     /// Does something while a snapshot of a partition's file is being written.
     #[cfg(test)]
     pub(crate) fn with_held_file<T>(&self, partition: u16, work: impl FnOnce() -> T) -> T {
-        self.partitions[usize::from(partition)].file().held(work)
+        self.router.partitions[usize::from(partition)].file().held(work)
     }
 
     /// Takes partitions again after a drain, but for one that it says it cannot have.
     #[cfg(test)]
     pub(crate) fn come_back_without(&self, partition: u16) {
-        self.leases.set_stopped(partition, true);
-        self.leases.set_draining(false);
+        self.router.leases.set_stopped(partition, true);
+        self.router.leases.set_draining(false);
     }
 
     /// Is told every key of the bucket again, as by a watch that is begun anew.
     #[cfg(test)]
     pub(crate) async fn watch_anew(&self) {
-        let told = self.leases.clone().watch(self.stop.clone());
+        let told = self.router.leases.clone().watch(self.router.stop.clone());
         let runtime = self.runtime.0.as_ref().expect("it is not closed");
         let _ = runtime.spawn(async { tokio::time::timeout(Duration::from_millis(100), told).await }).await;
     }
@@ -218,13 +204,13 @@ impl ClusterNode {
     /// Says no more that the node is alive, which goes on.
     #[cfg(test)]
     pub(crate) fn fall_silent(&self) {
-        self.leases.fall_silent();
+        self.router.leases.fall_silent();
     }
 
     /// Hears no more who has which partition.
     #[cfg(test)]
     pub(crate) fn set_deaf_to_leases(&self) {
-        self.leases.is_deaf.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.router.leases.is_deaf.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// Hears no more which queues are made, or hears it again.
@@ -249,7 +235,7 @@ impl ClusterNode {
     /// Leaves the node as a process that hangs: it says nothing any more, and what it has goes on.
     #[cfg(test)]
     pub(crate) fn abandon(self) {
-        self.leases.fall_silent();
+        self.router.leases.fall_silent();
         std::mem::forget(self);
     }
 
@@ -259,13 +245,13 @@ impl ClusterNode {
     }
 
     async fn close_all(mut self) {
-        self.stop.say();
+        self.router.stop.say();
         let threads = std::mem::take(&mut self.threads);
         // A panic of one was said when it happened.
         let joined =
             tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| drop(thread.join())));
         let _ = joined.await;
-        let leases = self.leases.clone();
+        let leases = self.router.leases.clone();
         if let Some(runtime) = &self.runtime.0 {
             let _ = runtime.spawn(async move { leases.leave().await }).await;
         }
@@ -274,7 +260,7 @@ impl ClusterNode {
 
 impl Drop for ClusterNode {
     fn drop(&mut self) {
-        self.stop.say();
+        self.router.stop.say();
     }
 }
 
@@ -322,17 +308,16 @@ async fn give_way(leases: Arc<Leases>, servers: WatchedServers, inbox: Inbox, st
 
 /// A node of which nothing runs yet.
 struct PreparedNode {
-    parts: RouterParts,
+    router: Router,
+    /// A client of the whole cluster, and what is asked through it.
+    client: Client,
+    elsewhere: Elsewhere,
     /// What other nodes ask.
     asked: Subscriber,
     /// What all nodes tell.
     signals: Subscriber,
-    /// What happens to workflows of its partitions.
-    events: broadcast::Sender<Event>,
     taker: SnapshotTaker,
-    /// Where the servers say how they are, and those of them that have not said it yet.
-    monitors: Vec<String>,
-    silent: Vec<String>,
+    servers: WatchedServers,
 }
 
 /// Connects, checks, and opens everything of a node.
@@ -346,12 +331,12 @@ async fn prepare(
         tracing::warn!(differing, "a server that keeps the logs may be monitored by nobody");
     }
     let client = insist("connect", || connect(&options)).await?;
-    let signals = NodeSignals::new(client.clone(), &options.cluster);
-    let mut heard = signals.listen().await?;
+    let own_signals = NodeSignals::new(client.clone(), &options.cluster);
+    let mut signals = own_signals.listen().await?;
     insist("open the streams", || make_streams(&client, &options, &stop)).await?;
     let context = jetstream::new(client.clone());
     let incarnation = random();
-    let leases = Arc::new(Leases::open(&context, signals, &options, incarnation).await?);
+    let leases = Arc::new(Leases::open(&context, own_signals, &options, incarnation).await?);
     let definitions = Arc::new(QueueDefinitions::new(leases.bucket()));
     let load = || async { definitions.load().await.map_err(ClusterError::Servers) };
     insist("read what queues there are", load).await?;
@@ -359,33 +344,30 @@ async fn prepare(
     runtime.spawn(snapshots.clone().watch());
     let nodes = Nodes::new(client.clone(), &options.cluster);
     let asked = nodes.listen(&options.node, incarnation).await?;
-    let (moving, (events, _)) = (Arc::default(), broadcast::channel(limits::EVENTS_KEPT));
+    let means = NodeMeans {
+        options: FollowerOptions::shared_by(usize::from(options.partitions)),
+        leases,
+        definitions,
+        snapshots,
+        events: broadcast::channel(limits::EVENTS_KEPT).0,
+        moving: Arc::default(),
+        clock: options.clock.clone(),
+        runtime,
+        stop: stop.clone(),
+    };
     let mut partitions = Vec::new();
     for number in 0..options.partitions {
-        let version = leases.entry_version.clone();
+        let version = means.leases.entry_version.clone();
         let log = JetStreamLog::open(&client, &context, &options, number, version, stop.clone()).await?;
-        let parts = PartitionParts {
-            path: options.folder.join(format!("partition-{number}.redb")),
-            options: FollowerOptions::shared_by(usize::from(options.partitions)),
-            log,
-            leases: leases.clone(),
-            clock: options.clock.clone(),
-            runtime: runtime.clone(),
-            stop: stop.clone(),
-            moving: Arc::clone(&moving),
-            definitions: definitions.clone(),
-            events: events.clone(),
-            snapshots: snapshots.clone(),
-        };
-        partitions.push(Arc::new(Partition::new(number, parts)));
+        let path = options.folder.join(format!("partition-{number}.redb"));
+        partitions.push(Arc::new(Partition::new(number, path, log, means.clone())));
     }
-    let taken = (partitions.clone(), snapshots);
-    let taker = SnapshotTaker::new(&options, taken, leases.clone(), runtime.clone(), stop.clone());
-    hearing::check_name(&mut heard, &options).await?;
-    let (node, monitors) = (options.node, options.monitors);
-    let health = Arc::default();
-    let parts = RouterParts { node, partitions, leases, nodes, definitions, health, runtime, stop };
-    Ok(PreparedNode { parts, asked, signals: heard, events, taker, monitors, silent })
+    let taker = SnapshotTaker::new(options.snapshots, partitions.clone(), means.clone());
+    hearing::check_name(&mut signals, &options).await?;
+    let (client, elsewhere) = Elsewhere::begin(Arc::new(SystemClock::default()), means.events.clone());
+    let router = Router::new(partitions, nodes, means, elsewhere.clock());
+    let servers = WatchedServers { monitors: options.monitors, silent, health: router.health.clone() };
+    Ok(PreparedNode { router, client, elsewhere, asked, signals, taker, servers })
 }
 
 /// Asks again as long as the servers do not answer: those that are being started, have just formed their cluster, or lost one of

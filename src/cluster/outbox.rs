@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 
 use crate::cluster::placing::CommandPlace;
 use crate::cluster::placing::OUTBOX_QUEUE;
-use crate::cluster::placing::PartitionMap;
 use crate::cluster::router::Router;
 use crate::cluster::router::nonsense;
 use crate::cluster::wrapping::foreign_queues;
@@ -23,22 +22,8 @@ use crate::limits;
 use crate::message::NewMessage;
 use crate::queue::QueueOptions;
 
-/// A command as one partition can do it.
-pub(crate) struct PreparedCommand {
-    pub(crate) command: Command,
-    /// The partition that is to do it, where more than what it says was asked for that.
-    home: Option<u16>,
-}
-
-impl PreparedCommand {
-    /// Where it is done.
-    pub(crate) fn place(&self, places: PartitionMap) -> CommandPlace {
-        self.home.map_or_else(|| places.of(&self.command), CommandPlace::One)
-    }
-}
-
 impl Router {
-    /// A command as one partition can do it: what it sends to others goes to the outbox. Refused with a reply when there is no
+    /// Where a command is done, and it as one partition can do it: what it sends to others goes to the outbox. Refused with a reply when there is no
     /// queue to send to.
     ///
     /// # Errors
@@ -46,9 +31,9 @@ impl Router {
     pub(crate) async fn through_outbox(
         &self,
         mut command: Command,
-    ) -> Result<Result<PreparedCommand, Reply>, Unavailable> {
+    ) -> Result<Result<(CommandPlace, Command), Reply>, Unavailable> {
         let Some(home) = self.home_of(&command) else {
-            return Ok(Ok(PreparedCommand { command, home: None }));
+            return Ok(Ok((self.places.of(&command), command)));
         };
         let is_foreign = |queue: &QueueName, message: &NewMessage| match self.places.message(queue, message) {
             CommandPlace::One(partition) => partition != home,
@@ -66,7 +51,7 @@ impl Router {
             let takes_places = |queue: &QueueName| self.definitions.takes_places(queue);
             wrap_command(&mut command, &is_foreign, &takes_places)?;
         }
-        Ok(Ok(PreparedCommand { command, home: Some(home) }))
+        Ok(Ok((CommandPlace::One(home), command)))
     }
 
     /// The partition of a command that may send to others: what is settled is of it.

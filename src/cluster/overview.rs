@@ -99,7 +99,7 @@ impl ClusterHandle {
             router.leases.set_draining(drains);
             return Ok(());
         }
-        let ask = Ask { partition: None, epoch: None, what: What::Drain(drains) };
+        let ask = Ask::of_node(What::Drain(drains));
         match router.ask_node(node, &ask, Duration::ZERO).await {
             NodeAnswer::Replied(NodeReply::Defined) => Ok(()),
             other => Err(ClusterError::Servers(format!("node {node} has not answered: {other:?}"))),
@@ -176,7 +176,7 @@ impl Router {
         if node == self.node {
             return self.own_overview();
         }
-        let ask = Ask { partition: None, epoch: None, what: What::Overview };
+        let ask = Ask::of_node(What::Overview);
         let problem = match self.ask_node(node, &ask, Duration::ZERO).await {
             NodeAnswer::Replied(NodeReply::Overview(overview)) => return *overview,
             NodeAnswer::Nothing(why) | NodeAnswer::Replied(NodeReply::Failed(why)) => why,

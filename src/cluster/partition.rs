@@ -13,18 +13,15 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde::Serialize;
-use tokio::runtime::Handle;
 use tokio::sync::OwnedMutexGuard;
 use tokio::sync::broadcast;
 
 use crate::clock::Clock;
 use crate::clock::SystemClock;
-use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::enforcing::EnforcedDefinitions;
 use crate::cluster::jet_stream::JetStreamLog;
-use crate::cluster::leases::Leases;
 use crate::cluster::metering::PartitionMeter;
-use crate::cluster::options::NodeClock;
+use crate::cluster::node_means::NodeMeans;
 use crate::cluster::partition_file::PartitionFile;
 use crate::cluster::random::random;
 use crate::cluster::reasons::is_deposed;
@@ -33,15 +30,12 @@ use crate::cluster::snapshot_list::PartitionSnapshot;
 use crate::cluster::snapshot_list::SnapshotList;
 use crate::cluster::snapshot_list::SnapshotRecord;
 use crate::cluster::snapshots::SnapshotError;
-use crate::cluster::snapshots::Snapshots;
-use crate::cluster::stop::ClusterStop;
 use crate::cluster::watched_log::WatchedLog;
 use crate::engine::Client;
 use crate::engine::Engine;
 use crate::engine::Event;
 use crate::engine::Events;
 use crate::engine::log::Follower;
-use crate::engine::log::FollowerOptions;
 use crate::engine::log::Log;
 use crate::engine::log::SharedLog;
 use crate::engine::log::SnapshotFile;
@@ -120,66 +114,31 @@ struct SharedPartition {
 pub(crate) struct Partition {
     number: u16,
     file: PartitionFile,
-    options: FollowerOptions,
     log: Arc<SharedLog<JetStreamLog>>,
     /// The same, for whoever follows and appends.
     watched: Arc<WatchedLog<SharedLog<JetStreamLog>>>,
     epoch: AtomicU32,
-    leases: Arc<Leases>,
-    clock: NodeClock,
-    runtime: Handle,
-    stop: ClusterStop,
     published: Mutex<SharedPartition>,
-    snapshots: Arc<Snapshots>,
-    events: broadcast::Sender<Event>,
     meter: PartitionMeter,
     /// Which queues its engine has.
     pub(crate) enforced: EnforcedDefinitions,
-    /// Held while a partition is given to another node: one at a time, if that takes no longer than a moment.
-    moving: Arc<tokio::sync::Mutex<()>>,
-}
-
-/// What a partition is made of.
-pub(crate) struct PartitionParts {
-    pub(crate) path: PathBuf,
-    pub(crate) options: FollowerOptions,
-    pub(crate) log: JetStreamLog,
-    pub(crate) leases: Arc<Leases>,
-    pub(crate) clock: NodeClock,
-    pub(crate) runtime: Handle,
-    pub(crate) stop: ClusterStop,
-    pub(crate) moving: Arc<tokio::sync::Mutex<()>>,
-    pub(crate) definitions: Arc<QueueDefinitions>,
-    pub(crate) snapshots: Arc<Snapshots>,
-    /// Where it is told what happens to workflows.
-    pub(crate) events: broadcast::Sender<Event>,
+    node: NodeMeans,
 }
 
 impl Partition {
-    pub(crate) fn new(number: u16, parts: PartitionParts) -> Partition {
-        let PartitionParts { path, options, log, leases, runtime, stop, .. } = parts;
-        let PartitionParts { moving, definitions, snapshots, events, clock, .. } = parts;
+    pub(crate) fn new(number: u16, path: PathBuf, log: JetStreamLog, node: NodeMeans) -> Partition {
+        let log = Arc::new(SharedLog::new(log));
         let published = SharedPartition { state: PartitionState::Following, client: None };
-        let (log, published) = (Arc::new(SharedLog::new(log)), Mutex::new(published));
-        let watched = Arc::new(WatchedLog::new(log.clone(), clock.0.clone()));
-        let enforced = EnforcedDefinitions::new(definitions);
         Partition {
             number,
             file: PartitionFile::new(path),
-            options,
+            watched: Arc::new(WatchedLog::new(log.clone(), node.clock.0.clone())),
             log,
-            watched,
             epoch: AtomicU32::new(0),
-            leases,
-            clock,
-            runtime,
-            stop,
-            published,
-            snapshots,
-            events,
+            published: Mutex::new(published),
             meter: PartitionMeter::default(),
-            enforced,
-            moving,
+            enforced: EnforcedDefinitions::new(node.definitions.clone()),
+            node,
         }
     }
 
@@ -204,11 +163,11 @@ impl Partition {
         PartitionStatus {
             partition: self.number,
             state: self.published().state.clone(),
-            owner: self.leases.owner(self.number),
+            owner: self.node.leases.owner(self.number),
             position,
             lag: end - position,
             epoch: self.epoch.load(Ordering::Relaxed),
-            snapshots: self.snapshots.known(self.number).0.iter().map(SnapshotRecord::status).collect(),
+            snapshots: self.node.snapshots.known(self.number).0.iter().map(SnapshotRecord::status).collect(),
         }
     }
 
@@ -249,12 +208,12 @@ impl Partition {
 
     /// Its snapshots, as the servers say.
     pub(crate) fn snapshot_list(&self) -> Result<SnapshotList, String> {
-        self.runtime.block_on(self.snapshots.list(self.number)).map(|(_, list)| list)
+        self.node.runtime.block_on(self.node.snapshots.list(self.number)).map(|(_, list)| list)
     }
 
     /// Reads a snapshot.
     pub(crate) fn fetch(&self, record: &SnapshotRecord) -> Result<SnapshotFile, SnapshotError> {
-        self.snapshots.fetch(&self.runtime, record, self.file.path())
+        self.node.snapshots.fetch(&self.node.runtime, record, self.file.path())
     }
 
     /// Puts a snapshot in place of its file, which is not open.
@@ -267,7 +226,7 @@ impl Partition {
     /// # Errors
     /// [`Fault::Log`] when the node is stopped.
     pub(crate) fn wait(&self, time: Duration) -> Result<(), Fault> {
-        match self.stop.wait(time) {
+        match self.node.stop.wait(time) {
             true => Err(Fault::Log("the node is stopped".to_owned())),
             false => Ok(()),
         }
@@ -277,7 +236,7 @@ impl Partition {
     /// it is tried again then, each time after twice as long.
     pub(crate) fn run(self: Arc<Partition>) {
         let (clock, mut failures) = (SystemClock::default(), 0);
-        while !self.stop.is_said() {
+        while !self.node.stop.is_said() {
             let began = clock.elapsed();
             let ended = match guarded(|| self.follow_and_serve()) {
                 // Another goes on with it, and this node follows.
@@ -287,23 +246,23 @@ impl Partition {
                 Err(panic) => Err(Fault::Defect(panic).into()),
             };
             self.published().client = None;
-            self.leases.set_stopped(self.number, ended.is_err());
+            self.node.leases.set_stopped(self.number, ended.is_err());
             self.release();
             // Last: a snapshot that is being written holds the file, and is to keep nobody from the partition.
             self.file.set_closed();
             match ended {
                 Ok(()) => self.published().state = PartitionState::Following,
-                Err(_) if self.stop.is_said() => {}
+                Err(_) if self.node.stop.is_said() => {}
                 Err(error) => {
                     tracing::error!(partition = self.number, %error, "a partition is stopped on this node");
                     self.published().state = PartitionState::Stopped(error.to_string());
                     if !is_of_disk(&error) {
                         return;
                     }
-                    let longest = self.leases.lease() * PAUSE_LEASES_MAX;
+                    let longest = self.node.leases.lease() * PAUSE_LEASES_MAX;
                     failures = if clock.elapsed() - began > longest { 0 } else { failures };
-                    let pause = self.leases.lease().saturating_mul(2_u32.saturating_pow(failures));
-                    self.stop.wait(pause.min(longest));
+                    let pause = self.node.leases.lease().saturating_mul(2_u32.saturating_pow(failures));
+                    self.node.stop.wait(pause.min(longest));
                     failures += 1;
                 }
             }
@@ -312,9 +271,11 @@ impl Partition {
 
     /// Gives up the lease, however often the servers have to be asked: as long as this node has it, no other takes the partition.
     fn release(&self) {
-        while self.leases.has(self.number) {
-            self.runtime.block_on(self.leases.release(self.number));
-            if self.leases.has(self.number) && self.stop.wait(self.leases.lease() / LOOKS_A_LEASE) {
+        while self.node.leases.has(self.number) {
+            self.node.runtime.block_on(self.node.leases.release(self.number));
+            if self.node.leases.has(self.number)
+                && self.node.stop.wait(self.node.leases.lease() / LOOKS_A_LEASE)
+            {
                 return;
             }
         }
@@ -325,7 +286,7 @@ impl Partition {
         if !self.file.path().exists() {
             self.restore(0)?;
         }
-        let follower = Follower::open(self.file.path(), self.options, self.watched.clone())?;
+        let follower = Follower::open(self.file.path(), self.node.options, self.watched.clone())?;
         self.file.set_open(follower.snapshots());
         Ok(follower)
     }
@@ -361,14 +322,14 @@ impl Partition {
                 FollowerNews::Nothing => {
                     quiet += 1;
                     if quiet % QUIET_LEASES == 0 {
-                        self.runtime.block_on(self.leases.look_up(self.number));
+                        self.node.runtime.block_on(self.node.leases.look_up(self.number));
                     }
                 }
                 FollowerNews::Claimed => break,
             }
         }
         let follower = self.catch_up(follower)?;
-        let (clock, passed) = (self.clock.0.clone(), self.watched.passed_since(follower.position()));
+        let (clock, passed) = (self.node.clock.0.clone(), self.watched.passed_since(follower.position()));
         let begun = |engine, epoch| self.publish(engine, epoch);
         follower.serve(random(), first_number(self.number), clock, passed, begun)
     }
@@ -378,7 +339,7 @@ impl Partition {
         let mut published = self.published();
         if matches!(published.state, PartitionState::Stopped(_)) {
             published.state = PartitionState::Following;
-            self.leases.set_stopped(self.number, false);
+            self.node.leases.set_stopped(self.number, false);
         }
     }
 
@@ -386,13 +347,13 @@ impl Partition {
     /// of once a lease: to look costs the servers more than to tell.
     fn wait_for_news(&self) -> FollowerNews {
         for _ in 0..LOOKS_A_LEASE {
-            if self.stop.wait(self.leases.lease() / LOOKS_A_LEASE) {
+            if self.node.stop.wait(self.node.leases.lease() / LOOKS_A_LEASE) {
                 return FollowerNews::Stopped;
             }
             // It was claimed after all, though the answer was lost.
             self.release();
-            if let Some(revision) = self.leases.may_claim(self.number)
-                && self.runtime.block_on(self.leases.claim(self.number, revision))
+            if let Some(revision) = self.node.leases.may_claim(self.number)
+                && self.node.runtime.block_on(self.node.leases.claim(self.number, revision))
             {
                 return FollowerNews::Claimed;
             }
@@ -408,8 +369,8 @@ impl Partition {
     fn publish(self: &Arc<Partition>, engine: Engine, epoch: u32) {
         self.epoch.store(epoch, Ordering::Relaxed);
         tracing::info!(partition = self.number, "this node owns a partition");
-        self.runtime.spawn(pass_on(engine.client().events(), self.events.clone()));
-        self.runtime.spawn(self.clone().watch_over(engine));
+        self.node.runtime.spawn(pass_on(engine.client().events(), self.node.events.clone()));
+        self.node.runtime.spawn(self.clone().watch_over(engine));
     }
 
     async fn watch_over(self: Arc<Partition>, engine: Engine) {
@@ -421,18 +382,18 @@ impl Partition {
     /// Ends an engine when the node is stopped, or the partition is another's or should be.
     async fn look_after(&self, engine: Engine) {
         let client = engine.client().clone();
-        let mut ticks = tokio::time::interval(self.leases.lease() / LOOKS_A_LEASE);
-        let (mut looks, mut is_published, mut newest) = (0, false, self.leases.newest_settled());
+        let mut ticks = tokio::time::interval(self.node.leases.lease() / LOOKS_A_LEASE);
+        let (mut looks, mut is_published, mut newest) = (0, false, self.node.leases.newest_settled());
         loop {
             tokio::select! {
                 _ = client.ended() => return,
                 _ = ticks.tick() => looks += 1,
             }
-            if self.stop.is_said() || !self.leases.has(self.number) {
+            if self.node.stop.is_said() || !self.node.leases.has(self.number) {
                 break;
             }
             // Whoever has begun to follow sees that come, and knows from then on what passes.
-            let newest_before = std::mem::replace(&mut newest, self.leases.newest_settled());
+            let newest_before = std::mem::replace(&mut newest, self.node.leases.newest_settled());
             if newest > newest_before {
                 client.note_time();
             }
@@ -443,9 +404,9 @@ impl Partition {
             }
             // Who should have it may have been unable to take it: it is not given up at once, or nobody would have it for long.
             let is_kept = looks < KEPT_LEASES * LOOKS_A_LEASE;
-            if self.leases.is_draining() || (!is_kept && self.leases.should_move(self.number)) {
+            if self.node.leases.is_draining() || (!is_kept && self.node.leases.should_move(self.number)) {
                 // Who waits for it asks again.
-                let Ok(moving) = self.moving.clone().try_lock_owned() else { continue };
+                let Ok(moving) = self.node.moving.clone().try_lock_owned() else { continue };
                 return self.end_in_turn(engine, moving).await;
             }
         }

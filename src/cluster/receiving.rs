@@ -188,7 +188,7 @@ impl Router {
                 Ok(Shift::new(client.engine_now(), self.clock.now()).reply(reply))
             }
             WorkSource::Node(node) => {
-                let ask = Ask { partition: None, epoch: None, what: What::Have(command, wait) };
+                let ask = Ask::of_node(What::Have(command, wait));
                 match self.ask_node(&node, &ask, wait).await {
                     NodeAnswer::Replied(NodeReply::Reply(reply, now, _)) => {
                         Ok(Shift::new(now, self.clock.now()).reply(reply))
@@ -260,7 +260,7 @@ impl Router {
             match source {
                 WorkSource::Here(_, client) => client.withdraw(*token),
                 WorkSource::Node(node) => {
-                    let ask = Ask { partition: None, epoch: None, what: What::Withdraw(*token) };
+                    let ask = Ask::of_node(What::Withdraw(*token));
                     self.tell_node(node, &ask).await;
                 }
             }

@@ -17,9 +17,11 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
+use crate::clock::Timestamp;
 use crate::cluster::definitions::QueueDefinitions;
 use crate::cluster::lane::RequestLane;
 use crate::cluster::leases::Leases;
+use crate::cluster::node_means::NodeMeans;
 use crate::cluster::nodes::NodeAnswer;
 use crate::cluster::nodes::Nodes;
 use crate::cluster::partition::Partition;
@@ -77,34 +79,26 @@ pub(crate) struct Router {
     pub(crate) has_outbox: AtomicBool,
 }
 
-/// What a router is made of.
-pub(crate) struct RouterParts {
-    pub(crate) node: String,
-    pub(crate) partitions: Vec<Arc<Partition>>,
-    pub(crate) leases: Arc<Leases>,
-    pub(crate) nodes: Nodes,
-    pub(crate) definitions: Arc<QueueDefinitions>,
-    pub(crate) health: Arc<ServerHealth>,
-    pub(crate) runtime: Handle,
-    pub(crate) stop: ClusterStop,
-}
-
 impl Router {
-    pub(crate) fn new(parts: RouterParts, clock: EngineClock) -> Router {
-        let RouterParts { node, partitions, leases, nodes, definitions, health, runtime, stop } = parts;
+    pub(crate) fn new(
+        partitions: Vec<Arc<Partition>>,
+        nodes: Nodes,
+        node: NodeMeans,
+        clock: EngineClock,
+    ) -> Router {
         let count = u16::try_from(partitions.len()).expect("there is a limit to their number");
         Router {
-            node,
+            node: node.leases.node().to_owned(),
             lanes: partitions.iter().map(|_| Arc::default()).collect(),
             partitions,
-            leases,
+            leases: node.leases,
             nodes,
-            definitions,
-            health,
+            definitions: node.definitions,
+            health: Arc::default(),
             places: PartitionMap { partitions: count },
             clock,
-            runtime,
-            stop,
+            runtime: node.runtime,
+            stop: node.stop,
             waiting: Mutex::default(),
             receivers: AtomicUsize::new(0),
             next: AtomicUsize::new(0),
@@ -212,7 +206,7 @@ impl Router {
     /// Has a command done where it belongs, that does not wait for work.
     pub(crate) async fn have(self: &Arc<Router>, command: Command) -> Result<Reply, Unavailable> {
         let (place, command) = match self.through_outbox(command).await? {
-            Ok(prepared) => (prepared.place(self.places), prepared.command),
+            Ok(placed) => placed,
             Err(refused) => return Ok(refused),
         };
         match place {
@@ -234,18 +228,13 @@ impl Router {
 
     async fn try_out(&self, command: Command) -> Result<Reply, Unavailable> {
         let (place, command) = match self.through_outbox(command).await? {
-            Ok(prepared) => (prepared.place(self.places), prepared.command),
+            Ok(placed) => placed,
             Err(refused) => return Ok(refused),
         };
         match place {
             CommandPlace::One(partition) => {
-                let what = What::TryOut(command);
-                self.reply_of(
-                    partition,
-                    &Ask { partition: Some(partition), epoch: None, what },
-                    Duration::ZERO,
-                )
-                .await
+                let ask = Ask::of_partition(partition, What::TryOut(command));
+                self.reply_of(partition, &ask, Duration::ZERO).await
             }
             _ => Err(Unavailable::Unsupported("only what one partition does can be tried")),
         }
@@ -282,7 +271,7 @@ impl Router {
             // Whoever settles finds the partition by it.
             *token = token.of_partition(partition);
         }
-        let ask = Ask { partition: Some(partition), epoch: None, what: What::Have(command, wait) };
+        let ask = Ask::of_partition(partition, What::Have(command, wait));
         match wait.is_zero() {
             true => self.ask_in_order(partition, ask).await,
             // Whoever waits for work keeps nobody else waiting.
@@ -312,12 +301,22 @@ impl Router {
                 Ok(said) => return Ok(said),
                 Err(owner) => known = owner,
             }
-            self.check_goes_on(partition)?;
-            if self.clock.now().since(begun) > limits::ROUTE_WAIT || self.stop.is_said() {
-                return Err(Unavailable::NotOwner);
-            }
-            pause(limits::ROUTE_PAUSE).await;
+            self.pause_before_next(partition, begun).await?;
         }
+    }
+
+    /// Lets a moment pass before a partition is asked again, unless that takes too long already or leads to nothing.
+    pub(crate) async fn pause_before_next(
+        &self,
+        partition: u16,
+        begun: Timestamp,
+    ) -> Result<(), Unavailable> {
+        self.check_goes_on(partition)?;
+        if self.clock.now().since(begun) > limits::ROUTE_WAIT || self.stop.is_said() {
+            return Err(Unavailable::NotOwner);
+        }
+        pause(limits::ROUTE_PAUSE).await;
+        Ok(())
     }
 
     /// Sees to it that nobody waits for a partition with which no node goes on.
@@ -377,7 +376,7 @@ impl Router {
             None => {
                 // Without an owner there is no lock either.
                 let Some(node) = self.leases.owner(partition) else { return };
-                let ask = Ask { partition: Some(partition), epoch: None, what: What::GiveBack(command) };
+                let ask = Ask::of_partition(partition, What::GiveBack(command));
                 self.tell_node(&node, &ask).await;
             }
         }
@@ -393,7 +392,7 @@ impl Router {
             && let Some(node) = self.leases.owner(self.places.token(token))
             && node != self.node
         {
-            self.tell_node(&node, &Ask { partition: None, epoch: None, what: What::Withdraw(token) }).await;
+            self.tell_node(&node, &Ask::of_node(What::Withdraw(token))).await;
         }
     }
 

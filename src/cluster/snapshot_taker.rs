@@ -6,12 +6,9 @@
 use std::io::sink;
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
-
 use crate::clock::Clock;
 use crate::clock::SystemClock;
-use crate::cluster::leases::Leases;
-use crate::cluster::options::ClusterOptions;
+use crate::cluster::node_means::NodeMeans;
 use crate::cluster::partition::Partition;
 use crate::cluster::random::random;
 use crate::cluster::snapshot_list::SnapshotList;
@@ -19,40 +16,26 @@ use crate::cluster::snapshot_list::SnapshotRecord;
 use crate::cluster::snapshot_pace::SnapshotPace;
 use crate::cluster::snapshot_pace::SnapshotStep;
 use crate::cluster::snapshots::ObjectSum;
-use crate::cluster::snapshots::Snapshots;
 use crate::cluster::snapshots::object_of;
-use crate::cluster::stop::ClusterStop;
 
 /// Takes the snapshots of a node: one at a time, so that a disk needs room for one.
 pub(crate) struct SnapshotTaker {
-    node: String,
     pace: SnapshotPace,
     partitions: Vec<Arc<Partition>>,
-    snapshots: Arc<Snapshots>,
-    leases: Arc<Leases>,
-    runtime: Handle,
-    stop: ClusterStop,
+    node: NodeMeans,
     clock: SystemClock,
 }
 
 impl SnapshotTaker {
-    pub(crate) fn new(
-        options: &ClusterOptions,
-        (partitions, snapshots): (Vec<Arc<Partition>>, Arc<Snapshots>),
-        leases: Arc<Leases>,
-        runtime: Handle,
-        stop: ClusterStop,
-    ) -> SnapshotTaker {
-        let (node, pace) = (options.node.clone(), options.snapshots);
-        let clock = SystemClock::default();
-        SnapshotTaker { node, pace, partitions, snapshots, leases, runtime, stop, clock }
+    pub(crate) fn new(pace: SnapshotPace, partitions: Vec<Arc<Partition>>, node: NodeMeans) -> SnapshotTaker {
+        SnapshotTaker { pace, partitions, node, clock: SystemClock::default() }
     }
 
     /// Takes what is due until the node is stopped.
     pub(crate) fn run(&self) {
-        while !self.stop.wait(self.pace.look) {
+        while !self.node.stop.wait(self.pace.look) {
             for partition in &self.partitions {
-                if self.stop.is_said() {
+                if self.node.stop.is_said() {
                     return;
                 }
                 if let Err(why) = self.look_after(partition) {
@@ -70,10 +53,10 @@ impl SnapshotTaker {
     /// Takes a snapshot of a partition if one is due.
     fn look_after(&self, partition: &Partition) -> Result<(), String> {
         let number = partition.number();
-        if !self.is_due(partition, &self.snapshots.known(number))? {
+        if !self.is_due(partition, &self.node.snapshots.known(number))? {
             return Ok(());
         }
-        let (_, list) = self.runtime.block_on(self.snapshots.list(number))?;
+        let (_, list) = self.node.runtime.block_on(self.node.snapshots.list(number))?;
         if self.is_due(partition, &list)? {
             self.take(partition)?;
         }
@@ -87,11 +70,11 @@ impl SnapshotTaker {
         if since == 0 {
             return Ok(false);
         }
-        let factor = if self.leases.takes_snapshots(partition.number()) { 1 } else { 2 };
+        let factor = if self.node.leases.takes_snapshots(partition.number()) { 1 } else { 2 };
         if since >= self.pace.entries * factor {
             return Ok(true);
         }
-        let (entries, bytes) = self.runtime.block_on(partition.log().server().size())?;
+        let (entries, bytes) = self.node.runtime.block_on(partition.log().server().size())?;
         let about = u128::from(since) * u128::from(bytes) / u128::from(entries.max(1));
         // As much as the last one has, or more would be written for snapshots than for the log.
         let least = self.pace.bytes.max(list.0.first().map_or(0, |newest| newest.bytes));
@@ -119,26 +102,26 @@ impl SnapshotTaker {
         self.reach(SnapshotStep::Trim);
         self.trim(partition, &list)?;
         self.reach(SnapshotStep::Remove);
-        self.runtime.block_on(self.snapshots.remove_beyond(partition.number(), &list))?;
+        self.node.runtime.block_on(self.node.snapshots.remove_beyond(partition.number(), &list))?;
         Ok(())
     }
 
     /// Writes a snapshot, puts it on the servers, and reads it back.
     fn put(&self, partition: &Partition) -> Result<Option<(String, SnapshotRecord)>, String> {
         let number = partition.number();
-        let written = partition.file().write_snapshot(&self.stop).map_err(|fault| fault.to_string())?;
+        let written = partition.file().write_snapshot(&self.node.stop).map_err(|fault| fault.to_string())?;
         let Some(file) = written else { return Ok(None) };
         let place = file.check().map_err(|error| error.to_string())?;
         self.reach(SnapshotStep::Put);
         let object = object_of(number, place.position, random());
         let mut bytes = std::fs::File::open(file.path()).map_err(|error| error.to_string())?;
-        let sum = self.runtime.block_on(self.snapshots.put(&object, &mut bytes))?;
+        let sum = self.node.runtime.block_on(self.node.snapshots.put(&object, &mut bytes))?;
         drop(file);
         let ObjectSum { bytes, digest } = sum;
-        let (node, taken_at) = (self.node.clone(), self.clock.now());
+        let (node, taken_at) = (self.node.leases.node().to_owned(), self.clock.now());
         let record = SnapshotRecord { object: object.clone(), place, bytes, digest, node, taken_at };
         self.reach(SnapshotStep::ReadBack);
-        let read = self.snapshots.fetch(&self.runtime, &record, &partition.file().beside(".check"));
+        let read = self.node.snapshots.fetch(&self.node.runtime, &record, &partition.file().beside(".check"));
         read.map_err(|error| format!("the snapshot {object} was read back: {error:?}"))?;
         if !partition.log().has(place).map_err(|fault| fault.to_string())? {
             return Err(format!("the log has not got the last entry of the snapshot {object}"));
@@ -149,9 +132,9 @@ impl SnapshotTaker {
     /// Lists a snapshot; another that is newer may have come first.
     fn list(&self, partition: &Partition, record: SnapshotRecord) -> Result<SnapshotList, String> {
         let number = partition.number();
-        let (revision, list) = self.runtime.block_on(self.snapshots.list(number))?;
+        let (revision, list) = self.node.runtime.block_on(self.node.snapshots.list(number))?;
         let Some(longer) = list.with(record) else { return Ok(list) };
-        self.runtime.block_on(self.snapshots.put_list(number, &longer, revision))?;
+        self.node.runtime.block_on(self.node.snapshots.put_list(number, &longer, revision))?;
         let position = longer.newest();
         tracing::info!(partition = number, position, "a snapshot was taken");
         Ok(longer)
@@ -162,7 +145,7 @@ impl SnapshotTaker {
     pub(crate) fn trim(&self, partition: &Partition, list: &SnapshotList) -> Result<(), String> {
         let Some(oldest) = list.oldest_kept() else { return Ok(()) };
         let wanted = ObjectSum { bytes: oldest.bytes, digest: oldest.digest };
-        let read = self.runtime.block_on(self.snapshots.read(&oldest.object, wanted, &mut sink()));
+        let read = self.node.runtime.block_on(self.node.snapshots.read(&oldest.object, wanted, &mut sink()));
         read.map_err(|error| {
             format!("the log is not trimmed for the snapshot {}: {error:?}", oldest.object)
         })?;

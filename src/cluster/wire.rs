@@ -31,6 +31,18 @@ pub(crate) struct Ask {
     pub(crate) what: What,
 }
 
+impl Ask {
+    /// Of a partition, whoever has it.
+    pub(crate) fn of_partition(partition: u16, what: What) -> Ask {
+        Ask { partition: Some(partition), epoch: None, what }
+    }
+
+    /// Of a node, whatever it has.
+    pub(crate) fn of_node(what: What) -> Ask {
+        Ask { partition: None, epoch: None, what }
+    }
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum What {
     /// To do something, waiting for work so long.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::daemon::blocked_monitor::all_queues;
 use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::error::DaemonError;
 use crate::daemon::outbox_of_queue::OutboxOfQueue;
@@ -58,7 +57,7 @@ async fn apply_once(daemon_state: &DaemonState, definitions: Definitions) -> Res
         state_file.set_sources(before).map_err(not_stored)?;
         return Err(error);
     }
-    let known = all_queues(client).await.map_err(QueueError::from).map_err(Error::from)?;
+    let known = client.all_queues().await.map_err(QueueError::from).map_err(Error::from)?;
     state_file.keep_only(&known.into_iter().map(|view| view.name.to_string()).collect()).map_err(not_stored)
 }
 
@@ -79,7 +78,7 @@ async fn put_in_force(daemon_state: &DaemonState, definitions: Definitions) -> R
     };
     daemon_state.outboxes.replace(definitions.iter().filter_map(outbox).collect()).await?;
     let known =
-        all_queues(daemon_state.intake.client()).await.map_err(QueueError::from).map_err(Error::from)?;
+        daemon_state.intake.client().all_queues().await.map_err(QueueError::from).map_err(Error::from)?;
     daemon_state.handler_supervisor.note_pauses(&known);
     let all: Vec<Arc<Definition>> = definitions.iter().cloned().collect();
     daemon_state.handler_supervisor.replace(&all).await?;

@@ -16,11 +16,9 @@ use crate::engine::Client;
 use crate::engine::Event;
 use crate::engine::EventKind;
 use crate::engine::HoldCause;
-use crate::engine::QueueView;
 use crate::engine::WorkflowStatus;
 use crate::engine::WorkflowView;
 use crate::error::QueueError;
-use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
@@ -116,7 +114,7 @@ impl BlockedMonitor {
     }
 
     async fn walk_through(&self, client: &Client, now: Timestamp) -> Result<(), QueueError> {
-        for view in all_queues(client).await? {
+        for view in client.all_queues().await? {
             let queue = client.queue(view.name.as_str())?;
             let (mut after, mut pages): (Option<WorkflowId>, usize) = (None, 0);
             loop {
@@ -251,19 +249,6 @@ impl BlockedMonitor {
 
     fn recovered(&self) -> MutexGuard<'_, Vec<Recovery>> {
         self.recovered.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// All queues, page by page.
-pub(crate) async fn all_queues(client: &Client) -> Result<Vec<QueueView>, Unavailable> {
-    let mut queues: Vec<QueueView> = Vec::new();
-    loop {
-        let after = queues.last().map(|view| view.name.clone());
-        let page = client.queues(after.as_ref(), limits::PAGE_MAX).await?;
-        if page.is_empty() {
-            return Ok(queues);
-        }
-        queues.extend(page);
     }
 }
 

@@ -9,6 +9,7 @@ use crate::cluster::ClusterNode;
 use crate::cluster::ClusterOptions;
 use crate::cluster::PartitionState;
 use crate::daemon::data_dir::PARTITIONS;
+use crate::daemon::data_dir::pause;
 use crate::daemon::error::DaemonError;
 use crate::engine::Client;
 use crate::limits;
@@ -69,12 +70,4 @@ async fn lock(folder: &Path) -> io::Result<File> {
         }
     }
     Err(io::Error::other("another daemon is using it"))
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a lock of another process gives no sign, nor does a partition"
-)]
-async fn pause() {
-    tokio::time::sleep(limits::LOCK_LOOK_EVERY).await;
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::daemon::state_file::StateFile;
 use crate::error::Misuse;
+use crate::limits;
 
 /// Name of the store's file in the data folder.
 pub(crate) const STORE_FILE: &str = "seriatim.redb";
@@ -79,4 +80,10 @@ impl DataDir {
             false => store.metadata().map_or(0, |about| about.len()),
         }
     }
+}
+
+/// Lets a moment pass before something is looked at again that gives no sign: a lock of another process, or a partition.
+#[expect(clippy::disallowed_methods, reason = "nothing else tells when to look again")]
+pub(crate) async fn pause() {
+    tokio::time::sleep(limits::LOCK_LOOK_EVERY).await;
 }

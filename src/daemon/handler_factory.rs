@@ -11,7 +11,6 @@ use crate::definition::HandlerDefinition;
 use crate::definition::HandlerSpec;
 use crate::definition::Notice;
 use crate::definition::NotifyDefinition;
-use crate::definition::ProgramDefinition;
 use crate::definition::SecretSource as Kept;
 use crate::definition::WebhookDefinition;
 use crate::error::Misuse;
@@ -68,14 +67,12 @@ fn handler_of(handler: &HandlerDefinition, site: &Site) -> Result<AnyHandler, Mi
     let timeout = handler.timeout;
     Ok(match &handler.spec {
         HandlerSpec::Exec { program, output_bytes_max } => {
-            AnyHandler::Exec(Exec::new(exec_options(program, timeout, *output_bytes_max), site.clone()))
+            let (program, output_bytes_max) = (program.clone(), *output_bytes_max);
+            AnyHandler::Exec(Exec::new(ExecOptions { program, timeout, output_bytes_max }, site.clone()))
         }
         HandlerSpec::Persistent { program, processes, in_flight_max } => {
             let options = PersistentOptions {
-                argv: program.argv.clone(),
-                cwd: program.folder.clone(),
-                env: program.env.clone(),
-                pass_env: program.pass_env.clone(),
+                program: program.clone(),
                 processes: *processes,
                 in_flight_max: *in_flight_max,
                 timeout,
@@ -89,7 +86,7 @@ fn handler_of(handler: &HandlerDefinition, site: &Site) -> Result<AnyHandler, Mi
             let to = match target {
                 ForwardTarget::Queue(queue) => ForwardTo::Local(queue.clone()),
                 ForwardTarget::Remote { address, key } => ForwardTo::Remote(RemoteQueue {
-                    outbound: outbound(address, timeout),
+                    outbound: OutboundOptions { address: address.clone(), timeout },
                     key: key.as_ref().map(|key| key.read("key")).transpose()?,
                 }),
             };
@@ -103,24 +100,14 @@ fn handler_of(handler: &HandlerDefinition, site: &Site) -> Result<AnyHandler, Mi
 pub(crate) fn notifier_of(notify: &NotifyDefinition, site: &Site) -> Result<Notifier, Misuse> {
     Ok(match &notify.by {
         Notice::Exec(program) => {
-            let options = exec_options(program, notify.timeout, limits::OUTPUT_BYTES_MAX);
+            let (program, output_bytes_max) = (program.clone(), limits::OUTPUT_BYTES_MAX);
+            let options = ExecOptions { program, timeout: notify.timeout, output_bytes_max };
             Notifier::Exec(Exec::new(options, site.clone()))
         }
         Notice::Http { address, secret } => {
             Notifier::Webhook(webhook(address, secret.as_ref(), notify.timeout, site)?)
         }
     })
-}
-
-fn exec_options(program: &ProgramDefinition, timeout: Duration, output_bytes_max: usize) -> ExecOptions {
-    ExecOptions {
-        argv: program.argv.clone(),
-        cwd: program.folder.clone(),
-        env: program.env.clone(),
-        pass_env: program.pass_env.clone(),
-        timeout,
-        output_bytes_max,
-    }
 }
 
 fn webhook(
@@ -133,14 +120,8 @@ fn webhook(
         Some(secret) => secret.read("secret")?.lines().map(SigningSecret::parse).collect::<Result<_, _>>()?,
         None => Vec::new(),
     };
-    Webhook::new(WebhookOptions { outbound: outbound(address, timeout), secrets }, site.clone())
-}
-
-fn outbound(address: &WebhookDefinition, timeout: Duration) -> OutboundOptions {
-    OutboundOptions {
-        url: address.url.clone(),
-        allow_private: address.allow_private,
-        ca_file: address.ca_file.clone(),
-        timeout,
-    }
+    Webhook::new(
+        WebhookOptions { outbound: OutboundOptions { address: address.clone(), timeout }, secrets },
+        site.clone(),
+    )
 }

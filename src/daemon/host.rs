@@ -25,7 +25,6 @@ use crate::api::views::StatusView;
 use crate::clock::Timestamp;
 #[cfg(feature = "cluster")]
 use crate::cluster::ClusterHandle;
-use crate::daemon::blocked_monitor::all_queues;
 #[cfg(feature = "cluster")]
 use crate::daemon::cluster_host;
 use crate::daemon::daemon_state::DaemonState;
@@ -333,7 +332,7 @@ impl DaemonHost {
         let (daemon_state, client) = (&self.daemon_state, self.daemon_state.intake.client());
         let queues = match daemon_state.membership.queues().await {
             Some(queues) => queues,
-            None => all_queues(client).await.map_err(Problem::from)?,
+            None => client.all_queues().await.map_err(Problem::from)?,
         };
         let looked = MetricsSnapshot {
             queues,

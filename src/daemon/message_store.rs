@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::daemon::cluster_store::ClusterStore;
 use crate::daemon::data_dir::PARTITIONS;
 use crate::daemon::data_dir::STORE_FILE;
+use crate::daemon::data_dir::pause;
 use crate::daemon::error::DaemonError;
 use crate::daemon::membership::Membership;
 use crate::daemon::options::DaemonOptions;
@@ -95,9 +96,4 @@ async fn open(store: &Path, options: &DaemonOptions) -> Result<Engine, OpenError
         }
     }
     builder().open().await
-}
-
-#[expect(clippy::disallowed_methods, reason = "a lock of another process gives no sign; two seconds in all")]
-async fn pause() {
-    tokio::time::sleep(limits::LOCK_LOOK_EVERY).await;
 }

@@ -14,7 +14,6 @@ use tokio::sync::mpsc;
 use crate::api::WireTime;
 use crate::api::plural::spanned;
 use crate::daemon::apply::apply;
-use crate::daemon::blocked_monitor::all_queues;
 use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::error::DaemonError;
 use crate::daemon::notify::notify;
@@ -173,7 +172,7 @@ impl TroubleWatch {
         if !self.is_walked {
             self.is_walked = blocked_monitor.walk(client, membership, clock.now()).await.is_ok();
         }
-        if let Ok(queues) = all_queues(client).await {
+        if let Ok(queues) = client.all_queues().await {
             daemon_state.rates.note(clock.elapsed(), &queues);
             if let Err(error) = daemon_state.gaps.look(client, membership, &queues).await {
                 tracing::debug!(%error, "failed to count the workflows that wait for a predecessor");

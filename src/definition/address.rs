@@ -1,6 +1,6 @@
 //! URLs in a definition.
 
-use crate::definition::program::Trouble;
+use crate::definition::diagnostic::Trouble;
 use crate::definition::url::Url;
 use crate::id::QueueName;
 

@@ -12,6 +12,7 @@ use annotate_snippets::Renderer;
 use annotate_snippets::Snippet;
 use serde::Serialize;
 
+use crate::error::Misuse;
 use crate::limits;
 
 /// A mistake in a definition.
@@ -113,6 +114,9 @@ pub(crate) fn line_and_column(text: &str, at: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
+/// What is wrong, and what to write instead if that can be said.
+pub(crate) type Trouble = (String, Option<String>);
+
 /// The mistakes of one file, as they are found.
 pub(crate) struct Mistakes {
     file: PathBuf,
@@ -138,6 +142,16 @@ impl Mistakes {
         help: impl Into<String>,
     ) {
         self.put(span, message.into(), Some(help.into()));
+    }
+
+    /// What was found; where nothing was, that is a mistake at a place of the file.
+    pub(crate) fn found<T>(&mut self, found: Result<T, Trouble>, span: &Range<usize>) -> Option<T> {
+        found.map_err(|(message, help)| self.put(span, message, help)).ok()
+    }
+
+    /// What is as it may be; what is not is a mistake at a place of the file.
+    pub(crate) fn checked<T>(&mut self, checked: Result<T, Misuse>, span: &Range<usize>) -> Option<T> {
+        checked.map_err(|misuse| self.put(span, misuse.to_string(), None)).ok()
     }
 
     /// Records a mistake of the file as a whole.

@@ -21,6 +21,7 @@ mod read_handlers;
 mod read_options;
 mod read_outbox;
 mod read_schedules;
+mod read_secret;
 mod read_sources;
 mod read_subscription;
 mod schedule;

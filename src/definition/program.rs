@@ -4,10 +4,8 @@ use std::fs::File;
 use std::path::Path;
 use std::path::PathBuf;
 
+use crate::definition::diagnostic::Trouble;
 use crate::definition::suggest::nearest;
-
-/// What is wrong with a file, and what to do about it.
-pub(crate) type Trouble = (String, Option<String>);
 
 /// The file of a program: in the folder when the name has a slash, on the PATH when it has none.
 pub(crate) fn find_program(name: &str, folder: &Path) -> Result<PathBuf, Trouble> {

@@ -11,6 +11,7 @@ use crate::definition::address::check_url;
 use crate::definition::credential::bearer;
 use crate::definition::credential::signing_secrets;
 use crate::definition::diagnostic::Mistakes;
+use crate::definition::diagnostic::Trouble;
 use crate::definition::diagnostic::line_and_column;
 use crate::definition::file_value::FileValue;
 use crate::definition::file_value::span;
@@ -25,12 +26,11 @@ use crate::definition::handler::SecretSource;
 use crate::definition::handler::WebhookDefinition;
 use crate::definition::notice::Notice;
 use crate::definition::notice::NotifyDefinition;
-use crate::definition::program::Trouble;
 use crate::definition::program::check_script;
 use crate::definition::program::find_file;
 use crate::definition::program::find_program;
 use crate::definition::read_options::rate;
-use crate::error::Misuse;
+use crate::definition::read_secret::secret_source;
 use crate::id::QueueName;
 use crate::limits;
 use crate::tls_connector::certificates;
@@ -255,10 +255,10 @@ impl HandlerReader<'_> {
             self.mistakes.add(&argv.span, "no program takes an argument with a zero byte");
         }
         let script = check_script(&argv.value, self.folder);
-        self.found(script, &argv.span);
+        self.mistakes.found(script, &argv.span);
         let found = find_program(argv.value.first()?, self.folder);
         Some(ProgramDefinition {
-            path: self.found(found, &argv.span)?,
+            path: self.mistakes.found(found, &argv.span)?,
             argv: argv.value.clone(),
             folder: std::path::absolute(self.folder).unwrap_or_else(|_| self.folder.to_owned()),
             env: env.as_ref().map(|env| env.value.clone()).unwrap_or_default(),
@@ -285,13 +285,13 @@ impl HandlerReader<'_> {
         let ca_file = match ca_file {
             Some(file) => {
                 let found = find_file(&file.value, self.folder);
-                let found = self.found(found, &file.span)?;
-                self.usable(certificates(&found), &file.span)?;
+                let found = self.mistakes.found(found, &file.span)?;
+                self.mistakes.checked(certificates(&found), &file.span)?;
                 Some(found)
             }
             None => None,
         };
-        self.found(check(&url.value, allow_private), &url.span)?;
+        self.mistakes.found(check(&url.value, allow_private), &url.span)?;
         Some(WebhookDefinition { url: url.value.clone(), allow_private, ca_file })
     }
 
@@ -312,66 +312,23 @@ impl HandlerReader<'_> {
             self.misplaced_unless(false, name, at, "a queue of another daemon, http://host:port/queue");
         }
         let queue = QueueName::new(&forward.value).map_err(|misuse| (misuse.to_string(), None));
-        Some(ForwardTarget::Queue(self.found(queue, &forward.span)?))
+        Some(ForwardTarget::Queue(self.mistakes.found(queue, &forward.span)?))
     }
 
+    /// A secret that can be read and used now.
     fn secret(
         &mut self,
         file: &Option<FileValue<String>>,
         env: &Option<FileValue<String>>,
         what: &'static str,
     ) -> Option<SecretSource> {
-        match (file, env) {
-            (Some(_), Some(env)) => {
-                self.mistakes.add(
-                    &env.span,
-                    format!("the {what} is in `{what}_file` or in `{what}_env`, not in both"),
-                );
-                None
-            }
-            (Some(file), None) => {
-                let found = find_file(&file.value, self.folder);
-                let secret = SecretSource::File(self.found(found, &file.span)?);
-                self.checked(secret, what, &file.span)
-            }
-            (None, Some(env)) if env.value.is_empty() || env.value.contains(['=', '\0']) => {
-                self.mistakes.add(&env.span, "it cannot be the name of an environment variable");
-                None
-            }
-            (None, Some(env)) => self.checked(SecretSource::Env(env.value.clone()), what, &env.span),
-            (None, None) => None,
-        }
-    }
-
-    /// A secret that can be read and used now, as it will be when the definition is put in force.
-    fn checked(
-        &mut self,
-        secret: SecretSource,
-        what: &'static str,
-        at: &Range<usize>,
-    ) -> Option<SecretSource> {
+        let given = secret_source((file, env), what, self.folder, self.mistakes)?;
+        let (secret, at) = given?;
+        // As it will be when the definition is put in force.
         let read = secret.read(what).and_then(|text| match what {
             "key" => bearer(&text).map(drop),
             _ => signing_secrets(&text).map(drop),
         });
-        self.usable(read, at).map(|()| secret)
-    }
-
-    fn usable<T>(&mut self, read: Result<T, Misuse>, at: &Range<usize>) -> Option<T> {
-        self.found(read.map_err(|misuse| (misuse.to_string(), None)), at)
-    }
-
-    fn found<T>(&mut self, found: Result<T, Trouble>, at: &Range<usize>) -> Option<T> {
-        match found {
-            Ok(found) => Some(found),
-            Err((message, Some(help))) => {
-                self.mistakes.add_with_help(at, message, help);
-                None
-            }
-            Err((message, None)) => {
-                self.mistakes.add(at, message);
-                None
-            }
-        }
+        self.mistakes.checked(read, at).map(|()| secret)
     }
 }

@@ -12,6 +12,7 @@ use crate::definition::form_outbox::OutboxForm;
 use crate::definition::handler::SecretSource;
 use crate::definition::outbox::OutboxDefinition;
 use crate::definition::program::find_file;
+use crate::definition::read_secret::secret_source;
 use crate::definition::value_spans::ValueSpans;
 use crate::error::Misuse;
 use crate::id::QueueName;
@@ -37,9 +38,10 @@ impl OutboxReader<'_> {
     pub(crate) fn outbox(&mut self, form: &FileValue<OutboxForm>) -> Option<OutboxDefinition> {
         let FileValue { value: outbox, span: at } = form;
         let url = outbox.postgres.as_ref();
-        let is_local = url.and_then(|url| self.checked(check_url(&url.value), &url.span));
+        let is_local = url.and_then(|url| self.mistakes.checked(check_url(&url.value), &url.span));
         let table = outbox.table.as_ref();
-        let is_table = table.and_then(|table| self.checked(table.value.parse::<TableName>(), &table.span));
+        let is_table =
+            table.and_then(|table| self.mistakes.checked(table.value.parse::<TableName>(), &table.span));
         let name = self.name(outbox.name.as_ref());
         let password = self.password(outbox);
         let ca_file = match &outbox.ca_file {
@@ -47,7 +49,9 @@ impl OutboxReader<'_> {
             None => None,
         };
         let channel = match &outbox.channel {
-            Some(channel) => self.checked(check_name("channel", &channel.value), &channel.span).map(drop),
+            Some(channel) => {
+                self.mistakes.checked(check_name("channel", &channel.value), &channel.span).map(drop)
+            }
             None => Some(()),
         };
         let columns = self.check_columns(&outbox.columns, at);
@@ -77,51 +81,27 @@ impl OutboxReader<'_> {
         let name = QueueName::new(&given.value).map_err(|misuse| {
             Misuse::new("name", misuse.to_string().trim_start_matches(misuse.field()).trim().to_owned())
         });
-        self.checked(name, &given.span).map(|name| name.to_string())
+        self.mistakes.checked(name, &given.span).map(|name| name.to_string())
     }
 
     fn password(&mut self, outbox: &OutboxForm) -> Option<Option<SecretSource>> {
-        let (secret, at) = match (&outbox.password_file, &outbox.password_env) {
-            (None, None) => return Some(None),
-            (Some(_), Some(env)) => {
-                let message = "the password is in `password_file` or in `password_env`, not in both";
-                self.mistakes.add(&env.span, message);
-                return None;
-            }
-            (Some(file), None) => match find_file(&file.value, self.folder) {
-                Ok(found) => (SecretSource::File(found), &file.span),
-                Err((message, help)) => {
-                    match help {
-                        Some(help) => self.mistakes.add_with_help(&file.span, message, help),
-                        None => self.mistakes.add(&file.span, message),
-                    }
-                    return None;
-                }
-            },
-            (None, Some(env)) if env.value.is_empty() || env.value.contains(['=', '\0']) => {
-                self.mistakes.add(&env.span, "it cannot be the name of an environment variable");
-                return None;
-            }
-            (None, Some(env)) => (SecretSource::Env(env.value.clone()), &env.span),
+        let given = (&outbox.password_file, &outbox.password_env);
+        let Some((secret, at)) = secret_source(given, "password", self.folder, self.mistakes)? else {
+            return Some(None);
         };
-        self.checked(secret.read("password"), at)?;
+        self.mistakes.checked(secret.read("password"), at)?;
         Some(Some(secret))
     }
 
     fn ca_file(&mut self, file: &FileValue<String>) -> Option<std::path::PathBuf> {
-        match find_file(&file.value, self.folder) {
-            Ok(found) => self.checked(certificates(&found), &file.span).map(|_| found),
-            Err((message, _)) => {
-                self.mistakes.add(&file.span, message);
-                None
-            }
-        }
+        let found = self.mistakes.found(find_file(&file.value, self.folder), &file.span)?;
+        self.mistakes.checked(certificates(&found), &file.span).map(|_| found)
     }
 
     fn check_columns(&mut self, columns: &OutboxColumns, at: &Range<usize>) -> Option<()> {
         for (what, column) in columns.named() {
             let column_at = self.spans.get(&format!("source.columns.{what}")).unwrap_or(at);
-            self.checked(check_name(what, column), column_at)?;
+            self.mistakes.checked(check_name(what, column), column_at)?;
         }
         for (order, name) in [(OrderWord::Position, "position"), (OrderWord::After, "after")] {
             if let Some(column_at) = self.spans.get(&format!("source.columns.{name}"))
@@ -137,9 +117,5 @@ impl OutboxReader<'_> {
             self.mistakes.add_with_help(at, message, help);
         }
         Some(())
-    }
-
-    fn checked<T>(&mut self, checked: Result<T, Misuse>, at: &Range<usize>) -> Option<T> {
-        checked.map_err(|misuse| self.mistakes.add(at, misuse.to_string())).ok()
     }
 }

@@ -7,7 +7,7 @@ use std::net::Ipv6Addr;
 use http::Uri;
 use http::uri::Authority;
 
-use crate::definition::program::Trouble;
+use crate::definition::diagnostic::Trouble;
 use crate::definition::public::is_public;
 
 /// A URL that was checked as far as it can be without asking for addresses.

@@ -4,10 +4,11 @@ use crate::filter::expression::FilterExpression;
 use crate::filter::expression::FilterInput;
 use crate::filter::expression::Name;
 use crate::filter::expression::PropertyScope;
-use crate::filter::parser::FilterMistake;
 use crate::filter::parser::FilterParser;
 use crate::filter::value::FilterValue;
+use crate::filter::word_reader::SyntaxMistake;
 use crate::filter::words::FilterWord;
+use crate::filter::words::FilterWords;
 use crate::header::Properties;
 use crate::limits;
 
@@ -30,8 +31,8 @@ impl Action {
     ///
     /// # Errors
     /// What is wrong with it, and where; also that it is longer or deeper than it may be, or has too many statements.
-    pub(crate) fn parse(text: &str, parameters: &Properties) -> Result<Action, FilterMistake> {
-        let mut parser = FilterParser::of(text, parameters)?;
+    pub(crate) fn parse(text: &str, parameters: &Properties) -> Result<Action, SyntaxMistake> {
+        let mut parser = FilterParser::of(text, FilterWords::of(text, parameters))?;
         let mut statements = Vec::new();
         loop {
             while parser.took_sign(";")? {}
@@ -58,7 +59,7 @@ impl Action {
         for statement in &self.0 {
             match statement {
                 Statement::Set(name, expression) => {
-                    let value = into_owned(expression.value(target));
+                    let value = expression.value(target).into_owned();
                     target.set(name, value);
                 }
                 Statement::Remove(name) => target.set(name, FilterValue::Null),
@@ -71,8 +72,8 @@ impl Action {
 ///
 /// # Errors
 /// What is wrong with it, and where: a value is not given, or cannot be written.
-pub(crate) fn with_values(text: &str, values: &Properties) -> Result<String, FilterMistake> {
-    let mut parser = FilterParser::of(text, values)?;
+pub(crate) fn with_values(text: &str, values: &Properties) -> Result<String, SyntaxMistake> {
+    let mut parser = FilterParser::of(text, FilterWords::of(text, values))?;
     let (mut written, mut copied) = (String::new(), 0);
     while let Some(word) = parser.next.clone() {
         if let FilterWord::Parameter(name) = word {
@@ -111,7 +112,7 @@ pub(crate) trait ActionTarget {
     fn set(&mut self, name: &Name, value: FilterValue<'static>);
 }
 
-fn statement(parser: &mut FilterParser<'_>) -> Result<Statement, FilterMistake> {
+fn statement(parser: &mut FilterParser<'_>) -> Result<Statement, SyntaxMistake> {
     if parser.took_key("SET")? {
         let name = target(parser)?;
         parser.expect_sign("=")?;
@@ -127,7 +128,7 @@ fn statement(parser: &mut FilterParser<'_>) -> Result<Statement, FilterMistake> 
     Err(parser.mistake("SET or REMOVE is missing"))
 }
 
-fn target(parser: &mut FilterParser<'_>) -> Result<Name, FilterMistake> {
+fn target(parser: &mut FilterParser<'_>) -> Result<Name, SyntaxMistake> {
     let name = match parser.plain_value()? {
         FilterExpression::Property(name) => name,
         _ => return Err(parser.mistake("the name of a property is missing")),
@@ -136,15 +137,4 @@ fn target(parser: &mut FilterParser<'_>) -> Result<Name, FilterMistake> {
         return Err(parser.mistake(format!("\"sys.{}\" cannot be set by an action", name.text)));
     }
     Ok(name)
-}
-
-fn into_owned(value: FilterValue<'_>) -> FilterValue<'static> {
-    match value {
-        FilterValue::Null => FilterValue::Null,
-        FilterValue::Boolean(truth) => FilterValue::Boolean(truth),
-        FilterValue::Integer(number) => FilterValue::Integer(number),
-        FilterValue::Float(number) => FilterValue::Float(number),
-        FilterValue::Text(text) => FilterValue::Text(text.into_owned().into()),
-        FilterValue::Binary(bytes) => FilterValue::Binary(bytes.into_owned().into()),
-    }
 }

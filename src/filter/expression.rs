@@ -135,12 +135,12 @@ impl FilterExpression {
 }
 
 /// Whether all are true: one that is false decides, and without one, one that is unknown.
-fn all(truths: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+pub(crate) fn all(truths: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     any(truths.map(|truth| truth.map(|truth| !truth))).map(|none| !none)
 }
 
 /// Whether any is true: one that is true decides, and without one, one that is unknown.
-fn any(truths: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+pub(crate) fn any(truths: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     let mut is_known = true;
     for truth in truths {
         match truth {

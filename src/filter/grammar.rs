@@ -2,12 +2,12 @@
 
 use crate::filter::expression::FilterExpression;
 use crate::filter::expression::Name;
-use crate::filter::parser::FilterMistake;
 use crate::filter::parser::FilterParser;
 use crate::filter::pattern::LikePattern;
 use crate::filter::value::FilterArithmetic;
 use crate::filter::value::FilterComparison;
 use crate::filter::value::FilterValue;
+use crate::filter::word_reader::SyntaxMistake;
 use crate::filter::words::FilterWord;
 
 const COMPARISONS: [(&str, FilterComparison); 7] = [
@@ -26,37 +26,33 @@ const PRODUCTS: [(&str, FilterArithmetic); 3] =
     [("*", FilterArithmetic::Multiply), ("/", FilterArithmetic::Divide), ("%", FilterArithmetic::Remainder)];
 
 impl FilterParser<'_> {
-    pub(crate) fn condition(&mut self) -> Result<FilterExpression, FilterMistake> {
+    pub(crate) fn condition(&mut self) -> Result<FilterExpression, SyntaxMistake> {
         let found = self.any()?;
         self.check(found.is_condition(), "there is a value where a condition should be")?;
         Ok(found)
     }
 
     /// A value, and no condition.
-    pub(crate) fn plain_value(&mut self) -> Result<FilterExpression, FilterMistake> {
+    pub(crate) fn plain_value(&mut self) -> Result<FilterExpression, SyntaxMistake> {
         let found = self.sum()?;
         self.check(found.is_value(), "there is a condition where a value should be")?;
         Ok(found)
     }
 
-    fn check(&self, is_right: bool, problem: &str) -> Result<(), FilterMistake> {
-        if is_right { Ok(()) } else { Err(self.mistake(problem)) }
-    }
-
-    fn any(&mut self) -> Result<FilterExpression, FilterMistake> {
+    fn any(&mut self) -> Result<FilterExpression, SyntaxMistake> {
         self.chain("OR", FilterParser::all, FilterExpression::Or)
     }
 
-    fn all(&mut self) -> Result<FilterExpression, FilterMistake> {
+    fn all(&mut self) -> Result<FilterExpression, SyntaxMistake> {
         self.chain("AND", FilterParser::not, FilterExpression::And)
     }
 
     fn chain(
         &mut self,
         key: &str,
-        part: fn(&mut Self) -> Result<FilterExpression, FilterMistake>,
+        part: fn(&mut Self) -> Result<FilterExpression, SyntaxMistake>,
         whole: fn(Vec<FilterExpression>) -> FilterExpression,
-    ) -> Result<FilterExpression, FilterMistake> {
+    ) -> Result<FilterExpression, SyntaxMistake> {
         let first = part(self)?;
         let mut parts = Vec::new();
         while self.took_key(key)? {
@@ -72,7 +68,7 @@ impl FilterParser<'_> {
         Ok(whole(parts))
     }
 
-    fn not(&mut self) -> Result<FilterExpression, FilterMistake> {
+    fn not(&mut self) -> Result<FilterExpression, SyntaxMistake> {
         if !self.took_key("NOT")? {
             return self.test();
         }
@@ -82,7 +78,7 @@ impl FilterParser<'_> {
     }
 
     /// A value, and what is asked of it.
-    fn test(&mut self) -> Result<FilterExpression, FilterMistake> {
+    fn test(&mut self) -> Result<FilterExpression, SyntaxMistake> {
         let value = self.sum()?;
         if let Some(comparison) = self.took_one(&COMPARISONS)? {
             self.check(value.is_value(), "there is a condition where a value should be")?;
@@ -105,7 +101,7 @@ impl FilterParser<'_> {
         Ok(value)
     }
 
-    fn is_null(&mut self, value: FilterExpression) -> Result<FilterExpression, FilterMistake> {
+    fn is_null(&mut self, value: FilterExpression) -> Result<FilterExpression, SyntaxMistake> {
         let FilterExpression::Property(name) = value else {
             return Err(self.mistake("IS NULL goes behind a property"));
         };
@@ -116,7 +112,7 @@ impl FilterParser<'_> {
         }
     }
 
-    fn list(&mut self, value: FilterExpression, is_not: bool) -> Result<FilterExpression, FilterMistake> {
+    fn list(&mut self, value: FilterExpression, is_not: bool) -> Result<FilterExpression, SyntaxMistake> {
         self.expect_sign("(")?;
         let mut list = vec![self.inside(FilterParser::plain_value)?];
         while self.took_sign(",")? {
@@ -126,7 +122,7 @@ impl FilterParser<'_> {
         Ok(FilterExpression::In { value: Box::new(value), list, is_not })
     }
 
-    fn like(&mut self, value: FilterExpression, is_not: bool) -> Result<FilterExpression, FilterMistake> {
+    fn like(&mut self, value: FilterExpression, is_not: bool) -> Result<FilterExpression, SyntaxMistake> {
         let pattern = self.text("the pattern of LIKE")?;
         let escape = match self.took_key("ESCAPE")? {
             true => Some(self.text("what follows ESCAPE")?),
@@ -143,26 +139,26 @@ impl FilterParser<'_> {
     }
 
     /// A text that does not depend on the message.
-    fn text(&mut self, what: &str) -> Result<String, FilterMistake> {
+    fn text(&mut self, what: &str) -> Result<String, SyntaxMistake> {
         match self.atom()? {
             FilterExpression::Constant(FilterValue::Text(text)) => Ok(text.into_owned()),
             _ => Err(self.mistake(format!("{what} is a text between quotes, or a parameter that is one"))),
         }
     }
 
-    fn sum(&mut self) -> Result<FilterExpression, FilterMistake> {
+    fn sum(&mut self) -> Result<FilterExpression, SyntaxMistake> {
         self.reckoned(&SUMS, FilterParser::product)
     }
 
-    fn product(&mut self) -> Result<FilterExpression, FilterMistake> {
+    fn product(&mut self) -> Result<FilterExpression, SyntaxMistake> {
         self.reckoned(&PRODUCTS, FilterParser::signed)
     }
 
     fn reckoned(
         &mut self,
         signs: &[(&str, FilterArithmetic)],
-        part: fn(&mut Self) -> Result<FilterExpression, FilterMistake>,
-    ) -> Result<FilterExpression, FilterMistake> {
+        part: fn(&mut Self) -> Result<FilterExpression, SyntaxMistake>,
+    ) -> Result<FilterExpression, SyntaxMistake> {
         let first = part(self)?;
         let mut more = Vec::new();
         while let Some(arithmetic) = self.took_one(signs)? {
@@ -177,7 +173,7 @@ impl FilterParser<'_> {
         Ok(FilterExpression::Reckoned(Box::new(first), more))
     }
 
-    fn signed(&mut self) -> Result<FilterExpression, FilterMistake> {
+    fn signed(&mut self) -> Result<FilterExpression, SyntaxMistake> {
         if self.took_sign("-")? {
             if let Some(FilterWord::Integer(number)) = self.next {
                 // The lowest whole number has no opposite.
@@ -198,7 +194,7 @@ impl FilterParser<'_> {
         self.atom()
     }
 
-    fn atom(&mut self) -> Result<FilterExpression, FilterMistake> {
+    fn atom(&mut self) -> Result<FilterExpression, SyntaxMistake> {
         if self.took_sign("(")? {
             let inside = self.inside(FilterParser::any)?;
             self.expect_sign(")")?;
@@ -239,7 +235,7 @@ impl FilterParser<'_> {
     }
 
     /// A property, or what a function says.
-    fn named(&mut self, name: String) -> Result<FilterExpression, FilterMistake> {
+    fn named(&mut self, name: String) -> Result<FilterExpression, SyntaxMistake> {
         if !matches!(self.next, Some(FilterWord::Sign("("))) {
             return Ok(FilterExpression::Property(self.property(name, true)?));
         }
@@ -254,7 +250,7 @@ impl FilterParser<'_> {
         Err(self.mistake(format!("there is no function {name:?}: property(), p() and newid() are")))
     }
 
-    fn name_in_brackets(&mut self) -> Result<Name, FilterMistake> {
+    fn name_in_brackets(&mut self) -> Result<Name, SyntaxMistake> {
         self.expect_sign("(")?;
         let name = match self.advance()? {
             Some(FilterWord::Name(name)) => self.property(name, true)?,

@@ -12,6 +12,7 @@ mod pattern;
 #[cfg(test)]
 mod tests;
 mod value;
+mod word_reader;
 mod words;
 
 pub(crate) use crate::filter::action::Action;
@@ -20,6 +21,10 @@ pub(crate) use crate::filter::action::with_values;
 pub(crate) use crate::filter::expression::FilterInput;
 pub(crate) use crate::filter::expression::Name;
 pub(crate) use crate::filter::expression::PropertyScope;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::filter::expression::all;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::filter::expression::any;
 #[cfg(feature = "daemon")]
 pub(crate) use crate::filter::lexer::LexedNumber;
 #[cfg(feature = "daemon")]
@@ -34,3 +39,11 @@ pub(crate) use crate::filter::pattern::LikePattern;
 #[cfg(any(test, feature = "daemon"))]
 pub(crate) use crate::filter::value::FilterComparison;
 pub(crate) use crate::filter::value::FilterValue;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::filter::word_reader::PlacedWord;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::filter::word_reader::SyntaxMistake;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::filter::word_reader::WordReader;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::filter::word_reader::WordSource;

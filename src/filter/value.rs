@@ -57,6 +57,18 @@ impl<'a> FilterValue<'a> {
         text.map_or(FilterValue::Null, |text| FilterValue::Text(Cow::Borrowed(text)))
     }
 
+    /// The same, whatever becomes of where it was found.
+    pub(crate) fn into_owned(self) -> FilterValue<'static> {
+        match self {
+            FilterValue::Null => FilterValue::Null,
+            FilterValue::Boolean(truth) => FilterValue::Boolean(truth),
+            FilterValue::Integer(number) => FilterValue::Integer(number),
+            FilterValue::Float(number) => FilterValue::Float(number),
+            FilterValue::Text(text) => FilterValue::Text(text.into_owned().into()),
+            FilterValue::Binary(bytes) => FilterValue::Binary(bytes.into_owned().into()),
+        }
+    }
+
     /// Whether a comparison holds; unknown with what is not there, and between values of different kinds. Text is compared
     /// character by character, whatever the language.
     pub(crate) fn compare(&self, comparison: FilterComparison, other: &FilterValue<'_>) -> Option<bool> {

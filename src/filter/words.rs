@@ -4,6 +4,10 @@ use crate::filter::lexer::LexedNumber;
 use crate::filter::lexer::Lexer;
 use crate::filter::lexer::is_of_name;
 use crate::filter::lexer::key;
+use crate::filter::word_reader::PlacedWord;
+use crate::filter::word_reader::WordSource;
+use crate::header::Properties;
+use crate::limits;
 
 /// A word.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,42 +37,68 @@ const SIGNS: [&str; 17] =
     ["<>", "!=", "<=", ">=", "=", "<", ">", "(", ")", ",", "+", "-", "*", "/", "%", ";", "."];
 
 /// The words of a text, each with where it begins.
-pub(crate) struct FilterWords<'a>(Lexer<'a>);
+pub(crate) struct FilterWords<'a> {
+    lexer: Lexer<'a>,
+    /// What is given beside the text.
+    pub(crate) parameters: &'a Properties,
+}
 
 impl<'a> FilterWords<'a> {
-    pub(crate) fn of(text: &'a str) -> FilterWords<'a> {
-        FilterWords(Lexer::of(text))
+    pub(crate) fn of(text: &'a str, parameters: &'a Properties) -> FilterWords<'a> {
+        FilterWords { lexer: Lexer::of(text), parameters }
+    }
+}
+
+impl WordSource for FilterWords<'_> {
+    type Word = FilterWord;
+
+    const WHAT: &'static str = "it";
+
+    const BYTES_MAX: usize = limits::FILTER_BYTES_MAX;
+
+    const DEPTH_MAX: usize = limits::FILTER_DEPTH_MAX;
+
+    fn key(word: &FilterWord) -> Option<&'static str> {
+        match word {
+            FilterWord::Key(key) => Some(key),
+            _ => None,
+        }
     }
 
-    /// The next word, and the byte at which it begins; none at the end.
-    ///
-    /// # Errors
-    /// A sentence: there is something that is no word.
-    pub(crate) fn next(&mut self) -> Result<Option<(FilterWord, usize)>, (String, usize)> {
-        let Some((from, first)) = self.0.begin() else { return Ok(None) };
-        let rest = self.0.from(from);
+    fn sign(word: &FilterWord) -> Option<&'static str> {
+        match word {
+            FilterWord::Sign(sign) => Some(sign),
+            _ => None,
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<PlacedWord<FilterWord>>, (String, usize)> {
+        let Some((from, first)) = self.lexer.begin() else { return Ok(None) };
+        let rest = self.lexer.from(from);
         let word = match first {
-            '\'' => self.0.between('\'', "a text").map(FilterWord::Text),
-            '"' => self.0.between('"', "a name").map(FilterWord::Quoted),
-            '[' => self.0.between(']', "a name").map(FilterWord::Quoted),
+            '\'' => self.lexer.between('\'', "a text").map(FilterWord::Text),
+            '"' => self.lexer.between('"', "a name").map(FilterWord::Quoted),
+            '[' => self.lexer.between(']', "a name").map(FilterWord::Quoted),
             '0' if rest.starts_with("0x") || rest.starts_with("0X") => self.binary(from),
             '0'..='9' => self.number(from),
             '.' if rest[1..].starts_with(|next: char| next.is_ascii_digit()) => self.number(from),
             '@' => self.parameter(from),
             _ if is_of_name(first) => Ok(self.name(from)),
-            _ => self.0.sign(from, &SIGNS, "a filter").map(FilterWord::Sign),
+            _ => self.lexer.sign(from, &SIGNS, "a filter").map(FilterWord::Sign),
         };
         word.map(|word| Some((word, from))).map_err(|problem| (problem, from))
     }
+}
 
+impl FilterWords<'_> {
     fn name(&mut self, from: usize) -> FilterWord {
-        let name = self.0.while_of(from, |character| is_of_name(character) || character.is_numeric());
+        let name = self.lexer.while_of(from, |character| is_of_name(character) || character.is_numeric());
         key(&KEYS, name).map_or_else(|| FilterWord::Name(name.to_owned()), FilterWord::Key)
     }
 
     fn parameter(&mut self, from: usize) -> Result<FilterWord, String> {
-        self.0.next_if(|character| character == '@');
-        let name = self.0.while_of(from, |character| is_of_name(character) || character.is_numeric());
+        self.lexer.next_if(|character| character == '@');
+        let name = self.lexer.while_of(from, |character| is_of_name(character) || character.is_numeric());
         match name.len() {
             1 => Err("the name of a parameter is missing after \"@\"".to_owned()),
             _ => Ok(FilterWord::Parameter(name.to_owned())),
@@ -76,7 +106,7 @@ impl<'a> FilterWords<'a> {
     }
 
     fn binary(&mut self, from: usize) -> Result<FilterWord, String> {
-        let written = self.0.while_of(from, |character| character.is_alphanumeric());
+        let written = self.lexer.while_of(from, |character| character.is_alphanumeric());
         let digits = &written.as_bytes()[2..];
         let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
         let byte = |pair: &[u8]| Some(digit(pair[0])? * 16 + digit(pair[1])?);
@@ -90,8 +120,8 @@ impl<'a> FilterWords<'a> {
     }
 
     fn number(&mut self, from: usize) -> Result<FilterWord, String> {
-        let (digits, is_whole) = self.0.digits(from);
-        Ok(match self.0.number(digits, is_whole)? {
+        let (digits, is_whole) = self.lexer.digits(from);
+        Ok(match self.lexer.number(digits, is_whole)? {
             LexedNumber::Integer(number) => FilterWord::Integer(number),
             LexedNumber::Float(number) => FilterWord::Float(number),
         })

@@ -1,9 +1,7 @@
 //! A program that is run once for each message.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::pin::pin;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -14,12 +12,13 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 
 use crate::api::WireDuration;
+use crate::definition::ProgramDefinition;
 use crate::engine::Output;
 use crate::handlers::answer;
 use crate::handlers::group::ProcessGroup;
 use crate::handlers::group::describe;
+use crate::handlers::handler_program::HandlerProgram;
 use crate::handlers::output;
-use crate::handlers::program::Program;
 use crate::handlers::program::StartError;
 use crate::handlers::shortage::Shortage;
 use crate::handlers::site::Site;
@@ -51,14 +50,8 @@ const GIVEN_UP_AND_KILLED: &str = "killed: the daemon was stopped, its drain tim
 /// What is run, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct ExecOptions {
-    /// The program and its arguments.
-    pub(crate) argv: Vec<String>,
-    /// The folder it runs in.
-    pub(crate) cwd: PathBuf,
-    /// Variables it gets.
-    pub(crate) env: BTreeMap<String, String>,
-    /// Variables of the daemon it gets.
-    pub(crate) pass_env: Vec<String>,
+    /// The program.
+    pub(crate) program: ProgramDefinition,
     /// How long one attempt may take.
     pub(crate) timeout: Duration,
     /// How much is kept of the end of each of its outputs.
@@ -70,12 +63,8 @@ pub(crate) struct ExecOptions {
 /// It ends with its message: whatever it left behind in its process group is killed, also when the lock is lost, and
 /// when nobody waits for it any more. Unless it exited with 0, what it had detached from its group is killed too.
 pub(crate) struct Exec {
-    program: Program,
-    lasting: Variables,
-    timeout: Duration,
+    program: HandlerProgram,
     output_bytes_max: usize,
-    site: Site,
-    shortage: Shortage,
 }
 
 /// How the run of a program came to its end.
@@ -98,19 +87,13 @@ struct Ran {
 
 impl Exec {
     pub(crate) fn new(options: ExecOptions, site: Site) -> Exec {
-        Exec {
-            lasting: variables::lasting(&site, &options.pass_env, &options.env),
-            program: Program { argv: options.argv, cwd: options.cwd },
-            timeout: options.timeout,
-            output_bytes_max: options.output_bytes_max,
-            site,
-            shortage: Shortage::default(),
-        }
+        let ExecOptions { program, timeout, output_bytes_max } = options;
+        Exec { program: HandlerProgram::new(program, timeout, site), output_bytes_max }
     }
 
     /// Whether its program cannot be started for a while, and how.
     pub(crate) fn shortage(&self) -> &Shortage {
-        &self.shortage
+        &self.program.shortage
     }
 
     /// Runs the program with a document on its input, without a message; any exit code but 0 is a failure.
@@ -130,10 +113,7 @@ impl Exec {
         variables: Variables,
         lost: impl Future<Output = ProgramEnd>,
     ) -> Result<Ran, StartError> {
-        let mut all = variables;
-        all.extend(self.lasting.clone());
-        let mut group = self.program.start(all)?;
-        self.shortage.note_start();
+        let mut group = self.program.start(variables)?;
         let (stdout, stderr) = (group.child.stdout.take(), group.child.stderr.take());
         let stdin = group.child.stdin.take();
         let (mut output, mut errors) = (Tail::new(self.output_bytes_max), Tail::new(self.output_bytes_max));
@@ -142,7 +122,7 @@ impl Exec {
             let mut is_read = false;
             let ended = {
                 let mut feeding = pin!(feed(stdin, body));
-                let mut living = pin!(live(&mut group, self.timeout, lost));
+                let mut living = pin!(live(&mut group, self.program.timeout, lost));
                 let mut is_fed = false;
                 loop {
                     tokio::select! {
@@ -189,7 +169,7 @@ impl Exec {
             ProgramEnd::LockLost => "its lock was lost".to_owned(),
             ProgramEnd::GivenUp if ran.was_killed() => GIVEN_UP_AND_KILLED.to_owned(),
             ProgramEnd::GivenUp => GIVEN_UP.to_owned(),
-            ProgramEnd::TimedOut => format!("timed out after {}", WireDuration(self.timeout)),
+            ProgramEnd::TimedOut => format!("timed out after {}", WireDuration(self.program.timeout)),
         };
         Failure::new(match ran.last_words() {
             Some(result) => format!("{what}: {result}"),
@@ -206,7 +186,7 @@ impl Exec {
                 Err(Failure::new(format!("the handler's answer is wrong: it has more than {max} bytes")))
             }
             Some(line) if line.first == b'{' && !answer::is_something_else(line.text) => {
-                answer::read(&self.site, line.text)
+                answer::read(&self.program.site, line.text)
             }
             _ => Ok(Outcome::Complete),
         }
@@ -232,14 +212,14 @@ impl Ran {
 
 impl Handler<Raw> for Exec {
     async fn handle(&self, context: Context, body: Raw) -> Result<Outcome, Failure> {
-        let variables = variables::of_message(&self.site, &context).await?;
+        let variables = variables::of_message(&self.program.site, &context).await?;
         let ended = async {
             context.cancelled().await;
             match context.is_given_up() {
                 true => {
                     let message = context.message();
                     let (program, sequence) = (self.program.name(), message.sequence_number);
-                    let queue = self.site.queue.as_str();
+                    let queue = self.program.queue();
                     tracing::warn!(queue, program, %sequence, "terminating a program that still runs: the drain time is over");
                     ProgramEnd::GivenUp
                 }
@@ -249,8 +229,7 @@ impl Handler<Raw> for Exec {
         let ran = match self.run(body.0, variables, ended).await {
             Ok(ran) => ran,
             Err(not) if not.is_shortage => {
-                let names = (self.site.queue.as_str(), self.program.name());
-                self.shortage.note(self.site.clock.elapsed(), names, &not.why);
+                self.program.note_shortage(&not.why);
                 return Err(Failure::unbegun(not.why));
             }
             Err(not) => return Err(Failure::new(not.why)),

@@ -116,7 +116,7 @@ impl Forward {
 impl RemoteForward {
     fn new(queue: RemoteQueue) -> Result<RemoteForward, Misuse> {
         let RemoteQueue { mut outbound, key } = queue;
-        outbound.url = messages_url(&outbound.url)?;
+        outbound.address.url = messages_url(&outbound.address.url)?;
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
         if let Some(key) = key {
@@ -190,6 +190,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::definition::WebhookDefinition;
 
     #[test]
     fn the_queue_is_the_last_part_of_the_url() {
@@ -204,12 +205,9 @@ mod tests {
 
     #[test]
     fn a_key_is_not_shown() {
-        let outbound = OutboundOptions {
-            url: "http://host/q".to_owned(),
-            allow_private: false,
-            ca_file: None,
-            timeout: Duration::from_secs(1),
-        };
+        let url = "http://host/q".to_owned();
+        let address = WebhookDefinition { url, allow_private: false, ca_file: None };
+        let outbound = OutboundOptions { address, timeout: Duration::from_secs(1) };
         let shown = format!("{:?}", RemoteQueue { outbound, key: Some("hidden".to_owned()) });
         assert!(!shown.contains("hidden"), "{shown}");
     }

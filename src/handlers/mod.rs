@@ -6,6 +6,7 @@ mod exec;
 mod fence;
 mod forward;
 mod group;
+mod handler_program;
 #[cfg(target_os = "linux")]
 mod marked_processes;
 mod notice;

@@ -27,6 +27,12 @@ pub(crate) async fn listen(address: SocketAddr) -> io::Result<(TcpListener, Sock
     Ok((listener, address))
 }
 
+/// Whether others could come in from other machines without a key, or read what comes.
+pub(crate) fn is_unprotected(address: SocketAddr, has_keys: bool, has_tls: bool) -> bool {
+    let is_reachable = !address.ip().is_loopback();
+    is_reachable && (!has_keys || !has_tls)
+}
+
 /// Accepts connections to the address.
 pub(crate) async fn accept_streams(
     listener: TcpListener,

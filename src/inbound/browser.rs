@@ -1,7 +1,11 @@
-//! Web pages in a browser on this machine, which may not do what programs on it may.
+//! Web pages in a browser on this machine, which may not do what programs on it may, nor take data for a page.
 
 use std::net::IpAddr;
 
+use axum::body::Body;
+use axum::response::Response;
+use http::HeaderValue;
+use http::StatusCode;
 use http::header;
 use http::request::Parts;
 use thiserror::Error;
@@ -43,6 +47,20 @@ pub(crate) fn check_no_foreign_page(parts: &Parts) -> Result<(), Foreign> {
         None | Some("same-origin" | "none") => Ok(()),
         Some(_) => Err(Foreign::Page),
     }
+}
+
+/// An answer that is data: no browser may guess another type, no cache may keep it.
+pub(crate) fn bytes_as(status: StatusCode, media_type: &'static str, bytes: impl Into<Body>) -> Response {
+    let mut response = Response::new(bytes.into());
+    *response.status_mut() = status;
+    for (name, value) in [
+        (header::CONTENT_TYPE, media_type),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ] {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
 }
 
 /// The host that a request asks for.

@@ -11,9 +11,6 @@ pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
 /// How far the date of a signed request may be from now, in either direction: as storage accounts have it.
 pub const REQUEST_AGE_MAX: Duration = Duration::from_secs(15 * 60);
 
-/// Port of the endpoint for storage queues, as emulators have it.
-pub const STORAGE_QUEUE_PORT: u16 = 10_001;
-
 /// Longest text of a message of a storage queue in bytes, as Azure has it.
 pub const STORAGE_TEXT_BYTES_MAX: usize = 64 * 1024;
 
@@ -80,9 +77,6 @@ pub const SERVICE_BUS_HOLDS_SWEPT_FROM: usize = 1_024;
 
 /// Settled deliveries that are remembered, for a client that has not heard the answer and asks again.
 pub const SERVICE_BUS_SETTLED_KEPT: usize = 4_096;
-
-/// Port of the AMQP endpoint.
-pub const AMQP_PORT: u16 = 5672;
 
 /// AMQP connections that may be open at once, as in a namespace of Service Bus.
 pub const SERVICE_BUS_CONNECTIONS_MAX: usize = 5_000;

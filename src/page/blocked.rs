@@ -4,7 +4,6 @@ use maud::Markup;
 use maud::html;
 
 use crate::api::BlockedPage;
-use crate::api::QueuePage;
 use crate::api::views::BlockedCause;
 use crate::api::views::BlockedView;
 use crate::limits;
@@ -66,8 +65,7 @@ const CAUSES: [BlockedCause; 5] = [
 pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     let filter = BlockedFilter::read(&fields);
     let found = find(&visitor, &filter).await?;
-    let queues: QueuePage =
-        visitor.api.get(&RequestPath::new("/v1/queues").query("limit", Some(200))).await?;
+    let queues = visitor.queues().await?;
     let mut manages = Vec::new();
     for row in &found.blocked {
         if !manages.iter().any(|(queue, _)| *queue == row.queue) {

@@ -43,12 +43,11 @@ pub(crate) fn bytes_of(message: &MessageEnvelope) -> Result<Vec<u8>, ApiRefusal>
 
 /// A body as a file, whatever it is: a browser must not look into it.
 pub(crate) async fn download(visitor: Visit, fields: FormFields) -> PageResult {
-    let (queue, number) =
-        (fields.one("queue").unwrap_or_default(), fields.number("number").unwrap_or_default());
-    let route = RequestPath::queue(queue).word("messages").data(number);
+    let (queue, number) = fields.message();
+    let route = RequestPath::queue(&queue).word("messages").data(number);
     let message: MessageEnvelope = visitor.api.get(&route).await?;
     let bytes = bytes_of(&message)?;
-    if Redaction::of(&visitor, queue).await?.body(&bytes) != BodyPreview::All {
+    if Redaction::of(&visitor, &queue).await?.body(&bytes) != BodyPreview::All {
         let detail =
             "the definition of the queue hides parts of its bodies on the page; the API hides nothing";
         return Err(Box::new(Problem::new("forbidden", detail)));

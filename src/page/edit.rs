@@ -30,8 +30,7 @@ const LINES_SHOWN: usize = 20;
 
 /// The screen with the form.
 pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
-    let (queue, number) =
-        (fields.text("queue").unwrap_or_default(), fields.number("number").unwrap_or_default());
+    let (queue, number) = fields.message();
     let text = text_of(&look(&visitor, &queue, number).await?)?;
     let back = labels::message_place(&queue, number);
     let content = html! {

@@ -31,6 +31,11 @@ impl FormFields {
         self.one(name)?.trim().parse().ok()
     }
 
+    /// The queue and the number of a message.
+    pub(crate) fn message(&self) -> (String, u64) {
+        (self.text("queue").unwrap_or_default(), self.number("number").unwrap_or_default())
+    }
+
     /// Every value of a field.
     pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())

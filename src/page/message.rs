@@ -31,8 +31,7 @@ use crate::remote::RequestPath;
 
 /// The screen.
 pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
-    let (queue, number) =
-        (fields.text("queue").unwrap_or_default(), fields.number("number").unwrap_or_default());
+    let (queue, number) = fields.message();
     let message: MessageEnvelope =
         visitor.api.get(&RequestPath::queue(&queue).word("messages").data(number)).await?;
     let bytes = body::bytes_of(&message)?;
@@ -187,7 +186,7 @@ fn headers(visitor: &Visitor, message: &MessageEnvelope, redaction: &Redaction) 
                 }
                 @for (name, value) in &message.properties {
                     div { dt { code { (visible(name, false)) } }
-                        dd { @if redaction.hides_property(name) { (hidden()) } @else { (visible(&property(value), true)) } } }
+                        dd { @if redaction.hides_property(name) { (hidden()) } @else { (visible(&value.to_string(), true)) } } }
                 }
             }
         }
@@ -204,14 +203,4 @@ fn trace_of(visitor: &Visitor, message: &MessageEnvelope) -> Option<(String, Str
     let Some(WireProperty::Text(parent)) = message.properties.get(TRACE) else { return None };
     let place = visitor.status.trace_url.as_ref()?.of(parent)?;
     Some((trace_id(parent)?.to_owned(), place))
-}
-
-fn property(value: &WireProperty) -> String {
-    match value {
-        WireProperty::Boolean(value) => value.to_string(),
-        WireProperty::Integer(value) => value.to_string(),
-        WireProperty::Float(value) => value.to_string(),
-        WireProperty::Text(value) => value.clone(),
-        WireProperty::Binary { base64 } => format!("bytes, as base64: {base64}"),
-    }
 }

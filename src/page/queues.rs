@@ -55,7 +55,7 @@ fn figures(visitor: &Visitor, rates: &RatesView) -> Markup {
         dl.figures {
             div.bad[visitor.blocked() > 0] { dt { "Blocked" } dd { a href="blocked" { (visitor.blocked()) } } }
             @for cause in [BlockedCause::Retry, BlockedCause::Held, BlockedCause::Gap] {
-                div { dt { (labels::of_cause(cause).2) } dd { (count(visitor, None, cause)) } }
+                div { dt { (labels::of_cause(cause).2) } dd { (visitor.status.blocked_for(None, Some(cause))) } }
             }
             div { dt { "Handlers at work" } dd { (status.handlers_running) } }
             @if let Some(commit) = rates.commit_ms_mean { div { dt { "Commit" } dd { (commit_time(commit)) } } }
@@ -86,18 +86,9 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// How many workflows of a queue, or of all, stand still for a cause.
-fn count(visitor: &Visitor, queue: Option<&str>, cause: BlockedCause) -> u64 {
-    let is_meant = |row: &&crate::api::views::BlockedCountView| {
-        row.cause == cause && queue.is_none_or(|queue| row.queue == queue)
-    };
-    visitor.status.blocked.iter().filter(is_meant).map(|row| row.workflows).sum()
-}
-
 fn row(visitor: &Visitor, queue: &QueueEnvelope, rates: Option<&QueueRatesView>, may: bool) -> Markup {
     let counts = &queue.counts;
-    let blocked: u64 =
-        visitor.status.blocked.iter().filter(|row| row.queue == queue.name).map(|row| row.workflows).sum();
+    let blocked = visitor.status.blocked_for(Some(&queue.name), None);
     let place = |name: &str| RequestPath::new(name).query("queue", Some(&queue.name)).as_str().to_owned();
     let plan = |act: PageAction| ActionPlan::new(act).with("queue", &queue.name).with("back", "overview");
     html! {

@@ -7,15 +7,15 @@ use http::HeaderValue;
 use http::StatusCode;
 use http::header;
 
+use crate::inbound::browser::bytes_as;
 use crate::page::visitor::Cookies;
 
 /// What a browser may do with a screen: load our stylesheet and our script, ask us, and send forms to us.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-const PROTECTED: [(HeaderName, &str); 6] = [
+const PROTECTED: [(HeaderName, &str); 5] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),
-    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
     // Not `no-referrer`: browsers would hide the origin of our own forms then, and the API would take them for foreign.
     (header::REFERRER_POLICY, "same-origin"),
@@ -25,14 +25,10 @@ const PROTECTED: [(HeaderName, &str); 6] = [
 
 /// An answer of a media type, with everything that protects it.
 pub(crate) fn protected(status: StatusCode, media_type: &'static str, body: impl Into<Body>) -> Response {
-    let mut response = Response::new(body.into());
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
+    let mut response = bytes_as(status, media_type, body);
     for (name, value) in PROTECTED {
-        headers.insert(name, HeaderValue::from_static(value));
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 

@@ -2,7 +2,6 @@
 
 use maud::html;
 
-use crate::api::QueuePage;
 use crate::page::answer::PageResult;
 use crate::page::fields::FormFields;
 use crate::page::layout::Screen;
@@ -14,8 +13,7 @@ use crate::remote::RequestPath;
 
 /// The screen.
 pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
-    let queues: QueuePage =
-        visitor.api.get(&RequestPath::new("/v1/queues").query("limit", Some(200))).await?;
+    let queues = visitor.queues().await?;
     let queue = fields.one("queue");
     let stream = RequestPath::new("events").query("queue", queue);
     let content = html! {

@@ -6,6 +6,7 @@ use http::header;
 use http::request::Parts;
 
 use crate::api::Problem;
+use crate::api::QueuePage;
 use crate::api::views::KeyView;
 use crate::api::views::StatusView;
 use crate::inbound::connection::OverTls;
@@ -120,6 +121,11 @@ impl Visitor {
         }))
     }
 
+    /// The first queues there are, for who chooses one.
+    pub(crate) async fn queues(&self) -> Result<QueuePage, ApiRefusal> {
+        self.api.get(&RequestPath::new("/v1/queues").query("limit", Some(200))).await
+    }
+
     /// Whether the visitor may operate on a queue.
     pub(crate) async fn may_manage(&self, queue: &str) -> bool {
         if !self.key.is_needed || !self.may_manage_some() {
@@ -141,7 +147,7 @@ impl Visitor {
 
     /// How many workflows do not go on.
     pub(crate) fn blocked(&self) -> u64 {
-        self.status.blocked.iter().map(|count| count.workflows).sum()
+        self.status.blocked_for(None, None)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use maud::html;
 
-use crate::api::QueuePage;
 use crate::api::WorkflowPage;
 use crate::limits;
 use crate::page::answer::PageResult;
@@ -25,8 +24,7 @@ const STATUSES: [&str; 7] =
 
 /// The screen.
 pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
-    let queues: QueuePage =
-        visitor.api.get(&RequestPath::new("/v1/queues").query("limit", Some(200))).await?;
+    let queues = visitor.queues().await?;
     let first = queues.queues.iter().map(|queue| &queue.name).find(|name| !name.starts_with("seriatim."));
     let queue = fields.text("queue").or_else(|| first.cloned());
     let (prefix, status) = (fields.one("prefix"), fields.one("status"));

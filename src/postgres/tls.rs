@@ -4,13 +4,10 @@ use std::future::Future;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
-use std::task::Context;
-use std::task::Poll;
 
 use rustls::pki_types::ServerName;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncWrite;
-use tokio::io::ReadBuf;
 use tokio_postgres::tls::ChannelBinding;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::tls::TlsConnect;
@@ -18,6 +15,7 @@ use tokio_postgres::tls::TlsStream;
 use tokio_rustls::TlsConnector;
 
 use crate::error::Misuse;
+use crate::tls_connector::ClientStream;
 use crate::tls_connector::tls_connector;
 
 /// Encrypts connections.
@@ -38,7 +36,7 @@ impl<S> MakeTlsConnect<S> for Encryption
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    type Stream = EncryptedStream<S>;
+    type Stream = ClientStream;
     type TlsConnect = Handshake;
     type Error = rustls::pki_types::InvalidDnsNameError;
 
@@ -57,48 +55,18 @@ impl<S> TlsConnect<S> for Handshake
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    type Stream = EncryptedStream<S>;
+    type Stream = ClientStream;
     type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<EncryptedStream<S>>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<ClientStream>> + Send>>;
 
     fn connect(self, stream: S) -> Self::Future {
-        Box::pin(async move {
-            let stream = self.connector.connect(self.name, stream).await?;
-            Ok(EncryptedStream(Box::new(stream)))
-        })
+        Box::pin(async move { Ok(ClientStream::over(self.connector.connect(self.name, stream).await?)) })
     }
 }
 
-/// An encrypted connection.
-pub(crate) struct EncryptedStream<S>(Box<tokio_rustls::client::TlsStream<S>>);
-
-impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for EncryptedStream<S> {
+impl TlsStream for ClientStream {
     /// Passwords are sent by SCRAM without binding them to the channel: its certificate is verified.
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for EncryptedStream<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.0).poll_read(cx, buf)
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for EncryptedStream<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.0).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.0).poll_shutdown(cx)
     }
 }

@@ -44,8 +44,26 @@ pub(crate) struct RemoteCall<'r> {
     time_limit: Option<Duration>,
 }
 
+impl Remote {
+    pub(crate) fn get(&self, route: RequestPath) -> RemoteCall<'_> {
+        RemoteCall::new(self, Method::GET, route)
+    }
+
+    pub(crate) fn post(&self, route: RequestPath) -> RemoteCall<'_> {
+        RemoteCall::new(self, Method::POST, route)
+    }
+
+    pub(crate) fn put(&self, route: RequestPath) -> RemoteCall<'_> {
+        RemoteCall::new(self, Method::PUT, route)
+    }
+
+    pub(crate) fn delete(&self, route: RequestPath) -> RemoteCall<'_> {
+        RemoteCall::new(self, Method::DELETE, route)
+    }
+}
+
 impl<'r> RemoteCall<'r> {
-    pub(crate) fn new(remote: &'r Remote, method: Method, route: RequestPath) -> RemoteCall<'r> {
+    fn new(remote: &'r Remote, method: Method, route: RequestPath) -> RemoteCall<'r> {
         let time_limit = Some(limits::REMOTE_ANSWER_WAIT);
         RemoteCall { remote, method, route, headers: HeaderMap::new(), body: Bytes::new(), time_limit }
     }
@@ -139,16 +157,19 @@ impl<'r> RemoteCall<'r> {
 
     /// The answer line by line; each line has to come in time.
     pub(crate) async fn open_lines(self) -> Result<ResponseLines<'r>, RemoteError> {
-        let (remote, time_limit, request_line) = (self.remote, self.time_limit, self.request_line());
-        let response = within(remote.url(), time_limit, self.open()).await?;
-        Ok(ResponseLines::new(remote.url(), time_limit, request_line, response))
+        let time_limit = self.time_limit;
+        self.lines(time_limit).await
     }
 
     /// The answer line by line, however long each takes.
     pub(crate) async fn open_stream(self) -> Result<ResponseLines<'r>, RemoteError> {
-        let (remote, time_limit, request_line) = (self.remote, self.time_limit, self.request_line());
-        let response = within(remote.url(), time_limit, self.open()).await?;
-        Ok(ResponseLines::new(remote.url(), None, request_line, response))
+        self.lines(None).await
+    }
+
+    async fn lines(self, each: Option<Duration>) -> Result<ResponseLines<'r>, RemoteError> {
+        let (remote, request_line) = (self.remote, self.request_line());
+        let response = within(remote.url(), self.time_limit, self.open()).await?;
+        Ok(ResponseLines::new(remote.url(), each, request_line, response))
     }
 
     /// A header of the answer, whatever else that is.

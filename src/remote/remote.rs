@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use http::HeaderMap;
 use http::HeaderValue;
-use http::Method;
 use http::Uri;
 use http::header;
 use http_body_util::Full;
@@ -15,7 +14,6 @@ use hyper_util::rt::TokioTimer;
 
 use crate::error::Misuse;
 use crate::remote::connector::RemoteConnector;
-use crate::remote::exchange::RemoteCall;
 use crate::remote::route::RequestPath;
 
 /// How a daemon is spoken to.
@@ -83,22 +81,6 @@ impl Remote {
     /// Where the daemon is.
     pub fn url(&self) -> &str {
         &self.url
-    }
-
-    pub(crate) fn get(&self, route: RequestPath) -> RemoteCall<'_> {
-        RemoteCall::new(self, Method::GET, route)
-    }
-
-    pub(crate) fn post(&self, route: RequestPath) -> RemoteCall<'_> {
-        RemoteCall::new(self, Method::POST, route)
-    }
-
-    pub(crate) fn put(&self, route: RequestPath) -> RemoteCall<'_> {
-        RemoteCall::new(self, Method::PUT, route)
-    }
-
-    pub(crate) fn delete(&self, route: RequestPath) -> RemoteCall<'_> {
-        RemoteCall::new(self, Method::DELETE, route)
     }
 
     pub(crate) fn uri(&self, route: &RequestPath) -> Result<Uri, Misuse> {

@@ -7,9 +7,9 @@ use crate::sas::address_range::AddressRange;
 use crate::sas::keys::AccessKey;
 use crate::sas::refusal::SignatureRefusal;
 use crate::sas::signatures::Rights;
-use crate::sas::storage::StorageRequest;
-use crate::sas::storage::StorageRights;
-use crate::sas::storage::read_instant;
+use crate::sas::storage_request::StorageRequest;
+use crate::sas::storage_request::StorageRights;
+use crate::sas::storage_request::read_instant;
 
 /// Terms that a queue keeps under a name. A signature that names them says only what they leave open, so that they can be
 /// changed and taken back after it was given away.

@@ -99,20 +99,25 @@ impl Signatures {
 
 /// Whether one resource is another, or below it. Hosts do not count: this daemon is known by many names.
 fn is_at_or_below(resource: &str, above: &str) -> bool {
-    let (resource, above) = (path_of(resource), path_of(above));
-    match resource.strip_prefix(above.as_str()) {
+    let compared = |resource| path_of(resource).to_ascii_lowercase();
+    is_path_below(&compared(resource), &compared(above))
+}
+
+/// Whether one path is another, or below it.
+pub(crate) fn is_path_below(path: &str, above: &str) -> bool {
+    match path.strip_prefix(above) {
         Some(rest) => above.is_empty() || rest.is_empty() || rest.starts_with('/'),
         None => false,
     }
 }
 
-/// The path of a resource, in the letters in which paths are compared.
-fn path_of(resource: &str) -> String {
-    let path = match resource.split_once("://") {
+/// The path of what is written as `queue`, `/queue` or `amqps://host:port/queue`.
+pub(crate) fn path_of(text: &str) -> &str {
+    let path = match text.split_once("://") {
         Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
-        None => resource,
+        None => text,
     };
-    path.trim_matches('/').to_ascii_lowercase()
+    path.trim_matches('/')
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use crate::filter::FilterComparison;
 use crate::filter::LikePattern;
+use crate::filter::all;
+use crate::filter::any;
 use crate::selector::operand::Operand;
 use crate::selector::operand::SelectorArithmetic;
 
@@ -88,9 +90,7 @@ impl SelectorExpression {
         match self {
             SelectorExpression::Not(inside) => inside.holds(lookup).map(|truth| !truth),
             SelectorExpression::And(parts) => all(parts.iter().map(|part| part.holds(lookup))),
-            SelectorExpression::Or(parts) => {
-                all(parts.iter().map(|part| part.holds(lookup).map(|truth| !truth))).map(|none| !none)
-            }
+            SelectorExpression::Or(parts) => any(parts.iter().map(|part| part.holds(lookup))),
             SelectorExpression::Compared(one, comparison, other) => {
                 one.value(lookup).compare(*comparison, &other.value(lookup))
             }
@@ -129,19 +129,6 @@ impl SelectorExpression {
             _ => self.holds(lookup).map_or(Operand::Null, Operand::Boolean),
         }
     }
-}
-
-/// Whether all are true: one that is false decides, and without one, one that is unknown.
-fn all(truths: impl Iterator<Item = Option<bool>>) -> Option<bool> {
-    let mut is_known = true;
-    for truth in truths {
-        match truth {
-            Some(false) => return Some(false),
-            Some(true) => {}
-            None => is_known = false,
-        }
-    }
-    is_known.then_some(true)
 }
 
 /// Judges a text; what is no text is like none, and is not unlike any either.

@@ -1,10 +1,9 @@
 //! Reading a selector.
 
-use std::fmt;
-
 use crate::filter::FilterComparison;
 use crate::filter::LikePattern;
-use crate::limits;
+use crate::filter::SyntaxMistake;
+use crate::filter::WordReader;
 use crate::selector::condition::SelectorExpression;
 use crate::selector::condition::SelectorInput;
 use crate::selector::operand::Operand;
@@ -16,33 +15,13 @@ use crate::selector::words::SelectorWords;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Selector(SelectorExpression);
 
-/// Why a text is no selector.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SelectorMistake {
-    problem: String,
-    /// The character before which it was noticed, from 1 on.
-    at: usize,
-}
-
-impl fmt::Display for SelectorMistake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, at character {}", self.problem, self.at)
-    }
-}
-
 impl Selector {
     /// Reads a text.
     ///
     /// # Errors
     /// What is wrong with it, and where; also that it is longer or deeper than it may be.
-    pub(crate) fn parse(text: &str) -> Result<Selector, SelectorMistake> {
-        let max = limits::SELECTOR_BYTES_MAX;
-        if text.len() > max {
-            let problem = format!("the selector has {} bytes, at most {max} are allowed", text.len());
-            return Err(SelectorMistake { problem, at: 1 });
-        }
-        let mut parser = SelectorParser { words: SelectorWords::of(text), text, next: None, at: 0, depth: 0 };
-        parser.advance()?;
+    pub(crate) fn parse(text: &str) -> Result<Selector, SyntaxMistake> {
+        let mut parser = SelectorParser::of(text, SelectorWords::of(text))?;
         let condition = parser.condition()?;
         match &parser.next {
             None => Ok(Selector(condition)),
@@ -56,65 +35,11 @@ impl Selector {
     }
 }
 
-/// A place in a text, with one word read ahead.
-struct SelectorParser<'a> {
-    words: SelectorWords<'a>,
-    text: &'a str,
-    next: Option<SelectorWord<'a>>,
-    /// The byte at which that word begins.
-    at: usize,
-    depth: usize,
-}
+/// A place in a selector.
+type SelectorParser<'a> = WordReader<'a, SelectorWords<'a>>;
 
-impl<'a> SelectorParser<'a> {
-    fn mistake(&self, problem: impl Into<String>) -> SelectorMistake {
-        SelectorMistake { problem: problem.into(), at: self.text[..self.at].chars().count() + 1 }
-    }
-
-    fn advance(&mut self) -> Result<Option<SelectorWord<'a>>, SelectorMistake> {
-        match self.words.next() {
-            Ok(word) => {
-                let (next, at) = word.map_or((None, self.text.len()), |(word, at)| (Some(word), at));
-                self.at = at;
-                Ok(std::mem::replace(&mut self.next, next))
-            }
-            Err((problem, at)) => {
-                self.at = at;
-                Err(self.mistake(problem))
-            }
-        }
-    }
-
-    fn is_key(&self, key: &str) -> bool {
-        matches!(&self.next, Some(SelectorWord::Key(next)) if *next == key)
-    }
-
-    /// Goes on if the next is a word of the language.
-    fn took_key(&mut self, key: &str) -> Result<bool, SelectorMistake> {
-        let took = self.is_key(key);
-        if took {
-            self.advance()?;
-        }
-        Ok(took)
-    }
-
-    /// Goes on if the next is a sign.
-    fn took_sign(&mut self, sign: &str) -> Result<bool, SelectorMistake> {
-        let took = matches!(&self.next, Some(SelectorWord::Sign(next)) if *next == sign);
-        if took {
-            self.advance()?;
-        }
-        Ok(took)
-    }
-
-    fn expect_sign(&mut self, sign: &str) -> Result<(), SelectorMistake> {
-        match self.took_sign(sign)? {
-            true => Ok(()),
-            false => Err(self.mistake(format!("{sign:?} is missing"))),
-        }
-    }
-
-    fn expect_text(&mut self) -> Result<String, SelectorMistake> {
+impl SelectorParser<'_> {
+    fn expect_text(&mut self) -> Result<String, SyntaxMistake> {
         match &self.next {
             Some(SelectorWord::Text(text)) => {
                 let text = text.clone();
@@ -125,36 +50,17 @@ impl<'a> SelectorParser<'a> {
         }
     }
 
-    /// Reads something that is inside of something else.
-    fn inside<T>(
-        &mut self,
-        read: impl FnOnce(&mut Self) -> Result<T, SelectorMistake>,
-    ) -> Result<T, SelectorMistake> {
-        let max = limits::SELECTOR_DEPTH_MAX;
-        if self.depth == max {
-            return Err(self.mistake(format!("the selector is nested more than {max} times")));
-        }
-        self.depth += 1;
-        let found = read(self);
-        self.depth -= 1;
-        found
-    }
-
-    fn condition(&mut self) -> Result<SelectorExpression, SelectorMistake> {
+    fn condition(&mut self) -> Result<SelectorExpression, SyntaxMistake> {
         let found = self.any()?;
         self.check(found.is_condition(), "there is a value where a condition should be")?;
         Ok(found)
     }
 
-    fn check(&self, is_right: bool, problem: &str) -> Result<(), SelectorMistake> {
-        if is_right { Ok(()) } else { Err(self.mistake(problem)) }
-    }
-
-    fn any(&mut self) -> Result<SelectorExpression, SelectorMistake> {
+    fn any(&mut self) -> Result<SelectorExpression, SyntaxMistake> {
         self.chain("OR", Self::all, SelectorExpression::Or)
     }
 
-    fn all(&mut self) -> Result<SelectorExpression, SelectorMistake> {
+    fn all(&mut self) -> Result<SelectorExpression, SyntaxMistake> {
         self.chain("AND", Self::negation, SelectorExpression::And)
     }
 
@@ -162,9 +68,9 @@ impl<'a> SelectorParser<'a> {
     fn chain(
         &mut self,
         key: &str,
-        read: impl Fn(&mut Self) -> Result<SelectorExpression, SelectorMistake>,
+        read: impl Fn(&mut Self) -> Result<SelectorExpression, SyntaxMistake>,
         join: impl FnOnce(Vec<SelectorExpression>) -> SelectorExpression,
-    ) -> Result<SelectorExpression, SelectorMistake> {
+    ) -> Result<SelectorExpression, SyntaxMistake> {
         let first = read(self)?;
         if !self.is_key(key) {
             return Ok(first);
@@ -178,7 +84,7 @@ impl<'a> SelectorParser<'a> {
         Ok(join(parts))
     }
 
-    fn negation(&mut self) -> Result<SelectorExpression, SelectorMistake> {
+    fn negation(&mut self) -> Result<SelectorExpression, SyntaxMistake> {
         if !self.took_key("NOT")? {
             return self.predicate();
         }
@@ -187,7 +93,7 @@ impl<'a> SelectorParser<'a> {
         Ok(SelectorExpression::Not(Box::new(inside)))
     }
 
-    fn predicate(&mut self) -> Result<SelectorExpression, SelectorMistake> {
+    fn predicate(&mut self) -> Result<SelectorExpression, SyntaxMistake> {
         let value = self.sum()?;
         if let Some(comparison) = self.comparison()? {
             let other = self.sum()?;
@@ -217,7 +123,7 @@ impl<'a> SelectorParser<'a> {
         Ok(value)
     }
 
-    fn comparison(&mut self) -> Result<Option<FilterComparison>, SelectorMistake> {
+    fn comparison(&mut self) -> Result<Option<FilterComparison>, SyntaxMistake> {
         let Some(SelectorWord::Sign(sign)) = &self.next else { return Ok(None) };
         let comparison = match *sign {
             "=" => FilterComparison::Equal,
@@ -236,7 +142,7 @@ impl<'a> SelectorParser<'a> {
         &mut self,
         value: SelectorExpression,
         is_not: bool,
-    ) -> Result<SelectorExpression, SelectorMistake> {
+    ) -> Result<SelectorExpression, SyntaxMistake> {
         let low = self.sum()?;
         let has_both = self.took_key("AND")?;
         self.check(has_both, "AND is missing after BETWEEN")?;
@@ -247,7 +153,7 @@ impl<'a> SelectorParser<'a> {
         Ok(SelectorExpression::Between { value, low, high, is_not })
     }
 
-    fn among(&mut self, name: String, is_not: bool) -> Result<SelectorExpression, SelectorMistake> {
+    fn among(&mut self, name: String, is_not: bool) -> Result<SelectorExpression, SyntaxMistake> {
         self.expect_sign("(")?;
         let mut texts = vec![self.expect_text()?];
         while self.took_sign(",")? {
@@ -257,7 +163,7 @@ impl<'a> SelectorParser<'a> {
         Ok(SelectorExpression::In { name, texts, is_not })
     }
 
-    fn like(&mut self, name: String, is_not: bool) -> Result<SelectorExpression, SelectorMistake> {
+    fn like(&mut self, name: String, is_not: bool) -> Result<SelectorExpression, SyntaxMistake> {
         let pattern = self.expect_text()?;
         let mut escape = None;
         if self.took_key("ESCAPE")? {
@@ -270,12 +176,12 @@ impl<'a> SelectorParser<'a> {
         Ok(SelectorExpression::Like { name, pattern, is_not })
     }
 
-    fn sum(&mut self) -> Result<SelectorExpression, SelectorMistake> {
+    fn sum(&mut self) -> Result<SelectorExpression, SyntaxMistake> {
         let signs = [("+", SelectorArithmetic::Add), ("-", SelectorArithmetic::Subtract)];
         self.reckoning(signs, Self::product)
     }
 
-    fn product(&mut self) -> Result<SelectorExpression, SelectorMistake> {
+    fn product(&mut self) -> Result<SelectorExpression, SyntaxMistake> {
         let signs = [("*", SelectorArithmetic::Multiply), ("/", SelectorArithmetic::Divide)];
         self.reckoning(signs, Self::signed)
     }
@@ -283,8 +189,8 @@ impl<'a> SelectorParser<'a> {
     fn reckoning(
         &mut self,
         signs: [(&str, SelectorArithmetic); 2],
-        read: impl Fn(&mut Self) -> Result<SelectorExpression, SelectorMistake>,
-    ) -> Result<SelectorExpression, SelectorMistake> {
+        read: impl Fn(&mut Self) -> Result<SelectorExpression, SyntaxMistake>,
+    ) -> Result<SelectorExpression, SyntaxMistake> {
         let first = read(self)?;
         let mut more = Vec::new();
         while let Some(SelectorWord::Sign(next)) = &self.next
@@ -301,7 +207,7 @@ impl<'a> SelectorParser<'a> {
         Ok(SelectorExpression::Reckoned(Box::new(first), more))
     }
 
-    fn signed(&mut self) -> Result<SelectorExpression, SelectorMistake> {
+    fn signed(&mut self) -> Result<SelectorExpression, SyntaxMistake> {
         if self.took_sign("+")? {
             let inside = self.inside(Self::signed)?;
             self.check(inside.is_number(), "only a number has a sign")?;
@@ -320,7 +226,7 @@ impl<'a> SelectorParser<'a> {
         Ok(SelectorExpression::Negated(Box::new(inside)))
     }
 
-    fn single(&mut self) -> Result<SelectorExpression, SelectorMistake> {
+    fn single(&mut self) -> Result<SelectorExpression, SyntaxMistake> {
         let found = match &self.next {
             Some(SelectorWord::Name(name)) => SelectorExpression::Name((*name).to_owned()),
             Some(SelectorWord::Text(text)) => SelectorExpression::Text(text.clone()),

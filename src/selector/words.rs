@@ -2,8 +2,11 @@
 
 use crate::filter::LexedNumber;
 use crate::filter::Lexer;
+use crate::filter::PlacedWord;
+use crate::filter::WordSource;
 use crate::filter::is_of_name;
 use crate::filter::key;
+use crate::limits;
 
 /// A word.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,12 +36,32 @@ impl<'a> SelectorWords<'a> {
     pub(crate) fn of(text: &'a str) -> SelectorWords<'a> {
         SelectorWords(Lexer::of(text))
     }
+}
 
-    /// The next word, and the byte at which it begins; none at the end.
-    ///
-    /// # Errors
-    /// A sentence: there is something that is no word.
-    pub(crate) fn next(&mut self) -> Result<Option<(SelectorWord<'a>, usize)>, (String, usize)> {
+impl<'a> WordSource for SelectorWords<'a> {
+    type Word = SelectorWord<'a>;
+
+    const WHAT: &'static str = "the selector";
+
+    const BYTES_MAX: usize = limits::SELECTOR_BYTES_MAX;
+
+    const DEPTH_MAX: usize = limits::SELECTOR_DEPTH_MAX;
+
+    fn key(word: &SelectorWord<'a>) -> Option<&'static str> {
+        match word {
+            SelectorWord::Key(key) => Some(key),
+            _ => None,
+        }
+    }
+
+    fn sign(word: &SelectorWord<'a>) -> Option<&'static str> {
+        match word {
+            SelectorWord::Sign(sign) => Some(sign),
+            _ => None,
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<PlacedWord<SelectorWord<'a>>>, (String, usize)> {
         let Some((from, first)) = self.0.begin() else { return Ok(None) };
         let word = match first {
             '\'' => self.0.between('\'', "a text").map(SelectorWord::Text),
@@ -49,7 +72,9 @@ impl<'a> SelectorWords<'a> {
         };
         word.map(|word| Some((word, from))).map_err(|problem| (problem, from))
     }
+}
 
+impl<'a> SelectorWords<'a> {
     fn name(&mut self, from: usize) -> SelectorWord<'a> {
         let is_of_rest = |character| is_of_name(character) || matches!(character, '0'..='9' | '.');
         let name = self.0.while_of(from, is_of_rest);

@@ -1,9 +1,7 @@
 //! How answers leave the server: JSON, or a problem.
 
-use axum::body::Body;
 use axum::response::IntoResponse;
 use axum::response::Response;
-use http::HeaderName;
 use http::HeaderValue;
 use http::StatusCode;
 use http::header;
@@ -15,6 +13,7 @@ use crate::error::Misuse;
 use crate::error::OperationError;
 use crate::error::Unavailable;
 use crate::inbound::browser::Foreign;
+use crate::inbound::browser::bytes_as;
 use crate::inbound::inflow::BodyRefusal;
 
 /// The media type of problems.
@@ -120,21 +119,6 @@ pub(crate) fn json(value: &impl Serialize) -> HttpResult {
 /// Nothing to say.
 pub(crate) fn no_content() -> HttpResult {
     Ok(StatusCode::NO_CONTENT.into_response())
-}
-
-/// Bytes of a media type. What is answered is data: no browser may guess another type, no cache may keep it.
-pub(crate) fn bytes_as(status: StatusCode, media_type: &'static str, bytes: impl Into<Body>) -> Response {
-    let mut response = Response::new(bytes.into());
-    *response.status_mut() = status;
-    let headers: [(HeaderName, &'static str); 3] = [
-        (header::CONTENT_TYPE, media_type),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
-    for (name, value) in headers {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
-    response
 }
 
 /// A wire value as JSON.

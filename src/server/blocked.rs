@@ -13,7 +13,6 @@ use crate::engine::MessageStatus;
 use crate::engine::MessageView;
 use crate::engine::Queue;
 use crate::engine::QueueView;
-use crate::engine::WorkflowStatus;
 use crate::engine::WorkflowView;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;

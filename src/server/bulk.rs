@@ -5,7 +5,6 @@ use axum::extract::State;
 use crate::api::BulkRequest;
 use crate::api::BulkResponse;
 use crate::api::OperateRequest;
-use crate::api::Problem;
 use crate::api::RefusedWorkflow;
 use crate::api::Verb;
 use crate::api::WorkflowFilter;

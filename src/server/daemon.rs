@@ -1,7 +1,6 @@
 //! What is asked of the daemon around the engine: health, metrics, definitions, schedules, the audit, backups.
 
 use axum::extract::State;
-use axum::response::Response;
 use http::StatusCode;
 
 use crate::api::BackupRequest;
@@ -11,25 +10,21 @@ use crate::api::KeyQuery;
 use crate::api::RunScheduleRequest;
 use crate::api::RunScheduleResponse;
 use crate::api::SchedulePage;
-use crate::api::views::DefinitionView;
 use crate::api::views::KeyView;
-use crate::api::views::ScheduleView;
 use crate::error::OperationError;
 use crate::error::Unavailable;
 use crate::id::SequenceNumber;
-use crate::limits;
+use crate::inbound::browser::bytes_as;
 use crate::sas::Right;
 use crate::server::answer::HttpRefusal;
 use crate::server::answer::HttpResult;
-use crate::server::answer::bytes_as;
 use crate::server::answer::json;
 use crate::server::extract::JsonBody;
 use crate::server::extract::PathParams;
 use crate::server::extract::QueryParams;
 use crate::server::extract::required;
+use crate::server::impersonation::Acting;
 use crate::server::impersonation::acting_as;
-use crate::server::openapi;
-use crate::server::page::page_limit;
 use crate::server::principal::Principal;
 use crate::server::shared::SharedServer;
 
@@ -65,10 +60,6 @@ pub(crate) async fn readyz(State(shared): State<SharedServer>) -> HttpResult {
 
 pub(crate) async fn metrics(State(shared): State<SharedServer>) -> HttpResult {
     Ok(bytes_as(StatusCode::OK, METRICS, shared.host.metrics().await?))
-}
-
-pub(crate) async fn document() -> Response {
-    bytes_as(StatusCode::OK, "application/json", openapi::document().to_vec())
 }
 
 pub(crate) async fn status(State(shared): State<SharedServer>, principal: Principal) -> HttpResult {
@@ -157,12 +148,12 @@ pub(crate) async fn run_schedule(
 
 pub(crate) async fn backup(
     State(shared): State<SharedServer>,
-    principal: Principal,
+    Acting(client): Acting,
     JsonBody(request): JsonBody<BackupRequest>,
 ) -> HttpResult {
     let name = required("path", request.path)?;
     let target = shared.host.backup_target(&name)?;
-    let made = acting_as(&shared.client, &principal, None)?.backup(&target).await;
+    let made = client.backup(&target).await;
     let records = made.map_err(|error| match error {
         // It is the copy that failed; the engine goes on.
         OperationError::Unavailable(Unavailable::Stopped(fault)) => {

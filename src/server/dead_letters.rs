@@ -1,9 +1,7 @@
 //! Dead letters: list, put back, remove.
 
 use axum::extract::State;
-use bytes::Bytes;
 
-use crate::api::BodyFields;
 use crate::api::DeadLetterPage;
 use crate::api::DeadLettersQuery;
 use crate::api::Problem;
@@ -21,7 +19,6 @@ use crate::engine::DeadLetterView;
 use crate::engine::EDITED;
 use crate::engine::Queue;
 use crate::engine::Redriven;
-use crate::error::Misuse;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::server::answer::HttpRefusal;

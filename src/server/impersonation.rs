@@ -1,5 +1,8 @@
 //! What is asked of the engine on behalf of somebody.
 
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+
 use crate::actor::Actor;
 use crate::engine::Client;
 use crate::engine::Queue;
@@ -11,6 +14,7 @@ use crate::id::QueueName;
 use crate::message::Message;
 use crate::server::answer::HttpRefusal;
 use crate::server::principal::Principal;
+use crate::server::shared::SharedServer;
 
 /// A client that acts for a caller, so that what is done is written down with who did it and why.
 pub(crate) fn acting_as(
@@ -24,6 +28,18 @@ pub(crate) fn acting_as(
         None => actor,
     };
     Ok(client.acting_as(actor))
+}
+
+/// A client that acts for a caller who says no reason.
+pub(crate) struct Acting(pub(crate) Client);
+
+impl FromRequestParts<SharedServer> for Acting {
+    type Rejection = HttpRefusal;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &SharedServer) -> Result<Acting, HttpRefusal> {
+        let principal = Principal::from_request_parts(parts, shared).await?;
+        Ok(Acting(acting_as(&shared.client, &principal, None)?))
+    }
 }
 
 /// Sends once, however often it is asked with this key: the first answer is given again. The digest tells whether it is

@@ -1,7 +1,5 @@
 //! The HTTP server: what an engine can be asked, asked from outside.
 
-#![allow(dead_code, unused_imports, reason = "the daemon calls what nothing here does")]
-
 mod answer;
 mod answer_writer;
 mod audit;
@@ -52,4 +50,3 @@ pub(crate) use crate::server::serve::CredentialReloader;
 pub(crate) use crate::server::serve::Server;
 pub(crate) use crate::server::serve::ServerError;
 pub(crate) use crate::server::serve::ServerOptions;
-pub(crate) use crate::server::serve::serve;

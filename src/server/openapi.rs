@@ -1,7 +1,7 @@
 //! The OpenAPI document, made of the table of routes.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use schemars::Schema;
 use schemars::SchemaGenerator;
@@ -16,24 +16,24 @@ use crate::server::answer::PROBLEM_JSON;
 use crate::server::answer::to_json;
 use crate::server::route::Gives;
 use crate::server::route::RequiredRight;
+use crate::server::route::Route;
 use crate::server::route::RouteFacts;
 use crate::server::route::Takes;
-use crate::server::routes::routes;
 
-/// The document, as JSON. It never changes while the process runs.
-pub(crate) fn document() -> &'static [u8] {
-    static DOCUMENT: LazyLock<Vec<u8>> = LazyLock::new(|| to_json(&describe()));
-    &DOCUMENT
+/// The document of the routes there are, as JSON. It never changes while the process runs.
+pub(crate) fn document(routes: fn() -> Vec<Route>) -> &'static [u8] {
+    static DOCUMENT: OnceLock<Vec<u8>> = OnceLock::new();
+    DOCUMENT.get_or_init(|| to_json(&describe(&routes())))
 }
 
 /// The document.
-pub(crate) fn describe() -> Value {
+pub(crate) fn describe(routes: &[Route]) -> Value {
     let mut settings = SchemaSettings::draft2020_12();
     settings.definitions_path = "/components/schemas".into();
     let mut generator = settings.into_generator();
     let problem = generator.subschema_for::<Problem>();
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
-    for route in routes() {
+    for route in routes {
         let operation = describe_route(&route.facts, &mut generator);
         let method = route.facts.method.as_str().to_ascii_lowercase();
         paths.entry(route.facts.path).or_default().insert(method, operation);

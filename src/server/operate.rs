@@ -8,7 +8,6 @@ use crate::api::Verb;
 use crate::api::WorkflowQuery;
 use crate::api::plural::counted;
 use crate::api::plural::spanned;
-use crate::api::views::WorkflowEnvelope;
 use crate::engine::Hold;
 use crate::engine::HoldCause;
 use crate::engine::Workflow;

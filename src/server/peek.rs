@@ -1,14 +1,10 @@
 //! Looking at messages, which changes nothing, and cancelling or rescheduling scheduled ones.
 
-use axum::extract::State;
-
 use crate::api::CancelQuery;
 use crate::api::MessagePage;
 use crate::api::MessagesQuery;
 use crate::api::RescheduleRequest;
-use crate::api::WireTime;
 use crate::api::views::MessageEnvelope;
-use crate::engine::MessageView;
 use crate::id::SequenceNumber;
 use crate::server::answer::HttpRefusal;
 use crate::server::answer::HttpResult;
@@ -17,12 +13,10 @@ use crate::server::answer::no_content;
 use crate::server::extract::JsonBody;
 use crate::server::extract::PathParams;
 use crate::server::extract::QueryParams;
-use crate::server::impersonation::acting_as;
+use crate::server::impersonation::Acting;
 use crate::server::page::page_limit;
-use crate::server::principal::Principal;
 use crate::server::search::MessageCriteria;
 use crate::server::search::search;
-use crate::server::shared::SharedServer;
 
 pub(crate) async fn list(extract: PathParams, QueryParams(query): QueryParams<MessagesQuery>) -> HttpResult {
     let wanted = MessageCriteria {
@@ -56,12 +50,10 @@ pub(crate) async fn look(extract: PathParams) -> HttpResult {
 }
 
 pub(crate) async fn cancel(
-    State(shared): State<SharedServer>,
-    principal: Principal,
+    Acting(client): Acting,
     extract: PathParams,
     QueryParams(query): QueryParams<CancelQuery>,
 ) -> HttpResult {
-    let client = acting_as(&shared.client, &principal, None)?;
     let (queue, number) = (client.queue(extract.text("queue")?)?, extract.number()?);
     match query.void {
         true => queue.cancel_and_void(number).await?,
@@ -71,12 +63,10 @@ pub(crate) async fn cancel(
 }
 
 pub(crate) async fn reschedule(
-    State(shared): State<SharedServer>,
-    principal: Principal,
+    Acting(client): Acting,
     extract: PathParams,
     JsonBody(request): JsonBody<RescheduleRequest>,
 ) -> HttpResult {
-    let client = acting_as(&shared.client, &principal, None)?;
     client.queue(extract.text("queue")?)?.reschedule(extract.number()?, request.at.0).await?;
     no_content()
 }

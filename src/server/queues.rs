@@ -9,6 +9,7 @@ use crate::api::PurgeResponse;
 use crate::api::QueuePage;
 use crate::api::options::OptionsEnvelope;
 use crate::api::views::QueueEnvelope;
+use crate::engine::Client;
 use crate::engine::QueueView;
 use crate::error::QueueRefusal;
 use crate::id::QueueName;
@@ -21,6 +22,7 @@ use crate::server::extract::JsonBody;
 use crate::server::extract::PathParams;
 use crate::server::extract::QueryParams;
 use crate::server::extract::required;
+use crate::server::impersonation::Acting;
 use crate::server::impersonation::acting_as;
 use crate::server::page::page_limit;
 use crate::server::principal::Principal;
@@ -75,14 +77,13 @@ fn shown(app_state: &ServerState, view: &QueueView) -> QueueEnvelope {
 
 pub(crate) async fn put(
     State(shared): State<SharedServer>,
-    principal: Principal,
+    Acting(client): Acting,
     extract: PathParams,
     JsonBody(options): JsonBody<OptionsEnvelope>,
 ) -> HttpResult {
     let queue = extract.queue()?;
     check_not_defined(&shared, queue.name())?;
     let options = options.read()?;
-    let client = acting_as(&shared.client, &principal, None)?;
     let existed = queue.view().await.is_ok();
     let status = match client.create_queue(queue.name(), options.clone()).await {
         Ok(_) if existed => StatusCode::OK,
@@ -98,12 +99,12 @@ pub(crate) async fn put(
 
 pub(crate) async fn delete(
     State(shared): State<SharedServer>,
-    principal: Principal,
+    Acting(client): Acting,
     extract: PathParams,
 ) -> HttpResult {
     let queue = extract.queue()?;
     check_not_defined(&shared, queue.name())?;
-    acting_as(&shared.client, &principal, None)?.delete_queue(queue.name()).await?;
+    client.delete_queue(queue.name()).await?;
     no_content()
 }
 
@@ -155,27 +156,26 @@ pub(crate) async fn purge(
 
 pub(crate) async fn pause(
     State(shared): State<SharedServer>,
-    principal: Principal,
+    Acting(client): Acting,
     extract: PathParams,
 ) -> HttpResult {
-    set_paused(&shared, &principal, &extract, true).await
+    set_paused(&shared, &client, &extract, true).await
 }
 
 pub(crate) async fn resume(
     State(shared): State<SharedServer>,
-    principal: Principal,
+    Acting(client): Acting,
     extract: PathParams,
 ) -> HttpResult {
-    set_paused(&shared, &principal, &extract, false).await
+    set_paused(&shared, &client, &extract, false).await
 }
 
 async fn set_paused(
     app_state: &ServerState,
-    principal: &Principal,
+    client: &Client,
     extract: &PathParams,
     paused: bool,
 ) -> HttpResult {
-    let client = acting_as(&app_state.client, principal, None)?;
-    app_state.host.set_paused(&client, extract.queue()?.name(), paused).await?;
+    app_state.host.set_paused(client, extract.queue()?.name(), paused).await?;
     no_content()
 }

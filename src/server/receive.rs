@@ -8,7 +8,6 @@ use crate::api::DeliveryEnvelope;
 use crate::api::ReceiveDeferredRequest;
 use crate::api::ReceiveRequest;
 use crate::api::ReceiveResponse;
-use crate::api::WireDuration;
 use crate::api::WireTime;
 use crate::clock::Timestamp;
 use crate::engine::Delivery;

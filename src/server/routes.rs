@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
+use axum::response::Response;
 use http::StatusCode;
 
 use crate::api::AbandonRequest;
@@ -70,6 +71,7 @@ use crate::api::views::QueueEnvelope;
 use crate::api::views::RatesView;
 use crate::api::views::StatusView;
 use crate::api::views::WorkflowEnvelope;
+use crate::inbound::browser::bytes_as;
 use crate::server::answer::HttpRefusal;
 use crate::server::audit;
 use crate::server::authorize::authorize;
@@ -82,6 +84,7 @@ use crate::server::events;
 use crate::server::groups;
 use crate::server::headers::HEADERS;
 use crate::server::history;
+use crate::server::openapi;
 use crate::server::operate;
 use crate::server::peek;
 use crate::server::queues;
@@ -122,9 +125,7 @@ fn health() -> Vec<Route> {
             .for_listeners()
             .quiet()
             .gives_text(daemon::METRICS, "The metrics"),
-        get("/openapi.json", "This document", daemon::document)
-            .open()
-            .gives::<serde_json::Value>(OK, "The document"),
+        get("/openapi.json", "This document", document).open().gives::<serde_json::Value>(OK, "The document"),
     ]
 }
 
@@ -402,6 +403,11 @@ pub(crate) fn router(shared: &SharedServer) -> Router {
         router = router.route(path, guarded);
     }
     router.fallback(nothing_here).method_not_allowed_fallback(not_this_method).with_state(shared.clone())
+}
+
+/// The description of the API is a route of it.
+async fn document() -> Response {
+    bytes_as(StatusCode::OK, "application/json", openapi::document(routes).to_vec())
 }
 
 async fn nothing_here() -> HttpRefusal {

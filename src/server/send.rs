@@ -10,18 +10,16 @@ use sha2::Digest;
 use sha2::Sha256;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::api::Problem;
 use crate::api::ReceiptStatus;
 use crate::api::ReceiptView;
 use crate::api::SendQuery;
 use crate::engine::Queue;
-use crate::engine::Receipt;
+use crate::inbound::browser::bytes_as;
 use crate::inbound::inflow::Inflow;
 use crate::limits;
 use crate::message::Message;
 use crate::server::answer::HttpRefusal;
 use crate::server::answer::HttpResult;
-use crate::server::answer::bytes_as;
 use crate::server::answer::json_as;
 use crate::server::answer_writer::outbox;
 use crate::server::batch::Batch;
@@ -32,9 +30,8 @@ use crate::server::extract::PathParams;
 use crate::server::extract::QueryParams;
 use crate::server::extract::media_type;
 use crate::server::headers::message_of;
-use crate::server::impersonation::acting_as;
+use crate::server::impersonation::Acting;
 use crate::server::impersonation::send_once;
-use crate::server::principal::Principal;
 use crate::server::shared::SharedServer;
 
 /// The media types of bodies with one message a line.
@@ -45,15 +42,14 @@ pub(crate) const ONCE: &str = "idempotency-key";
 
 pub(crate) async fn send(
     State(shared): State<SharedServer>,
-    principal: Principal,
+    Acting(client): Acting,
     extract: PathParams,
     QueryParams(query): QueryParams<SendQuery>,
     request: Request,
 ) -> HttpResult {
-    let queue = acting_as(&shared.client, &principal, None)?.queue(extract.text("queue")?)?;
+    let queue = client.queue(extract.text("queue")?)?;
     let (parts, body) = request.into_parts();
-    let has_lines = media_type(&parts.headers)
-        .is_some_and(|media_type| LINES.iter().any(|line| line.eq_ignore_ascii_case(media_type)));
+    let has_lines = has_lines(&parts.headers);
     let key = once_key(&parts.headers)?;
     match (has_lines, query.atomic) {
         (true, true) => send_together(shared, queue, body, key).await,
@@ -64,6 +60,11 @@ pub(crate) async fn send(
         (false, true) => Err(HttpRefusal::misuse("atomic", "goes with Content-Type: application/x-ndjson")),
         (false, false) => send_one(shared, queue, &parts.headers, body, key).await,
     }
+}
+
+/// Whether each line of a body is a message.
+pub(crate) fn has_lines(headers: &HeaderMap) -> bool {
+    media_type(headers).is_some_and(|found| LINES.iter().any(|line| line.eq_ignore_ascii_case(found)))
 }
 
 pub(crate) fn once_key(headers: &HeaderMap) -> Result<Option<String>, HttpRefusal> {

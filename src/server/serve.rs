@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::Client;
 use crate::inbound::accept::accept_streams;
+use crate::inbound::accept::is_unprotected;
 use crate::inbound::accept::listen;
 use crate::inbound::accept::wait_after;
 use crate::inbound::connection::Connections;
@@ -65,12 +66,6 @@ impl ServerOptions {
             timeouts: Timeouts::default(),
         }
     }
-}
-
-/// Whether other machines could come in without a key, or read the traffic.
-fn is_unprotected(address: SocketAddr, has_keys: bool, has_tls: bool) -> bool {
-    let is_reachable = !address.ip().is_loopback();
-    is_reachable && (!has_keys || !has_tls)
 }
 
 /// Why a server cannot start.
@@ -140,18 +135,6 @@ pub(crate) struct Server {
 
 /// Puts something in front of the API's router.
 type Mount = Box<dyn FnOnce(Router) -> Router + Send>;
-
-/// Listens and serves until `stopping` is set, and requests have ended.
-pub(crate) async fn serve(
-    options: ServerOptions,
-    client: Client,
-    place: Arc<dyn Placement>,
-    host: Arc<dyn Host>,
-    stopping: CancellationToken,
-) -> Result<(), ServerError> {
-    Server::bind(options, client, place, host).await?.run(stopping).await;
-    Ok(())
-}
 
 impl Server {
     /// Listens; nothing is answered before [`Server::run`].

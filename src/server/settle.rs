@@ -1,7 +1,5 @@
 //! Settling deliveries and runs by their IDs.
 
-use std::collections::BTreeMap;
-
 use axum::extract::State;
 
 use crate::api::AbandonRequest;
@@ -17,10 +15,7 @@ use crate::api::OutcomeEnvelope;
 use crate::api::Problem;
 use crate::api::ReceiptView;
 use crate::api::RenewResponse;
-use crate::api::SendEnvelope;
 use crate::api::SettleRunRequest;
-use crate::api::WireDuration;
-use crate::api::WireProperty;
 use crate::api::WireTime;
 use crate::api::read_properties;
 use crate::engine::Abandon;

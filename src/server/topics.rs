@@ -31,15 +31,14 @@ use crate::server::answer::no_content;
 use crate::server::extract::JsonBody;
 use crate::server::extract::PathParams;
 use crate::server::extract::QueryParams;
-use crate::server::extract::media_type;
 use crate::server::headers::message_of;
-use crate::server::impersonation::acting_as;
+use crate::server::impersonation::Acting;
 use crate::server::impersonation::publish_once;
 use crate::server::page::page_limit;
 use crate::server::principal::Principal;
 use crate::server::queues::check_not_defined;
-use crate::server::send::LINES;
 use crate::server::send::digest_of;
+use crate::server::send::has_lines;
 use crate::server::send::once_key;
 use crate::server::shared::SharedServer;
 
@@ -61,12 +60,7 @@ pub(crate) async fn look(State(shared): State<SharedServer>, extract: PathParams
     json(&TopicEnvelope::show(&view_of(&topic).await?))
 }
 
-pub(crate) async fn put(
-    State(shared): State<SharedServer>,
-    principal: Principal,
-    extract: PathParams,
-) -> HttpResult {
-    let client = acting_as(&shared.client, &principal, None)?;
+pub(crate) async fn put(Acting(client): Acting, extract: PathParams) -> HttpResult {
     let topic = client.topic(extract.text("topic")?)?;
     let existed = topic.view().await?.is_some();
     client.create_topic(topic.name()).await?;
@@ -76,25 +70,25 @@ pub(crate) async fn put(
 
 pub(crate) async fn delete(
     State(shared): State<SharedServer>,
-    principal: Principal,
+    Acting(client): Acting,
     extract: PathParams,
 ) -> HttpResult {
     let topic = shared.client.topic(extract.text("topic")?)?;
     for subscription in view_of(&topic).await?.subscriptions {
         check_not_defined(&shared, &subscription.queue)?;
     }
-    acting_as(&shared.client, &principal, None)?.delete_topic(topic.name()).await?;
+    client.delete_topic(topic.name()).await?;
     no_content()
 }
 
 pub(crate) async fn put_subscription(
     State(shared): State<SharedServer>,
-    principal: Principal,
+    Acting(client): Acting,
     extract: PathParams,
     JsonBody(request): JsonBody<SubscriptionRequest>,
 ) -> HttpResult {
     let name = SubscriptionName::new(extract.text("subscription")?)?;
-    let topic = acting_as(&shared.client, &principal, None)?.topic(extract.text("topic")?)?;
+    let topic = client.topic(extract.text("topic")?)?;
     check_not_defined(&shared, topic.subscription(&name)?.name())?;
     let rules = request.read_rules()?;
     let options = request.options.read()?;
@@ -113,11 +107,11 @@ pub(crate) async fn put_subscription(
 
 pub(crate) async fn put_rule(
     State(shared): State<SharedServer>,
-    principal: Principal,
+    Acting(client): Acting,
     extract: PathParams,
     JsonBody(request): JsonBody<RuleEnvelope>,
 ) -> HttpResult {
-    let topic = acting_as(&shared.client, &principal, None)?.topic(extract.text("topic")?)?;
+    let topic = client.topic(extract.text("topic")?)?;
     let (subscription, name) = (extract.text("subscription")?, extract.text("rule")?);
     check_not_defined(&shared, topic.subscription(subscription)?.name())?;
     let rule = RuleEnvelope { name: Some(name.to_owned()), ..request }.read()?;
@@ -127,10 +121,10 @@ pub(crate) async fn put_rule(
 
 pub(crate) async fn delete_rule(
     State(shared): State<SharedServer>,
-    principal: Principal,
+    Acting(client): Acting,
     extract: PathParams,
 ) -> HttpResult {
-    let topic = acting_as(&shared.client, &principal, None)?.topic(extract.text("topic")?)?;
+    let topic = client.topic(extract.text("topic")?)?;
     let subscription = extract.text("subscription")?;
     check_not_defined(&shared, topic.subscription(subscription)?.name())?;
     topic.remove_rule(subscription, extract.text("rule")?).await?;
@@ -146,8 +140,7 @@ pub(crate) async fn send(
     let (parts, body) = request.into_parts();
     let key = once_key(&parts.headers)?;
     let (body, _room) = Inflow::new(&shared.reading, body, limits::HTTP_MESSAGES_BYTES_MAX).all().await?;
-    let has_lines = media_type(&parts.headers)
-        .is_some_and(|media_type| LINES.iter().any(|line| line.eq_ignore_ascii_case(media_type)));
+    let has_lines = has_lines(&parts.headers);
     let digest = key.is_some().then(|| match has_lines {
         true => Sha256::digest(&body).into(),
         false => digest_of(&parts.headers, &body),

@@ -16,20 +16,19 @@ use crate::api::views::WorkflowWord;
 use crate::engine::Queue;
 use crate::engine::Workflow;
 use crate::engine::WorkflowView;
+use crate::inbound::browser::bytes_as;
 use crate::inbound::inflow::Inflow;
 use crate::limits;
 use crate::queue::Order;
 use crate::server::answer::HttpRefusal;
 use crate::server::answer::HttpResult;
-use crate::server::answer::bytes_as;
 use crate::server::answer::json;
 use crate::server::answer::no_content;
 use crate::server::blocked;
 use crate::server::extract::PathParams;
 use crate::server::extract::QueryParams;
-use crate::server::impersonation::acting_as;
+use crate::server::impersonation::Acting;
 use crate::server::page::page_limit;
-use crate::server::principal::Principal;
 use crate::server::shared::SharedServer;
 use crate::server::walk::WorkflowWalk;
 
@@ -122,12 +121,11 @@ fn shown_state(state: bytes::Bytes) -> Response {
 
 pub(crate) async fn put_state(
     State(shared): State<SharedServer>,
-    principal: Principal,
+    Acting(client): Acting,
     extract: PathParams,
     QueryParams(query): QueryParams<WorkflowQuery>,
     request: Request,
 ) -> HttpResult {
-    let client = acting_as(&shared.client, &principal, None)?;
     let queue = client.queue(extract.text("queue")?)?;
     // One byte more than is allowed, so that the engine says what is.
     let inflow = Inflow::new(&shared.reading, request.into_body(), limits::STATE_BYTES_MAX + 1);
@@ -137,12 +135,10 @@ pub(crate) async fn put_state(
 }
 
 pub(crate) async fn delete_state(
-    State(shared): State<SharedServer>,
-    principal: Principal,
+    Acting(client): Acting,
     extract: PathParams,
     QueryParams(query): QueryParams<WorkflowQuery>,
 ) -> HttpResult {
-    let client = acting_as(&shared.client, &principal, None)?;
     client.queue(extract.text("queue")?)?.workflow(query.id)?.set_state(None).await?;
     no_content()
 }

@@ -1,5 +1,6 @@
 //! Addresses as clients write them: a queue, its dead letters, its management, or the node for tokens.
 
+use crate::sas::signatures::path_of;
 use crate::service_bus::slashed::queue_name;
 
 /// Suffix of the address of a queue's dead letters.
@@ -77,15 +78,6 @@ fn queue_of(path: &str) -> String {
         }
         None => queue_name(path).into_owned(),
     }
-}
-
-/// The path of an address: clients write `queue`, `/queue` or `amqps://host:port/queue`.
-fn path_of(text: &str) -> &str {
-    let path = match text.split_once("://") {
-        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
-        None => text,
-    };
-    path.trim_matches('/')
 }
 
 /// What stands before a last part of a path, whatever the case of that.

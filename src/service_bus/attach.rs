@@ -17,6 +17,8 @@ use crate::service_bus::address::EntityPath;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::description::EntityStatus;
 use crate::service_bus::entity::Entity;
+use crate::service_bus::held_session;
+use crate::service_bus::held_session::SessionChoice;
 use crate::service_bus::links::EndpointLink;
 use crate::service_bus::links::MessageGroup;
 use crate::service_bus::links::Node;
@@ -29,8 +31,6 @@ use crate::service_bus::refusal::condition;
 use crate::service_bus::rights;
 use crate::service_bus::selection;
 use crate::service_bus::selection::SESSION_FILTER;
-use crate::service_bus::session;
-use crate::service_bus::session::SessionChoice;
 
 /// The property that says how large a batch may be.
 const BATCH_BYTES_MAX: &str = "com.microsoft:max-message-batch-size";
@@ -213,7 +213,7 @@ impl ConnectionTask {
         };
         let shared = self.shared.clone();
         self.wait_for(async move {
-            let session = session::accept(&shared, &entity, wanted).await;
+            let session = held_session::accept(&shared, &entity, wanted).await;
             move |connection_task: &mut ConnectionTask| match session {
                 // Dropped, it is given back.
                 _ if !connection_task.is_pending(link) => {}

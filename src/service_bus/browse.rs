@@ -1,6 +1,5 @@
 //! Links that look: every message that is there, in order of number, is shown, and none is locked, counted or removed.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -15,6 +14,7 @@ use crate::amqp::lookup;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::selector::Selector;
+use crate::service_bus::browser::Browser;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::links::EndpointLink;
@@ -33,25 +33,6 @@ struct BrowseResult {
     next: SequenceNumber,
     /// Whether there was nothing more.
     is_all: bool,
-}
-
-/// A link that looks.
-pub(crate) struct Browser {
-    pub(crate) entity: Entity,
-    /// The session whose messages it is shown; without, all.
-    session: Option<String>,
-    /// What is true of the messages that it is shown.
-    selector: Option<Arc<Selector>>,
-    /// Where the next look begins.
-    next: SequenceNumber,
-    is_looking: bool,
-    /// Whether it looks again after a while, because there was nothing more.
-    is_waiting: bool,
-    /// Whether the client drains: it is to be answered when there is nothing more.
-    drains: bool,
-    /// What was seen and had no room.
-    backlog: VecDeque<Bytes>,
-    shown: u64,
 }
 
 impl ConnectionTask {
@@ -232,20 +213,4 @@ async fn find(
         }
     }
     Ok(found)
-}
-
-impl Browser {
-    fn new(entity: Entity, session: Option<String>, selector: Option<Arc<Selector>>) -> Browser {
-        Browser {
-            entity,
-            session,
-            selector,
-            next: SequenceNumber::new(0),
-            is_looking: false,
-            is_waiting: false,
-            drains: false,
-            backlog: VecDeque::new(),
-            shown: 0,
-        }
-    }
 }

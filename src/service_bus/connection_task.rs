@@ -13,12 +13,13 @@ use crate::amqp::AmqpError;
 use crate::amqp::AmqpEvent;
 use crate::amqp::Connection;
 use crate::amqp::LinkId;
+use crate::service_bus::completions::Completions;
 use crate::service_bus::elapsed::elapsed_ms;
+use crate::service_bus::grants::Grants;
+use crate::service_bus::in_order::InOrder;
 use crate::service_bus::links::EndpointLink;
-use crate::service_bus::order::InOrder;
+use crate::service_bus::links::Receiver;
 use crate::service_bus::refusal::AmqpRefusal;
-use crate::service_bus::rights::Grants;
-use crate::service_bus::settle::Completions;
 use crate::service_bus::shared::EndpointState;
 use crate::service_bus::transactions::Transactions;
 
@@ -187,6 +188,28 @@ impl ConnectionTask {
                 self.has_broken_off = !self.amqp.was_closed_by_peer();
                 self.leave(InOrder::Close(None));
             }
+        }
+    }
+
+    pub(crate) fn receiver(&mut self, link: LinkId) -> Option<&mut Receiver> {
+        match self.links.get_mut(&link) {
+            Some(EndpointLink::Receiver(receiver)) => Some(receiver),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn note_credit(&mut self, link: LinkId, drain: bool) {
+        self.hungry.insert(link);
+        match self.links.get_mut(&link) {
+            Some(EndpointLink::Receiver(receiver)) => receiver.drains = drain,
+            Some(EndpointLink::Browser(_)) => self.note_browsing(link, drain),
+            Some(EndpointLink::Replies(_)) => {
+                self.send_replies(link);
+                if drain {
+                    self.amqp.drained(link);
+                }
+            }
+            _ => {}
         }
     }
 }

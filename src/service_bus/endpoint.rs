@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
+use crate::inbound::accept::is_unprotected;
 use crate::inbound::accept::wait_after;
 use crate::intake::Intake;
 use crate::limits;
@@ -68,9 +69,8 @@ impl EndpointOptions {
     /// repeats.
     fn check_addresses(&self) -> Result<(), EndpointError> {
         let has_tls = self.tls.load().is_some();
-        let is_protected = has_tls && self.keys.is_some();
         for address in self.addresses.iter().filter(|address| !address.ip().is_loopback()) {
-            if !is_protected && !self.is_insecure {
+            if is_unprotected(*address, self.keys.is_some(), has_tls) && !self.is_insecure {
                 return Err(EndpointError::Unprotected(*address));
             }
             let who = if self.keys.is_some() { "whoever has a key" } else { "everybody who reaches it" };

@@ -15,16 +15,15 @@ use crate::id::SequenceNumber;
 use crate::limits;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
+use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::holds::ClientHold;
 use crate::service_bus::links::Fetching;
 use crate::service_bus::links::PendingMessage;
-use crate::service_bus::links::SettledSend;
 use crate::service_bus::outgoing::MessageStateWord;
 use crate::service_bus::receive::Handing;
 use crate::service_bus::receive::MessageBatch;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
-use crate::service_bus::session::HeldSession;
 use crate::service_bus::shared::EndpointState;
 
 impl ConnectionTask {
@@ -243,9 +242,7 @@ impl ConnectionTask {
             match sent {
                 Ok(delivery) => {
                     match settled {
-                        true => receiver
-                            .sent
-                            .push_back(SettledSend { hold: packed_message.hold, until_byte: None }),
+                        true => receiver.sent.push(packed_message.hold),
                         false => drop(receiver.unsettled.insert(delivery, packed_message.hold)),
                     }
                     self.deleting.extend(settled.then_some(link));
@@ -323,13 +320,7 @@ impl ConnectionTask {
             let unsent = self.amqp.unsent(link).len();
             let bytes_written = self.bytes_written;
             let Some(receiver) = self.receiver(link) else { continue };
-            let known = receiver.sent.len().saturating_sub(unsent);
-            for sent in receiver.sent.iter_mut().take(known) {
-                sent.until_byte.get_or_insert(written_to);
-            }
-            let is_out = |sent: &SettledSend| sent.until_byte.is_some_and(|until| until <= bytes_written);
-            let count = receiver.sent.iter().take_while(|sent| is_out(sent)).count();
-            let holds: Vec<ClientHold> = receiver.sent.drain(..count).map(|sent| sent.hold).collect();
+            let holds = receiver.sent.take_out(unsent, written_to, bytes_written);
             if !receiver.sent.is_empty() {
                 self.deleting.insert(link);
             }

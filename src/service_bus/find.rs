@@ -5,7 +5,6 @@ use crate::engine::TopicView;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
 use crate::error::Unavailable;
-use crate::id::QueueName;
 use crate::limits;
 use crate::queue::QueueOptions;
 use crate::service_bus::address::EntityPath;
@@ -83,17 +82,7 @@ impl EndpointState {
 
     /// The queue whose name differs in case only.
     async fn named_alike(&self, name: &str) -> Result<Option<QueueView>, Unavailable> {
-        let mut after: Option<QueueName> = None;
-        loop {
-            let page = self.client.queues(after.as_ref(), limits::PAGE_MAX).await?;
-            after = page.last().map(|view| view.name.clone());
-            let is_last = page.len() < limits::PAGE_MAX;
-            if let Some(view) = page.into_iter().find(|view| view.name.as_str().eq_ignore_ascii_case(name)) {
-                return Ok(Some(view));
-            }
-            if is_last {
-                return Ok(None);
-            }
-        }
+        let alike = |view: &QueueView| view.name.as_str().eq_ignore_ascii_case(name);
+        Ok(self.client.all_queues().await?.into_iter().find(alike))
     }
 }

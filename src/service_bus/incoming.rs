@@ -179,7 +179,7 @@ fn application_properties_of(properties: &Properties) -> Bytes {
     }
 }
 
-fn encoded(encode: impl FnOnce(&mut BytesMut)) -> Bytes {
+pub(crate) fn encoded(encode: impl FnOnce(&mut BytesMut)) -> Bytes {
     let mut out = BytesMut::new();
     encode(&mut out);
     out.freeze()

@@ -8,17 +8,16 @@ use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
 use crate::amqp::DeliveryNumber;
-use crate::amqp::LinkId;
 use crate::id::SequenceNumber;
 use crate::message::Message;
-use crate::service_bus::browse::Browser;
-use crate::service_bus::connection_task::ConnectionTask;
+use crate::service_bus::browser::Browser;
 use crate::service_bus::entity::Entity;
+use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::holds::ClientHold;
 use crate::service_bus::link_window::LinkWindow;
 use crate::service_bus::management::replies::Replies;
+use crate::service_bus::on_their_way::OnTheirWay;
 use crate::service_bus::refusal::AmqpRefusal;
-use crate::service_bus::session::HeldSession;
 
 /// A link, and what it is for.
 pub(crate) enum EndpointLink {
@@ -72,7 +71,7 @@ pub(crate) struct Receiver {
     /// What the client has not settled.
     pub(crate) unsettled: HashMap<DeliveryNumber, ClientHold>,
     /// What was sent settled and is deleted once it is on its way, in order.
-    pub(crate) sent: VecDeque<SettledSend>,
+    pub(crate) sent: OnTheirWay<ClientHold>,
     /// What was fetched and had no room.
     pub(crate) backlog: VecDeque<PackedMessage>,
     pub(crate) session: Option<Arc<HeldSession>>,
@@ -106,13 +105,6 @@ pub(crate) struct PackedMessage {
     pub(crate) payload: Bytes,
 }
 
-/// A message that was sent settled.
-pub(crate) struct SettledSend {
-    pub(crate) hold: ClientHold,
-    /// The byte of the connection after which it is on its way; unknown while it waits for the peer's window.
-    pub(crate) until_byte: Option<u64>,
-}
-
 /// A link over which requests come.
 #[derive(Clone)]
 pub(crate) struct Requests {
@@ -137,7 +129,7 @@ impl Receiver {
             is_leaving: false,
             too_large: None,
             unsettled: HashMap::new(),
-            sent: VecDeque::new(),
+            sent: OnTheirWay::default(),
             backlog: VecDeque::new(),
             session,
             window: None,
@@ -168,30 +160,6 @@ impl Drop for Receiver {
     fn drop(&mut self) {
         if let Some(window) = &self.window {
             window.close();
-        }
-    }
-}
-
-impl ConnectionTask {
-    pub(crate) fn receiver(&mut self, link: LinkId) -> Option<&mut Receiver> {
-        match self.links.get_mut(&link) {
-            Some(EndpointLink::Receiver(receiver)) => Some(receiver),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn note_credit(&mut self, link: LinkId, drain: bool) {
-        self.hungry.insert(link);
-        match self.links.get_mut(&link) {
-            Some(EndpointLink::Receiver(receiver)) => receiver.drains = drain,
-            Some(EndpointLink::Browser(_)) => self.note_browsing(link, drain),
-            Some(EndpointLink::Replies(_)) => {
-                self.send_replies(link);
-                if drain {
-                    self.amqp.drained(link);
-                }
-            }
-            _ => {}
         }
     }
 }

@@ -10,20 +10,9 @@ use crate::amqp::LinkId;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::elapsed::elapsed_ms;
 use crate::service_bus::holds::ClientHold;
+use crate::service_bus::in_order::InOrder;
 use crate::service_bus::links::EndpointLink;
 use crate::service_bus::refusal::AmqpRefusal;
-
-/// What waits for its turn.
-pub(crate) enum InOrder {
-    /// A link ends, by its client or for a reason of ours.
-    Leave(LinkId, Option<AmqpRefusal>),
-    /// The session of a channel ends; its links have ended before.
-    End(u16),
-    /// The connection ends.
-    Close(Option<AmqpError>),
-    /// A client wants a link.
-    Attach(LinkId, Box<Attach>),
-}
 
 impl ConnectionTask {
     /// Ends a link from this side.
@@ -125,7 +114,7 @@ impl ConnectionTask {
         let (unsent, has_broken_off) = (self.amqp.unsent(link), self.has_broken_off);
         if let Some(receiver) = self.receiver(link) {
             let holds = unsent.iter().filter_map(|delivery| receiver.unsettled.remove(delivery));
-            let deleted = receiver.sent.drain(..).map(|sent| sent.hold);
+            let deleted = receiver.sent.take_all();
             let holds = holds.chain(deleted).collect();
             let is_left = has_broken_off && receiver.session.is_some();
             let left = if is_left { std::mem::take(&mut receiver.unsettled) } else { HashMap::new() };

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use bytes::BytesMut;
 
 use crate::amqp::MessageProperties as AmqpProperties;
 use crate::amqp::Value;
@@ -16,6 +15,7 @@ use crate::engine::TopicMessage;
 use crate::error::Misuse;
 use crate::message::Message;
 use crate::message::NewMessage;
+use crate::service_bus::incoming::encoded;
 use crate::service_bus::property;
 use crate::service_bus::raw_sections::RAW_SECTIONS;
 use crate::service_bus::raw_sections::RawSections;
@@ -70,10 +70,4 @@ fn set_field(given: &mut AmqpProperties, name: &str, value: Option<&str>) {
         "to" => given.to = value.map(Into::into),
         _ => {}
     }
-}
-
-fn encoded(encode: impl FnOnce(&mut BytesMut)) -> Bytes {
-    let mut out = BytesMut::new();
-    encode(&mut out);
-    out.freeze()
 }

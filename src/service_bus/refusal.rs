@@ -4,17 +4,12 @@ use std::fmt;
 
 use crate::engine::TransactionError;
 use crate::error::Misuse;
-use crate::error::OperateError;
 use crate::error::OperateRefusal;
-use crate::error::QueueError;
+use crate::error::OperationError;
 use crate::error::QueueRefusal;
-use crate::error::ReceiveError;
 use crate::error::ReceiveRefusal;
-use crate::error::SendError;
 use crate::error::SendRefusal;
-use crate::error::SettleError;
 use crate::error::SettleRefusal;
-use crate::error::TopicError;
 use crate::error::TopicRefusal;
 use crate::error::Unavailable;
 
@@ -109,6 +104,19 @@ impl From<Unavailable> for AmqpRefusal {
     }
 }
 
+impl<R: std::error::Error + 'static> From<OperationError<R>> for AmqpRefusal
+where
+    AmqpRefusal: From<R>,
+{
+    fn from(error: OperationError<R>) -> AmqpRefusal {
+        match error {
+            OperationError::Refused(refusal) => refusal.into(),
+            OperationError::Misuse(misuse) => misuse.into(),
+            OperationError::Unavailable(unavailable) => unavailable.into(),
+        }
+    }
+}
+
 impl From<SendRefusal> for AmqpRefusal {
     fn from(refusal: SendRefusal) -> AmqpRefusal {
         let condition = match &refusal {
@@ -130,23 +138,8 @@ impl From<SendRefusal> for AmqpRefusal {
     }
 }
 
-impl From<SendError> for AmqpRefusal {
-    fn from(error: SendError) -> AmqpRefusal {
-        match error {
-            SendError::Refused(refusal) => refusal.into(),
-            SendError::Misuse(misuse) => misuse.into(),
-            SendError::Unavailable(unavailable) => unavailable.into(),
-        }
-    }
-}
-
-impl From<ReceiveError> for AmqpRefusal {
-    fn from(error: ReceiveError) -> AmqpRefusal {
-        let refusal = match error {
-            ReceiveError::Refused(refusal) => refusal,
-            ReceiveError::Misuse(misuse) => return misuse.into(),
-            ReceiveError::Unavailable(unavailable) => return unavailable.into(),
-        };
+impl From<ReceiveRefusal> for AmqpRefusal {
+    fn from(refusal: ReceiveRefusal) -> AmqpRefusal {
         let condition = match &refusal {
             ReceiveRefusal::QueueNotFound(_) => condition::NOT_FOUND,
             // What somebody has is not there for anybody else.
@@ -178,16 +171,6 @@ impl From<SettleRefusal> for AmqpRefusal {
     }
 }
 
-impl From<SettleError> for AmqpRefusal {
-    fn from(error: SettleError) -> AmqpRefusal {
-        match error {
-            SettleError::Refused(refusal) => refusal.into(),
-            SettleError::Misuse(misuse) => misuse.into(),
-            SettleError::Unavailable(unavailable) => unavailable.into(),
-        }
-    }
-}
-
 impl From<TransactionError> for AmqpRefusal {
     fn from(error: TransactionError) -> AmqpRefusal {
         match error {
@@ -198,27 +181,18 @@ impl From<TransactionError> for AmqpRefusal {
     }
 }
 
-impl From<QueueError> for AmqpRefusal {
-    fn from(error: QueueError) -> AmqpRefusal {
-        match error {
-            QueueError::Refused(QueueRefusal::QueueNotFound(name)) => AmqpRefusal::not_found(name.as_str()),
-            QueueError::Refused(refusal @ QueueRefusal::StorageFull(_)) => {
-                AmqpRefusal::new(condition::RESOURCE_LIMIT, refusal.to_string())
-            }
-            QueueError::Refused(refusal) => AmqpRefusal::new(condition::NOT_ALLOWED, refusal.to_string()),
-            QueueError::Misuse(misuse) => misuse.into(),
-            QueueError::Unavailable(unavailable) => unavailable.into(),
+impl From<QueueRefusal> for AmqpRefusal {
+    fn from(refusal: QueueRefusal) -> AmqpRefusal {
+        match refusal {
+            QueueRefusal::QueueNotFound(name) => AmqpRefusal::not_found(name.as_str()),
+            QueueRefusal::StorageFull(_) => AmqpRefusal::new(condition::RESOURCE_LIMIT, refusal.to_string()),
+            refusal => AmqpRefusal::new(condition::NOT_ALLOWED, refusal.to_string()),
         }
     }
 }
 
-impl From<TopicError> for AmqpRefusal {
-    fn from(error: TopicError) -> AmqpRefusal {
-        let refusal = match error {
-            TopicError::Refused(refusal) => refusal,
-            TopicError::Misuse(misuse) => return misuse.into(),
-            TopicError::Unavailable(unavailable) => return unavailable.into(),
-        };
+impl From<TopicRefusal> for AmqpRefusal {
+    fn from(refusal: TopicRefusal) -> AmqpRefusal {
         let condition = match &refusal {
             TopicRefusal::TopicNotFound(_)
             | TopicRefusal::SubscriptionNotFound(..)
@@ -241,15 +215,11 @@ impl From<TopicError> for AmqpRefusal {
     }
 }
 
-impl From<OperateError> for AmqpRefusal {
-    fn from(error: OperateError) -> AmqpRefusal {
-        match error {
-            OperateError::Refused(OperateRefusal::QueueNotFound(name)) => {
-                AmqpRefusal::not_found(name.as_str())
-            }
-            OperateError::Refused(refusal) => AmqpRefusal::new(condition::NOT_ALLOWED, refusal.to_string()),
-            OperateError::Misuse(misuse) => misuse.into(),
-            OperateError::Unavailable(unavailable) => unavailable.into(),
+impl From<OperateRefusal> for AmqpRefusal {
+    fn from(refusal: OperateRefusal) -> AmqpRefusal {
+        match refusal {
+            OperateRefusal::QueueNotFound(name) => AmqpRefusal::not_found(name.as_str()),
+            refusal => AmqpRefusal::new(condition::NOT_ALLOWED, refusal.to_string()),
         }
     }
 }

@@ -1,14 +1,10 @@
 //! What a connection may do: what the tokens allow that it has shown, each until it ends.
 
-use std::collections::BTreeMap;
-
 use crate::amqp::LinkId;
 use crate::amqp::Value;
 use crate::amqp::lookup;
-use crate::clock::Timestamp;
 use crate::limits;
 use crate::sas::Right;
-use crate::sas::Rights;
 use crate::service_bus::address::EntityAddress;
 use crate::service_bus::address::EntityPath;
 use crate::service_bus::connection_task::ConnectionTask;
@@ -28,36 +24,6 @@ pub(crate) const MANAGEMENT: &str = "/$management";
 
 /// What a link is for: the right that it needs, and below which path of its entity.
 pub(crate) type RequiredGrant = (Right, &'static str);
-
-/// The tokens of a connection, by the path each was shown for.
-#[derive(Default)]
-pub(crate) struct Grants {
-    by_path: BTreeMap<String, Rights>,
-    /// The rights of the key that the client gave when it opened the connection.
-    of_key: Option<Rights>,
-}
-
-impl Grants {
-    /// Whether one of them allows something of a queue now.
-    fn allows(&self, right: Right, path: &str, queue: &str, now: Timestamp) -> bool {
-        if self.of_key.as_ref().is_some_and(|rights| rights.allows(right, queue)) {
-            return true;
-        }
-        self.by_path.iter().any(|(above, rights)| {
-            let is_below = match path.strip_prefix(above.as_str()) {
-                Some(rest) => above.is_empty() || rest.is_empty() || rest.starts_with('/'),
-                None => false,
-            };
-            is_below && rights.until > now && rights.allows(right, queue)
-        })
-    }
-
-    /// Whether one of them reaches a queue of this name now, whatever it allows there.
-    fn reaches(&self, queue: &str, now: Timestamp) -> bool {
-        let shown = self.by_path.values().filter(|rights| rights.until > now);
-        shown.chain(&self.of_key).any(|rights| rights.reaches(queue))
-    }
-}
 
 impl ConnectionTask {
     /// Answers who a client says it is. Where there are keys, one that names a key and says its text may what the key

@@ -1,9 +1,6 @@
 //! Sessions: workflows that a receiver has accepted.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use crate::amqp::Attach;
 use crate::amqp::LinkAnswer;
@@ -11,77 +8,19 @@ use crate::amqp::LinkId;
 use crate::amqp::SenderSettles;
 use crate::amqp::Value;
 use crate::clock::Timestamp;
-use crate::engine::AcceptedWorkflow;
-use crate::error::ReceiveError;
-use crate::error::ReceiveRefusal;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
+use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::links::EndpointLink;
 use crate::service_bus::links::Receiver;
 use crate::service_bus::refusal::AmqpRefusal;
-use crate::service_bus::refusal::condition;
 use crate::service_bus::selection;
-use crate::service_bus::shared::EndpointState;
 
 /// The property that says until when a session is locked, in ticks of .NET.
 const LOCKED_UNTIL: &str = "com.microsoft:locked-until-utc";
 
 /// Ticks of .NET (100 ns since year 1) at the Unix epoch.
 const TICKS_AT_EPOCH: i64 = 621_355_968_000_000_000;
-
-/// Which session a receiver wants.
-pub(crate) enum SessionChoice {
-    Named(String),
-    /// The next that has work, waiting for one so long.
-    Next(Duration),
-}
-
-/// A session that a link holds.
-pub(crate) struct HeldSession {
-    pub(crate) id: String,
-    pub(crate) accepted: AcceptedWorkflow,
-    /// Milliseconds; renewals move it.
-    locked_until: AtomicU64,
-}
-
-impl HeldSession {
-    pub(crate) fn locked_until(&self) -> Timestamp {
-        Timestamp::from_millis(self.locked_until.load(Ordering::Relaxed))
-    }
-
-    pub(crate) fn note_renewal(&self, until: Timestamp) {
-        self.locked_until.store(until.as_millis(), Ordering::Relaxed);
-    }
-}
-
-/// Takes a session.
-pub(crate) async fn accept(
-    shared: &EndpointState,
-    entity: &Entity,
-    wanted: SessionChoice,
-) -> Result<HeldSession, AmqpRefusal> {
-    let accepted = match wanted {
-        SessionChoice::Named(id) => match entity.queue.accept_workflow(&id).await {
-            Ok(accepted) => accepted,
-            Err(ReceiveError::Refused(ReceiveRefusal::WorkflowLocked)) => {
-                let description = format!("session {id:?} is locked by another receiver");
-                return Err(AmqpRefusal::new(condition::SESSION_CANNOT_BE_LOCKED, description));
-            }
-            Err(error) => return Err(error.into()),
-        },
-        SessionChoice::Next(wait) => {
-            let next = tokio::select! {
-                next = entity.queue.accept_next_workflow(wait) => next?,
-                () = shared.stopping.cancelled() => None,
-            };
-            next.ok_or_else(|| AmqpRefusal::new(condition::TIMEOUT, "no session has work"))?
-        }
-    };
-    accepted.settle_apart().await?;
-    let id = accepted.workflow_id().map(ToString::to_string).unwrap_or_default();
-    let locked_until = AtomicU64::new(accepted.locked_until().as_millis());
-    Ok(HeldSession { id, accepted, locked_until })
-}
 
 /// An instant in ticks of .NET.
 fn ticks(at: Timestamp) -> i64 {

@@ -1,14 +1,10 @@
 //! How clients settle what they received: over the link it came by, or by token.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::amqp::AmqpError;
 use crate::amqp::DeliveryNumber;
 use crate::amqp::DeliveryOutcome;
 use crate::amqp::LinkId;
-use crate::amqp::Map;
-use crate::amqp::lookup;
 use crate::api::WireDuration;
 use crate::engine;
 use crate::engine::Abandon;
@@ -19,10 +15,12 @@ use crate::header::Properties;
 use crate::header::PropertyValue;
 use crate::id::QueueName;
 use crate::limits;
+use crate::service_bus::client_settlement::ClientSettlement;
+use crate::service_bus::client_settlement::echo;
+use crate::service_bus::completions::SettlementReply;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::holds::ClientHold;
 use crate::service_bus::holds::ClientSettlementKind;
-use crate::service_bus::property::PropertyChanges;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::shared::EndpointState;
@@ -32,89 +30,6 @@ const RETRY_AFTER: &str = "seriatim-retry-after";
 
 /// The property of a deferred message that says after what time it comes back by itself.
 const DEFER_FOR: &str = "seriatim-defer-for";
-
-/// Reason of a dead letter for which the client gave none.
-const NO_REASON: &str = "DeadLettered";
-
-/// How a client wants a message settled.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum ClientSettlement {
-    Complete,
-    Abandon(PropertyChanges),
-    Defer(PropertyChanges),
-    DeadLetter { reason: String, description: String, changes: PropertyChanges },
-}
-
-/// Completions of one queue that came together.
-#[derive(Default)]
-pub(crate) struct Completions {
-    by_queue: HashMap<QueueName, Vec<(SettlementReply, ClientHold)>>,
-}
-
-/// Where and how a settlement is answered.
-#[derive(Clone, Debug)]
-struct SettlementReply {
-    link: LinkId,
-    delivery: DeliveryNumber,
-    /// The answer if it went well; none, if the client expects none.
-    outcome: Option<DeliveryOutcome>,
-}
-
-impl ClientSettlement {
-    pub(crate) fn kind(&self) -> ClientSettlementKind {
-        match self {
-            ClientSettlement::Complete => ClientSettlementKind::Completed,
-            ClientSettlement::Abandon(_) => ClientSettlementKind::Abandoned,
-            ClientSettlement::Defer(_) => ClientSettlementKind::Deferred,
-            ClientSettlement::DeadLetter { .. } => ClientSettlementKind::DeadLettered,
-        }
-    }
-
-    /// What an outcome asks for; nothing when the message was not looked at.
-    pub(crate) fn of(outcome: &DeliveryOutcome) -> Option<ClientSettlement> {
-        match outcome {
-            DeliveryOutcome::Accepted => Some(ClientSettlement::Complete),
-            // The last two are what a coordinator says, and no client.
-            DeliveryOutcome::Released | DeliveryOutcome::Declared(_) | DeliveryOutcome::InTransaction(..) => {
-                None
-            }
-            DeliveryOutcome::Modified { undeliverable_here: true, annotations, .. } => {
-                Some(ClientSettlement::Defer(PropertyChanges::read(annotations)))
-            }
-            DeliveryOutcome::Modified { annotations, .. } => {
-                Some(ClientSettlement::Abandon(PropertyChanges::read(annotations)))
-            }
-            DeliveryOutcome::Rejected(error) => {
-                let info = error.as_ref().map(|error| &error.info[..]).unwrap_or_default();
-                Some(ClientSettlement::dead_letter(info, error.as_ref()))
-            }
-        }
-    }
-
-    /// A dead letter with this reason, or one that says that there is none.
-    pub(crate) fn suspend(reason: &str, description: &str, changes: PropertyChanges) -> ClientSettlement {
-        let reason = if reason.is_empty() { NO_REASON } else { reason }.to_owned();
-        ClientSettlement::DeadLetter { reason, description: description.to_owned(), changes }
-    }
-
-    fn dead_letter(
-        info: &[(crate::amqp::Value, crate::amqp::Value)],
-        error: Option<&AmqpError>,
-    ) -> ClientSettlement {
-        let text = |name: &str| lookup(info, name).and_then(|value| value.as_str()).map(str::to_owned);
-        let mut changes = PropertyChanges::read(info);
-        changes.remove("DeadLetterReason");
-        changes.remove("DeadLetterErrorDescription");
-        let given = error.and_then(|error| error.description.as_ref()).map(ToString::to_string);
-        ClientSettlement::DeadLetter {
-            reason: text("DeadLetterReason")
-                .filter(|reason| !reason.is_empty())
-                .unwrap_or(NO_REASON.to_owned()),
-            description: text("DeadLetterErrorDescription").or(given).unwrap_or_default(),
-            changes,
-        }
-    }
-}
 
 impl ConnectionTask {
     pub(crate) fn settle(
@@ -302,19 +217,6 @@ impl EndpointState {
             }
             Err(refusal) => Err(refusal),
         }
-    }
-}
-
-/// The answer to an outcome that was taken. An error in it would tell the client that its rejection failed.
-pub(crate) fn echo(outcome: &DeliveryOutcome) -> DeliveryOutcome {
-    match outcome {
-        DeliveryOutcome::Rejected(_) => DeliveryOutcome::Rejected(None),
-        DeliveryOutcome::Modified { delivery_failed, undeliverable_here, .. } => DeliveryOutcome::Modified {
-            delivery_failed: *delivery_failed,
-            undeliverable_here: *undeliverable_here,
-            annotations: Map::new(),
-        },
-        other => other.clone(),
     }
 }
 

@@ -13,8 +13,8 @@ use crate::limits;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::elapsed::elapsed_ms;
 use crate::service_bus::elapsed::millis;
+use crate::service_bus::in_order::InOrder;
 use crate::service_bus::links::EndpointLink;
-use crate::service_bus::order::InOrder;
 use crate::service_bus::stream::ConnectionStream;
 
 impl ConnectionTask {
@@ -91,7 +91,7 @@ impl ConnectionTask {
         self.is_write_closed = true;
         for link in std::mem::take(&mut self.deleting) {
             let Some(receiver) = self.receiver(link) else { continue };
-            let holds = receiver.sent.drain(..).map(|sent| sent.hold).collect();
+            let holds = receiver.sent.take_all().collect();
             self.give_back(link, holds);
         }
         for link in std::mem::take(&mut self.answering) {

@@ -5,8 +5,8 @@ use axum::response::Response;
 use http::HeaderName;
 use http::HeaderValue;
 use http::StatusCode;
-use http::header;
 
+use crate::inbound::browser::bytes_as;
 use crate::xml::Xml;
 
 /// The version of the API that is spoken.
@@ -16,22 +16,16 @@ const VERSION: &str = "2021-12-02";
 pub(crate) fn empty(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
-    headed(response, [("x-ms-version", VERSION.to_owned())])
+    versioned(response)
 }
 
-/// An answer with a document. What is answered is data: no browser may guess another type.
+/// An answer with a document.
 pub(crate) fn xml(status: StatusCode, xml: Xml) -> Response {
-    let mut response = empty(status);
-    *response.body_mut() = Body::from(xml.into_text());
-    let headers = [
-        (header::CONTENT_TYPE, "application/xml"),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
-    for (name, value) in headers {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
-    response
+    versioned(bytes_as(status, "application/xml", xml.into_text()))
+}
+
+fn versioned(response: Response) -> Response {
+    headed(response, [("x-ms-version", VERSION.to_owned())])
 }
 
 /// An answer with more headers. A value that no header can have is left out.

@@ -5,13 +5,10 @@ use axum::response::Response;
 use http::StatusCode;
 
 use crate::error::Misuse;
-use crate::error::QueueError;
+use crate::error::OperationError;
 use crate::error::QueueRefusal;
-use crate::error::ReceiveError;
 use crate::error::ReceiveRefusal;
-use crate::error::SendError;
 use crate::error::SendRefusal;
-use crate::error::SettleError;
 use crate::error::SettleRefusal;
 use crate::error::Unavailable;
 use crate::inbound::browser::Foreign;
@@ -116,18 +113,25 @@ impl From<Misuse> for StorageRefusal {
     }
 }
 
-impl From<QueueError> for StorageRefusal {
-    fn from(error: QueueError) -> StorageRefusal {
+impl<R: std::error::Error + 'static> From<OperationError<R>> for StorageRefusal
+where
+    StorageRefusal: From<R>,
+{
+    fn from(error: OperationError<R>) -> StorageRefusal {
         match error {
-            QueueError::Refused(QueueRefusal::QueueNotFound(_)) => StorageRefusal::no_queue(),
-            QueueError::Refused(refusal @ QueueRefusal::StorageFull(_)) => {
-                StorageRefusal::full(refusal.to_string())
-            }
-            QueueError::Refused(refusal) => {
-                StorageRefusal::conflict("QueueAlreadyExists", refusal.to_string())
-            }
-            QueueError::Misuse(misuse) => misuse.into(),
-            QueueError::Unavailable(unavailable) => unavailable.into(),
+            OperationError::Refused(refusal) => refusal.into(),
+            OperationError::Misuse(misuse) => misuse.into(),
+            OperationError::Unavailable(unavailable) => unavailable.into(),
+        }
+    }
+}
+
+impl From<QueueRefusal> for StorageRefusal {
+    fn from(refusal: QueueRefusal) -> StorageRefusal {
+        match refusal {
+            QueueRefusal::QueueNotFound(_) => StorageRefusal::no_queue(),
+            QueueRefusal::StorageFull(_) => StorageRefusal::full(refusal.to_string()),
+            refusal => StorageRefusal::conflict("QueueAlreadyExists", refusal.to_string()),
         }
     }
 }
@@ -143,47 +147,35 @@ impl From<RecordError> for StorageRefusal {
     }
 }
 
-impl From<SendError> for StorageRefusal {
-    fn from(error: SendError) -> StorageRefusal {
-        match error {
-            SendError::Refused(SendRefusal::QueueNotFound(_)) => StorageRefusal::no_queue(),
-            SendError::Refused(SendRefusal::BodyTooLarge { .. }) => StorageRefusal::too_large(),
-            SendError::Refused(refusal @ SendRefusal::QueueFull { .. }) => {
-                StorageRefusal::busy(refusal.to_string())
-            }
-            SendError::Refused(refusal @ SendRefusal::StorageFull) => {
-                StorageRefusal::full(refusal.to_string())
-            }
-            SendError::Refused(refusal) => StorageRefusal::bad("InvalidInput", refusal.to_string()),
-            SendError::Misuse(misuse) => misuse.into(),
-            SendError::Unavailable(unavailable) => unavailable.into(),
+impl From<SendRefusal> for StorageRefusal {
+    fn from(refusal: SendRefusal) -> StorageRefusal {
+        match refusal {
+            SendRefusal::QueueNotFound(_) => StorageRefusal::no_queue(),
+            SendRefusal::BodyTooLarge { .. } => StorageRefusal::too_large(),
+            SendRefusal::QueueFull { .. } => StorageRefusal::busy(refusal.to_string()),
+            SendRefusal::StorageFull => StorageRefusal::full(refusal.to_string()),
+            refusal => StorageRefusal::bad("InvalidInput", refusal.to_string()),
         }
     }
 }
 
-impl From<ReceiveError> for StorageRefusal {
-    fn from(error: ReceiveError) -> StorageRefusal {
-        match error {
-            ReceiveError::Refused(ReceiveRefusal::QueueNotFound(_)) => StorageRefusal::no_queue(),
-            ReceiveError::Refused(refusal) => StorageRefusal::busy(refusal.to_string()),
-            ReceiveError::Misuse(misuse) => misuse.into(),
-            ReceiveError::Unavailable(unavailable) => unavailable.into(),
+impl From<ReceiveRefusal> for StorageRefusal {
+    fn from(refusal: ReceiveRefusal) -> StorageRefusal {
+        match refusal {
+            ReceiveRefusal::QueueNotFound(_) => StorageRefusal::no_queue(),
+            refusal => StorageRefusal::busy(refusal.to_string()),
         }
     }
 }
 
-impl From<SettleError> for StorageRefusal {
-    fn from(error: SettleError) -> StorageRefusal {
-        match error {
-            SettleError::Refused(SettleRefusal::QueueNotFound) => StorageRefusal::no_queue(),
-            SettleError::Refused(SettleRefusal::MessageNotFound(_)) => StorageRefusal::no_message(),
-            SettleError::Refused(SettleRefusal::LockLost) => StorageRefusal::stale_receipt(),
-            SettleError::Refused(SettleRefusal::Send(SendRefusal::BodyTooLarge { .. })) => {
-                StorageRefusal::too_large()
-            }
-            SettleError::Refused(refusal) => StorageRefusal::fault(refusal.to_string()),
-            SettleError::Misuse(misuse) => misuse.into(),
-            SettleError::Unavailable(unavailable) => unavailable.into(),
+impl From<SettleRefusal> for StorageRefusal {
+    fn from(refusal: SettleRefusal) -> StorageRefusal {
+        match refusal {
+            SettleRefusal::QueueNotFound => StorageRefusal::no_queue(),
+            SettleRefusal::MessageNotFound(_) => StorageRefusal::no_message(),
+            SettleRefusal::LockLost => StorageRefusal::stale_receipt(),
+            SettleRefusal::Send(SendRefusal::BodyTooLarge { .. }) => StorageRefusal::too_large(),
+            refusal => StorageRefusal::fault(refusal.to_string()),
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::clock::Timestamp;
 use crate::definition::DefiningFile;
 use crate::error::Unavailable;
 use crate::inbound::accept::accept_streams;
+use crate::inbound::accept::is_unprotected;
 use crate::inbound::accept::listen;
 use crate::inbound::connection::Connections;
 use crate::inbound::inflow::BodyLimits;
@@ -91,7 +92,7 @@ impl StorageQueues {
         meters: StorageMeters,
     ) -> Result<StorageQueues, StorageQueueError> {
         let address = options.address;
-        if !address.ip().is_loopback() && (options.keys.is_none() || options.tls.is_none()) {
+        if is_unprotected(address, options.keys.is_some(), options.tls.is_some()) {
             return Err(StorageQueueError::Unprotected(address));
         }
         let tls = options.tls.as_ref().map(TlsFiles::read).transpose()?;

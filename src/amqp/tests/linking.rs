@@ -3,8 +3,8 @@
 use crate::amqp::ConnectionOptions;
 use crate::amqp::attach::Attach;
 use crate::amqp::attach::Role;
+use crate::amqp::closing::ClosingFrame;
 use crate::amqp::closing::Detach;
-use crate::amqp::closing::SessionEnd;
 use crate::amqp::error::AmqpError;
 use crate::amqp::error::condition;
 use crate::amqp::event::AmqpEvent;
@@ -35,7 +35,7 @@ fn begun() -> Pair {
 fn ended_for(pair: &mut Pair) -> Option<String> {
     pair.events();
     pair.receive_frames().into_iter().find_map(|frames| match frames {
-        Performative::End(SessionEnd { error }) => error.map(|error| error.condition.to_string()),
+        Performative::End(ClosingFrame { error }) => error.map(|error| error.condition.to_string()),
         _ => None,
     })
 }
@@ -150,7 +150,7 @@ fn what_was_said_of_deliveries_before_an_end_can_be_answered_before_it() {
     let delivery = pair.connection.send(link, message("one")).unwrap();
     pair.receive_frames();
     pair.says(peer::disposition(Role::Receiver, 0, 0, false, DeliveryOutcome::Accepted));
-    pair.says(Performative::End(SessionEnd::default()));
+    pair.says(Performative::End(ClosingFrame::default()));
     assert!(matches!(
         pair.events()[..],
         [AmqpEvent::Settled { .. }, AmqpEvent::Detached { .. }, AmqpEvent::Ended { .. }]
@@ -172,7 +172,7 @@ fn a_handle_or_a_channel_that_is_used_again_waits_until_its_end_is_answered() {
     assert!(!pair.connection.may_read(), "what follows would wait as well");
     pair.connection.detach(link, None);
     assert!(matches!(pair.events()[..], [AmqpEvent::Attached { .. }]));
-    pair.says(Performative::End(SessionEnd::default()));
+    pair.says(Performative::End(ClosingFrame::default()));
     pair.says(peer::begin());
     assert!(matches!(pair.events()[..], [AmqpEvent::Detached { .. }, AmqpEvent::Ended { .. }]));
     pair.receive_frames();
@@ -277,19 +277,19 @@ fn a_handle_in_use_ends_the_session_and_its_links() {
     assert_eq!(*over, link);
     assert_eq!(ended_for(&mut pair).as_deref(), Some(condition::HANDLE_IN_USE));
     assert_eq!(pair.after(transfer(0, 0, b"late")), (vec![], vec![]));
-    assert_eq!(pair.after(Performative::End(SessionEnd::default())), (vec![], vec![]));
+    assert_eq!(pair.after(Performative::End(ClosingFrame::default())), (vec![], vec![]));
     assert!(matches!(pair.after(peer::begin()).1[..], [Performative::Begin(_)]), "the channel is free again");
 }
 
 #[test]
 fn a_peer_that_ends_a_session_ends_its_links() {
     let (mut pair, link) = Pair::attached(Role::Sender, 1);
-    let (events, frames) = pair.after(Performative::End(SessionEnd::default()));
+    let (events, frames) = pair.after(Performative::End(ClosingFrame::default()));
     let detached = AmqpEvent::Detached { link, error: None, closed: true };
     assert_eq!(events, [detached, AmqpEvent::Ended { channel: 0, error: None }]);
     assert_eq!(frames, [], "the application answers");
     pair.connection.end(0);
-    assert_eq!(pair.receive_frames(), [Performative::End(SessionEnd::default())]);
+    assert_eq!(pair.receive_frames(), [Performative::End(ClosingFrame::default())]);
     pair.connection.grant(link, 5);
     assert_eq!(pair.receive_frames(), []);
 }
@@ -324,7 +324,7 @@ fn a_connection_has_no_more_links_than_it_may() {
     pair.receive_frames();
     pair.says(says_attach(attach("more", 2, Role::Sender)));
     assert_eq!(ended_for(&mut pair).as_deref(), Some(condition::RESOURCE_LIMIT_EXCEEDED));
-    pair.says(Performative::End(SessionEnd::default()));
+    pair.says(Performative::End(ClosingFrame::default()));
     pair.says(peer::begin());
     pair.events();
     pair.attach(attach("more", 0, Role::Sender), 1);

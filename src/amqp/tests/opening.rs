@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::amqp::ConnectionOptions;
-use crate::amqp::closing::Close;
+use crate::amqp::closing::ClosingFrame;
 use crate::amqp::error::AmqpError;
 use crate::amqp::error::condition;
 use crate::amqp::event::AmqpEvent;
@@ -74,9 +74,9 @@ fn a_frame_that_is_none_closes_the_connection() {
         let mut pair = Pair::begun(ConnectionOptions::default());
         pair.says_bytes(bytes);
         assert_eq!(pair.closed_for().as_deref(), Some(condition::FRAMING_ERROR));
-        assert!(matches!(pair.receive_frames()[..], [Performative::Close(Close { error: Some(_) })]));
+        assert!(matches!(pair.receive_frames()[..], [Performative::Close(ClosingFrame { error: Some(_) })]));
         assert!(!pair.connection.is_finished(), "the peer is to answer");
-        pair.says(Performative::Close(Close::default()));
+        pair.says(Performative::Close(ClosingFrame::default()));
         assert_eq!(pair.events(), []);
         assert!(pair.connection.is_finished());
     }
@@ -92,11 +92,11 @@ fn a_performative_that_is_none_closes_the_connection() {
 #[test]
 fn a_peer_that_closes_is_answered() {
     let mut pair = Pair::begun(ConnectionOptions::default());
-    let (events, frames) = pair.after(Performative::Close(Close::default()));
+    let (events, frames) = pair.after(Performative::Close(ClosingFrame::default()));
     assert_eq!(events, [AmqpEvent::Closed { error: None }]);
     assert_eq!(frames, [], "the application answers");
     pair.connection.close(None);
-    assert_eq!(pair.receive_frames(), [Performative::Close(Close::default())]);
+    assert_eq!(pair.receive_frames(), [Performative::Close(ClosingFrame::default())]);
     assert!(pair.connection.is_finished());
 }
 
@@ -131,7 +131,7 @@ fn an_error_that_does_not_fit_is_told_shorter() {
     pair.connection.output().clear();
     pair.connection.close(Some(AmqpError::new(condition::INTERNAL_ERROR, "\u{e4}".repeat(700))));
     let frames = pair.receive_frames();
-    let [Performative::Close(Close { error: Some(error) })] = &frames[..] else {
+    let [Performative::Close(ClosingFrame { error: Some(error) })] = &frames[..] else {
         panic!("{frames:?}");
     };
     assert_eq!(error.description.as_deref().map(str::len), Some(128));

@@ -9,9 +9,10 @@ pub(crate) use crate::amqp::attach::Attach;
 pub(crate) use crate::amqp::attach::ReceiverSettles;
 pub(crate) use crate::amqp::attach::Role;
 pub(crate) use crate::amqp::attach::SenderSettles;
-pub(crate) use crate::amqp::closing::Close;
+use crate::amqp::closing::CLOSE;
+pub(crate) use crate::amqp::closing::ClosingFrame;
 pub(crate) use crate::amqp::closing::Detach;
-pub(crate) use crate::amqp::closing::SessionEnd;
+use crate::amqp::closing::END;
 use crate::amqp::connection::Connection;
 use crate::amqp::event::AmqpEvent;
 use crate::amqp::event::LinkAnswer;
@@ -48,8 +49,8 @@ pub(crate) fn frame(channel: u16, performative: &Performative) -> Vec<u8> {
         }
         Performative::Disposition(disposition) => disposition.write(out),
         Performative::Detach(detach) => detach.write(out),
-        Performative::End(end) => end.write(out),
-        Performative::Close(close) => close.write(out),
+        Performative::End(end) => end.write(out, END),
+        Performative::Close(close) => close.write(out, CLOSE),
     })
 }
 

@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use crate::amqp::ConnectionOptions;
 use crate::amqp::attach::Role;
+use crate::amqp::closing::ClosingFrame;
 use crate::amqp::closing::Detach;
-use crate::amqp::closing::SessionEnd;
 use crate::amqp::error::condition;
 use crate::amqp::event::AmqpEvent;
 use crate::amqp::event::DeliveryNumber;
@@ -282,7 +282,7 @@ fn more_than_the_window_ends_the_session() {
     pair.says(transfer(0, 0, b""));
     pair.events();
     let frames = pair.receive_frames();
-    let [Performative::End(SessionEnd { error: Some(error) })] = &frames[..] else {
+    let [Performative::End(ClosingFrame { error: Some(error) })] = &frames[..] else {
         panic!("{frames:?}");
     };
     assert_eq!(error.condition, condition::WINDOW_VIOLATION);
@@ -321,7 +321,7 @@ fn a_window_counts_from_where_the_peer_begins() {
     let mut pair = Pair::begun(ConnectionOptions { incoming_window: 4, ..ConnectionOptions::default() });
     let begin =
         Begin { next_outgoing_id: u32::MAX, incoming_window: 1, outgoing_window: 1, ..Begin::default() };
-    pair.says(Performative::End(SessionEnd::default()));
+    pair.says(Performative::End(ClosingFrame::default()));
     pair.says(Performative::Begin(begin));
     pair.events();
     pair.connection.end(0);

@@ -5,9 +5,8 @@ use proptest::prelude::*;
 
 use crate::amqp::ConnectionOptions;
 use crate::amqp::attach::Role;
-use crate::amqp::closing::Close;
+use crate::amqp::closing::ClosingFrame;
 use crate::amqp::closing::Detach;
-use crate::amqp::closing::SessionEnd;
 use crate::amqp::connection::Connection;
 use crate::amqp::event::AmqpEvent;
 use crate::amqp::event::LinkAnswer;
@@ -192,7 +191,7 @@ pub(crate) fn performative() -> impl Strategy<Value = Performative> {
         8 => dispositions,
         2 => detaches,
         1 => Just(peer::begin()),
-        1 => Just(Performative::End(SessionEnd::default())),
+        1 => Just(Performative::End(ClosingFrame::default())),
     ]
 }
 
@@ -203,7 +202,7 @@ fn conversation() -> impl Strategy<Value = Vec<u8>> {
         for (channel, performative) in sent {
             bytes.extend(peer::frame(channel, &performative));
         }
-        bytes.extend(peer::frame(0, &Performative::Close(Close::default())));
+        bytes.extend(peer::frame(0, &Performative::Close(ClosingFrame::default())));
         bytes
     })
 }

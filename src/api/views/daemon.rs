@@ -60,6 +60,16 @@ pub struct StatusView {
     pub clock_step: Option<ClockStepView>,
 }
 
+impl StatusView {
+    /// How many workflows do not go on, of one queue or of all, for one cause or for any.
+    pub fn blocked_for(&self, queue: Option<&str>, cause: Option<BlockedCause>) -> u64 {
+        let is_meant = |row: &&BlockedCountView| {
+            queue.is_none_or(|queue| row.queue == queue) && cause.is_none_or(|cause| row.cause == cause)
+        };
+        self.blocked.iter().filter(is_meant).map(|row| row.workflows).sum()
+    }
+}
+
 /// How many workflows of a queue do not go on for a cause.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct BlockedCountView {

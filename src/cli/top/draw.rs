@@ -135,7 +135,7 @@ fn draw_queues(frame: &mut Frame<'_>, area: Rect, snapshot: &DaemonSnapshot) {
 
 fn queue_row(snapshot: &DaemonSnapshot, queue: &QueueEnvelope) -> Row<'static> {
     let (counts, rates) = (&queue.counts, snapshot.rates_of(&queue.name));
-    let blocked = snapshot.count(Some(&queue.name), None);
+    let blocked = snapshot.status.blocked_for(Some(&queue.name), None);
     let paused = if queue.paused == Some(true) { " (paused)" } else { "" };
     let bad = |number: u64| if number > 0 { Style::new().fg(Color::Red) } else { Style::new() };
     let number =

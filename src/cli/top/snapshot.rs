@@ -40,14 +40,6 @@ impl DaemonSnapshot {
         Ok(DaemonSnapshot { status, rates, queues, blocked: page.blocked, has_more: page.after.is_some() })
     }
 
-    /// How many workflows do not go on, of one queue or of all, for one cause or for any.
-    pub(crate) fn count(&self, queue: Option<&str>, cause: Option<BlockedCause>) -> u64 {
-        let is_meant = |row: &&seriatim::api::views::BlockedCountView| {
-            queue.is_none_or(|queue| row.queue == queue) && cause.is_none_or(|cause| row.cause == cause)
-        };
-        self.status.blocked.iter().filter(is_meant).map(|row| row.workflows).sum()
-    }
-
     /// The last hour of a queue.
     pub(crate) fn rates_of(&self, queue: &str) -> Option<&QueueRatesView> {
         self.rates.queues.iter().find(|rates| rates.queue == queue)
@@ -56,7 +48,7 @@ impl DaemonSnapshot {
     /// What matters most, in a few words each.
     pub(crate) fn figures(&self) -> Vec<String> {
         let causes = [BlockedCause::Retry, BlockedCause::Held, BlockedCause::Gap];
-        let of_cause = |cause: &BlockedCause| match self.count(None, Some(*cause)) {
+        let of_cause = |cause: &BlockedCause| match self.status.blocked_for(None, Some(*cause)) {
             0 => None,
             some => Some(format!("{some} {}", word(cause))),
         };

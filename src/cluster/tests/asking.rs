@@ -137,7 +137,7 @@ async fn a_node_that_is_stopped_is_not_asked() {
     let nodes = nodes(&servers, &["first", "second"]).await;
     let (first, second) = (nodes[0].handle().router, nodes[1].handle().router);
     let incarnation = first.leases.incarnation("second").unwrap();
-    let ask = Ask { partition: None, epoch: None, what: What::Overview };
+    let ask = Ask::of_node(What::Overview);
     let asked = async || first.nodes.ask(("second", incarnation), &ask, Duration::ZERO).await;
     assert!(matches!(asked().await, NodeAnswer::Replied(_)));
     second.stop.say();
@@ -158,7 +158,7 @@ async fn of_a_node_that_is_not_alive_it_is_known_that_nothing_was_done() {
     let is_alone = || nodes[0].nodes() == ["first"];
     tokio::task::block_in_place(|| wait_until("the other is heard no more", is_alone));
     let router = nodes[0].handle().router;
-    let ask = Ask { partition: None, epoch: None, what: What::Overview };
+    let ask = Ask::of_node(What::Overview);
     let heard = router.ask_at(Some("second"), &ask, Duration::ZERO).await;
     assert!(matches!(heard, NodeAnswer::Nobody), "{heard:?}");
     close(nodes).await;

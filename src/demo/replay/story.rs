@@ -1,9 +1,6 @@
 //! What a person is told: a line at the beginning, a bar on the way, the result at the end.
 
-use std::io::IsTerminal;
-
 use indicatif::ProgressBar;
-use indicatif::ProgressDrawTarget;
 use indicatif::ProgressStyle;
 
 use crate::demo::replay::plan::Handling;
@@ -19,13 +16,9 @@ pub(crate) struct Story {
 
 impl Story {
     pub(crate) fn begin(plan: &ReplayPlan, changes: usize, early: usize) -> Story {
-        let target = match std::io::stderr().is_terminal() {
-            true => ProgressDrawTarget::stderr(),
-            false => ProgressDrawTarget::hidden(),
-        };
-        let bar = ProgressBar::with_draw_target(Some(changes as u64), target);
         let style = ProgressStyle::with_template("{bar:40} {pos}/{len} changes, {per_sec}, {eta} left");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let bar = ProgressBar::new(changes as u64)
+            .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         let story = Story { bar, json: plan.json, handling: plan.handling };
         story.say(&format!(
             "replaying {}: {changes} changes, {early} arrive early",

@@ -97,4 +97,18 @@ impl Client {
     ) -> Result<Vec<QueueView>, Unavailable> {
         self.look_up(|slot| Query::Queues { after: after.cloned(), limit, slot }).await
     }
+
+    /// All queues, page by page.
+    #[cfg(any(feature = "daemon", feature = "cluster"))]
+    pub(crate) async fn all_queues(&self) -> Result<Vec<QueueView>, Unavailable> {
+        let mut queues: Vec<QueueView> = Vec::new();
+        loop {
+            let after = queues.last().map(|view| view.name.clone());
+            let page = self.queues(after.as_ref(), limits::PAGE_MAX).await?;
+            if page.is_empty() {
+                return Ok(queues);
+            }
+            queues.extend(page);
+        }
+    }
 }

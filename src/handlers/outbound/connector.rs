@@ -9,15 +9,14 @@ use std::task::Poll;
 
 use http::Uri;
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::ServerName;
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tower::Service;
 
 use crate::error::Misuse;
-use crate::handlers::outbound::stream::OutboundStream;
 use crate::handlers::outbound::target::TargetUrl;
+use crate::tls_connector::ClientStream;
 use crate::tls_connector::tls_connector;
 
 /// Connects to one target.
@@ -32,7 +31,7 @@ pub(super) struct OutboundConnector {
 #[error("{0}")]
 pub(super) struct ConnectError(String);
 
-type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<OutboundStream>, ConnectError>> + Send>>;
+type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<ClientStream>, ConnectError>> + Send>>;
 
 impl OutboundConnector {
     /// A connector; whoever answers with TLS must have a certificate of one of the roots in the file, or of a public one.
@@ -44,32 +43,26 @@ impl OutboundConnector {
         Ok(OutboundConnector { target, tls })
     }
 
-    async fn connect(self) -> Result<TokioIo<OutboundStream>, ConnectError> {
+    async fn connect(self) -> Result<TokioIo<ClientStream>, ConnectError> {
         let host = self.target.host();
         let addresses = self.target.addresses().await.map_err(ConnectError)?;
         let mut failed = String::new();
         for address in addresses {
             match TcpStream::connect(address).await {
-                Ok(stream) => return self.secured(stream).await.map(TokioIo::new),
+                Ok(socket) => {
+                    let opened = ClientStream::open(socket, self.tls.as_ref(), host).await;
+                    let failed = |error| ConnectError(format!("connect to {host}: {error}"));
+                    return opened.map(TokioIo::new).map_err(failed);
+                }
                 Err(error) => failed = format!("connect to {host} at {address}: {error}"),
             }
         }
         Err(ConnectError(failed))
     }
-
-    async fn secured(&self, stream: TcpStream) -> Result<OutboundStream, ConnectError> {
-        let host = self.target.host();
-        let failed = |error: &dyn std::error::Error| ConnectError(format!("connect to {host}: {error}"));
-        stream.set_nodelay(true).map_err(|error| failed(&error))?;
-        let Some(tls) = &self.tls else { return Ok(OutboundStream::Plain(stream)) };
-        let name = ServerName::try_from(host.to_owned()).map_err(|error| failed(&error))?;
-        let stream = tls.connect(name, stream).await.map_err(|error| failed(&error))?;
-        Ok(OutboundStream::Tls(Box::new(stream)))
-    }
 }
 
 impl Service<Uri> for OutboundConnector {
-    type Response = TokioIo<OutboundStream>;
+    type Response = TokioIo<ClientStream>;
     type Error = ConnectError;
     type Future = Connecting;
 

@@ -6,5 +6,4 @@ pub(crate) mod headers;
 pub(crate) mod outbound;
 mod retry_after;
 pub(crate) mod signature;
-mod stream;
 mod target;

@@ -1,6 +1,5 @@
 //! Posts to one address.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use hyper_util::rt::TokioTimer;
 
 use crate::api::WireDuration;
 use crate::clock::Timestamp;
+use crate::definition::WebhookDefinition;
 use crate::engine::Output;
 use crate::error::Misuse;
 use crate::error::root_cause;
@@ -33,12 +33,7 @@ use crate::processor::Failure;
 /// Where to post, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct OutboundOptions {
-    /// The URL.
-    pub(crate) url: String,
-    /// Whether it may lead to an address that is not public.
-    pub(crate) allow_private: bool,
-    /// Who must have signed the certificate of who answers, as PEM; without it, the public authorities.
-    pub(crate) ca_file: Option<PathBuf>,
+    pub(crate) address: WebhookDefinition,
     /// How long one post may take, from the connection to the end of the answer.
     pub(crate) timeout: Duration,
 }
@@ -68,13 +63,14 @@ impl Outbound {
     /// # Errors
     /// [`Misuse`] says what is wrong with it.
     pub(crate) fn new(options: OutboundOptions) -> Result<Outbound, Misuse> {
-        let target = Arc::new(TargetUrl::parse(&options.url, options.allow_private)?);
-        let connector = OutboundConnector::new(target.clone(), options.ca_file.as_deref())?;
+        let OutboundOptions { address, timeout } = options;
+        let target = Arc::new(TargetUrl::parse(&address.url, address.allow_private)?);
+        let connector = OutboundConnector::new(target.clone(), address.ca_file.as_deref())?;
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(limits::OUTBOUND_IDLE_MAX)
             .build(connector);
-        Ok(Outbound { client, target, timeout: options.timeout })
+        Ok(Outbound { client, target, timeout })
     }
 
     /// Posts a body.

@@ -18,9 +18,10 @@ use crate::api::WireDuration;
 use crate::handlers::answer;
 use crate::handlers::group::ProcessGroup;
 use crate::handlers::group::describe;
+use crate::handlers::persistent::child_pool::ChildPool;
 use crate::handlers::persistent::lines::PipeEnd;
 use crate::handlers::persistent::lines::PipeLines;
-use crate::handlers::persistent::persistent::ChildPool;
+use crate::handlers::variables::Variables;
 use crate::limits;
 
 /// Keeps the child of one slot running until it is stopped.
@@ -62,7 +63,7 @@ impl ChildSupervisor {
                 return;
             }
             let answers = self.shared_pool.answers(self.slot);
-            let why = match self.shared_pool.start() {
+            let why = match self.shared_pool.program.start(Variables::new()) {
                 Ok(group) => match self.live(group).await {
                     Some(why) => why,
                     None => continue,
@@ -99,7 +100,7 @@ impl ChildSupervisor {
         if *self.stop.borrow() {
             return;
         }
-        let (queue, program) = (self.shared_pool.queue(), self.shared_pool.name());
+        let (queue, program) = (self.shared_pool.program.queue(), self.shared_pool.program.name());
         tracing::warn!(queue, program, deaths, why, "a persistent handler ended");
         let Some(rest) = rest_after(deaths) else { return };
         let described = format!("{why}; it ended {deaths} times in a row without an answer");
@@ -134,7 +135,7 @@ impl ChildSupervisor {
             beside(living, complaining).await
         };
         let last_words = last_words.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let (exit, name) = (describe(&status), self.shared_pool.name());
+        let (exit, name) = (describe(&status), self.shared_pool.program.name());
         let why = match &cause {
             ChildEnd::Garbage(garbage) => format!("{name} answered {garbage}"),
             ChildEnd::Stopped => format!("{name} was stopped: the handler is closed"),
@@ -234,7 +235,7 @@ impl ChildSupervisor {
             let ended = lines.next(|line| {
                 self.shared_pool.complained(self.slot, &String::from_utf8_lossy(line));
                 let line = answer::legible(line);
-                let (queue, program) = (self.shared_pool.queue(), self.shared_pool.name());
+                let (queue, program) = (self.shared_pool.program.queue(), self.shared_pool.program.name());
                 tracing::info!(queue, program, line, "a persistent handler wrote a line");
                 *last_words.lock().unwrap_or_else(PoisonError::into_inner) = line;
             });
@@ -275,7 +276,7 @@ impl ChildSupervisor {
         reason = "a foreign program knows no clock but the real one; the definition bounds it"
     )]
     async fn watch_time(&self) {
-        let why = format!("timed out after {}", WireDuration(self.shared_pool.timeout));
+        let why = format!("timed out after {}", WireDuration(self.shared_pool.program.timeout));
         loop {
             match self.shared_pool.check_time(self.slot, &why) {
                 Some(left) => tokio::time::sleep(left).await,

@@ -1,70 +1,24 @@
 //! A handler that asks one of several children that run on.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bytes::Bytes;
-use rustix::process::Pid;
-use rustix::process::Signal;
-use serde::Serialize;
-use tokio::sync::Notify;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::api::DeliveryEnvelope;
-use crate::api::OutcomeEnvelope;
-use crate::engine::Output;
 use crate::engine::ReceivedMessage;
-use crate::handlers::answer;
 use crate::handlers::exec::GIVEN_UP;
-use crate::handlers::group;
-use crate::handlers::group::ProcessGroup;
+use crate::handlers::persistent::child_pool::ChildPool;
+use crate::handlers::persistent::child_pool::PersistentOptions;
 use crate::handlers::persistent::child_supervisor::ChildSupervisor;
-use crate::handlers::persistent::process_pool::Asker;
-use crate::handlers::persistent::process_pool::ChildReply;
-use crate::handlers::persistent::process_pool::ChildRequest;
 use crate::handlers::persistent::process_pool::LOCK_LOST;
 use crate::handlers::persistent::process_pool::ProcessPool;
-use crate::handlers::persistent::process_pool::Rest;
-use crate::handlers::persistent::process_pool::Withdrawn;
-use crate::handlers::program::Program;
-use crate::handlers::program::StartError;
-use crate::handlers::shortage::Shortage;
 use crate::handlers::site::Site;
-use crate::handlers::trace::trace_in;
-use crate::handlers::variables;
-use crate::handlers::variables::Variables;
 use crate::limits;
 use crate::processor::Assignment;
-use crate::processor::Failure;
-use crate::processor::Outcome;
 use crate::processor::Taker;
-use crate::processor::guarded;
-
-/// What runs on, and how.
-#[derive(Clone, Debug)]
-pub(crate) struct PersistentOptions {
-    /// The program and its arguments.
-    pub(crate) argv: Vec<String>,
-    /// The folder it runs in.
-    pub(crate) cwd: PathBuf,
-    /// Variables it gets.
-    pub(crate) env: BTreeMap<String, String>,
-    /// Variables of the daemon it gets.
-    pub(crate) pass_env: Vec<String>,
-    /// How many children there are.
-    pub(crate) processes: usize,
-    /// How many messages one child may hold.
-    pub(crate) in_flight_max: usize,
-    /// How long one attempt may take.
-    pub(crate) timeout: Duration,
-}
 
 /// Children that run on, each of which takes requests in lines of JSON and answers them in any order.
 ///
@@ -80,73 +34,11 @@ pub(crate) struct Persistent {
     child_supervisors: Mutex<JoinSet<()>>,
 }
 
-/// What the handler and the keepers of its children share.
-pub(super) struct ChildPool {
-    program: Program,
-    lasting: Variables,
-    pub(super) timeout: Duration,
-    site: Site,
-    shortage: Shortage,
-    process_pool: Mutex<ProcessPool<Assignment>>,
-    /// For each slot.
-    bells: Vec<ChildSignals>,
-}
-
-/// What a child wrote is kept with an attempt that failed, and with a dead letter that says nothing else.
-fn with_output(result: Result<Outcome, Failure>, output: Output) -> Result<Outcome, Failure> {
-    match result {
-        Ok(Outcome::DeadLetter { reason, description }) if description.is_empty() => {
-            Ok(Outcome::DeadLetter { reason, description: output.text })
-        }
-        Ok(outcome) => Ok(outcome),
-        Err(failure) => Err(failure.output(output)),
-    }
-}
-
-/// What wakes the supervisor of one child.
-#[derive(Default)]
-struct ChildSignals {
-    written: Notify,
-    killed: Notify,
-    answers: AtomicU64,
-}
-
-/// Bytes of most lines beside the body.
-const ENVELOPE_LEN: usize = 512;
-
-/// A line for a child.
-#[derive(Serialize)]
-struct ChildLine<'a> {
-    id: u64,
-    /// The trace that is to be continued.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    traceparent: Option<String>,
-    message: &'a DeliveryEnvelope,
-}
-
-impl Asker for Assignment {
-    fn is_cancelled(&self) -> bool {
-        self.context().is_lost()
-    }
-
-    fn is_suspect(&self) -> bool {
-        self.context().message().is_suspect()
-    }
-}
-
 impl Persistent {
     /// Starts the children, on the present tokio runtime.
     pub(crate) fn start(options: PersistentOptions, site: Site) -> Persistent {
         let slots = options.processes.clamp(1, limits::PROCESSES_MAX);
-        let shared_pool = Arc::new(ChildPool {
-            lasting: variables::lasting(&site, &options.pass_env, &options.env),
-            program: Program { argv: options.argv, cwd: options.cwd },
-            timeout: options.timeout,
-            site,
-            shortage: Shortage::default(),
-            process_pool: Mutex::new(ProcessPool::new(slots, options.in_flight_max, options.timeout)),
-            bells: (0..=slots).map(|_| ChildSignals::default()).collect(),
-        });
+        let shared_pool = Arc::new(ChildPool::new(options, slots, site));
         let (stop, stopping) = watch::channel(false);
         let mut child_supervisors = JoinSet::new();
         for slot in 0..=slots {
@@ -214,7 +106,7 @@ impl Taker for Persistent {
         });
         if !numbers.is_empty() {
             let (queue, program, messages) =
-                (self.shared_pool.queue(), self.shared_pool.name(), numbers.len());
+                (self.shared_pool.program.queue(), self.shared_pool.program.name(), numbers.len());
             tracing::warn!(
                 queue,
                 program,
@@ -224,214 +116,5 @@ impl Taker for Persistent {
         }
         // Their keepers ask them to end, and kill them if they do not.
         numbers.into_iter().for_each(|number| self.shared_pool.withdraw(number, GIVEN_UP, |_| ()));
-    }
-}
-
-impl ChildPool {
-    /// Does something with the board, and then tells those whom it concerns.
-    fn with_pool<T>(&self, change: impl FnOnce(&mut ProcessPool<Assignment>) -> T) -> T {
-        let mut process_pool = self.process_pool.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = change(&mut process_pool);
-        let described = process_pool.describe();
-        drop(process_pool);
-        for ChildReply { asker, verdict, output } in described {
-            let result = verdict.and_then(|envelope| guarded(|| answer::result(&self.site, envelope)));
-            asker.end(with_output(result, output));
-        }
-        changed
-    }
-
-    fn now(&self) -> Duration {
-        self.site.clock.elapsed()
-    }
-
-    /// The queue whose messages it handles, for people.
-    pub(super) fn queue(&self) -> &str {
-        self.site.queue.as_str()
-    }
-
-    /// The program's name, for people.
-    pub(super) fn name(&self) -> &str {
-        self.program.name()
-    }
-
-    pub(super) fn start(&self) -> Result<ProcessGroup, StartError> {
-        let started = self.program.start(self.lasting.clone());
-        if started.is_ok() {
-            self.shortage.note_start();
-        }
-        started
-    }
-
-    /// Notes that the daemon lacks something to start a child; says how long it is not tried again.
-    pub(super) fn note_shortage(&self, slot: usize, why: String) -> Duration {
-        let now = self.now();
-        self.shortage.note(now, (self.queue(), self.name()), &why);
-        let until = self.shortage.pauses_until(now).map_or(now + limits::START_PAUSE_MIN, |(until, _)| until);
-        self.with_pool(|process_pool| {
-            process_pool.rest_until(slot, Rest { until, why, is_shortage: true }, now)
-        });
-        until - now
-    }
-
-    /// The request an assignment makes; none if that cannot be written, which ends it.
-    fn request(&self, assignment: Assignment, state: Option<&Bytes>) -> Option<ChildRequest<Assignment>> {
-        match self.line(&assignment, state) {
-            Ok(line) => Some(ChildRequest { id: assignment.number(), line, asker: assignment }),
-            Err(failure) => {
-                assignment.end(Err(failure));
-                None
-            }
-        }
-    }
-
-    fn line(&self, assignment: &Assignment, state: Option<&Bytes>) -> Result<Vec<u8>, Failure> {
-        let context = assignment.context();
-        let message =
-            DeliveryEnvelope::show(context.queue().name(), context.message(), self.site.by_position);
-        let mut message = message.with_state(state);
-        message.lock_token = Some(context.lock_token().to_string());
-        let mut line = Vec::with_capacity(ENVELOPE_LEN + context.message().body.len());
-        let traceparent = trace_in(assignment.span(), context);
-        serde_json::to_writer(
-            &mut line,
-            &ChildLine { id: assignment.number(), traceparent, message: &message },
-        )?;
-        line.push(b'\n');
-        Ok(line)
-    }
-
-    async fn submit_with_state(self: Arc<ChildPool>, assignment: Assignment) {
-        match assignment.context().state().await {
-            Ok(state) => self.submit(self.request(assignment, state.as_ref())),
-            Err(error) => assignment.end(Err(error.into())),
-        }
-    }
-
-    fn submit(&self, requests: impl IntoIterator<Item = ChildRequest<Assignment>>) {
-        let now = self.now();
-        self.with_pool(|process_pool| {
-            requests.into_iter().for_each(|request| process_pool.submit(request, now))
-        });
-        self.bells.iter().for_each(|bells| bells.written.notify_one());
-    }
-
-    /// Ends a request, and the child that holds it, at once.
-    fn give_up(&self, id: u64) {
-        self.withdraw(id, "it was given up", |group| group::signal(group, Signal::KILL));
-    }
-
-    /// Forgets a request, or condemns the child that holds it and does something to that one's group.
-    fn withdraw(&self, id: u64, why: &str, with_group: impl FnOnce(Pid)) {
-        let withdrawn = self.with_pool(|process_pool| {
-            let withdrawn = process_pool.withdraw(id, why);
-            // The board names a group only while its number is its own, and its lock is held.
-            if let Withdrawn::Held { group: Some(group), .. } = withdrawn {
-                with_group(group);
-            }
-            withdrawn
-        });
-        if let Withdrawn::Held { slot, .. } = withdrawn {
-            self.bells[slot].killed.notify_one();
-        }
-    }
-
-    pub(super) fn up(&self, slot: usize, group: Pid) {
-        let now = self.now();
-        self.with_pool(|process_pool| process_pool.up(slot, group, now));
-        self.bells[slot].written.notify_one();
-    }
-
-    /// Waits for something to write.
-    pub(super) async fn outgoing(&self, slot: usize, into: &mut Vec<u8>) {
-        loop {
-            let now = self.now();
-            self.with_pool(|process_pool| process_pool.outgoing(slot, into, now));
-            if !into.is_empty() {
-                return;
-            }
-            self.bells[slot].written.notified().await;
-        }
-    }
-
-    pub(super) fn answered(&self, slot: usize, answers: Vec<OutcomeEnvelope>) -> Result<(), String> {
-        let (count, now) = (answers.len() as u64, self.now());
-        let answered = self.with_pool(|process_pool| process_pool.answered(slot, answers, now));
-        self.bells[slot].answers.fetch_add(count, Ordering::Relaxed);
-        self.bells[slot].written.notify_one();
-        answered
-    }
-
-    /// How often a slot's children have answered.
-    pub(super) fn answers(&self, slot: usize) -> u64 {
-        self.bells[slot].answers.load(Ordering::Relaxed)
-    }
-
-    /// Waits until a child must not go on.
-    pub(super) async fn killed(&self, slot: usize) {
-        while !self.with_pool(|process_pool| process_pool.is_killed(slot)) {
-            self.bells[slot].killed.notified().await;
-        }
-    }
-
-    /// How long the oldest request of a child may still take; none when its time is over.
-    pub(super) fn check_time(&self, slot: usize, why: &str) -> Option<Duration> {
-        let now = self.now();
-        self.with_pool(|process_pool| {
-            let due = process_pool.check_time(slot, self.timeout, now, why);
-            (!process_pool.is_killed(slot)).then(|| due.saturating_sub(now))
-        })
-    }
-
-    /// A child is given nothing more.
-    pub(super) fn ending(&self, slot: usize) {
-        self.with_pool(|process_pool| process_pool.ending(slot));
-    }
-
-    /// Nobody may signal a child's group any more.
-    pub(super) fn untouchable(&self, slot: usize) {
-        self.with_pool(|process_pool| process_pool.starting(slot));
-    }
-
-    /// A child has written a line to its standard error.
-    pub(super) fn complained(&self, slot: usize, line: &str) {
-        self.with_pool(|process_pool| process_pool.complained(slot, line));
-    }
-
-    /// Fails all that a child held; says because of what it was ended, if because of one of these.
-    pub(super) fn fail_held(&self, slot: usize, why: &str) -> Option<String> {
-        self.with_pool(|process_pool| process_pool.down(slot, why))
-    }
-
-    /// Waits until there is something for the extra child.
-    pub(super) async fn suspects(&self, slot: usize) {
-        while !self.with_pool(|process_pool| process_pool.has_suspects()) {
-            self.bells[slot].written.notified().await;
-        }
-    }
-
-    /// Gives the extra child nothing more, if there is nothing for it; says whether.
-    pub(super) fn dismiss_extra(&self, slot: usize) -> bool {
-        self.with_pool(|process_pool| {
-            let is_idle = !process_pool.has_suspects();
-            if is_idle {
-                process_pool.ending(slot);
-            }
-            is_idle
-        })
-    }
-
-    pub(super) fn fail_suspects(&self, why: &str) {
-        self.with_pool(|process_pool| process_pool.fail_suspects(why));
-    }
-
-    pub(super) fn rest(&self, slot: usize, rest: Duration, why: String) {
-        let now = self.now();
-        let rest = Rest { until: now + rest, why, is_shortage: false };
-        self.with_pool(|process_pool| process_pool.rest_until(slot, rest, now));
-    }
-
-    pub(super) fn starting(&self, slot: usize) {
-        self.with_pool(|process_pool| process_pool.starting(slot));
     }
 }

@@ -1,6 +1,5 @@
 //! What holds when a program that holds many messages dies of one of them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use crate::handlers::persistent::PersistentOptions;
 use crate::handlers::tests::stage::LONG;
 use crate::handlers::tests::stage::Stage;
 use crate::handlers::tests::stage::has_python;
+use crate::handlers::tests::stage::program;
 use crate::message::Message;
 use crate::processor::Context;
 use crate::processor::Failure;
@@ -59,10 +59,7 @@ async fn only_the_poison_is_exhausted(poison: &str, timeout: Duration) {
     let stage = Stage::new().await;
     let queue = poisoned(&stage, poison).await;
     let options = PersistentOptions {
-        argv: ["python3", "-c", CHILD].map(str::to_owned).to_vec(),
-        cwd: stage.folder.path().to_owned(),
-        env: BTreeMap::new(),
-        pass_env: Vec::new(),
+        program: program(stage.folder.path(), &["python3", "-c", CHILD]),
         processes: 1,
         in_flight_max: 8,
         timeout,

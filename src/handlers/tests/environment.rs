@@ -50,8 +50,8 @@ async fn nothing_of_the_daemon_leaks_into_a_child() {
 async fn a_child_gets_what_its_definition_passes_and_sets() {
     let (passed, value) = own_variable();
     let seen = environment(Message::new(""), |options| {
-        options.pass_env = vec![passed.clone(), "NO_SUCH_VARIABLE".to_owned()];
-        options.env = BTreeMap::from([("COLOUR".to_owned(), "blue = sky".to_owned())]);
+        options.program.pass_env = vec![passed.clone(), "NO_SUCH_VARIABLE".to_owned()];
+        options.program.env = BTreeMap::from([("COLOUR".to_owned(), "blue = sky".to_owned())]);
     });
     let seen = seen.await;
     assert_eq!(seen["COLOUR"], "blue = sky");

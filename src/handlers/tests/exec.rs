@@ -120,7 +120,7 @@ async fn what_cannot_be_started_is_a_failure_that_says_why() {
     let mut reasons = Vec::new();
     for (program, cwd) in cases {
         let mut options = script(&cwd, "exit 0");
-        options.argv[0] = program.to_owned();
+        options.program.argv[0] = program.to_owned();
         let exec = Exec::new(options, stage.site.clone());
         reasons.push(reason(stage.handle(&exec, Message::new("")).await));
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::definition::WebhookDefinition;
 use crate::handlers::dispatch::AnyHandler;
 use crate::handlers::dispatch::Dispatch;
 use crate::handlers::exec::Exec;
@@ -30,7 +31,7 @@ use crate::processor::Processor;
 use crate::queue::QueueOptions;
 
 fn outbound(url: String) -> OutboundOptions {
-    OutboundOptions { url, allow_private: true, ca_file: None, timeout: LONG }
+    OutboundOptions { address: WebhookDefinition { url, allow_private: true, ca_file: None }, timeout: LONG }
 }
 
 #[tokio::test]

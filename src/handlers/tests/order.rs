@@ -10,6 +10,7 @@ use crate::handlers::tests::named_pipe::NamedPipe;
 use crate::handlers::tests::stage::LONG;
 use crate::handlers::tests::stage::Stage;
 use crate::handlers::tests::stage::has_python;
+use crate::handlers::tests::stage::program;
 use crate::message::Message;
 use crate::processor::Context;
 use crate::processor::Failure;
@@ -60,10 +61,7 @@ async fn messages_of_a_workflow_stay_in_order_although_children_die() {
         }
     }
     let options = PersistentOptions {
-        argv: ["python3", "-c", CHILD].map(str::to_owned).to_vec(),
-        cwd: stage.folder.path().to_owned(),
-        env: BTreeMap::new(),
-        pass_env: Vec::new(),
+        program: program(stage.folder.path(), &["python3", "-c", CHILD]),
         processes: 3,
         in_flight_max: 8,
         timeout: LONG,

@@ -1,6 +1,5 @@
 //! What holds for programs that run on.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use crate::handlers::tests::stage::Handed;
 use crate::handlers::tests::stage::LONG;
 use crate::handlers::tests::stage::Stage;
 use crate::handlers::tests::stage::has_python;
+use crate::handlers::tests::stage::program;
 use crate::handlers::tests::stage::reason;
 use crate::limits;
 use crate::message::Message;
@@ -58,10 +58,7 @@ for line in sys.stdin:
 
 fn python(folder: &Path, text: &str) -> PersistentOptions {
     PersistentOptions {
-        argv: ["python3", "-c", text].map(str::to_owned).to_vec(),
-        cwd: folder.to_owned(),
-        env: BTreeMap::new(),
-        pass_env: Vec::new(),
+        program: program(folder, &["python3", "-c", text]),
         processes: 1,
         in_flight_max: limits::IN_FLIGHT_DEFAULT,
         timeout: LONG,
@@ -290,7 +287,7 @@ async fn an_assignment_that_is_let_go_of_has_failed() {
 async fn children_that_keep_dying_are_given_a_rest_and_everybody_is_told() {
     let stage = Stage::new().await;
     let mut options = python(stage.folder.path(), "");
-    options.argv = ["sh", "-c", "echo no database >&2; exit 7"].map(str::to_owned).to_vec();
+    options.program.argv = ["sh", "-c", "echo no database >&2; exit 7"].map(str::to_owned).to_vec();
     let persistent = Persistent::start(options, stage.site.clone());
     let mut why = String::new();
     // The first ones may have met a child before it died.
@@ -307,7 +304,7 @@ async fn children_that_keep_dying_are_given_a_rest_and_everybody_is_told() {
 async fn a_program_that_is_not_there_is_told() {
     let stage = Stage::new().await;
     let mut options = python(stage.folder.path(), "");
-    options.argv = vec!["no-such-program".to_owned()];
+    options.program.argv = vec!["no-such-program".to_owned()];
     let persistent = Persistent::start(options, stage.site.clone());
     let why = ask(&stage, &persistent, "hello").await.unwrap_err();
     assert!(why.starts_with("start \"no-such-program\": there is no such program in PATH; it"), "{why}");
@@ -332,7 +329,7 @@ async fn closing_lets_the_children_finish() {
 #[tokio::test]
 async fn dropping_kills_the_children() {
     let Some((stage, persistent)) =
-        begin(|options| options.argv[2].insert_str(0, "pipe = open('pipe', 'w')\n")).await
+        begin(|options| options.program.argv[2].insert_str(0, "pipe = open('pipe', 'w')\n")).await
     else {
         return;
     };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 
 use crate::clock::SystemClock;
+use crate::definition::ProgramDefinition;
 use crate::engine::Delivery;
 use crate::engine::Engine;
 use crate::engine::Queue;
@@ -103,13 +105,18 @@ impl Handed {
 
 /// A shell script as a handler.
 pub(super) fn script(folder: &Path, text: &str) -> ExecOptions {
-    ExecOptions {
-        argv: ["sh", "-c", text].map(str::to_owned).to_vec(),
-        cwd: folder.to_owned(),
+    let program = program(folder, &["sh", "-c", text]);
+    ExecOptions { program, timeout: LONG, output_bytes_max: limits::OUTPUT_BYTES_MAX }
+}
+
+/// A program as a definition says it.
+pub(super) fn program(folder: &Path, argv: &[&str]) -> ProgramDefinition {
+    ProgramDefinition {
+        path: PathBuf::from(argv[0]),
+        argv: argv.iter().map(ToString::to_string).collect(),
+        folder: folder.to_owned(),
         env: BTreeMap::new(),
         pass_env: Vec::new(),
-        timeout: LONG,
-        output_bytes_max: limits::OUTPUT_BYTES_MAX,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::definition::WebhookDefinition;
 use crate::handlers::outbound::outbound::OutboundOptions;
 use crate::handlers::outbound::signature::SigningSecret;
 use crate::handlers::outbound::signature::signatures;
@@ -21,7 +22,10 @@ const SECRETS: [&str; 2] =
     ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"];
 
 fn options(url: String) -> WebhookOptions {
-    let outbound = OutboundOptions { url, allow_private: true, ca_file: None, timeout: LONG };
+    let outbound = OutboundOptions {
+        address: WebhookDefinition { url, allow_private: true, ca_file: None },
+        timeout: LONG,
+    };
     WebhookOptions { outbound, secrets: SECRETS.map(|text| SigningSecret::parse(text).unwrap()).to_vec() }
 }
 
@@ -157,7 +161,7 @@ async fn a_private_address_is_reached_only_where_it_is_allowed() {
     let stage = Stage::new().await;
     for url in ["http://127.0.0.1:9/", "https://169.254.169.254/latest", "http://2130706433/"] {
         let mut options = options(url.to_owned());
-        options.outbound.allow_private = false;
+        options.outbound.address.allow_private = false;
         assert!(Webhook::new(options, stage.site.clone()).is_err(), "{url}");
     }
 }
@@ -180,7 +184,7 @@ async fn a_receiver_with_tls_must_prove_who_it_is() {
     let webhook = Webhook::new(options.clone(), stage.site.clone()).unwrap();
     let why = reason(stage.handle(&webhook, Message::new("")).await);
     assert!(why.contains("certificate"), "{why}");
-    options.outbound.ca_file = Some(certificate_file());
+    options.outbound.address.ca_file = Some(certificate_file());
     let webhook = Webhook::new(options, stage.site.clone()).unwrap();
     stage.handle(&webhook, Message::new("")).await.unwrap();
 }

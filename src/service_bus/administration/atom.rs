@@ -2,14 +2,12 @@
 
 use std::borrow::Cow;
 
-use axum::body::Body;
 use axum::response::Response;
-use http::HeaderValue;
 use http::StatusCode;
-use http::header;
 
 use crate::api::WireTime;
 use crate::clock::Timestamp;
+use crate::inbound::browser::bytes_as;
 use crate::service_bus::administration::host::Caller;
 use crate::xml::Xml;
 
@@ -69,7 +67,7 @@ impl AtomEntry<'_> {
     ) -> Response {
         let mut xml = Xml::new();
         self.write(&mut xml, (caller, &[("xmlns", ATOM)]), inside);
-        response(status, "application/atom+xml; type=entry; charset=utf-8", xml)
+        bytes_as(status, "application/atom+xml; type=entry; charset=utf-8", xml.into_text())
     }
 }
 
@@ -98,7 +96,7 @@ impl AtomFeed<'_> {
             }
             entries(&mut AtomFeed { xml, caller });
         });
-        response(StatusCode::OK, "application/atom+xml; type=feed; charset=utf-8", xml)
+        bytes_as(StatusCode::OK, "application/atom+xml; type=feed; charset=utf-8", xml.into_text())
     }
 
     pub(crate) fn entry(&mut self, entry: &AtomEntry<'_>, inside: impl FnOnce(&mut Xml)) {
@@ -109,18 +107,4 @@ impl AtomFeed<'_> {
 /// An instant as the documents say it.
 pub(crate) fn instant(at: Timestamp) -> String {
     WireTime(at).to_string()
-}
-
-/// An answer with a document. What is answered is data: no browser may guess another type.
-pub(crate) fn response(status: StatusCode, content_type: &'static str, xml: Xml) -> Response {
-    let mut response = Response::new(Body::from(xml.into_text()));
-    *response.status_mut() = status;
-    for (name, value) in [
-        (header::CONTENT_TYPE, content_type),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ] {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
-    response
 }

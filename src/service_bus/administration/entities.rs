@@ -33,6 +33,14 @@ pub(crate) struct AdminCall<'a> {
     pub(crate) is_change: bool,
 }
 
+/// A subscription that is there.
+pub(crate) struct AdminSubscription {
+    pub(crate) topic: QueueName,
+    pub(crate) name: SubscriptionName,
+    /// Its queue.
+    pub(crate) queue: QueueView,
+}
+
 impl AdminCall<'_> {
     /// The queue or topic of a name, if there is one.
     pub(crate) async fn find(&self, name: &str) -> Result<Option<QueueOrTopic>, AdminRefusal> {
@@ -47,26 +55,45 @@ impl AdminCall<'_> {
         }
     }
 
+    /// The topic of a name, of which who asks may manage everything.
+    pub(crate) async fn managed_topic(&self, name: &str) -> Result<TopicView, AdminRefusal> {
+        self.may_manage(name)?;
+        self.topic(name).await
+    }
+
+    /// The subscription of a name, of a topic of which who asks may manage everything.
+    pub(crate) async fn managed_subscription(
+        &self,
+        topic: &str,
+        name: &str,
+    ) -> Result<AdminSubscription, AdminRefusal> {
+        self.subscription(&self.managed_topic(topic).await?, name).await
+    }
+
+    pub(crate) fn may_manage(&self, name: &str) -> Result<(), AdminRefusal> {
+        self.access.check(Right::Manage, name)
+    }
+
     /// The topic of a name.
-    pub(crate) async fn topic(&self, name: &str) -> Result<TopicView, AdminRefusal> {
+    async fn topic(&self, name: &str) -> Result<TopicView, AdminRefusal> {
         match self.find(name).await? {
             Some(QueueOrTopic::Topic(topic)) => Ok(*topic),
             _ => Err(AdminRefusal::not_found("topic", name)),
         }
     }
 
-    /// The subscription of a name, and its queue.
+    /// The subscription of a name.
     pub(crate) async fn subscription(
         &self,
         topic: &TopicView,
         name: &str,
-    ) -> Result<(SubscriptionName, QueueView), AdminRefusal> {
+    ) -> Result<AdminSubscription, AdminRefusal> {
         let alike = |known: &&SubscriptionName| known.as_str().eq_ignore_ascii_case(name);
         let names = topic.subscriptions.iter().map(|subscription| &subscription.name);
         let found = names.clone().find(|known| known.as_str() == name).or_else(|| names.clone().find(alike));
         let found = found.ok_or_else(|| AdminRefusal::not_found("subscription", name))?;
         let queue = self.shared.client.topic(&topic.name)?.subscription(found)?;
-        Ok((found.clone(), queue.view().await?))
+        Ok(AdminSubscription { topic: topic.name.clone(), name: found.clone(), queue: queue.view().await? })
     }
 
     /// Takes what a document says of an entity, as far as the version of its client has words for it.

@@ -4,17 +4,16 @@ use http::Uri;
 
 use crate::engine::QueueView;
 use crate::engine::TopicView;
-use crate::id::QueueName;
 use crate::limits;
 use crate::service_bus::administration::atom::AtomFeed;
 use crate::service_bus::administration::entities::AdminCall;
+use crate::service_bus::administration::entities::AdminSubscription;
 use crate::service_bus::administration::host::query;
 use crate::service_bus::administration::properties;
 use crate::service_bus::administration::queues;
 use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::administration::refusal::AdminResult;
 use crate::service_bus::administration::rule_xml;
-use crate::service_bus::administration::rules;
 use crate::service_bus::administration::subscriptions;
 use crate::service_bus::administration::topics;
 use crate::service_bus::slashed::entity_name;
@@ -64,20 +63,11 @@ pub(crate) async fn all_queues(call: &AdminCall<'_>, page: ListPage) -> AdminRes
 
 /// All queues that who asks may know of: no subscriptions, and none of the daemon's own.
 async fn every_queue(call: &AdminCall<'_>) -> Result<Vec<QueueView>, AdminRefusal> {
-    let mut queues = Vec::new();
-    let mut after: Option<QueueName> = None;
-    loop {
-        let page = call.shared.client.queues(after.as_ref(), limits::PAGE_MAX).await?;
-        after = page.last().map(|view| view.name.clone());
-        let is_last = page.len() < limits::PAGE_MAX;
-        queues.extend(page.into_iter().filter(|view| {
-            let name = &view.name;
-            name.subscription().is_none() && (call.shared.is_open)(name) && call.access.reaches(name.as_str())
-        }));
-        if is_last {
-            return Ok(queues);
-        }
-    }
+    let mut queues = call.shared.client.all_queues().await?;
+    queues.retain(|QueueView { name, .. }| {
+        name.subscription().is_none() && (call.shared.is_open)(name) && call.access.reaches(name.as_str())
+    });
+    Ok(queues)
 }
 
 pub(crate) async fn all_topics(call: &AdminCall<'_>, page: ListPage) -> AdminResult {
@@ -108,22 +98,22 @@ pub(crate) async fn all_subscriptions(
     Ok(AtomFeed::answer((call.caller, &path), call.shared.clock.now(), next, |feed| {
         for (name, view) in &views {
             let known = call.known(view);
-            let entry = subscriptions::entry(topic, name, &known);
+            let entry = subscriptions::entry(&topic.name, name, &known);
             feed.entry(&entry, |xml| known.write(xml, properties::SUBSCRIPTION));
         }
     }))
 }
 
-pub(crate) async fn all_rules(call: &AdminCall<'_>, of: &rules::Of<'_>, page: ListPage) -> AdminResult {
+pub(crate) async fn all_rules(call: &AdminCall<'_>, of: &AdminSubscription, page: ListPage) -> AdminResult {
     let mut rules = of.rules(call).await?;
     rules.sort_by_cached_key(|rule| rule.name().to_ascii_lowercase());
     let description = call.shared.descriptions.of(&of.queue.name, of.created_at());
-    let path = of.path();
+    let path = of.rules_path();
     let next = page.next(call, &path, rules.len());
     Ok(AtomFeed::answer((call.caller, &path), call.shared.clock.now(), next, |feed| {
         for rule in page.cut(&rules) {
             let settings = description.rules.get(rule.name());
-            feed.entry(&of.entry(rule), |xml| rule_xml::write(xml, (rule, settings), of.created_at()));
+            feed.entry(&of.rule_entry(rule), |xml| rule_xml::write(xml, (rule, settings), of.created_at()));
         }
     }))
 }

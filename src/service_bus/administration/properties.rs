@@ -1,12 +1,15 @@
 //! The properties of an entity as XML, in the order of the documents of Service Bus.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::engine::Counts;
 use crate::engine::TopicView;
+use crate::id::QueueName;
 use crate::limits;
 use crate::queue::ExpiryPolicy;
+use crate::service_bus::administration::atom::AtomEntry;
 use crate::service_bus::administration::atom::COUNTS;
 use crate::service_bus::administration::atom::INSTANCE;
 use crate::service_bus::administration::atom::instant;
@@ -15,6 +18,7 @@ use crate::service_bus::administration::fields::EntitySettings;
 use crate::service_bus::administration::fields::since;
 use crate::service_bus::administration::fields::span_text;
 use crate::service_bus::administration::host::Caller;
+use crate::service_bus::slashed::entity_name;
 use crate::topic::Filter;
 use crate::topic::Rule;
 use crate::xml::Xml;
@@ -113,7 +117,23 @@ pub(crate) struct EntityProperties<'a> {
 }
 
 impl EntityProperties<'_> {
-    pub(crate) fn updated_at(&self) -> Timestamp {
+    /// The entry of a queue or topic.
+    pub(crate) fn entry_of<'e>(&self, name: &'e QueueName, element: &'static str) -> AtomEntry<'e> {
+        let title = entity_name(name.as_str());
+        self.entry(title.clone(), title.into_owned(), element)
+    }
+
+    /// The entry of what is at a path.
+    pub(crate) fn entry<'e>(
+        &self,
+        title: Cow<'e, str>,
+        path: String,
+        element: &'static str,
+    ) -> AtomEntry<'e> {
+        AtomEntry { title, path, published: self.created_at, updated: self.updated_at(), element }
+    }
+
+    fn updated_at(&self) -> Timestamp {
         self.settings.description.updated_at.unwrap_or(self.created_at)
     }
 

@@ -14,19 +14,12 @@ use crate::service_bus::administration::properties::EntityProperties;
 use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::administration::refusal::AdminResult;
 use crate::service_bus::description::Description;
-use crate::service_bus::slashed::entity_name;
 
 /// The element that describes a queue.
 pub(crate) const ELEMENT: &str = "QueueDescription";
 
 pub(crate) fn entry<'a>(view: &'a QueueView, known: &EntityProperties<'_>) -> AtomEntry<'a> {
-    AtomEntry {
-        title: entity_name(view.name.as_str()),
-        path: entity_name(view.name.as_str()).into_owned(),
-        published: known.created_at,
-        updated: known.updated_at(),
-        element: ELEMENT,
-    }
+    known.entry_of(&view.name, ELEMENT)
 }
 
 pub(crate) fn answer_with(call: &AdminCall<'_>, view: &QueueView, status: StatusCode) -> Response {
@@ -48,17 +41,26 @@ pub(crate) async fn create(call: &AdminCall<'_>, name: &str, text: &str) -> Admi
 }
 
 pub(crate) async fn change(call: &AdminCall<'_>, view: &QueueView, text: &str) -> AdminResult {
+    Ok(answer_with(call, &changed(call, view, (text, ELEMENT)).await?, StatusCode::OK))
+}
+
+/// Changes a queue, which may be that of a subscription, to what an element of a document says.
+pub(crate) async fn changed(
+    call: &AdminCall<'_>,
+    view: &QueueView,
+    (text, element): (&str, &str),
+) -> Result<QueueView, AdminRefusal> {
     call.check_undefined(&view.name)?;
     let before = call.settings(view);
     let mut settings = before.clone();
-    document::read(text, ELEMENT, |element| call.take(&mut settings, element))?;
+    document::read(text, element, |element| call.take(&mut settings, element))?;
     settings.options.order = before.options.order;
     settings.check_change(&before)?;
     call.check_forwarding(view.name.as_str(), &settings).await?;
     let client = call.access.acting(&call.shared.client)?;
     client.change_queue(&view.name, settings.options.clone()).await?;
     call.describe(&view.name, (&settings, Some(view.created_at))).await?;
-    Ok(answer_with(call, &client.queue(&view.name)?.view().await?, StatusCode::OK))
+    Ok(client.queue(&view.name)?.view().await?)
 }
 
 pub(crate) async fn delete(call: &AdminCall<'_>, view: &QueueView) -> Result<(), AdminRefusal> {

@@ -5,15 +5,14 @@ use axum::response::Response;
 use http::StatusCode;
 
 use crate::error::Misuse;
-use crate::error::QueueError;
+use crate::error::OperationError;
 use crate::error::QueueRefusal;
-use crate::error::TopicError;
 use crate::error::TopicRefusal;
 use crate::error::Unavailable;
+use crate::inbound::browser::bytes_as;
 use crate::inbound::inflow::BodyRefusal;
 use crate::records::RecordError;
 use crate::sas;
-use crate::service_bus::administration::atom;
 use crate::service_bus::slashed::entity_name;
 use crate::xml::Xml;
 
@@ -80,13 +79,21 @@ impl From<Misuse> for AdminRefusal {
     }
 }
 
-impl From<QueueError> for AdminRefusal {
-    fn from(error: QueueError) -> AdminRefusal {
-        let refusal = match error {
-            QueueError::Misuse(misuse) => return misuse.into(),
-            QueueError::Unavailable(unavailable) => return unavailable.into(),
-            QueueError::Refused(refusal) => refusal,
-        };
+impl<R: std::error::Error + 'static> From<OperationError<R>> for AdminRefusal
+where
+    AdminRefusal: From<R>,
+{
+    fn from(error: OperationError<R>) -> AdminRefusal {
+        match error {
+            OperationError::Refused(refusal) => refusal.into(),
+            OperationError::Misuse(misuse) => misuse.into(),
+            OperationError::Unavailable(unavailable) => unavailable.into(),
+        }
+    }
+}
+
+impl From<QueueRefusal> for AdminRefusal {
+    fn from(refusal: QueueRefusal) -> AdminRefusal {
         match &refusal {
             QueueRefusal::QueueNotFound(name) => AdminRefusal::not_found("queue", name.as_str()),
             QueueRefusal::QueueExists(name) => AdminRefusal::exists("queue", name.as_str()),
@@ -97,13 +104,8 @@ impl From<QueueError> for AdminRefusal {
     }
 }
 
-impl From<TopicError> for AdminRefusal {
-    fn from(error: TopicError) -> AdminRefusal {
-        let refusal = match error {
-            TopicError::Misuse(misuse) => return misuse.into(),
-            TopicError::Unavailable(unavailable) => return unavailable.into(),
-            TopicError::Refused(refusal) => refusal,
-        };
+impl From<TopicRefusal> for AdminRefusal {
+    fn from(refusal: TopicRefusal) -> AdminRefusal {
         match &refusal {
             TopicRefusal::TopicNotFound(name) => AdminRefusal::not_found("topic", name.as_str()),
             TopicRefusal::NameIsQueue(name) => AdminRefusal::exists("queue", name.as_str()),
@@ -156,6 +158,6 @@ impl IntoResponse for AdminRefusal {
             xml.leaf("Code", self.status.as_str());
             xml.leaf("Detail", &self.detail);
         });
-        atom::response(self.status, "application/xml; charset=utf-8", xml)
+        bytes_as(self.status, "application/xml; charset=utf-8", xml.into_text())
     }
 }

@@ -9,7 +9,6 @@ use http::StatusCode;
 use http::Uri;
 use http::header;
 
-use crate::sas::Right;
 use crate::service_bus::administration::atom::AtomEntry;
 use crate::service_bus::administration::atom::instant;
 use crate::service_bus::administration::authorized::AdminAccess;
@@ -22,7 +21,6 @@ use crate::service_bus::administration::path::AdminTarget;
 use crate::service_bus::administration::queues;
 use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::administration::refusal::AdminResult;
-use crate::service_bus::administration::rules;
 use crate::service_bus::administration::subscriptions;
 use crate::service_bus::administration::topics;
 use crate::service_bus::entity::QueueOrTopic;
@@ -55,10 +53,6 @@ pub(crate) async fn respond(shared: &EndpointState, request: Request) -> Respons
 }
 
 impl AdminCall<'_> {
-    fn may_manage(&self, name: &str) -> Result<(), AdminRefusal> {
-        self.access.check(Right::Manage, name)
-    }
-
     async fn get(&self, target: &AdminTarget, uri: &Uri) -> AdminResult {
         match target {
             AdminTarget::Namespace => Ok(self.namespace()),
@@ -73,27 +67,18 @@ impl AdminCall<'_> {
                 }
             }
             AdminTarget::Subscriptions(topic) => {
-                self.may_manage(topic)?;
-                listing::all_subscriptions(self, &self.topic(topic).await?, ListPage::of(uri)?).await
+                listing::all_subscriptions(self, &self.managed_topic(topic).await?, ListPage::of(uri)?).await
             }
             AdminTarget::Subscription(topic, name) => {
-                self.may_manage(topic)?;
-                let topic = self.topic(topic).await?;
-                let (name, queue) = self.subscription(&topic, name).await?;
-                Ok(subscriptions::answer_with(self, (&topic, &name, &queue), StatusCode::OK))
+                let subscription = self.managed_subscription(topic, name).await?;
+                Ok(subscription.answer_with(self, StatusCode::OK))
             }
             AdminTarget::Rules(topic, name) => {
-                self.may_manage(topic)?;
-                let topic = self.topic(topic).await?;
-                let (name, queue) = self.subscription(&topic, name).await?;
-                let of = rules::Of { topic: &topic, name: &name, queue: &queue };
-                listing::all_rules(self, &of, ListPage::of(uri)?).await
+                let subscription = self.managed_subscription(topic, name).await?;
+                listing::all_rules(self, &subscription, ListPage::of(uri)?).await
             }
             AdminTarget::Rule(topic, name, rule) => {
-                self.may_manage(topic)?;
-                let topic = self.topic(topic).await?;
-                let (name, queue) = self.subscription(&topic, name).await?;
-                rules::Of { topic: &topic, name: &name, queue: &queue }.show(self, rule).await
+                self.managed_subscription(topic, name).await?.show_rule(self, rule).await
             }
         }
     }
@@ -114,13 +99,10 @@ impl AdminCall<'_> {
                 self.put_entity(name, &text).await
             }
             AdminTarget::Subscription(topic, name) => {
-                self.may_manage(topic)?;
-                let topic = self.topic(topic).await?;
+                let topic = self.managed_topic(topic).await?;
                 match (self.subscription(&topic, name).await, self.is_change) {
-                    (Ok((name, queue)), true) => {
-                        subscriptions::change(self, (&topic, &name, &queue), &text).await
-                    }
-                    (Ok((name, _)), false) => Err(AdminRefusal::exists("subscription", name.as_str())),
+                    (Ok(subscription), true) => subscription.change(self, &text).await,
+                    (Ok(found), false) => Err(AdminRefusal::exists("subscription", found.name.as_str())),
                     (Err(refused), false) if refused.status == StatusCode::NOT_FOUND => {
                         subscriptions::create(self, &topic, name, &text).await
                     }
@@ -128,10 +110,7 @@ impl AdminCall<'_> {
                 }
             }
             AdminTarget::Rule(topic, name, rule) => {
-                self.may_manage(topic)?;
-                let topic = self.topic(topic).await?;
-                let (name, queue) = self.subscription(&topic, name).await?;
-                rules::Of { topic: &topic, name: &name, queue: &queue }.put(self, rule, &text).await
+                self.managed_subscription(topic, name).await?.put_rule(self, rule, &text).await
             }
         }
     }
@@ -173,16 +152,10 @@ impl AdminCall<'_> {
                 }
             }
             AdminTarget::Subscription(topic, name) => {
-                self.may_manage(topic)?;
-                let topic = self.topic(topic).await?;
-                let (_, queue) = self.subscription(&topic, name).await?;
-                subscriptions::delete(self, &queue).await?;
+                queues::delete(self, &self.managed_subscription(topic, name).await?.queue).await?;
             }
             AdminTarget::Rule(topic, name, rule) => {
-                self.may_manage(topic)?;
-                let topic = self.topic(topic).await?;
-                let (name, queue) = self.subscription(&topic, name).await?;
-                rules::Of { topic: &topic, name: &name, queue: &queue }.remove(self, rule).await?;
+                self.managed_subscription(topic, name).await?.remove_rule(self, rule).await?;
             }
         }
         Ok(Response::new(Body::empty()))

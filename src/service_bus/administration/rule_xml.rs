@@ -11,6 +11,7 @@ use crate::service_bus::administration::rule_values;
 use crate::service_bus::description::ActionText;
 use crate::service_bus::description::RuleSettings;
 use crate::service_bus::description::TypedValue;
+use crate::service_bus::sql_filter::sql_filter;
 use crate::topic::Correlation;
 use crate::topic::DEFAULT_RULE;
 use crate::topic::Filter;
@@ -80,12 +81,7 @@ fn read_filter(filter: Node<'_, '_>) -> Result<Filter, AdminRefusal> {
         "SqlFilter" => {
             let expression = text_of(filter, "SqlExpression").unwrap_or_default();
             let parameters = rule_values::read(document::child(filter, "Parameters"))?;
-            Ok(match expression.trim() {
-                // As clients say that they want everything, or nothing.
-                "1=1" if parameters.is_empty() => Filter::True,
-                "1=0" | "1!=1" if parameters.is_empty() => Filter::False,
-                _ => Filter::Sql { expression, parameters },
-            })
+            Ok(sql_filter(expression, parameters))
         }
         other => Err(AdminRefusal::bad(format!("a Filter of type {other:?} is not known"))),
     }

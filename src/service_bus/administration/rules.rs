@@ -4,13 +4,11 @@ use axum::response::Response;
 use http::StatusCode;
 
 use crate::clock::Timestamp;
-use crate::engine::QueueView;
 use crate::engine::Topic;
-use crate::engine::TopicView;
-use crate::id::SubscriptionName;
 use crate::service_bus::administration::atom::AtomEntry;
 use crate::service_bus::administration::document;
 use crate::service_bus::administration::entities::AdminCall;
+use crate::service_bus::administration::entities::AdminSubscription;
 use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::administration::refusal::AdminResult;
 use crate::service_bus::administration::rule_xml;
@@ -22,47 +20,41 @@ use crate::xml::can_be_written;
 /// The element that describes a rule.
 pub(crate) const ELEMENT: &str = "RuleDescription";
 
-/// The subscription whose rules are meant.
-pub(crate) struct Of<'a> {
-    pub(crate) topic: &'a TopicView,
-    pub(crate) name: &'a SubscriptionName,
-    pub(crate) queue: &'a QueueView,
-}
-
-impl Of<'_> {
+impl AdminSubscription {
     /// Its rules have no instant of their own: they are shown with that of the subscription.
     pub(crate) fn created_at(&self) -> Timestamp {
         self.queue.created_at
     }
 
     /// Where its rules are listed.
-    pub(crate) fn path(&self) -> String {
-        format!("{}/Subscriptions/{}/Rules", entity_name(self.topic.name.as_str()), self.name)
+    pub(crate) fn rules_path(&self) -> String {
+        format!("{}/Subscriptions/{}/Rules", entity_name(self.topic.as_str()), self.name)
     }
 
-    pub(crate) fn entry<'r>(&self, rule: &'r Rule) -> AtomEntry<'r> {
+    pub(crate) fn rule_entry<'r>(&self, rule: &'r Rule) -> AtomEntry<'r> {
         AtomEntry {
             title: rule.name().into(),
-            path: format!("{}/{}", self.path(), rule.name()),
+            path: format!("{}/{}", self.rules_path(), rule.name()),
             published: self.created_at(),
             updated: self.created_at(),
             element: ELEMENT,
         }
     }
 
-    fn answer_with(&self, call: &AdminCall<'_>, rule: &Rule, status: StatusCode) -> Response {
+    fn answer_with_rule(&self, call: &AdminCall<'_>, rule: &Rule, status: StatusCode) -> Response {
         let created_at = self.created_at();
         let description = call.shared.descriptions.of(&self.queue.name, created_at);
         let settings = description.rules.get(rule.name());
-        self.entry(rule).answer(status, call.caller, |xml| rule_xml::write(xml, (rule, settings), created_at))
+        self.rule_entry(rule)
+            .answer(status, call.caller, |xml| rule_xml::write(xml, (rule, settings), created_at))
     }
 
-    fn topic(&self, call: &AdminCall<'_>) -> Result<Topic, AdminRefusal> {
-        Ok(call.access.acting(&call.shared.client)?.topic(&self.topic.name)?)
+    fn topic_of(&self, call: &AdminCall<'_>) -> Result<Topic, AdminRefusal> {
+        Ok(call.access.acting(&call.shared.client)?.topic(&self.topic)?)
     }
 
     pub(crate) async fn rules(&self, call: &AdminCall<'_>) -> Result<Vec<Rule>, AdminRefusal> {
-        Ok(self.topic(call)?.rules(self.name).await?)
+        Ok(self.topic_of(call)?.rules(&self.name).await?)
     }
 
     async fn rule(&self, call: &AdminCall<'_>, name: &str) -> Result<Rule, AdminRefusal> {
@@ -71,12 +63,12 @@ impl Of<'_> {
         found.ok_or_else(|| AdminRefusal::not_found("rule", name))
     }
 
-    pub(crate) async fn show(&self, call: &AdminCall<'_>, name: &str) -> AdminResult {
-        Ok(self.answer_with(call, &self.rule(call, name).await?, StatusCode::OK))
+    pub(crate) async fn show_rule(&self, call: &AdminCall<'_>, name: &str) -> AdminResult {
+        Ok(self.answer_with_rule(call, &self.rule(call, name).await?, StatusCode::OK))
     }
 
     /// Adds a rule, or puts it in place of the one of its name.
-    pub(crate) async fn put(&self, call: &AdminCall<'_>, name: &str, text: &str) -> AdminResult {
+    pub(crate) async fn put_rule(&self, call: &AdminCall<'_>, name: &str, text: &str) -> AdminResult {
         call.check_undefined(&self.queue.name)?;
         let (rule, settings) = document::read(text, ELEMENT, rule_xml::read)?;
         let rule = rule.named(name);
@@ -86,21 +78,21 @@ impl Of<'_> {
                     "the name of the rule has characters that no document can say",
                 ));
             }
-            self.topic(call)?.add_rule(self.name, rule.clone()).await?;
-            self.say(call, &rule, settings).await?;
-            return Ok(self.answer_with(call, &rule, StatusCode::CREATED));
+            self.topic_of(call)?.add_rule(&self.name, rule.clone()).await?;
+            self.describe_rule(call, &rule, settings).await?;
+            return Ok(self.answer_with_rule(call, &rule, StatusCode::CREATED));
         }
         let known = self.rule(call, name).await?;
         let rule = rule.named(known.name());
         let rules = self.rules(call).await?.into_iter();
         let rules: Vec<Rule> =
             rules.map(|other| if other.name() == known.name() { rule.clone() } else { other }).collect();
-        self.topic(call)?.set_rules(self.name, rules).await?;
-        self.say(call, &rule, settings).await?;
-        Ok(self.answer_with(call, &rule, StatusCode::OK))
+        self.topic_of(call)?.set_rules(&self.name, rules).await?;
+        self.describe_rule(call, &rule, settings).await?;
+        Ok(self.answer_with_rule(call, &rule, StatusCode::OK))
     }
 
-    async fn say(
+    async fn describe_rule(
         &self,
         call: &AdminCall<'_>,
         rule: &Rule,
@@ -110,9 +102,9 @@ impl Of<'_> {
         Ok(call.shared.descriptions.describe_rule(queue, (&rules, rule.name()), settings).await?)
     }
 
-    pub(crate) async fn remove(&self, call: &AdminCall<'_>, name: &str) -> Result<(), AdminRefusal> {
+    pub(crate) async fn remove_rule(&self, call: &AdminCall<'_>, name: &str) -> Result<(), AdminRefusal> {
         call.check_undefined(&self.queue.name)?;
         let known = self.rule(call, name).await?;
-        Ok(self.topic(call)?.remove_rule(self.name, known.name()).await?)
+        Ok(self.topic_of(call)?.remove_rule(&self.name, known.name()).await?)
     }
 }

@@ -3,19 +3,19 @@
 use axum::response::Response;
 use http::StatusCode;
 
-use crate::engine::QueueView;
 use crate::engine::TopicView;
+use crate::id::QueueName;
 use crate::id::SubscriptionName;
 use crate::service_bus::administration::atom::AtomEntry;
 use crate::service_bus::administration::document;
 use crate::service_bus::administration::entities::AdminCall;
+use crate::service_bus::administration::entities::AdminSubscription;
 use crate::service_bus::administration::fields::EntitySettings;
 use crate::service_bus::administration::properties;
 use crate::service_bus::administration::properties::EntityProperties;
-use crate::service_bus::administration::refusal::AdminRefusal;
+use crate::service_bus::administration::queues;
 use crate::service_bus::administration::refusal::AdminResult;
 use crate::service_bus::administration::rule_xml;
-use crate::service_bus::description::Description;
 use crate::service_bus::description::RuleSettings;
 use crate::service_bus::slashed::entity_name;
 use crate::topic::Rule;
@@ -24,26 +24,15 @@ use crate::topic::Rule;
 pub(crate) const ELEMENT: &str = "SubscriptionDescription";
 
 pub(crate) fn entry<'a>(
-    topic: &TopicView,
+    topic: &QueueName,
     name: &'a SubscriptionName,
     known: &EntityProperties<'_>,
 ) -> AtomEntry<'a> {
-    AtomEntry {
-        title: name.as_str().into(),
-        path: format!("{}/Subscriptions/{name}", entity_name(topic.name.as_str())),
-        published: known.created_at,
-        updated: known.updated_at(),
-        element: ELEMENT,
-    }
-}
-
-pub(crate) fn answer_with(
-    call: &AdminCall<'_>,
-    (topic, name, queue): (&TopicView, &SubscriptionName, &QueueView),
-    status: StatusCode,
-) -> Response {
-    let known = call.known(queue);
-    entry(topic, name, &known).answer(status, call.caller, |xml| known.write(xml, properties::SUBSCRIPTION))
+    known.entry(
+        name.as_str().into(),
+        format!("{}/Subscriptions/{name}", entity_name(topic.as_str())),
+        ELEMENT,
+    )
 }
 
 pub(crate) async fn create(call: &AdminCall<'_>, topic: &TopicView, name: &str, text: &str) -> AdminResult {
@@ -71,30 +60,20 @@ pub(crate) async fn create(call: &AdminCall<'_>, topic: &TopicView, name: &str, 
     let queue = call.describe_while((queue.name(), &settings), making).await?;
     let view = queue.view().await?;
     call.describe(queue.name(), (&settings, Some(view.created_at))).await?;
-    Ok(answer_with(call, (topic, &SubscriptionName::new(name)?, &view), StatusCode::CREATED))
+    let name = SubscriptionName::new(name)?;
+    let made = AdminSubscription { topic: topic.name.clone(), name, queue: view };
+    Ok(made.answer_with(call, StatusCode::CREATED))
 }
 
-pub(crate) async fn change(
-    call: &AdminCall<'_>,
-    (topic, name, queue): (&TopicView, &SubscriptionName, &QueueView),
-    text: &str,
-) -> AdminResult {
-    call.check_undefined(&queue.name)?;
-    let before = call.settings(queue);
-    let mut settings = before.clone();
-    document::read(text, ELEMENT, |element| call.take(&mut settings, element))?;
-    settings.options.order = before.options.order;
-    settings.check_change(&before)?;
-    call.check_forwarding(queue.name.as_str(), &settings).await?;
-    let client = call.access.acting(&call.shared.client)?;
-    client.change_queue(&queue.name, settings.options.clone()).await?;
-    call.describe(&queue.name, (&settings, Some(queue.created_at))).await?;
-    let view = client.queue(&queue.name)?.view().await?;
-    Ok(answer_with(call, (topic, name, &view), StatusCode::OK))
-}
+impl AdminSubscription {
+    pub(crate) fn answer_with(&self, call: &AdminCall<'_>, status: StatusCode) -> Response {
+        let known = call.known(&self.queue);
+        let entry = entry(&self.topic, &self.name, &known);
+        entry.answer(status, call.caller, |xml| known.write(xml, properties::SUBSCRIPTION))
+    }
 
-pub(crate) async fn delete(call: &AdminCall<'_>, queue: &QueueView) -> Result<(), AdminRefusal> {
-    call.check_undefined(&queue.name)?;
-    call.access.acting(&call.shared.client)?.delete_queue(&queue.name).await?;
-    Ok(call.shared.descriptions.describe(&queue.name, &Description::default()).await?)
+    pub(crate) async fn change(mut self, call: &AdminCall<'_>, text: &str) -> AdminResult {
+        self.queue = queues::changed(call, &self.queue, (text, ELEMENT)).await?;
+        Ok(self.answer_with(call, StatusCode::OK))
+    }
 }

@@ -14,19 +14,12 @@ use crate::service_bus::administration::properties::EntityProperties;
 use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::administration::refusal::AdminResult;
 use crate::service_bus::description::Description;
-use crate::service_bus::slashed::entity_name;
 
 /// The element that describes a topic.
 pub(crate) const ELEMENT: &str = "TopicDescription";
 
 pub(crate) fn entry<'a>(topic: &'a TopicView, known: &EntityProperties<'_>) -> AtomEntry<'a> {
-    AtomEntry {
-        title: entity_name(topic.name.as_str()),
-        path: entity_name(topic.name.as_str()).into_owned(),
-        published: known.created_at,
-        updated: known.updated_at(),
-        element: ELEMENT,
-    }
+    known.entry_of(&topic.name, ELEMENT)
 }
 
 pub(crate) fn answer_with(call: &AdminCall<'_>, topic: &TopicView, status: StatusCode) -> Response {

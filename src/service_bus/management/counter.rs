@@ -8,6 +8,7 @@ use crate::amqp::lookup;
 use crate::service_bus::address::EntityAddress;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
+use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::links::EndpointLink;
 use crate::service_bus::links::Node;
 use crate::service_bus::management::answer::ManagementAnswer;
@@ -22,7 +23,6 @@ use crate::service_bus::management::sessions;
 use crate::service_bus::management::tokens;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
-use crate::service_bus::session::HeldSession;
 use crate::service_bus::shared::EndpointState;
 
 impl ConnectionTask {

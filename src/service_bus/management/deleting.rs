@@ -7,10 +7,10 @@ use crate::clock::Timestamp;
 use crate::engine::Delivery;
 use crate::limits;
 use crate::service_bus::entity::Entity;
+use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::management::answer::ManagementAnswer;
 use crate::service_bus::management::request::ManagementRequest;
 use crate::service_bus::refusal::AmqpRefusal;
-use crate::service_bus::session::HeldSession;
 use crate::service_bus::shared::EndpointState;
 
 /// Deletes the first messages that were accepted before an instant, as many as asked for: what somebody holds, what was set

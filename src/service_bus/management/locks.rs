@@ -4,8 +4,10 @@ use bytes::Bytes;
 
 use crate::amqp::Value;
 use crate::limits;
+use crate::service_bus::client_settlement::ClientSettlement;
 use crate::service_bus::elapsed::millis;
 use crate::service_bus::entity::Entity;
+use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::holds::ClientHold;
 use crate::service_bus::holds::ClientSettlementKind;
 use crate::service_bus::holds::LockUuid;
@@ -17,8 +19,6 @@ use crate::service_bus::property::PropertyChanges;
 use crate::service_bus::receive::Handing;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
-use crate::service_bus::session::HeldSession;
-use crate::service_bus::settle::ClientSettlement;
 use crate::service_bus::shared::EndpointState;
 
 /// Prolongs locks, all of them or those before the first that is lost.

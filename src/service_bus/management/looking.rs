@@ -143,8 +143,7 @@ pub(crate) async fn sessions(
     entity: &Entity,
     request: &ManagementRequest,
 ) -> Result<ManagementAnswer, AmqpRefusal> {
-    let skip = usize::try_from(request.number("skip", 0)?).unwrap_or(usize::MAX);
-    let top = usize::try_from(request.number("top", 100)?).unwrap_or(usize::MAX).min(limits::PAGE_MAX);
+    let (skip, top) = request.page()?;
     let since = request.timestamp("last-updated-time")?;
     let since = since.filter(|since_ms| *since_ms < ANY_TIME_MS);
     let (mut ids, mut after, mut seen) = (Vec::new(), None::<WorkflowId>, 0);

@@ -8,6 +8,7 @@ mod deleting;
 mod locks;
 pub(crate) mod looking;
 pub(crate) mod replies;
+mod replying;
 pub(crate) mod request;
 mod rules;
 mod scheduling;

@@ -9,6 +9,7 @@ use crate::amqp::lookup;
 use crate::amqp::message::MessageBody;
 use crate::amqp::message::Sections;
 use crate::id::SequenceNumber;
+use crate::limits;
 use crate::service_bus::holds::LockUuid;
 use crate::service_bus::refusal::AmqpRefusal;
 
@@ -93,6 +94,12 @@ impl ManagementRequest {
     /// A number; `default` when it is missing.
     pub(crate) fn number(&self, name: &str, default: u64) -> Result<u64, AmqpRefusal> {
         Ok(self.typed(name, "whole number from zero on", Value::as_u64)?.unwrap_or(default))
+    }
+
+    /// How many of a list are passed over, and how many are shown then.
+    pub(crate) fn page(&self) -> Result<(usize, usize), AmqpRefusal> {
+        let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
+        Ok((count(self.number("skip", 0)?), count(self.number("top", 100)?).min(limits::PAGE_MAX)))
     }
 
     pub(crate) fn maps(&self, name: &str) -> Result<Vec<&[(Value, Value)]>, AmqpRefusal> {

@@ -7,7 +7,6 @@ use crate::api::WireTime;
 use crate::engine::Topic;
 use crate::header::Properties;
 use crate::header::PropertyValue;
-use crate::limits;
 use crate::records::RecordError;
 use crate::service_bus::description::RuleSettings;
 use crate::service_bus::description::TypedValue;
@@ -18,6 +17,7 @@ use crate::service_bus::property;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::shared::EndpointState;
+use crate::service_bus::sql_filter::sql_filter;
 use crate::topic::Correlation;
 use crate::topic::Filter;
 use crate::topic::Rule;
@@ -82,8 +82,7 @@ pub(crate) async fn list(
     request: &ManagementRequest,
 ) -> Result<ManagementAnswer, AmqpRefusal> {
     let (topic, subscription) = subscription_of(shared, entity)?;
-    let skip = usize::try_from(request.number("skip", 0)?).unwrap_or(usize::MAX);
-    let top = usize::try_from(request.number("top", 100)?).unwrap_or(usize::MAX).min(limits::PAGE_MAX);
+    let (skip, top) = request.page()?;
     let mut rules = topic.rules(subscription).await?;
     rules.sort_by_cached_key(|rule| rule.name().to_ascii_lowercase());
     let description = shared.descriptions.of(entity.name(), entity.created_at);
@@ -128,12 +127,7 @@ fn filter(description: &[(Value, Value)]) -> Result<Filter, AmqpRefusal> {
             expression.ok_or_else(|| AmqpRefusal::argument("expression of sql-filter is missing"))?;
         let parameters = lookup(sql, "parameters").and_then(Value::as_map);
         let parameters = parameters.map_or_else(Properties::new, property::read);
-        return Ok(match expression.trim() {
-            // As clients say that they want everything, or nothing.
-            "1=1" if parameters.is_empty() => Filter::True,
-            "1=0" | "1!=1" if parameters.is_empty() => Filter::False,
-            _ => Filter::Sql { expression, parameters },
-        });
+        return Ok(sql_filter(expression, parameters));
     }
     if let Some(values) = part("correlation-filter") {
         let properties = lookup(values, "properties").and_then(Value::as_map);

@@ -9,10 +9,10 @@ use crate::amqp::message::MessageBody;
 use crate::amqp::message::Sections;
 use crate::amqp::message::encode_value;
 use crate::service_bus::entity::Entity;
+use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::management::answer::ManagementAnswer;
 use crate::service_bus::management::request::ManagementRequest;
 use crate::service_bus::refusal::AmqpRefusal;
-use crate::service_bus::session::HeldSession;
 
 /// Prolongs the lock of a session.
 pub(crate) async fn renew(

@@ -10,11 +10,10 @@ use bytes::BytesMut;
 use crate::amqp::Value;
 use crate::amqp::message;
 use crate::amqp::tests::peer;
-use crate::amqp::tests::peer::Close;
+use crate::amqp::tests::peer::ClosingFrame;
 use crate::amqp::tests::peer::DeliveryOutcome;
 use crate::amqp::tests::peer::Performative;
 use crate::amqp::tests::peer::Role;
-use crate::amqp::tests::peer::SessionEnd;
 use crate::amqp::tests::peer::Transfer;
 use crate::clock::Clock;
 use crate::clock::SystemClock;
@@ -198,8 +197,8 @@ impl Stage {
 async fn end(mut bare: Bare, mut all: Vec<Performative>, how: Ends) -> Vec<Performative> {
     match how {
         Ends::Detach => all.push(detach(0)),
-        Ends::End => all.push(Performative::End(SessionEnd::default())),
-        Ends::Close => all.push(Performative::Close(Close::default())),
+        Ends::End => all.push(Performative::End(ClosingFrame::default())),
+        Ends::Close => all.push(Performative::Close(ClosingFrame::default())),
         Ends::Finish | Ends::Reset => {}
     }
     bare.says(all).await;
@@ -344,7 +343,7 @@ async fn a_session_can_be_taken_again_as_soon_as_its_end_is_answered() {
         two.says([credit(0, 0, 10)]).await;
         let expected: Vec<String> = (0..10).map(|number: u32| number.to_string()).collect();
         assert_eq!(two.bodies(10).await, expected, "round {round}");
-        two.says([Performative::Close(Close::default())]).await;
+        two.says([Performative::Close(ClosingFrame::default())]).await;
         two.rest().await;
     }
 }
@@ -362,7 +361,7 @@ async fn a_client_that_leaves_without_a_word_has_failed_the_first_message_of_its
         bare.says([credit(0, 0, 3)]).await;
         assert_eq!(bare.bodies(3).await, ["0", "1", "2"]);
         if says_so {
-            bare.says([Performative::Close(Close::default())]).await;
+            bare.says([Performative::Close(ClosingFrame::default())]).await;
         }
         bare.finish().await;
         let views = queue.peek(SequenceNumber::new(1), 3).await.unwrap();
@@ -387,7 +386,7 @@ async fn a_handle_and_a_session_can_be_used_again_in_the_same_write() {
         matches!(frames.last(), Some(Performative::Attach(answer)) if answer.source.is_some()),
         "{frames:?}"
     );
-    bare.says([Performative::End(SessionEnd::default()), peer::begin(), again()]).await;
+    bare.says([Performative::End(ClosingFrame::default()), peer::begin(), again()]).await;
     let frames = bare.frames_until(|frames| matches!(frames, Performative::Attach(_))).await;
     assert!(matches!(frames[..2], [Performative::End(_), Performative::Begin(_)]), "{frames:?}");
     assert!(

@@ -1,0 +1,34 @@
+//! What the tokens allow that a connection has shown.
+
+use std::collections::BTreeMap;
+
+use crate::clock::Timestamp;
+use crate::sas::Right;
+use crate::sas::Rights;
+use crate::sas::signatures::is_path_below;
+
+/// The tokens of a connection, by the path each was shown for.
+#[derive(Default)]
+pub(crate) struct Grants {
+    pub(crate) by_path: BTreeMap<String, Rights>,
+    /// The rights of the key that the client gave when it opened the connection.
+    pub(crate) of_key: Option<Rights>,
+}
+
+impl Grants {
+    /// Whether one of them allows something of a queue now.
+    pub(crate) fn allows(&self, right: Right, path: &str, queue: &str, now: Timestamp) -> bool {
+        if self.of_key.as_ref().is_some_and(|rights| rights.allows(right, queue)) {
+            return true;
+        }
+        self.by_path.iter().any(|(above, rights)| {
+            is_path_below(path, above) && rights.until > now && rights.allows(right, queue)
+        })
+    }
+
+    /// Whether one of them reaches a queue of this name now, whatever it allows there.
+    pub(crate) fn reaches(&self, queue: &str, now: Timestamp) -> bool {
+        let shown = self.by_path.values().filter(|rights| rights.until > now);
+        shown.chain(&self.of_key).any(|rights| rights.reaches(queue))
+    }
+}
