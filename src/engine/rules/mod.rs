@@ -20,6 +20,7 @@ pub(crate) mod effect;
 mod fail;
 mod gap;
 mod hand_over;
+pub(crate) mod held_messages;
 mod hide;
 pub(crate) mod history;
 mod hold;

@@ -258,8 +258,7 @@ impl OpenWorkflow {
         record.status = Status::Locked { fetched };
         let record = Arc::new(record);
         self.restate_as(step, sequence, Some(&before), record.clone())?;
-        step.locks.hand_out(token, sequence);
-        let lock = step.locks.get(token).expect("the lock was granted before");
+        let lock = step.locks.hand_out(token, sequence);
         let (locked_until, delivery_count) = (lock.until, record.delivery_count);
         // Only the holder of a whole workflow may be handed the same message again.
         if lock.kind == LockKind::Whole {

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::due::Due;
+use crate::engine::rules::held_messages::HeldMessages;
 use crate::engine::rules::history::HistorySpan;
 use crate::engine::rules::holds::Holds;
 use crate::engine::rules::output::Output;
@@ -374,7 +375,7 @@ pub(crate) struct MessageContent {
 /// The messages that a workflow's holder has out; none when it holds the workflow whole and has settled them all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holding {
-    pub(crate) out: Vec<SequenceNumber>,
+    pub(crate) out: HeldMessages,
     /// Whether they are a run: when it fails without a word, any of them may be why.
     pub(crate) is_run: bool,
 }

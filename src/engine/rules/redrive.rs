@@ -216,7 +216,7 @@ impl OpenWorkflow {
     /// Whether a holder has a message out that stands behind a rank.
     fn has_later_out(&self, step: &Step<'_>, rank: u64) -> Read<bool> {
         let out = step.locks.of(&self.key).map(|(_, lock)| lock.out.clone()).unwrap_or_default();
-        for sequence in out {
+        for sequence in out.iter() {
             let message = step.message_listed(self.key.queue, sequence)?;
             if !self.is_aside(&message) && message.rank.is_some_and(|later| later > rank) {
                 return Ok(true);

@@ -233,7 +233,10 @@ fn changes() -> Vec<Change> {
         Change::Root(key.clone(), number(7), true),
         Change::Waiting(key.clone(), id(), Some(number(7))),
         Change::Mark(key.clone(), 8, Some(MarkRecord { from: 8, to: 9, how: SettlementKind::Skipped })),
-        Change::Holding(key.clone(), Some(Holding { out: vec![number(1), number(2)], is_run: true })),
+        Change::Holding(
+            key.clone(),
+            Some(Holding { out: [number(1), number(2)].into_iter().collect(), is_run: true }),
+        ),
         Change::Ready(queue, 9, Some(stream)),
         Change::DeadLetter(Box::new(dead_letter), true),
         Change::Duplicate(queue, id(), Some(Duplicate { sequence: number(1), until: at(9) })),

@@ -160,7 +160,7 @@ impl<'a> RowComparison<'a, '_> {
         }
         while let Some((_, _, holding)) = lanes.holdings.next_of(key, self.findings)? {
             found.has_holder = true;
-            for sequence in holding.out {
+            for sequence in holding.out.iter() {
                 let fits = |message: &MessageRecord| matches!(message.status, Status::Locked { .. });
                 self.listed::<Holdings>(key, &key.queue, &key.stream, sequence, fits)?;
             }

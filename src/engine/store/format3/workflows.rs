@@ -113,7 +113,7 @@ pub(crate) struct Holding {
 impl From<Holding> for record::Holding {
     fn from(old: Holding) -> record::Holding {
         // What was held it did not say, so that each message has failed by itself, as it had then.
-        record::Holding { out: old.out, is_run: false }
+        record::Holding { out: old.out.into_iter().collect(), is_run: false }
     }
 }
 

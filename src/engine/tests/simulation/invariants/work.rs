@@ -109,7 +109,7 @@ pub(crate) fn nothing_is_stranded(view: &View<'_>) -> Finding {
         }
         let workflow = WorkflowKey { queue: key.queue, stream: message.stream.clone() };
         let lock = view.locks().of(&workflow);
-        let is_held = lock.is_some_and(|(_, lock)| lock.out.contains(&key.sequence));
+        let is_held = lock.is_some_and(|(_, lock)| lock.out.contains(key.sequence));
         expect(is_held == is_locked, || format!("{} is locked: {is_locked}, held: {is_held}", key.sequence))?;
     }
     view.rows().workflows.iter().try_for_each(|(key, workflow)| a_gap_is_watched(view, key, workflow))
