@@ -72,5 +72,6 @@ pub(crate) mod verb;
 pub(crate) mod verbs;
 pub(crate) mod waits_for;
 mod workflow;
+pub(crate) mod workflow_record;
 
 pub(crate) use crate::engine::rules::apply::Rules;

@@ -130,7 +130,7 @@ impl OpenWorkflow {
     }
 
     fn resume_from(&mut self, step: &mut Step<'_>, kind: HoldKind) -> Ruling<(), OperateRefusal> {
-        if !self.record.holds.has(kind) {
+        if !self.record.rare.holds.has(kind) {
             return refuse(OperateRefusal::NotHeldFor(kind));
         }
         Ok(self.resume_for(step, kind)?)

@@ -266,7 +266,14 @@ impl OpenWorkflow {
         }
         let content = step.records.content(self.message_key(sequence))?;
         let content = content.expect("every stored message has its content");
-        Ok(LockedMessage { token, locked_until, sequence, record, content, has_state: self.record.has_state })
+        Ok(LockedMessage {
+            token,
+            locked_until,
+            sequence,
+            record,
+            content,
+            has_state: self.record.rare.has_state,
+        })
     }
 
     /// Writes down what the holder has out, so that a restart finds it. A workflow accepted whole is written down even

@@ -125,7 +125,7 @@ impl Step<'_> {
 impl OpenWorkflow {
     /// Whether whatever comes back would go to the dead letters again.
     fn is_quarantined(&self) -> bool {
-        self.record.holds.has(HoldKind::Quarantine)
+        self.record.rare.holds.has(HoldKind::Quarantine)
     }
 
     /// Whether a dead letter can return to its own place: it is free, nothing behind it was handed out, and

@@ -154,7 +154,7 @@ impl Step<'_> {
         let is_behind = workflow.is_offering();
         let (message, content) = record_of(self, &workflow, sequence, new);
         let message = Arc::new(message);
-        self.write(Change::Content(workflow.message_key(sequence), Some(Arc::new(content))))?;
+        self.write_content(workflow.message_key(sequence), Some(Arc::new(content)))?;
         workflow.restate_as(self, sequence, None, message.clone())?;
         workflow.enter(self, sequence, &message)?;
         if is_behind {
@@ -185,7 +185,7 @@ impl Step<'_> {
         let description = "its place was settled before it came".to_owned();
         let dead_letter = DeadLetter::new(reason, description, self.wall);
         message.status = Status::DeadLettered(Box::new(dead_letter));
-        self.write(Change::Content(workflow.message_key(sequence), Some(Arc::new(content))))?;
+        self.write_content(workflow.message_key(sequence), Some(Arc::new(content)))?;
         workflow.restate(self, sequence, None, &message)?;
         workflow.list_dead_letter(self, sequence, &message, true)?;
         workflow.close_unjudged(self)?;

@@ -347,7 +347,7 @@ impl OpenWorkflow {
         settlement: Settlement,
     ) -> Read<()> {
         step.locks.take_back(token, sequence);
-        let holds_before = self.record.holds.clone();
+        let holds_before = self.record.rare.holds.clone();
         let place = message.rank.unwrap_or(0);
         match settlement {
             Settlement::Complete(_) => return self.end(step, sequence, &message, SettlementKind::Completed),
@@ -376,7 +376,7 @@ impl OpenWorkflow {
             self.revoke_behind(step, token, rank)?;
         }
         let is_new = |hold: &Hold| !holds_before.has(hold.cause.kind());
-        if self.record.holds.iter().any(is_new) {
+        if self.record.rare.holds.iter().any(is_new) {
             self.revoke_behind(step, token, place)?;
         }
         Ok(())
@@ -451,8 +451,8 @@ impl OpenWorkflow {
             StateChange::Clear => None,
             StateChange::Set(bytes) => Some(bytes),
         };
-        self.record.has_state = state.is_some();
-        self.record.state_set_at = state.as_ref().map(|_| step.wall);
+        self.record.rare.has_state = state.is_some();
+        self.record.rare.state_set_at = state.as_ref().map(|_| step.wall);
         step.write(Change::State(self.key.clone(), state))
     }
 }

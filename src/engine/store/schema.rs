@@ -60,9 +60,9 @@ use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::topic_record::TopicRecord;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::store::base::Base;
 use crate::engine::store::definition::COUNTERS;
 use crate::engine::store::definition::JOURNAL;
@@ -143,7 +143,7 @@ macro_rules! tables {
 }
 
 tables! {
-    0 workflows Workflows: HashRows, QueueId, WorkflowRef => Arc<WorkflowRecord>;
+    0 workflows Workflows: HashRows, QueueId, WorkflowRef => WorkflowRecord;
     1 states States: HashRows, QueueId, WorkflowRef => Bytes;
     2 messages Messages: NumberKey, QueueId, SequenceNumber => Arc<MessageRecord>;
     3 contents Contents: NumberKey, QueueId, SequenceNumber => Arc<MessageContent>;
