@@ -149,7 +149,7 @@ impl Step<'_> {
             return refuse(ReceiveRefusal::LockLost);
         };
         let (out, stream) = (lock.out.len(), lock.workflow.stream.clone());
-        Ok((OpenWorkflow::open(self, &queue, stream)?, out))
+        Ok((OpenWorkflow::open(self, &queue, stream)?.held_by(token), out))
     }
 
     /// Takes a workflow back from its holder in good order: what is unsettled is given back uncounted.

@@ -6,21 +6,30 @@ use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
 use serde::Serializer;
+use serde::ser::SerializeSeq;
 
 use crate::id::SequenceNumber;
 
 /// The messages that a holder has out, in the order of hand-out. It is one as a rule, which takes no room of its own; a run is
 /// settled from its front. Its bytes are those of a list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct HeldMessages {
     first: Option<SequenceNumber>,
-    /// Empty without a first.
-    rest: VecDeque<SequenceNumber>,
+    /// Those behind it, if there ever were some.
+    rest: Option<Box<VecDeque<SequenceNumber>>>,
 }
+
+impl PartialEq for HeldMessages {
+    fn eq(&self, other: &HeldMessages) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for HeldMessages {}
 
 impl HeldMessages {
     pub(crate) fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.rest.len()
+        usize::from(self.first.is_some()) + self.rest.as_ref().map_or(0, |rest| rest.len())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -28,25 +37,25 @@ impl HeldMessages {
     }
 
     pub(crate) fn contains(&self, sequence: SequenceNumber) -> bool {
-        self.first == Some(sequence) || self.rest.contains(&sequence)
+        self.iter().any(|held| held == sequence)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = SequenceNumber> + '_ {
-        self.first.iter().chain(&self.rest).copied()
+        self.first.iter().chain(self.rest.iter().flat_map(|rest| rest.iter())).copied()
     }
 
     pub(crate) fn push(&mut self, sequence: SequenceNumber) {
         match self.first {
             None => self.first = Some(sequence),
-            Some(_) => self.rest.push_back(sequence),
+            Some(_) => self.rest.get_or_insert_default().push_back(sequence),
         }
     }
 
     pub(crate) fn remove(&mut self, sequence: SequenceNumber) {
         if self.first == Some(sequence) {
-            self.first = self.rest.pop_front();
-        } else {
-            self.rest.retain(|held| *held != sequence);
+            self.first = self.rest.as_mut().and_then(|rest| rest.pop_front());
+        } else if let Some(rest) = &mut self.rest {
+            rest.retain(|held| *held != sequence);
         }
     }
 }
@@ -54,13 +63,17 @@ impl HeldMessages {
 impl FromIterator<SequenceNumber> for HeldMessages {
     fn from_iter<I: IntoIterator<Item = SequenceNumber>>(sequences: I) -> HeldMessages {
         let mut sequences = sequences.into_iter();
-        HeldMessages { first: sequences.next(), rest: sequences.collect() }
+        let first = sequences.next();
+        let rest: VecDeque<SequenceNumber> = sequences.collect();
+        HeldMessages { first, rest: (!rest.is_empty()).then(|| Box::new(rest)) }
     }
 }
 
 impl Serialize for HeldMessages {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.first.iter().chain(&self.rest))
+        let mut list = serializer.serialize_seq(Some(self.len()))?;
+        self.iter().try_for_each(|sequence| list.serialize_element(&sequence))?;
+        list.end()
     }
 }
 

@@ -171,12 +171,6 @@ impl Step<'_> {
 }
 
 impl OpenWorkflow {
-    /// Gives a holder the workflow.
-    pub(crate) fn lock(&mut self, step: &mut Step<'_>, token: LockToken, kind: LockKind) {
-        let until = step.now + self.queue.options.lock;
-        step.locks.grant(token, self.key.clone(), kind, until);
-    }
-
     /// Hands the workflow's holder up to `max` messages that follow each other. A suspect goes alone.
     pub(crate) fn hand_out_run(
         &mut self,

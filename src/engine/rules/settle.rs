@@ -273,7 +273,7 @@ impl Step<'_> {
         let Some(lock) = self.locks.held(token, self.now).filter(of_workflow) else {
             return refuse(SettleRefusal::LockLost);
         };
-        Ok(OpenWorkflow::open(self, &queue, lock.workflow.stream.clone())?)
+        Ok(OpenWorkflow::open(self, &queue, lock.workflow.stream.clone())?.held_by(token))
     }
 
     /// Prolongs a lock by the queue's lock time from now.

@@ -33,6 +33,8 @@ pub(crate) struct OpenWorkflow {
     stored: Option<WorkflowRecord>,
     /// The remembered cursor that it was opened with.
     pub(crate) recalled: Option<Cursor>,
+    /// Who was granted it, or held it when it was opened: nobody else can have it before the command ends.
+    holder: Option<LockToken>,
     /// Whether this command has brought back a message that was handed out or set aside.
     pub(crate) has_come_back: bool,
 }
@@ -51,8 +53,8 @@ impl OpenWorkflow {
             None => (key, None),
         };
         let record = stored.clone().unwrap_or_default();
-        let (queue, recalled, has_come_back) = (queue.clone(), None, false);
-        let mut workflow = OpenWorkflow { queue, key, record, stored, recalled, has_come_back };
+        let (queue, recalled, holder, has_come_back) = (queue.clone(), None, None, false);
+        let mut workflow = OpenWorkflow { queue, key, record, stored, recalled, holder, has_come_back };
         if workflow.stored.is_none() && workflow.is_positional() {
             workflow.record.cursor = workflow.first_rank();
             workflow.record.through = workflow.first_rank() - 1;
@@ -153,13 +155,17 @@ impl OpenWorkflow {
     /// Decides anew what the workflow offers, sets its reminders, and writes it down.
     pub(crate) fn close(mut self, step: &mut Step<'_>) -> Read<()> {
         self.judge_overdue_gap(step)?;
-        self.close_unjudged(step)
+        self.plan_and_write_down(step)
     }
 
     /// Closes it, but leaves a gap that has lasted long enough to the close that follows.
     pub(crate) fn close_unjudged(mut self, step: &mut Step<'_>) -> Read<()> {
+        self.plan_and_write_down(step)
+    }
+
+    fn plan_and_write_down(&mut self, step: &mut Step<'_>) -> Read<()> {
         self.plan_gap(step)?;
-        let holder = step.locks.of(&self.key).map(|(token, lock)| (token, lock.kind, lock.out.len()));
+        let holder = self.holder(step);
         let head = match holder {
             None => self.head(step)?,
             Some(_) => None,
@@ -173,17 +179,42 @@ impl OpenWorkflow {
     }
 
     /// Closes it after a message has joined the end of its line: what it offers and waits for is what it was.
-    pub(crate) fn close_behind(self, step: &mut Step<'_>) -> Read<()> {
-        self.assert_invariants(step.locks.of(&self.key).is_some());
+    pub(crate) fn close_behind(mut self, step: &mut Step<'_>) -> Read<()> {
+        assert!(
+            self.record.ticket.is_some(),
+            "who joins a line changes nothing only where its head is offered"
+        );
+        // Whoever is granted what is offered asserts that nobody has it.
+        self.assert_invariants(false);
         self.write_down(step)
     }
 
-    fn write_down(mut self, step: &mut Step<'_>) -> Read<()> {
+    /// The same workflow, held by the owner of a token.
+    pub(crate) fn held_by(self, token: LockToken) -> OpenWorkflow {
+        OpenWorkflow { holder: Some(token), ..self }
+    }
+
+    /// Gives a holder the workflow.
+    pub(crate) fn lock(&mut self, step: &mut Step<'_>, token: LockToken, kind: LockKind) {
+        let until = step.now + self.queue.options.lock;
+        step.locks.grant(token, self.key.clone(), kind, until);
+        self.holder = Some(token);
+    }
+
+    fn holder(&self, step: &Step<'_>) -> Option<Holder> {
+        let (token, lock) = match self.holder {
+            Some(token) => (token, step.locks.get(token)?),
+            None => step.locks.of(&self.key)?,
+        };
+        Some((token, lock.kind, lock.out.len()))
+    }
+
+    fn write_down(&mut self, step: &mut Step<'_>) -> Read<()> {
         if !self.is_blank() {
             self.take_cursor(step)?;
         }
         self.record.rare.trim();
-        let record = if self.is_blank() { None } else { Some(self.record) };
+        let record = if self.is_blank() { None } else { Some(std::mem::take(&mut self.record)) };
         if record == self.stored { Ok(()) } else { step.write_workflow(&self.key, record) }
     }
 

@@ -55,6 +55,7 @@ mod open;
 mod options;
 mod pages;
 mod prefix_group;
+mod rare_rows;
 mod recognize;
 mod records;
 mod replay;

@@ -73,6 +73,7 @@ use crate::engine::store::flush::AnyMemtable;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::line_rows::LineRows;
 use crate::engine::store::memtable::Memtable;
+use crate::engine::store::rare_rows::RareRows;
 use crate::engine::store::rows::HashRows;
 use crate::engine::store::rows::NumberKey;
 use crate::engine::store::slot::SlotStamp;
@@ -104,7 +105,7 @@ macro_rules! tables {
                 type Prefix = $prefix;
                 type Key = $key;
                 type Rows = $rows<$key, WindowSlot<$value>>;
-                type Gone = $rows<$key, SlotStamp>;
+                type Gone = RareRows<$rows<$key, SlotStamp>>;
                 type Value = $value;
                 const NAME: &'static str = stringify!($field);
                 const DEFINITION: RawTableDefinition = TableDefinition::new(Self::NAME);
