@@ -76,9 +76,7 @@ static BLANK: RareFields = RareFields {
 impl Rare {
     /// Gives room back that nothing is in.
     pub(crate) fn trim(&mut self) {
-        if **self == BLANK {
-            self.0 = None;
-        }
+        self.0.take_if(|fields| **fields == BLANK);
     }
 }
 
