@@ -22,11 +22,11 @@ use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 use crate::engine::rules::topic_record::TopicRecord;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::upcoming::next_hand_out;
 use crate::engine::view::DeadLetterView;
 use crate::engine::view::Gap;
@@ -244,7 +244,7 @@ pub(crate) fn look(query: Query, records: &dyn Records, rules: &Rules, now: Cloc
 /// What workflows of a queue do, or why they do nothing.
 pub(crate) fn look_at(
     queue: Arc<QueueRecord>,
-    workflows: &[(WorkflowRef, Arc<WorkflowRecord>)],
+    workflows: &[(WorkflowRef, WorkflowRecord)],
     records: &dyn Records,
     rules: &Rules,
     now: ClockInstants,
@@ -324,15 +324,15 @@ impl QueueLook<'_> {
             early: record.early,
             set_aside: record.aside,
             dead_letters: record.dead,
-            has_state: record.has_state,
-            state_set_at: record.state_set_at,
-            holds: record.holds.iter().cloned().collect(),
+            has_state: record.rare.has_state,
+            state_set_at: record.rare.state_set_at,
+            holds: record.rare.holds.iter().cloned().collect(),
             gap: self.gap(key, record)?,
         })
     }
 
     fn workflow_status(&self, key: &WorkflowKey, record: &WorkflowRecord) -> Read<WorkflowStatus> {
-        if let Some(hold) = record.holds.iter().next() {
+        if let Some(hold) = record.rare.holds.iter().next() {
             return Ok(WorkflowStatus::Held(hold.clone()));
         }
         if let Some((_, lock)) = self.locks.of(key) {
@@ -373,8 +373,8 @@ impl QueueLook<'_> {
     }
 
     fn gap(&self, key: &WorkflowKey, record: &WorkflowRecord) -> Read<Option<Gap>> {
-        let Some(gap) = &record.gap else { return Ok(None) };
-        let held = record.holds.has(HoldKind::Gap);
+        let Some(gap) = &record.rare.gap else { return Ok(None) };
+        let held = record.rare.holds.has(HoldKind::Gap);
         let by_position = matches!(self.queue.options.order, Order::Position { .. });
         let waiting = match by_position {
             true => self.records.line_from(key, record.through + 1)?.map(|(rank, _)| rank),

@@ -149,13 +149,14 @@ impl Step<'_> {
             return refuse(ReceiveRefusal::LockLost);
         };
         let (out, stream) = (lock.out.len(), lock.workflow.stream.clone());
-        Ok((OpenWorkflow::open(self, &queue, stream)?, out))
+        Ok((OpenWorkflow::open(self, &queue, stream)?.held_by(token), out))
     }
 
     /// Takes a workflow back from its holder in good order: what is unsettled is given back uncounted.
     pub(crate) fn close_workflow(&mut self, name: &QueueName, token: LockToken) -> Ruling<(), SettleRefusal> {
         let mut workflow = self.held_workflow(name, token)?;
-        for sequence in self.locks.get(token).map(|lock| lock.out.clone()).unwrap_or_default() {
+        let out = self.locks.get(token).map(|lock| lock.out.clone()).unwrap_or_default();
+        for sequence in out.iter() {
             workflow.give_back(self, sequence)?;
         }
         workflow.unlock(self, token)?;

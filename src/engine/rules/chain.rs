@@ -78,7 +78,7 @@ impl OpenWorkflow {
 
     /// Takes the follower of the chain's tail into the run, if it is known.
     pub(crate) fn extend_chain(&mut self, step: &mut Step<'_>, next: u64) -> Read<bool> {
-        let tail = self.record.tail.clone();
+        let tail = self.record.rare.tail.clone();
         let Some(mut link) = step.records.link(&self.key, tail.as_ref())? else {
             return Ok(false);
         };
@@ -86,7 +86,7 @@ impl OpenWorkflow {
             return Ok(false);
         };
         link.rank = Some(next);
-        self.record.tail = link.message_id.clone();
+        self.record.rare.tail = link.message_id.clone();
         step.write(Change::Link(self.key.clone(), tail.clone(), Some(link.clone())))?;
         step.write(Change::Trail(self.key.clone(), next, Some(TrailEntry { after: tail.clone() })))?;
         match link.settled {
@@ -229,7 +229,7 @@ impl OpenWorkflow {
 
     /// The rank of the message with this ID, if the chain has reached it and it is not long ago.
     pub(crate) fn rank_of_id(&self, step: &Step<'_>, id: &MessageId) -> Read<Option<u64>> {
-        if self.record.tail.as_ref() == Some(id) {
+        if self.record.rare.tail.as_ref() == Some(id) {
             return Ok(Some(self.record.through));
         }
         self.rank_before_follower(step, id)

@@ -26,9 +26,9 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::topic_record::TopicRecord;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -41,7 +41,7 @@ pub(crate) enum Change {
     /// The queue and every row that belongs to it is deleted.
     QueueGone(QueueId),
     Counters(QueueId, Box<QueueCounters>),
-    Workflow(WorkflowKey, Option<Arc<WorkflowRecord>>),
+    Workflow(WorkflowKey, Option<Box<WorkflowRecord>>),
     State(WorkflowKey, Option<Bytes>),
     Message(MessageKey, Option<Arc<MessageRecord>>),
     Content(MessageKey, Option<Arc<MessageContent>>),

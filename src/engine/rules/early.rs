@@ -46,7 +46,7 @@ impl ProjectedRun {
         let record = &workflow.record;
         ProjectedRun {
             through: record.through,
-            tail: record.tail.clone(),
+            tail: record.rare.tail.clone(),
             early: record.early,
             early_bytes: record.early_bytes,
             followed: BTreeSet::new(),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::engine::rules::change::Change;
 use crate::engine::rules::record::DeadLetter;
 use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageKey;
@@ -90,7 +89,7 @@ impl Step<'_> {
         let mut content = content.clone();
         let number = PropertyValue::Integer(edited.get().cast_signed());
         content.headers.properties.insert(EDITED_AS.to_owned(), number);
-        self.write(Change::Content(workflow.message_key(sequence), Some(Arc::new(content))))?;
+        self.write_content(workflow.message_key(sequence), Some(Arc::new(content)))?;
         workflow.restate(self, sequence, None, &message)?;
         workflow.list_dead_letter(self, sequence, &message, true)?;
         workflow.close_unjudged(self)?;
@@ -115,7 +114,7 @@ impl Step<'_> {
         let number = PropertyValue::Integer(original.get().cast_signed());
         changed.headers.properties.insert(ORIGINAL.to_owned(), number);
         let after = MessageRecord { bytes: bytes + length(changed), ..MessageRecord::clone(&before) };
-        self.write(Change::Content(key, Some(content)))?;
+        self.write_content(key, Some(content))?;
         let mut workflow = OpenWorkflow::open(self, queue, before.stream.clone())?;
         workflow.restate(self, sequence, Some(&before), &after)?;
         workflow.close(self)

@@ -132,7 +132,7 @@ impl OpenWorkflow {
             };
         }
         let by_another = [HoldKind::Exhausted, HoldKind::Quarantine, HoldKind::Predecessor];
-        let held_by_another = by_another.into_iter().any(|kind| self.record.holds.has(kind));
+        let held_by_another = by_another.into_iter().any(|kind| self.record.rare.holds.has(kind));
         if exhausted && !held_by_another {
             return self.spend(step, sequence, &before, (message, due), reason);
         }

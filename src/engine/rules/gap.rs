@@ -6,13 +6,13 @@ use crate::clock::Timestamp;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::history::HistoryEnding;
 use crate::engine::rules::holds::HoldCause;
-use crate::engine::rules::record::GapRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::remember::HistorySubject;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::workflow::OpenWorkflow;
+use crate::engine::rules::workflow_record::GapRecord;
 use crate::queue::GapAction;
 use crate::queue::HoldKind;
 
@@ -20,15 +20,15 @@ impl OpenWorkflow {
     /// Keeps the reminder of the gap that is there, and drops that of one that is gone, with the hold for it.
     pub(crate) fn plan_gap(&mut self, step: &mut Step<'_>) -> Read<()> {
         let open = self.open_gap(step)?;
-        let before = self.record.gap;
+        let before = self.record.rare.gap;
         let stays = |gap: &GapRecord| open.is_some_and(|open| open.at == gap.at);
         if before.as_ref().is_some_and(|gap| !stays(gap)) {
             self.drop_gap(step)?;
         }
-        if self.record.gap.is_none() {
+        if self.record.rare.gap.is_none() {
             self.lift_hold(step, HoldKind::Gap)?;
         }
-        let (Some(open), None) = (open, self.record.gap) else { return Ok(()) };
+        let (Some(open), None) = (open, self.record.rare.gap) else { return Ok(()) };
         // A stray waits for itself, since the live chain is settled: also while another one waits before it.
         let wait = self.queue.options.gap.wait;
         let (since, from) = match (open.came_at, before) {
@@ -37,7 +37,7 @@ impl OpenWorkflow {
         };
         // One whose wait is over already is judged in the next turn.
         let due = (from + wait).max(step.now);
-        self.record.gap = Some(GapRecord { at: open.at, since, due: Some(due) });
+        self.record.rare.gap = Some(GapRecord { at: open.at, since, due: Some(due) });
         step.set_reminder(due, self.key.queue, Remind::Gap(self.key.stream.clone()))
     }
 
@@ -64,7 +64,7 @@ impl OpenWorkflow {
     }
 
     pub(crate) fn drop_gap(&mut self, step: &mut Step<'_>) -> Read<()> {
-        if let Some(due) = self.record.gap.take().and_then(|gap| gap.due) {
+        if let Some(due) = self.record.rare.gap.take().and_then(|gap| gap.due) {
             step.drop_reminder(due, self.key.queue, Remind::Gap(self.key.stream.clone()))?;
         }
         Ok(())
@@ -72,7 +72,7 @@ impl OpenWorkflow {
 
     /// A gap's reminder is due: it has lasted long enough.
     pub(crate) fn gap_is_overdue(&mut self, due: Timestamp) {
-        let gap = self.record.gap.as_mut().expect("a gap's reminder is dropped with the gap");
+        let gap = self.record.rare.gap.as_mut().expect("a gap's reminder is dropped with the gap");
         assert_eq!(gap.due, Some(due), "a gap has one reminder");
         gap.due = None;
     }
@@ -80,10 +80,11 @@ impl OpenWorkflow {
     /// Applies the policy to a gap that has lasted long enough, once everything before it is settled or set aside. A
     /// holder does not stop it, and another hold stops only what cannot be undone: nothing is given up as long as it stands.
     pub(crate) fn judge_overdue_gap(&mut self, step: &mut Step<'_>) -> Read<()> {
-        let Some(gap) = self.record.gap.filter(|gap| gap.due.is_none()) else { return Ok(()) };
+        let Some(gap) = self.record.rare.gap.filter(|gap| gap.due.is_none()) else { return Ok(()) };
         let is_there = self.open_gap(step)?.is_some_and(|open| open.at == gap.at);
         let policy = self.queue.options.gap.then;
-        let stays = self.record.holds.has(HoldKind::Gap) || (policy == GapAction::Skip && self.is_held());
+        let stays =
+            self.record.rare.holds.has(HoldKind::Gap) || (policy == GapAction::Skip && self.is_held());
         if stays || !is_there || self.is_before_gap(step)? {
             return Ok(());
         }
@@ -96,7 +97,7 @@ impl OpenWorkflow {
             GapAction::Skip => self.skip_gap(step),
             GapAction::Wait => {
                 let due = step.now + self.queue.options.gap.wait;
-                self.record.gap = Some(GapRecord { due: Some(due), ..gap });
+                self.record.rare.gap = Some(GapRecord { due: Some(due), ..gap });
                 step.set_reminder(due, self.key.queue, Remind::Gap(self.key.stream.clone()))
             }
         }

@@ -10,7 +10,6 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::change::Change;
 use crate::engine::rules::claim::Claim;
 use crate::engine::rules::command::UnlockedMessage;
 use crate::engine::rules::due::Due;
@@ -86,7 +85,7 @@ impl Step<'_> {
         if let Some(body) = body {
             record.bytes = record.bytes - content.body.len() as u64 + body.len() as u64;
             Arc::make_mut(&mut content).body = body;
-            self.write(Change::Content(workflow.message_key(sequence), Some(content.clone())))?;
+            self.write_content(workflow.message_key(sequence), Some(content.clone()))?;
         }
         let record = workflow.hide(self, sequence, &before, record, lasts)?;
         workflow.close(self)?;

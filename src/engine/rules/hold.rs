@@ -15,19 +15,23 @@ use crate::queue::HoldKind;
 impl OpenWorkflow {
     /// Whether it offers nothing until a cause is gone or someone resumes it.
     pub(crate) fn is_held(&self) -> bool {
-        !self.record.holds.is_empty()
+        !self.record.rare.holds.is_empty()
     }
 
     /// Holds the workflow for one cause more, unless one of that kind is there.
     pub(crate) fn hold(&mut self, step: &mut Step<'_>, cause: HoldCause, reason: &str) -> Read<()> {
-        if self.record.holds.has(cause.kind()) {
+        if self.record.rare.holds.has(cause.kind()) {
             return Ok(());
         }
         if cause.kind() == HoldKind::Quarantine {
             // What was put back would be dead-lettered again.
-            self.record.holds.remove(HoldKind::Redriving);
+            self.record.rare.holds.remove(HoldKind::Redriving);
         }
-        self.record.holds.add(Hold { cause: cause.clone(), since: step.wall, reason: reason.to_owned() });
+        self.record.rare.holds.add(Hold {
+            cause: cause.clone(),
+            since: step.wall,
+            reason: reason.to_owned(),
+        });
         self.emit(step, None, EventKind::Held { cause, reason: reason.to_owned() })
     }
 
@@ -38,7 +42,7 @@ impl OpenWorkflow {
         step: &mut Step<'_>,
         head: Option<&RankedMessage>,
     ) -> Read<()> {
-        let holds = &self.record.holds;
+        let holds = &self.record.rare.holds;
         let is_handled = holds.has(HoldKind::Quarantine) || holds.has(HoldKind::Redriving);
         match head {
             Some((_, sequence, head)) if !is_handled && head.status == (Status::Failed { due: None }) => {
@@ -50,7 +54,7 @@ impl OpenWorkflow {
 
     /// Lifts the hold of a kind whose cause is gone, if there is one.
     pub(crate) fn lift_hold(&mut self, step: &mut Step<'_>, kind: HoldKind) -> Read<()> {
-        if self.record.holds.remove(kind) && !self.is_held() {
+        if self.record.rare.holds.has(kind) && self.record.rare.holds.remove(kind) && !self.is_held() {
             self.emit(step, None, EventKind::Resumed)?;
         }
         Ok(())
@@ -58,7 +62,7 @@ impl OpenWorkflow {
 
     /// Lifts the hold that this message caused by being exhausted.
     pub(crate) fn lift_hold_of(&mut self, step: &mut Step<'_>, sequence: SequenceNumber) -> Read<()> {
-        match self.record.holds.exhausted() {
+        match self.record.rare.holds.exhausted() {
             Some(exhausted) if exhausted == sequence => self.lift_hold(step, HoldKind::Exhausted),
             _ => Ok(()),
         }
@@ -66,7 +70,7 @@ impl OpenWorkflow {
 
     /// Lifts the hold of a kind although its cause is there: a gap is timed anew, and what is exhausted is tried again.
     pub(crate) fn resume_for(&mut self, step: &mut Step<'_>, kind: HoldKind) -> Read<()> {
-        let exhausted = self.record.holds.exhausted().filter(|_| kind == HoldKind::Exhausted);
+        let exhausted = self.record.rare.holds.exhausted().filter(|_| kind == HoldKind::Exhausted);
         self.lift_hold(step, kind)?;
         self.try_again(step, exhausted)?;
         if kind == HoldKind::Gap || !self.is_held() {
@@ -77,16 +81,16 @@ impl OpenWorkflow {
 
     /// Lifts every hold.
     pub(crate) fn resume_for_all(&mut self, step: &mut Step<'_>) -> Read<()> {
-        let kinds: Vec<HoldKind> = self.record.holds.iter().map(|hold| hold.cause.kind()).collect();
+        let kinds: Vec<HoldKind> = self.record.rare.holds.iter().map(|hold| hold.cause.kind()).collect();
         kinds.into_iter().try_for_each(|kind| self.resume_for(step, kind))
     }
 
     /// Holds it for nothing but the redrive that is to come: what held it is lifted.
     pub(crate) fn hold_for_redrive(&mut self, step: &mut Step<'_>) -> Read<()> {
-        let exhausted = self.record.holds.exhausted();
-        self.record.holds.clear();
+        let exhausted = self.record.rare.holds.exhausted();
+        self.record.rare.holds.clear();
         let reason = "its dead letters are put back in place".to_owned();
-        self.record.holds.add(Hold { cause: HoldCause::Redriving, since: step.wall, reason });
+        self.record.rare.holds.add(Hold { cause: HoldCause::Redriving, since: step.wall, reason });
         self.drop_gap(step)?;
         self.try_again(step, exhausted)?;
         self.try_head_again(step)

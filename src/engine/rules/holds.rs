@@ -55,6 +55,10 @@ pub struct Hold {
 #[serde(transparent)]
 pub(crate) struct Holds(Vec<Hold>);
 
+impl Holds {
+    pub(crate) const NONE: Holds = Holds(Vec::new());
+}
+
 impl FromIterator<Hold> for Holds {
     fn from_iter<I: IntoIterator<Item = Hold>>(holds: I) -> Holds {
         let mut all = Holds::default();

@@ -62,7 +62,7 @@ impl OpenWorkflow {
         self.move_reminder(step, &Remind::Due(sequence), due_of(message), None)?;
         self.move_reminder(step, &Remind::Expiry(sequence), expiry_of(message), None)?;
         step.write_message(self.message_key(sequence), None)?;
-        step.write(Change::Content(self.message_key(sequence), None))?;
+        step.write_content(self.message_key(sequence), None)?;
         if matches!(ending, HistoryEnding::Cancelled | HistoryEnding::Purged) {
             step.forget_id(self.key.queue, sequence, message)?;
         }

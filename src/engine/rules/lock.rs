@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use crate::clock::Timestamp;
+use crate::engine::rules::held_messages::HeldMessages;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::WorkflowKey;
 use crate::id::SequenceNumber;
@@ -31,7 +32,7 @@ pub(crate) struct LockEntry {
     pub(crate) kind: LockKind,
     pub(crate) until: Timestamp,
     /// The messages its holder has out, in the order of hand-out.
-    pub(crate) out: Vec<SequenceNumber>,
+    pub(crate) out: HeldMessages,
     /// Whether its holder wants to keep what he has ahead of a message that fails.
     pub(crate) is_apart: bool,
     /// Its number: of locks that end at the same instant, the one granted first ends first.
@@ -159,18 +160,26 @@ impl LockTable {
         let holder = self.by_workflow.insert(workflow.clone(), token);
         assert!(holder.is_none(), "a workflow has at most one holder");
         self.granted += 1;
-        let lock =
-            LockEntry { workflow, kind, until, out: Vec::new(), is_apart: false, number: self.granted };
+        let lock = LockEntry {
+            workflow,
+            kind,
+            until,
+            out: HeldMessages::default(),
+            is_apart: false,
+            number: self.granted,
+        };
         self.deadlines.insert(lock.deadline(token));
         let known = self.by_token.insert(token, lock);
         assert!(known.is_none(), "a lock token is never given twice");
     }
 
-    pub(crate) fn end(&mut self, token: LockToken) {
+    /// Ends a lock; what it was given for.
+    pub(crate) fn end(&mut self, token: LockToken) -> LockKind {
         self.remember(token);
         let lock = self.by_token.remove(&token).expect("only a lock that is held can end");
         self.by_workflow.remove(&lock.workflow);
         self.deadlines.remove(&lock.deadline(token));
+        lock.kind
     }
 
     pub(crate) fn renew(&mut self, token: LockToken, until: Timestamp) {
@@ -186,16 +195,18 @@ impl LockTable {
         self.by_token.get_mut(&token).expect("only a holder asks for it").is_apart = true;
     }
 
-    pub(crate) fn hand_out(&mut self, token: LockToken, sequence: SequenceNumber) {
+    /// Puts a message into its holder's hands.
+    pub(crate) fn hand_out(&mut self, token: LockToken, sequence: SequenceNumber) -> &LockEntry {
         self.remember(token);
         let lock = self.by_token.get_mut(&token).expect("only a holder is handed a message");
         lock.out.push(sequence);
+        lock
     }
 
     /// Takes a message out of its holder's hands.
     pub(crate) fn take_back(&mut self, token: LockToken, sequence: SequenceNumber) {
         self.remember(token);
         let lock = self.by_token.get_mut(&token).expect("only a holder gives a message back");
-        lock.out.retain(|out| *out != sequence);
+        lock.out.remove(sequence);
     }
 }

@@ -20,6 +20,7 @@ pub(crate) mod effect;
 mod fail;
 mod gap;
 mod hand_over;
+pub(crate) mod held_messages;
 mod hide;
 pub(crate) mod history;
 mod hold;
@@ -71,5 +72,6 @@ pub(crate) mod verb;
 pub(crate) mod verbs;
 pub(crate) mod waits_for;
 mod workflow;
+pub(crate) mod workflow_record;
 
 pub(crate) use crate::engine::rules::apply::Rules;

@@ -130,7 +130,7 @@ impl OpenWorkflow {
     }
 
     fn resume_from(&mut self, step: &mut Step<'_>, kind: HoldKind) -> Ruling<(), OperateRefusal> {
-        if !self.record.holds.has(kind) {
+        if !self.record.rare.holds.has(kind) {
             return refuse(OperateRefusal::NotHeldFor(kind));
         }
         Ok(self.resume_for(step, kind)?)
@@ -248,10 +248,11 @@ impl OpenWorkflow {
     /// What a holder has out has failed, and he cannot say any more where.
     fn fail_all(&mut self, step: &mut Step<'_>, holding: &Holding, reason: &str) -> Read<()> {
         if holding.is_run {
-            return self.fail_together(step, &holding.out, Retry::Now, Why::of(reason));
+            let out: Vec<SequenceNumber> = holding.out.iter().collect();
+            return self.fail_together(step, &out, Retry::Now, Why::of(reason));
         }
-        for sequence in &holding.out {
-            self.fail(step, *sequence, Retry::Now, Why::of(reason))?;
+        for sequence in holding.out.iter() {
+            self.fail(step, sequence, Retry::Now, Why::of(reason))?;
         }
         Ok(())
     }

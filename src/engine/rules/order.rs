@@ -48,7 +48,7 @@ impl OpenWorkflow {
         // What was settled within the run leaves the run's end, and what is beyond it, as they were.
         let within = in_turn && self.record.cursor - 1 <= self.record.through && !self.is_chained();
         self.record.through = self.record.through.max(self.record.cursor - 1);
-        if !within || self.record.extending {
+        if !within || self.record.rare.extending {
             self.extend(step)?;
         }
         self.trim_links(step)
@@ -59,7 +59,7 @@ impl OpenWorkflow {
         for looked in 0.. {
             let Some(mark) = self.mark_at(step, self.record.cursor)? else { break };
             if looked == limits::EXTEND_MAX {
-                self.record.extending = true;
+                self.record.rare.extending = true;
                 break;
             }
             self.record.cursor = mark.to + 1;
@@ -75,10 +75,12 @@ impl OpenWorkflow {
         if !self.shorten(step)? {
             return Ok(());
         }
-        self.record.extending = false;
+        if self.record.rare.extending {
+            self.record.rare.extending = false;
+        }
         for looked in 0.. {
             if looked == limits::EXTEND_MAX {
-                self.record.extending = true;
+                self.record.rare.extending = true;
                 break;
             }
             if !self.extend_by_one(step)? {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::engine::rules::change::Change;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
@@ -58,6 +57,6 @@ impl OpenWorkflow {
         let key = self.message_key(sequence);
         let mut content = step.records.content(key)?.expect("every stored message has its content");
         Arc::make_mut(&mut content).headers.properties.extend(properties);
-        step.write(Change::Content(key, Some(content)))
+        step.write_content(key, Some(content))
     }
 }

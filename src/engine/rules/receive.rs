@@ -171,12 +171,6 @@ impl Step<'_> {
 }
 
 impl OpenWorkflow {
-    /// Gives a holder the workflow.
-    pub(crate) fn lock(&mut self, step: &mut Step<'_>, token: LockToken, kind: LockKind) {
-        let until = step.now + self.queue.options.lock;
-        step.locks.grant(token, self.key.clone(), kind, until);
-    }
-
     /// Hands the workflow's holder up to `max` messages that follow each other. A suspect goes alone.
     pub(crate) fn hand_out_run(
         &mut self,
@@ -258,8 +252,7 @@ impl OpenWorkflow {
         record.status = Status::Locked { fetched };
         let record = Arc::new(record);
         self.restate_as(step, sequence, Some(&before), record.clone())?;
-        step.locks.hand_out(token, sequence);
-        let lock = step.locks.get(token).expect("the lock was granted before");
+        let lock = step.locks.hand_out(token, sequence);
         let (locked_until, delivery_count) = (lock.until, record.delivery_count);
         // Only the holder of a whole workflow may be handed the same message again.
         if lock.kind == LockKind::Whole {
@@ -267,7 +260,14 @@ impl OpenWorkflow {
         }
         let content = step.records.content(self.message_key(sequence))?;
         let content = content.expect("every stored message has its content");
-        Ok(LockedMessage { token, locked_until, sequence, record, content, has_state: self.record.has_state })
+        Ok(LockedMessage {
+            token,
+            locked_until,
+            sequence,
+            record,
+            content,
+            has_state: self.record.rare.has_state,
+        })
     }
 
     /// Writes down what the holder has out, so that a restart finds it. A workflow accepted whole is written down even

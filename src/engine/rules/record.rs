@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::due::Due;
+use crate::engine::rules::held_messages::HeldMessages;
 use crate::engine::rules::history::HistorySpan;
-use crate::engine::rules::holds::Holds;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::sparse::sparse_record;
@@ -152,83 +152,6 @@ pub(crate) struct QueueCounters {
     pub(crate) history: HistorySpan,
 }
 
-/// A gap that later messages wait behind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct GapRecord {
-    /// The last rank before the gap.
-    pub(crate) at: u64,
-    /// When the first message began to wait.
-    pub(crate) since: Timestamp,
-    /// The instant of its reminder, `None` once that has fired before the workflow had come to the gap.
-    pub(crate) due: Option<Timestamp>,
-}
-
-/// What is known of a workflow. Ranks are positions (order by position), ordinals (after-order) or sequence
-/// numbers (order of arrival).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct WorkflowRecord {
-    /// The next rank to settle; 0 in order of arrival.
-    pub(crate) cursor: u64,
-    /// The last rank of the unbroken run that begins at the cursor; `cursor - 1` when the next is missing.
-    pub(crate) through: u64,
-    /// After-order: the message ID at rank `through`.
-    pub(crate) tail: Option<MessageId>,
-    /// The highest rank that was completed.
-    pub(crate) done: u64,
-    /// Unsettled messages in the line, handed out or not.
-    pub(crate) line: u64,
-    /// Of these, those with a missing predecessor, and their bytes.
-    pub(crate) early: u64,
-    pub(crate) early_bytes: u64,
-    /// Messages set aside by the consumer, or scheduled in order of arrival.
-    pub(crate) aside: u64,
-    /// Dead letters of this workflow.
-    pub(crate) dead: u64,
-    pub(crate) has_state: bool,
-    /// When its state was last set, by the wall clock, if it has one; `None` also where an older file did not say.
-    pub(crate) state_set_at: Option<Timestamp>,
-    pub(crate) holds: Holds,
-    pub(crate) gap: Option<GapRecord>,
-    /// Its number in the queue's ready list, while its head can be handed out.
-    pub(crate) ticket: Option<u64>,
-    /// The instant of the pending reminder to go on extending, sweeping or redriving.
-    pub(crate) sweep: Option<Timestamp>,
-    /// Whether more early messages may join the run than one command looked at.
-    pub(crate) extending: bool,
-    /// Since when nothing is stored.
-    pub(crate) idle_since: Option<Timestamp>,
-    /// The instant of the pending reminder to forget the workflow.
-    pub(crate) forget: Option<Timestamp>,
-    /// While the run is being shortened to a place that was given back in the middle of it.
-    pub(crate) shortening: Option<Shortening>,
-}
-
-sparse_record!(WorkflowRecord {
-    always: [],
-    sparse: [
-        cursor: u64, through: u64, tail: Option<MessageId>, done: u64, line: u64, early: u64, early_bytes: u64, aside: u64,
-        dead: u64, has_state: bool, state_set_at: Option<Timestamp>, holds: Holds, gap: Option<GapRecord>,
-        ticket: Option<u64>, sweep: Option<Timestamp>, extending: bool, idle_since: Option<Timestamp>,
-        forget: Option<Timestamp>, shortening: Option<Shortening>,
-    ]
-});
-
-impl WorkflowRecord {
-    /// Whether a place before this rank is missing, so that nothing is offered from there on.
-    pub(crate) fn is_beyond(&self, rank: u64) -> bool {
-        rank > self.through || self.shortening.as_ref().is_some_and(|missing| rank > missing.rank)
-    }
-}
-
-/// A place that was given back in the middle of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Shortening {
-    /// Its rank: the run ends before it, and whatever stands behind it is early.
-    pub(crate) rank: u64,
-    /// After-order: what its message had named as its predecessor.
-    pub(crate) after: Option<MessageId>,
-}
-
 /// Where a message is in its life. Whether a `Ready` one is early is said by its rank, not here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Status {
@@ -349,6 +272,26 @@ sparse_record!(MessageRecord {
 });
 
 impl MessageRecord {
+    /// A message of which nothing else is known than its workflow.
+    fn blank(stream: WorkflowRef) -> MessageRecord {
+        MessageRecord {
+            stream,
+            rank: None,
+            after: None,
+            message_id: None,
+            status: Status::Ready,
+            accepted_at: Timestamp::default(),
+            expires_at: None,
+            time_to_live: None,
+            bytes: 0,
+            delivery_count: 0,
+            handed_out_at: Timestamp::default(),
+            attempts: Vec::new(),
+            suspicion: Suspicion::None,
+            has_extra: false,
+        }
+    }
+
     /// Whether it is handed out alone.
     pub(crate) fn is_suspect(&self) -> bool {
         self.suspicion != Suspicion::None
@@ -374,7 +317,7 @@ pub(crate) struct MessageContent {
 /// The messages that a workflow's holder has out; none when it holds the workflow whole and has settled them all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holding {
-    pub(crate) out: Vec<SequenceNumber>,
+    pub(crate) out: HeldMessages,
     /// Whether they are a run: when it fails without a word, any of them may be why.
     pub(crate) is_run: bool,
 }

@@ -28,9 +28,9 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::topic_record::TopicRecord;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::error::Fault;
 use crate::id::MessageId;
 use crate::id::QueueName;
@@ -64,10 +64,10 @@ pub(crate) trait Records {
     fn queues(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<QueueRecord>>>;
     fn queue_count(&self) -> Read<usize>;
     fn counters(&self, queue: QueueId) -> Read<QueueCounters>;
-    fn workflow(&self, key: &WorkflowKey) -> Read<Option<Arc<WorkflowRecord>>>;
+    fn workflow(&self, key: &WorkflowKey) -> Read<Option<WorkflowRecord>>;
     /// A workflow with its stream as it is known already: who goes on with that text shares it, so that comparing it with
     /// what is stored of the workflow is comparing two pointers.
-    fn workflow_known(&self, key: &WorkflowKey) -> Read<Option<(WorkflowRef, Arc<WorkflowRecord>)>> {
+    fn workflow_known(&self, key: &WorkflowKey) -> Read<Option<(WorkflowRef, WorkflowRecord)>> {
         Ok(self.workflow(key)?.map(|record| (key.stream.clone(), record)))
     }
     /// Up to `limit` workflows of the queue in order of stream, after the given one.
@@ -76,7 +76,7 @@ pub(crate) trait Records {
         queue: QueueId,
         after: Option<&WorkflowRef>,
         limit: usize,
-    ) -> Read<Vec<(WorkflowRef, Arc<WorkflowRecord>)>>;
+    ) -> Read<Vec<(WorkflowRef, WorkflowRecord)>>;
     fn state(&self, key: &WorkflowKey) -> Read<Option<Bytes>>;
     fn message(&self, key: MessageKey) -> Read<Option<Arc<MessageRecord>>>;
     /// The first message of the queue with at least this number.
@@ -154,10 +154,20 @@ pub(crate) trait Records {
     /// Puts or deletes a row.
     fn write(&mut self, change: Change) -> Result<(), Fault>;
 
-    /// Puts or deletes a message. This and the two below are [`Records::write`] for what every command does again and again:
-    /// no change is put together, and no key copied.
+    /// Puts or deletes a workflow. This and those below are [`Records::write`] for what every command does again and again: no
+    /// change is put together, and no key copied.
+    fn write_workflow(&mut self, key: &WorkflowKey, record: Option<WorkflowRecord>) -> Result<(), Fault> {
+        self.write(Change::Workflow(key.clone(), record.map(Box::new)))
+    }
+
+    /// Puts or deletes a message.
     fn write_message(&mut self, key: MessageKey, record: Option<Arc<MessageRecord>>) -> Result<(), Fault> {
         self.write(Change::Message(key, record))
+    }
+
+    /// Puts or deletes what does not change of a message.
+    fn write_content(&mut self, key: MessageKey, content: Option<Arc<MessageContent>>) -> Result<(), Fault> {
+        self.write(Change::Content(key, content))
     }
 
     /// Puts a message into a workflow's line, or takes it out.
@@ -168,6 +178,11 @@ pub(crate) trait Records {
         entry: Option<SequenceNumber>,
     ) -> Result<(), Fault> {
         self.write(Change::Line(key.clone(), rank, entry))
+    }
+
+    /// Puts a workflow into its queue's ready list, or takes it out.
+    fn write_ready(&mut self, key: &WorkflowKey, ticket: u64, is_ready: bool) -> Result<(), Fault> {
+        self.write(Change::Ready(key.queue, ticket, is_ready.then(|| key.stream.clone())))
     }
 
     /// Writes down what a workflow's holder has out, or that it has none.

@@ -125,7 +125,7 @@ impl Step<'_> {
 impl OpenWorkflow {
     /// Whether whatever comes back would go to the dead letters again.
     fn is_quarantined(&self) -> bool {
-        self.record.holds.has(HoldKind::Quarantine)
+        self.record.rare.holds.has(HoldKind::Quarantine)
     }
 
     /// Whether a dead letter can return to its own place: it is free, nothing behind it was handed out, and
@@ -216,7 +216,7 @@ impl OpenWorkflow {
     /// Whether a holder has a message out that stands behind a rank.
     fn has_later_out(&self, step: &Step<'_>, rank: u64) -> Read<bool> {
         let out = step.locks.of(&self.key).map(|(_, lock)| lock.out.clone()).unwrap_or_default();
-        for sequence in out {
+        for sequence in out.iter() {
             let message = step.message_listed(self.key.queue, sequence)?;
             if !self.is_aside(&message) && message.rank.is_some_and(|later| later > rank) {
                 return Ok(true);

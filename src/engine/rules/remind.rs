@@ -75,10 +75,10 @@ impl Step<'_> {
     /// Goes on with what one command could not finish: extending a run, quarantining or redriving a workflow.
     fn sweep(&mut self, queue: &Arc<QueueRecord>, stream: WorkflowRef) -> Read<()> {
         let mut workflow = OpenWorkflow::open(self, queue, stream)?;
-        workflow.record.sweep = None;
-        if workflow.record.holds.has(HoldKind::Quarantine) {
+        workflow.record.rare.sweep = None;
+        if workflow.record.rare.holds.has(HoldKind::Quarantine) {
             workflow.quarantine_some(self)?;
-        } else if workflow.record.holds.has(HoldKind::Redriving) && workflow.put_back_some(self)? {
+        } else if workflow.record.rare.holds.has(HoldKind::Redriving) && workflow.put_back_some(self)? {
             workflow.resume_for(self, HoldKind::Redriving)?;
         }
         if workflow.is_extending() {
@@ -106,7 +106,7 @@ impl Step<'_> {
             workflow.remind_to_forget(self, self.now)?;
             return workflow.close(self);
         }
-        self.write(Change::Workflow(workflow.key.clone(), None))
+        self.write_workflow(&workflow.key, None)
     }
 
     fn forget_duplicate(&mut self, queue: &Arc<QueueRecord>, id: MessageId) -> Read<()> {

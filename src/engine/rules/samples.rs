@@ -35,7 +35,6 @@ use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::DeadLetter;
 use crate::engine::rules::record::DeferralRecord;
 use crate::engine::rules::record::Duplicate;
-use crate::engine::rules::record::GapRecord;
 use crate::engine::rules::record::HandoverMark;
 use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::KeptHandover;
@@ -50,15 +49,18 @@ use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::SettlementKind;
-use crate::engine::rules::record::Shortening;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::Suspicion;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::topic_samples;
 use crate::engine::rules::verbs;
 use crate::engine::rules::verbs::Command;
+use crate::engine::rules::workflow_record::GapRecord;
+use crate::engine::rules::workflow_record::Rare;
+use crate::engine::rules::workflow_record::RareFields;
+use crate::engine::rules::workflow_record::Shortening;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::header::Headers;
 use crate::header::PropertyValue;
 use crate::id::MessageId;
@@ -223,7 +225,7 @@ fn changes() -> Vec<Change> {
             queue,
             Box::new(QueueCounters { used_at: at(8), history, ..QueueCounters::default() }),
         ),
-        Change::Workflow(key.clone(), Some(Arc::new(workflow_record()))),
+        Change::Workflow(key.clone(), Some(Box::new(workflow_record()))),
         Change::State(key.clone(), Some(Bytes::from_static(b"state"))),
         Change::Content(message_key, Some(Arc::new(content))),
         Change::Line(key.clone(), 300, Some(number(5))),
@@ -233,7 +235,10 @@ fn changes() -> Vec<Change> {
         Change::Root(key.clone(), number(7), true),
         Change::Waiting(key.clone(), id(), Some(number(7))),
         Change::Mark(key.clone(), 8, Some(MarkRecord { from: 8, to: 9, how: SettlementKind::Skipped })),
-        Change::Holding(key.clone(), Some(Holding { out: vec![number(1), number(2)], is_run: true })),
+        Change::Holding(
+            key.clone(),
+            Some(Holding { out: [number(1), number(2)].into_iter().collect(), is_run: true }),
+        ),
         Change::Ready(queue, 9, Some(stream)),
         Change::DeadLetter(Box::new(dead_letter), true),
         Change::Duplicate(queue, id(), Some(Duplicate { sequence: number(1), until: at(9) })),
@@ -315,23 +320,25 @@ fn workflow_record() -> WorkflowRecord {
     WorkflowRecord {
         cursor: 300,
         through: 301,
-        tail: Some(id()),
         done: 2,
         line: 3,
         early: 4,
         early_bytes: 5,
         aside: 6,
         dead: 7,
-        has_state: true,
-        state_set_at: Some(at(300)),
-        holds: [hold].into_iter().collect(),
-        gap: Some(GapRecord { at: 1, since: at(2), due: Some(at(3)) }),
         ticket: Some(8),
-        sweep: Some(at(4)),
-        extending: true,
         idle_since: Some(at(5)),
         forget: Some(at(6)),
-        shortening: Some(Shortening { rank: 7, after: Some(id()) }),
+        rare: Rare::from(RareFields {
+            tail: Some(id()),
+            has_state: true,
+            state_set_at: Some(at(300)),
+            holds: [hold].into_iter().collect(),
+            gap: Some(GapRecord { at: 1, since: at(2), due: Some(at(3)) }),
+            sweep: Some(at(4)),
+            extending: true,
+            shortening: Some(Shortening { rank: 7, after: Some(id()) }),
+        }),
     }
 }
 

@@ -34,7 +34,9 @@ use crate::queue::Order;
 /// Messages that were judged and can no longer be refused.
 pub(crate) struct AdmittedMessages {
     queue: Arc<QueueRecord>,
-    messages: Vec<(NewMessage, Verdict)>,
+    messages: Vec<NewMessage>,
+    /// What becomes of each.
+    verdicts: Vec<Verdict>,
 }
 
 impl Step<'_> {
@@ -61,8 +63,7 @@ impl Step<'_> {
         match Judge::default().judge(self, &queue, &messages) {
             // Nearly always none is refused: then they are judged as one command.
             Ok(verdicts) => {
-                let judged =
-                    AdmittedMessages { queue, messages: messages.into_iter().zip(verdicts).collect() };
+                let judged = AdmittedMessages { queue, messages, verdicts };
                 Ok(self.accept_judged(judged)?.into_iter().map(Ok).collect())
             }
             Err(Stop::Refused(_)) => self.send_one_by_one(&queue, messages),
@@ -77,19 +78,16 @@ impl Step<'_> {
     ) -> Read<Vec<Result<Receipt, SendRefusal>>> {
         let mut answers = Vec::with_capacity(messages.len());
         for (index, message) in messages.into_iter().enumerate() {
-            let messages = [message];
-            let verdict = match Judge::default().judge(self, queue, &messages) {
-                Ok(verdicts) => verdicts[0],
+            let messages = vec![message];
+            let verdicts = match Judge::default().judge(self, queue, &messages) {
+                Ok(verdicts) => verdicts,
                 Err(Stop::Refused(refusal)) => {
                     answers.push(Err(refusal.of_message(index)));
                     continue;
                 }
                 Err(Stop::Fault(fault)) => return Err(fault),
             };
-            let judged = AdmittedMessages {
-                queue: queue.clone(),
-                messages: messages.into_iter().map(|m| (m, verdict)).collect(),
-            };
+            let judged = AdmittedMessages { queue: queue.clone(), messages, verdicts };
             answers.extend(self.accept_judged(judged)?.into_iter().map(Ok));
         }
         Ok(answers)
@@ -105,44 +103,72 @@ impl Step<'_> {
             return refuse(SendRefusal::QueueNotFound(name.clone()));
         };
         let verdicts = judge.judge(self, &queue, &messages)?;
-        Ok(AdmittedMessages { queue, messages: messages.into_iter().zip(verdicts).collect() })
+        Ok(AdmittedMessages { queue, messages, verdicts })
     }
 
     pub(crate) fn accept_judged(&mut self, judged: AdmittedMessages) -> Read<Vec<Receipt>> {
-        let AdmittedMessages { queue, messages } = judged;
+        let AdmittedMessages { queue, messages, verdicts } = judged;
         let mut receipts = Vec::with_capacity(messages.len());
-        for (message, verdict) in messages {
+        let mut line_end = None;
+        for (message, verdict) in messages.into_iter().zip(verdicts) {
             receipts.push(match verdict {
                 Verdict::Duplicate(first) => Receipt::Duplicate(first),
                 Verdict::AlreadySettled => Receipt::AlreadySettled,
-                Verdict::Accept => Receipt::Accepted(self.accept(&queue, message)?),
+                Verdict::Accept => Receipt::Accepted(self.accept_next(&queue, message, &mut line_end)?),
                 Verdict::DeadLetter(reason) => {
+                    self.close_line_end(&mut line_end)?;
                     Receipt::DeadLettered(self.accept_as_dead_letter(&queue, message, reason)?)
                 }
             });
         }
+        self.close_line_end(&mut line_end)?;
         Ok(receipts)
     }
 
     pub(crate) fn accept(&mut self, queue: &Arc<QueueRecord>, new: NewMessage) -> Read<SequenceNumber> {
+        let mut line_end = None;
+        let sequence = self.accept_next(queue, new, &mut line_end)?;
+        self.close_line_end(&mut line_end)?;
+        Ok(sequence)
+    }
+
+    /// Accepts a message. Its workflow stays open in `line_end` while messages join the end of its line and nothing else
+    /// changes of it, so that many of them cost one look at it.
+    fn accept_next(
+        &mut self,
+        queue: &Arc<QueueRecord>,
+        new: NewMessage,
+        line_end: &mut Option<OpenWorkflow>,
+    ) -> Read<SequenceNumber> {
         let sequence = self.next_sequence()?;
         self.counters(queue.id)?.counts.accepted += 1;
         self.remember_id(queue, sequence, &new)?;
-        let mut workflow = OpenWorkflow::open(self, queue, stream_of(queue, sequence, &new))?;
+        let stream = stream_of(queue, sequence, &new);
+        if line_end.as_ref().is_some_and(|open| open.key.stream != stream) {
+            self.close_line_end(line_end)?;
+        }
+        let mut workflow = match line_end.take() {
+            Some(open) => open,
+            None => OpenWorkflow::open(self, queue, stream)?,
+        };
         let is_behind = workflow.is_offering();
         let (message, content) = record_of(self, &workflow, sequence, new);
         let message = Arc::new(message);
-        self.write(Change::Content(workflow.message_key(sequence), Some(Arc::new(content))))?;
+        self.write_content(workflow.message_key(sequence), Some(Arc::new(content)))?;
         workflow.restate_as(self, sequence, None, message.clone())?;
         workflow.enter(self, sequence, &message)?;
         if is_behind {
-            workflow.close_behind(self)?
+            *line_end = Some(workflow);
         } else {
             // No message brings a workflow nearer to a gap; one that its holder has just reached is judged after all that
             // he sends, because any of it may fill the gap.
-            workflow.close_unjudged(self)?
+            workflow.close_unjudged(self)?;
         }
         Ok(sequence)
+    }
+
+    fn close_line_end(&mut self, line_end: &mut Option<OpenWorkflow>) -> Read<()> {
+        line_end.take().map_or(Ok(()), |workflow| workflow.close_behind(self))
     }
 
     fn accept_as_dead_letter(
@@ -159,7 +185,7 @@ impl Step<'_> {
         let description = "its place was settled before it came".to_owned();
         let dead_letter = DeadLetter::new(reason, description, self.wall);
         message.status = Status::DeadLettered(Box::new(dead_letter));
-        self.write(Change::Content(workflow.message_key(sequence), Some(Arc::new(content))))?;
+        self.write_content(workflow.message_key(sequence), Some(Arc::new(content)))?;
         workflow.restate(self, sequence, None, &message)?;
         workflow.list_dead_letter(self, sequence, &message, true)?;
         workflow.close_unjudged(self)?;

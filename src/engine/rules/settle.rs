@@ -83,7 +83,7 @@ impl Step<'_> {
             return refuse(SettleRefusal::MessageNotFound(held.sequence));
         };
         // The holder may have it again, after it was taken back: only the last hand-out counts.
-        let is_out = self.locks.get(held.token).is_some_and(|lock| lock.out.contains(&held.sequence));
+        let is_out = self.locks.get(held.token).is_some_and(|lock| lock.out.contains(held.sequence));
         if !is_out || message.delivery_count != held.delivery_count {
             return refuse(SettleRefusal::LockLost);
         }
@@ -159,7 +159,8 @@ impl Step<'_> {
         first: Option<SequenceNumber>,
     ) -> Ruling<(OpenWorkflow, Vec<SequenceNumber>), SettleRefusal> {
         let workflow = self.held_workflow(name, token)?;
-        let out = self.locks.get(token).map(|lock| lock.out.clone()).unwrap_or_default();
+        let out: Vec<SequenceNumber> =
+            self.locks.get(token).map(|lock| lock.out.iter().collect()).unwrap_or_default();
         match first.filter(|first| out.first() != Some(first)) {
             Some(first) => refuse(SettleRefusal::MessageNotFound(first)),
             None => Ok((workflow, out)),
@@ -272,7 +273,7 @@ impl Step<'_> {
         let Some(lock) = self.locks.held(token, self.now).filter(of_workflow) else {
             return refuse(SettleRefusal::LockLost);
         };
-        Ok(OpenWorkflow::open(self, &queue, lock.workflow.stream.clone())?)
+        Ok(OpenWorkflow::open(self, &queue, lock.workflow.stream.clone())?.held_by(token))
     }
 
     /// Prolongs a lock by the queue's lock time from now.
@@ -346,7 +347,7 @@ impl OpenWorkflow {
         settlement: Settlement,
     ) -> Read<()> {
         step.locks.take_back(token, sequence);
-        let holds_before = self.record.holds.clone();
+        let holds_before = self.record.rare.holds.clone();
         let place = message.rank.unwrap_or(0);
         match settlement {
             Settlement::Complete(_) => return self.end(step, sequence, &message, SettlementKind::Completed),
@@ -375,7 +376,7 @@ impl OpenWorkflow {
             self.revoke_behind(step, token, rank)?;
         }
         let is_new = |hold: &Hold| !holds_before.has(hold.cause.kind());
-        if self.record.holds.iter().any(is_new) {
+        if self.record.rare.holds.iter().any(is_new) {
             self.revoke_behind(step, token, place)?;
         }
         Ok(())
@@ -403,7 +404,7 @@ impl OpenWorkflow {
     /// Takes back what a holder has ahead of a message that failed: it is offered again after it.
     fn revoke_behind(&mut self, step: &mut Step<'_>, token: LockToken, rank: u64) -> Read<()> {
         let out = step.locks.get(token).map(|lock| lock.out.clone()).unwrap_or_default();
-        for sequence in out {
+        for sequence in out.iter() {
             let before = step.message_listed(self.key.queue, sequence)?;
             let in_line = !self.is_aside(&before);
             if !in_line || before.rank.is_none_or(|behind| behind < rank) {
@@ -438,10 +439,9 @@ impl OpenWorkflow {
         if step.locks.len() >= limits::LOCKS_MAX {
             step.effects.push(Effect::LocksFreed);
         }
-        if step.locks.get(token).is_some_and(|lock| lock.kind == LockKind::Whole) {
+        if step.locks.end(token) == LockKind::Whole {
             step.effects.push(Effect::AcceptedWork(token));
         }
-        step.locks.end(token);
         step.write_holding(&self.key, None)
     }
 
@@ -451,8 +451,8 @@ impl OpenWorkflow {
             StateChange::Clear => None,
             StateChange::Set(bytes) => Some(bytes),
         };
-        self.record.has_state = state.is_some();
-        self.record.state_set_at = state.as_ref().map(|_| step.wall);
+        self.record.rare.has_state = state.is_some();
+        self.record.rare.state_set_at = state.as_ref().map(|_| step.wall);
         step.write(Change::State(self.key.clone(), state))
     }
 }

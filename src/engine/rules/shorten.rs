@@ -8,11 +8,11 @@ use crate::engine::rules::change::DeadLetterKey;
 use crate::engine::rules::history::HistoryEnding;
 use crate::engine::rules::line::is_dead;
 use crate::engine::rules::record::MessageRecord;
-use crate::engine::rules::record::Shortening;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::workflow::OpenWorkflow;
+use crate::engine::rules::workflow_record::Shortening;
 use crate::id::SequenceNumber;
 use crate::limits;
 
@@ -34,8 +34,8 @@ impl OpenWorkflow {
             step.write(Change::Trail(self.key.clone(), rank, None))?;
         }
         // Of several places that are given back the first counts: the run is extended anew up to the next.
-        if self.record.shortening.as_ref().is_none_or(|missing| rank < missing.rank) {
-            self.record.shortening = Some(Shortening { rank, after: message.after.clone() });
+        if self.record.rare.shortening.as_ref().is_none_or(|missing| rank < missing.rank) {
+            self.record.rare.shortening = Some(Shortening { rank, after: message.after.clone() });
         }
         self.extend(step)
     }
@@ -43,13 +43,13 @@ impl OpenWorkflow {
     /// Shortens the run to a place in it that was given back, a limited number of places in one command; true when done.
     /// Nobody was ever handed out what stands behind, because it stood behind a scheduled message.
     pub(crate) fn shorten(&mut self, step: &mut Step<'_>) -> Read<bool> {
-        let Some(missing) = self.record.shortening.clone() else { return Ok(true) };
+        let Some(missing) = self.record.rare.shortening.clone() else { return Ok(true) };
         let end = (missing.rank - 1).max(self.record.cursor - 1);
         for _ in 0..limits::SHORTEN_MAX {
             if self.record.through <= end {
-                self.record.shortening = None;
+                self.record.rare.shortening = None;
                 if self.is_chained() {
-                    self.record.tail = missing.after;
+                    self.record.rare.tail = missing.after;
                 }
                 return Ok(true);
             }

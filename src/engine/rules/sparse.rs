@@ -3,9 +3,10 @@
 //! A record is its fields that are always there, a number whose bits say which of the others are not blank, and those. A
 //! field that is added takes the next bit; no bit is used for another field, as long as its format lives.
 
-/// Makes a record's bytes sparse: `always` fields first, then those of the `sparse` ones that are not their default.
+/// Makes a record's bytes sparse: `always` fields first, then those of the `sparse` ones that are not their default. A record
+/// has a `blank` of its `always` fields; a field may be of a part, which is named before it.
 macro_rules! sparse_record {
-    ($record:ident { always: [$($always:ident: $always_type:ty),*], sparse: [$($sparse:ident: $sparse_type:ty),* $(,)?] }) => {
+    ($record:ident { always: [$($always:ident: $always_type:ty),*], sparse: [$($([$part:ident])? $sparse:ident: $sparse_type:ty),* $(,)?] }) => {
         const _: () = {
             /// The bits of the fields, in their order, and behind them how many there are.
             #[expect(non_camel_case_types, reason = "named as the fields are")]
@@ -15,7 +16,7 @@ macro_rules! sparse_record {
 
             impl $record {
                 fn present_fields(&self) -> u32 {
-                    0 $(| u32::from(self.$sparse != <$sparse_type>::default()) << Bit::$sparse as u32)*
+                    0 $(| u32::from(self$(.$part)?.$sparse != <$sparse_type>::default()) << Bit::$sparse as u32)*
                 }
             }
 
@@ -28,7 +29,7 @@ macro_rules! sparse_record {
                     $(fields.serialize_element(&self.$always)?;)*
                     fields.serialize_element(&present)?;
                     $(if present & 1 << Bit::$sparse as u32 != 0 {
-                        fields.serialize_element(&self.$sparse)?;
+                        fields.serialize_element(&self$(.$part)?.$sparse)?;
                     })*
                     fields.end()
                 }
@@ -54,11 +55,11 @@ macro_rules! sparse_record {
                             if present >> Bit::Count as u32 != 0 {
                                 return Err(A::Error::custom("a field is not known"));
                             }
-                            $(let $sparse: $sparse_type = match present & 1 << Bit::$sparse as u32 {
-                                0 => Default::default(),
-                                _ => fields.next_element()?.ok_or_else(missing)?,
-                            };)*
-                            Ok($record { $($always,)* $($sparse,)* })
+                            let mut record = $record::blank($($always),*);
+                            $(if present & 1 << Bit::$sparse as u32 != 0 {
+                                record$(.$part)?.$sparse = fields.next_element()?.ok_or_else(missing)?;
+                            })*
+                            Ok(record)
                         }
                     }
 
@@ -88,6 +89,12 @@ mod tests {
         count: u64,
         name: Option<String>,
         is_last: bool,
+    }
+
+    impl Sample {
+        fn blank(id: u64) -> Sample {
+            Sample { id, ..Sample::default() }
+        }
     }
 
     sparse_record!(Sample { always: [id: u64], sparse: [count: u64, name: Option<String>, is_last: bool] });

@@ -14,6 +14,7 @@ use crate::engine::rules::lock::LockTable;
 use crate::engine::rules::rate_buckets::RateBuckets;
 use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::Holding;
+use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Numbers;
@@ -26,6 +27,7 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 use crate::engine::rules::settlements::Settlements;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::error::Fault;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -156,6 +158,25 @@ impl<'a> Step<'a> {
     pub(crate) fn write_message(&mut self, key: MessageKey, record: Option<Arc<MessageRecord>>) -> Read<()> {
         self.changes += 1;
         self.records.write_message(key, record)
+    }
+
+    pub(crate) fn write_workflow(&mut self, key: &WorkflowKey, record: Option<WorkflowRecord>) -> Read<()> {
+        self.changes += 1;
+        self.records.write_workflow(key, record)
+    }
+
+    pub(crate) fn write_content(
+        &mut self,
+        key: MessageKey,
+        content: Option<Arc<MessageContent>>,
+    ) -> Read<()> {
+        self.changes += 1;
+        self.records.write_content(key, content)
+    }
+
+    pub(crate) fn write_ready(&mut self, key: &WorkflowKey, ticket: u64, is_ready: bool) -> Read<()> {
+        self.changes += 1;
+        self.records.write_ready(key, ticket, is_ready)
     }
 
     pub(crate) fn write_line(

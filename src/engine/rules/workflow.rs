@@ -1,11 +1,8 @@
 //! A workflow while a command works on it: opened, changed, and closed with everything that follows from the change.
 
-use std::ops::Deref;
-use std::ops::DerefMut;
 use std::sync::Arc;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::change::Change;
 use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::effect::EventKind;
@@ -15,10 +12,10 @@ use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::id::SequenceNumber;
 use crate::queue::HoldKind;
 use crate::queue::Order;
@@ -32,30 +29,14 @@ use crate::token::LockToken;
 pub(crate) struct OpenWorkflow {
     pub(crate) queue: Arc<QueueRecord>,
     pub(crate) key: WorkflowKey,
-    pub(crate) record: WorkflowDraft,
-    stored: Option<Arc<WorkflowRecord>>,
+    pub(crate) record: WorkflowRecord,
+    stored: Option<WorkflowRecord>,
     /// The remembered cursor that it was opened with.
     pub(crate) recalled: Option<Cursor>,
+    /// Who was granted it, or held it when it was opened: nobody else can have it before the command ends.
+    holder: Option<LockToken>,
     /// Whether this command has brought back a message that was handed out or set aside.
     pub(crate) has_come_back: bool,
-}
-
-/// A workflow's record as the command leaves it: shared with the store until it is changed.
-#[derive(Debug)]
-pub(crate) struct WorkflowDraft(Arc<WorkflowRecord>);
-
-impl Deref for WorkflowDraft {
-    type Target = WorkflowRecord;
-
-    fn deref(&self) -> &WorkflowRecord {
-        &self.0
-    }
-}
-
-impl DerefMut for WorkflowDraft {
-    fn deref_mut(&mut self) -> &mut WorkflowRecord {
-        Arc::make_mut(&mut self.0)
-    }
 }
 
 /// A message with its rank and its number.
@@ -71,9 +52,9 @@ impl OpenWorkflow {
             Some((stream, record)) => (WorkflowKey { stream, ..key }, Some(record)),
             None => (key, None),
         };
-        let record = WorkflowDraft(stored.clone().unwrap_or_default());
-        let (queue, recalled, has_come_back) = (queue.clone(), None, false);
-        let mut workflow = OpenWorkflow { queue, key, record, stored, recalled, has_come_back };
+        let record = stored.clone().unwrap_or_default();
+        let (queue, recalled, holder, has_come_back) = (queue.clone(), None, None, false);
+        let mut workflow = OpenWorkflow { queue, key, record, stored, recalled, holder, has_come_back };
         if workflow.stored.is_none() && workflow.is_positional() {
             workflow.record.cursor = workflow.first_rank();
             workflow.record.through = workflow.first_rank() - 1;
@@ -123,7 +104,7 @@ impl OpenWorkflow {
 
     /// Whether the end of its run is still being looked for.
     pub(crate) fn is_extending(&self) -> bool {
-        self.record.extending || self.record.shortening.is_some()
+        self.record.rare.extending || self.record.rare.shortening.is_some()
     }
 
     /// The first message of the line, whatever its status.
@@ -174,13 +155,17 @@ impl OpenWorkflow {
     /// Decides anew what the workflow offers, sets its reminders, and writes it down.
     pub(crate) fn close(mut self, step: &mut Step<'_>) -> Read<()> {
         self.judge_overdue_gap(step)?;
-        self.close_unjudged(step)
+        self.plan_and_write_down(step)
     }
 
     /// Closes it, but leaves a gap that has lasted long enough to the close that follows.
     pub(crate) fn close_unjudged(mut self, step: &mut Step<'_>) -> Read<()> {
+        self.plan_and_write_down(step)
+    }
+
+    fn plan_and_write_down(&mut self, step: &mut Step<'_>) -> Read<()> {
         self.plan_gap(step)?;
-        let holder = step.locks.of(&self.key).map(|(token, lock)| (token, lock.kind, lock.out.len()));
+        let holder = self.holder(step);
         let head = match holder {
             None => self.head(step)?,
             Some(_) => None,
@@ -194,22 +179,43 @@ impl OpenWorkflow {
     }
 
     /// Closes it after a message has joined the end of its line: what it offers and waits for is what it was.
-    pub(crate) fn close_behind(self, step: &mut Step<'_>) -> Read<()> {
-        self.assert_invariants(step.locks.of(&self.key).is_some());
+    pub(crate) fn close_behind(mut self, step: &mut Step<'_>) -> Read<()> {
+        assert!(
+            self.record.ticket.is_some(),
+            "who joins a line changes nothing only where its head is offered"
+        );
+        // Whoever is granted what is offered asserts that nobody has it.
+        self.assert_invariants(false);
         self.write_down(step)
     }
 
-    fn write_down(self, step: &mut Step<'_>) -> Read<()> {
+    /// The same workflow, held by the owner of a token.
+    pub(crate) fn held_by(self, token: LockToken) -> OpenWorkflow {
+        OpenWorkflow { holder: Some(token), ..self }
+    }
+
+    /// Gives a holder the workflow.
+    pub(crate) fn lock(&mut self, step: &mut Step<'_>, token: LockToken, kind: LockKind) {
+        let until = step.now + self.queue.options.lock;
+        step.locks.grant(token, self.key.clone(), kind, until);
+        self.holder = Some(token);
+    }
+
+    fn holder(&self, step: &Step<'_>) -> Option<Holder> {
+        let (token, lock) = match self.holder {
+            Some(token) => (token, step.locks.get(token)?),
+            None => step.locks.of(&self.key)?,
+        };
+        Some((token, lock.kind, lock.out.len()))
+    }
+
+    fn write_down(&mut self, step: &mut Step<'_>) -> Read<()> {
         if !self.is_blank() {
             self.take_cursor(step)?;
         }
-        let record = if self.is_blank() { None } else { Some(self.record.0) };
-        // A draft that nobody has changed is still the record that is stored.
-        let is_same = match (&record, &self.stored) {
-            (Some(record), Some(stored)) => Arc::ptr_eq(record, stored) || record == stored,
-            (record, stored) => record.is_none() && stored.is_none(),
-        };
-        if is_same { Ok(()) } else { step.write(Change::Workflow(self.key, record)) }
+        self.record.rare.trim();
+        let record = if self.is_blank() { None } else { Some(std::mem::take(&mut self.record)) };
+        if record == self.stored { Ok(()) } else { step.write_workflow(&self.key, record) }
     }
 
     fn plan_offer(
@@ -236,12 +242,12 @@ impl OpenWorkflow {
                     _ => step.next_ticket()?,
                 };
                 self.record.ticket = Some(ticket);
-                step.write(Change::Ready(self.key.queue, ticket, Some(self.key.stream.clone())))?;
+                step.write_ready(&self.key, ticket, true)?;
                 step.note_work(&self.queue);
             }
             (false, Some(ticket)) => {
                 self.record.ticket = None;
-                step.write(Change::Ready(self.key.queue, ticket, None))?;
+                step.write_ready(&self.key, ticket, false)?;
             }
             (true, Some(_)) | (false, None) => {}
         }
@@ -250,11 +256,11 @@ impl OpenWorkflow {
 
     fn plan_sweep(&mut self, step: &mut Step<'_>, holder: Option<Holder>) -> Read<()> {
         let out = holder.map_or(0, |(_, _, out)| out as u64);
-        let holds = &self.record.holds;
+        let holds = &self.record.rare.holds;
         let quarantines = holds.has(HoldKind::Quarantine) && self.record.line > out;
         let wanted = quarantines || holds.has(HoldKind::Redriving) || self.is_extending();
-        if wanted && self.record.sweep.is_none() {
-            self.record.sweep = Some(step.now);
+        if wanted && self.record.rare.sweep.is_none() {
+            self.record.rare.sweep = Some(step.now);
             step.set_reminder(step.now, self.key.queue, Remind::Sweep(self.key.stream.clone()))?;
         }
         Ok(())
@@ -266,14 +272,14 @@ impl OpenWorkflow {
         record.line == 0
             && record.aside == 0
             && record.dead == 0
-            && !record.has_state
-            && record.holds.is_empty()
+            && !record.rare.has_state
+            && record.rare.holds.is_empty()
     }
 
     /// Whether there is nothing to remember of it.
     fn is_blank(&self) -> bool {
         self.is_empty()
-            && self.record.sweep.is_none()
+            && self.record.rare.sweep.is_none()
             && (!self.is_positional() || self.record.forget.is_none())
     }
 
@@ -303,13 +309,16 @@ impl OpenWorkflow {
             assert!(record.cursor <= record.through + 1, "the run begins at the cursor: {record:?}");
             assert!(record.early <= record.line, "early messages are in the line: {record:?}");
         } else {
-            assert!(record.early == 0 && record.gap.is_none(), "without places nothing is early: {record:?}");
+            assert!(
+                record.early == 0 && record.rare.gap.is_none(),
+                "without places nothing is early: {record:?}"
+            );
         }
         let offers = record.ticket.is_some();
         assert!(!(offers && locked), "a workflow with a holder offers nothing: {record:?}");
         assert!(!(offers && self.is_held()), "a held workflow offers nothing: {record:?}");
-        let held_for_gap = record.holds.has(HoldKind::Gap);
-        assert!(!held_for_gap || record.gap.is_some(), "a hold for a gap ends with the gap: {record:?}");
+        let held_for_gap = record.rare.holds.has(HoldKind::Gap);
+        assert!(!held_for_gap || record.rare.gap.is_some(), "a hold for a gap ends with the gap: {record:?}");
         assert!(!(offers && record.line == 0), "an empty workflow offers nothing: {record:?}");
     }
 }

@@ -44,6 +44,11 @@ impl<'d> Base<'d> {
         Base { database, transaction: OnceCell::new(), tables: [const { OnceCell::new() }; MEMTABLES] }
     }
 
+    /// Whether anything was looked up.
+    pub(crate) fn has_read(&self) -> bool {
+        self.transaction.get().is_some()
+    }
+
     fn transaction(&self) -> Result<&ReadTransaction, Fault> {
         if self.transaction.get().is_none() {
             let begun = self.database.begin_read().map_err(store_fault)?;

@@ -54,10 +54,13 @@ impl<T: Table> ChangedKeys<T> {
     }
 
     /// Gives room back when the last generation has been looked at, and nothing has changed since: whoever is idle is small.
-    pub(crate) fn release_room(&mut self) {
-        if self.full.is_empty() && self.filling.is_empty() {
+    /// True when that is so.
+    pub(crate) fn release_room(&mut self) -> bool {
+        let is_idle = self.full.is_empty() && self.filling.is_empty();
+        if is_idle {
             (self.filling, self.candidates, self.spare) = Default::default();
         }
+        is_idle
     }
 
     /// Forgets those that were noted after there were so many.

@@ -13,7 +13,6 @@ use crate::engine::store::key::parts_of;
 use crate::engine::store::memtable::Memtable;
 use crate::engine::store::row_write::RowState;
 use crate::engine::store::row_write::RowWrite;
-use crate::engine::store::row_write::Rows;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::table::Table;
 use crate::engine::store::table::weight_of;
@@ -140,7 +139,7 @@ impl<T: Table> AnyMemtable for Memtable<T> {
             rows.push(((prefix.clone(), key.clone()), now));
             self.changed.under_way.push_back(FlushingRow { position, upto, place: (prefix, key) });
         }
-        (!rows.is_empty()).then(|| Box::new(Rows::<T> { rows }) as Box<dyn RowWrite>)
+        (!rows.is_empty()).then(|| Box::new(self.touched.written_from(rows)) as Box<dyn RowWrite>)
     }
 
     fn mark_committed(&mut self, position: u64) {
@@ -212,7 +211,9 @@ impl<T: Table> Memtable<T> {
             self.changed.survivors.sort_by(|a, b| b.cmp(a));
             self.changed.survivors.dedup();
             self.changed.sorted = true;
-            self.changed.release_room();
+            if self.changed.release_room() {
+                self.touched.release_room();
+            }
         }
     }
 }

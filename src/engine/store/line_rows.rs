@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::ops::Bound;
 
+use crate::engine::store::rare_rows::RareRows;
 use crate::engine::store::rows::RowMap;
 
 /// So many rows lie side by side: finding one among them, or moving half of them, costs no more than a node of a tree.
@@ -14,12 +15,12 @@ const FEW_MAX: usize = 32;
 pub(crate) struct LineRows<K, V> {
     /// In order; empty while there are `many`.
     few: VecDeque<(K, V)>,
-    many: BTreeMap<K, V>,
+    many: RareRows<BTreeMap<K, V>>,
 }
 
 impl<K, V> Default for LineRows<K, V> {
     fn default() -> LineRows<K, V> {
-        LineRows { few: VecDeque::new(), many: BTreeMap::new() }
+        LineRows { few: VecDeque::new(), many: RareRows::default() }
     }
 }
 
@@ -47,7 +48,7 @@ impl<K: Ord, V> RowMap<K, V> for LineRows<K, V> {
     fn get_key_value(&self, key: &K) -> Option<(&K, &V)> {
         match self.many.is_empty() {
             true => self.at(self.find(key).ok()?),
-            false => BTreeMap::get_key_value(&self.many, key),
+            false => self.many.get_key_value(key),
         }
     }
 
@@ -57,7 +58,7 @@ impl<K: Ord, V> RowMap<K, V> for LineRows<K, V> {
                 let place = self.find(key).ok()?;
                 self.few.get_mut(place).map(|(_, value)| value)
             }
-            false => BTreeMap::get_mut(&mut self.many, key),
+            false => self.many.get_mut(key),
         }
     }
 
@@ -69,7 +70,7 @@ impl<K: Ord, V> RowMap<K, V> for LineRows<K, V> {
         match self.find(&key) {
             Ok(place) => self.few[place].1 = value,
             Err(_) if self.few.len() == FEW_MAX => {
-                self.many.extend(self.few.drain(..));
+                self.few.drain(..).for_each(|(key, value)| self.many.insert(key, value));
                 self.many.insert(key, value);
             }
             Err(place) => self.few.insert(place, (key, value)),
@@ -92,7 +93,7 @@ impl<K: Ord, V> RowMap<K, V> for LineRows<K, V> {
 
     fn first(&self, from: Bound<&K>) -> Option<(&K, &V)> {
         if !self.many.is_empty() {
-            return RowMap::first(&self.many, from);
+            return self.many.first(from);
         }
         let place = match from {
             Bound::Unbounded => 0,
@@ -104,7 +105,7 @@ impl<K: Ord, V> RowMap<K, V> for LineRows<K, V> {
 
     fn last(&self, to: &K) -> Option<(&K, &V)> {
         if !self.many.is_empty() {
-            return RowMap::last(&self.many, to);
+            return self.many.last(to);
         }
         match self.find(to) {
             Ok(place) => self.at(place),
@@ -115,7 +116,7 @@ impl<K: Ord, V> RowMap<K, V> for LineRows<K, V> {
     #[cfg(test)]
     fn each<'a>(&'a self, with: &mut dyn FnMut(&'a K, &'a V)) {
         self.few.iter().for_each(|(key, value)| with(key, value));
-        self.many.iter().for_each(|(key, value)| with(key, value));
+        self.many.each(with);
     }
 }
 

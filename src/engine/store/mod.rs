@@ -55,11 +55,13 @@ mod open;
 mod options;
 mod pages;
 mod prefix_group;
+mod rare_rows;
 mod recognize;
 mod records;
 mod replay;
 #[cfg_attr(not(feature = "head-room"), allow(dead_code, reason = "who asks for head room needs the feature"))]
 pub(crate) mod room;
+mod row_room;
 mod row_write;
 pub(crate) mod rows;
 pub(crate) mod schema;

@@ -211,6 +211,7 @@ impl Store {
             memtables,
             meta,
             window,
+            flushing: None,
             checksum,
             log: None,
             unsynced: Arc::default(),

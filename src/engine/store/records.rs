@@ -28,11 +28,11 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 use crate::engine::rules::topic_record::TopicRecord;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::schema;
@@ -91,11 +91,11 @@ impl Records for Turn<'_> {
         Ok(self.meta.counters.get(&queue).copied().unwrap_or_default())
     }
 
-    fn workflow(&self, key: &WorkflowKey) -> Read<Option<Arc<WorkflowRecord>>> {
+    fn workflow(&self, key: &WorkflowKey) -> Read<Option<WorkflowRecord>> {
         self.memtables.workflows.get(&self.base, &key.queue, &key.stream)
     }
 
-    fn workflow_known(&self, key: &WorkflowKey) -> Read<Option<(WorkflowRef, Arc<WorkflowRecord>)>> {
+    fn workflow_known(&self, key: &WorkflowKey) -> Read<Option<(WorkflowRef, WorkflowRecord)>> {
         match self.memtables.workflows.in_memory(&key.queue, &key.stream) {
             Some((stream, record)) => Ok(Some((stream.clone(), record.clone()))),
             None => Ok(self.workflow(key)?.map(|record| (key.stream.clone(), record))),
@@ -107,7 +107,7 @@ impl Records for Turn<'_> {
         queue: QueueId,
         after: Option<&WorkflowRef>,
         limit: usize,
-    ) -> Read<Vec<(WorkflowRef, Arc<WorkflowRecord>)>> {
+    ) -> Read<Vec<(WorkflowRef, WorkflowRecord)>> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         self.memtables.workflows.page(&self.base, &queue, from, limit)
     }
@@ -280,6 +280,18 @@ impl Records for Turn<'_> {
 
     fn write(&mut self, change: Change) -> Result<(), Fault> {
         self.apply_change(change)
+    }
+
+    fn write_workflow(&mut self, key: &WorkflowKey, record: Option<WorkflowRecord>) -> Result<(), Fault> {
+        self.set_workflow(key, record)
+    }
+
+    fn write_content(&mut self, key: MessageKey, content: Option<Arc<MessageContent>>) -> Result<(), Fault> {
+        self.set_content(key, content)
+    }
+
+    fn write_ready(&mut self, key: &WorkflowKey, ticket: u64, is_ready: bool) -> Result<(), Fault> {
+        self.set_ready(key.queue, ticket, is_ready.then(|| key.stream.clone()))
     }
 
     fn write_message(&mut self, key: MessageKey, record: Option<Arc<MessageRecord>>) -> Result<(), Fault> {

@@ -7,6 +7,7 @@ use crate::engine::store::checksum::checksum;
 use crate::engine::store::codec;
 use crate::engine::store::journal_row::RowWriter;
 use crate::engine::store::key::key_of;
+use crate::engine::store::row_room::RowRoom;
 use crate::engine::store::table::PrefixedKey;
 use crate::engine::store::table::Table;
 use crate::error::Fault;
@@ -19,9 +20,20 @@ pub(crate) enum RowState<V> {
     AsBefore,
 }
 
+/// A row that has changed, with its key.
+pub(crate) type ChangedRow<T> = (PrefixedKey<T>, RowState<<T as Table>::Value>);
+
 /// Rows of one table.
 pub(crate) struct Rows<T: Table> {
-    pub(crate) rows: Vec<(PrefixedKey<T>, RowState<T::Value>)>,
+    pub(crate) rows: Vec<ChangedRow<T>>,
+    /// Where their room goes when they are dropped.
+    pub(crate) room: RowRoom<T>,
+}
+
+impl<T: Table> Drop for Rows<T> {
+    fn drop(&mut self) {
+        self.room.give_back(std::mem::take(&mut self.rows));
+    }
 }
 
 /// What is done with rows of any table.

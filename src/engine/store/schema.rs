@@ -60,9 +60,9 @@ use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::topic_record::TopicRecord;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::store::base::Base;
 use crate::engine::store::definition::COUNTERS;
 use crate::engine::store::definition::JOURNAL;
@@ -73,6 +73,7 @@ use crate::engine::store::flush::AnyMemtable;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::line_rows::LineRows;
 use crate::engine::store::memtable::Memtable;
+use crate::engine::store::rare_rows::RareRows;
 use crate::engine::store::rows::HashRows;
 use crate::engine::store::rows::NumberKey;
 use crate::engine::store::slot::SlotStamp;
@@ -104,7 +105,7 @@ macro_rules! tables {
                 type Prefix = $prefix;
                 type Key = $key;
                 type Rows = $rows<$key, WindowSlot<$value>>;
-                type Gone = $rows<$key, SlotStamp>;
+                type Gone = RareRows<$rows<$key, SlotStamp>>;
                 type Value = $value;
                 const NAME: &'static str = stringify!($field);
                 const DEFINITION: RawTableDefinition = TableDefinition::new(Self::NAME);
@@ -143,7 +144,7 @@ macro_rules! tables {
 }
 
 tables! {
-    0 workflows Workflows: HashRows, QueueId, WorkflowRef => Arc<WorkflowRecord>;
+    0 workflows Workflows: HashRows, QueueId, WorkflowRef => WorkflowRecord;
     1 states States: HashRows, QueueId, WorkflowRef => Bytes;
     2 messages Messages: NumberKey, QueueId, SequenceNumber => Arc<MessageRecord>;
     3 contents Contents: NumberKey, QueueId, SequenceNumber => Arc<MessageContent>;

@@ -7,14 +7,13 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::ops::Bound;
-use std::sync::Arc;
 
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
@@ -104,7 +103,7 @@ impl Standing {
     pub(crate) fn note_scanned(
         &mut self,
         queue: QueueId,
-        scanned: &[(WorkflowRef, Arc<WorkflowRecord>)],
+        scanned: &[(WorkflowRef, WorkflowRecord)],
         next: Option<WorkflowRef>,
     ) {
         for (stream, record) in scanned {
@@ -141,5 +140,5 @@ impl Standing {
 /// Whether a workflow may stand still for what its record says.
 fn may_stop(record: &WorkflowRecord) -> bool {
     let misses_its_next = record.line > 0 && record.through < record.cursor;
-    !record.holds.is_empty() || record.gap.is_some() || record.early > 0 || misses_its_next
+    !record.rare.holds.is_empty() || record.rare.gap.is_some() || record.early > 0 || misses_its_next
 }

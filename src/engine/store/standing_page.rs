@@ -1,19 +1,17 @@
 //! Pages of the workflows that may stand still, with what is stored of them.
 
-use std::sync::Arc;
-
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::store::turn::Turn;
 use crate::id::WorkflowId;
 use crate::limits;
 
 /// Workflows with their records, in order of ID.
-type Workflows = Vec<(WorkflowRef, Arc<WorkflowRecord>)>;
+type Workflows = Vec<(WorkflowRef, WorkflowRecord)>;
 
 impl Turn<'_> {
     /// Up to `limit` workflows of a queue that may stand still, in order of ID, after the given one; `None` as long as they

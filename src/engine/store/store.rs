@@ -38,6 +38,8 @@ pub(crate) struct Store {
     pub(crate) memtables: Memtables,
     pub(crate) meta: StoreMeta,
     pub(crate) window: JournalWindow,
+    /// The last job that flushes rows, until it is known to be committed.
+    pub(crate) flushing: Option<u64>,
     /// The checksum of the last journal row.
     pub(crate) checksum: Arc<AtomicU64>,
     /// The log that decides, if the file is only a copy of one.
@@ -191,8 +193,10 @@ impl Store {
             trial: None,
         };
         let done = work(&mut turn)?;
-        let Turn { queue_changes, changed, .. } = turn;
-        self.memtables.each().into_iter().for_each(|memtable| memtable.trim());
+        let Turn { queue_changes, changed, base, .. } = turn;
+        if base.has_read() {
+            self.memtables.each().into_iter().for_each(|memtable| memtable.trim());
+        }
         Ok((done, changed.then(|| self.job(queue_changes))))
     }
 
@@ -281,6 +285,9 @@ impl Store {
                 job.flushed.extend(memtable.flush(slice.upto, job.position, &mut budget));
             }
         }
+        if !job.flushed.is_empty() {
+            self.flushing = Some(job.position);
+        }
         if units_left(&memtables) == 0 {
             job.ended = Some((slice.upto, self.meta.counted()));
             self.window.flushed();
@@ -289,7 +296,11 @@ impl Store {
 
     /// Notes that all jobs up to a position are committed: rows they have flushed are found in their tables now.
     pub(crate) fn mark_committed(&mut self, position: u64) {
+        let Some(last) = self.flushing else { return };
         self.memtables.each().into_iter().for_each(|memtable| memtable.mark_committed(position));
+        if last <= position {
+            self.flushing = None;
+        }
     }
 
     /// Notes that a job could not be committed.

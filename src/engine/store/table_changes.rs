@@ -2,11 +2,12 @@
 
 use crate::engine::rules::record::QueueId;
 use crate::engine::store::key::KeyPart;
+use crate::engine::store::row_room::RowRoom;
+use crate::engine::store::row_write::ChangedRow;
 use crate::engine::store::row_write::RowState;
 use crate::engine::store::row_write::Rows;
 use crate::engine::store::slot::SlotStamp;
 use crate::engine::store::slot::WindowSlot;
-use crate::engine::store::table::PrefixedKey;
 use crate::engine::store::table::Table;
 use crate::engine::store::table::weight_of;
 
@@ -18,14 +19,17 @@ pub(crate) struct TableChanges<T: Table> {
     position: u64,
     /// The first of the generation that is being filled, as stamps count.
     filling_from: u64,
-    rows: Vec<(PrefixedKey<T>, RowState<T::Value>)>,
+    rows: Vec<ChangedRow<T>>,
+    /// The room of rows that are written.
+    room: RowRoom<T>,
     /// About how many bytes these rows take in the journal.
     weight: u64,
 }
 
 impl<T: Table> Default for TableChanges<T> {
     fn default() -> TableChanges<T> {
-        TableChanges { origin: None, position: 0, filling_from: 1, rows: Vec::new(), weight: 0 }
+        let (rows, room) = (Vec::new(), RowRoom::default());
+        TableChanges { origin: None, position: 0, filling_from: 1, rows, room, weight: 0 }
     }
 }
 
@@ -76,8 +80,18 @@ impl<T: Table> TableChanges<T> {
         if self.rows.is_empty() {
             return None;
         }
-        let next = Vec::with_capacity(self.rows.len());
-        Some((Rows { rows: std::mem::replace(&mut self.rows, next) }, std::mem::take(&mut self.weight)))
+        let rows = std::mem::replace(&mut self.rows, self.room.take());
+        Some((self.written_from(rows), std::mem::take(&mut self.weight)))
+    }
+
+    /// Rows whose room comes back here when they are written.
+    pub(crate) fn written_from(&self, rows: Vec<ChangedRow<T>>) -> Rows<T> {
+        Rows { rows, room: self.room.clone() }
+    }
+
+    /// Gives the room of rows back that are written.
+    pub(crate) fn release_room(&self) {
+        self.room.take();
     }
 
     /// How much of the turn there is so far, for [`TableChanges::shorten`].

@@ -17,9 +17,9 @@ use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::MarkRecord;
 use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageRecord;
-use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::topic_record::TopicRecord;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::id::SequenceNumber;
 
 /// A record, as far as its size matters.
@@ -48,7 +48,7 @@ impl Weight for Arc<MessageRecord> {
     }
 }
 
-impl Weight for Arc<WorkflowRecord> {
+impl Weight for WorkflowRecord {
     fn bytes(&self) -> u64 {
         24
     }

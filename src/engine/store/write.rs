@@ -5,12 +5,15 @@ use std::sync::Arc;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::DeadLetterKey;
 use crate::engine::rules::record::Holding;
+use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::turn::Turn;
 use crate::engine::store::weight::Weight;
@@ -24,16 +27,12 @@ impl Turn<'_> {
         self.note_written(|| weight_of(&change));
         let (memtables, base) = (&mut *self.memtables, &self.base);
         match change {
-            Change::Workflow(key, record) => {
-                let is_trial = memtables.workflows.trial.is_some();
-                self.meta.standing.note(&key, record.as_deref(), is_trial);
-                memtables.workflows.set(base, &key.queue, &key.stream, record)
-            }
+            Change::Workflow(key, record) => self.set_workflow(&key, record.map(|record| *record)),
             Change::Message(key, record) => self.set_message(key, record),
-            Change::Content(key, content) => memtables.contents.set(base, &key.queue, &key.sequence, content),
+            Change::Content(key, content) => self.set_content(key, content),
             Change::Line(key, rank, entry) => self.set_line(&key, rank, entry),
             Change::Holding(key, holding) => self.set_holding(&key, holding),
-            Change::Ready(queue, ticket, stream) => memtables.ready.set(base, &queue, &ticket, stream),
+            Change::Ready(queue, ticket, stream) => self.set_ready(queue, ticket, stream),
             Change::Mark(key, rank, mark) => memtables.marks.set(base, &key, &rank, mark),
             Change::Reminder(reminder, there) => {
                 memtables.reminders.set(base, &(), &ReminderKey::new(&reminder), there.then_some(()))
@@ -96,6 +95,39 @@ impl Turn<'_> {
         }
     }
 
+    pub(crate) fn set_workflow(
+        &mut self,
+        key: &WorkflowKey,
+        record: Option<WorkflowRecord>,
+    ) -> Result<(), Fault> {
+        self.changed = true;
+        self.note_written(|| 2 * ROW_BYTES + weight_of_key(key));
+        let is_trial = self.memtables.workflows.trial.is_some();
+        self.meta.standing.note(key, record.as_ref(), is_trial);
+        self.memtables.workflows.set(&self.base, &key.queue, &key.stream, record)
+    }
+
+    pub(crate) fn set_content(
+        &mut self,
+        key: MessageKey,
+        content: Option<Arc<MessageContent>>,
+    ) -> Result<(), Fault> {
+        self.changed = true;
+        self.note_written(|| ROW_BYTES + content.as_ref().map_or(0, Weight::bytes));
+        self.memtables.contents.set(&self.base, &key.queue, &key.sequence, content)
+    }
+
+    pub(crate) fn set_ready(
+        &mut self,
+        queue: QueueId,
+        ticket: u64,
+        stream: Option<WorkflowRef>,
+    ) -> Result<(), Fault> {
+        self.changed = true;
+        self.note_written(|| ROW_BYTES + stream.as_ref().map_or(0, weight_of_stream));
+        self.memtables.ready.set(&self.base, &queue, &ticket, stream)
+    }
+
     pub(crate) fn set_message(
         &mut self,
         key: MessageKey,
@@ -139,10 +171,13 @@ impl Turn<'_> {
 fn weight_of(change: &Change) -> u64 {
     match change {
         // Counted where they are set.
-        Change::Message(..) | Change::Line(..) | Change::Holding(..) => 0,
-        Change::Content(_, content) => ROW_BYTES + content.as_ref().map_or(0, Weight::bytes),
+        Change::Workflow(..)
+        | Change::Message(..)
+        | Change::Content(..)
+        | Change::Line(..)
+        | Change::Holding(..)
+        | Change::Ready(..) => 0,
         Change::State(key, state) => weight_of_key(key) + state.as_ref().map_or(0, Weight::bytes),
-        Change::Workflow(key, _) => 2 * ROW_BYTES + weight_of_key(key),
         Change::Aside(key, ..)
         | Change::Link(key, ..)
         | Change::Trail(key, ..)
@@ -152,7 +187,6 @@ fn weight_of(change: &Change) -> u64 {
         | Change::HistoryOfWorkflow(key, ..)
         | Change::Cursor(key, ..) => 2 * weight_of_key(key),
         Change::DeadLetter(key, _) => 2 * (weight_of_key(&key.workflow) + key.reason.len() as u64),
-        Change::Ready(_, _, stream) => ROW_BYTES + stream.as_ref().map_or(0, weight_of_stream),
         Change::Answer(_, _, answer) => 4 * ROW_BYTES + answer.as_ref().map_or(0, Weight::bytes),
         Change::Audit(_, entry) => 4 * ROW_BYTES + entry.as_ref().map_or(0, Weight::bytes),
         Change::History(_, _, entry) => 8 * ROW_BYTES + entry.as_ref().map_or(0, Weight::bytes),

@@ -273,9 +273,9 @@ fn what_an_after_ordered_workflow_forgets_because_there_is_too_much_is_counted_a
     // As if nearly as many messages as are remembered had been completed in between.
     bare.rows(|rows| {
         let mut record = rows.workflow(&key).unwrap().unwrap();
-        let known = Arc::make_mut(&mut record);
+        let known = &mut record;
         (known.cursor, known.through) = (limits::LINKS_KEPT + 3, limits::LINKS_KEPT + 2);
-        rows.write(Change::Workflow(key.clone(), Some(record))).unwrap();
+        rows.write(Change::Workflow(key.clone(), Some(Box::new(record)))).unwrap();
     });
     complete(&mut bare, 5);
     assert_eq!(bare.rows(|rows| rows.cursor_count(key.queue).unwrap().links_cut), 2);

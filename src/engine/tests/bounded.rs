@@ -41,7 +41,6 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
@@ -49,6 +48,7 @@ use crate::engine::rules::reply::Reply;
 use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::rules::verbs;
 use crate::engine::rules::verbs::Command;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::store::base::rows_read;
@@ -114,9 +114,9 @@ impl Records for Counted<'_> {
         fn queues(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<QueueRecord>>>;
         fn queue_count(&self) -> Read<usize>;
         fn counters(&self, queue: QueueId) -> Read<QueueCounters>;
-        fn workflow(&self, key: &WorkflowKey) -> Read<Option<Arc<WorkflowRecord>>>;
+        fn workflow(&self, key: &WorkflowKey) -> Read<Option<WorkflowRecord>>;
         fn workflows(&self, queue: QueueId, after: Option<&WorkflowRef>, limit: usize)
-            -> Read<Vec<(WorkflowRef, Arc<WorkflowRecord>)>>;
+            -> Read<Vec<(WorkflowRef, WorkflowRecord)>>;
         fn state(&self, key: &WorkflowKey) -> Read<Option<Bytes>>;
         fn message(&self, key: MessageKey) -> Read<Option<Arc<MessageRecord>>>;
         fn message_from(&self, queue: QueueId, from: SequenceNumber)

@@ -4,7 +4,7 @@ use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::store::merged_tables::MergedTables;
 use crate::engine::store::schema::Links;
 use crate::engine::store::schema::Roots;
@@ -118,7 +118,7 @@ impl RowComparison<'_, '_> {
         }
         let is_found =
             self.predecessor_waits(key, message)? || self.rows.get::<Roots>(key, &sequence)?.is_some();
-        Ok((!is_found && !record.extending && record.shortening.is_none())
+        Ok((!is_found && !record.rare.extending && record.rare.shortening.is_none())
             .then_some("its predecessor is unknown, and it is no root"))
     }
 

@@ -12,8 +12,8 @@ use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::merged_tables::MergedTables;
 use crate::engine::store::schema;
@@ -64,7 +64,7 @@ impl<'a, 'p> RowComparison<'a, 'p> {
         self.rows.get::<schema::Messages>(&key.queue, &key.sequence)
     }
 
-    pub(crate) fn workflow(&self, key: &WorkflowKey) -> Result<Option<Arc<WorkflowRecord>>, Fault> {
+    pub(crate) fn workflow(&self, key: &WorkflowKey) -> Result<Option<WorkflowRecord>, Fault> {
         self.rows.get::<schema::Workflows>(&key.queue, &key.stream)
     }
 

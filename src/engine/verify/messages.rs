@@ -111,7 +111,7 @@ impl<'a> RowComparison<'a, '_> {
         }
         if matches!(message.status, Status::Locked { .. }) {
             let holding = self.rows.get::<Holdings>(&key.queue, &message.stream)?;
-            if !holding.is_some_and(|holding| holding.out.contains(&key.sequence)) {
+            if !holding.is_some_and(|holding| holding.out.contains(key.sequence)) {
                 self.complain(key, "it is handed out, and no holding names it");
             }
         }

@@ -3,7 +3,7 @@
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRecord;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::store::schema::Ready;
 use crate::engine::store::schema::Workflows;
 use crate::engine::verify::compare::RowComparison;
@@ -34,13 +34,15 @@ impl RowComparison<'_, '_> {
                 self.complain_of_workflow(key, format!("it counts {counted} {name}, there are {found}"));
             }
         }
-        if record.has_state != found.has_state || (record.state_set_at.is_some() && !record.has_state) {
+        if record.rare.has_state != found.has_state
+            || (record.rare.state_set_at.is_some() && !record.rare.has_state)
+        {
             self.complain_of_workflow(key, "its state is not as it says");
         }
         if self.is_positional(key) {
             match (record.through + 1).checked_sub(record.cursor) {
                 None => self.complain_of_workflow(key, "its cursor is beyond its run"),
-                Some(run) if run != found.run && record.shortening.is_none() => {
+                Some(run) if run != found.run && record.rare.shortening.is_none() => {
                     self.complain_of_workflow(key, "its run has a gap")
                 }
                 Some(_) => {}
@@ -56,7 +58,7 @@ impl RowComparison<'_, '_> {
         record: &WorkflowRecord,
         found: &WorkflowFindings,
     ) -> Result<(), Fault> {
-        let offers = found.offers == Some(true) && record.holds.is_empty() && !found.has_holder;
+        let offers = found.offers == Some(true) && record.rare.holds.is_empty() && !found.has_holder;
         match record.ticket {
             Some(_) if !offers => self.complain_of_workflow(key, "it is listed as ready, and is not"),
             None if offers => self.complain_of_workflow(key, "it is ready, and not listed as such"),
@@ -73,8 +75,8 @@ impl RowComparison<'_, '_> {
     fn compare_reminders_of(&mut self, key: &WorkflowKey, record: &WorkflowRecord) -> Result<(), Fault> {
         let stream = || key.stream.clone();
         let reminders = [
-            ("gap", record.gap.and_then(|gap| gap.due), Remind::Gap(stream())),
-            ("sweep", record.sweep, Remind::Sweep(stream())),
+            ("gap", record.rare.gap.and_then(|gap| gap.due), Remind::Gap(stream())),
+            ("sweep", record.rare.sweep, Remind::Sweep(stream())),
             ("forgetting", record.forget, Remind::Forget(stream())),
         ];
         for (name, due, what) in reminders {

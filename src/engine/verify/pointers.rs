@@ -63,9 +63,9 @@ impl RowComparison<'_, '_> {
                 self.message(key)?.is_some_and(|message| reminders_of(key, &message).contains(reminder))
             }
             Remind::Gap(stream) => {
-                is_due(workflow(stream)?.and_then(|workflow| workflow.gap).and_then(|gap| gap.due))
+                is_due(workflow(stream)?.and_then(|workflow| workflow.rare.gap).and_then(|gap| gap.due))
             }
-            Remind::Sweep(stream) => is_due(workflow(stream)?.and_then(|workflow| workflow.sweep)),
+            Remind::Sweep(stream) => is_due(workflow(stream)?.and_then(|workflow| workflow.rare.sweep)),
             Remind::Forget(stream) => is_due(workflow(stream)?.and_then(|workflow| workflow.forget)),
             Remind::Duplicate(id) => {
                 is_due(self.rows.get::<Duplicates>(&queue, id)?.map(|known| known.until))

@@ -7,8 +7,8 @@ use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::store::merged_tables::MergedTables;
 use crate::engine::store::schema::Aside;
 use crate::engine::store::schema::Cursors;
@@ -160,7 +160,7 @@ impl<'a> RowComparison<'a, '_> {
         }
         while let Some((_, _, holding)) = lanes.holdings.next_of(key, self.findings)? {
             found.has_holder = true;
-            for sequence in holding.out {
+            for sequence in holding.out.iter() {
                 let fits = |message: &MessageRecord| matches!(message.status, Status::Locked { .. });
                 self.listed::<Holdings>(key, &key.queue, &key.stream, sequence, fits)?;
             }

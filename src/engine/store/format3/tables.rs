@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use crate::engine::rules::audit;
 use crate::engine::rules::change;
 use crate::engine::rules::record;
+use crate::engine::rules::workflow_record;
 use crate::engine::store::codec;
 use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::format3::messages::Answered;
@@ -54,7 +55,7 @@ where
 
 /// Every one, in the order of the numbers.
 pub(crate) const TABLES: [OldTable; 20] = [
-    table::<schema::Workflows, WorkflowRecord, record::WorkflowRecord>(),
+    table::<schema::Workflows, WorkflowRecord, workflow_record::WorkflowRecord>(),
     table::<schema::States, Bytes, Bytes>(),
     table::<schema::Messages, MessageRecord, record::MessageRecord>(),
     table::<schema::Contents, Content, record::MessageContent>(),

@@ -6,6 +6,9 @@ use crate::clock::Timestamp;
 use crate::engine::rules::change;
 use crate::engine::rules::holds;
 use crate::engine::rules::record;
+use crate::engine::rules::workflow_record;
+use crate::engine::rules::workflow_record::Rare;
+use crate::engine::rules::workflow_record::RareFields;
 use crate::id::MessageId;
 use crate::id::SequenceNumber;
 
@@ -30,28 +33,30 @@ pub(crate) struct WorkflowRecord {
     forget: Option<Timestamp>,
 }
 
-impl From<WorkflowRecord> for record::WorkflowRecord {
-    fn from(old: WorkflowRecord) -> record::WorkflowRecord {
-        record::WorkflowRecord {
+impl From<WorkflowRecord> for workflow_record::WorkflowRecord {
+    fn from(old: WorkflowRecord) -> workflow_record::WorkflowRecord {
+        workflow_record::WorkflowRecord {
             cursor: old.cursor,
             through: old.through,
-            tail: old.tail,
             done: old.done,
             line: old.line,
             early: old.early,
             early_bytes: old.early_bytes,
             aside: old.aside,
             dead: old.dead,
-            has_state: old.has_state,
-            state_set_at: None,
-            holds: old.hold.map(holds::Hold::from).into_iter().collect(),
-            gap: old.gap.map(record::GapRecord::from),
             ticket: old.ticket,
-            sweep: old.sweep,
-            extending: old.extending,
             idle_since: old.idle_since,
             forget: old.forget,
-            shortening: None,
+            rare: Rare::from(RareFields {
+                tail: old.tail,
+                has_state: old.has_state,
+                state_set_at: None,
+                holds: old.hold.map(holds::Hold::from).into_iter().collect(),
+                gap: old.gap.map(workflow_record::GapRecord::from),
+                sweep: old.sweep,
+                extending: old.extending,
+                shortening: None,
+            }),
         }
     }
 }
@@ -99,9 +104,9 @@ pub(crate) struct GapRecord {
     due: Option<Timestamp>,
 }
 
-impl From<GapRecord> for record::GapRecord {
-    fn from(old: GapRecord) -> record::GapRecord {
-        record::GapRecord { at: old.at, since: old.since, due: old.due }
+impl From<GapRecord> for workflow_record::GapRecord {
+    fn from(old: GapRecord) -> workflow_record::GapRecord {
+        workflow_record::GapRecord { at: old.at, since: old.since, due: old.due }
     }
 }
 
@@ -113,7 +118,7 @@ pub(crate) struct Holding {
 impl From<Holding> for record::Holding {
     fn from(old: Holding) -> record::Holding {
         // What was held it did not say, so that each message has failed by itself, as it had then.
-        record::Holding { out: old.out, is_run: false }
+        record::Holding { out: old.out.into_iter().collect(), is_run: false }
     }
 }
 

@@ -32,11 +32,11 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 use crate::engine::rules::topic_record::TopicRecord;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::error::Fault;
 use crate::id::MessageId;
 use crate::id::QueueName;
@@ -56,7 +56,7 @@ pub(crate) struct Rows {
     pub(crate) numbers: Numbers,
     pub(crate) queues: BTreeMap<QueueId, Arc<QueueRecord>>,
     pub(crate) counters: BTreeMap<QueueId, QueueCounters>,
-    pub(crate) workflows: BTreeMap<WorkflowKey, Arc<WorkflowRecord>>,
+    pub(crate) workflows: BTreeMap<WorkflowKey, WorkflowRecord>,
     pub(crate) states: BTreeMap<WorkflowKey, Bytes>,
     pub(crate) messages: BTreeMap<MessageKey, Arc<MessageRecord>>,
     pub(crate) contents: BTreeMap<MessageKey, Arc<MessageContent>>,
@@ -183,7 +183,7 @@ impl Records for Rows {
         Ok(self.counters.get(&queue).copied().unwrap_or_default())
     }
 
-    fn workflow(&self, key: &WorkflowKey) -> Read<Option<Arc<WorkflowRecord>>> {
+    fn workflow(&self, key: &WorkflowKey) -> Read<Option<WorkflowRecord>> {
         Ok(self.workflows.get(key).cloned())
     }
 
@@ -192,7 +192,7 @@ impl Records for Rows {
         queue: QueueId,
         after: Option<&WorkflowRef>,
         limit: usize,
-    ) -> Read<Vec<(WorkflowRef, Arc<WorkflowRecord>)>> {
+    ) -> Read<Vec<(WorkflowRef, WorkflowRecord)>> {
         let of_queue = self.workflows.iter().filter(|(key, _)| key.queue == queue);
         let later = of_queue.filter(|(key, _)| after.is_none_or(|after| key.stream > *after));
         Ok(later.map(|(key, record)| (key.stream.clone(), record.clone())).take(limit).collect())
@@ -370,7 +370,7 @@ impl Records for Rows {
             Change::Queue(record) => drop(self.queues.insert(record.id, Arc::from(record))),
             Change::QueueGone(queue) => self.delete_queue(queue),
             Change::Counters(queue, counters) => drop(self.counters.insert(queue, *counters)),
-            Change::Workflow(key, record) => put(&mut self.workflows, key, record),
+            Change::Workflow(key, record) => put(&mut self.workflows, key, record.map(|record| *record)),
             Change::State(key, state) => put(&mut self.states, key, state),
             Change::Message(key, record) => put(&mut self.messages, key, record),
             Change::Content(key, content) => put(&mut self.contents, key, content),

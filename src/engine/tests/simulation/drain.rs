@@ -82,7 +82,7 @@ impl World {
     fn operations(&self) -> Vec<Command> {
         let mut asked = Vec::new();
         for (key, record) in &self.plain.rows.workflows {
-            let operation = match (record.holds.is_empty(), record.early) {
+            let operation = match (record.rare.holds.is_empty(), record.early) {
                 (false, _) => Operation::Resume { redrive: false },
                 (true, 1..) => Operation::VoidGap { range: None },
                 (true, 0) => continue,

@@ -12,12 +12,12 @@ pub(crate) fn holds_are_told(view: &View<'_>) -> Finding {
     for (key, workflow) in &view.rows().workflows {
         let WorkflowRef::Named(id) = &key.stream else { continue };
         // It is held by what an operator has asked for, until that is done.
-        if workflow.holds.has(HoldKind::Redriving) {
+        if workflow.rare.holds.has(HoldKind::Redriving) {
             continue;
         }
         let Some(queue) = view.rows().queues.get(&key.queue) else { continue };
         let is_reported = view.ledger.event_listener.held.contains(&(queue.name.clone(), id.clone()));
-        let is_held = !workflow.holds.is_empty();
+        let is_held = !workflow.rare.holds.is_empty();
         expect(is_reported == is_held, || {
             format!("{key:?} is held: {is_held}, told: {is_reported}; {workflow:?}")
         })?;

@@ -38,7 +38,7 @@ pub(crate) fn messages_are_handed_out_in_order(view: &View<'_>) -> Finding {
 }
 
 fn is_out(view: &View<'_>, token: LockToken, sequence: SequenceNumber) -> bool {
-    view.locks().get(token).is_some_and(|lock| lock.out.contains(&sequence))
+    view.locks().get(token).is_some_and(|lock| lock.out.contains(sequence))
 }
 
 /// Whether a workflow goes on without this message.

@@ -10,9 +10,9 @@ use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::waits_for::WaitsFor;
+use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::tests::simulation::view::Finding;
 use crate::engine::tests::simulation::view::View;
 use crate::engine::tests::simulation::view::expect;
@@ -47,7 +47,7 @@ pub(crate) fn nobody_waits_while_there_are_dead_letters(view: &View<'_>) -> Find
 /// I11: a workflow that nobody holds and whose head is ready is offered now, under its one ticket.
 pub(crate) fn a_free_head_is_offered(view: &View<'_>) -> Finding {
     for (key, workflow) in &view.rows().workflows {
-        let is_free = workflow.holds.is_empty() && view.locks().of(key).is_none();
+        let is_free = workflow.rare.holds.is_empty() && view.locks().of(key).is_none();
         let is_offered = workflow
             .ticket
             .is_some_and(|ticket| view.rows().ready.get(&(key.queue, ticket)) == Some(&key.stream));
@@ -109,7 +109,7 @@ pub(crate) fn nothing_is_stranded(view: &View<'_>) -> Finding {
         }
         let workflow = WorkflowKey { queue: key.queue, stream: message.stream.clone() };
         let lock = view.locks().of(&workflow);
-        let is_held = lock.is_some_and(|(_, lock)| lock.out.contains(&key.sequence));
+        let is_held = lock.is_some_and(|(_, lock)| lock.out.contains(key.sequence));
         expect(is_held == is_locked, || format!("{} is locked: {is_locked}, held: {is_held}", key.sequence))?;
     }
     view.rows().workflows.iter().try_for_each(|(key, workflow)| a_gap_is_watched(view, key, workflow))
@@ -118,12 +118,12 @@ pub(crate) fn nothing_is_stranded(view: &View<'_>) -> Finding {
 /// I5: where early messages wait, a gap is timed, or has been and the workflow has not come to it or is held; a hold for
 /// a gap is about one that is there.
 fn a_gap_is_watched(view: &View<'_>, key: &WorkflowKey, workflow: &WorkflowRecord) -> Finding {
-    let held_for_gap = workflow.holds.has(HoldKind::Gap);
+    let held_for_gap = workflow.rare.holds.has(HoldKind::Gap);
     if workflow.early == 0 {
         return expect(!held_for_gap, || format!("{key:?} is held for a gap that is gone: {workflow:?}"));
     }
     let before = view.rows().line.range((key.clone(), 0)..=(key.clone(), workflow.through)).next();
-    let Some(gap) = workflow.gap else {
+    let Some(gap) = workflow.rare.gap else {
         let waits_on = before.is_some() || !has_stray(view, key);
         let is_quiet = is_chained(view, key) && waits_on;
         return expect(is_quiet, || format!("{key:?} has a gap that nobody knows: {workflow:?}"));
@@ -133,7 +133,7 @@ fn a_gap_is_watched(view: &View<'_>, key: &WorkflowKey, workflow: &WorkflowRecor
         .due
         .is_some_and(|due| has_reminder(view, &Reminder { due: due.into(), queue: key.queue, what: what() }));
     // Whoever has the workflow does not stop the policy; what is held may wait for somebody's word.
-    let is_judged = before.is_some() || !workflow.holds.is_empty();
+    let is_judged = before.is_some() || !workflow.rare.holds.is_empty();
     let is_watched = is_timed || (gap.due.is_none() && is_judged);
     expect(is_watched, || format!("nobody watches the gap of {key:?}: {workflow:?}"))
 }
@@ -177,9 +177,9 @@ pub(crate) fn every_reminder_has_its_reason(view: &View<'_>) -> Finding {
             }),
             Remind::Expiry(sequence) => message(sequence).is_some_and(|message| message.expires_at == due),
             Remind::Gap(stream) => {
-                workflow(stream).and_then(|workflow| workflow.gap).is_some_and(|gap| is_due(gap.due))
+                workflow(stream).and_then(|workflow| workflow.rare.gap).is_some_and(|gap| is_due(gap.due))
             }
-            Remind::Sweep(stream) => workflow(stream).is_some_and(|workflow| is_due(workflow.sweep)),
+            Remind::Sweep(stream) => workflow(stream).is_some_and(|workflow| is_due(workflow.rare.sweep)),
             Remind::Forget(stream) => workflow(stream).is_some_and(|workflow| is_due(workflow.forget)),
             Remind::Duplicate(id) => view
                 .rows()

@@ -200,13 +200,13 @@ impl Reference {
                 format!("R {name}: {cursors:?} are remembered, expected: {remembered:?}")
             })?;
             for (key, workflow) in rows.workflows.iter().filter(|(key, _)| key.queue == id) {
-                let holds: Vec<HoldKind> = workflow.holds.iter().map(|hold| hold.cause.kind()).collect();
+                let holds: Vec<HoldKind> = workflow.rare.holds.iter().map(|hold| hold.cause.kind()).collect();
                 let expected: Vec<HoldKind> = naive.held(&key.stream).into_iter().map(Cause::kind).collect();
                 expect(holds == expected, || {
                     format!("R {key:?} is held for {holds:?}, expected: {expected:?}; {workflow:?}")
                 })?;
                 let set_at = naive.flows.get(&key.stream).and_then(|flow| flow.state_set_at);
-                expect(workflow.state_set_at == set_at, || {
+                expect(workflow.rare.state_set_at == set_at, || {
                     format!("R the state of {key:?} was set at {set_at:?}; {workflow:?}")
                 })?;
             }
