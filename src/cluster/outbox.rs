@@ -23,8 +23,8 @@ use crate::message::NewMessage;
 use crate::queue::QueueOptions;
 
 impl Router {
-    /// Where a command is done, and it as one partition can do it: what it sends to others goes to the outbox. Refused with a reply when there is no
-    /// queue to send to.
+    /// Where a command is done, and the command as one partition can do it: what it sends to others goes to the outbox. Refused
+    /// with a reply when there is no queue to send to.
     ///
     /// # Errors
     /// [`Unavailable`] when there is no outbox yet, and none can be made.
