@@ -91,6 +91,6 @@ fn changes(sequence: SequenceNumber, workflow: WorkflowId, body: Bytes) -> [Chan
         Change::Message(message, Some(Arc::new(record))),
         Change::Content(message, Some(Arc::new(content))),
         Change::Line(key.clone(), sequence.get(), Some(sequence)),
-        Change::Workflow(key, Some(Arc::new(record_of_workflow))),
+        Change::Workflow(key, Some(Box::new(record_of_workflow))),
     ]
 }

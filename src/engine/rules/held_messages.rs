@@ -16,6 +16,10 @@ use crate::id::SequenceNumber;
 pub(crate) struct HeldMessages {
     first: Option<SequenceNumber>,
     /// Those behind it, if there ever were some.
+    #[expect(
+        clippy::box_collection,
+        reason = "nearly always there are none, and a pointer is smaller than a list"
+    )]
     rest: Option<Box<VecDeque<SequenceNumber>>>,
 }
 
