@@ -69,6 +69,7 @@ const STORED: &[&str] = &[
     "crate::engine::rules::record",
     "crate::engine::rules::records",
     "crate::engine::rules::topic_record",
+    "crate::engine::rules::workflow_record",
 ];
 
 pub(crate) const TABLE: &[Row] = &[
@@ -145,7 +146,7 @@ pub(crate) const TABLE: &[Row] = &[
         binds: Binds::CodeOnly,
         may_not_name: &["crate::engine::rules"],
         but_may: &[STORED],
-        because: "the store knows rows, no rule: of the rules it may name only audit, change, due, history, output, receipt, record, records and topic_record",
+        because: "the store knows rows, no rule: of the rules it may name only audit, change, due, history, output, receipt, record, records, topic_record and workflow_record",
     },
     Row {
         room: &["src/engine/store"],

@@ -11,7 +11,7 @@ use crate::engine::store::content::RowsByKey;
 use crate::engine::store::journal_row::RowReader;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::memtable::Memtable;
-use crate::engine::store::row_write::RowState;
+use crate::engine::store::row_state::RowState;
 use crate::engine::store::row_write::RowWrite;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::table::Table;

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 
-use crate::engine::store::row_write::ChangedRow;
+use crate::engine::store::row_state::ChangedRow;
 use crate::engine::store::table::Table;
 
 /// Room for so many rows is kept: more than a turn usually changes of a table, and little of what the engine takes.

@@ -8,20 +8,10 @@ use crate::engine::store::codec;
 use crate::engine::store::journal_row::RowWriter;
 use crate::engine::store::key::key_of;
 use crate::engine::store::row_room::RowRoom;
-use crate::engine::store::table::PrefixedKey;
+use crate::engine::store::row_state::ChangedRow;
+use crate::engine::store::row_state::RowState;
 use crate::engine::store::table::Table;
 use crate::error::Fault;
-
-/// What a row has become.
-pub(crate) enum RowState<V> {
-    Put(V),
-    Deleted,
-    /// It came and went within the turn, so that there is nothing to write.
-    AsBefore,
-}
-
-/// A row that has changed, with its key.
-pub(crate) type ChangedRow<T> = (PrefixedKey<T>, RowState<<T as Table>::Value>);
 
 /// Rows of one table.
 pub(crate) struct Rows<T: Table> {

@@ -3,8 +3,8 @@
 use crate::engine::rules::record::QueueId;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::row_room::RowRoom;
-use crate::engine::store::row_write::ChangedRow;
-use crate::engine::store::row_write::RowState;
+use crate::engine::store::row_state::ChangedRow;
+use crate::engine::store::row_state::RowState;
 use crate::engine::store::row_write::Rows;
 use crate::engine::store::slot::SlotStamp;
 use crate::engine::store::slot::WindowSlot;
