@@ -66,10 +66,9 @@ impl HeldMessages {
 
 impl FromIterator<SequenceNumber> for HeldMessages {
     fn from_iter<I: IntoIterator<Item = SequenceNumber>>(sequences: I) -> HeldMessages {
-        let mut sequences = sequences.into_iter();
-        let first = sequences.next();
-        let rest: VecDeque<SequenceNumber> = sequences.collect();
-        HeldMessages { first, rest: (!rest.is_empty()).then(|| Box::new(rest)) }
+        let mut held = HeldMessages::default();
+        sequences.into_iter().for_each(|sequence| held.push(sequence));
+        held
     }
 }
 

@@ -54,6 +54,7 @@ impl OpenWorkflow {
 
     /// Lifts the hold of a kind whose cause is gone, if there is one.
     pub(crate) fn lift_hold(&mut self, step: &mut Step<'_>, kind: HoldKind) -> Read<()> {
+        // Looked at first: writing to a rare field makes room for all of them.
         if self.record.rare.holds.has(kind) && self.record.rare.holds.remove(kind) && !self.is_held() {
             self.emit(step, None, EventKind::Resumed)?;
         }

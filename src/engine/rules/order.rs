@@ -75,6 +75,7 @@ impl OpenWorkflow {
         if !self.shorten(step)? {
             return Ok(());
         }
+        // Only where it was set: writing to a rare field makes room for all of them.
         if self.record.rare.extending {
             self.record.rare.extending = false;
         }

@@ -40,7 +40,7 @@ pub(crate) struct WorkflowRecord {
 }
 
 /// What most workflows have nothing of most of the time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RareFields {
     /// After-order: the message ID at rank `through`.
     pub(crate) tail: Option<MessageId>,
@@ -98,7 +98,7 @@ impl Deref for Rare {
 
 impl DerefMut for Rare {
     fn deref_mut(&mut self) -> &mut RareFields {
-        self.0.get_or_insert_default()
+        self.0.get_or_insert_with(|| Box::new(BLANK.clone()))
     }
 }
 

@@ -1,6 +1,5 @@
 //! The room in which rows are on their way to the disk: it comes back once they are written.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
@@ -25,12 +24,6 @@ impl<T: Table> Clone for RowRoom<T> {
 impl<T: Table> Default for RowRoom<T> {
     fn default() -> RowRoom<T> {
         RowRoom(Arc::default())
-    }
-}
-
-impl<T: Table> fmt::Debug for RowRoom<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RowRoom").field(&self.lock().capacity()).finish()
     }
 }
 
