@@ -18,8 +18,10 @@ use crate::engine::store::checksum::damaged;
 use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::codec;
 use crate::engine::store::definition::RawTableDefinition;
+use crate::engine::store::key::key_of;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::key::prefix_end;
+use crate::engine::store::key::prefix_of;
 use crate::engine::store::table::MEMTABLES;
 use crate::engine::store::table::Row;
 use crate::engine::store::table::Table;
@@ -129,6 +131,22 @@ impl<'d> Base<'d> {
             }
             Ok(None)
         })
+    }
+
+    /// The first key of a prefix from a bound on that is wanted.
+    pub(crate) fn next_key<T: Table>(
+        &self,
+        prefix: &T::Prefix,
+        from: Bound<&T::Key>,
+        wanted: impl Fn(&T::Key) -> bool,
+    ) -> Result<Option<T::Key>, Fault> {
+        let start = prefix_of(prefix);
+        let key = from.map(|key| key_of(prefix, key));
+        let from = match &key {
+            Bound::Unbounded => Bound::Included(start.as_slice()),
+            bound => bound.as_ref().map(Vec::as_slice),
+        };
+        self.first_key::<T>(&start, from, wanted)
     }
 
     /// The last key that begins with `prefix`.

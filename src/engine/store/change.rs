@@ -1,51 +1,57 @@
 //! How a row of the window changes.
 
-use crate::engine::rules::record::QueueId;
 use crate::engine::store::base::Base;
 use crate::engine::store::flushed_rows::FlushedRows;
-use crate::engine::store::key::KeyPart;
-use crate::engine::store::memtable::Memtable;
+use crate::engine::store::groups::Groups;
 use crate::engine::store::prefix_group::PrefixGroup;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::slot::SlotStamp;
 use crate::engine::store::slot::WindowSlot;
 use crate::engine::store::table::Table;
+use crate::engine::store::table_book::TableBook;
 use crate::engine::store::table_changes::TableChanges;
 use crate::error::Fault;
 
-impl<T: Table> Memtable<T> {
+impl<T: Table> TableBook<T> {
     /// Puts or deletes a row.
     pub(crate) fn set(
         &mut self,
+        groups: &mut impl Groups<T>,
         base: &Base<'_>,
         prefix: &T::Prefix,
         key: &T::Key,
         value: Option<T::Value>,
     ) -> Result<(), Fault> {
-        let is_flushed = |flushed: &FlushedRows<T>| Ok(flushed.any() && flushed.shadow(base, prefix, key)?);
-        self.place_with(prefix, key, value, is_flushed)
+        let is_flushed = |flushed: &FlushedRows<T::Flushed>| {
+            let (prefix, key) = T::flushed_key(prefix, key);
+            Ok(flushed.any() && flushed.shadow(base, prefix, key)?)
+        };
+        self.place_with(groups, (prefix, key), value, is_flushed)
     }
 
     /// Puts or deletes a row; `based` says whether one is flushed, for a key of which the window knows nothing.
-    pub(crate) fn place(&mut self, prefix: &T::Prefix, key: &T::Key, value: Option<T::Value>, based: bool) {
-        let placed = self.place_with(prefix, key, value, |_| Ok(based));
+    pub(crate) fn place(
+        &mut self,
+        groups: &mut impl Groups<T>,
+        prefix: &T::Prefix,
+        key: &T::Key,
+        value: Option<T::Value>,
+        based: bool,
+    ) {
+        let placed = self.place_with(groups, (prefix, key), value, |_| Ok(based));
         placed.expect("nothing is read for it");
     }
 
     fn place_with(
         &mut self,
-        prefix: &T::Prefix,
-        key: &T::Key,
+        groups: &mut impl Groups<T>,
+        (prefix, key): (&T::Prefix, &T::Key),
         value: Option<T::Value>,
-        is_flushed: impl FnOnce(&FlushedRows<T>) -> Result<bool, Fault>,
+        is_flushed: impl FnOnce(&FlushedRows<T::Flushed>) -> Result<bool, Fault>,
     ) -> Result<(), Fault> {
-        self.remember(prefix, key);
+        self.remember(groups, prefix, key);
         let is_flushed = || is_flushed(&self.flushed);
-        // Two look-ups for a new prefix, so that a known one costs no copy of it.
-        let group = match self.groups.get_mut(prefix) {
-            Some(group) => group,
-            None => self.groups.entry(prefix.clone()).or_default(),
-        };
+        let group = groups.group_to_change(prefix);
         let is_first = match value {
             Some(value) => group.put(&mut self.touched, prefix, key, value, is_flushed)?,
             None => group.delete(&mut self.touched, prefix, key, is_flushed)?,
@@ -54,18 +60,6 @@ impl<T: Table> Memtable<T> {
             self.changed.note((prefix.clone(), key.clone()));
         }
         Ok(())
-    }
-
-    /// Forgets every row of a queue.
-    pub(crate) fn forget_queue(&mut self, queue: QueueId) {
-        self.groups.retain(|prefix, _| prefix.of_queue() != Some(queue));
-        self.flushed.retain(|prefix| prefix.of_queue() != Some(queue));
-        self.touched.forget_queue(queue);
-    }
-
-    /// Forgets every row of a queue that is not wanted.
-    pub(crate) fn retain_queues(&mut self, wanted: &dyn Fn(QueueId) -> bool) {
-        self.groups.retain(|prefix, _| prefix.of_queue().is_none_or(wanted));
     }
 }
 

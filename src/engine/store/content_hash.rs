@@ -12,8 +12,10 @@ impl Store {
     pub(crate) fn content_hash(&mut self) -> Result<u64, Fault> {
         let mut hasher = Xxh3::new();
         let base = Base::new(&self.database);
-        for memtable in self.memtables.each() {
-            for (key, value) in memtable.content(&base)? {
+        let mut contents = Vec::new();
+        self.memtables.each(|memtable| contents.push(memtable.content(&base)));
+        for content in contents {
+            for (key, value) in content? {
                 hasher.update(&(key.len() as u64).to_le_bytes());
                 hasher.update(&key);
                 hasher.update(&value);

@@ -9,18 +9,26 @@ use crate::engine::store::codec;
 #[cfg(test)]
 use crate::engine::store::content::RowsByKey;
 use crate::engine::store::journal_row::RowReader;
+use crate::engine::store::key::KeyPart;
 use crate::engine::store::key::parts_of;
-use crate::engine::store::memtable::Memtable;
+use crate::engine::store::groups::Groups;
 use crate::engine::store::row_state::RowState;
 use crate::engine::store::row_write::RowWrite;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::table::Table;
 use crate::engine::store::table::weight_of;
+use crate::engine::store::table_book::TableBook;
 use crate::engine::store::window::Budget;
 use crate::error::Fault;
 
 /// Looking whether a row is still as its generation left it costs one unit of work; writing it costs this many.
 const UNITS_PER_ROW: u64 = 8;
+
+/// One table with all its rows, wherever those of the window are.
+pub(crate) struct WholeTable<'m, T: Table, G> {
+    pub(crate) groups: &'m mut G,
+    pub(crate) book: &'m mut TableBook<T>,
+}
 
 /// What all memtables do alike, whatever their rows are.
 pub(crate) trait AnyMemtable {
@@ -59,71 +67,66 @@ pub(crate) trait AnyMemtable {
     fn roll_back(&mut self);
 }
 
-impl<T: Table> AnyMemtable for Memtable<T> {
+impl<T: Table, G: Groups<T>> AnyMemtable for WholeTable<'_, T, G> {
     fn begin_turn(&mut self, position: u64) {
-        self.touched.begin(position);
+        self.book.touched.begin(position);
     }
 
     fn end_turn(&mut self) -> Option<(Box<dyn RowWrite>, u64)> {
-        let (rows, weight) = self.touched.take()?;
+        let (rows, weight) = self.book.touched.take()?;
         Some((Box::new(rows), weight))
     }
 
     fn replay(&mut self, row: &mut RowReader<'_>, position: u64) -> Result<(), Fault> {
-        self.touched.begin(position);
+        self.book.touched.begin(position);
         while let Some((prefix, key, value)) = next_row::<T>(row)? {
-            self.place(&prefix, &key, value, self.flushed.any());
+            self.book.place(self.groups, &prefix, &key, value, self.book.flushed.any());
         }
-        self.touched.clear();
+        self.book.touched.clear();
         Ok(())
     }
 
     #[cfg(any(test, feature = "cluster"))]
     fn follow(&mut self, base: &Base<'_>, row: &mut RowReader<'_>, position: u64) -> Result<(), Fault> {
-        self.touched.begin(position);
+        self.book.touched.begin(position);
         while let Some((prefix, key, value)) = next_row::<T>(row)? {
-            self.set(base, &prefix, &key, value)?;
+            self.book.set(self.groups, base, &prefix, &key, value)?;
         }
-        self.touched.clear();
+        self.book.touched.clear();
         Ok(())
     }
 
     fn trim(&mut self) {
-        self.flushed.trim();
+        self.book.flushed.trim();
     }
 
     fn end_generation(&mut self, position: u64) {
-        // An empty group is kept until here, because a busy workflow's line runs empty again and again.
-        self.groups.retain(|_, group| !group.rows.is_empty() || !group.gone.is_empty());
-        for group in self.groups.values_mut() {
-            group.rows.trim();
-            group.gone.trim();
-        }
-        let room = std::mem::take(&mut self.changed.spare);
-        self.changed.full.push_back(std::mem::replace(&mut self.changed.filling, room));
-        self.touched.end_generation(position);
+        self.groups.tidy();
+        let room = std::mem::take(&mut self.book.changed.spare);
+        self.book.changed.full.push_back(std::mem::replace(&mut self.book.changed.filling, room));
+        self.book.touched.end_generation(position);
     }
 
     fn begin_flush(&mut self) {
-        let candidates = self.changed.full.pop_front().unwrap_or_default();
-        self.changed.spare = std::mem::replace(&mut self.changed.candidates, candidates);
-        self.changed.sorted = false;
+        let candidates = self.book.changed.full.pop_front().unwrap_or_default();
+        self.book.changed.spare = std::mem::replace(&mut self.book.changed.candidates, candidates);
+        self.book.changed.sorted = false;
     }
 
     fn units_left(&self) -> u64 {
-        let (candidates, survivors) = (self.changed.candidates.len(), self.changed.survivors.len());
+        let (candidates, survivors) = (self.book.changed.candidates.len(), self.book.changed.survivors.len());
         candidates as u64 * (1 + UNITS_PER_ROW) + survivors as u64 * UNITS_PER_ROW
     }
 
     fn flush(&mut self, upto: u64, position: u64, budget: &mut Budget) -> Option<Box<dyn RowWrite>> {
-        let upto = self.touched.in_stamps(upto);
-        self.pick_survivors(upto, &mut budget.units);
+        let upto = self.book.touched.in_stamps(upto);
+        self.book.pick_survivors(self.groups, upto, &mut budget.units);
         let mut rows = Vec::new();
         while !budget.is_used_up()
-            && let Some((prefix, key)) = self.changed.survivors.pop()
+            && let Some((prefix, key)) = self.book.changed.survivors.pop()
         {
             budget.units = budget.units.saturating_sub(UNITS_PER_ROW);
-            let Some(group) = self.groups.get_mut(&prefix) else { continue };
+            let Some(group) = self.groups.group_mut(&prefix) else { continue };
             if group.stamp(&key).is_none_or(|stamp| stamp.position() > upto) {
                 continue;
             }
@@ -137,25 +140,27 @@ impl<T: Table> AnyMemtable for Memtable<T> {
                 None => RowState::Deleted,
             };
             rows.push(((prefix.clone(), key.clone()), now));
-            self.changed.under_way.push_back(FlushingRow { position, upto, place: (prefix, key) });
+            self.book.changed.under_way.push_back(FlushingRow { position, upto, place: (prefix, key) });
         }
-        (!rows.is_empty()).then(|| Box::new(self.touched.written_from(rows)) as Box<dyn RowWrite>)
+        (!rows.is_empty()).then(|| Box::new(self.book.touched.written_from(rows)) as Box<dyn RowWrite>)
     }
 
     fn mark_committed(&mut self, position: u64) {
-        while self.changed.under_way.front().is_some_and(|row| row.position <= position)
-            && let Some(row) = self.changed.under_way.pop_front()
+        while self.book.changed.under_way.front().is_some_and(|row| row.position <= position)
+            && let Some(row) = self.book.changed.under_way.pop_front()
         {
             let (prefix, key) = row.place;
-            let Some(group) = self.groups.get_mut(&prefix) else { continue };
+            let Some(group) = self.groups.group_mut(&prefix) else { continue };
             if group.stamp(&key).is_none_or(|stamp| stamp.position() > row.upto) {
                 continue;
             }
             if group.rows.remove(&key).is_some() {
-                self.flushed.note_put(&prefix, &key);
+                let (prefix, key) = T::flushed_key(&prefix, &key);
+                self.book.flushed.note_put(prefix, key);
             } else {
                 group.gone.remove(&key);
-                self.flushed.note_deleted(&prefix, &key);
+                let (prefix, key) = T::flushed_key(&prefix, &key);
+                self.book.flushed.note_deleted(prefix, key);
             }
         }
     }
@@ -166,19 +171,21 @@ impl<T: Table> AnyMemtable for Memtable<T> {
     }
 
     fn forget_queue(&mut self, queue: QueueId) {
-        Memtable::forget_queue(self, queue);
+        self.groups.retain_queues(&|other| other != queue);
+        self.book.flushed.retain(|prefix| prefix.of_queue() != Some(queue));
+        self.book.touched.forget_queue(queue);
     }
 
     fn retain_queues(&mut self, wanted: &dyn Fn(QueueId) -> bool) {
-        Memtable::retain_queues(self, wanted);
+        self.groups.retain_queues(wanted);
     }
 
     fn begin_trial(&mut self) {
-        Memtable::begin_trial(self);
+        self.book.begin_trial();
     }
 
     fn roll_back(&mut self) {
-        Memtable::roll_back(self);
+        self.book.roll_back(self.groups);
     }
 }
 
@@ -194,14 +201,14 @@ fn next_row<T: Table>(
     Ok(Some((prefix, key, value)))
 }
 
-impl<T: Table> Memtable<T> {
+impl<T: Table> TableBook<T> {
     /// Keeps of the generation's keys those whose rows have not changed since; most messages have come and gone.
-    fn pick_survivors(&mut self, upto: u64, units: &mut u64) {
+    fn pick_survivors(&mut self, groups: &impl Groups<T>, upto: u64, units: &mut u64) {
         while *units > 0
             && let Some((prefix, key)) = self.changed.candidates.pop()
         {
             *units -= 1;
-            let stamp = self.groups.get(&prefix).and_then(|group| group.stamp(&key));
+            let stamp = groups.group(&prefix).and_then(|group| group.stamp(&key));
             if stamp.is_some_and(|stamp| stamp.position() <= upto) {
                 self.changed.survivors.push((prefix, key));
             }

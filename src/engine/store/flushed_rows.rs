@@ -119,26 +119,24 @@ impl<T: Table> FlushedRows<T> {
         self.any
     }
 
-    /// What `read` makes of a flushed row that the window does not shadow.
-    pub(crate) fn read<R>(
+    /// A flushed row that the window does not shadow.
+    pub(crate) fn get(
         &self,
         base: &Base<'_>,
         prefix: &T::Prefix,
         key: &T::Key,
-        read: impl FnOnce(&T::Value) -> R,
-    ) -> Result<Option<R>, Fault> {
+    ) -> Result<Option<T::Value>, Fault> {
         self.with(base, prefix, |known| {
             if known.last.as_ref().is_none_or(|last| key > last) {
                 return Ok(None);
             }
             if let Some(row) = known.rows.get(key) {
-                return Ok(Some(read(row)));
+                return Ok(Some(row.clone()));
             }
             let Some(row) = base.get::<T>(&key_of(prefix, key))? else { return Ok(None) };
-            let result = read(&row);
-            known.rows.insert(key.clone(), row);
+            known.rows.insert(key.clone(), row.clone());
             self.cached.set(self.cached.get() + 1);
-            Ok(Some(result))
+            Ok(Some(row))
         })
     }
 

@@ -82,15 +82,12 @@ impl Store {
         let (header, checksum, in_place, mut row) = RowReader::open_whole(entry.bytes)?;
         self.check_follows(entry.position, &header, &in_place)?;
         let base = Base::new(&self.database);
-        let mut memtables = self.memtables.each();
         while let Some(number) = row.next_table()? {
-            let memtable = memtables.get_mut(usize::from(number));
-            let memtable = memtable.ok_or_else(|| damaged(&JOURNAL, "a row names no table"))?;
-            memtable.follow(&base, &mut row, header.position)?;
+            let followed =
+                self.memtables.numbered(number, |memtable| memtable.follow(&base, &mut row, header.position));
+            followed.ok_or_else(|| damaged(&JOURNAL, "a row names no table"))??;
         }
-        for memtable in &mut memtables {
-            memtable.trim();
-        }
+        self.memtables.each(|memtable| memtable.trim());
         let InPlace { epoch, queue_changes } = in_place;
         self.change_queues(&queue_changes);
         let JournalHeader { time, numbers, counters, wall, .. } = header;
@@ -126,7 +123,7 @@ impl Store {
             match change {
                 QueueChange::Put(record) => self.meta.keep_queue(record.as_ref().clone()),
                 QueueChange::Gone(queue) => {
-                    self.memtables.each().into_iter().for_each(|memtable| memtable.forget_queue(*queue));
+                    self.memtables.each(|memtable| memtable.forget_queue(*queue));
                     self.meta.forget_queue(*queue);
                 }
             }

@@ -23,6 +23,7 @@ mod flushed_rows;
 #[cfg(any(test, feature = "cluster"))]
 mod follow;
 pub(crate) mod format3;
+mod groups;
 mod header;
 #[cfg_attr(
     not(any(test, feature = "cluster")),
@@ -51,10 +52,12 @@ mod memtable;
 pub(crate) mod merged_tables;
 pub(crate) mod meta;
 mod neighbours;
+mod one_row;
 mod open;
 mod options;
 mod pages;
 mod prefix_group;
+mod queue_pages;
 mod rare_rows;
 mod recognize;
 mod records;
@@ -78,6 +81,7 @@ mod standing_page;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod store;
 pub(crate) mod table;
+mod table_book;
 mod table_changes;
 mod table_trial;
 pub(crate) mod transaction;
@@ -89,6 +93,7 @@ mod watch;
 mod weight;
 mod window;
 pub(crate) mod words;
+mod workflow_slots;
 mod write;
 mod write_barrier;
 

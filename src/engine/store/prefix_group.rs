@@ -17,6 +17,11 @@ impl<T: Table> Default for PrefixGroup<T> {
 }
 
 impl<T: Table> PrefixGroup<T> {
+    /// Whether the window says nothing of the prefix.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.gone.is_empty()
+    }
+
     /// Whether the window has its own word on this key, so that a flushed row does not count.
     pub(crate) fn shadows(&self, key: &T::Key) -> bool {
         self.rows.contains(key) || self.is_gone(key)

@@ -19,10 +19,6 @@ impl<K, V, R: RowMap<K, V>> RowMap<K, V> for RareRows<R> {
         self.0.as_ref()?.get(key)
     }
 
-    fn get_key_value(&self, key: &K) -> Option<(&K, &V)> {
-        self.0.as_ref()?.get_key_value(key)
-    }
-
     fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         self.0.as_mut()?.get_mut(key)
     }

@@ -36,6 +36,8 @@ use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::schema;
+use crate::engine::store::schema::Memtables;
+use crate::engine::store::schema::WorkflowRow;
 use crate::engine::store::table::Table;
 use crate::engine::store::turn::Turn;
 use crate::error::Fault;
@@ -92,11 +94,11 @@ impl Records for Turn<'_> {
     }
 
     fn workflow(&self, key: &WorkflowKey) -> Read<Option<WorkflowRecord>> {
-        self.memtables.workflows.get(&self.base, &key.queue, &key.stream)
+        self.memtables.workflows.get(&self.memtables.slots, &self.base, key, &())
     }
 
     fn workflow_known(&self, key: &WorkflowKey) -> Read<Option<(WorkflowRef, WorkflowRecord)>> {
-        match self.memtables.workflows.in_memory(&key.queue, &key.stream) {
+        match self.memtables.slots.row::<WorkflowRow>(key) {
             Some((stream, record)) => Ok(Some((stream.clone(), record.clone()))),
             None => Ok(self.workflow(key)?.map(|record| (key.stream.clone(), record))),
         }
@@ -109,7 +111,7 @@ impl Records for Turn<'_> {
         limit: usize,
     ) -> Read<Vec<(WorkflowRef, WorkflowRecord)>> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        self.memtables.workflows.page(&self.base, &queue, from, limit)
+        self.memtables.workflows.page_of_queue(&self.memtables.slots, &self.base, queue, from, limit)
     }
 
     fn state(&self, key: &WorkflowKey) -> Read<Option<Bytes>> {
@@ -133,7 +135,7 @@ impl Records for Turn<'_> {
     }
 
     fn line_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>> {
-        self.memtables.line.first(&self.base, key, &rank)
+        self.memtables.line.first(&self.memtables.slots, &self.base, key, &rank)
     }
 
     fn aside_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>> {
@@ -174,7 +176,8 @@ impl Records for Turn<'_> {
         for queue in self.meta.queues.range(from..).map(|(queue, _)| *queue) {
             let after = key.filter(|key| key.queue == queue);
             let after = after.map_or(Bound::Unbounded, |key| Bound::Excluded(&key.stream));
-            let found = self.memtables.holdings.page(&self.base, &queue, after, 1)?.pop();
+            let Memtables { slots, holdings, .. } = &*self.memtables;
+            let found = holdings.page_of_queue(slots, &self.base, queue, after, 1)?.pop();
             if let Some((stream, holding)) = found {
                 return Ok(Some((WorkflowKey { queue, stream }, holding)));
             }

@@ -39,9 +39,7 @@ impl Store {
         // A queue's rows in the journal outlive it, until their generation is dropped.
         let queues = &self.meta.queues;
         let is_there = |queue: QueueId| queue == QueueId::OF_TOPICS || queues.contains_key(&queue);
-        for memtable in self.memtables.each() {
-            memtable.retain_queues(&is_there);
-        }
+        self.memtables.each(|memtable| memtable.retain_queues(&is_there));
         self.meta.counters.retain(|queue, _| is_there(*queue));
         Ok(())
     }
@@ -57,11 +55,9 @@ impl Store {
         if !follows || header.position != position {
             return Err(damaged(&JOURNAL, "a row does not follow the one before"));
         }
-        let mut memtables = self.memtables.each();
         while let Some(number) = row.next_table()? {
-            let memtable = memtables.get_mut(usize::from(number));
-            let memtable = memtable.ok_or_else(|| damaged(&JOURNAL, "a row names no table"))?;
-            memtable.replay(&mut row, position)?;
+            let replayed = self.memtables.numbered(number, |memtable| memtable.replay(&mut row, position));
+            replayed.ok_or_else(|| damaged(&JOURNAL, "a row names no table"))??;
         }
         if self.window.append(position, checksummed.len() as u64) {
             self.end_generation(position);

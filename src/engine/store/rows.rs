@@ -16,8 +16,6 @@ use crate::engine::store::neighbours::Neighbours;
 /// Rows by key.
 pub(crate) trait RowMap<K, V>: Default {
     fn get(&self, key: &K) -> Option<&V>;
-    /// A row with its key as the map has it.
-    fn get_key_value(&self, key: &K) -> Option<(&K, &V)>;
     fn get_mut(&mut self, key: &K) -> Option<&mut V>;
     fn insert(&mut self, key: K, value: V);
     fn remove(&mut self, key: &K) -> Option<V>;
@@ -44,10 +42,6 @@ pub(crate) trait RowMap<K, V>: Default {
 impl<K: Ord, V> RowMap<K, V> for BTreeMap<K, V> {
     fn get(&self, key: &K) -> Option<&V> {
         BTreeMap::get(self, key)
-    }
-
-    fn get_key_value(&self, key: &K) -> Option<(&K, &V)> {
-        BTreeMap::get_key_value(self, key)
     }
 
     fn get_mut(&mut self, key: &K) -> Option<&mut V> {
@@ -115,10 +109,6 @@ impl<K: Clone + Ord + Hash, V, S: BuildHasher + Default> HashRows<K, V, S> {
 impl<K: Clone + Ord + Hash, V, S: BuildHasher + Default> RowMap<K, V> for HashRows<K, V, S> {
     fn get(&self, key: &K) -> Option<&V> {
         self.rows.get(key)
-    }
-
-    fn get_key_value(&self, key: &K) -> Option<(&K, &V)> {
-        self.rows.get_key_value(key)
     }
 
     fn get_mut(&mut self, key: &K) -> Option<&mut V> {

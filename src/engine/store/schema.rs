@@ -70,17 +70,22 @@ use crate::engine::store::definition::META;
 use crate::engine::store::definition::QUEUES;
 use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::flush::AnyMemtable;
+use crate::engine::store::flush::WholeTable;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::line_rows::LineRows;
 use crate::engine::store::memtable::Memtable;
+use crate::engine::store::one_row::OneRow;
 use crate::engine::store::rare_rows::RareRows;
 use crate::engine::store::rows::HashRows;
 use crate::engine::store::rows::NumberKey;
 use crate::engine::store::slot::SlotStamp;
 use crate::engine::store::slot::WindowSlot;
+use crate::engine::store::table::FlushedKey;
 use crate::engine::store::table::MEMTABLES;
 use crate::engine::store::table::Table;
 use crate::engine::store::table::TableVisitor;
+use crate::engine::store::table_book::TableBook;
+use crate::engine::store::workflow_slots::WorkflowSlots;
 use crate::error::Fault;
 use crate::id::MessageId;
 use crate::id::QueueName;
@@ -95,27 +100,80 @@ pub(crate) const FORMAT_3: u32 = 3;
 /// The layout of the same records without a journal. Between the two, format 2 had no answers and no audit.
 pub(crate) const FORMAT_BEFORE_JOURNAL: u32 = 1;
 
+/// Makes a table.
+macro_rules! table {
+    ($number:literal $field:ident $table:ident: $rows:ident, $prefix:ty, $key:ty => $value:ty) => {
+        pub(crate) struct $table;
+
+        impl Table for $table {
+            type Prefix = $prefix;
+            type Key = $key;
+            type Rows = $rows<$key, WindowSlot<$value>>;
+            type Gone = RareRows<$rows<$key, SlotStamp>>;
+            type Value = $value;
+            type Flushed = $table;
+            const NAME: &'static str = stringify!($field);
+            const DEFINITION: RawTableDefinition = TableDefinition::new(Self::NAME);
+            const NUMBER: u8 = $number;
+
+            fn flushed_key<'k>(prefix: &'k $prefix, key: &'k $key) -> FlushedKey<'k, $table> {
+                (prefix, key)
+            }
+        }
+    };
+}
+
+/// Makes the same table as it is in the slots of workflows: one row each.
+macro_rules! row_in_slots {
+    ($row:ident of $table:ident) => {
+        pub(crate) struct $row;
+
+        impl Table for $row {
+            type Prefix = WorkflowKey;
+            type Key = ();
+            type Rows = OneRow<WindowSlot<Self::Value>>;
+            type Gone = OneRow<SlotStamp>;
+            type Value = <$table as Table>::Value;
+            type Flushed = $table;
+            const NAME: &'static str = $table::NAME;
+            const DEFINITION: RawTableDefinition = $table::DEFINITION;
+            const NUMBER: u8 = $table::NUMBER;
+
+            fn flushed_key<'k>(prefix: &'k WorkflowKey, (): &'k ()) -> FlushedKey<'k, $table> {
+                (&prefix.queue, &prefix.stream)
+            }
+        }
+    };
+}
+
+row_in_slots!(WorkflowRow of Workflows);
+row_in_slots!(HoldingRow of Holdings);
+
+/// What holds a table in memory: a table whose rows of a workflow are in its slot has the rest only.
+macro_rules! window_of {
+    ($table:ident) => { Memtable<$table> };
+    ($table:ident, $row:ident) => { TableBook<$row> };
+}
+
+/// A table with its rows of the window.
+macro_rules! whole_table {
+    ($memtables:ident, $field:ident) => {
+        WholeTable { groups: &mut $memtables.$field.groups, book: &mut $memtables.$field.book }
+    };
+    ($memtables:ident, $field:ident, $row:ident) => {
+        WholeTable { groups: &mut $memtables.slots, book: &mut $memtables.$field }
+    };
+}
+
 /// Makes the tables, and the memtables that hold their rows of the window.
 macro_rules! tables {
-    ($($number:literal $field:ident $table:ident: $rows:ident, $prefix:ty, $key:ty => $value:ty;)*) => {
-        $(
-            pub(crate) struct $table;
-
-            impl Table for $table {
-                type Prefix = $prefix;
-                type Key = $key;
-                type Rows = $rows<$key, WindowSlot<$value>>;
-                type Gone = RareRows<$rows<$key, SlotStamp>>;
-                type Value = $value;
-                const NAME: &'static str = stringify!($field);
-                const DEFINITION: RawTableDefinition = TableDefinition::new(Self::NAME);
-                const NUMBER: u8 = $number;
-            }
-        )*
+    ($($number:literal $field:ident $table:ident: $rows:ident, $prefix:ty, $key:ty => $value:ty $(, in slots as $row:ident)?;)*) => {
+        $(table! { $number $field $table: $rows, $prefix, $key => $value })*
 
         /// One memtable for each table whose rows go through the journal.
         pub(crate) struct Memtables {
-            $(pub(crate) $field: Memtable<$table>,)*
+            pub(crate) slots: WorkflowSlots,
+            $(pub(crate) $field: window_of!($table $(, $row)?),)*
         }
 
         const _: () = assert!([$($number),*].len() == MEMTABLES, "a table has its place in memory");
@@ -132,31 +190,40 @@ macro_rules! tables {
         impl Memtables {
             /// Empty memtables before the tables of a file.
             pub(crate) fn new(base: &Base<'_>) -> Result<Memtables, Fault> {
-                Ok(Memtables { $($field: Memtable::new(base)?,)* })
+                let slots = WorkflowSlots::default();
+                Ok(Memtables { slots, $($field: <window_of!($table $(, $row)?)>::new(base)?,)* })
             }
 
-            /// Every memtable, in the order of the tables' numbers.
-            pub(crate) fn each(&mut self) -> [&mut dyn AnyMemtable; MEMTABLES] {
-                [$(&mut self.$field),*]
+            /// Does something with every memtable, in the order of the tables' numbers.
+            pub(crate) fn each(&mut self, mut with: impl FnMut(&mut dyn AnyMemtable)) {
+                $(with(&mut whole_table!(self, $field $(, $row)?));)*
+            }
+
+            /// Does something with the memtable of a table's number; `None` when no table has it.
+            pub(crate) fn numbered<R>(&mut self, number: u8, with: impl FnOnce(&mut dyn AnyMemtable) -> R) -> Option<R> {
+                match number {
+                    $($number => Some(with(&mut whole_table!(self, $field $(, $row)?))),)*
+                    _ => None,
+                }
             }
         }
     };
 }
 
 tables! {
-    0 workflows Workflows: HashRows, QueueId, WorkflowRef => WorkflowRecord;
+    0 workflows Workflows: HashRows, QueueId, WorkflowRef => WorkflowRecord, in slots as WorkflowRow;
     1 states States: HashRows, QueueId, WorkflowRef => Bytes;
     2 messages Messages: NumberKey, QueueId, SequenceNumber => Arc<MessageRecord>;
     3 contents Contents: NumberKey, QueueId, SequenceNumber => Arc<MessageContent>;
-    4 line Line: LineRows, WorkflowKey, u64 => SequenceNumber;
+    4 line Line: LineRows, WorkflowKey, u64 => SequenceNumber, in slots as Line;
     5 aside Aside: BTreeMap, WorkflowKey, u64 => SequenceNumber;
     6 links Links: BTreeMap, WorkflowKey, Option<MessageId> => ChainLink;
     7 trails Trails: BTreeMap, WorkflowKey, u64 => TrailEntry;
     8 roots Roots: BTreeMap, WorkflowKey, SequenceNumber => ();
     9 waiting Waiting: BTreeMap, WorkflowKey, MessageId => SequenceNumber;
     10 marks Marks: BTreeMap, WorkflowKey, u64 => MarkRecord;
-    11 holdings Holdings: HashRows, QueueId, WorkflowRef => Holding;
-    12 ready Ready: BTreeMap, QueueId, u64 => WorkflowRef;
+    11 holdings Holdings: HashRows, QueueId, WorkflowRef => Holding, in slots as HoldingRow;
+    12 ready Ready: LineRows, QueueId, u64 => WorkflowRef;
     13 reminders Reminders: BTreeMap, (), ReminderKey => ();
     14 dead_by_reason DeadByReason: BTreeMap, QueueId, (String, SequenceNumber) => ();
     15 dead_by_workflow DeadByWorkflow: BTreeMap, WorkflowKey, (u64, SequenceNumber) => ();

@@ -8,7 +8,6 @@ use redb::Database;
 
 use crate::engine::store::base::Base;
 use crate::engine::store::caught::guarded;
-use crate::engine::store::flush::AnyMemtable;
 use crate::engine::store::in_place::Epoch;
 use crate::engine::store::job::Committer;
 use crate::engine::store::job::Job;
@@ -180,7 +179,7 @@ impl Store {
         work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>,
     ) -> Result<(T, Option<Job>), Fault> {
         let position = self.meta.batch.position + 1;
-        self.memtables.each().into_iter().for_each(|memtable| memtable.begin_turn(position));
+        self.memtables.each(|memtable| memtable.begin_turn(position));
         let mut turn = Turn {
             base: Base::new(&self.database),
             memtables: &mut self.memtables,
@@ -195,7 +194,7 @@ impl Store {
         let done = work(&mut turn)?;
         let Turn { queue_changes, changed, base, .. } = turn;
         if base.has_read() {
-            self.memtables.each().into_iter().for_each(|memtable| memtable.trim());
+            self.memtables.each(|memtable| memtable.trim());
         }
         Ok((done, changed.then(|| self.job(queue_changes))))
     }
@@ -247,9 +246,13 @@ impl Store {
     pub(crate) fn job_of_turn(&mut self, queue_changes: Vec<QueueChange>) -> Job {
         let position = self.meta.batch.position + 1;
         self.meta.batch.position = position;
-        let (changed, weights): (Vec<_>, Vec<u64>) =
-            self.memtables.each().into_iter().filter_map(|memtable| memtable.end_turn()).unzip();
-        let bytes = HEADER_BYTES + weights.iter().sum::<u64>();
+        let (mut changed, mut bytes) = (Vec::new(), HEADER_BYTES);
+        self.memtables.each(|memtable| {
+            if let Some((rows, weight)) = memtable.end_turn() {
+                changed.push(rows);
+                bytes += weight;
+            }
+        });
         let counters = std::mem::take(&mut self.meta.touched_counters).into_iter();
         Job {
             position,
@@ -271,33 +274,39 @@ impl Store {
 
     /// Ends the generation that is being filled with the commit at a position.
     pub(crate) fn end_generation(&mut self, position: u64) {
-        self.memtables.each().into_iter().for_each(|memtable| memtable.end_generation(position));
+        self.memtables.each(|memtable| memtable.end_generation(position));
+        self.memtables.slots.tidy();
     }
 
     fn flush(&mut self, job: &mut Job, slice: &Slice) {
-        let mut memtables = self.memtables.each();
         if slice.begins {
-            memtables.iter_mut().for_each(|memtable| memtable.begin_flush());
+            self.memtables.each(|memtable| memtable.begin_flush());
         }
-        let mut budget = slice.budget(units_left(&memtables));
-        for memtable in &mut memtables {
+        let mut budget = slice.budget(self.units_left());
+        self.memtables.each(|memtable| {
             if !budget.is_used_up() {
                 job.flushed.extend(memtable.flush(slice.upto, job.position, &mut budget));
             }
-        }
+        });
         if !job.flushed.is_empty() {
             self.flushing = Some(job.position);
         }
-        if units_left(&memtables) == 0 {
+        if self.units_left() == 0 {
             job.ended = Some((slice.upto, self.meta.counted()));
             self.window.flushed();
         }
     }
 
+    fn units_left(&mut self) -> u64 {
+        let mut units = 0;
+        self.memtables.each(|memtable| units += memtable.units_left());
+        units
+    }
+
     /// Notes that all jobs up to a position are committed: rows they have flushed are found in their tables now.
     pub(crate) fn mark_committed(&mut self, position: u64) {
         let Some(last) = self.flushing else { return };
-        self.memtables.each().into_iter().for_each(|memtable| memtable.mark_committed(position));
+        self.memtables.each(|memtable| memtable.mark_committed(position));
         if last <= position {
             self.flushing = None;
         }
@@ -318,8 +327,4 @@ impl Store {
         drop(lock);
         failed.map_or(Ok(()), Err)
     }
-}
-
-fn units_left(memtables: &[&mut dyn AnyMemtable]) -> u64 {
-    memtables.iter().map(|memtable| memtable.units_left()).sum()
 }

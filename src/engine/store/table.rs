@@ -29,10 +29,15 @@ pub(crate) trait Table: 'static {
     type Rows: RowMap<Self::Key, WindowSlot<Self::Value>>;
     type Gone: RowMap<Self::Key, SlotStamp>;
     type Value: Weight + Clone + Serialize + DeserializeOwned + Send + 'static;
+    /// The same table as its flushed rows are looked for, which may be within other prefixes.
+    type Flushed: Table<Value = Self::Value>;
     const NAME: &'static str;
     const DEFINITION: RawTableDefinition;
     /// The table's number in a journal row; never used for another.
     const NUMBER: u8;
+
+    /// A key in the parts by which it is looked for among the flushed rows.
+    fn flushed_key<'k>(prefix: &'k Self::Prefix, key: &'k Self::Key) -> FlushedKey<'k, Self::Flushed>;
 }
 
 /// What is done to one table after the other.
@@ -42,6 +47,9 @@ pub(crate) trait TableVisitor {
 
 /// A key with its prefix.
 pub(crate) type PrefixedKey<T> = (<T as Table>::Prefix, <T as Table>::Key);
+
+/// The parts of a key.
+pub(crate) type FlushedKey<'k, T> = (&'k <T as Table>::Prefix, &'k <T as Table>::Key);
 
 /// A row as a look-up returns it.
 pub(crate) type Row<T> = (<T as Table>::Key, <T as Table>::Value);

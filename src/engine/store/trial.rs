@@ -1,25 +1,26 @@
 //! A trial: changes that are taken back, so that nothing of them is seen later or reaches the disk.
 
-use crate::engine::store::memtable::Memtable;
+use crate::engine::store::groups::Groups;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::slot::WindowSlot;
 use crate::engine::store::table::Table;
+use crate::engine::store::table_book::TableBook;
 use crate::engine::store::table_trial::OldRow;
 use crate::engine::store::table_trial::TableTrial;
 use crate::engine::store::turn::Turn;
 use crate::engine::store::turn::TurnTrial;
 
-impl<T: Table> Memtable<T> {
-    /// Begins a trial: every change from now on is taken back by [`Memtable::roll_back`].
+impl<T: Table> TableBook<T> {
+    /// Begins a trial: every change from now on is taken back by [`TableBook::roll_back`].
     pub(crate) fn begin_trial(&mut self) {
         let touched = self.touched.mark();
         self.trial = Some(TableTrial { rows: Vec::new(), changed: self.changed.len(), touched });
     }
 
     /// Keeps a row that is about to change, if this is a trial.
-    pub(crate) fn remember(&mut self, prefix: &T::Prefix, key: &T::Key) {
+    pub(crate) fn remember(&mut self, groups: &impl Groups<T>, prefix: &T::Prefix, key: &T::Key) {
         let Some(trial) = &mut self.trial else { return };
-        let group = self.groups.get(prefix);
+        let group = groups.group(prefix);
         let slot = |slot: &WindowSlot<T::Value>| WindowSlot { stamp: slot.stamp, value: slot.value.clone() };
         trial.rows.push(OldRow {
             prefix: prefix.clone(),
@@ -30,13 +31,13 @@ impl<T: Table> Memtable<T> {
     }
 
     /// Ends a trial: every row is as it was when it began.
-    pub(crate) fn roll_back(&mut self) {
+    pub(crate) fn roll_back(&mut self, groups: &mut impl Groups<T>) {
         let Some(trial) = self.trial.take() else { return };
         for OldRow { prefix, key, row, gone } in trial.rows.into_iter().rev() {
             self.touched.restore(trial.touched, row.as_ref(), gone.as_ref());
             // What was passed over because the trial had deleted it has to be found again.
-            self.flushed.forget_ahead(&prefix);
-            let group = self.groups.entry(prefix).or_default();
+            self.flushed.forget_ahead(T::flushed_key(&prefix, &key).0);
+            let group = groups.group_to_change(&prefix);
             group.rows.remove(&key);
             group.gone.remove(&key);
             match (row, gone) {
@@ -54,7 +55,7 @@ impl Turn<'_> {
     /// Begins a trial: every change from now on is taken back by [`Turn::roll_back`].
     pub(crate) fn begin_trial(&mut self) {
         assert!(self.trial.is_none(), "there is one trial at a time");
-        self.memtables.each().into_iter().for_each(|memtable| memtable.begin_trial());
+        self.memtables.each(|memtable| memtable.begin_trial());
         self.trial = Some(TurnTrial {
             numbers: self.meta.numbers,
             counters: self.meta.counters.clone(),
@@ -66,7 +67,7 @@ impl Turn<'_> {
     /// Ends a trial.
     pub(crate) fn roll_back(&mut self) {
         let before = self.trial.take().expect("only a trial that has begun can end");
-        self.memtables.each().into_iter().for_each(|memtable| memtable.roll_back());
+        self.memtables.each(|memtable| memtable.roll_back());
         self.meta.numbers = before.numbers;
         self.meta.counters = before.counters;
         self.meta.touched_counters = before.touched_counters;

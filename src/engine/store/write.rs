@@ -15,6 +15,7 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::store::key::ReminderKey;
+use crate::engine::store::schema::Memtables;
 use crate::engine::store::turn::Turn;
 use crate::engine::store::weight::Weight;
 use crate::error::Fault;
@@ -104,7 +105,8 @@ impl Turn<'_> {
         self.note_written(|| 2 * ROW_BYTES + weight_of_key(key));
         let is_trial = self.memtables.workflows.trial.is_some();
         self.meta.standing.note(key, record.as_ref(), is_trial);
-        self.memtables.workflows.set(&self.base, &key.queue, &key.stream, record)
+        let Memtables { slots, workflows, .. } = &mut *self.memtables;
+        workflows.set(slots, &self.base, key, &(), record)
     }
 
     pub(crate) fn set_content(
@@ -149,14 +151,16 @@ impl Turn<'_> {
     ) -> Result<(), Fault> {
         self.changed = true;
         self.note_written(|| weight_of_key(key));
-        self.memtables.line.set(&self.base, key, &rank, entry)
+        let Memtables { slots, line, .. } = &mut *self.memtables;
+        line.set(slots, &self.base, key, &rank, entry)
     }
 
     pub(crate) fn set_holding(&mut self, key: &WorkflowKey, holding: Option<Holding>) -> Result<(), Fault> {
         self.changed = true;
         let listed = holding.as_ref().map_or(0, |holding| 10 * holding.out.len() as u64);
         self.note_written(|| weight_of_key(key) + listed);
-        self.memtables.holdings.set(&self.base, &key.queue, &key.stream, holding)
+        let Memtables { slots, holdings, .. } = &mut *self.memtables;
+        holdings.set(slots, &self.base, key, &(), holding)
     }
 
     fn list_dead_letter(&mut self, key: DeadLetterKey, there: bool) -> Result<(), Fault> {
