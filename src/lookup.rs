@@ -1,5 +1,6 @@
-//! A map that can be asked but not walked, so that the order of its entries can never matter.
+//! Maps that can be asked but not walked, so that the order of their entries can never matter.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -18,10 +19,6 @@ impl<K, V> Default for Lookup<K, V> {
 impl<K: Eq + Hash, V> Lookup<K, V> {
     pub(crate) fn get(&self, key: &K) -> Option<&V> {
         self.0.get(key)
-    }
-
-    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        self.0.get_mut(key)
     }
 
     /// The value of a key, made if it is not there.
@@ -45,7 +42,143 @@ impl<K: Eq + Hash, V> Lookup<K, V> {
         self.0.remove(key)
     }
 
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.0.len()
+    }
+}
+
+/// A [`Lookup`] that is asked for the same key several times in a row: each entry has a slot, and the one that was found last is looked
+/// at first, without a hash.
+#[derive(Debug)]
+pub(crate) struct SlotLookup<K, V> {
+    slots: Vec<Option<(K, V)>>,
+    /// Slots that nobody has.
+    free: Vec<usize>,
+    by_key: HashMap<K, usize, RandomState>,
+    last: Cell<usize>,
+}
+
+impl<K, V> Default for SlotLookup<K, V> {
+    fn default() -> SlotLookup<K, V> {
+        SlotLookup { slots: Vec::new(), free: Vec::new(), by_key: HashMap::default(), last: Cell::new(0) }
+    }
+}
+
+impl<K: Clone + Eq + Hash, V> SlotLookup<K, V> {
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+        self.slots[self.find(key)?].as_ref().map(|(_, value)| value)
+    }
+
+    /// A value, with its key as it is kept.
+    pub(crate) fn get_key_value(&self, key: &K) -> Option<(&K, &V)> {
+        self.slots[self.find(key)?].as_ref().map(|(key, value)| (key, value))
+    }
+
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        let slot = self.find(key)?;
+        self.slots[slot].as_mut().map(|(_, value)| value)
+    }
+
+    /// The value of a key, made if it is not there.
+    pub(crate) fn get_or_insert_with(&mut self, key: &K, make: impl FnOnce() -> V) -> &mut V {
+        let slot = match self.find(key) {
+            Some(slot) => slot,
+            None => self.add(key.clone(), make()),
+        };
+        let (_, value) = self.slots[slot].as_mut().expect("whoever has a slot is in it");
+        value
+    }
+
+    /// Puts a value; returns the one that was there.
+    pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
+        if let Some(known) = self.get_mut(&key) {
+            return Some(std::mem::replace(known, value));
+        }
+        self.add(key, value);
+        None
+    }
+
+    /// Gives a new entry a slot.
+    fn add(&mut self, key: K, value: V) -> usize {
+        let slot = self.free.pop().unwrap_or(self.slots.len());
+        if slot == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.by_key.insert(key.clone(), slot);
+        self.slots[slot] = Some((key, value));
+        self.last.set(slot);
+        slot
+    }
+
+    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
+        let slot = self.by_key.remove(key)?;
+        self.free.push(slot);
+        self.slots[slot].take().map(|(_, value)| value)
+    }
+
+    /// Gives up whatever is not wanted.
+    pub(crate) fn retain(&mut self, mut wanted: impl FnMut(&K, &mut V) -> bool) {
+        for (number, slot) in self.slots.iter_mut().enumerate() {
+            if let Some((key, _)) = slot.take_if(|(key, value)| !wanted(key, value)) {
+                self.by_key.remove(&key);
+                self.free.push(number);
+            }
+        }
+        if self.by_key.is_empty() {
+            *self = SlotLookup::default();
+        }
+    }
+
+    /// Every entry; whoever walks over them makes an order of his own.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.slots.iter().flatten().map(|(key, value)| (key, value))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    fn find(&self, key: &K) -> Option<usize> {
+        let last = self.last.get();
+        if let Some(Some((known, _))) = self.slots.get(last)
+            && known == key
+        {
+            return Some(last);
+        }
+        let found = *self.by_key.get(key)?;
+        self.last.set(found);
+        Some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn slots_answer_as_a_map(steps in proptest::collection::vec((0..7_u8, 0..9_u64), 0..80)) {
+            let (mut map, mut slots) = (BTreeMap::new(), SlotLookup::default());
+            for (at, (step, key)) in steps.into_iter().enumerate() {
+                match step {
+                    0 | 1 => prop_assert_eq!(map.insert(key, at), slots.insert(key, at)),
+                    2 => prop_assert_eq!(map.remove(&key), slots.remove(&key)),
+                    3 => {
+                        map.retain(|other, _| other % 3 != key % 3);
+                        slots.retain(|other, _| other % 3 != key % 3);
+                    }
+                    4 => prop_assert_eq!(map.entry(key).or_insert(at), slots.get_or_insert_with(&key, || at)),
+                    _ => prop_assert_eq!(map.get_mut(&key), slots.get_mut(&key)),
+                }
+                prop_assert_eq!(map.get(&key), slots.get(&key));
+                prop_assert_eq!(map.len(), slots.len());
+                prop_assert_eq!(&map, &slots.iter().map(|(key, value)| (*key, *value)).collect());
+            }
+        }
     }
 }

@@ -11,7 +11,6 @@ use crate::engine::rules::records::Records;
 use crate::engine::rules::room_need::RoomNeed;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::step::answer;
 use crate::engine::rules::verb::Answer;
 use crate::engine::rules::verb::EngineVerb;
 use crate::engine::rules::verb::VerbRuling;
@@ -86,8 +85,7 @@ impl EngineVerb for SettleRun {
 
 impl EngineVerb for CompleteAll {
     fn run(self, step: &mut Step<'_>) -> Ruling<Vec<Result<(), SettleRefusal>>, Infallible> {
-        let complete = |held| answer(step.complete(&self.queue, held));
-        Ok(self.deliveries.into_iter().map(complete).collect::<Read<_>>()?)
+        Ok(step.complete_all(&self.queue, self.deliveries)?)
     }
 }
 

@@ -1,15 +1,16 @@
 //! The locks that are held: who has which workflow, until when. They live in memory only.
 
 use std::collections::BTreeMap;
-use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use crate::clock::Timestamp;
+use crate::engine::rules::deadlines::Deadlines;
 use crate::engine::rules::held_messages::HeldMessages;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::WorkflowKey;
 use crate::id::SequenceNumber;
 use crate::lookup::Lookup;
+use crate::lookup::SlotLookup;
 use crate::token::LockToken;
 
 /// What a lock was given for.
@@ -39,21 +40,15 @@ pub(crate) struct LockEntry {
     number: u64,
 }
 
-impl LockEntry {
-    fn deadline(&self, token: LockToken) -> (Timestamp, u64, LockToken) {
-        (self.until, self.number, token)
-    }
-}
-
 /// Where a dead letter stands among those of its queue: by its reason and its number.
 type DeadLetterPlace = (String, SequenceNumber);
 
 /// All locks, found by token, by workflow and by deadline.
 #[derive(Debug, Default)]
 pub(crate) struct LockTable {
-    by_token: Lookup<LockToken, LockEntry>,
+    by_token: SlotLookup<LockToken, LockEntry>,
     by_workflow: Lookup<WorkflowKey, LockToken>,
-    deadlines: BTreeSet<(Timestamp, u64, LockToken)>,
+    deadlines: Deadlines,
     granted: u64,
     /// Where the first dead letter of a queue may be that can be handed out: all before it are locked or set aside. It is
     /// only known to spare looking at them again.
@@ -85,14 +80,14 @@ impl LockTable {
 
     /// The earliest deadline and its token.
     pub(crate) fn first_deadline(&self) -> Option<(Timestamp, LockToken)> {
-        self.deadlines.first().map(|(until, _, token)| (*until, *token))
+        self.deadlines.first()
     }
 
     /// The locks on workflows of one queue, those that end first before the others.
     pub(crate) fn of_queue(&self, queue: QueueId) -> Vec<LockToken> {
         let of_queue =
             |token: &LockToken| self.by_token.get(token).is_some_and(|lock| lock.workflow.queue == queue);
-        self.deadlines.iter().map(|(_, _, token)| *token).filter(of_queue).collect()
+        self.deadlines.iter().filter(of_queue).collect()
     }
 
     /// Begins a trial: every change from now on is taken back by [`LockTable::roll_back`].
@@ -107,7 +102,7 @@ impl LockTable {
                 self.end(token);
             }
             if let Some(lock) = before {
-                self.deadlines.insert(lock.deadline(token));
+                self.deadlines.insert(lock.until, lock.number, token);
                 self.by_workflow.insert(lock.workflow.clone(), token);
                 self.by_token.insert(token, lock);
             }
@@ -168,7 +163,7 @@ impl LockTable {
             is_apart: false,
             number: self.granted,
         };
-        self.deadlines.insert(lock.deadline(token));
+        self.deadlines.insert(lock.until, lock.number, token);
         let known = self.by_token.insert(token, lock);
         assert!(known.is_none(), "a lock token is never given twice");
     }
@@ -178,16 +173,16 @@ impl LockTable {
         self.remember(token);
         let lock = self.by_token.remove(&token).expect("only a lock that is held can end");
         self.by_workflow.remove(&lock.workflow);
-        self.deadlines.remove(&lock.deadline(token));
+        self.deadlines.remove(lock.until, lock.number);
         lock.kind
     }
 
     pub(crate) fn renew(&mut self, token: LockToken, until: Timestamp) {
         self.remember(token);
         let lock = self.by_token.get_mut(&token).expect("only a lock that is held can be renewed");
-        self.deadlines.remove(&lock.deadline(token));
+        self.deadlines.remove(lock.until, lock.number);
         lock.until = until;
-        self.deadlines.insert(lock.deadline(token));
+        self.deadlines.insert(lock.until, lock.number, token);
     }
 
     pub(crate) fn set_apart(&mut self, token: LockToken) {

@@ -11,8 +11,10 @@ mod clock_work;
 pub(crate) mod command;
 #[cfg(test)]
 pub(crate) mod command_samples;
+mod complete;
 pub(crate) mod cursor;
 pub(crate) mod dead_letters;
+mod deadlines;
 pub(crate) mod due;
 mod early;
 pub(crate) mod edit;
@@ -31,6 +33,7 @@ mod line;
 pub(crate) mod lock;
 mod on_record;
 mod once;
+mod open_workflows;
 mod operate;
 mod operators;
 mod order;

@@ -7,6 +7,7 @@ use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::open_workflows::OpenWorkflows;
 use crate::engine::rules::record::DeferralRecord;
 use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::MessageRecord;
@@ -35,6 +36,7 @@ impl Step<'_> {
     ) -> Ruling<Vec<LockedMessage>, ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
         let mut handed = Vec::new();
+        let mut open = OpenWorkflows::default();
         let mut bytes = 0;
         while handed.len() < max.min(limits::RECEIVE_MAX)
             && bytes < limits::RECEIVE_BYTES_MAX
@@ -51,11 +53,13 @@ impl Step<'_> {
             }
             let token = token.nth(handed.len());
             workflow.lock(self, token, LockKind::Deliveries);
+            workflow.withdraw_offer(self)?;
             let message = workflow.hand_out(self, token, sequence, message)?;
             bytes += message.content.body.len();
             handed.push(message);
-            workflow.close(self)?;
+            open.push(self, workflow)?;
         }
+        open.close(self)?;
         Ok(handed)
     }
 

@@ -73,7 +73,7 @@ impl Step<'_> {
     }
 
     /// The message of a delivery, and its workflow, if it is held.
-    fn held_message(
+    pub(crate) fn held_message(
         &self,
         name: &QueueName,
         held: DeliveryRef,
@@ -101,13 +101,6 @@ impl Step<'_> {
         let queue = self.queue_named(name)?;
         let known = queue.and_then(|queue| self.settlements.answer((queue.id, self.now), held, settlement));
         known.unwrap_or(Err(refusal)).or_else(refuse)
-    }
-
-    /// Completes one delivery, and nothing else.
-    pub(crate) fn complete(&mut self, name: &QueueName, held: DeliveryRef) -> Ruling<(), SettleRefusal> {
-        let settlement = Settlement::Complete(CompletionCommand::default());
-        self.settle(name, held, settlement)?;
-        Ok(())
     }
 
     /// Completes the first messages of a run, ends the next in its own way, and gives back or keeps the rest.
@@ -423,7 +416,7 @@ impl OpenWorkflow {
     }
 
     /// Ends the lock when nothing is left of it, else writes down what is left; says until when it is still held.
-    fn settle_lock(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<Option<Timestamp>> {
+    pub(crate) fn settle_lock(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<Option<Timestamp>> {
         let lock = step.locks.get(token).expect("the lock was held when the settle began");
         if lock.kind != LockKind::Whole && lock.out.is_empty() {
             self.unlock(step, token)?;

@@ -325,7 +325,7 @@ impl RunSettlement {
 }
 
 /// What stands for the hash of a completion that sends and sets nothing, as most do.
-const PLAIN: u64 = 1;
+pub(crate) const PLAIN: u64 = 1;
 
 /// What makes a settlement of a delivery recognisable.
 pub(crate) fn digest_of(settlement: &Settlement) -> u64 {

@@ -194,6 +194,19 @@ impl OpenWorkflow {
         OpenWorkflow { holder: Some(token), ..self }
     }
 
+    /// Whether it was opened for the owner of this token.
+    pub(crate) fn is_held_by(&self, token: LockToken) -> bool {
+        self.holder == Some(token)
+    }
+
+    /// Takes it out of its queue's ready list, if it is there: nobody else finds it there while it is open.
+    pub(crate) fn withdraw_offer(&mut self, step: &mut Step<'_>) -> Read<()> {
+        match self.record.ticket.take() {
+            Some(ticket) => step.write_ready(&self.key, ticket, false),
+            None => Ok(()),
+        }
+    }
+
     /// Gives a holder the workflow.
     pub(crate) fn lock(&mut self, step: &mut Step<'_>, token: LockToken, kind: LockKind) {
         let until = step.now + self.queue.options.lock;
@@ -245,10 +258,7 @@ impl OpenWorkflow {
                 step.write_ready(&self.key, ticket, true)?;
                 step.note_work(&self.queue);
             }
-            (false, Some(ticket)) => {
-                self.record.ticket = None;
-                step.write_ready(&self.key, ticket, false)?;
-            }
+            (false, Some(_)) => self.withdraw_offer(step)?,
             (true, Some(_)) | (false, None) => {}
         }
         Ok(())

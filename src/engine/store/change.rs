@@ -56,8 +56,12 @@ impl<T: Table> TableBook<T> {
             Some(value) => group.put(&mut self.touched, prefix, key, value, is_flushed)?,
             None => group.delete(&mut self.touched, prefix, key, is_flushed)?,
         };
+        let is_empty = group.is_empty();
         if is_first {
             self.changed.note((prefix.clone(), key.clone()));
+        }
+        if is_empty {
+            groups.give_up(prefix);
         }
         Ok(())
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::engine::store::base::Base;
 use crate::engine::store::codec;
-use crate::engine::store::key::key_of;
 use crate::engine::store::flush::WholeTable;
 use crate::engine::store::groups::Groups;
+use crate::engine::store::key::key_of;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::table::Table;
 use crate::error::Fault;

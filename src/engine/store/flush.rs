@@ -8,10 +8,10 @@ use crate::engine::store::checksum::damaged;
 use crate::engine::store::codec;
 #[cfg(test)]
 use crate::engine::store::content::RowsByKey;
+use crate::engine::store::groups::Groups;
 use crate::engine::store::journal_row::RowReader;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::key::parts_of;
-use crate::engine::store::groups::Groups;
 use crate::engine::store::row_state::RowState;
 use crate::engine::store::row_write::RowWrite;
 use crate::engine::store::rows::RowMap;
@@ -154,11 +154,17 @@ impl<T: Table, G: Groups<T>> AnyMemtable for WholeTable<'_, T, G> {
             if group.stamp(&key).is_none_or(|stamp| stamp.position() > row.upto) {
                 continue;
             }
-            if group.rows.remove(&key).is_some() {
+            let was_put = group.rows.remove(&key).is_some();
+            if !was_put {
+                group.gone.remove(&key);
+            }
+            if group.is_empty() {
+                self.groups.give_up(&prefix);
+            }
+            if was_put {
                 let (prefix, key) = T::flushed_key(&prefix, &key);
                 self.book.flushed.note_put(prefix, key);
             } else {
-                group.gone.remove(&key);
                 let (prefix, key) = T::flushed_key(&prefix, &key);
                 self.book.flushed.note_deleted(prefix, key);
             }

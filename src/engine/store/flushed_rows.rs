@@ -16,7 +16,6 @@ use foldhash::fast::RandomState;
 use crate::engine::store::base::Base;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::prefix_of;
-use crate::engine::store::prefix_group::PrefixGroup;
 use crate::engine::store::table::Table;
 use crate::error::Fault;
 use crate::limits;
@@ -156,15 +155,13 @@ impl<T: Table> FlushedRows<T> {
         })
     }
 
-    /// The first flushed key from `from` on that the window does not shadow.
+    /// The first flushed key from `from` on that counts: the window does not shadow it.
     pub(crate) fn first(
         &self,
         base: &Base<'_>,
-        group: Option<&PrefixGroup<T>>,
-        prefix: &T::Prefix,
-        from: &T::Key,
+        (prefix, from): (&T::Prefix, &T::Key),
+        counts: impl Fn(&T::Key) -> bool,
     ) -> Result<Option<T::Key>, Fault> {
-        let counts = |key: &T::Key| group.is_none_or(|group| !group.shadows(key));
         self.with(base, prefix, |known| {
             if known.last.as_ref().is_none_or(|last| from > last) {
                 return Ok(None);
@@ -237,15 +234,13 @@ impl<T: Table> FlushedRows<T> {
         Ok(())
     }
 
-    /// The last flushed key up to `to` that the window does not shadow.
+    /// The last flushed key up to `to` that counts.
     pub(crate) fn last(
         &self,
         base: &Base<'_>,
-        group: Option<&PrefixGroup<T>>,
-        prefix: &T::Prefix,
-        to: &T::Key,
+        (prefix, to): (&T::Prefix, &T::Key),
+        counts: impl Fn(&T::Key) -> bool,
     ) -> Result<Option<T::Key>, Fault> {
-        let counts = |key: &T::Key| group.is_none_or(|group| !group.shadows(key));
         if self.with(base, prefix, |known| Ok(known.last.is_none()))? {
             return Ok(None);
         }

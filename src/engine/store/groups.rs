@@ -16,8 +16,10 @@ pub(crate) trait Groups<T: Table> {
     fn group_mut(&mut self, prefix: &T::Prefix) -> Option<&mut PrefixGroup<T>>;
     /// The group of a prefix in which a row is about to change; made if it is not there.
     fn group_to_change(&mut self, prefix: &T::Prefix) -> &mut PrefixGroup<T>;
-    /// Gives up what is empty, and room that is not needed.
-    fn tidy(&mut self);
+    /// Gives up the group of a prefix whose last row was just deleted, if it is not kept for the next.
+    fn give_up(&mut self, _prefix: &T::Prefix) {}
+    /// Gives up what is empty, and room that is not needed. Slots are of several tables, and tidied up once for all of them.
+    fn tidy(&mut self) {}
     /// Forgets every row of a queue that is not wanted.
     fn retain_queues(&mut self, wanted: &dyn Fn(QueueId) -> bool);
     /// Every group, in no order.

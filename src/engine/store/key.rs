@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::due::Due;
+use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::WorkflowKey;
@@ -197,6 +198,21 @@ impl KeyPart for WorkflowKey {
 
     fn read(parts: &mut Parts<'_>) -> Option<WorkflowKey> {
         Some(WorkflowKey { queue: QueueId::read(parts)?, stream: WorkflowRef::read(parts)? })
+    }
+
+    fn of_queue(&self) -> Option<QueueId> {
+        Some(self.queue)
+    }
+}
+
+impl KeyPart for MessageKey {
+    fn write(&self, key: &mut Vec<u8>) {
+        self.queue.write(key);
+        self.sequence.write(key);
+    }
+
+    fn read(parts: &mut Parts<'_>) -> Option<MessageKey> {
+        Some(MessageKey { queue: QueueId::read(parts)?, sequence: SequenceNumber::read(parts)? })
     }
 
     fn of_queue(&self) -> Option<QueueId> {

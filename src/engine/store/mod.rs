@@ -50,6 +50,7 @@ mod lock_file;
 pub(crate) mod log;
 mod memtable;
 pub(crate) mod merged_tables;
+mod message_slots;
 pub(crate) mod meta;
 mod neighbours;
 mod one_row;
@@ -72,6 +73,7 @@ pub(crate) mod schema;
 #[cfg(any(test, feature = "cluster"))]
 pub(crate) mod shared_log;
 mod slot;
+mod slots;
 pub(crate) mod snapshot;
 #[cfg(any(test, feature = "cluster"))]
 pub(crate) mod snapshot_file;

@@ -24,12 +24,16 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 pub(crate) struct NeighbourHasher(u64);
 
 impl Hasher for NeighbourHasher {
+    fn write_u32(&mut self, queue: u32) {
+        self.0 = u64::from(queue).wrapping_mul(SPREAD) & !NEAR;
+    }
+
     fn write_u64(&mut self, number: u64) {
-        self.0 = number;
+        self.0 = self.0.wrapping_add(number);
     }
 
     fn write(&mut self, _: &[u8]) {
-        unreachable!("only sequence numbers are hashed like this");
+        unreachable!("only the numbers of queues and messages are hashed like this");
     }
 
     fn finish(&self) -> u64 {

@@ -37,7 +37,6 @@ use crate::engine::store::checksum::damaged;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::schema;
 use crate::engine::store::schema::Memtables;
-use crate::engine::store::schema::WorkflowRow;
 use crate::engine::store::table::Table;
 use crate::engine::store::turn::Turn;
 use crate::error::Fault;
@@ -94,11 +93,11 @@ impl Records for Turn<'_> {
     }
 
     fn workflow(&self, key: &WorkflowKey) -> Read<Option<WorkflowRecord>> {
-        self.memtables.workflows.get(&self.memtables.slots, &self.base, key, &())
+        self.memtables.workflows.get(&self.memtables.of_workflows, &self.base, key, &())
     }
 
     fn workflow_known(&self, key: &WorkflowKey) -> Read<Option<(WorkflowRef, WorkflowRecord)>> {
-        match self.memtables.slots.row::<WorkflowRow>(key) {
+        match self.memtables.of_workflows.record(key) {
             Some((stream, record)) => Ok(Some((stream.clone(), record.clone()))),
             None => Ok(self.workflow(key)?.map(|record| (key.stream.clone(), record))),
         }
@@ -111,7 +110,8 @@ impl Records for Turn<'_> {
         limit: usize,
     ) -> Read<Vec<(WorkflowRef, WorkflowRecord)>> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        self.memtables.workflows.page_of_queue(&self.memtables.slots, &self.base, queue, from, limit)
+        let Memtables { of_workflows, workflows, .. } = &*self.memtables;
+        workflows.page_of_queue(of_workflows, &self.base, queue, from, limit)
     }
 
     fn state(&self, key: &WorkflowKey) -> Read<Option<Bytes>> {
@@ -119,7 +119,7 @@ impl Records for Turn<'_> {
     }
 
     fn message(&self, key: MessageKey) -> Read<Option<Arc<MessageRecord>>> {
-        self.memtables.messages.get(&self.base, &key.queue, &key.sequence)
+        self.memtables.messages.get(&self.memtables.of_messages, &self.base, &key, &())
     }
 
     fn message_from(
@@ -127,15 +127,16 @@ impl Records for Turn<'_> {
         queue: QueueId,
         from: SequenceNumber,
     ) -> Read<Option<(SequenceNumber, Arc<MessageRecord>)>> {
-        self.memtables.messages.first(&self.base, &queue, &from)
+        let Memtables { of_messages, messages, .. } = &*self.memtables;
+        messages.first_of_queue(of_messages, &self.base, queue, &from)
     }
 
     fn content(&self, key: MessageKey) -> Read<Option<Arc<MessageContent>>> {
-        self.memtables.contents.get(&self.base, &key.queue, &key.sequence)
+        self.memtables.contents.get(&self.memtables.of_messages, &self.base, &key, &())
     }
 
     fn line_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>> {
-        self.memtables.line.first(&self.memtables.slots, &self.base, key, &rank)
+        self.memtables.line.first(&self.memtables.of_workflows, &self.base, key, &rank)
     }
 
     fn aside_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>> {
@@ -176,8 +177,8 @@ impl Records for Turn<'_> {
         for queue in self.meta.queues.range(from..).map(|(queue, _)| *queue) {
             let after = key.filter(|key| key.queue == queue);
             let after = after.map_or(Bound::Unbounded, |key| Bound::Excluded(&key.stream));
-            let Memtables { slots, holdings, .. } = &*self.memtables;
-            let found = holdings.page_of_queue(slots, &self.base, queue, after, 1)?.pop();
+            let Memtables { of_workflows, holdings, .. } = &*self.memtables;
+            let found = holdings.page_of_queue(of_workflows, &self.base, queue, after, 1)?.pop();
             if let Some((stream, holding)) = found {
                 return Ok(Some((WorkflowKey { queue, stream }, holding)));
             }

@@ -5,13 +5,10 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::collections::HashMap;
-use std::hash::BuildHasher;
 use std::hash::Hash;
 use std::ops::Bound;
 
 use foldhash::fast::RandomState;
-
-use crate::engine::store::neighbours::Neighbours;
 
 /// Rows by key.
 pub(crate) trait RowMap<K, V>: Default {
@@ -86,27 +83,24 @@ impl<K: Ord, V> RowMap<K, V> for BTreeMap<K, V> {
 }
 
 /// Rows found by hash. Their order is made when it is first asked for, and kept until it is trimmed.
-pub(crate) struct HashRows<K, V, S = RandomState> {
-    rows: HashMap<K, V, S>,
+pub(crate) struct HashRows<K, V> {
+    rows: HashMap<K, V, RandomState>,
     order: OnceCell<BTreeSet<K>>,
 }
 
-/// Rows found by a number of the engine's own.
-pub(crate) type NumberKey<K, V> = HashRows<K, V, Neighbours>;
-
-impl<K, V, S: Default> Default for HashRows<K, V, S> {
-    fn default() -> HashRows<K, V, S> {
+impl<K, V> Default for HashRows<K, V> {
+    fn default() -> HashRows<K, V> {
         HashRows { rows: HashMap::default(), order: OnceCell::new() }
     }
 }
 
-impl<K: Clone + Ord + Hash, V, S: BuildHasher + Default> HashRows<K, V, S> {
+impl<K: Clone + Ord + Hash, V> HashRows<K, V> {
     fn order(&self) -> &BTreeSet<K> {
         self.order.get_or_init(|| self.rows.keys().cloned().collect())
     }
 }
 
-impl<K: Clone + Ord + Hash, V, S: BuildHasher + Default> RowMap<K, V> for HashRows<K, V, S> {
+impl<K: Clone + Ord + Hash, V> RowMap<K, V> for HashRows<K, V> {
     fn get(&self, key: &K) -> Option<&V> {
         self.rows.get(key)
     }
@@ -163,25 +157,21 @@ mod tests {
         #[test]
         fn hashed_rows_answer_as_sorted_ones(steps in proptest::collection::vec((0..6_u8, 0..12_u64), 1..60)) {
             let mut sorted = BTreeMap::new();
-            let (mut hashed, mut numbered) = (HashRows::<_, _>::default(), NumberKey::default());
+            let mut hashed = HashRows::default();
             for (step, key) in steps {
                 match step {
                     0 | 1 => {
                         RowMap::insert(&mut sorted, key, step);
                         hashed.insert(key, step);
-                        numbered.insert(key, step);
                     }
                     2 => {
-                        let removed = RowMap::remove(&mut sorted, &key);
-                        prop_assert_eq!(removed, hashed.remove(&key));
-                        prop_assert_eq!(removed, numbered.remove(&key));
+                        prop_assert_eq!(RowMap::remove(&mut sorted, &key), hashed.remove(&key));
                     }
                     3 => prop_assert_eq!(sorted.first(Bound::Excluded(&key)), hashed.first(Bound::Excluded(&key))),
                     4 => prop_assert_eq!(RowMap::last(&sorted, &key), hashed.last(&key)),
                     _ => hashed.trim(),
                 }
                 prop_assert_eq!(RowMap::get(&sorted, &key), hashed.get(&key));
-                prop_assert_eq!(RowMap::get(&sorted, &key), numbered.get(&key));
                 prop_assert_eq!(RowMap::len(&sorted), hashed.len());
             }
         }

@@ -57,6 +57,7 @@ use crate::engine::rules::record::HandoverMark;
 use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::MarkRecord;
 use crate::engine::rules::record::MessageContent;
+use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::WorkflowKey;
@@ -74,12 +75,13 @@ use crate::engine::store::flush::WholeTable;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::line_rows::LineRows;
 use crate::engine::store::memtable::Memtable;
+use crate::engine::store::message_slots::MessageSlots;
 use crate::engine::store::one_row::OneRow;
 use crate::engine::store::rare_rows::RareRows;
 use crate::engine::store::rows::HashRows;
-use crate::engine::store::rows::NumberKey;
 use crate::engine::store::slot::SlotStamp;
 use crate::engine::store::slot::WindowSlot;
+use crate::engine::store::slots::RowInSlots;
 use crate::engine::store::table::FlushedKey;
 use crate::engine::store::table::MEMTABLES;
 use crate::engine::store::table::Table;
@@ -123,13 +125,13 @@ macro_rules! table {
     };
 }
 
-/// Makes the same table as it is in the slots of workflows: one row each.
+/// Makes the same table as it is in slots: one row each.
 macro_rules! row_in_slots {
-    ($row:ident of $table:ident) => {
+    ($row:ident of $table:ident: $slot:ident { queue, $key:ident }) => {
         pub(crate) struct $row;
 
         impl Table for $row {
-            type Prefix = WorkflowKey;
+            type Prefix = $slot;
             type Key = ();
             type Rows = OneRow<WindowSlot<Self::Value>>;
             type Gone = OneRow<SlotStamp>;
@@ -139,20 +141,28 @@ macro_rules! row_in_slots {
             const DEFINITION: RawTableDefinition = $table::DEFINITION;
             const NUMBER: u8 = $table::NUMBER;
 
-            fn flushed_key<'k>(prefix: &'k WorkflowKey, (): &'k ()) -> FlushedKey<'k, $table> {
-                (&prefix.queue, &prefix.stream)
+            fn flushed_key<'k>(slot: &'k $slot, (): &'k ()) -> FlushedKey<'k, $table> {
+                (&slot.queue, &slot.$key)
+            }
+        }
+
+        impl RowInSlots for $row {
+            fn slot_key(queue: QueueId, key: &<$table as Table>::Key) -> $slot {
+                $slot { queue, $key: key.clone() }
             }
         }
     };
 }
 
-row_in_slots!(WorkflowRow of Workflows);
-row_in_slots!(HoldingRow of Holdings);
+row_in_slots!(WorkflowRow of Workflows: WorkflowKey { queue, stream });
+row_in_slots!(HoldingRow of Holdings: WorkflowKey { queue, stream });
+row_in_slots!(MessageRow of Messages: MessageKey { queue, sequence });
+row_in_slots!(ContentRow of Contents: MessageKey { queue, sequence });
 
-/// What holds a table in memory: a table whose rows of a workflow are in its slot has the rest only.
+/// What holds a table in memory: of one whose rows are in slots, all but these.
 macro_rules! window_of {
     ($table:ident) => { Memtable<$table> };
-    ($table:ident, $row:ident) => { TableBook<$row> };
+    ($table:ident, $slots:ident, $row:ident) => { TableBook<$row> };
 }
 
 /// A table with its rows of the window.
@@ -160,20 +170,21 @@ macro_rules! whole_table {
     ($memtables:ident, $field:ident) => {
         WholeTable { groups: &mut $memtables.$field.groups, book: &mut $memtables.$field.book }
     };
-    ($memtables:ident, $field:ident, $row:ident) => {
-        WholeTable { groups: &mut $memtables.slots, book: &mut $memtables.$field }
+    ($memtables:ident, $field:ident, $slots:ident, $row:ident) => {
+        WholeTable::<$row, _> { groups: &mut $memtables.$slots, book: &mut $memtables.$field }
     };
 }
 
 /// Makes the tables, and the memtables that hold their rows of the window.
 macro_rules! tables {
-    ($($number:literal $field:ident $table:ident: $rows:ident, $prefix:ty, $key:ty => $value:ty $(, in slots as $row:ident)?;)*) => {
+    ($($number:literal $field:ident $table:ident: $rows:ident, $prefix:ty, $key:ty => $value:ty $(, in $slots:ident as $row:ident)?;)*) => {
         $(table! { $number $field $table: $rows, $prefix, $key => $value })*
 
         /// One memtable for each table whose rows go through the journal.
         pub(crate) struct Memtables {
-            pub(crate) slots: WorkflowSlots,
-            $(pub(crate) $field: window_of!($table $(, $row)?),)*
+            pub(crate) of_workflows: WorkflowSlots,
+            pub(crate) of_messages: MessageSlots,
+            $(pub(crate) $field: window_of!($table $(, $slots, $row)?),)*
         }
 
         const _: () = assert!([$($number),*].len() == MEMTABLES, "a table has its place in memory");
@@ -190,19 +201,26 @@ macro_rules! tables {
         impl Memtables {
             /// Empty memtables before the tables of a file.
             pub(crate) fn new(base: &Base<'_>) -> Result<Memtables, Fault> {
-                let slots = WorkflowSlots::default();
-                Ok(Memtables { slots, $($field: <window_of!($table $(, $row)?)>::new(base)?,)* })
+                let (of_workflows, of_messages) = Default::default();
+                Ok(Memtables { of_workflows, of_messages, $($field: <window_of!($table $(, $slots, $row)?)>::new(base)?,)* })
             }
 
             /// Does something with every memtable, in the order of the tables' numbers.
             pub(crate) fn each(&mut self, mut with: impl FnMut(&mut dyn AnyMemtable)) {
-                $(with(&mut whole_table!(self, $field $(, $row)?));)*
+                $(with(&mut whole_table!(self, $field $(, $slots, $row)?));)*
+            }
+
+            /// Ends the generation that is being filled with the commit at a position.
+            pub(crate) fn end_generation(&mut self, position: u64) {
+                self.each(|memtable| memtable.end_generation(position));
+                self.of_workflows.tidy();
+                self.of_messages.tidy();
             }
 
             /// Does something with the memtable of a table's number; `None` when no table has it.
             pub(crate) fn numbered<R>(&mut self, number: u8, with: impl FnOnce(&mut dyn AnyMemtable) -> R) -> Option<R> {
                 match number {
-                    $($number => Some(with(&mut whole_table!(self, $field $(, $row)?))),)*
+                    $($number => Some(with(&mut whole_table!(self, $field $(, $slots, $row)?))),)*
                     _ => None,
                 }
             }
@@ -211,18 +229,18 @@ macro_rules! tables {
 }
 
 tables! {
-    0 workflows Workflows: HashRows, QueueId, WorkflowRef => WorkflowRecord, in slots as WorkflowRow;
+    0 workflows Workflows: HashRows, QueueId, WorkflowRef => WorkflowRecord, in of_workflows as WorkflowRow;
     1 states States: HashRows, QueueId, WorkflowRef => Bytes;
-    2 messages Messages: NumberKey, QueueId, SequenceNumber => Arc<MessageRecord>;
-    3 contents Contents: NumberKey, QueueId, SequenceNumber => Arc<MessageContent>;
-    4 line Line: LineRows, WorkflowKey, u64 => SequenceNumber, in slots as Line;
+    2 messages Messages: HashRows, QueueId, SequenceNumber => Arc<MessageRecord>, in of_messages as MessageRow;
+    3 contents Contents: HashRows, QueueId, SequenceNumber => Arc<MessageContent>, in of_messages as ContentRow;
+    4 line Line: LineRows, WorkflowKey, u64 => SequenceNumber, in of_workflows as Line;
     5 aside Aside: BTreeMap, WorkflowKey, u64 => SequenceNumber;
     6 links Links: BTreeMap, WorkflowKey, Option<MessageId> => ChainLink;
     7 trails Trails: BTreeMap, WorkflowKey, u64 => TrailEntry;
     8 roots Roots: BTreeMap, WorkflowKey, SequenceNumber => ();
     9 waiting Waiting: BTreeMap, WorkflowKey, MessageId => SequenceNumber;
     10 marks Marks: BTreeMap, WorkflowKey, u64 => MarkRecord;
-    11 holdings Holdings: HashRows, QueueId, WorkflowRef => Holding, in slots as HoldingRow;
+    11 holdings Holdings: HashRows, QueueId, WorkflowRef => Holding, in of_workflows as HoldingRow;
     12 ready Ready: LineRows, QueueId, u64 => WorkflowRef;
     13 reminders Reminders: BTreeMap, (), ReminderKey => ();
     14 dead_by_reason DeadByReason: BTreeMap, QueueId, (String, SequenceNumber) => ();

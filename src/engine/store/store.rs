@@ -274,8 +274,7 @@ impl Store {
 
     /// Ends the generation that is being filled with the commit at a position.
     pub(crate) fn end_generation(&mut self, position: u64) {
-        self.memtables.each(|memtable| memtable.end_generation(position));
-        self.memtables.slots.tidy();
+        self.memtables.end_generation(position);
     }
 
     fn flush(&mut self, job: &mut Job, slice: &Slice) {

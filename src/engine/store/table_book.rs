@@ -71,7 +71,7 @@ impl<T: Table<Flushed = T>> TableBook<T> {
         let group = groups.group(prefix);
         let own = group.and_then(|group| group.rows.first(Bound::Included(from)));
         let flushed = match self.flushed.any() {
-            true => self.flushed.first(base, group, prefix, from)?,
+            true => self.flushed.first(base, (prefix, from), |key| counts(group, key))?,
             false => None,
         };
         self.nearer(base, prefix, own, flushed, |own, flushed| own < flushed)
@@ -88,7 +88,7 @@ impl<T: Table<Flushed = T>> TableBook<T> {
         let group = groups.group(prefix);
         let own = group.and_then(|group| group.rows.last(to));
         let flushed = match self.flushed.any() {
-            true => self.flushed.last(base, group, prefix, to)?,
+            true => self.flushed.last(base, (prefix, to), |key| counts(group, key))?,
             false => None,
         };
         self.nearer(base, prefix, own, flushed, |own, flushed| own > flushed)

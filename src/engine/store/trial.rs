@@ -45,6 +45,9 @@ impl<T: Table> TableBook<T> {
                 (None, Some(stamp)) => group.gone.insert(key, stamp),
                 (None, None) => {}
             }
+            if group.is_empty() {
+                groups.give_up(&prefix);
+            }
         }
         self.changed.shorten(trial.changed);
         self.touched.shorten(trial.touched);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::clock::Timestamp;
+use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::WorkflowKey;
@@ -86,6 +87,12 @@ impl InWords for WorkflowRef {
 impl InWords for WorkflowKey {
     fn in_words(&self, names: &QueueNames) -> String {
         format!("{}, {}", self.queue.in_words(names), self.stream.in_words(names))
+    }
+}
+
+impl InWords for MessageKey {
+    fn in_words(&self, names: &QueueNames) -> String {
+        format!("{}, {}", self.queue.in_words(names), self.sequence.in_words(names))
     }
 }
 

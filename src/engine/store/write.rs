@@ -105,8 +105,8 @@ impl Turn<'_> {
         self.note_written(|| 2 * ROW_BYTES + weight_of_key(key));
         let is_trial = self.memtables.workflows.trial.is_some();
         self.meta.standing.note(key, record.as_ref(), is_trial);
-        let Memtables { slots, workflows, .. } = &mut *self.memtables;
-        workflows.set(slots, &self.base, key, &(), record)
+        let Memtables { of_workflows, workflows, .. } = &mut *self.memtables;
+        workflows.set(of_workflows, &self.base, key, &(), record)
     }
 
     pub(crate) fn set_content(
@@ -116,7 +116,8 @@ impl Turn<'_> {
     ) -> Result<(), Fault> {
         self.changed = true;
         self.note_written(|| ROW_BYTES + content.as_ref().map_or(0, Weight::bytes));
-        self.memtables.contents.set(&self.base, &key.queue, &key.sequence, content)
+        let Memtables { of_messages, contents, .. } = &mut *self.memtables;
+        contents.set(of_messages, &self.base, &key, &(), content)
     }
 
     pub(crate) fn set_ready(
@@ -140,7 +141,8 @@ impl Turn<'_> {
         if let Some(record) = &record {
             self.meta.standing.note_message(key.queue, record);
         }
-        self.memtables.messages.set(&self.base, &key.queue, &key.sequence, record)
+        let Memtables { of_messages, messages, .. } = &mut *self.memtables;
+        messages.set(of_messages, &self.base, &key, &(), record)
     }
 
     pub(crate) fn set_line(
@@ -151,16 +153,16 @@ impl Turn<'_> {
     ) -> Result<(), Fault> {
         self.changed = true;
         self.note_written(|| weight_of_key(key));
-        let Memtables { slots, line, .. } = &mut *self.memtables;
-        line.set(slots, &self.base, key, &rank, entry)
+        let Memtables { of_workflows, line, .. } = &mut *self.memtables;
+        line.set(of_workflows, &self.base, key, &rank, entry)
     }
 
     pub(crate) fn set_holding(&mut self, key: &WorkflowKey, holding: Option<Holding>) -> Result<(), Fault> {
         self.changed = true;
         let listed = holding.as_ref().map_or(0, |holding| 10 * holding.out.len() as u64);
         self.note_written(|| weight_of_key(key) + listed);
-        let Memtables { slots, holdings, .. } = &mut *self.memtables;
-        holdings.set(slots, &self.base, key, &(), holding)
+        let Memtables { of_workflows, holdings, .. } = &mut *self.memtables;
+        holdings.set(of_workflows, &self.base, key, &(), holding)
     }
 
     fn list_dead_letter(&mut self, key: DeadLetterKey, there: bool) -> Result<(), Fault> {

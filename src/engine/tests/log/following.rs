@@ -11,7 +11,6 @@ use crate::engine::rules::verbs;
 use crate::engine::rules::verbs::Command;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
-use crate::engine::store::rows::RowMap;
 use crate::engine::store::shared_log::SharedLog;
 use crate::engine::tests::log::server::Servers;
 use crate::error::Fault;
@@ -156,7 +155,7 @@ fn what_following_takes_in_memory_does_not_depend_on_how_much_comes() {
     let options = StoreOptions { generation_bytes: 4 * 1024, generations: 1, ..StoreOptions::default() };
     let mut follower = open(&folder.path().join("follower.redb"), options, &servers);
     follower.catch_up().unwrap();
-    let in_memory: usize = follower.memtables.contents.groups.values().map(|group| group.rows.len()).sum();
+    let in_memory: usize = follower.memtables.of_messages.len();
     assert!(in_memory < 100, "{in_memory} of 600 messages are in memory");
 }
 
