@@ -21,7 +21,7 @@ main() {
     install -m 644 README.md CHANGELOG.md LICENSE LICENSE-APACHE LICENSE-MIT docs/installing.md \
         docs/systemd/seriatim.service "$work/$name"
     tar --create --directory "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" "$name" |
-        gzip -9n >"$archive"
+        gzip "-${SERIATIM_PACK_LEVEL:-9}n" >"$archive"
     made "$archive"
 }
 

@@ -119,7 +119,7 @@ def layer_of(copies):
 
 def write(output, layer, config, architecture, tag):
     created = datetime.datetime.fromtimestamp(EPOCH, datetime.timezone.utc).isoformat()
-    packed = gzip.compress(layer, mtime=0)
+    packed = gzip.compress(layer, int(os.environ.get("SERIATIM_PACK_LEVEL", 9)), mtime=0)
     blobs = {}
 
     def blob(data, kind, **more):

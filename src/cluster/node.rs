@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
-#[cfg(test)]
 use std::time::Duration;
 
 use async_nats::Client as NatsClient;
@@ -326,20 +325,21 @@ async fn prepare(
     stop: ClusterStop,
     runtime: tokio::runtime::Handle,
 ) -> Result<PreparedNode, ClusterError> {
-    let silent = insist("ask the servers", || servers::check_all(&options.monitors)).await?;
+    let wait = options.start_wait;
+    let silent = insist("ask the servers", wait, || servers::check_all(&options.monitors)).await?;
     for differing in server_identity::compare(&options.servers, &options.monitors).await? {
         tracing::warn!(differing, "a server that keeps the logs may be monitored by nobody");
     }
-    let client = insist("connect", || connect(&options)).await?;
+    let client = insist("connect", wait, || connect(&options)).await?;
     let own_signals = NodeSignals::new(client.clone(), &options.cluster);
     let mut signals = own_signals.listen().await?;
-    insist("open the streams", || make_streams(&client, &options, &stop)).await?;
+    insist("open the streams", wait, || make_streams(&client, &options, &stop)).await?;
     let context = jetstream::new(client.clone());
     let incarnation = random();
     let leases = Arc::new(Leases::open(&context, own_signals, &options, incarnation).await?);
     let definitions = Arc::new(QueueDefinitions::new(leases.bucket()));
     let load = || async { definitions.load().await.map_err(ClusterError::Servers) };
-    insist("read what queues there are", load).await?;
+    insist("read what queues there are", wait, load).await?;
     let snapshots = Arc::new(Snapshots::open(&context, &options, leases.bucket(), stop.clone()).await?);
     runtime.spawn(snapshots.clone().watch());
     let nodes = Nodes::new(client.clone(), &options.cluster);
@@ -372,12 +372,12 @@ async fn prepare(
 
 /// Asks again as long as the servers do not answer: those that are being started, have just formed their cluster, or lost one of
 /// them, lose answers.
-async fn insist<T, F>(what: &str, ask: impl Fn() -> F) -> Result<T, ClusterError>
+async fn insist<T, F>(what: &str, wait: Duration, ask: impl Fn() -> F) -> Result<T, ClusterError>
 where
     F: Future<Output = Result<T, ClusterError>>,
 {
     let (clock, mut attempts) = (SystemClock::default(), 0_u32);
-    let end = clock.elapsed() + limits::NODE_START_WAIT;
+    let end = clock.elapsed() + wait;
     loop {
         match ask().await {
             Err(ClusterError::Servers(why)) if clock.elapsed() < end => {

@@ -38,6 +38,8 @@ pub struct ClusterOptions {
     pub access: NatsAccess,
     /// How often snapshots are taken.
     pub(crate) snapshots: SnapshotPace,
+    /// For how long servers are asked again that do not answer at start; another one only in tests.
+    pub(crate) start_wait: Duration,
     /// Where its engines read the time.
     pub(crate) clock: NodeClock,
     /// The newest version of entries that it reads; another one only in tests.
@@ -78,6 +80,7 @@ impl ClusterOptions {
             lease: limits::LEASE,
             access: NatsAccess::default(),
             snapshots: SnapshotPace::default(),
+            start_wait: limits::NODE_START_WAIT,
             clock: NodeClock::default(),
             entry_version: entry_version::NEWEST,
         }

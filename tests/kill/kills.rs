@@ -10,7 +10,7 @@ use crate::kill::reliability::seed;
 use crate::kill::verdict::Verdict;
 use crate::kill::victim::Victim;
 
-const KILLS: u64 = 300;
+const KILLS: u64 = 60;
 
 /// A process that lies is killed at most so often before its lie must be seen.
 const KILLS_OF_A_LIAR_MAX: u64 = 100;

@@ -109,7 +109,7 @@ BUGS = [
     ("many_rows_of_a_line_are_not_seen", S + "line_rows.rs", "        if !self.many.is_empty() {\n            return self.many.first(from);\n        }\n", ""),
     ("end_of_a_line_is_not_written", R + "send.rs", "        self.close_line_end(&mut line_end)?;\n        Ok(receipts)", "        Ok(receipts)"),
     ("end_of_a_line_is_another_workflows", R + "send.rs", "if line_end.as_ref().is_some_and(|open| open.key.stream != stream) {", "if false {"),
-    ("dead_letter_in_an_open_workflow", R + "send.rs", "                    self.close_line_end(&mut line_end)?;\n", ""),
+    ("place_joins_the_end_of_a_line", R + "workflow.rs", "!self.is_positional() && self.record.ticket.is_some()", "self.record.ticket.is_some()"),
     ("last_of_a_run_is_forgotten", R + "held_messages.rs", "self.first = self.rest.as_mut().and_then(|rest| rest.pop_front());", "self.first = None;"),
     ("run_is_settled_from_its_end", R + "held_messages.rs", "and_then(|rest| rest.pop_front())", "and_then(|rest| rest.pop_back())"),
     ("holder_is_not_asked_for", R + "workflow.rs", "            None => step.locks.of(&self.key)?,", "            None => return None,"),

@@ -17,12 +17,17 @@ use crate::engine::rules::command_samples;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::samples;
 use crate::engine::rules::verb::surely;
+use crate::engine::rules::verbs;
 use crate::engine::rules::verbs::Command;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
+use crate::engine::store::rows::RowMap;
 use crate::engine::turn::QueuedCommand;
 use crate::engine::writer::Writer;
+use crate::id::QueueName;
 use crate::limits;
+use crate::message::Message;
+use crate::queue::QueueOptions;
 
 /// Generations so small that every commit closes one and flushes another.
 fn flushing() -> StoreOptions {
@@ -151,6 +156,37 @@ fn what_changes_while_its_fold_is_under_way_is_not_lost() {
         let mut store = Store::open(&path, flushing()).unwrap();
         assert_eq!(store.content_hash().unwrap(), *expected.last().unwrap());
     }
+}
+
+#[test]
+fn what_is_flushed_leaves_memory_although_earlier_commits_end_later() {
+    let mut store = Store::in_memory(flushing()).unwrap();
+    let (committer, mut rules) = (store.committer(), Rules::default());
+    let queue = QueueName::new("q").unwrap();
+    let options = Box::new(QueueOptions::default());
+    let mut commands = vec![Command::CreateQueue(verbs::CreateQueue { name: queue.clone(), options })];
+    commands.extend((0..8).map(|number| {
+        let message = Message::new(format!("{number}")).workflow("w").check().unwrap();
+        Command::Send(verbs::Send { queue: queue.clone(), messages: vec![message] })
+    }));
+    let mut jobs = VecDeque::new();
+    for (instant, command) in (1_000_000..).zip(commands) {
+        let now = Timestamp::from_millis(instant);
+        let prepared = store.prepare(|turn| {
+            rules.apply(ClockInstants::same(now), command, turn)?;
+            turn.stamp(now);
+            Ok(())
+        });
+        jobs.extend(prepared.unwrap().1);
+    }
+    for job in jobs {
+        committer.commit(&job).unwrap();
+        store.mark_committed(job.position);
+    }
+    let contents = &store.memtables.contents;
+    assert!(contents.changed.under_way.is_empty(), "rows of commits that have ended are not waited for");
+    let in_memory: usize = contents.groups.values().map(|group| group.rows.len()).sum();
+    assert!(in_memory < 3, "{in_memory} of 8 messages are in memory, and in their table");
 }
 
 #[test]

@@ -27,16 +27,18 @@ impl Wire {
 
     /// Reads until a text has come, and returns everything up to its end.
     pub(crate) async fn read_until(&mut self, text: &str) -> String {
-        let mut buffer = [0; 4096];
+        let (mut buffer, mut searched) = ([0; 4096], 0);
         loop {
-            let incoming = String::from_utf8_lossy(&self.incoming).into_owned();
-            if let Some(at) = incoming.find(text) {
-                self.incoming.drain(..at + text.len());
-                return incoming[..at + text.len()].to_owned();
+            // Megabytes may come before it: only what is new is looked at.
+            let mut places = self.incoming[searched..].windows(text.len());
+            if let Some(at) = places.position(|place| place == text.as_bytes()) {
+                let found = self.incoming.drain(..searched + at + text.len()).collect::<Vec<_>>();
+                return String::from_utf8_lossy(&found).into_owned();
             }
+            searched = (self.incoming.len() + 1).saturating_sub(text.len());
             let read = tokio::time::timeout(LONG, self.stream.read(&mut buffer)).await;
             match read.expect("an answer comes").expect("the connection is there") {
-                0 => panic!("it ended after {incoming:?}, before {text:?}"),
+                0 => panic!("it ended after {:?}, before {text:?}", String::from_utf8_lossy(&self.incoming)),
                 read => self.incoming.extend_from_slice(&buffer[..read]),
             }
         }

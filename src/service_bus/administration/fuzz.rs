@@ -78,7 +78,7 @@ mod tests {
             println!("{}", file.display());
             let data = std::fs::read(file).unwrap();
             administration(&data);
-            for n in 0..3_000_usize {
+            for n in 0..1_000_usize {
                 let mut changed = data.clone();
                 let place = n.wrapping_mul(2_654_435_761) % changed.len();
                 match n % 3 {

@@ -137,14 +137,14 @@ fn sweep(tried: &mut Tried, strict: bool, points: u64) {
 #[test]
 fn a_power_cut_anywhere_loses_nothing_acknowledged() {
     let mut tried = Tried::new("power cuts");
-    sweep(&mut tried, false, volume("SERIATIM_CRASH_POINTS", 300));
+    sweep(&mut tried, false, volume("SERIATIM_CRASH_POINTS", 150));
     tried.finish();
 }
 
 #[test]
 fn a_power_cut_anywhere_loses_nothing_acknowledged_in_strict_mode() {
     let mut tried = Tried::new("power cuts, strict");
-    sweep(&mut tried, true, volume("SERIATIM_CRASH_POINTS", 300));
+    sweep(&mut tried, true, volume("SERIATIM_CRASH_POINTS", 150));
     tried.finish();
 }
 

@@ -101,7 +101,7 @@ fn seeds(variable: &str, default: u64) -> std::ops::Range<u64> {
 
 #[test]
 fn simulation() {
-    play_all("simulation", seeds("SERIATIM_SIMULATION_SEEDS", 400), false);
+    play_all("simulation", seeds("SERIATIM_SIMULATION_SEEDS", 100), false);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn digests(seed: u64) -> (u64, u64) {
 #[test]
 fn a_seed_leads_to_the_same_every_time() {
     let clock = SystemClock::default();
-    let all = seeds("SERIATIM_SIMULATION_TWICE", 50);
+    let all = seeds("SERIATIM_SIMULATION_TWICE", 15);
     let count = all.end - all.start;
     let (mut before, mut failures) = (None, 0);
     for seed in all {
