@@ -49,6 +49,7 @@ mod lock_file;
 )]
 pub(crate) mod log;
 mod memtable;
+mod memtables;
 pub(crate) mod merged_tables;
 mod message_slots;
 pub(crate) mod meta;

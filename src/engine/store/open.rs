@@ -35,6 +35,7 @@ use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 #[cfg(any(test, feature = "cluster"))]
 use crate::engine::store::log::Log;
+use crate::engine::store::memtables::Memtables;
 use crate::engine::store::meta::ChecksummedTable;
 use crate::engine::store::meta::EPOCH_ROW;
 use crate::engine::store::meta::StoreMeta;
@@ -49,7 +50,6 @@ use crate::engine::store::recognize::foreign;
 use crate::engine::store::recognize::refusal;
 use crate::engine::store::room::DiskRoom;
 use crate::engine::store::schema::Handovers;
-use crate::engine::store::schema::Memtables;
 use crate::engine::store::schema::Topics;
 use crate::engine::store::store::Store;
 use crate::engine::store::table::Table;

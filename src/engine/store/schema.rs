@@ -64,18 +64,13 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::rules::workflow_record::WorkflowRecord;
-use crate::engine::store::base::Base;
 use crate::engine::store::definition::COUNTERS;
 use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::definition::META;
 use crate::engine::store::definition::QUEUES;
 use crate::engine::store::definition::RawTableDefinition;
-use crate::engine::store::flush::AnyMemtable;
-use crate::engine::store::flush::WholeTable;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::line_rows::LineRows;
-use crate::engine::store::memtable::Memtable;
-use crate::engine::store::message_slots::MessageSlots;
 use crate::engine::store::one_row::OneRow;
 use crate::engine::store::rare_rows::RareRows;
 use crate::engine::store::rows::HashRows;
@@ -86,8 +81,6 @@ use crate::engine::store::table::FlushedKey;
 use crate::engine::store::table::MEMTABLES;
 use crate::engine::store::table::Table;
 use crate::engine::store::table::TableVisitor;
-use crate::engine::store::table_book::TableBook;
-use crate::engine::store::workflow_slots::WorkflowSlots;
 use crate::error::Fault;
 use crate::id::MessageId;
 use crate::id::QueueName;
@@ -159,33 +152,10 @@ row_in_slots!(HoldingRow of Holdings: WorkflowKey { queue, stream });
 row_in_slots!(MessageRow of Messages: MessageKey { queue, sequence });
 row_in_slots!(ContentRow of Contents: MessageKey { queue, sequence });
 
-/// What holds a table in memory: of one whose rows are in slots, all but these.
-macro_rules! window_of {
-    ($table:ident) => { Memtable<$table> };
-    ($table:ident, $slots:ident, $row:ident) => { TableBook<$row> };
-}
-
-/// A table with its rows of the window.
-macro_rules! whole_table {
-    ($memtables:ident, $field:ident) => {
-        WholeTable { groups: &mut $memtables.$field.groups, book: &mut $memtables.$field.book }
-    };
-    ($memtables:ident, $field:ident, $slots:ident, $row:ident) => {
-        WholeTable::<$row, _> { groups: &mut $memtables.$slots, book: &mut $memtables.$field }
-    };
-}
-
-/// Makes the tables, and the memtables that hold their rows of the window.
+/// Makes the tables.
 macro_rules! tables {
     ($($number:literal $field:ident $table:ident: $rows:ident, $prefix:ty, $key:ty => $value:ty $(, in $slots:ident as $row:ident)?;)*) => {
         $(table! { $number $field $table: $rows, $prefix, $key => $value })*
-
-        /// One memtable for each table whose rows go through the journal.
-        pub(crate) struct Memtables {
-            pub(crate) of_workflows: WorkflowSlots,
-            pub(crate) of_messages: MessageSlots,
-            $(pub(crate) $field: window_of!($table $(, $slots, $row)?),)*
-        }
 
         const _: () = assert!([$($number),*].len() == MEMTABLES, "a table has its place in memory");
 
@@ -197,67 +167,48 @@ macro_rules! tables {
             $(visitor.visit::<$table>()?;)*
             Ok(())
         }
+    };
+}
 
-        impl Memtables {
-            /// Empty memtables before the tables of a file.
-            pub(crate) fn new(base: &Base<'_>) -> Result<Memtables, Fault> {
-                let (of_workflows, of_messages) = Default::default();
-                Ok(Memtables { of_workflows, of_messages, $($field: <window_of!($table $(, $slots, $row)?)>::new(base)?,)* })
-            }
-
-            /// Does something with every memtable, in the order of the tables' numbers.
-            pub(crate) fn each(&mut self, mut with: impl FnMut(&mut dyn AnyMemtable)) {
-                $(with(&mut whole_table!(self, $field $(, $slots, $row)?));)*
-            }
-
-            /// Ends the generation that is being filled with the commit at a position.
-            pub(crate) fn end_generation(&mut self, position: u64) {
-                self.each(|memtable| memtable.end_generation(position));
-                self.of_workflows.tidy();
-                self.of_messages.tidy();
-            }
-
-            /// Does something with the memtable of a table's number; `None` when no table has it.
-            pub(crate) fn numbered<R>(&mut self, number: u8, with: impl FnOnce(&mut dyn AnyMemtable) -> R) -> Option<R> {
-                match number {
-                    $($number => Some(with(&mut whole_table!(self, $field $(, $slots, $row)?))),)*
-                    _ => None,
-                }
-            }
+/// Gives a macro all tables whose rows go through the journal: what their rows are, and how they are kept in memory.
+macro_rules! each_table {
+    ($make:ident) => {
+        $make! {
+            0 workflows Workflows: HashRows, QueueId, WorkflowRef => WorkflowRecord, in of_workflows as WorkflowRow;
+            1 states States: HashRows, QueueId, WorkflowRef => Bytes;
+            2 messages Messages: HashRows, QueueId, SequenceNumber => Arc<MessageRecord>, in of_messages as MessageRow;
+            3 contents Contents: HashRows, QueueId, SequenceNumber => Arc<MessageContent>, in of_messages as ContentRow;
+            4 line Line: LineRows, WorkflowKey, u64 => SequenceNumber, in of_workflows as Line;
+            5 aside Aside: BTreeMap, WorkflowKey, u64 => SequenceNumber;
+            6 links Links: BTreeMap, WorkflowKey, Option<MessageId> => ChainLink;
+            7 trails Trails: BTreeMap, WorkflowKey, u64 => TrailEntry;
+            8 roots Roots: BTreeMap, WorkflowKey, SequenceNumber => ();
+            9 waiting Waiting: BTreeMap, WorkflowKey, MessageId => SequenceNumber;
+            10 marks Marks: BTreeMap, WorkflowKey, u64 => MarkRecord;
+            11 holdings Holdings: HashRows, QueueId, WorkflowRef => Holding, in of_workflows as HoldingRow;
+            12 ready Ready: LineRows, QueueId, u64 => WorkflowRef;
+            13 reminders Reminders: BTreeMap, (), ReminderKey => ();
+            14 dead_by_reason DeadByReason: BTreeMap, QueueId, (String, SequenceNumber) => ();
+            15 dead_by_workflow DeadByWorkflow: BTreeMap, WorkflowKey, (u64, SequenceNumber) => ();
+            16 duplicates Duplicates: HashRows, QueueId, MessageId => Duplicate;
+            17 answers Answers: HashRows, QueueId, Arc<str> => Arc<AnswerRecord>;
+            18 answer_counts AnswerCounts: HashRows, QueueId, () => u64;
+            19 audit Audit: BTreeMap, (), u64 => Arc<AuditEntry>;
+            20 history History: HashRows, QueueId, u64 => Arc<HistoryEntry>;
+            21 history_by_message HistoryByMessage: HashRows, QueueId, SequenceNumber => u64;
+            22 history_by_workflow HistoryByWorkflow: BTreeMap, WorkflowKey, u64 => ();
+            23 cursors Cursors: HashRows, QueueId, WorkflowRef => Cursor;
+            24 cursors_by_age CursorsByAge: BTreeMap, QueueId, (Timestamp, WorkflowRef) => ();
+            25 cursor_counts CursorCounts: HashRows, QueueId, () => CursorCount;
+            26 topics Topics: BTreeMap, (), QueueName => Arc<TopicRecord>;
+            27 handovers Handovers: BTreeMap, (), u64 => Arc<HandoverMark>;
         }
     };
 }
 
-tables! {
-    0 workflows Workflows: HashRows, QueueId, WorkflowRef => WorkflowRecord, in of_workflows as WorkflowRow;
-    1 states States: HashRows, QueueId, WorkflowRef => Bytes;
-    2 messages Messages: HashRows, QueueId, SequenceNumber => Arc<MessageRecord>, in of_messages as MessageRow;
-    3 contents Contents: HashRows, QueueId, SequenceNumber => Arc<MessageContent>, in of_messages as ContentRow;
-    4 line Line: LineRows, WorkflowKey, u64 => SequenceNumber, in of_workflows as Line;
-    5 aside Aside: BTreeMap, WorkflowKey, u64 => SequenceNumber;
-    6 links Links: BTreeMap, WorkflowKey, Option<MessageId> => ChainLink;
-    7 trails Trails: BTreeMap, WorkflowKey, u64 => TrailEntry;
-    8 roots Roots: BTreeMap, WorkflowKey, SequenceNumber => ();
-    9 waiting Waiting: BTreeMap, WorkflowKey, MessageId => SequenceNumber;
-    10 marks Marks: BTreeMap, WorkflowKey, u64 => MarkRecord;
-    11 holdings Holdings: HashRows, QueueId, WorkflowRef => Holding, in of_workflows as HoldingRow;
-    12 ready Ready: LineRows, QueueId, u64 => WorkflowRef;
-    13 reminders Reminders: BTreeMap, (), ReminderKey => ();
-    14 dead_by_reason DeadByReason: BTreeMap, QueueId, (String, SequenceNumber) => ();
-    15 dead_by_workflow DeadByWorkflow: BTreeMap, WorkflowKey, (u64, SequenceNumber) => ();
-    16 duplicates Duplicates: HashRows, QueueId, MessageId => Duplicate;
-    17 answers Answers: HashRows, QueueId, Arc<str> => Arc<AnswerRecord>;
-    18 answer_counts AnswerCounts: HashRows, QueueId, () => u64;
-    19 audit Audit: BTreeMap, (), u64 => Arc<AuditEntry>;
-    20 history History: HashRows, QueueId, u64 => Arc<HistoryEntry>;
-    21 history_by_message HistoryByMessage: HashRows, QueueId, SequenceNumber => u64;
-    22 history_by_workflow HistoryByWorkflow: BTreeMap, WorkflowKey, u64 => ();
-    23 cursors Cursors: HashRows, QueueId, WorkflowRef => Cursor;
-    24 cursors_by_age CursorsByAge: BTreeMap, QueueId, (Timestamp, WorkflowRef) => ();
-    25 cursor_counts CursorCounts: HashRows, QueueId, () => CursorCount;
-    26 topics Topics: BTreeMap, (), QueueName => Arc<TopicRecord>;
-    27 handovers Handovers: BTreeMap, (), u64 => Arc<HandoverMark>;
-}
+pub(crate) use each_table;
+
+each_table!(tables);
 
 /// Every table with checksummed rows.
 pub(crate) fn checksummed() -> impl Iterator<Item = RawTableDefinition> {

@@ -76,3 +76,38 @@ impl<K: Clone + Ord> KeysInOrder<K> {
 pub(crate) fn has_rows<T: Table>(group: Option<&PrefixGroup<T>>) -> bool {
     group.is_some_and(|group| !group.rows.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn keys_come_in_order_whatever_has_come_and_gone(
+            steps in proptest::collection::vec((0..5_u8, 0..20_u64), 0..120)
+        ) {
+            let (mut rows, mut keys) = (BTreeSet::new(), KeysInOrder::default());
+            for (step, key) in steps {
+                match step {
+                    0 | 1 => {
+                        rows.insert(key);
+                        keys.note(&key);
+                    }
+                    2 => {
+                        rows.remove(&key);
+                    }
+                    3 => keys = KeysInOrder::default(),
+                    _ => {
+                        for from in [Bound::Unbounded, Bound::Included(&key), Bound::Excluded(&key)] {
+                            let first = keys.first(from, || rows.clone(), |key| rows.contains(key));
+                            prop_assert_eq!(first, rows.range((from, Bound::Unbounded)).next().copied());
+                            prop_assert!(keys.is_kept());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -10,9 +10,9 @@ use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::store::base::Base;
+use crate::engine::store::memtables::Memtables;
 use crate::engine::store::meta::QueueChange;
 use crate::engine::store::meta::StoreMeta;
-use crate::engine::store::schema::Memtables;
 use crate::engine::store::stamp::Stamp;
 
 /// What a trial has to take back of what is kept beside the tables.

@@ -15,7 +15,7 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::store::key::ReminderKey;
-use crate::engine::store::schema::Memtables;
+use crate::engine::store::memtables::Memtables;
 use crate::engine::store::turn::Turn;
 use crate::engine::store::weight::Weight;
 use crate::error::Fault;

@@ -21,7 +21,6 @@ use crate::engine::rules::verbs;
 use crate::engine::rules::verbs::Command;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
-use crate::engine::store::rows::RowMap;
 use crate::engine::turn::QueuedCommand;
 use crate::engine::writer::Writer;
 use crate::id::QueueName;
@@ -183,9 +182,9 @@ fn what_is_flushed_leaves_memory_although_earlier_commits_end_later() {
         committer.commit(&job).unwrap();
         store.mark_committed(job.position);
     }
-    let contents = &store.memtables.contents;
-    assert!(contents.changed.under_way.is_empty(), "rows of commits that have ended are not waited for");
-    let in_memory: usize = contents.groups.values().map(|group| group.rows.len()).sum();
+    let under_way = &store.memtables.contents.changed.under_way;
+    assert!(under_way.is_empty(), "rows of commits that have ended are not waited for");
+    let in_memory = store.memtables.of_messages.len();
     assert!(in_memory < 3, "{in_memory} of 8 messages are in memory, and in their table");
 }
 

@@ -1,0 +1,76 @@
+//! All tables as they are in memory.
+
+use crate::engine::store::base::Base;
+use crate::engine::store::flush::AnyMemtable;
+use crate::engine::store::flush::WholeTable;
+use crate::engine::store::memtable::Memtable;
+use crate::engine::store::message_slots::MessageSlots;
+use crate::engine::store::schema;
+use crate::engine::store::table_book::TableBook;
+use crate::engine::store::workflow_slots::WorkflowSlots;
+use crate::error::Fault;
+
+/// What holds a table: of one whose rows are in slots, all but these.
+macro_rules! holder_of {
+    ($table:ident) => { Memtable<schema::$table> };
+    ($table:ident, $slots:ident, $row:ident) => { TableBook<schema::$row> };
+}
+
+/// A table with its rows of the window.
+macro_rules! whole_table {
+    ($memtables:ident, $field:ident) => {
+        WholeTable { groups: &mut $memtables.$field.groups, book: &mut $memtables.$field.book }
+    };
+    ($memtables:ident, $field:ident, $slots:ident, $row:ident) => {
+        WholeTable::<schema::$row, _> { groups: &mut $memtables.$slots, book: &mut $memtables.$field }
+    };
+}
+
+/// Makes the memtables of all tables.
+macro_rules! memtables {
+    ($($number:literal $field:ident $table:ident: $rows:ident, $prefix:ty, $key:ty => $value:ty $(, in $slots:ident as $row:ident)?;)*) => {
+        /// One memtable for each table whose rows go through the journal.
+        pub(crate) struct Memtables {
+            pub(crate) of_workflows: WorkflowSlots,
+            pub(crate) of_messages: MessageSlots,
+            $(pub(crate) $field: holder_of!($table $(, $slots, $row)?),)*
+        }
+
+        impl Memtables {
+            /// Empty memtables before the tables of a file.
+            pub(crate) fn new(base: &Base<'_>) -> Result<Memtables, Fault> {
+                let (of_workflows, of_messages) = Default::default();
+                $(let $field = <holder_of!($table $(, $slots, $row)?)>::new(base)?;)*
+                Ok(Memtables { of_workflows, of_messages, $($field,)* })
+            }
+
+            /// Does something with every memtable, in the order of the tables' numbers.
+            pub(crate) fn each(&mut self, mut with: impl FnMut(&mut dyn AnyMemtable)) {
+                $(with(&mut whole_table!(self, $field $(, $slots, $row)?));)*
+            }
+
+            /// Does something with the memtable of a table's number; `None` when no table has it.
+            pub(crate) fn numbered<R>(
+                &mut self,
+                number: u8,
+                with: impl FnOnce(&mut dyn AnyMemtable) -> R,
+            ) -> Option<R> {
+                match number {
+                    $($number => Some(with(&mut whole_table!(self, $field $(, $slots, $row)?))),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+schema::each_table!(memtables);
+
+impl Memtables {
+    /// Ends the generation that is being filled with the commit at a position.
+    pub(crate) fn end_generation(&mut self, position: u64) {
+        self.each(|memtable| memtable.end_generation(position));
+        self.of_workflows.tidy();
+        self.of_messages.tidy();
+    }
+}
