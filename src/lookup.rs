@@ -21,6 +21,11 @@ impl<K: Eq + Hash, V> Lookup<K, V> {
         self.0.get(key)
     }
 
+    /// Makes room for so many more at once.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.0.reserve(more);
+    }
+
     /// The value of a key, made if it is not there.
     pub(crate) fn get_or_insert_with(&mut self, key: &K, make: impl FnOnce() -> V) -> &mut V
     where

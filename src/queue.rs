@@ -33,6 +33,11 @@ pub enum Order {
 impl Order {
     /// By position, beginning with 1.
     pub const POSITION: Order = Order::Position { first: Position::FIRST };
+
+    /// Whether messages have places in their workflow that can be missing.
+    pub(crate) fn has_places(self) -> bool {
+        matches!(self, Order::Position { .. } | Order::After)
+    }
 }
 
 /// What happens when a message's delivery count has reached the maximum and it failed again.

@@ -172,7 +172,7 @@ impl QueueLook<'_> {
 
     /// Whether a message by position waits for the head of its line, which is scheduled and holds its place.
     fn is_behind_scheduled(&self, key: &WorkflowKey, rank: u64) -> Read<bool> {
-        if !matches!(self.queue.options.order, Order::Position { .. } | Order::After) {
+        if !self.queue.options.order.has_places() {
             return Ok(false);
         }
         let Some((_, sequence)) = self.records.line_from(key, 0)?.filter(|(first, _)| *first < rank) else {

@@ -368,7 +368,7 @@ impl QueueLook<'_> {
     }
 
     pub(crate) fn is_beyond(&self, record: &WorkflowRecord, rank: u64) -> bool {
-        let positional = matches!(self.queue.options.order, Order::Position { .. } | Order::After);
+        let positional = self.queue.options.order.has_places();
         positional && record.is_beyond(rank)
     }
 

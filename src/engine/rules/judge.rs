@@ -113,6 +113,10 @@ impl Judge {
         messages: &[NewMessage],
     ) -> Ruling<Vec<Verdict>, SendRefusal> {
         let mut verdicts = Vec::with_capacity(messages.len());
+        if queue.options.order.has_places() {
+            self.places.reserve(messages.len());
+            self.ahead.reserve(messages.len());
+        }
         for (index, message) in messages.iter().enumerate() {
             check_fit(queue, index, message).or_else(refuse)?;
             let verdict = self.judge_one(step, queue, index, message)?;
@@ -271,10 +275,7 @@ impl Judge {
 
 /// The workflow in which a message has a place; `None` when it has only its time of arrival.
 fn ordered_workflow<'a>(queue: &QueueRecord, message: &'a NewMessage) -> Option<&'a WorkflowId> {
-    match queue.options.order {
-        Order::Position { .. } | Order::After => message.workflow_id.as_ref(),
-        Order::None | Order::Arrival => None,
-    }
+    message.workflow_id.as_ref().filter(|_| queue.options.order.has_places())
 }
 
 /// Whether a message fills a place for which stored ones wait.

@@ -70,8 +70,7 @@ impl OpenWorkflow {
 
     /// Whether its messages have places that can be missing.
     pub(crate) fn is_positional(&self) -> bool {
-        let ordered = matches!(self.queue.options.order, Order::Position { .. } | Order::After);
-        ordered && matches!(self.key.stream, WorkflowRef::Named(_))
+        self.queue.options.order.has_places() && matches!(self.key.stream, WorkflowRef::Named(_))
     }
 
     pub(crate) fn is_chained(&self) -> bool {
