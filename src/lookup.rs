@@ -1,4 +1,4 @@
-//! Maps that can be asked but not walked, so that the order of their entries can never matter.
+//! Maps the order of whose entries can never matter: they can be asked, and are hardly ever walked over.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -135,7 +135,7 @@ impl<K: Clone + Eq + Hash, V> SlotLookup<K, V> {
         }
     }
 
-    /// Every entry; whoever walks over them makes an order of his own.
+    /// Every entry, in the order of their slots, which says nothing of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.slots.iter().flatten().map(|(key, value)| (key, value))
     }

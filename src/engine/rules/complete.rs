@@ -8,6 +8,7 @@ use crate::engine::rules::open_workflows::OpenWorkflows;
 use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::settlements::PLAIN;
+use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::answer;
@@ -44,11 +45,7 @@ impl Step<'_> {
     }
 
     /// Ends a delivery that is held; its workflow is still to be closed.
-    fn end_delivery(
-        &mut self,
-        name: &QueueName,
-        held: DeliveryRef,
-    ) -> Result<OpenWorkflow, Stop<SettleRefusal>> {
+    fn end_delivery(&mut self, name: &QueueName, held: DeliveryRef) -> Ruling<OpenWorkflow, SettleRefusal> {
         let (mut workflow, message) = self.held_message(name, held)?;
         self.locks.take_back(held.token, held.sequence);
         workflow.end(self, held.sequence, &message, SettlementKind::Completed)?;

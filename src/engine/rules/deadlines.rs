@@ -11,24 +11,17 @@ use crate::token::LockToken;
 pub(crate) struct Deadlines(BTreeMap<Timestamp, VecDeque<(u64, LockToken)>>);
 
 impl Deadlines {
-    /// Adds a lock with its number: nearly always the highest of its instant.
+    /// Adds a lock with its number.
     pub(crate) fn insert(&mut self, until: Timestamp, number: u64, token: LockToken) {
         let locks = self.0.entry(until).or_default();
-        let place = match locks.back() {
-            Some((last, _)) if *last > number => locks.partition_point(|(other, _)| *other < number),
-            _ => locks.len(),
-        };
+        let place = locks.partition_point(|(other, _)| *other < number);
         locks.insert(place, (number, token));
     }
 
-    /// Takes out the lock with this number: nearly always one of the first of its instant.
+    /// Takes out the lock with this number.
     pub(crate) fn remove(&mut self, until: Timestamp, number: u64) {
         let Some(locks) = self.0.get_mut(&until) else { return };
-        let place = match locks.front() {
-            Some((first, _)) if *first == number => 0,
-            _ => locks.partition_point(|(other, _)| *other < number),
-        };
-        if locks.get(place).is_some_and(|(other, _)| *other == number) {
+        if let Ok(place) = locks.binary_search_by_key(&number, |(other, _)| *other) {
             locks.remove(place);
         }
         if locks.is_empty() {

@@ -115,7 +115,6 @@ impl Judge {
         let mut verdicts = Vec::with_capacity(messages.len());
         if queue.options.order.has_places() {
             self.places.reserve(messages.len());
-            self.ahead.reserve(messages.len());
         }
         for (index, message) in messages.iter().enumerate() {
             check_fit(queue, index, message).or_else(refuse)?;

@@ -58,6 +58,9 @@ impl Hash for WorkflowRef {
 }
 
 impl WorkflowRef {
+    /// Comes before every other.
+    pub(crate) const FIRST: WorkflowRef = WorkflowRef::Single(SequenceNumber::new(0));
+
     pub(crate) fn workflow_id(&self) -> Option<&WorkflowId> {
         match self {
             WorkflowRef::Named(id) => Some(id),

@@ -257,8 +257,8 @@ impl OpenWorkflow {
                 step.write_ready(&self.key, ticket, true)?;
                 step.note_work(&self.queue);
             }
-            (false, Some(_)) => self.withdraw_offer(step)?,
-            (true, Some(_)) | (false, None) => {}
+            (true, Some(_)) => {}
+            (false, _) => self.withdraw_offer(step)?,
         }
         Ok(())
     }

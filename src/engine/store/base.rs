@@ -114,25 +114,6 @@ impl<'d> Base<'d> {
         })
     }
 
-    /// The first key from a bound on that begins with `prefix` and is wanted.
-    pub(crate) fn first_key<T: Table>(
-        &self,
-        prefix: &[u8],
-        from: Bound<&[u8]>,
-        wanted: impl Fn(&T::Key) -> bool,
-    ) -> Result<Option<T::Key>, Fault> {
-        sensibly::<T, _>(|| {
-            for row in self.range::<T>(prefix, from)? {
-                note_row();
-                let key = rest_of::<T>(row.map_err(store_fault)?.0.value())?;
-                if wanted(&key) {
-                    return Ok(Some(key));
-                }
-            }
-            Ok(None)
-        })
-    }
-
     /// The first key of a prefix from a bound on that is wanted.
     pub(crate) fn next_key<T: Table>(
         &self,
@@ -146,7 +127,16 @@ impl<'d> Base<'d> {
             Bound::Unbounded => Bound::Included(start.as_slice()),
             bound => bound.as_ref().map(Vec::as_slice),
         };
-        self.first_key::<T>(&start, from, wanted)
+        sensibly::<T, _>(|| {
+            for row in self.range::<T>(&start, from)? {
+                note_row();
+                let key = rest_of::<T>(row.map_err(store_fault)?.0.value())?;
+                if wanted(&key) {
+                    return Ok(Some(key));
+                }
+            }
+            Ok(None)
+        })
     }
 
     /// The last key that begins with `prefix`.

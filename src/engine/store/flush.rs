@@ -161,12 +161,10 @@ impl<T: Table, G: Groups<T>> AnyMemtable for WholeTable<'_, T, G> {
             if group.is_empty() {
                 self.groups.give_up(&prefix);
             }
-            if was_put {
-                let (prefix, key) = T::flushed_key(&prefix, &key);
-                self.book.flushed.note_put(prefix, key);
-            } else {
-                let (prefix, key) = T::flushed_key(&prefix, &key);
-                self.book.flushed.note_deleted(prefix, key);
+            let (prefix, key) = T::flushed_key(&prefix, &key);
+            match was_put {
+                true => self.book.flushed.note_put(prefix, key),
+                false => self.book.flushed.note_deleted(prefix, key),
             }
         }
     }

@@ -23,7 +23,6 @@ pub(crate) trait Groups<T: Table> {
     /// Forgets every row of a queue that is not wanted.
     fn retain_queues(&mut self, wanted: &dyn Fn(QueueId) -> bool);
     /// Every group, in no order.
-    #[cfg(test)]
     fn each_group<'g>(&'g self, with: &mut dyn FnMut(&'g T::Prefix, &'g PrefixGroup<T>));
 }
 
@@ -56,7 +55,6 @@ impl<T: Table> Groups<T> for PrefixGroups<T> {
         self.retain(|prefix, _| prefix.of_queue().is_none_or(wanted));
     }
 
-    #[cfg(test)]
     fn each_group<'g>(&'g self, with: &mut dyn FnMut(&'g T::Prefix, &'g PrefixGroup<T>)) {
         self.iter().for_each(|(prefix, group)| with(prefix, group));
     }

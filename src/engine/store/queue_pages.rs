@@ -5,24 +5,24 @@ use std::ops::Bound;
 use crate::engine::rules::record::QueueId;
 use crate::engine::store::base::Base;
 use crate::engine::store::slots::KeyInQueue;
-use crate::engine::store::slots::OrderedSlots;
 use crate::engine::store::slots::RowInSlots;
 use crate::engine::store::table::Row;
 use crate::engine::store::table_book::TableBook;
+use crate::engine::store::table_book::paged;
 use crate::error::Fault;
 
 impl<T: RowInSlots> TableBook<T> {
     /// The first row of the queue with at least this key.
     pub(crate) fn first_of_queue(
         &self,
-        slots: &impl OrderedSlots<T>,
+        slots: &T::Slots,
         base: &Base<'_>,
         queue: QueueId,
         from: &KeyInQueue<T>,
     ) -> Result<Option<Row<T::Flushed>>, Fault> {
-        let own = slots.first_of_queue(queue, Bound::Included(from));
+        let own = T::first_in_window(slots, queue, Bound::Included(from));
         let flushed = match self.flushed.any() {
-            true => self.flushed.first(base, (&queue, from), |key| !slots.shadows(queue, key))?,
+            true => self.flushed.first(base, (&queue, from), |key| !T::is_shadowed(slots, queue, key))?,
             false => None,
         };
         self.nearer_of_queue(slots, base, queue, own, flushed)
@@ -31,30 +31,28 @@ impl<T: RowInSlots> TableBook<T> {
     /// Up to `limit` rows of the queue from a bound on.
     pub(crate) fn page_of_queue(
         &self,
-        slots: &impl OrderedSlots<T>,
+        slots: &T::Slots,
         base: &Base<'_>,
         queue: QueueId,
         from: Bound<&KeyInQueue<T>>,
         limit: usize,
     ) -> Result<Vec<Row<T::Flushed>>, Fault> {
-        let mut page: Vec<Row<T::Flushed>> = Vec::new();
-        while page.len() < limit {
-            let from = page.last().map_or(from, |(last, _)| Bound::Excluded(last));
-            let own = slots.first_of_queue(queue, from);
+        paged(from, limit, |from| {
+            let own = T::first_in_window(slots, queue, from);
             let flushed = match self.flushed.any() {
-                true => base.next_key::<T::Flushed>(&queue, from, |key| !slots.shadows(queue, key))?,
+                true => {
+                    base.next_key::<T::Flushed>(&queue, from, |key| !T::is_shadowed(slots, queue, key))?
+                }
                 false => None,
             };
-            let Some(row) = self.nearer_of_queue(slots, base, queue, own, flushed)? else { break };
-            page.push(row);
-        }
-        Ok(page)
+            self.nearer_of_queue(slots, base, queue, own, flushed)
+        })
     }
 
     /// The row of whichever key comes first.
     fn nearer_of_queue(
         &self,
-        slots: &impl OrderedSlots<T>,
+        slots: &T::Slots,
         base: &Base<'_>,
         queue: QueueId,
         own: Option<KeyInQueue<T>>,

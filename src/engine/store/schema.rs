@@ -120,7 +120,7 @@ macro_rules! table {
 
 /// Makes the same table as it is in slots: one row each.
 macro_rules! row_in_slots {
-    ($row:ident of $table:ident: $slot:ident { queue, $key:ident }) => {
+    ($row:ident of $table:ident: $slot:ident { queue, $key:ident }, from $first:expr) => {
         pub(crate) struct $row;
 
         impl Table for $row {
@@ -140,6 +140,8 @@ macro_rules! row_in_slots {
         }
 
         impl RowInSlots for $row {
+            const FIRST: <$table as Table>::Key = $first;
+
             fn slot_key(queue: QueueId, key: &<$table as Table>::Key) -> $slot {
                 $slot { queue, $key: key.clone() }
             }
@@ -147,10 +149,10 @@ macro_rules! row_in_slots {
     };
 }
 
-row_in_slots!(WorkflowRow of Workflows: WorkflowKey { queue, stream });
-row_in_slots!(HoldingRow of Holdings: WorkflowKey { queue, stream });
-row_in_slots!(MessageRow of Messages: MessageKey { queue, sequence });
-row_in_slots!(ContentRow of Contents: MessageKey { queue, sequence });
+row_in_slots!(WorkflowRow of Workflows: WorkflowKey { queue, stream }, from WorkflowRef::FIRST);
+row_in_slots!(HoldingRow of Holdings: WorkflowKey { queue, stream }, from WorkflowRef::FIRST);
+row_in_slots!(MessageRow of Messages: MessageKey { queue, sequence }, from SequenceNumber::new(0));
+row_in_slots!(ContentRow of Contents: MessageKey { queue, sequence }, from SequenceNumber::new(0));
 
 /// Makes the tables.
 macro_rules! tables {

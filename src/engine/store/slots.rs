@@ -10,23 +10,100 @@ use crate::engine::store::prefix_group::PrefixGroup;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::table::Table;
 
+/// A table whose rows of one thing are in its slot.
+pub(crate) trait InSlots: Table + Sized {
+    /// All slots.
+    type Slots: Groups<Self>;
+    /// What the window has of one thing.
+    type Slot;
+    fn of(slot: &Self::Slot) -> &PrefixGroup<Self>;
+    fn of_mut(slot: &mut Self::Slot) -> &mut PrefixGroup<Self>;
+    /// The slots that have a row, if they can be asked for in order.
+    fn in_order(slots: &Self::Slots) -> Option<&KeysInOrder<Self::Prefix>>;
+
+    /// Notes that a row is about to change.
+    fn note_change(slots: &Self::Slots, key: &Self::Prefix) {
+        if let Some(keys) = Self::in_order(slots)
+            && keys.is_kept()
+            && slots.group(key).is_none_or(|group: &PrefixGroup<Self>| group.rows.is_empty())
+        {
+            keys.note(key);
+        }
+    }
+}
+
+/// Says where in a slot the rows of each table are, and where their order is kept, if it is.
+macro_rules! in_slots {
+    ($slots:ident of $slot:ident { $($field:ident: $table:ident $(, in order: $keys:ident)?;)* }) => {
+        $(impl InSlots for $table {
+            type Slots = $slots;
+            type Slot = $slot;
+
+            fn of(slot: &$slot) -> &PrefixGroup<$table> {
+                &slot.$field
+            }
+
+            fn of_mut(slot: &mut $slot) -> &mut PrefixGroup<$table> {
+                &mut slot.$field
+            }
+
+            fn in_order(slots: &$slots) -> Option<&KeysInOrder<Self::Prefix>> {
+                in_slots!(order of slots $($keys)?)
+            }
+        })*
+    };
+    (order of $slots:ident $keys:ident) => {
+        Some(&$slots.$keys)
+    };
+    (order of $slots:ident) => {{
+        let _ = $slots;
+        None
+    }};
+}
+
+pub(crate) use in_slots;
+
 /// The rest of a key of a table as its flushed rows are looked for.
 pub(crate) type KeyInQueue<T> = <<T as Table>::Flushed as Table>::Key;
 
 /// A table with one row a slot. Flushed, its rows stand by queue.
-pub(crate) trait RowInSlots: Table<Key = (), Flushed: Table<Prefix = QueueId>> {
+pub(crate) trait RowInSlots: InSlots + Table<Key = (), Flushed: Table<Prefix = QueueId>> {
+    /// No key of a queue comes before it.
+    const FIRST: KeyInQueue<Self>;
+
     /// The key of a slot.
     fn slot_key(queue: QueueId, key: &KeyInQueue<Self>) -> Self::Prefix;
-}
-
-/// Slots whose rows can be asked for in order.
-pub(crate) trait OrderedSlots<T: RowInSlots>: Groups<T> {
-    /// The first key of the queue from a bound on that has a row in the window.
-    fn first_of_queue(&self, queue: QueueId, from: Bound<&KeyInQueue<T>>) -> Option<KeyInQueue<T>>;
 
     /// Whether the window has its own word on a key, so that a flushed row does not count.
-    fn shadows(&self, queue: QueueId, key: &KeyInQueue<T>) -> bool {
-        self.group(&T::slot_key(queue, key)).is_some_and(|group| group.shadows(&()))
+    fn is_shadowed(slots: &Self::Slots, queue: QueueId, key: &KeyInQueue<Self>) -> bool {
+        let group: Option<&PrefixGroup<Self>> = slots.group(&Self::slot_key(queue, key));
+        group.is_some_and(|group| group.shadows(&()))
+    }
+
+    /// The first key of the queue from a bound on that has a row in the window.
+    fn first_in_window(
+        slots: &Self::Slots,
+        queue: QueueId,
+        from: Bound<&KeyInQueue<Self>>,
+    ) -> Option<KeyInQueue<Self>> {
+        let from = match from {
+            Bound::Unbounded => Bound::Included(Self::slot_key(queue, &Self::FIRST)),
+            bound => bound.map(|key| Self::slot_key(queue, key)),
+        };
+        let has_row = |group: &PrefixGroup<Self>| !group.rows.is_empty();
+        let all = || {
+            let mut keys = BTreeSet::new();
+            slots.each_group(&mut |key, group| {
+                if has_row(group) {
+                    keys.insert(key.clone());
+                }
+            });
+            keys
+        };
+        let keys = Self::in_order(slots).expect("only rows whose order is kept are asked for in order");
+        let found = keys.first(from.as_ref(), all, |key| slots.group(key).is_some_and(has_row))?;
+        let (of, key) = Self::flushed_key(&found, &());
+        (*of == queue).then(|| key.clone())
     }
 }
 
@@ -70,11 +147,6 @@ impl<K: Clone + Ord> KeysInOrder<K> {
             keys.remove(&next);
         }
     }
-}
-
-/// Whether a group has rows, or none is there.
-pub(crate) fn has_rows<T: Table>(group: Option<&PrefixGroup<T>>) -> bool {
-    group.is_some_and(|group| !group.rows.is_empty())
 }
 
 #[cfg(test)]

@@ -103,13 +103,7 @@ impl<T: Table<Flushed = T>> TableBook<T> {
         from: Bound<&T::Key>,
         limit: usize,
     ) -> Result<Vec<Row<T>>, Fault> {
-        let mut page: Vec<Row<T>> = Vec::new();
-        while page.len() < limit {
-            let from = page.last().map_or(from, |(last, _)| Bound::Excluded(last));
-            let Some(row) = self.next(groups, base, prefix, from)? else { break };
-            page.push(row);
-        }
-        Ok(page)
+        paged(from, limit, |from| self.next(groups, base, prefix, from))
     }
 
     fn next(
@@ -154,4 +148,19 @@ impl<T: Table<Flushed = T>> TableBook<T> {
 
 fn counts<T: Table>(group: Option<&PrefixGroup<T>>, key: &T::Key) -> bool {
     group.is_none_or(|group| !group.shadows(key))
+}
+
+/// Up to `limit` rows from a bound on, each of which is the next behind the one before.
+pub(crate) fn paged<K, V>(
+    from: Bound<&K>,
+    limit: usize,
+    next: impl Fn(Bound<&K>) -> Result<Option<(K, V)>, Fault>,
+) -> Result<Vec<(K, V)>, Fault> {
+    let mut page: Vec<(K, V)> = Vec::new();
+    while page.len() < limit {
+        let from = page.last().map_or(from, |(last, _)| Bound::Excluded(last));
+        let Some(row) = next(from)? else { break };
+        page.push(row);
+    }
+    Ok(page)
 }

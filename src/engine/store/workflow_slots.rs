@@ -1,7 +1,5 @@
 //! What the window has of each workflow, in one place: a command finds it once, and what it touches there lies side by side.
 
-use std::ops::Bound;
-
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
@@ -12,12 +10,9 @@ use crate::engine::store::rows::RowMap;
 use crate::engine::store::schema::HoldingRow;
 use crate::engine::store::schema::Line;
 use crate::engine::store::schema::WorkflowRow;
+use crate::engine::store::slots::InSlots;
 use crate::engine::store::slots::KeysInOrder;
-use crate::engine::store::slots::OrderedSlots;
-use crate::engine::store::slots::RowInSlots;
-use crate::engine::store::slots::has_rows;
-use crate::engine::store::table::Table;
-use crate::id::SequenceNumber;
+use crate::engine::store::slots::in_slots;
 use crate::lookup::SlotLookup;
 
 /// The rows of the window of all workflows.
@@ -42,55 +37,11 @@ impl WindowWorkflow {
     }
 }
 
-/// A table whose rows of a workflow are in its slot.
-pub(crate) trait InWorkflowSlots: Table<Prefix = WorkflowKey> + Sized {
-    fn of(workflow: &WindowWorkflow) -> &PrefixGroup<Self>;
-    fn of_mut(workflow: &mut WindowWorkflow) -> &mut PrefixGroup<Self>;
-    /// The workflows that have a row, if they can be asked for in order.
-    fn in_order(slots: &WorkflowSlots) -> Option<&KeysInOrder<WorkflowKey>>;
-}
-
-impl InWorkflowSlots for WorkflowRow {
-    fn of(workflow: &WindowWorkflow) -> &PrefixGroup<WorkflowRow> {
-        &workflow.record
-    }
-
-    fn of_mut(workflow: &mut WindowWorkflow) -> &mut PrefixGroup<WorkflowRow> {
-        &mut workflow.record
-    }
-
-    fn in_order(slots: &WorkflowSlots) -> Option<&KeysInOrder<WorkflowKey>> {
-        Some(&slots.records_in_order)
-    }
-}
-
-impl InWorkflowSlots for Line {
-    fn of(workflow: &WindowWorkflow) -> &PrefixGroup<Line> {
-        &workflow.line
-    }
-
-    fn of_mut(workflow: &mut WindowWorkflow) -> &mut PrefixGroup<Line> {
-        &mut workflow.line
-    }
-
-    fn in_order(_: &WorkflowSlots) -> Option<&KeysInOrder<WorkflowKey>> {
-        None
-    }
-}
-
-impl InWorkflowSlots for HoldingRow {
-    fn of(workflow: &WindowWorkflow) -> &PrefixGroup<HoldingRow> {
-        &workflow.holding
-    }
-
-    fn of_mut(workflow: &mut WindowWorkflow) -> &mut PrefixGroup<HoldingRow> {
-        &mut workflow.holding
-    }
-
-    fn in_order(slots: &WorkflowSlots) -> Option<&KeysInOrder<WorkflowKey>> {
-        Some(&slots.holdings_in_order)
-    }
-}
+in_slots!(WorkflowSlots of WindowWorkflow {
+    record: WorkflowRow, in order: records_in_order;
+    line: Line;
+    holding: HoldingRow, in order: holdings_in_order;
+});
 
 impl WorkflowSlots {
     /// The record of a workflow, with its stream as the window has it.
@@ -111,7 +62,9 @@ impl WorkflowSlots {
     }
 }
 
-impl<T: InWorkflowSlots> Groups<T> for WorkflowSlots {
+impl<T: InSlots<Prefix = WorkflowKey, Slots = WorkflowSlots, Slot = WindowWorkflow>> Groups<T>
+    for WorkflowSlots
+{
     fn group(&self, key: &WorkflowKey) -> Option<&PrefixGroup<T>> {
         self.workflows.get(key).map(|workflow| T::of(workflow))
     }
@@ -121,12 +74,7 @@ impl<T: InWorkflowSlots> Groups<T> for WorkflowSlots {
     }
 
     fn group_to_change(&mut self, key: &WorkflowKey) -> &mut PrefixGroup<T> {
-        if let Some(keys) = T::in_order(self)
-            && keys.is_kept()
-            && !has_rows::<T>(self.group(key))
-        {
-            keys.note(key);
-        }
+        T::note_change(self, key);
         T::of_mut(self.workflows.get_or_insert_with(key, Box::default))
     }
 
@@ -134,24 +82,7 @@ impl<T: InWorkflowSlots> Groups<T> for WorkflowSlots {
         self.workflows.retain(|key, _| wanted(key.queue));
     }
 
-    #[cfg(test)]
     fn each_group<'g>(&'g self, with: &mut dyn FnMut(&'g WorkflowKey, &'g PrefixGroup<T>)) {
         self.workflows.iter().for_each(|(key, workflow)| with(key, T::of(workflow)));
-    }
-}
-
-impl<T: InWorkflowSlots + RowInSlots<Flushed: Table<Key = WorkflowRef>>> OrderedSlots<T> for WorkflowSlots {
-    fn first_of_queue(&self, queue: QueueId, from: Bound<&WorkflowRef>) -> Option<WorkflowRef> {
-        let from = match from {
-            Bound::Unbounded => Bound::Included(WorkflowRef::Single(SequenceNumber::new(0))),
-            bound => bound.cloned(),
-        };
-        let from = from.map(|stream| WorkflowKey { queue, stream });
-        let all = || {
-            let workflows = self.workflows.iter().filter(|(_, workflow)| has_rows(Some(T::of(workflow))));
-            workflows.map(|(key, _)| key.clone()).collect()
-        };
-        let found = T::in_order(self)?.first(from.as_ref(), all, |key| has_rows::<T>(self.group(key)))?;
-        (found.queue == queue).then_some(found.stream)
     }
 }
