@@ -1,9 +1,12 @@
 //! The journal of the file as the log.
 
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
 
 use redb::Database;
 use redb::Durability;
+use redb::ReadTransaction;
 use redb::ReadableDatabase;
 use redb::WriteTransaction;
 
@@ -19,17 +22,48 @@ use crate::engine::store::log::Log;
 use crate::engine::store::options::StoreOptions;
 use crate::engine::store::transaction::begin;
 use crate::error::Fault;
+use crate::limits;
 
 /// The journal of a file. The lock on the file is what keeps other writers away.
 #[derive(Clone)]
 pub(crate) struct LocalLog {
+    /// Before the database, so that nothing is read from it when it is closed.
+    freed: Arc<Mutex<FreedPages>>,
     database: Arc<Database>,
     options: StoreOptions,
 }
 
+/// The pages that commits have freed since this state of the file was taken: as long as somebody could read it, redb only lists
+/// them. To give back the few that one small commit frees costs it a third of that commit, and to give back those of many hardly more.
+#[derive(Default)]
+struct FreedPages {
+    kept_for: Option<ReadTransaction>,
+    commits: u32,
+    bytes: usize,
+}
+
+impl FreedPages {
+    /// Notes a commit that is to come: with enough before it, it gives back what they and it have freed.
+    fn note(&mut self, bytes: usize) {
+        self.commits += 1;
+        self.bytes += bytes;
+        if self.commits >= limits::COMMITS_KEEP_PAGES || self.bytes >= limits::BYTES_KEEP_PAGES {
+            *self = FreedPages::default();
+        }
+    }
+
+    /// From here on, freed pages are kept.
+    fn keep(&mut self, database: &Database) -> Result<(), Fault> {
+        if self.kept_for.is_none() {
+            self.kept_for = Some(database.begin_read().map_err(store_fault)?);
+        }
+        Ok(())
+    }
+}
+
 impl LocalLog {
     pub(crate) fn new(database: Arc<Database>, options: StoreOptions) -> LocalLog {
-        LocalLog { database, options }
+        LocalLog { freed: Arc::default(), database, options }
     }
 
     /// Appends an entry and writes what else its commit has to write, in one transaction.
@@ -42,12 +76,19 @@ impl LocalLog {
         durability: Durability,
         write: impl FnOnce(&WriteTransaction) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
+        let mut freed = self.freed.lock().unwrap_or_else(PoisonError::into_inner);
         let committed = guarded(|| {
             let mut transaction = begin(&self.database, self.options)?;
             transaction.set_durability(durability).map_err(store_fault)?;
             journal::append(&transaction, entry.position, entry.bytes)?;
             write(&transaction)?;
-            transaction.commit().map_err(store_fault)
+            if matches!(durability, Durability::None) {
+                *freed = FreedPages::default();
+                return transaction.commit().map_err(store_fault);
+            }
+            freed.note(entry.bytes.len());
+            transaction.commit().map_err(store_fault)?;
+            freed.keep(&self.database)
         });
         committed.unwrap_or_else(|_| Err(damaged(&JOURNAL, PAGES_MAKE_NO_SENSE)))
     }
@@ -92,5 +133,43 @@ impl Log for LocalLog {
         let transaction = begin(&self.database, self.options)?;
         journal::drop_through(&transaction, through.min(last.saturating_sub(1)))?;
         transaction.commit().map_err(store_fault)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redb::backends::InMemoryBackend;
+
+    use super::*;
+
+    /// The most pages in use after a commit, of many with rows so long, each of which drops what those before have written.
+    fn pages_in_use_max(commits: u64, row_len: usize) -> u64 {
+        let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
+        let log = LocalLog::new(Arc::new(database), StoreOptions::default());
+        let row = vec![7; row_len];
+        let in_use = (1..=commits).map(|position| {
+            let drop_those_before =
+                |transaction: &WriteTransaction| journal::drop_through(transaction, position - 1);
+            log.append_with(Entry { position, bytes: &row }, Durability::Immediate, drop_those_before)
+                .unwrap();
+            let transaction = log.database.begin_write().unwrap();
+            transaction.stats().unwrap().allocated_pages()
+        });
+        in_use.max().unwrap()
+    }
+
+    #[test]
+    fn pages_that_commits_free_are_used_again() {
+        let commits = u64::from(limits::COMMITS_KEEP_PAGES);
+        let kept = pages_in_use_max(commits, 100);
+        let in_use = pages_in_use_max(6 * commits, 100);
+        assert!(in_use < 2 * kept, "{in_use} pages are in use, and {kept} were in the first round");
+    }
+
+    #[test]
+    fn pages_of_large_commits_are_used_again_sooner() {
+        let (row, pages) = (limits::BYTES_KEEP_PAGES / 4, (limits::BYTES_KEEP_PAGES / 4096) as u64);
+        let in_use = pages_in_use_max(40, row);
+        assert!(in_use < 3 * pages, "{in_use} pages are in use, and a quarter of {pages} by what is there");
     }
 }
