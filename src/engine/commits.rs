@@ -1,8 +1,8 @@
 //! Commits under way: while one is written by a thread of its own, the hot loop prepares the next.
 //!
 //! What follows from a turn is published with its commit, never before, and in order: answers, events, looks at
-//! what the turn has changed, and backups. A lone turn is committed by the hot loop itself, so that it waits for no
-//! other thread.
+//! what the turn has changed, and backups. A small turn beside no other is committed by the hot loop itself, so that it waits
+//! for no other thread.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -95,26 +95,34 @@ impl Commits {
         Ok(Commits { commit_worker, sender: Some(sender), thread: Some(thread) })
     }
 
-    /// Commits a turn, and lets out what follows from it. With `more` to do, the hot loop does not wait for that, unless
-    /// the turn is so small that what comes meanwhile had better share one commit.
+    /// Commits a turn, and lets out what follows from it. The hot loop does not wait for that, unless the turn is so small that
+    /// what comes meanwhile had better share one commit.
     ///
     /// # Errors
     /// The fault of this commit or of one before it.
-    pub(crate) fn hand_over(&self, job: Option<Job>, release: Release, more: bool) -> Result<(), Fault> {
+    pub(crate) fn hand_over(&self, job: Option<Job>, release: Release) -> Result<(), Fault> {
+        let is_small = job.as_ref().is_none_or(|job| job.bytes() < limits::COMMIT_ALONGSIDE_BYTES);
+        if is_small && self.is_idle() {
+            return self.commit_now(job, release);
+        }
         let progress = &self.commit_worker.progress;
         if let Some(fault) = progress.failed.get() {
             self.commit_worker.refuse(release, fault);
             return Err(fault.clone());
         }
-        let is_alone = self.is_idle();
-        let is_small = job.as_ref().is_none_or(|job| job.bytes < limits::COMMIT_ALONGSIDE_BYTES);
-        if is_alone && (!more || is_small) {
-            return self.commit_worker.commit(job, release);
-        }
         progress.under_way.fetch_add(1, Ordering::Relaxed);
         let sender = self.sender.as_ref().expect("the thread is there until the engine ends");
         let sent = sender.send((job, release));
         sent.map_err(|_| Fault::Defect("the thread that commits has ended".to_owned()))
+    }
+
+    /// Commits a turn before it returns, when nothing is under way.
+    ///
+    /// # Errors
+    /// The fault of this commit or of one before it.
+    pub(crate) fn commit_now(&self, job: Option<Job>, release: Release) -> Result<(), Fault> {
+        assert!(self.is_idle(), "commits are made in the order of their turns");
+        self.commit_worker.commit(job, release)
     }
 
     /// The position up to which all is committed.

@@ -170,8 +170,6 @@ struct InboxClosure;
 /// The thread's end of the inbox.
 pub(crate) struct InboxReceiver {
     receiver: mpsc::Receiver<QueuedRequest>,
-    /// A request that was looked for before it was asked for.
-    next: Option<QueuedRequest>,
     door: Arc<Door>,
     /// The places of what was taken, which others can have.
     freed: usize,
@@ -203,7 +201,7 @@ pub(crate) fn inbox() -> (Inbox, InboxReceiver) {
         is_closed: false,
     };
     let door = Arc::new(Door { queue: Mutex::new(queue) });
-    let intake = InboxReceiver { receiver, next: None, door: door.clone(), freed: 0, ended: ended.clone() };
+    let intake = InboxReceiver { receiver, door: door.clone(), freed: 0, ended: ended.clone() };
     (Inbox { sender, door, ended }, intake)
 }
 
@@ -211,26 +209,17 @@ impl InboxReceiver {
     /// Waits for a request, at most so long.
     pub(crate) fn wait(&mut self, time_limit: Option<Duration>) -> Result<Request, RecvTimeoutError> {
         self.make_room();
-        let queued = match (self.next.take(), time_limit) {
-            (Some(queued), _) => queued,
-            (None, Some(time_limit)) => self.receiver.recv_timeout(time_limit)?,
-            (None, None) => self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)?,
+        let queued = match time_limit {
+            Some(time_limit) => self.receiver.recv_timeout(time_limit)?,
+            None => self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)?,
         };
         Ok(self.unpack(queued))
     }
 
     /// The next request, if one waits.
     pub(crate) fn take(&mut self) -> Option<Request> {
-        let queued = self.next.take().or_else(|| self.receiver.try_recv().ok())?;
+        let queued = self.receiver.try_recv().ok()?;
         Some(self.unpack(queued))
-    }
-
-    /// Whether a request waits.
-    pub(crate) fn has_more(&mut self) -> bool {
-        if self.next.is_none() {
-            self.next = self.receiver.try_recv().ok();
-        }
-        self.next.is_some()
     }
 
     /// Lets in who waits for the places of what was taken.

@@ -84,7 +84,7 @@ impl Writer {
             let mut release = Release::default();
             // What is left over is asked anew, as there is more then.
             let (job, _) = self.turn(some.collect(), &mut release)?;
-            self.commits.hand_over(job, release, false)?;
+            self.commits.commit_now(job, release)?;
             if !self.recovers {
                 return Ok(());
             }
@@ -149,7 +149,7 @@ impl Writer {
             let mut left;
             (job, left) = self.turn(commands, &mut release)?;
             while !left.is_empty() {
-                self.commit(job, std::mem::take(&mut release), true)?;
+                self.commit(job, std::mem::take(&mut release))?;
                 (job, left) = self.turn(left, &mut release)?;
             }
         }
@@ -163,8 +163,7 @@ impl Writer {
             job = Some(self.store.prepare_flush()?);
         }
         if job.is_some() || !release.is_empty() {
-            let more = self.intake.has_more();
-            self.commit(job, release, more)?;
+            self.commit(job, release)?;
         }
         if has_requests {
             // Behind its commit: who answers to an answer on a slow disk has not left it idle.
@@ -177,15 +176,15 @@ impl Writer {
     fn write_time(&mut self) {
         self.clocks.advance(ClockReading::of(&*self.clock));
         if let Some(job) = self.store.prepare_stamp(self.clocks.stamp())
-            && let Err(fault) = self.commit(Some(job), Release::default(), false)
+            && let Err(fault) = self.commit(Some(job), Release::default())
         {
             // Then somebody else has it already, or nobody can.
             tracing::debug!(%fault, "what the clocks of a partition show is not written down");
         }
     }
 
-    fn commit(&mut self, job: Option<Job>, release: Release, more: bool) -> Result<(), Fault> {
-        self.commits.hand_over(job, release, more).inspect_err(|fault| self.store.fail(fault))
+    fn commit(&mut self, job: Option<Job>, release: Release) -> Result<(), Fault> {
+        self.commits.hand_over(job, release).inspect_err(|fault| self.store.fail(fault))
     }
 
     /// One turn: due reminders and locks first, then requests. What it leads to waits for its commit, and

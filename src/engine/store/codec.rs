@@ -6,25 +6,30 @@ use serde::de::DeserializeOwned;
 
 /// A record's bytes.
 pub(crate) fn encode<T: Serialize>(record: &T) -> Vec<u8> {
-    encode_to(record, Vec::new())
+    let mut bytes = Vec::new();
+    encode_to(record, &mut bytes);
+    bytes
 }
 
-/// A record's bytes, behind those that are there.
-pub(crate) fn encode_to<T: Serialize>(record: &T, mut bytes: Vec<u8>) -> Vec<u8> {
+/// Puts a record's bytes behind those that are there.
+pub(crate) fn encode_to<T: Serialize>(record: &T, bytes: &mut Vec<u8>) {
     // Most records fit, so that no byte of them has to look for room.
     bytes.reserve(RECORD_BYTES);
     postcard::serialize_with_flavor(record, Behind(bytes))
-        .expect("records have no part that cannot be encoded")
+        .expect("records have no part that cannot be encoded");
 }
 
 /// About how many bytes a record has that is no message's content.
 const RECORD_BYTES: usize = 64;
 
-/// Puts bytes behind others, as many at once as are given.
-struct Behind(Vec<u8>);
+/// As many bytes as nearly all numbers have at most: to put them down one by one is quicker than to copy them.
+const FEW_BYTES: usize = 8;
 
-impl Flavor for Behind {
-    type Output = Vec<u8>;
+/// Puts bytes behind others.
+struct Behind<'b>(&'b mut Vec<u8>);
+
+impl Flavor for Behind<'_> {
+    type Output = ();
 
     fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
         self.0.push(byte);
@@ -32,12 +37,15 @@ impl Flavor for Behind {
     }
 
     fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
-        self.0.extend_from_slice(bytes);
+        match bytes.len() {
+            0..=FEW_BYTES => bytes.iter().for_each(|byte| self.0.push(*byte)),
+            _ => self.0.extend_from_slice(bytes),
+        }
         Ok(())
     }
 
-    fn finalize(self) -> postcard::Result<Vec<u8>> {
-        Ok(self.0)
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
     }
 }
 

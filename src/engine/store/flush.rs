@@ -10,10 +10,12 @@ use crate::engine::store::codec;
 use crate::engine::store::content::RowsByKey;
 use crate::engine::store::groups::Groups;
 use crate::engine::store::journal_row::RowReader;
+use crate::engine::store::journal_row::RowWriter;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::row_state::RowState;
 use crate::engine::store::row_write::RowWrite;
+use crate::engine::store::row_write::Rows;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::table::Table;
 use crate::engine::store::table::weight_of;
@@ -34,8 +36,8 @@ pub(crate) struct WholeTable<'m, T: Table, G> {
 pub(crate) trait AnyMemtable {
     /// Begins the turn whose commit has this position.
     fn begin_turn(&mut self, position: u64);
-    /// Ends a turn: what it has changed, and about how many bytes that takes in the journal.
-    fn end_turn(&mut self) -> Option<(Box<dyn RowWrite>, u64)>;
+    /// Ends a turn: what it has changed is appended to its journal row.
+    fn journal(&mut self, row: &mut RowWriter);
     /// Reads the next table's part of the journal row at a position.
     fn replay(&mut self, row: &mut RowReader<'_>, position: u64) -> Result<(), Fault>;
     /// Applies the next table's part of an entry of another's, whose position it is.
@@ -72,9 +74,8 @@ impl<T: Table, G: Groups<T>> AnyMemtable for WholeTable<'_, T, G> {
         self.book.touched.begin(position);
     }
 
-    fn end_turn(&mut self) -> Option<(Box<dyn RowWrite>, u64)> {
-        let (rows, weight) = self.book.touched.take()?;
-        Some((Box::new(rows), weight))
+    fn journal(&mut self, row: &mut RowWriter) {
+        self.book.touched.journal(row);
     }
 
     fn replay(&mut self, row: &mut RowReader<'_>, position: u64) -> Result<(), Fault> {
@@ -142,7 +143,7 @@ impl<T: Table, G: Groups<T>> AnyMemtable for WholeTable<'_, T, G> {
             rows.push(((prefix.clone(), key.clone()), now));
             self.book.changed.under_way.push_back(FlushingRow { position, upto, place: (prefix, key) });
         }
-        (!rows.is_empty()).then(|| Box::new(self.book.touched.written_from(rows)) as Box<dyn RowWrite>)
+        (!rows.is_empty()).then(|| Box::new(Rows::<T>(rows)) as Box<dyn RowWrite>)
     }
 
     fn mark_committed(&mut self, position: u64) {

@@ -13,17 +13,13 @@ use crate::engine::store::job::Job;
 use crate::engine::store::journal_row::JournalHeader;
 use crate::engine::store::journal_row::RowReader;
 use crate::engine::store::log::Entry;
+use crate::engine::store::meta::BatchRecord;
 use crate::engine::store::meta::QueueChange;
 use crate::engine::store::open::next_epoch;
 use crate::engine::store::store::Store;
 use crate::error::Fault;
 
 impl Store {
-    /// The position of the last entry, and its checksum; both zero without one.
-    pub(crate) fn place(&self) -> (u64, u64) {
-        (self.meta.batch.position, self.checksum.load(std::sync::atomic::Ordering::Acquire))
-    }
-
     /// Reads the log from where this file is to its end. Returns how many entries that were.
     ///
     /// # Errors
@@ -93,15 +89,12 @@ impl Store {
         let JournalHeader { time, numbers, counters, wall, .. } = header;
         self.meta.numbers = numbers;
         self.meta.counters.extend(counters);
-        (self.meta.batch.time, self.meta.batch.wall) = (time, wall);
+        self.meta.batch = BatchRecord { position: entry.position, hash: checksum, time, wall };
         let epoch = epoch.unwrap_or(self.epoch);
-        let begins_epoch = epoch.number > self.epoch.number;
+        let begins_epoch = (epoch.number > self.epoch.number).then_some(epoch.number);
         self.epoch = epoch;
-        let mut job = self.job_of_turn(queue_changes);
-        job.bytes = entry.bytes.len() as u64;
-        job.begins_epoch = begins_epoch;
-        job.followed = Some((entry.bytes.to_vec(), checksum));
-        Ok(self.with_flush(job))
+        let job = Job::new(entry.position, self.room_for_rows.filled(entry.bytes.to_vec()), queue_changes);
+        Ok(self.with_flush(Job { is_followed: true, begins_epoch, ..job }))
     }
 
     fn check_follows(&self, position: u64, header: &JournalHeader, in_place: &InPlace) -> Result<(), Fault> {
@@ -145,7 +138,7 @@ impl Store {
     pub(crate) fn take_over(&mut self, holder: u64) -> Result<(), Fault> {
         self.epoch = Epoch { number: next_epoch(self.epoch.number)?, holder };
         let mut job = self.job(Vec::new());
-        job.begins_epoch = true;
+        job.begins_epoch = Some(self.epoch.number);
         self.commit(&job)
     }
 }

@@ -45,9 +45,10 @@ pub(crate) struct RowWriter {
 }
 
 impl RowWriter {
-    /// Begins a row in an empty room of about its size.
-    pub(crate) fn new(header: &JournalHeader, room: Vec<u8>) -> RowWriter {
-        RowWriter { bytes: codec::encode_to(header, room) }
+    /// Begins a row in empty room.
+    pub(crate) fn new(header: &JournalHeader, mut room: Vec<u8>) -> RowWriter {
+        codec::encode_to(header, &mut room);
+        RowWriter { bytes: room }
     }
 
     pub(crate) fn begin_table(&mut self, number: u8) {
@@ -73,7 +74,7 @@ impl RowWriter {
         };
         let at = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 4]);
-        self.bytes = codec::encode_to(value, std::mem::take(&mut self.bytes));
+        codec::encode_to(value, &mut self.bytes);
         let value_len = u32::try_from(self.bytes.len() - at - 4).expect("records are of limited size");
         self.bytes[at..at + 4].copy_from_slice(&value_len.to_le_bytes());
     }

@@ -304,11 +304,14 @@ impl KeyPart for (Timestamp, WorkflowRef) {
 }
 
 fn write_text(text: &str, key: &mut Vec<u8>) {
-    let mut stretches = text.as_bytes().split(|byte| *byte == 0);
-    key.extend_from_slice(stretches.next().unwrap_or_default());
-    for stretch in stretches {
-        key.extend_from_slice(&[0, ESCAPED_ZERO]);
-        key.extend_from_slice(stretch);
+    let text = text.as_bytes();
+    // Hardly any text has a zero in it.
+    match text.contains(&0) {
+        false => key.extend_from_slice(text),
+        true => text.iter().for_each(|byte| match byte {
+            0 => key.extend_from_slice(&[0, ESCAPED_ZERO]),
+            byte => key.push(*byte),
+        }),
     }
     key.extend_from_slice(&[0, END]);
 }

@@ -130,11 +130,11 @@ pub(crate) struct CommitCounters {
 }
 
 impl CommitCounters {
-    /// Writes them, with the checksum of that commit's journal row.
-    pub(crate) fn save(&self, transaction: &WriteTransaction, checksum: u64) -> Result<(), Fault> {
+    /// Writes them.
+    pub(crate) fn save(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
         let mut meta = ChecksummedTable::open(transaction, definition::META)?;
         meta.put(&name_key(NUMBERS_ROW), &self.numbers)?;
-        meta.put(&name_key(BATCH_ROW), &BatchRecord { hash: checksum, ..self.batch })?;
+        meta.put(&name_key(BATCH_ROW), &self.batch)?;
         drop(meta);
         let mut table = ChecksummedTable::open(transaction, definition::COUNTERS)?;
         for (queue, counters) in &self.counters {

@@ -49,6 +49,7 @@ use crate::engine::store::recognize::damaged_file;
 use crate::engine::store::recognize::foreign;
 use crate::engine::store::recognize::refusal;
 use crate::engine::store::room::DiskRoom;
+use crate::engine::store::row_room::RowRoom;
 use crate::engine::store::schema::Handovers;
 use crate::engine::store::schema::Topics;
 use crate::engine::store::store::Store;
@@ -203,7 +204,6 @@ impl Store {
         let memtables = Memtables::new(&Base::new(&database))?;
         let window = JournalWindow::new(generation_bytes(options), options.generations);
         let database = Arc::new(database);
-        let checksum = Arc::default();
         let mut store = Store {
             database,
             options,
@@ -212,7 +212,7 @@ impl Store {
             meta,
             window,
             flushing: None,
-            checksum,
+            room_for_rows: RowRoom::default(),
             log: None,
             unsynced: Arc::default(),
             failed: None,

@@ -3,8 +3,6 @@
 //! Rows say what is, not what was added, so that reading a generation that is half flushed, or flushed but not yet
 //! dropped, comes to the same.
 
-use std::sync::atomic::Ordering;
-
 use redb::ReadableDatabase;
 
 use crate::engine::rules::record::QueueId;
@@ -35,7 +33,6 @@ impl Store {
             }
             self.meta.batch = last;
         }
-        self.checksum.store(self.meta.batch.hash, Ordering::Release);
         // A queue's rows in the journal outlive it, until their generation is dropped.
         let queues = &self.meta.queues;
         let is_there = |queue: QueueId| queue == QueueId::OF_TOPICS || queues.contains_key(&queue);

@@ -1,48 +1,58 @@
-//! The room in which rows are on their way to the disk: it comes back once they are written.
+//! The room in which journal rows are on their way to the disk: it comes back once they are written.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 
-use crate::engine::store::row_state::ChangedRow;
-use crate::engine::store::table::Table;
+use crate::limits;
 
-/// Room for so many rows is kept: more than a turn usually changes of a table, and little of what the engine takes.
-const KEPT_ROWS_MAX: usize = 4096;
+/// Rooms that are kept: for the row that is written, for the one behind it, and for the one that is being put together.
+const ROOMS_MAX: usize = 2 + limits::COMMITS_UNDER_WAY;
 
-/// Room for the rows of one table that nobody uses, shared by who fills it and who has written what was in it: new room costs
-/// a fault for each of its pages.
-pub(crate) struct RowRoom<T: Table>(Arc<Mutex<Vec<ChangedRow<T>>>>);
+/// Room for journal rows that nobody uses, shared by who puts them together and who writes them: new room costs a fault for each of
+/// its pages.
+#[derive(Clone, Default)]
+pub(crate) struct RowRoom(Arc<Mutex<Vec<Vec<u8>>>>);
 
-impl<T: Table> Clone for RowRoom<T> {
-    fn clone(&self) -> RowRoom<T> {
-        RowRoom(self.0.clone())
-    }
-}
-
-impl<T: Table> Default for RowRoom<T> {
-    fn default() -> RowRoom<T> {
-        RowRoom(Arc::default())
-    }
-}
-
-impl<T: Table> RowRoom<T> {
-    /// Empty room, and as much as was needed before if there is any.
-    pub(crate) fn take(&self) -> Vec<ChangedRow<T>> {
-        std::mem::take(&mut *self.lock())
+impl RowRoom {
+    /// Empty room, as much as was needed before if there is any.
+    pub(crate) fn take(&self) -> Vec<u8> {
+        self.lock().pop().unwrap_or_default()
     }
 
-    /// Gives room back with what is in it; the larger of two is kept.
-    pub(crate) fn give_back(&self, mut rows: Vec<ChangedRow<T>>) {
-        rows.clear();
-        let mut kept = self.lock();
-        if (kept.capacity()..=KEPT_ROWS_MAX).contains(&rows.capacity()) {
-            *kept = rows;
-        }
+    /// A row that was put together in such room.
+    pub(crate) fn filled(&self, bytes: Vec<u8>) -> JournalRow {
+        JournalRow { bytes, room: self.clone() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<ChangedRow<T>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The bytes of a journal row. Dropped, they give their room back.
+pub(crate) struct JournalRow {
+    bytes: Vec<u8>,
+    room: RowRoom,
+}
+
+impl Deref for JournalRow {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for JournalRow {
+    fn drop(&mut self) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        let mut kept = self.room.lock();
+        if kept.len() < ROOMS_MAX && bytes.capacity() <= limits::JOURNAL_ROOM_KEPT {
+            kept.push(bytes);
+        }
     }
 }

@@ -5,51 +5,25 @@ use redb::WriteTransaction;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::checksum;
 use crate::engine::store::codec;
-use crate::engine::store::journal_row::RowWriter;
 use crate::engine::store::key::key_of;
-use crate::engine::store::row_room::RowRoom;
 use crate::engine::store::row_state::ChangedRow;
 use crate::engine::store::row_state::RowState;
 use crate::engine::store::table::Table;
 use crate::error::Fault;
 
 /// Rows of one table.
-pub(crate) struct Rows<T: Table> {
-    pub(crate) rows: Vec<ChangedRow<T>>,
-    /// Where their room goes when they are dropped.
-    pub(crate) room: RowRoom<T>,
-}
-
-impl<T: Table> Drop for Rows<T> {
-    fn drop(&mut self) {
-        self.room.give_back(std::mem::take(&mut self.rows));
-    }
-}
+pub(crate) struct Rows<T: Table>(pub(crate) Vec<ChangedRow<T>>);
 
 /// What is done with rows of any table.
 pub(crate) trait RowWrite: Send {
-    /// Appends them to a journal row.
-    fn journal(&self, row: &mut RowWriter);
     /// Writes them to their table.
     fn flush(&self, transaction: &WriteTransaction) -> Result<(), Fault>;
 }
 
 impl<T: Table> RowWrite for Rows<T> {
-    fn journal(&self, row: &mut RowWriter) {
-        row.begin_table(T::NUMBER);
-        for ((prefix, key), now) in &self.rows {
-            match now {
-                RowState::Put(value) => row.write(prefix, key, Some(value)),
-                RowState::Deleted => row.write(prefix, key, None::<&T::Value>),
-                RowState::AsBefore => {}
-            }
-        }
-        row.end_table();
-    }
-
     fn flush(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
         let mut table = transaction.open_table(T::DEFINITION).map_err(store_fault)?;
-        for ((prefix, key), now) in &self.rows {
+        for ((prefix, key), now) in &self.0 {
             let key = key_of(prefix, key);
             match now {
                 RowState::Put(value) => {

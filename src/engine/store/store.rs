@@ -8,9 +8,12 @@ use redb::Database;
 
 use crate::engine::store::base::Base;
 use crate::engine::store::caught::guarded;
+use crate::engine::store::in_place;
 use crate::engine::store::in_place::Epoch;
 use crate::engine::store::job::Committer;
 use crate::engine::store::job::Job;
+use crate::engine::store::journal_row::JournalHeader;
+use crate::engine::store::journal_row::RowWriter;
 use crate::engine::store::lock_file::LockFile;
 use crate::engine::store::log::Log;
 use crate::engine::store::memtables::Memtables;
@@ -18,6 +21,7 @@ use crate::engine::store::meta::QueueChange;
 use crate::engine::store::meta::StoreMeta;
 use crate::engine::store::options::StoreOptions;
 use crate::engine::store::room::DiskRoom;
+use crate::engine::store::row_room::RowRoom;
 use crate::engine::store::stamp::Stamp;
 use crate::engine::store::turn::Turn;
 use crate::engine::store::watch::Watch;
@@ -25,9 +29,6 @@ use crate::engine::store::window::JournalWindow;
 use crate::engine::store::window::Slice;
 use crate::error::Fault;
 use crate::limits;
-
-/// About how many bytes a journal row takes beside the rows that have changed.
-const HEADER_BYTES: u64 = 64;
 
 /// The store. After a fault it refuses everything: memory may be ahead of the disk, and opening is the recovery.
 pub(crate) struct Store {
@@ -39,8 +40,8 @@ pub(crate) struct Store {
     pub(crate) window: JournalWindow,
     /// The last job that flushes rows, until it is known to be committed.
     pub(crate) flushing: Option<u64>,
-    /// The checksum of the last journal row.
-    pub(crate) checksum: Arc<AtomicU64>,
+    /// The room of journal rows that are written.
+    pub(crate) room_for_rows: RowRoom,
     /// The log that decides, if the file is only a copy of one.
     pub(crate) log: Option<Arc<dyn Log>>,
     /// About how many bytes such a file has got since it was last synced.
@@ -60,10 +61,9 @@ impl Store {
         self.epoch.number
     }
 
-    /// Position and hash of the last batch that was committed.
-    #[cfg(test)]
-    pub(crate) fn batch(&self) -> (u64, u64) {
-        (self.meta.batch.position, self.checksum.load(std::sync::atomic::Ordering::Acquire))
+    /// The position of the last journal row, and its checksum; both zero without one.
+    pub(crate) fn place(&self) -> (u64, u64) {
+        (self.meta.batch.position, self.meta.batch.hash)
     }
 
     /// What the clocks showed with the last batch.
@@ -89,8 +89,7 @@ impl Store {
     pub(crate) fn committer(&self) -> Committer {
         let (watch, room) = (self.watch.clone(), self.room.clone());
         let (database, log) = (self.database.clone(), self.log.clone());
-        let counters = (self.checksum.clone(), self.unsynced.clone());
-        Committer::new(database, self.options, log, counters, watch, room)
+        Committer::new(database, self.options, log, self.unsynced.clone(), watch, room)
     }
 
     /// Most bytes of bodies and headers of one command: its turn has to fit into an entry of the log.
@@ -217,7 +216,7 @@ impl Store {
 
     fn idle_job(&mut self) -> Job {
         let mut job = self.job_of_turn(Vec::new());
-        if self.window.append_idle(job.position, job.bytes) {
+        if self.window.append_idle(job.position, job.bytes()) {
             self.end_generation(job.position);
         }
         let slice = self.window.idle_slice();
@@ -233,43 +232,34 @@ impl Store {
 
     /// A job with a slice of the flush of the oldest generation.
     pub(crate) fn with_flush(&mut self, mut job: Job) -> Job {
-        if self.window.append(job.position, job.bytes) {
+        if self.window.append(job.position, job.bytes()) {
             self.end_generation(job.position);
         }
-        if let Some(slice) = self.window.slice(job.bytes) {
+        if let Some(slice) = self.window.slice(job.bytes()) {
             self.flush(&mut job, &slice);
         }
         job
     }
 
     /// What this turn has changed.
-    pub(crate) fn job_of_turn(&mut self, queue_changes: Vec<QueueChange>) -> Job {
-        let position = self.meta.batch.position + 1;
-        self.meta.batch.position = position;
-        let (mut changed, mut bytes) = (Vec::new(), HEADER_BYTES);
-        self.memtables.each(|memtable| {
-            if let Some((rows, weight)) = memtable.end_turn() {
-                changed.push(rows);
-                bytes += weight;
-            }
-        });
-        let counters = std::mem::take(&mut self.meta.touched_counters).into_iter();
-        Job {
-            position,
-            epoch: self.epoch,
-            begins_epoch: false,
-            followed: None,
-            bytes,
-            time: self.meta.batch.time,
-            wall: self.meta.batch.wall,
-            numbers: self.meta.numbers,
-            counters: counters.filter_map(|queue| Some((queue, *self.meta.counters.get(&queue)?))).collect(),
-            changed,
-            queue_changes,
-            flushed: Vec::new(),
-            ended: None,
-            promised_bytes: 0,
-        }
+    fn job_of_turn(&mut self, queue_changes: Vec<QueueChange>) -> Job {
+        let StoreMeta { batch, numbers, counters, touched_counters, .. } = &mut self.meta;
+        batch.position += 1;
+        let touched = std::mem::take(touched_counters).into_iter();
+        let header = JournalHeader {
+            position: batch.position,
+            previous: batch.hash,
+            time: batch.time,
+            numbers: *numbers,
+            counters: touched.filter_map(|queue| Some((queue, *counters.get(&queue)?))).collect(),
+            wall: batch.wall,
+        };
+        let mut row = RowWriter::new(&header, self.room_for_rows.take());
+        in_place::write(&mut row, self.epoch, &queue_changes);
+        self.memtables.each(|memtable| memtable.journal(&mut row));
+        let (row, checksum) = row.finish();
+        self.meta.batch.hash = checksum;
+        Job::new(self.meta.batch.position, self.room_for_rows.filled(row), queue_changes)
     }
 
     /// Ends the generation that is being filled with the commit at a position.

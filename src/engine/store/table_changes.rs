@@ -1,15 +1,16 @@
 //! What a turn changes of a table, and what its commit is to write of it.
 
 use crate::engine::rules::record::QueueId;
+use crate::engine::store::journal_row::RowWriter;
 use crate::engine::store::key::KeyPart;
-use crate::engine::store::row_room::RowRoom;
 use crate::engine::store::row_state::ChangedRow;
 use crate::engine::store::row_state::RowState;
-use crate::engine::store::row_write::Rows;
 use crate::engine::store::slot::SlotStamp;
 use crate::engine::store::slot::WindowSlot;
 use crate::engine::store::table::Table;
-use crate::engine::store::table::weight_of;
+
+/// Room for so many rows is kept: more than a turn usually changes of a table, and little of what the engine takes.
+const KEPT_ROWS_MAX: usize = 4096;
 
 /// What one turn has changed of a table.
 pub(crate) struct TableChanges<T: Table> {
@@ -20,16 +21,11 @@ pub(crate) struct TableChanges<T: Table> {
     /// The first of the generation that is being filled, as stamps count.
     filling_from: u64,
     rows: Vec<ChangedRow<T>>,
-    /// The room of rows that are written.
-    room: RowRoom<T>,
-    /// About how many bytes these rows take in the journal.
-    weight: u64,
 }
 
 impl<T: Table> Default for TableChanges<T> {
     fn default() -> TableChanges<T> {
-        let (rows, room) = (Vec::new(), RowRoom::default());
-        TableChanges { origin: None, position: 0, filling_from: 1, rows, room, weight: 0 }
+        TableChanges { origin: None, position: 0, filling_from: 1, rows: Vec::new() }
     }
 }
 
@@ -58,7 +54,6 @@ impl<T: Table> TableChanges<T> {
         key: &T::Key,
         value: Option<T::Value>,
     ) -> bool {
-        let weight = weight_of::<T>(value.as_ref());
         let now = match value {
             Some(value) => RowState::Put(value),
             None if stamp.is_on_disk(self.position) => RowState::Deleted,
@@ -68,41 +63,45 @@ impl<T: Table> TableChanges<T> {
             self.rows[stamp.index()].1 = now;
             return false;
         }
-        self.weight += weight;
         let is_first = stamp.position() < self.filling_from;
         stamp.change(self.position, self.rows.len());
         self.rows.push(((prefix.clone(), key.clone()), now));
         is_first
     }
 
-    /// Ends the turn: what its commit is to write, and about how many bytes that is.
-    pub(crate) fn take(&mut self) -> Option<(Rows<T>, u64)> {
+    /// Ends the turn: its rows are appended to its journal row.
+    pub(crate) fn journal(&mut self, row: &mut RowWriter) {
         if self.rows.is_empty() {
-            return None;
+            return;
         }
-        let rows = std::mem::replace(&mut self.rows, self.room.take());
-        Some((self.written_from(rows), std::mem::take(&mut self.weight)))
+        row.begin_table(T::NUMBER);
+        for ((prefix, key), now) in self.rows.drain(..) {
+            match now {
+                RowState::Put(value) => row.write(&prefix, &key, Some(&value)),
+                RowState::Deleted => row.write(&prefix, &key, None::<&T::Value>),
+                RowState::AsBefore => {}
+            }
+        }
+        row.end_table();
+        if self.rows.capacity() > KEPT_ROWS_MAX {
+            self.release_room();
+        }
     }
 
-    /// Rows whose room comes back here when they are written.
-    pub(crate) fn written_from(&self, rows: Vec<ChangedRow<T>>) -> Rows<T> {
-        Rows { rows, room: self.room.clone() }
-    }
-
-    /// Gives the room of rows back that are written.
-    pub(crate) fn release_room(&self) {
-        self.room.take();
+    /// Gives up the room of rows.
+    pub(crate) fn release_room(&mut self) {
+        self.rows = Vec::new();
     }
 
     /// How much of the turn there is so far, for [`TableChanges::shorten`].
-    pub(crate) fn mark(&self) -> (usize, u64) {
-        (self.rows.len(), self.weight)
+    pub(crate) fn mark(&self) -> usize {
+        self.rows.len()
     }
 
     /// What a row that this turn had touched before the mark was, is to be written again.
     pub(crate) fn restore(
         &mut self,
-        (len, _): (usize, u64),
+        len: usize,
         row: Option<&WindowSlot<T::Value>>,
         gone: Option<&SlotStamp>,
     ) {
@@ -117,15 +116,13 @@ impl<T: Table> TableChanges<T> {
     }
 
     /// Forgets what the turn has touched since a mark.
-    pub(crate) fn shorten(&mut self, (len, weight): (usize, u64)) {
+    pub(crate) fn shorten(&mut self, len: usize) {
         self.rows.truncate(len);
-        self.weight = weight;
     }
 
     /// Ends a turn that is on disk already.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
-        self.weight = 0;
     }
 
     pub(crate) fn forget_queue(&mut self, queue: QueueId) {

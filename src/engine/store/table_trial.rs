@@ -9,8 +9,8 @@ pub(crate) struct TableTrial<T: Table> {
     pub(crate) rows: Vec<OldRow<T>>,
     /// How many changed rows the generation that is being filled had.
     pub(crate) changed: usize,
-    /// How many rows the turn had touched, and their bytes.
-    pub(crate) touched: (usize, u64),
+    /// How many rows the turn had touched.
+    pub(crate) touched: usize,
 }
 
 /// A row as it was before a change.

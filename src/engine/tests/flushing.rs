@@ -199,11 +199,11 @@ fn opening_again_at_any_turn_changes_nothing() {
         for (instant, command) in commands.iter().enumerate() {
             let one = std::slice::from_ref(command);
             let expected = apply(&mut store, &mut rules, one, instant as u64).pop().unwrap();
-            let batch = store.batch();
+            let batch = store.place();
             store.close().unwrap();
             store = Store::open(&path, options).unwrap();
             assert_eq!(store.content_hash().unwrap(), expected, "after {command:?}");
-            assert_eq!(store.batch(), batch);
+            assert_eq!(store.place(), batch);
         }
     }
 }
@@ -241,9 +241,9 @@ fn an_engine_flushes_once_nothing_was_asked_for_half_a_second() {
         writer.serve(asked, Vec::new(), Vec::new()).unwrap();
     };
     let rest = |writer: &mut Writer| {
-        let before = writer.store.batch().0;
+        let before = writer.store.place().0;
         writer.serve(Vec::new(), Vec::new(), Vec::new()).unwrap();
-        writer.store.batch().0 - before
+        writer.store.place().0 - before
     };
     let mut story = samples::story().into_iter();
     ask(&mut writer, story.next().unwrap());

@@ -21,7 +21,7 @@ fn replay(commands: &[Command]) -> (u64, u64) {
         });
         applied.unwrap();
     }
-    (store.batch().1, store.content_hash().unwrap())
+    (store.place().1, store.content_hash().unwrap())
 }
 
 #[test]

@@ -89,7 +89,7 @@ pub(crate) fn surface_of(store: &mut Store) -> Result<u64, Fault> {
 
 /// The number of a store's state. The store is of no use afterwards.
 pub(crate) fn state_of(store: &mut Store) -> Result<State, Fault> {
-    let (position, _) = store.batch();
+    let (position, _) = store.place();
     Ok(State { rows: in_vain(store, |records| Listing::number(records))?, position })
 }
 

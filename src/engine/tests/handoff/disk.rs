@@ -17,6 +17,12 @@ pub(crate) struct Job {
     pub(crate) bytes: u64,
 }
 
+impl Job {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
 /// Mistakes planted to see that a broken promise is noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Planted {

@@ -99,8 +99,7 @@ impl Writer {
             let closing = std::mem::take(&mut gathered.closing);
             let (job, release) = self.turn(gathered);
             if job.is_some() || !release.is_empty() {
-                let more = self.intake.has_more();
-                if let Err(fault) = self.commits.hand_over(job, release, more) {
+                if let Err(fault) = self.commits.hand_over(job, release) {
                     return self.stop(&Unavailable::Stopped(fault));
                 }
             }

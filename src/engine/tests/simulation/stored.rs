@@ -200,7 +200,7 @@ impl Stored {
         expect(more.is_none(), || {
             format!("I13 the store answers as plain rows do: it also answered {more:?}")
         })?;
-        let (now, position) = (self.writer.clocks.now(), self.writer.store.batch().0);
+        let (now, position) = (self.writer.clocks.now(), self.writer.store.place().0);
         expect(now == plain.now, || format!("I14 time: {now:?}, not {:?}", plain.now))?;
         expect(position == plain.position, || {
             format!("I13 its position is {position}, not {}", plain.position)
@@ -227,7 +227,7 @@ impl Stored {
         self.settle();
         let image = if keeps_unsynced { self.disk.image() } else { self.disk.synced() };
         self.disk = Disk::new(image.clone());
-        self.opened(Disk::new(image)).batch().0
+        self.opened(Disk::new(image)).place().0
     }
 
     /// The engine begins anew on what was left, under an epoch that no token has.
