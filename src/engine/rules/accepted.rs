@@ -6,12 +6,12 @@ use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::WorkflowGrant;
 use crate::engine::rules::lock::LockEntry;
 use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::ReceiveRefusal;
 use crate::error::SettleRefusal;
 use crate::id::QueueName;
@@ -47,7 +47,7 @@ impl Step<'_> {
         &mut self,
         queue: &Arc<QueueRecord>,
         id: WorkflowId,
-    ) -> Ruling<OpenWorkflow, ReceiveRefusal> {
+    ) -> Ruling<Box<OpenWorkflow>, ReceiveRefusal> {
         if queue.options.order == Order::None {
             return refuse(ReceiveRefusal::Unordered(queue.name.clone()));
         }
@@ -60,7 +60,7 @@ impl Step<'_> {
 
     fn take_opened(
         &mut self,
-        mut workflow: OpenWorkflow,
+        mut workflow: Box<OpenWorkflow>,
         token: LockToken,
     ) -> Ruling<WorkflowGrant, ReceiveRefusal> {
         workflow.lock(self, token, LockKind::Whole);
@@ -141,7 +141,11 @@ impl Step<'_> {
         Ok(handed)
     }
 
-    fn accepted(&self, name: &QueueName, token: LockToken) -> Ruling<(OpenWorkflow, usize), ReceiveRefusal> {
+    fn accepted(
+        &self,
+        name: &QueueName,
+        token: LockToken,
+    ) -> Ruling<(Box<OpenWorkflow>, usize), ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
         let of_workflow =
             |lock: &&LockEntry| lock.workflow.queue == queue.id && lock.kind != LockKind::DeadLetter;

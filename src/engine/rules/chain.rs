@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::MarkRecord;
 use crate::engine::rules::record::MessageRecord;
@@ -13,7 +14,6 @@ use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::OpenWorkflow;
 use crate::id::MessageId;
 use crate::id::SequenceNumber;
 use crate::limits;

@@ -16,6 +16,7 @@ use crate::engine::rules::fail::Why;
 use crate::engine::rules::fail::note_attempt;
 use crate::engine::rules::history::HistoryEnding;
 use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::DeadLetter;
 use crate::engine::rules::record::LOCK_LOST;
@@ -32,7 +33,6 @@ use crate::engine::rules::settlements::digest_of;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::ReceiveRefusal;
 use crate::error::SettleRefusal;
 use crate::id::QueueName;
@@ -207,7 +207,7 @@ impl Step<'_> {
 
     fn complete_dead_letter(
         &mut self,
-        mut workflow: OpenWorkflow,
+        mut workflow: Box<OpenWorkflow>,
         (sequence, message): (SequenceNumber, &MessageRecord),
         judged: Vec<AdmittedMessages>,
     ) -> Read<Vec<Receipt>> {
@@ -220,7 +220,7 @@ impl Step<'_> {
     /// Gives a dead letter back, as failed, as not looked at, or set aside.
     fn return_dead_letter(
         &mut self,
-        mut workflow: OpenWorkflow,
+        mut workflow: Box<OpenWorkflow>,
         (sequence, before): (SequenceNumber, &MessageRecord),
         settlement: Settlement,
     ) -> Read<()> {

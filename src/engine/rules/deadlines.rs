@@ -8,21 +8,33 @@ use crate::token::LockToken;
 
 /// The locks in the order in which they run out; of those that do so at the same instant, the one with the lowest number first.
 #[derive(Debug, Default)]
-pub(crate) struct Deadlines(BTreeMap<Timestamp, VecDeque<(u64, LockToken)>>);
+pub(crate) struct Deadlines(BTreeMap<Timestamp, Instant>);
+
+/// The locks that run out at one instant, by number. One that is taken out leaves its place, so that no other has to move; the first
+/// place is never left.
+type Instant = VecDeque<(u64, Option<LockToken>)>;
 
 impl Deadlines {
     /// Adds a lock with its number.
     pub(crate) fn insert(&mut self, until: Timestamp, number: u64, token: LockToken) {
         let locks = self.0.entry(until).or_default();
-        let place = locks.partition_point(|(other, _)| *other < number);
-        locks.insert(place, (number, token));
+        match locks.back() {
+            Some((last, _)) if *last >= number => match find(locks, number) {
+                Ok(place) => locks[place].1 = Some(token),
+                Err(place) => locks.insert(place, (number, Some(token))),
+            },
+            _ => locks.push_back((number, Some(token))),
+        }
     }
 
     /// Takes out the lock with this number.
     pub(crate) fn remove(&mut self, until: Timestamp, number: u64) {
         let Some(locks) = self.0.get_mut(&until) else { return };
-        if let Ok(place) = locks.binary_search_by_key(&number, |(other, _)| *other) {
-            locks.remove(place);
+        if let Ok(place) = find(locks, number) {
+            locks[place].1 = None;
+        }
+        while let Some((_, None)) = locks.front() {
+            locks.pop_front();
         }
         if locks.is_empty() {
             self.0.remove(&until);
@@ -32,12 +44,21 @@ impl Deadlines {
     /// The earliest deadline and its lock.
     pub(crate) fn first(&self) -> Option<(Timestamp, LockToken)> {
         let (until, locks) = self.0.first_key_value()?;
-        locks.front().map(|(_, token)| (*until, *token))
+        let (_, token) = locks.front()?;
+        token.map(|token| (*until, token))
     }
 
     /// Every lock, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = LockToken> + '_ {
-        self.0.values().flatten().map(|(_, token)| *token)
+        self.0.values().flatten().filter_map(|(_, token)| *token)
+    }
+}
+
+/// Where a lock stands, or would.
+fn find(locks: &Instant, number: u64) -> Result<usize, usize> {
+    match locks.front() {
+        Some((first, _)) if *first == number => Ok(0),
+        _ => locks.binary_search_by_key(&number, |(other, _)| *other),
     }
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::OpenWorkflow;
 use crate::id::MessageId;
 use crate::id::Position;
 use crate::id::SequenceNumber;

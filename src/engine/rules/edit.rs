@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::DeadLetter;
 use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageKey;
@@ -17,7 +18,6 @@ use crate::engine::rules::redriven::Redriven;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::OperateRefusal;
 use crate::error::SendRefusal;
 use crate::header::PropertyValue;

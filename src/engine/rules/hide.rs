@@ -15,6 +15,7 @@ use crate::engine::rules::command::UnlockedMessage;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::line::LinePlace;
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::SettlementKind;
@@ -23,7 +24,6 @@ use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::ReceiveRefusal;
 use crate::error::SendRefusal;
 use crate::error::SettleRefusal;
@@ -108,7 +108,7 @@ impl Step<'_> {
         &self,
         name: &QueueName,
         claim: Claim,
-    ) -> Ruling<(OpenWorkflow, Arc<MessageRecord>), SettleRefusal> {
+    ) -> Ruling<(Box<OpenWorkflow>, Arc<MessageRecord>), SettleRefusal> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(SettleRefusal::QueueNotFound);
         };

@@ -3,11 +3,11 @@
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::holds::Hold;
 use crate::engine::rules::holds::HoldCause;
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::OpenWorkflow;
 use crate::engine::rules::workflow::RankedMessage;
 use crate::id::SequenceNumber;
 use crate::queue::HoldKind;

@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use crate::engine::rules::early::ProjectedRun;
 use crate::engine::rules::line::is_dead;
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::ChainLink;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::QueueId;
@@ -19,7 +20,6 @@ use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::SendRefusal;
 use crate::id::MessageId;
 use crate::id::Position;

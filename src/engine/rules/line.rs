@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::history::HistoryEnding;
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
@@ -14,7 +15,6 @@ use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::remember::HistorySubject;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::OpenWorkflow;
 use crate::id::SequenceNumber;
 
 impl OpenWorkflow {

@@ -33,6 +33,7 @@ mod line;
 pub(crate) mod lock;
 mod on_record;
 mod once;
+mod open_workflow;
 mod open_workflows;
 mod operate;
 mod operators;

@@ -1,9 +1,8 @@
 //! Workflows that a command works on one after the other, and closes together.
 
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::OpenWorkflow;
-use crate::token::LockToken;
 
 /// So many are open at most: few enough that they are still in a processor's cache when they are closed.
 const OPEN_MAX: usize = 32;
@@ -12,21 +11,17 @@ const OPEN_MAX: usize = 32;
 /// processor's cache, and that of both together does not.
 #[derive(Default)]
 #[must_use = "workflows that were opened have to be closed"]
-pub(crate) struct OpenWorkflows(Vec<OpenWorkflow>);
+#[expect(clippy::vec_box, reason = "they come in boxes, and are handed on in them")]
+pub(crate) struct OpenWorkflows(Vec<Box<OpenWorkflow>>);
 
 impl OpenWorkflows {
     /// Adds a workflow; those that are open are closed first when they are too many.
-    pub(crate) fn push(&mut self, step: &mut Step<'_>, workflow: OpenWorkflow) -> Read<()> {
+    pub(crate) fn push(&mut self, step: &mut Step<'_>, workflow: Box<OpenWorkflow>) -> Read<()> {
         if self.0.len() == OPEN_MAX {
             self.close(step)?;
         }
         self.0.push(workflow);
         Ok(())
-    }
-
-    /// Whether a workflow is open that was held under this token.
-    pub(crate) fn has_holder(&self, token: LockToken) -> bool {
-        self.0.iter().any(|workflow| workflow.is_held_by(token))
     }
 
     /// Closes all, in the order in which they came.

@@ -1,12 +1,12 @@
 //! Places in order: the cursor, the unbroken run that begins at it, and the ranks that are settled ahead of it.
 
 use crate::engine::rules::change::Change;
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::MarkRecord;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::OpenWorkflow;
 use crate::limits;
 
 impl OpenWorkflow {

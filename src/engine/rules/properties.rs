@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::engine::rules::command::Settlement;
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::SettleRefusal;
 use crate::header::Properties;
 use crate::header::properties_len;

@@ -7,6 +7,7 @@ use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::open_workflows::OpenWorkflows;
 use crate::engine::rules::record::DeferralRecord;
 use crate::engine::rules::record::Holding;
@@ -18,7 +19,6 @@ use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::OpenWorkflow;
 use crate::engine::rules::workflow::RankedMessage;
 use crate::error::ReceiveRefusal;
 use crate::id::QueueName;
@@ -154,7 +154,7 @@ impl Step<'_> {
     pub(crate) fn next_ready(
         &mut self,
         queue: &Arc<QueueRecord>,
-    ) -> Read<Option<(OpenWorkflow, RankedMessage)>> {
+    ) -> Read<Option<(Box<OpenWorkflow>, RankedMessage)>> {
         for _ in 0..limits::EXPIRED_IN_A_ROW_MAX {
             let Some((ticket, stream)) = self.records.ready_from(queue.id, 0)? else {
                 return Ok(None);

@@ -6,6 +6,7 @@ use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::line::LinePlace;
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
@@ -15,7 +16,6 @@ use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow::OpenWorkflow;
 use crate::id::MessageId;
 use crate::id::SequenceNumber;
 use crate::queue::HoldKind;
@@ -121,7 +121,7 @@ impl Step<'_> {
 impl OpenWorkflow {
     /// Makes a scheduled, failed or set-aside message ready, and closes the workflow.
     pub(crate) fn bring_back(
-        mut self,
+        mut self: Box<Self>,
         step: &mut Step<'_>,
         sequence: SequenceNumber,
         before: &Arc<MessageRecord>,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::due::Due;
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::SettlementKind;
@@ -11,7 +12,6 @@ use crate::engine::rules::record::Status;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::SendRefusal;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;

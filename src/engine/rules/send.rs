@@ -7,6 +7,7 @@ use crate::engine::rules::due::Due;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::judge::Verdict;
 use crate::engine::rules::line::LinePlace;
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::DeadLetter;
 use crate::engine::rules::record::Duplicate;
@@ -23,7 +24,6 @@ use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::SendRefusal;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -138,7 +138,7 @@ impl Step<'_> {
         &mut self,
         queue: &Arc<QueueRecord>,
         new: NewMessage,
-        line_end: &mut Option<OpenWorkflow>,
+        line_end: &mut Option<Box<OpenWorkflow>>,
     ) -> Read<SequenceNumber> {
         let sequence = self.next_sequence()?;
         self.counters(queue.id)?.counts.accepted += 1;
@@ -167,7 +167,7 @@ impl Step<'_> {
         Ok(sequence)
     }
 
-    fn close_line_end(&mut self, line_end: &mut Option<OpenWorkflow>) -> Read<()> {
+    fn close_line_end(&mut self, line_end: &mut Option<Box<OpenWorkflow>>) -> Read<()> {
         line_end.take().map_or(Ok(()), |workflow| workflow.close_behind(self))
     }
 

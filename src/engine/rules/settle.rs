@@ -21,6 +21,7 @@ use crate::engine::rules::holds::Hold;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::lock::LockEntry;
 use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::SettlementKind;
@@ -34,7 +35,6 @@ use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::refuse;
-use crate::engine::rules::workflow::OpenWorkflow;
 use crate::error::SettleRefusal;
 use crate::error::SettledHow;
 use crate::id::QueueName;
@@ -77,7 +77,7 @@ impl Step<'_> {
         &self,
         name: &QueueName,
         held: DeliveryRef,
-    ) -> Ruling<(OpenWorkflow, Arc<MessageRecord>), SettleRefusal> {
+    ) -> Ruling<(Box<OpenWorkflow>, Arc<MessageRecord>), SettleRefusal> {
         let workflow = self.held_workflow(name, held.token)?;
         let Some(message) = self.message(workflow.queue.id, held.sequence)? else {
             return refuse(SettleRefusal::MessageNotFound(held.sequence));
@@ -150,7 +150,7 @@ impl Step<'_> {
         name: &QueueName,
         token: LockToken,
         first: Option<SequenceNumber>,
-    ) -> Ruling<(OpenWorkflow, Vec<SequenceNumber>), SettleRefusal> {
+    ) -> Ruling<(Box<OpenWorkflow>, Vec<SequenceNumber>), SettleRefusal> {
         let workflow = self.held_workflow(name, token)?;
         let out: Vec<SequenceNumber> =
             self.locks.get(token).map(|lock| lock.out.iter().collect()).unwrap_or_default();
@@ -236,7 +236,7 @@ impl Step<'_> {
     /// because one of them may fill it.
     fn close_and_send(
         &mut self,
-        mut workflow: OpenWorkflow,
+        mut workflow: Box<OpenWorkflow>,
         token: LockToken,
         judged: Vec<AdmittedMessages>,
     ) -> Read<(Option<Timestamp>, Vec<Receipt>)> {
@@ -257,7 +257,7 @@ impl Step<'_> {
         &self,
         name: &QueueName,
         token: LockToken,
-    ) -> Ruling<OpenWorkflow, SettleRefusal> {
+    ) -> Ruling<Box<OpenWorkflow>, SettleRefusal> {
         let Some(queue) = self.queue_named(name)? else {
             return refuse(SettleRefusal::QueueNotFound);
         };

@@ -11,6 +11,7 @@ use crate::engine::rules::effect::Effect;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::lock::LockTable;
+use crate::engine::rules::open_workflow::OpenRooms;
 use crate::engine::rules::rate_buckets::RateBuckets;
 use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::Holding;
@@ -83,6 +84,8 @@ pub(crate) struct Step<'a> {
     /// The queue that the command deletes.
     pub(crate) gone: Option<QueueId>,
     changes: usize,
+    /// Room of workflows that it has closed.
+    pub(crate) rooms: OpenRooms,
 }
 
 /// Room for tickets between two sequence numbers. Both fit into 64 bits, because sequence numbers of one partition end before
@@ -100,7 +103,7 @@ impl<'a> Step<'a> {
     ) -> Step<'a> {
         let (effects, counters) = (Vec::new(), Vec::new());
         let ClockInstants { engine: now, wall } = now;
-        let (numbers, gone, changes) = (None, None, 0);
+        let (numbers, gone, changes, rooms) = (None, None, 0, OpenRooms::default());
         Step {
             now,
             wall,
@@ -114,6 +117,7 @@ impl<'a> Step<'a> {
             counters,
             gone,
             changes,
+            rooms,
         }
     }
 

@@ -1,12 +1,12 @@
-//! A workflow while a command works on it: opened, changed, and closed with everything that follows from the change.
+//! How a workflow is opened, and closed with everything that follows from what a command has changed of it.
 
 use std::sync::Arc;
 
 use crate::clock::Timestamp;
-use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::lock::LockKind;
+use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
@@ -15,29 +15,10 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::id::SequenceNumber;
 use crate::queue::HoldKind;
 use crate::queue::Order;
 use crate::token::LockToken;
-
-/// A workflow in the hands of one command.
-///
-/// Every change of it ends with [`OpenWorkflow::close`], which decides anew what it offers and sets its reminders. A
-/// workflow that is dropped without it would leave rows that contradict each other.
-#[must_use = "a workflow that was opened has to be closed"]
-pub(crate) struct OpenWorkflow {
-    pub(crate) queue: Arc<QueueRecord>,
-    pub(crate) key: WorkflowKey,
-    pub(crate) record: WorkflowRecord,
-    stored: Option<WorkflowRecord>,
-    /// The remembered cursor that it was opened with.
-    pub(crate) recalled: Option<Cursor>,
-    /// Who was granted it, or held it when it was opened: nobody else can have it before the command ends.
-    holder: Option<LockToken>,
-    /// Whether this command has brought back a message that was handed out or set aside.
-    pub(crate) has_come_back: bool,
-}
 
 /// A message with its rank and its number.
 pub(crate) type RankedMessage = (u64, SequenceNumber, Arc<MessageRecord>);
@@ -46,7 +27,11 @@ pub(crate) type RankedMessage = (u64, SequenceNumber, Arc<MessageRecord>);
 type Holder = (LockToken, LockKind, usize);
 
 impl OpenWorkflow {
-    pub(crate) fn open(step: &Step<'_>, queue: &Arc<QueueRecord>, stream: WorkflowRef) -> Read<OpenWorkflow> {
+    pub(crate) fn open(
+        step: &Step<'_>,
+        queue: &Arc<QueueRecord>,
+        stream: WorkflowRef,
+    ) -> Read<Box<OpenWorkflow>> {
         let key = WorkflowKey { queue: queue.id, stream };
         let (key, stored) = match step.records.workflow_known(&key)? {
             Some((stream, record)) => (WorkflowKey { stream, ..key }, Some(record)),
@@ -54,7 +39,8 @@ impl OpenWorkflow {
         };
         let record = stored.clone().unwrap_or_default();
         let (queue, recalled, holder, has_come_back) = (queue.clone(), None, None, false);
-        let mut workflow = OpenWorkflow { queue, key, record, stored, recalled, holder, has_come_back };
+        let workflow = OpenWorkflow { queue, key, record, stored, recalled, holder, has_come_back };
+        let mut workflow = step.rooms.fill(workflow);
         if workflow.stored.is_none() && workflow.is_positional() {
             workflow.record.cursor = workflow.first_rank();
             workflow.record.through = workflow.first_rank() - 1;
@@ -152,14 +138,16 @@ impl OpenWorkflow {
     }
 
     /// Decides anew what the workflow offers, sets its reminders, and writes it down.
-    pub(crate) fn close(mut self, step: &mut Step<'_>) -> Read<()> {
+    pub(crate) fn close(mut self: Box<Self>, step: &mut Step<'_>) -> Read<()> {
         self.judge_overdue_gap(step)?;
-        self.plan_and_write_down(step)
+        self.close_unjudged(step)
     }
 
     /// Closes it, but leaves a gap that has lasted long enough to the close that follows.
-    pub(crate) fn close_unjudged(mut self, step: &mut Step<'_>) -> Read<()> {
-        self.plan_and_write_down(step)
+    pub(crate) fn close_unjudged(mut self: Box<Self>, step: &mut Step<'_>) -> Read<()> {
+        self.plan_and_write_down(step)?;
+        step.rooms.give_back(self);
+        Ok(())
     }
 
     fn plan_and_write_down(&mut self, step: &mut Step<'_>) -> Read<()> {
@@ -178,24 +166,22 @@ impl OpenWorkflow {
     }
 
     /// Closes it after a message has joined the end of its line: what it offers and waits for is what it was.
-    pub(crate) fn close_behind(mut self, step: &mut Step<'_>) -> Read<()> {
+    pub(crate) fn close_behind(mut self: Box<Self>, step: &mut Step<'_>) -> Read<()> {
         assert!(
             self.record.ticket.is_some(),
             "who joins a line changes nothing only where its head is offered"
         );
         // Whoever is granted what is offered asserts that nobody has it.
         self.assert_invariants(false);
-        self.write_down(step)
+        self.write_down(step)?;
+        step.rooms.give_back(self);
+        Ok(())
     }
 
     /// The same workflow, held by the owner of a token.
-    pub(crate) fn held_by(self, token: LockToken) -> OpenWorkflow {
-        OpenWorkflow { holder: Some(token), ..self }
-    }
-
-    /// Whether it was opened for the owner of this token.
-    pub(crate) fn is_held_by(&self, token: LockToken) -> bool {
-        self.holder == Some(token)
+    pub(crate) fn held_by(mut self: Box<Self>, token: LockToken) -> Box<OpenWorkflow> {
+        self.holder = Some(token);
+        self
     }
 
     /// Takes it out of its queue's ready list, if it is there: nobody else finds it there while it is open.

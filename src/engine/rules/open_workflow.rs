@@ -1,0 +1,53 @@
+//! A workflow while a command works on it: what it is, and the room that it takes.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use crate::engine::rules::cursor::Cursor;
+use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::workflow_record::WorkflowRecord;
+use crate::token::LockToken;
+
+/// A workflow in the hands of one command.
+///
+/// Every change of it ends with [`OpenWorkflow::close`], which decides anew what it offers and sets its reminders. A
+/// workflow that is dropped without it would leave rows that contradict each other.
+#[must_use = "a workflow that was opened has to be closed"]
+pub(crate) struct OpenWorkflow {
+    pub(crate) queue: Arc<QueueRecord>,
+    pub(crate) key: WorkflowKey,
+    pub(crate) record: WorkflowRecord,
+    /// What it was when it was opened, if anything was known of it.
+    pub(crate) stored: Option<WorkflowRecord>,
+    /// The remembered cursor that it was opened with.
+    pub(crate) recalled: Option<Cursor>,
+    /// Who was granted it, or held it when it was opened: nobody else can have it before the command ends.
+    pub(crate) holder: Option<LockToken>,
+    /// Whether this command has brought back a message that was handed out or set aside.
+    pub(crate) has_come_back: bool,
+}
+
+/// Room of workflows that a command has closed, for those that it opens after them. They are large and handed on from one to the
+/// next, so they are in boxes; and a batch opens more of them than an allocator keeps room for.
+#[derive(Default)]
+#[expect(clippy::vec_box, reason = "they are handed on in their boxes")]
+pub(crate) struct OpenRooms(RefCell<Vec<Box<OpenWorkflow>>>);
+
+impl OpenRooms {
+    /// A workflow in room of its own.
+    pub(crate) fn fill(&self, workflow: OpenWorkflow) -> Box<OpenWorkflow> {
+        match self.0.borrow_mut().pop() {
+            Some(mut room) => {
+                *room = workflow;
+                room
+            }
+            None => Box::new(workflow),
+        }
+    }
+
+    /// Keeps the room of a workflow that is closed.
+    pub(crate) fn give_back(&self, closed: Box<OpenWorkflow>) {
+        self.0.borrow_mut().push(closed);
+    }
+}
