@@ -304,6 +304,13 @@ pub const CONCURRENCY_DEFAULT: usize = 64;
 /// Most messages that a processor has received ahead of its slots: as many as one receive may hand out.
 pub const AHEAD_MAX: usize = RECEIVE_MAX;
 
+/// Most messages that a processor asks for at once: with half of what it may receive ahead there are two groups, and one of them is
+/// handled while the other is settled.
+pub const AHEAD_GROUP_MAX: usize = AHEAD_MAX / 2;
+
+/// Where nothing is ready but what is in hand, settling so many of them makes it worth to ask for what that has freed.
+pub const AHEAD_GROUP_FREED: usize = AHEAD_GROUP_MAX / 4 * 3;
+
 /// A processor receives as much ahead as its handlers begin in this time: long enough for a commit on a slow disk, short
 /// enough that another processor of the same queue would not have been much quicker.
 pub const AHEAD_FOR: Duration = Duration::from_millis(100);

@@ -39,6 +39,8 @@ struct JobLineState<J> {
     in_hand_max: usize,
     /// Jobs whose handlers have ended, and which no command has settled yet; for a moment fewer than none.
     unsettled: isize,
+    /// Jobs that commands were sent to settle since the last receive was.
+    freed: usize,
     /// Whether the last receive brought less than its maximum.
     is_exhausted: bool,
     ahead_max: usize,
@@ -95,6 +97,7 @@ impl<C: Consumer> JobLine<C> {
             in_hand: 0,
             in_hand_max: concurrency + limits::GROUPS_AHEAD_MAX * ahead_max,
             unsettled: 0,
+            freed: 0,
             is_exhausted: false,
             ahead_max,
             pace: Pace::default(),
@@ -106,8 +109,7 @@ impl<C: Consumer> JobLine<C> {
     /// Waits until it is time for another receive, and says for how many jobs.
     pub(crate) async fn room(&self) -> usize {
         loop {
-            let room = self.state().room();
-            if room > 0 {
+            if let Some(room) = self.state().take_room() {
                 return room;
             }
             self.room.notified().await;
@@ -124,7 +126,10 @@ impl<C: Consumer> JobLine<C> {
 
     /// Notes that commands were sent to settle so many.
     pub(crate) fn note_settled(&self, count: usize) {
-        self.change(|state| state.unsettled -= isize::try_from(count).unwrap_or(isize::MAX));
+        self.change(|state| {
+            state.unsettled -= isize::try_from(count).unwrap_or(isize::MAX);
+            state.freed += count;
+        });
     }
 
     /// Whether something waits for a slot.
@@ -245,10 +250,21 @@ impl<C: Consumer> JobLine<C> {
 }
 
 impl<J> JobLineState<J> {
+    /// How many jobs to ask for, if it is time to ask.
+    fn take_room(&mut self) -> Option<usize> {
+        let room = self.room();
+        if room > 0 {
+            self.freed = 0;
+        }
+        (room > 0).then_some(room)
+    }
+
     /// How many jobs to ask for; 0 as long as enough waits.
     fn room(&self) -> usize {
         let (ahead, waiting) = (self.pace.ahead(), self.waiting.len());
         let enough = match self.is_exhausted && ahead > 0 {
+            // What these have freed is handled while the others are settled.
+            true if self.freed >= limits::AHEAD_GROUP_FREED => usize::MAX,
             // Nothing else was ready: what is in hand is settled first, so that what it frees is handed out with it.
             true if self.unsettled > 0 => return 0,
             true => 0,
@@ -257,7 +273,7 @@ impl<J> JobLineState<J> {
         if waiting > enough || self.bytes > limits::RECEIVE_BYTES_MAX / 2 {
             return 0;
         }
-        (self.free + ahead).min(self.in_hand_max.saturating_sub(self.in_hand)).min(limits::RECEIVE_MAX)
+        (self.free + ahead).min(self.in_hand_max.saturating_sub(self.in_hand)).min(limits::AHEAD_GROUP_MAX)
     }
 
     fn pop(&mut self) -> Option<J> {

@@ -56,9 +56,9 @@ pub struct ReceivedMessage {
 impl ReceivedMessage {
     pub(crate) fn new(client: &Client, handed: LockedMessage) -> ReceivedMessage {
         let LockedMessage { sequence, record, content, has_state, .. } = handed;
-        let (record, content) = (Arc::unwrap_or_clone(record), Arc::unwrap_or_clone(content));
-        let dead_letter = match record.status {
-            Status::DeadLettered(dead_letter) => Some(*dead_letter),
+        let content = Arc::unwrap_or_clone(content);
+        let dead_letter = match &record.status {
+            Status::DeadLettered(dead_letter) => Some(DeadLetter::clone(dead_letter)),
             _ => None,
         };
         // A dead letter has as much time as anybody takes.
@@ -67,9 +67,9 @@ impl ReceivedMessage {
             sequence_number: sequence,
             workflow_id: content.workflow_id,
             rank: record.rank.unwrap_or_default(),
-            message_id: record.message_id,
+            message_id: record.message_id.clone(),
             delivery_count: record.delivery_count,
-            attempts: record.attempts,
+            attempts: record.attempts.clone(),
             accepted_at: record.accepted_at,
             expires_at: expires_at.map(|due| client.shown_due(due)),
             headers: content.headers,

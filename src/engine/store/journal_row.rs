@@ -67,7 +67,7 @@ impl RowWriter {
         prefix.write(&mut self.bytes);
         key.write(&mut self.bytes);
         let key_len = u16::try_from(self.bytes.len() - at - 2).expect("keys are made of limited parts");
-        self.bytes[at..at + 2].copy_from_slice(&key_len.to_le_bytes());
+        self.fill(at, key_len.to_le_bytes());
         let Some(value) = value else {
             self.bytes.extend_from_slice(&DELETED.to_le_bytes());
             return;
@@ -76,7 +76,12 @@ impl RowWriter {
         self.bytes.extend_from_slice(&[0; 4]);
         codec::encode_to(value, &mut self.bytes);
         let value_len = u32::try_from(self.bytes.len() - at - 4).expect("records are of limited size");
-        self.bytes[at..at + 4].copy_from_slice(&value_len.to_le_bytes());
+        self.fill(at, value_len.to_le_bytes());
+    }
+
+    /// Puts a number to a place that was left for it.
+    fn fill<const LEN: usize>(&mut self, at: usize, number: [u8; LEN]) {
+        *self.bytes[at..].first_chunk_mut().expect("its place was left") = number;
     }
 
     pub(crate) fn end_table(&mut self) {

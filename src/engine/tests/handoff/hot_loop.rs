@@ -98,10 +98,10 @@ impl Writer {
             }
             let closing = std::mem::take(&mut gathered.closing);
             let (job, release) = self.turn(gathered);
-            if job.is_some() || !release.is_empty() {
-                if let Err(fault) = self.commits.hand_over(job, release) {
-                    return self.stop(&Unavailable::Stopped(fault));
-                }
+            if (job.is_some() || !release.is_empty())
+                && let Err(fault) = self.commits.hand_over(job, release)
+            {
+                return self.stop(&Unavailable::Stopped(fault));
             }
             if !closing.is_empty() {
                 self.stop(&Unavailable::Closed);
