@@ -8,11 +8,11 @@ use crate::token::LockToken;
 
 /// The locks in the order in which they run out; of those that do so at the same instant, the one with the lowest number first.
 #[derive(Debug, Default)]
-pub(crate) struct Deadlines(BTreeMap<Timestamp, Instant>);
+pub(crate) struct Deadlines(BTreeMap<Timestamp, EndingTogether>);
 
 /// The locks that run out at one instant, by number. One that is taken out leaves its place, so that no other has to move; the first
 /// place is never left.
-type Instant = VecDeque<(u64, Option<LockToken>)>;
+type EndingTogether = VecDeque<(u64, Option<LockToken>)>;
 
 impl Deadlines {
     /// Adds a lock with its number.
@@ -55,7 +55,7 @@ impl Deadlines {
 }
 
 /// Where a lock stands, or would.
-fn find(locks: &Instant, number: u64) -> Result<usize, usize> {
+fn find(locks: &EndingTogether, number: u64) -> Result<usize, usize> {
     match locks.front() {
         Some((first, _)) if *first == number => Ok(0),
         _ => locks.binary_search_by_key(&number, |(other, _)| *other),

@@ -62,6 +62,7 @@ impl Store {
     }
 
     /// The position of the last journal row, and its checksum; both zero without one.
+    #[cfg(any(test, feature = "cluster"))]
     pub(crate) fn place(&self) -> (u64, u64) {
         (self.meta.batch.position, self.meta.batch.hash)
     }
