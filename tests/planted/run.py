@@ -99,6 +99,7 @@ BUGS = [
     ("waker_of_before_is_kept", E + "letter.rs", "Some(waker) => waker.clone_from(context.waker()),", "Some(_) => {}"),
     ("freed_pages_are_never_given_back", S + "local_log.rs", "            *self = FreedPages::default();\n", "            (self.commits, self.bytes) = (0, 0);\n"),
     ("pages_of_large_commits_wait", S + "local_log.rs", " || self.bytes >= limits::BYTES_KEEP_PAGES", ""),
+    ("pages_of_a_generation_wait", S + "local_log.rs", "        *self.freed() = FreedPages::default();\n", "        let _ = self.freed();\n"),
     ("journal_row_is_not_chained", S + "store.rs", "        self.meta.batch.hash = checksum;\n", ""),
     ("zero_ends_a_text", S + "key.rs", "match text.contains(&0) {", "match false {"),
     ("places_of_locks_that_have_ended_stay", R + "deadlines.rs", "        while let Some((_, None)) = locks.front() {\n            locks.pop_front();\n        }\n", ""),

@@ -135,6 +135,9 @@ impl Committer {
                 self.durability_behind_log(job)
             }
         };
+        if job.ended.is_some() {
+            self.local.give_back_pages();
+        }
         self.local.append_with(entry, durability, |transaction| job.write(transaction))
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::MutexGuard;
 use std::sync::PoisonError;
 
 use redb::Database;
@@ -66,6 +67,15 @@ impl LocalLog {
         LocalLog { freed: Arc::default(), database, options }
     }
 
+    /// Lets the next commit give back what it frees, and those before it have: it frees much.
+    pub(crate) fn give_back_pages(&self) {
+        *self.freed() = FreedPages::default();
+    }
+
+    fn freed(&self) -> MutexGuard<'_, FreedPages> {
+        self.freed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Appends an entry and writes what else its commit has to write, in one transaction.
     ///
     /// # Errors
@@ -76,7 +86,7 @@ impl LocalLog {
         durability: Durability,
         write: impl FnOnce(&WriteTransaction) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let mut freed = self.freed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut freed = self.freed();
         let committed = guarded(|| {
             let mut transaction = begin(&self.database, self.options)?;
             transaction.set_durability(durability).map_err(store_fault)?;
@@ -142,20 +152,23 @@ mod tests {
 
     use super::*;
 
-    /// The most pages in use after a commit, of many with rows so long, each of which drops what those before have written.
-    fn pages_in_use_max(commits: u64, row_len: usize) -> u64 {
+    fn in_memory() -> LocalLog {
         let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
-        let log = LocalLog::new(Arc::new(database), StoreOptions::default());
+        LocalLog::new(Arc::new(database), StoreOptions::default())
+    }
+
+    /// Appends a row so long, and drops those up to another; how many pages are in use then.
+    fn append(log: &LocalLog, position: u64, row_len: usize, dropped: u64) -> u64 {
         let row = vec![7; row_len];
-        let in_use = (1..=commits).map(|position| {
-            let drop_those_before =
-                |transaction: &WriteTransaction| journal::drop_through(transaction, position - 1);
-            log.append_with(Entry { position, bytes: &row }, Durability::Immediate, drop_those_before)
-                .unwrap();
-            let transaction = log.database.begin_write().unwrap();
-            transaction.stats().unwrap().allocated_pages()
-        });
-        in_use.max().unwrap()
+        let drop_rows = |transaction: &WriteTransaction| journal::drop_through(transaction, dropped);
+        log.append_with(Entry { position, bytes: &row }, Durability::Immediate, drop_rows).unwrap();
+        log.database.begin_write().unwrap().stats().unwrap().allocated_pages()
+    }
+
+    /// The most pages in use after a commit, of many with rows so long, each of which drops those before.
+    fn pages_in_use_max(commits: u64, row_len: usize) -> u64 {
+        let log = in_memory();
+        (1..=commits).map(|position| append(&log, position, row_len, position - 1)).max().unwrap()
     }
 
     #[test]
@@ -171,5 +184,14 @@ mod tests {
         let (row, pages) = (limits::BYTES_KEEP_PAGES / 4, (limits::BYTES_KEEP_PAGES / 4096) as u64);
         let in_use = pages_in_use_max(40, row);
         assert!(in_use < 3 * pages, "{in_use} pages are in use, and a quarter of {pages} by what is there");
+    }
+
+    #[test]
+    fn pages_of_a_generation_are_used_again_at_once() {
+        let (log, row) = (in_memory(), limits::BYTES_KEEP_PAGES / 4);
+        let before = (1..4).map(|position| append(&log, position, row, 0)).max().unwrap();
+        log.give_back_pages();
+        let after = append(&log, 4, 1, 3);
+        assert!(after < before / 2, "{before} pages were in use, and {after} still are");
     }
 }
