@@ -12,7 +12,7 @@ const TUNING: &str = "
     PRAGMA locking_mode = EXCLUSIVE;
     PRAGMA synchronous = FULL;
     PRAGMA wal_autocheckpoint = 4096;
-    PRAGMA cache_size = -65536;
+    PRAGMA cache_size = -32768;
     PRAGMA temp_store = MEMORY;
 ";
 

@@ -85,7 +85,7 @@ fn changes(sequence: SequenceNumber, workflow: WorkflowId, body: Bytes) -> [Chan
         suspicion: Suspicion::None,
         has_extra: false,
     };
-    let content = MessageContent { workflow_id: Some(workflow), headers: Headers::default(), body };
+    let content = MessageContent { workflow_id: Some(workflow), headers: Headers::default().into(), body };
     let record_of_workflow = WorkflowRecord { line: sequence.get(), ..WorkflowRecord::default() };
     [
         Change::Message(message, Some(Arc::new(record))),

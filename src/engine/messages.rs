@@ -124,7 +124,7 @@ impl QueueLook<'_> {
             expires_at: self.shown(record.expires_at),
             delivery_count,
             attempts: record.attempts,
-            headers: content.headers,
+            headers: content.headers.into_inner(),
             body: content.body,
         })
     }

@@ -57,7 +57,7 @@ impl Hidden {
             until,
             accepted_at: record.accepted_at,
             expires_at: record.expires_at.map(|due| client.shown_due(due)),
-            headers: content.headers,
+            headers: content.headers.into_inner(),
             body: content.body,
         }
     }

@@ -72,7 +72,7 @@ impl ReceivedMessage {
             attempts: record.attempts.clone(),
             accepted_at: record.accepted_at,
             expires_at: expires_at.map(|due| client.shown_due(due)),
-            headers: content.headers,
+            headers: content.headers.into_inner(),
             body: content.body,
             dead_letter,
             ordered: matches!(record.stream, WorkflowRef::Named(_)),

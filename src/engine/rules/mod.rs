@@ -60,6 +60,7 @@ pub(crate) mod room_need;
 #[cfg(test)]
 pub(crate) mod samples;
 mod schedule;
+mod seldom;
 mod send;
 mod settle;
 pub(crate) mod settlements;

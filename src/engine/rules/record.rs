@@ -15,6 +15,7 @@ use crate::engine::rules::held_messages::HeldMessages;
 use crate::engine::rules::history::HistorySpan;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt;
+use crate::engine::rules::seldom::Seldom;
 use crate::engine::rules::sparse::sparse_record;
 use crate::header::Headers;
 use crate::id::MessageId;
@@ -313,7 +314,7 @@ impl MessageRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MessageContent {
     pub(crate) workflow_id: Option<WorkflowId>,
-    pub(crate) headers: Headers,
+    pub(crate) headers: Seldom<Headers>,
     pub(crate) body: Bytes,
 }
 

@@ -92,7 +92,7 @@ impl Step<'_> {
             message_id: message.message_id.clone(),
             time_to_live: message.time_to_live,
             schedule_at: None,
-            headers: content.headers,
+            headers: content.headers.into_inner(),
             body: content.body,
         };
         self.judge_redrive(queue, &new)?;

@@ -211,8 +211,11 @@ fn changes() -> Vec<Change> {
     let key = WorkflowKey { queue, stream: stream.clone() };
     let message_key = MessageKey { queue, sequence: number(300) };
     let numbers = Numbers { next_sequence: 1, next_ticket: 2, next_queue: 3 };
-    let content =
-        MessageContent { workflow_id: Some(workflow()), headers: headers(), body: Bytes::from_static(b"b") };
+    let content = MessageContent {
+        workflow_id: Some(workflow()),
+        headers: headers().into(),
+        body: Bytes::from_static(b"b"),
+    };
     let link = ChainLink { sequence: Some(number(1)), message_id: Some(id()), rank: Some(2), settled: None };
     let dead_letter =
         DeadLetterKey { workflow: key.clone(), rank: 3, sequence: number(4), reason: "r".to_owned() };

@@ -1,13 +1,12 @@
 //! What is kept of a workflow: the row, without a word on how it is stored.
 
-use std::ops::Deref;
-use std::ops::DerefMut;
-
 use serde::Deserialize;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::holds::Holds;
+use crate::engine::rules::seldom::Blank;
+use crate::engine::rules::seldom::Seldom;
 use crate::engine::rules::sparse::sparse_record;
 use crate::id::MessageId;
 
@@ -57,10 +56,8 @@ pub(crate) struct RareFields {
     pub(crate) shortening: Option<Shortening>,
 }
 
-/// The rare fields of a workflow: they take room of their own only once one of them was set, so that a record of what
-/// every command changes can be copied as it is.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Rare(Option<Box<RareFields>>);
+/// The rare fields of a workflow, so that a record of what every command changes can be copied as it is.
+pub(crate) type Rare = Seldom<RareFields>;
 
 static BLANK: RareFields = RareFields {
     tail: None,
@@ -73,42 +70,11 @@ static BLANK: RareFields = RareFields {
     shortening: None,
 };
 
-impl Rare {
-    /// Gives room back that nothing is in.
-    pub(crate) fn trim(&mut self) {
-        self.0.take_if(|fields| **fields == BLANK);
+impl Blank for RareFields {
+    fn blank() -> &'static RareFields {
+        &BLANK
     }
 }
-
-impl From<RareFields> for Rare {
-    fn from(fields: RareFields) -> Rare {
-        let mut rare = Rare(Some(Box::new(fields)));
-        rare.trim();
-        rare
-    }
-}
-
-impl Deref for Rare {
-    type Target = RareFields;
-
-    fn deref(&self) -> &RareFields {
-        self.0.as_deref().unwrap_or(&BLANK)
-    }
-}
-
-impl DerefMut for Rare {
-    fn deref_mut(&mut self) -> &mut RareFields {
-        self.0.get_or_insert_with(|| Box::new(BLANK.clone()))
-    }
-}
-
-impl PartialEq for Rare {
-    fn eq(&self, other: &Rare) -> bool {
-        (self.0.is_none() && other.0.is_none()) || **self == **other
-    }
-}
-
-impl Eq for Rare {}
 
 sparse_record!(WorkflowRecord {
     always: [],

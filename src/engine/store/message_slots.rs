@@ -13,6 +13,9 @@ use crate::engine::store::slots::InSlots;
 use crate::engine::store::slots::KeysInOrder;
 use crate::engine::store::slots::in_slots;
 
+/// Room for so many messages is kept even if there are none.
+const ROOM_KEPT: usize = 4096;
+
 /// The rows of the window of all messages.
 #[derive(Default)]
 pub(crate) struct MessageSlots {
@@ -39,9 +42,13 @@ in_slots!(MessageSlots of WindowMessage {
 });
 
 impl MessageSlots {
-    /// Gives up room that is not needed.
+    /// Gives up room that is not needed: half of it at once, so that who needs it again and again does not make it anew each time.
     pub(crate) fn tidy(&mut self) {
         self.records_in_order = KeysInOrder::default();
+        let room = self.messages.capacity();
+        if room > ROOM_KEPT && self.messages.len() < room / 4 {
+            self.messages.shrink_to(room / 2);
+        }
     }
 
     /// Of how many messages the window says something.
@@ -77,5 +84,33 @@ impl<T: InSlots<Prefix = MessageKey, Slots = MessageSlots, Slot = WindowMessage>
 
     fn each_group<'g>(&'g self, with: &mut dyn FnMut(&'g MessageKey, &'g PrefixGroup<T>)) {
         self.messages.iter().for_each(|(key, message)| with(key, T::of(message)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::SequenceNumber;
+
+    #[test]
+    fn room_for_many_messages_goes_by_halves_once_there_are_few() {
+        let mut slots = MessageSlots::default();
+        let key = |number| MessageKey { queue: QueueId(1), sequence: SequenceNumber::new(number) };
+        let many = 16 * ROOM_KEPT as u64;
+        for number in 1..=many {
+            Groups::<MessageRow>::group_to_change(&mut slots, &key(number));
+        }
+        let room = slots.messages.capacity();
+        slots.tidy();
+        assert_eq!(slots.messages.capacity(), room, "it is needed");
+        for number in 2..=many {
+            Groups::<ContentRow>::give_up(&mut slots, &key(number));
+        }
+        slots.tidy();
+        assert!((ROOM_KEPT + 1..room).contains(&slots.messages.capacity()), "not all of it at once");
+        for _ in 0..16 {
+            slots.tidy();
+        }
+        assert!(slots.messages.capacity() <= ROOM_KEPT && slots.messages.contains_key(&key(1)));
     }
 }

@@ -1,5 +1,7 @@
 //! A row of the window, and where it stands.
 
+use std::num::NonZeroU64;
+
 /// Bits of a stamp that tell a place among what a turn has changed: more rows of a table than the requests of one turn can
 /// change.
 const INDEX_BITS: u32 = 22;
@@ -16,33 +18,43 @@ const POSITION_BITS: u32 = u64::BITS - INDEX_BITS - FLAG_BITS;
 /// Where a row of the window stands: the commit that has its last change, counted from when the file was opened, and what
 /// that turn has changed before it. One number, because every change moves it with its row, and a processor waits for a
 /// value that is read whole after it was written in parts.
+///
+/// It is kept with all its bits turned over, which is never zero, so that a stamp that may not be there takes no more room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SlotStamp(u64);
+pub(crate) struct SlotStamp(NonZeroU64);
 
 impl SlotStamp {
     /// The stamp of a row before its first change.
     pub(crate) fn fresh(based: bool) -> SlotStamp {
-        SlotStamp(if based { BASED } else { 0 })
+        SlotStamp::of(if based { BASED } else { 0 })
+    }
+
+    fn of(bits: u64) -> SlotStamp {
+        SlotStamp(NonZeroU64::new(!bits).expect("a file is closed before it has seen so many commits"))
+    }
+
+    fn bits(self) -> u64 {
+        !self.0.get()
     }
 
     /// The commit that has its last change; zero before its first.
     pub(crate) fn position(self) -> u64 {
-        self.0 >> (INDEX_BITS + FLAG_BITS)
+        self.bits() >> (INDEX_BITS + FLAG_BITS)
     }
 
     /// Its place among what that turn has changed.
     pub(crate) fn index(self) -> usize {
-        (self.0 >> FLAG_BITS & ((1 << INDEX_BITS) - 1)) as usize
+        (self.bits() >> FLAG_BITS & ((1 << INDEX_BITS) - 1)) as usize
     }
 
     /// Whether a row with this key may be flushed, so that deleting it is worth remembering.
     pub(crate) fn is_based(self) -> bool {
-        self.0 & BASED != 0
+        self.bits() & BASED != 0
     }
 
     /// Notes that the row is flushed.
     pub(crate) fn set_based(&mut self) {
-        self.0 |= BASED;
+        *self = SlotStamp::of(self.bits() | BASED);
     }
 
     /// Notes a change in another turn, as its `index`-th.
@@ -51,12 +63,12 @@ impl SlotStamp {
         assert!(index >> INDEX_BITS == 0, "a turn is of limited size");
         let journaled = if self.position() > 0 { JOURNALED } else { 0 };
         let place = position << (INDEX_BITS + FLAG_BITS) | (index as u64) << FLAG_BITS;
-        self.0 = place | journaled | self.0 & BASED;
+        *self = SlotStamp::of(place | journaled | self.bits() & BASED);
     }
 
     /// Whether the disk knows a row with this key, so that its deletion in a turn has to be written.
     pub(crate) fn is_on_disk(self, turn: u64) -> bool {
-        self.0 & (BASED | JOURNALED) != 0 || (self.position() > 0 && self.position() < turn)
+        self.bits() & (BASED | JOURNALED) != 0 || (self.position() > 0 && self.position() < turn)
     }
 }
 
@@ -86,6 +98,11 @@ mod tests {
             stamp.set_based();
             assert!(stamp.is_based() && stamp.position() == position + 1);
         }
+    }
+
+    #[test]
+    fn a_stamp_that_may_not_be_there_takes_no_more_room() {
+        assert_eq!(size_of::<Option<SlotStamp>>(), size_of::<u64>());
     }
 
     #[test]

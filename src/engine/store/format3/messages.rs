@@ -133,7 +133,11 @@ pub(crate) struct Content {
 
 impl From<Content> for record::MessageContent {
     fn from(old: Content) -> record::MessageContent {
-        record::MessageContent { workflow_id: old.workflow_id, headers: old.headers.into(), body: old.body }
+        record::MessageContent {
+            workflow_id: old.workflow_id,
+            headers: header::Headers::from(old.headers).into(),
+            body: old.body,
+        }
     }
 }
 

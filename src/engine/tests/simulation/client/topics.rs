@@ -260,7 +260,7 @@ impl Clients {
         }
         let go_on = |clients: &mut Clients, target: usize| {
             let mut message = clients.messages(target, now).swap_remove(0);
-            (message.headers, message.body) = (content.headers.clone(), content.body.clone());
+            (message.headers, message.body) = ((*content.headers).clone(), content.body.clone());
             message.headers.properties.insert(FORWARDED.to_owned(), PropertyValue::Integer(hops + 1));
             vec![message]
         };
