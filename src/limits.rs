@@ -274,8 +274,8 @@ pub const PREFIXES_KNOWN: usize = 65_536;
 /// Flushed rows of a table that are kept after they were read; beyond it, all are forgotten and read again.
 pub const ROWS_READ_KEPT: usize = 8_192;
 
-/// Memory redb may use for pages it has read or written, once for each thread that commits: the leaves that a flush comes back to.
-/// Most of it is pages of the journal, however much there is, and nobody reads those again.
+/// Memory redb may use for pages it has read or written: the leaves that a flush comes back to. However much there is, most of it
+/// is soon pages of the journal as they were written.
 pub const STORE_CACHE_BYTES: usize = 32 * 1024 * 1024;
 
 /// Default of the head room: bytes of the disk that are kept free for receiving, settling and purging, as large as the
