@@ -133,6 +133,7 @@ BUGS = [
     ("rare_fields_are_thrown_away", R + "seldom.rs", "self.0.take_if(|fields| **fields == *T::blank());", "self.0.take_if(|fields| !std::mem::needs_drop::<T>() || **fields != *T::blank());"),
     ("rare_fields_are_not_compared", R + "seldom.rs", "(self.0.is_none() && other.0.is_none()) || **self == **other", "self.0.is_none() == other.0.is_none()"),
     ("deleted_rows_are_forgotten_with_one", S + "rare_rows.rs", "self.0.take_if(|rows| rows.is_empty());", "self.0 = None;"),
+    ("full_disk_is_not_said_to_be_full", S + "room.rs", "left <= self.full_below()", "left < self.full_below()"),
     ("room_of_a_row_is_not_empty", S + "row_room.rs", "        bytes.clear();\n", ""),
     ("flushed_rows_stay_in_memory", S + "store.rs", "if !job.flushed.is_empty() {", "if job.flushed.len() > 5 {"),
     ("flush_is_done_before_its_commit", S + "store.rs", "if last <= position {", "if true {"),

@@ -115,6 +115,10 @@ impl Committer {
         if let Some(room) = &self.room {
             room.make_way(job.bytes());
         }
+        // Where nothing new is accepted, what goes on is to find room in the file.
+        if job.ended.is_some() || self.room.as_ref().is_some_and(|room| room.view().is_full) {
+            self.local.give_back_pages();
+        }
         let committed = self.write(job);
         if let Some(room) = &self.room {
             room.redeem(job.promised_bytes);
@@ -135,9 +139,6 @@ impl Committer {
                 self.durability_behind_log(job)
             }
         };
-        if job.ended.is_some() {
-            self.local.give_back_pages();
-        }
         self.local.append_with(entry, durability, |transaction| job.write(transaction))
     }
 

@@ -286,7 +286,7 @@ impl DiskRoom {
 
     fn judge(&self, state: &mut DiskRoomState) {
         let left = self.left(state);
-        if !state.is_full && left < self.full_below() {
+        if !state.is_full && left <= self.full_below() {
             state.is_full = true;
             tracing::warn!(
                 free_bytes = left,
@@ -299,7 +299,7 @@ impl DiskRoom {
         }
     }
 
-    /// With less room than this, nothing new is accepted: the head room, and half of it for what is under way, so that
+    /// With no more room than this, nothing new is accepted: the head room, and half of it for what is under way, so that
     /// what is new never makes the ballast go.
     fn full_below(&self) -> u64 {
         self.shared.head_room_bytes / 4 * 6
@@ -378,7 +378,7 @@ mod tests {
         let (room, made, _) = room(4 * HEAD_ROOM);
         assert!(made.has() && room.admit(HEAD_ROOM));
         room.redeem(HEAD_ROOM);
-        made.set_free(HEAD_ROOM / 2 - 1);
+        made.set_free(HEAD_ROOM / 2);
         room.tick();
         assert!(!room.admit(1) && room.view().is_full);
         assert!(room.admit_from_head_room(1));
