@@ -188,7 +188,7 @@ BUGS = [
     ("settlements_of_a_trial_are_kept", R + "settlements.rs", "self.in_order.truncate(place(noted, self.dropped));", ""),
     ("forgotten_in_a_trial_stays_forgotten", R + "settlements.rs", "            self.in_order[place(number, self.dropped)].is_forgotten = false;", "            let _ = number;"),
     ("dropped_settlement_stays_in_the_index", R + "settlements.rs", "            self.index.remove(&first.subject);", ""),
-    ("deletion_not_flushed", S + "flush.rs", "None => RowState::Deleted,", "None => continue,"),
+    ("deletion_not_flushed", S + "flush.rs", "None => None,", "None => continue,"),
     ("last_commit_of_a_generation_not_flushed", S + "flush.rs", "stamp.is_some_and(|stamp| stamp.position() <= upto)", "stamp.is_some_and(|stamp| stamp.position() < upto)"),
     ("generation_dropped_too_early", S + "store.rs", "if self.units_left() == 0 {", "if self.units_left() == 0 || job.position.is_multiple_of(5) {"),
     ("committed_before_the_commit", S + "flush.rs", "row.position <= position)", "row.position <= position + 1)"),

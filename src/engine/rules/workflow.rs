@@ -145,12 +145,6 @@ impl OpenWorkflow {
 
     /// Closes it, but leaves a gap that has lasted long enough to the close that follows.
     pub(crate) fn close_unjudged(mut self: Box<Self>, step: &mut Step<'_>) -> Read<()> {
-        self.plan_and_write_down(step)?;
-        step.rooms.give_back(self);
-        Ok(())
-    }
-
-    fn plan_and_write_down(&mut self, step: &mut Step<'_>) -> Read<()> {
         self.plan_gap(step)?;
         let holder = self.holder(step);
         let head = match holder {
@@ -166,16 +160,14 @@ impl OpenWorkflow {
     }
 
     /// Closes it after a message has joined the end of its line: what it offers and waits for is what it was.
-    pub(crate) fn close_behind(mut self: Box<Self>, step: &mut Step<'_>) -> Read<()> {
+    pub(crate) fn close_behind(self: Box<Self>, step: &mut Step<'_>) -> Read<()> {
         assert!(
             self.record.ticket.is_some(),
             "who joins a line changes nothing only where its head is offered"
         );
         // Whoever is granted what is offered asserts that nobody has it.
         self.assert_invariants(false);
-        self.write_down(step)?;
-        step.rooms.give_back(self);
-        Ok(())
+        self.write_down(step)
     }
 
     /// The same workflow, held by the owner of a token.
@@ -207,13 +199,17 @@ impl OpenWorkflow {
         Some((token, lock.kind, lock.out.len()))
     }
 
-    fn write_down(&mut self, step: &mut Step<'_>) -> Read<()> {
+    fn write_down(mut self: Box<Self>, step: &mut Step<'_>) -> Read<()> {
         if !self.is_blank() {
             self.take_cursor(step)?;
         }
         self.record.rare.trim();
         let record = if self.is_blank() { None } else { Some(std::mem::take(&mut self.record)) };
-        if record == self.stored { Ok(()) } else { step.write_workflow(&self.key, record) }
+        if record != self.stored {
+            step.write_workflow(&self.key, record)?;
+        }
+        step.rooms.give_back(self);
+        Ok(())
     }
 
     fn plan_offer(

@@ -13,7 +13,6 @@ use crate::engine::store::journal_row::RowReader;
 use crate::engine::store::journal_row::RowWriter;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::key::parts_of;
-use crate::engine::store::row_state::RowState;
 use crate::engine::store::row_write::RowWrite;
 use crate::engine::store::row_write::Rows;
 use crate::engine::store::rows::RowMap;
@@ -131,16 +130,16 @@ impl<T: Table, G: Groups<T>> AnyMemtable for WholeTable<'_, T, G> {
             if group.stamp(&key).is_none_or(|stamp| stamp.position() > upto) {
                 continue;
             }
-            let now = match group.rows.get_mut(&key) {
+            let value = match group.rows.get_mut(&key) {
                 Some(slot) => {
                     // From now on, deleting it has to delete what is flushed.
                     slot.stamp.set_based();
                     budget.bytes = budget.bytes.saturating_sub(weight_of::<T>(Some(&slot.value)));
-                    RowState::Put(slot.value.clone())
+                    Some(slot.value.clone())
                 }
-                None => RowState::Deleted,
+                None => None,
             };
-            rows.push(((prefix.clone(), key.clone()), now));
+            rows.push(((prefix.clone(), key.clone()), value));
             self.book.changed.under_way.push_back(FlushingRow { position, upto, place: (prefix, key) });
         }
         (!rows.is_empty()).then(|| Box::new(Rows::<T>(rows)) as Box<dyn RowWrite>)

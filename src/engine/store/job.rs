@@ -115,7 +115,7 @@ impl Committer {
         if let Some(room) = &self.room {
             room.make_way(job.bytes());
         }
-        // Where nothing new is accepted, what goes on is to find room in the file.
+        // A generation is many pages; and where nothing new is accepted, what goes on is to find room in the file.
         if job.ended.is_some() || self.room.as_ref().is_some_and(|room| room.view().is_full) {
             self.local.give_back_pages();
         }

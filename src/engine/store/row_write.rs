@@ -1,4 +1,4 @@
-//! Rows on their way to the disk, as they were when their turn ended: encoded by whoever commits them.
+//! Rows that are flushed, on their way to their tables: encoded by whoever commits them.
 
 use redb::WriteTransaction;
 
@@ -6,13 +6,12 @@ use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::checksum;
 use crate::engine::store::codec;
 use crate::engine::store::key::key_of;
-use crate::engine::store::row_state::ChangedRow;
-use crate::engine::store::row_state::RowState;
+use crate::engine::store::table::PrefixedKey;
 use crate::engine::store::table::Table;
 use crate::error::Fault;
 
-/// Rows of one table.
-pub(crate) struct Rows<T: Table>(pub(crate) Vec<ChangedRow<T>>);
+/// Rows of one table; those without a value are deleted.
+pub(crate) struct Rows<T: Table>(pub(crate) Vec<(PrefixedKey<T>, Option<T::Value>)>);
 
 /// What is done with rows of any table.
 pub(crate) trait RowWrite: Send {
@@ -23,15 +22,14 @@ pub(crate) trait RowWrite: Send {
 impl<T: Table> RowWrite for Rows<T> {
     fn flush(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
         let mut table = transaction.open_table(T::DEFINITION).map_err(store_fault)?;
-        for ((prefix, key), now) in &self.0 {
+        for ((prefix, key), value) in &self.0 {
             let key = key_of(prefix, key);
-            match now {
-                RowState::Put(value) => {
+            match value {
+                Some(value) => {
                     let checksummed = checksum(&T::DEFINITION, &key, codec::encode(value));
                     table.insert(&*key, &*checksummed).map_err(store_fault)?;
                 }
-                RowState::Deleted => drop(table.remove(&*key).map_err(store_fault)?),
-                RowState::AsBefore => {}
+                None => drop(table.remove(&*key).map_err(store_fault)?),
             }
         }
         Ok(())
