@@ -2,6 +2,8 @@
 
 use std::borrow::Borrow;
 use std::fmt;
+use std::hash::Hash;
+use std::hash::Hasher;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
@@ -16,9 +18,22 @@ pub use crate::token::LockToken;
 macro_rules! text_newtype {
     ($(#[$doc:meta])* $name:ident, $field:literal, $check:expr) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Clone, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(try_from = "String")]
         pub struct $name(Arc<str>);
+
+        impl PartialEq for $name {
+            fn eq(&self, other: &$name) -> bool {
+                // A text that is shared is compared again and again.
+                Arc::ptr_eq(&self.0, &other.0) || *self.0 == *other.0
+            }
+        }
+
+        impl Hash for $name {
+            fn hash<H: Hasher>(&self, state: &mut H) {
+                self.0.hash(state);
+            }
+        }
 
         impl $name {
             /// Makes one from text.

@@ -27,15 +27,8 @@ impl<K: Eq + Hash, V> Lookup<K, V> {
     }
 
     /// The value of a key, made if it is not there.
-    pub(crate) fn get_or_insert_with(&mut self, key: &K, make: impl FnOnce() -> V) -> &mut V
-    where
-        K: Clone,
-    {
-        // Two look-ups for a new key, so that a known one costs no copy of it.
-        if !self.0.contains_key(key) {
-            self.0.insert(key.clone(), make());
-        }
-        self.0.get_mut(key).expect("it was just put there")
+    pub(crate) fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
+        self.0.entry(key).or_insert_with(make)
     }
 
     /// Puts a value; returns the one that was there.
@@ -53,24 +46,35 @@ impl<K: Eq + Hash, V> Lookup<K, V> {
     }
 }
 
-/// A [`Lookup`] that is asked for the same key several times in a row: each entry has a slot, and the one that was found last is looked
-/// at first, without a hash.
+/// A key that is asked for several times within a short while.
+pub(crate) trait RecentKey {
+    /// A number that clones of a key have in common, told without a look at all of it. It only says where to look first.
+    fn hint(&self) -> usize;
+}
+
+/// Bits of a hint that count: more keys than are worked on at a time.
+const RECENT_BITS: u32 = 7;
+
+/// A [`Lookup`] that is asked for the same keys several times within a short while: each entry has a slot, and those that were found
+/// recently are looked at first, without a hash.
 #[derive(Debug)]
 pub(crate) struct SlotLookup<K, V> {
     slots: Vec<Option<(K, V)>>,
     /// Slots that nobody has.
     free: Vec<usize>,
     by_key: HashMap<K, usize, RandomState>,
-    last: Cell<usize>,
+    /// The slots that were found last, by the hints of their keys.
+    recent: [Cell<usize>; 1 << RECENT_BITS],
 }
 
 impl<K, V> Default for SlotLookup<K, V> {
     fn default() -> SlotLookup<K, V> {
-        SlotLookup { slots: Vec::new(), free: Vec::new(), by_key: HashMap::default(), last: Cell::new(0) }
+        let recent = [const { Cell::new(0) }; _];
+        SlotLookup { slots: Vec::new(), free: Vec::new(), by_key: HashMap::default(), recent }
     }
 }
 
-impl<K: Clone + Eq + Hash, V> SlotLookup<K, V> {
+impl<K: Clone + Eq + Hash + RecentKey, V> SlotLookup<K, V> {
     pub(crate) fn get(&self, key: &K) -> Option<&V> {
         self.slots[self.find(key)?].as_ref().map(|(_, value)| value)
     }
@@ -111,8 +115,8 @@ impl<K: Clone + Eq + Hash, V> SlotLookup<K, V> {
             self.slots.push(None);
         }
         self.by_key.insert(key.clone(), slot);
+        self.recent(&key).set(slot);
         self.slots[slot] = Some((key, value));
-        self.last.set(slot);
         slot
     }
 
@@ -145,15 +149,24 @@ impl<K: Clone + Eq + Hash, V> SlotLookup<K, V> {
     }
 
     fn find(&self, key: &K) -> Option<usize> {
-        let last = self.last.get();
-        if let Some(Some((known, _))) = self.slots.get(last)
+        let recent = self.recent(key).get();
+        if let Some(Some((known, _))) = self.slots.get(recent)
             && known == key
         {
-            return Some(last);
+            return Some(recent);
         }
         let found = *self.by_key.get(key)?;
-        self.last.set(found);
+        if let Some((known, _)) = &self.slots[found] {
+            self.recent(known).set(found);
+        }
         Some(found)
+    }
+
+    /// Where to look first for a key.
+    fn recent(&self, key: &K) -> &Cell<usize> {
+        // Spread by a multiplication, as the lowest bits of a hint may always be the same.
+        let spread = (key.hint() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        &self.recent[(spread >> (u64::BITS - RECENT_BITS)) as usize]
     }
 }
 
@@ -164,6 +177,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    impl RecentKey for u64 {
+        fn hint(&self) -> usize {
+            // Some keys share a hint.
+            (*self / 2) as usize
+        }
+    }
 
     proptest! {
         #[test]

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::error::Misuse;
+use crate::lookup::RecentKey;
 
 /// Proof that you hold a delivery: 16 bytes, of which the first four are the epoch of the open file and the others
 /// are random.
@@ -64,6 +65,14 @@ impl Hash for LockToken {
         let mut chance = [0; 8];
         chance.copy_from_slice(&self.0[8..]);
         state.write_u64(u64::from_be_bytes(chance));
+    }
+}
+
+impl RecentKey for LockToken {
+    /// Its end: tokens of one receive differ there.
+    fn hint(&self) -> usize {
+        let [.., high, low] = self.0;
+        usize::from(u16::from_be_bytes([high, low]))
     }
 }
 

@@ -1,21 +1,38 @@
 //! Completing many deliveries, and nothing else with them: what most handlers end with.
 
+use std::sync::Arc;
+
 use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::open_workflow::OpenWorkflow;
-use crate::engine::rules::open_workflows::OpenWorkflows;
+use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::settlements::PLAIN;
-use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::answer;
 use crate::error::SettleRefusal;
 use crate::error::SettledHow;
 use crate::id::QueueName;
+
+/// So many deliveries end together at most: few enough that they are still in a processor's cache at the last step.
+const ENDINGS_MAX: usize = 16;
+
+/// Deliveries that were held until this command, and whose workflows are open, none of them twice. Each step is a loop of its own:
+/// the code of each fits into a processor's cache, and that of all together does not.
+#[derive(Default)]
+#[must_use = "deliveries that have been taken from their holders have to end"]
+struct Endings(Vec<Ending>);
+
+/// A delivery that its holder gives back, completed.
+struct Ending {
+    held: DeliveryRef,
+    workflow: Box<OpenWorkflow>,
+    message: Arc<MessageRecord>,
+}
 
 impl Step<'_> {
     /// Completes each delivery for itself, in the order given.
@@ -25,41 +42,42 @@ impl Step<'_> {
         deliveries: Vec<DeliveryRef>,
     ) -> Read<Vec<Result<(), SettleRefusal>>> {
         let mut answers = Vec::with_capacity(deliveries.len());
-        let mut open = OpenWorkflows::default();
+        let mut endings = Endings::default();
         for held in deliveries {
-            answers.push(match self.end_delivery(name, held) {
-                Ok((workflow, is_still_held)) => {
-                    open.push(self, workflow)?;
-                    // Whoever holds it may end another of its messages next.
-                    if is_still_held {
-                        open.close(self)?;
+            answers.push(match self.held_message(name, held) {
+                Ok((workflow, message)) => {
+                    endings.0.push(Ending { held, workflow, message });
+                    let is_done = self.locks.take_back(held.token, held.sequence).is_done();
+                    // Whoever goes on holding the workflow may end another of its messages next.
+                    if !is_done || endings.0.len() == ENDINGS_MAX {
+                        endings.complete(self)?;
                     }
                     Ok(())
                 }
                 Err(Stop::Refused(_)) => {
-                    open.close(self)?;
+                    endings.complete(self)?;
                     let plain = Settlement::Complete(CompletionCommand::default());
                     answer(self.settle(name, held, plain))?.map(|_| ())
                 }
                 Err(Stop::Fault(fault)) => return Err(fault),
             });
         }
-        open.close(self)?;
+        endings.complete(self)?;
         Ok(answers)
     }
+}
 
-    /// Ends a delivery that is held. Its workflow is still to be closed; whether it is still held.
-    fn end_delivery(
-        &mut self,
-        name: &QueueName,
-        held: DeliveryRef,
-    ) -> Ruling<(Box<OpenWorkflow>, bool), SettleRefusal> {
-        let (mut workflow, message) = self.held_message(name, held)?;
-        self.locks.take_back(held.token, held.sequence);
-        workflow.end(self, held.sequence, &message, SettlementKind::Completed)?;
-        let locked_until = workflow.settle_lock(self, held.token)?;
-        let as_asked = (SettledHow::Completed, PLAIN);
-        self.settlements.note((workflow.queue.id, self.now), held, as_asked, &SettleResult::default());
-        Ok((workflow, locked_until.is_some()))
+impl Endings {
+    /// Completes all, and closes their workflows.
+    fn complete(&mut self, step: &mut Step<'_>) -> Read<()> {
+        for Ending { held, workflow, message } in &mut self.0 {
+            workflow.end(step, held.sequence, message, SettlementKind::Completed)?;
+        }
+        for Ending { held, workflow, .. } in &mut self.0 {
+            workflow.settle_lock(step, held.token)?;
+            let (now, as_asked) = ((workflow.queue.id, step.now), (SettledHow::Completed, PLAIN));
+            step.settlements.note(now, *held, as_asked, &SettleResult::default());
+        }
+        self.0.drain(..).try_for_each(|ending| ending.workflow.close(step))
     }
 }

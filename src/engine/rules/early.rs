@@ -34,9 +34,9 @@ pub(crate) struct ProjectedRun {
     followed: BTreeSet<SequenceNumber>,
     /// Messages of the command that the run has not reached.
     waiting: BTreeMap<Place, Arrival>,
-    /// Messages of the command for which nobody has looked yet how far the run will reach. If it reaches none of them,
-    /// they are as many early ones with as many bytes.
-    unfollowed: Vec<Arrival>,
+    /// Messages of the command for which nobody has looked yet how far the run will reach: the first, which nearly always is the
+    /// only one, and others. If it reaches none of them, they are as many early ones with as many bytes.
+    unfollowed: (Option<Arrival>, Vec<Arrival>),
     unfollowed_early: u64,
     unfollowed_bytes: u64,
 }
@@ -51,7 +51,7 @@ impl ProjectedRun {
             early_bytes: record.early_bytes,
             followed: BTreeSet::new(),
             waiting: BTreeMap::new(),
-            unfollowed: Vec::new(),
+            unfollowed: (None, Vec::new()),
             unfollowed_early: 0,
             unfollowed_bytes: 0,
         }
@@ -75,12 +75,16 @@ impl ProjectedRun {
             self.unfollowed_early += 1;
             self.unfollowed_bytes += message.len() as u64;
         }
-        self.unfollowed.push(arrival);
+        match &mut self.unfollowed {
+            (first @ None, _) => *first = Some(arrival),
+            (_, others) => others.push(arrival),
+        }
         if !may_wait || self.has_room(workflow) {
             return Ok(true);
         }
         (self.unfollowed_early, self.unfollowed_bytes) = (0, 0);
-        for arrival in std::mem::take(&mut self.unfollowed) {
+        let (first, others) = std::mem::take(&mut self.unfollowed);
+        for arrival in first.into_iter().chain(others) {
             self.follow(step, workflow, arrival)?;
         }
         Ok(!self.waiting.contains_key(&message.place) || self.has_room(workflow))

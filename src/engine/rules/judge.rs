@@ -84,9 +84,39 @@ pub(crate) struct Judge {
     /// The messages that the command completes, and so their places.
     completed: Option<(QueueId, BTreeSet<SequenceNumber>)>,
     ids: BTreeMap<(Arc<str>, MessageId), SequenceNumber>,
-    places: Lookup<(WorkflowKey, Place), Pending>,
+    workflows: Lookup<WorkflowKey, JudgedWorkflow>,
     chained: BTreeMap<(WorkflowKey, MessageId), SequenceNumber>,
-    ahead: Lookup<WorkflowKey, ProjectedRun>,
+}
+
+/// What the command brings to a workflow.
+struct JudgedWorkflow {
+    /// How far it goes on with it.
+    run: ProjectedRun,
+    /// The place that the first message of the command takes: for most workflows it is the only one.
+    first: Option<(Place, Pending)>,
+    /// Those that others take.
+    others: BTreeMap<Place, Pending>,
+}
+
+impl JudgedWorkflow {
+    fn new(workflow: &OpenWorkflow) -> JudgedWorkflow {
+        JudgedWorkflow { run: ProjectedRun::new(workflow), first: None, others: BTreeMap::new() }
+    }
+
+    /// The message of the command that takes a place.
+    fn at(&self, place: &Place) -> Option<&Pending> {
+        match &self.first {
+            Some((first, pending)) if first == place => Some(pending),
+            _ => self.others.get(place),
+        }
+    }
+
+    fn take(&mut self, place: Place, pending: Pending) {
+        match self.first {
+            None => self.first = Some((place, pending)),
+            Some(_) => drop(self.others.insert(place, pending)),
+        }
+    }
 }
 
 impl Judge {
@@ -114,7 +144,7 @@ impl Judge {
     ) -> Ruling<Vec<Verdict>, SendRefusal> {
         let mut verdicts = Vec::with_capacity(messages.len());
         if queue.options.order.has_places() {
-            self.places.reserve(messages.len());
+            self.workflows.reserve(messages.len());
         }
         for (index, message) in messages.iter().enumerate() {
             check_fit(queue, index, message).or_else(refuse)?;
@@ -215,10 +245,14 @@ impl Judge {
         sequence: SequenceNumber,
     ) -> Ruling<Verdict, SendRefusal> {
         let workflow = OpenWorkflow::open(step, queue, WorkflowRef::Named(id.clone()))?;
-        let place = (workflow.key.clone(), message.place.clone());
-        let used = match self.places.get(&place) {
+        let judged =
+            self.workflows.get_or_insert_with(workflow.key.clone(), || JudgedWorkflow::new(&workflow));
+        let used = match judged.at(&message.place) {
             Some(pending) => PlaceUse::Pending(pending.clone()),
-            None => self.after_completion(&workflow, message, workflow.use_of(step, message)?),
+            None => match (workflow.use_of(step, message)?, &self.completed) {
+                (used, None) => used,
+                (used, Some(completed)) => after_completion(completed, &workflow, message, used),
+            },
         };
         match used {
             PlaceUse::Free => {}
@@ -233,42 +267,35 @@ impl Judge {
                 return refuse(SendRefusal::PlaceTaken { index, by });
             }
         }
-        self.judge_room(step, &workflow, index, message)?;
+        if !judged.run.add(step, &workflow, message)? {
+            return refuse(SendRefusal::WorkflowFull { index, early: workflow.record.early });
+        }
         let (message_id, body) = (message.message_id.clone(), Some(message.body.clone()));
-        self.places.insert(place, Pending { by: sequence, message_id, body });
+        judged.take(message.place.clone(), Pending { by: sequence, message_id, body });
+        // Its room is for the workflow of the next message.
+        step.rooms.give_back(workflow);
         Ok(Verdict::Accept)
     }
+}
 
-    /// What a place is used for once the command has completed what it completes.
-    fn after_completion(&self, workflow: &OpenWorkflow, message: &NewMessage, used: PlaceUse) -> PlaceUse {
-        let is_completed = |by: &SequenceNumber| {
-            self.completed.as_ref().is_some_and(|(of, all)| *of == workflow.queue.id && all.contains(by))
-        };
-        match used {
-            // Behind a predecessor the place stays that of the message that followed it.
-            PlaceUse::Pending(pending)
-                if is_completed(&pending.by)
-                    && (!workflow.is_chained() || pending.message_id == message.message_id) =>
-            {
-                PlaceUse::Completed
-            }
-            PlaceUse::Elsewhere(by) if is_completed(&by) => PlaceUse::GivenUp,
-            used => used,
+/// What a place is used for once the command has completed what it completes.
+fn after_completion(
+    (of, all): &(QueueId, BTreeSet<SequenceNumber>),
+    workflow: &OpenWorkflow,
+    message: &NewMessage,
+    used: PlaceUse,
+) -> PlaceUse {
+    let is_completed = |by: &SequenceNumber| *of == workflow.queue.id && all.contains(by);
+    match used {
+        // Behind a predecessor the place stays that of the message that followed it.
+        PlaceUse::Pending(pending)
+            if is_completed(&pending.by)
+                && (!workflow.is_chained() || pending.message_id == message.message_id) =>
+        {
+            PlaceUse::Completed
         }
-    }
-
-    fn judge_room(
-        &mut self,
-        step: &Step<'_>,
-        workflow: &OpenWorkflow,
-        index: usize,
-        message: &NewMessage,
-    ) -> Ruling<(), SendRefusal> {
-        let ahead = self.ahead.get_or_insert_with(&workflow.key, || ProjectedRun::new(workflow));
-        match ahead.add(step, workflow, message)? {
-            true => Ok(()),
-            false => refuse(SendRefusal::WorkflowFull { index, early: workflow.record.early }),
-        }
+        PlaceUse::Elsewhere(by) if is_completed(&by) => PlaceUse::GivenUp,
+        used => used,
     }
 }
 
@@ -377,8 +404,14 @@ impl OpenWorkflow {
     }
 
     fn use_of_position(&self, step: &Step<'_>, rank: u64) -> Ruling<PlaceUse, SendRefusal> {
-        let in_line = step.records.line_from(&self.key, rank)?;
-        let aside = step.records.aside_from(&self.key, rank)?;
+        let in_line = match self.record.line {
+            0 => None,
+            _ => step.records.line_from(&self.key, rank)?,
+        };
+        let aside = match self.record.aside {
+            0 => None,
+            _ => step.records.aside_from(&self.key, rank)?,
+        };
         let here = |entry: Option<(u64, SequenceNumber)>| entry.filter(|(at, _)| *at == rank);
         if let Some((_, sequence)) = here(in_line).or(here(aside)) {
             let pending = step.message_listed(self.key.queue, sequence)?;

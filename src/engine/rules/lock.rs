@@ -40,6 +40,13 @@ pub(crate) struct LockEntry {
     number: u64,
 }
 
+impl LockEntry {
+    /// Whether its holder has nothing left of it: a whole workflow is held until it is given back.
+    pub(crate) fn is_done(&self) -> bool {
+        self.kind != LockKind::Whole && self.out.is_empty()
+    }
+}
+
 /// Where a dead letter stands among those of its queue: by its reason and its number.
 type DeadLetterPlace = (String, SequenceNumber);
 
@@ -199,9 +206,10 @@ impl LockTable {
     }
 
     /// Takes a message out of its holder's hands.
-    pub(crate) fn take_back(&mut self, token: LockToken, sequence: SequenceNumber) {
+    pub(crate) fn take_back(&mut self, token: LockToken, sequence: SequenceNumber) -> &LockEntry {
         self.remember(token);
         let lock = self.by_token.get_mut(&token).expect("only a holder gives a message back");
         lock.out.remove(sequence);
+        lock
     }
 }

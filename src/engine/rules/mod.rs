@@ -3,6 +3,7 @@
 
 mod accepted;
 mod apply;
+mod arrivals;
 pub(crate) mod audit;
 mod chain;
 pub(crate) mod change;

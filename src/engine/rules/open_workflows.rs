@@ -5,7 +5,7 @@ use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
 
 /// So many are open at most: few enough that they are still in a processor's cache when they are closed.
-const OPEN_MAX: usize = 32;
+const OPEN_MAX: usize = 16;
 
 /// Workflows that are open, none of them twice. What is done to each, and closing it, are two loops: the code of either fits into a
 /// processor's cache, and that of both together does not.

@@ -278,9 +278,8 @@ impl OpenWorkflow {
     /// with nothing out: it offers nothing as long as it has a holder, and only a restart knows that it has none.
     pub(crate) fn write_holding(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<()> {
         let lock = step.locks.get(token).expect("only a holder has something out");
-        let is_still_held = lock.kind == LockKind::Whole || !lock.out.is_empty();
         let is_run = lock.kind == LockKind::Run;
-        let holding = is_still_held.then(|| Holding { out: lock.out.clone(), is_run });
+        let holding = (!lock.is_done()).then(|| Holding { out: lock.out.clone(), is_run });
         step.write_holding(&self.key, holding)
     }
 }

@@ -23,6 +23,7 @@ use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::SubscriptionName;
 use crate::id::WorkflowId;
+use crate::lookup::RecentKey;
 use crate::queue::QueueOptions;
 
 /// The engine's own number of a queue; never reused, so that a queue made anew under an old name is another queue.
@@ -75,6 +76,16 @@ impl WorkflowRef {
 pub(crate) struct WorkflowKey {
     pub(crate) queue: QueueId,
     pub(crate) stream: WorkflowRef,
+}
+
+impl RecentKey for WorkflowKey {
+    /// Where the text of the ID is: whoever found the workflow has the ID as it is kept.
+    fn hint(&self) -> usize {
+        match &self.stream {
+            WorkflowRef::Single(sequence) => sequence.get() as usize,
+            WorkflowRef::Named(id) => id.as_str().as_ptr().addr(),
+        }
+    }
 }
 
 /// A queue's name and options.

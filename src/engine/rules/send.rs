@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::engine::rules::arrivals::Arrivals;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::judge::Judge;
@@ -109,66 +110,48 @@ impl Step<'_> {
     pub(crate) fn accept_judged(&mut self, judged: AdmittedMessages) -> Read<Vec<Receipt>> {
         let AdmittedMessages { queue, messages, verdicts } = judged;
         let mut receipts = Vec::with_capacity(messages.len());
-        let mut line_end = None;
+        let mut arrivals = Arrivals::default();
         for (message, verdict) in messages.into_iter().zip(verdicts) {
             receipts.push(match verdict {
                 Verdict::Duplicate(first) => Receipt::Duplicate(first),
                 Verdict::AlreadySettled => Receipt::AlreadySettled,
-                Verdict::Accept => Receipt::Accepted(self.accept_next(&queue, message, &mut line_end)?),
+                Verdict::Accept => Receipt::Accepted(self.accept_next(&queue, message, &mut arrivals)?),
                 Verdict::DeadLetter(reason) => {
-                    self.close_line_end(&mut line_end)?;
+                    arrivals.settle(self)?;
                     Receipt::DeadLettered(self.accept_as_dead_letter(&queue, message, reason)?)
                 }
             });
         }
-        self.close_line_end(&mut line_end)?;
+        arrivals.settle(self)?;
         Ok(receipts)
     }
 
     pub(crate) fn accept(&mut self, queue: &Arc<QueueRecord>, new: NewMessage) -> Read<SequenceNumber> {
-        let mut line_end = None;
-        let sequence = self.accept_next(queue, new, &mut line_end)?;
-        self.close_line_end(&mut line_end)?;
+        let mut arrivals = Arrivals::default();
+        let sequence = self.accept_next(queue, new, &mut arrivals)?;
+        arrivals.settle(self)?;
         Ok(sequence)
     }
 
-    /// Accepts a message. Its workflow stays open in `line_end` while messages join the end of its line and nothing else
-    /// changes of it, so that many of them cost one look at it.
+    /// Accepts a message: it has its number, and is put to its place with others.
     fn accept_next(
         &mut self,
         queue: &Arc<QueueRecord>,
         new: NewMessage,
-        line_end: &mut Option<Box<OpenWorkflow>>,
+        arrivals: &mut Arrivals,
     ) -> Read<SequenceNumber> {
-        let sequence = self.next_sequence()?;
+        let sequence = arrivals.next_sequence(self)?;
+        let stream = stream_of(queue, sequence, &new);
+        arrivals.make_way(self, &stream)?;
         self.counters(queue.id)?.counts.accepted += 1;
         self.remember_id(queue, sequence, &new)?;
-        let stream = stream_of(queue, sequence, &new);
-        if line_end.as_ref().is_some_and(|open| open.key.stream != stream) {
-            self.close_line_end(line_end)?;
-        }
-        let mut workflow = match line_end.take() {
-            Some(open) => open,
-            None => OpenWorkflow::open(self, queue, stream)?,
+        let workflow = match arrivals.last_behind(&stream) {
+            Some(workflow) => workflow,
+            None => arrivals.open(OpenWorkflow::open(self, queue, stream)?),
         };
-        let is_behind = workflow.is_offering();
-        let (message, content) = record_of(self, &workflow, sequence, new);
-        let message = Arc::new(message);
-        self.write_content(workflow.message_key(sequence), Some(Arc::new(content)))?;
-        workflow.restate_as(self, sequence, None, message.clone())?;
-        workflow.enter(self, sequence, &message)?;
-        if is_behind {
-            *line_end = Some(workflow);
-        } else {
-            // No message brings a workflow nearer to a gap; one that its holder has just reached is judged after all that
-            // he sends, because any of it may fill the gap.
-            workflow.close_unjudged(self)?;
-        }
+        let (record, content) = record_of(self, workflow, sequence, new);
+        arrivals.push(sequence, record, content);
         Ok(sequence)
-    }
-
-    fn close_line_end(&mut self, line_end: &mut Option<Box<OpenWorkflow>>) -> Read<()> {
-        line_end.take().map_or(Ok(()), |workflow| workflow.close_behind(self))
     }
 
     fn accept_as_dead_letter(

@@ -316,7 +316,9 @@ impl OpenWorkflow {
         keep_rest: bool,
     ) -> Read<()> {
         if let Some(Settlement::Suspect { retry, reason, output }) = next {
-            rest.iter().for_each(|sequence| step.locks.take_back(token, *sequence));
+            for sequence in rest {
+                step.locks.take_back(token, *sequence);
+            }
             return self.fail_together(step, rest, retry, Why { reason: &reason, output: &output });
         }
         if !keep_rest {
@@ -418,7 +420,7 @@ impl OpenWorkflow {
     /// Ends the lock when nothing is left of it, else writes down what is left; says until when it is still held.
     pub(crate) fn settle_lock(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<Option<Timestamp>> {
         let lock = step.locks.get(token).expect("the lock was held when the settle began");
-        if lock.kind != LockKind::Whole && lock.out.is_empty() {
+        if lock.is_done() {
             self.unlock(step, token)?;
             return Ok(None);
         }

@@ -18,6 +18,7 @@ mod content;
 mod content_hash;
 pub(crate) mod create;
 pub(crate) mod definition;
+mod encoder;
 mod flush;
 mod flushed_rows;
 #[cfg(any(test, feature = "cluster"))]

@@ -1,0 +1,121 @@
+//! Messages that a command accepts, some at a time: what is done to one is done to all of them before the next thing is.
+
+use std::sync::Arc;
+
+use crate::engine::rules::open_workflow::OpenWorkflow;
+use crate::engine::rules::record::MessageContent;
+use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::records::Read;
+use crate::engine::rules::step::Step;
+use crate::id::SequenceNumber;
+
+/// So many messages are under way at most: few enough that they and their workflows are still in a processor's cache at the last
+/// step, and enough that the code of each step is hardly ever loaded.
+const ARRIVALS_MAX: usize = 16;
+
+/// Messages on their way to their places. Storing them, lining them up and closing their workflows are loops of their own: the
+/// code of each fits into a processor's cache, and that of all together does not.
+#[derive(Default)]
+#[must_use = "messages that are on their way have to be put to their places"]
+pub(crate) struct Arrivals {
+    messages: Vec<Arrival>,
+    /// Their workflows, in the order in which they came, none of them twice.
+    workflows: Vec<Destination>,
+}
+
+/// A message with its number.
+struct Arrival {
+    sequence: SequenceNumber,
+    record: Arc<MessageRecord>,
+    content: Arc<MessageContent>,
+    /// Which of the workflows it comes to.
+    to: usize,
+}
+
+/// A workflow that is open for what comes to it.
+struct Destination {
+    workflow: Box<OpenWorkflow>,
+    /// Its [`mark`].
+    mark: u64,
+    /// Whether what comes joins the end of its line, and changes nothing else of it.
+    is_behind: bool,
+    messages: usize,
+}
+
+impl Arrivals {
+    /// The number that the next message gets.
+    pub(crate) fn next_sequence(&self, step: &Step<'_>) -> Read<SequenceNumber> {
+        Ok(SequenceNumber::new(step.peek_sequence()? + self.messages.len() as u64))
+    }
+
+    /// Puts all to their places if the next message cannot be among them: they are enough, or one of them changes its workflow.
+    pub(crate) fn make_way(&mut self, step: &mut Step<'_>, stream: &WorkflowRef) -> Read<()> {
+        let is_open = self.last_behind(stream).is_none() && {
+            let mark = mark(stream);
+            self.workflows.iter().any(|other| other.mark == mark)
+        };
+        if is_open || self.messages.len() == ARRIVALS_MAX { self.settle(step) } else { Ok(()) }
+    }
+
+    /// The workflow that is open already for what joins the end of its line.
+    pub(crate) fn last_behind(&self, stream: &WorkflowRef) -> Option<&OpenWorkflow> {
+        let last = self.workflows.last().filter(|last| last.is_behind)?;
+        (last.workflow.key.stream == *stream).then_some(&last.workflow)
+    }
+
+    /// Opens a workflow for what comes next.
+    pub(crate) fn open(&mut self, workflow: Box<OpenWorkflow>) -> &OpenWorkflow {
+        let (mark, is_behind) = (mark(&workflow.key.stream), workflow.is_offering());
+        self.workflows.push(Destination { workflow, mark, is_behind, messages: 0 });
+        &self.workflows[self.workflows.len() - 1].workflow
+    }
+
+    /// Adds a message of the workflow that was opened last.
+    pub(crate) fn push(&mut self, sequence: SequenceNumber, record: MessageRecord, content: MessageContent) {
+        let to = self.workflows.len() - 1;
+        self.workflows[to].messages += 1;
+        let (record, content) = (Arc::new(record), Arc::new(content));
+        self.messages.push(Arrival { sequence, record, content, to });
+    }
+
+    /// Puts all to their places, and closes their workflows.
+    pub(crate) fn settle(&mut self, step: &mut Step<'_>) -> Read<()> {
+        for arrival in &self.messages {
+            let workflow = &mut self.workflows[arrival.to].workflow;
+            step.write_content(workflow.message_key(arrival.sequence), Some(arrival.content.clone()))?;
+            workflow.restate_as(step, arrival.sequence, None, arrival.record.clone())?;
+        }
+        for arrival in self.messages.drain(..) {
+            let workflow = &mut self.workflows[arrival.to].workflow;
+            workflow.enter(step, arrival.sequence, &arrival.record)?;
+        }
+        for destination in self.workflows.drain(..) {
+            // The numbers are used up one workflow after the other, because the next one says where it becomes ready.
+            for _ in 0..destination.messages {
+                step.next_sequence()?;
+            }
+            match destination.is_behind {
+                true => destination.workflow.close_behind(step)?,
+                // No message brings a workflow nearer to a gap; one that its holder has just reached is judged after all that
+                // he sends, because any of it may fill the gap.
+                false => destination.workflow.close_unjudged(step)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What tells a workflow from others: the same for the same workflow, and hardly ever for another. IDs differ most at their ends.
+fn mark(stream: &WorkflowRef) -> u64 {
+    match stream {
+        WorkflowRef::Single(sequence) => sequence.get(),
+        WorkflowRef::Named(id) => {
+            let bytes = id.as_str().as_bytes();
+            match bytes.last_chunk() {
+                Some(tail) => u64::from_le_bytes(*tail),
+                None => bytes.iter().fold(0, |mark, byte| mark << 8 | u64::from(*byte)),
+            }
+        }
+    }
+}
