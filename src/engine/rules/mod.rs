@@ -35,7 +35,6 @@ pub(crate) mod lock;
 mod on_record;
 mod once;
 mod open_workflow;
-mod open_workflows;
 mod operate;
 mod operators;
 mod order;

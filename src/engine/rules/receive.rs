@@ -8,7 +8,6 @@ use crate::engine::rules::effect::Effect;
 use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::open_workflow::OpenWorkflow;
-use crate::engine::rules::open_workflows::OpenWorkflows;
 use crate::engine::rules::record::DeferralRecord;
 use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::MessageRecord;
@@ -26,6 +25,34 @@ use crate::id::SequenceNumber;
 use crate::limits;
 use crate::token::LockToken;
 
+/// So many messages are handed out together at most: few enough that they and their workflows are still in a processor's cache at
+/// the last step.
+const HAND_OUTS_MAX: usize = 16;
+
+/// Messages whose workflows are locked for them, none of them twice. Finding, handing out and closing are loops of their own: the
+/// code of each fits into a processor's cache, and that of all together does not.
+#[derive(Default)]
+#[must_use = "messages whose workflows are locked have to be handed out"]
+struct HandOuts(Vec<HandOut>);
+
+/// A message that its workflow is locked for.
+struct HandOut {
+    workflow: Box<OpenWorkflow>,
+    token: LockToken,
+    sequence: SequenceNumber,
+    message: Arc<MessageRecord>,
+}
+
+impl HandOuts {
+    /// Hands out all, and closes their workflows.
+    fn hand_out(&mut self, step: &mut Step<'_>, handed: &mut Vec<LockedMessage>) -> Read<()> {
+        for HandOut { workflow, token, sequence, message } in &mut self.0 {
+            handed.push(workflow.hand_out(step, *token, *sequence, message.clone())?);
+        }
+        self.0.drain(..).try_for_each(|done| done.workflow.close(step))
+    }
+}
+
 impl Step<'_> {
     /// Hands out the heads of up to `max` ready workflows, in the order in which they became ready.
     pub(crate) fn receive(
@@ -35,11 +62,12 @@ impl Step<'_> {
         token: LockToken,
     ) -> Ruling<Vec<LockedMessage>, ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
-        let mut handed = Vec::new();
-        let mut open = OpenWorkflows::default();
-        let mut bytes = 0;
-        while handed.len() < max.min(limits::RECEIVE_MAX)
-            && bytes < limits::RECEIVE_BYTES_MAX
+        // A rate counts each message when it is handed out, before the next is looked at.
+        let at_once = if queue.options.rate.is_some() { 1 } else { HAND_OUTS_MAX };
+        let (mut handed, mut waiting) = (Vec::new(), HandOuts::default());
+        let (mut granted, mut bytes) = (0, 0);
+        while granted < max.min(limits::RECEIVE_MAX)
+            && bytes < limits::RECEIVE_BYTES_MAX as u64
             && !self.records.is_full()
         {
             if self.locks.len() >= limits::LOCKS_MAX {
@@ -51,15 +79,17 @@ impl Step<'_> {
             if self.allowed(&queue, None) == 0 {
                 break;
             }
-            let token = token.nth(handed.len());
+            let token = token.nth(granted);
             workflow.lock(self, token, LockKind::Deliveries);
             workflow.withdraw_offer(self)?;
-            let message = workflow.hand_out(self, token, sequence, message)?;
-            bytes += message.content.body.len();
-            handed.push(message);
-            open.push(self, workflow)?;
+            granted += 1;
+            bytes += message.bytes;
+            waiting.0.push(HandOut { workflow, token, sequence, message });
+            if waiting.0.len() == at_once {
+                waiting.hand_out(self, &mut handed)?;
+            }
         }
-        open.close(self)?;
+        waiting.hand_out(self, &mut handed)?;
         Ok(handed)
     }
 
