@@ -48,12 +48,13 @@ impl<K: Eq + Hash, V> Lookup<K, V> {
 
 /// A key that is asked for several times within a short while.
 pub(crate) trait RecentKey {
-    /// A number that clones of a key have in common, told without a look at all of it. It only says where to look first.
+    /// A number that clones of a key have in common, told without a look at all of it: neighbours in time have different ones. It only
+    /// says where to look first.
     fn hint(&self) -> usize;
 }
 
-/// Bits of a hint that count: more keys than are worked on at a time.
-const RECENT_BITS: u32 = 7;
+/// More keys than are worked on at a time, so that hardly any two of these share a place.
+const RECENT_MAX: usize = 128;
 
 /// A [`Lookup`] that is asked for the same keys several times within a short while: each entry has a slot, and those that were found
 /// recently are looked at first, without a hash.
@@ -64,7 +65,7 @@ pub(crate) struct SlotLookup<K, V> {
     free: Vec<usize>,
     by_key: HashMap<K, usize, RandomState>,
     /// The slots that were found last, by the hints of their keys.
-    recent: [Cell<usize>; 1 << RECENT_BITS],
+    recent: [Cell<usize>; RECENT_MAX],
 }
 
 impl<K, V> Default for SlotLookup<K, V> {
@@ -164,9 +165,7 @@ impl<K: Clone + Eq + Hash + RecentKey, V> SlotLookup<K, V> {
 
     /// Where to look first for a key.
     fn recent(&self, key: &K) -> &Cell<usize> {
-        // Spread by a multiplication, as the lowest bits of a hint may always be the same.
-        let spread = (key.hint() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        &self.recent[(spread >> (u64::BITS - RECENT_BITS)) as usize]
+        &self.recent[key.hint() % RECENT_MAX]
     }
 }
 

@@ -65,10 +65,10 @@ pub(crate) trait Records {
     fn queue_count(&self) -> Read<usize>;
     fn counters(&self, queue: QueueId) -> Read<QueueCounters>;
     fn workflow(&self, key: &WorkflowKey) -> Read<Option<WorkflowRecord>>;
-    /// A workflow with its stream as it is known already: who goes on with that text shares it, so that comparing it with
-    /// what is stored of the workflow is comparing two pointers.
-    fn workflow_known(&self, key: &WorkflowKey) -> Read<Option<(WorkflowRef, WorkflowRecord)>> {
-        Ok(self.workflow(key)?.map(|record| (key.stream.clone(), record)))
+    /// A workflow; its key becomes the one that is kept, if there is one: who goes on with that text shares it, so that comparing it
+    /// with what is stored of the workflow is comparing two pointers.
+    fn workflow_known(&self, key: &mut WorkflowKey) -> Read<Option<WorkflowRecord>> {
+        self.workflow(key)
     }
     /// Up to `limit` workflows of the queue in order of stream, after the given one.
     fn workflows(

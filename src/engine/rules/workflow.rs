@@ -32,11 +32,8 @@ impl OpenWorkflow {
         queue: &Arc<QueueRecord>,
         stream: WorkflowRef,
     ) -> Read<Box<OpenWorkflow>> {
-        let key = WorkflowKey { queue: queue.id, stream };
-        let (key, stored) = match step.records.workflow_known(&key)? {
-            Some((stream, record)) => (WorkflowKey { stream, ..key }, Some(record)),
-            None => (key, None),
-        };
+        let mut key = WorkflowKey { queue: queue.id, stream };
+        let stored = step.records.workflow_known(&mut key)?;
         let record = stored.clone().unwrap_or_default();
         let (queue, recalled, holder, has_come_back) = (queue.clone(), None, None, false);
         let workflow = OpenWorkflow { queue, key, record, stored, recalled, holder, has_come_back };

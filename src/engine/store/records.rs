@@ -96,11 +96,15 @@ impl Records for Turn<'_> {
         self.memtables.workflows.get(&self.memtables.of_workflows, &self.base, key, &())
     }
 
-    fn workflow_known(&self, key: &WorkflowKey) -> Read<Option<(WorkflowRef, WorkflowRecord)>> {
-        match self.memtables.of_workflows.record(key) {
-            Some((stream, record)) => Ok(Some((stream.clone(), record.clone()))),
-            None => Ok(self.workflow(key)?.map(|record| (key.stream.clone(), record))),
+    fn workflow_known(&self, key: &mut WorkflowKey) -> Read<Option<WorkflowRecord>> {
+        if let Some((kept, record)) = self.memtables.of_workflows.kept(key) {
+            let record = record.cloned();
+            key.stream = kept.clone();
+            if record.is_some() {
+                return Ok(record);
+            }
         }
+        self.workflow(key)
     }
 
     fn workflows(

@@ -44,11 +44,10 @@ in_slots!(WorkflowSlots of WindowWorkflow {
 });
 
 impl WorkflowSlots {
-    /// The record of a workflow, with its stream as the window has it.
-    pub(crate) fn record(&self, key: &WorkflowKey) -> Option<(&WorkflowRef, &WorkflowRecord)> {
+    /// The stream of a workflow as the window has it, and its record if that has changed.
+    pub(crate) fn kept(&self, key: &WorkflowKey) -> Option<(&WorkflowRef, Option<&WorkflowRecord>)> {
         let (key, workflow) = self.workflows.get_key_value(key)?;
-        let slot = workflow.record.rows.get(&())?;
-        Some((&key.stream, &slot.value))
+        Some((&key.stream, workflow.record.rows.get(&()).map(|slot| &slot.value)))
     }
 
     /// Gives up workflows that the window says nothing of, and room that is not needed. They are kept until here, because a busy
