@@ -149,13 +149,17 @@ impl<K: Clone + Eq + Hash + RecentKey, V> SlotLookup<K, V> {
         self.by_key.len()
     }
 
+    #[inline]
     fn find(&self, key: &K) -> Option<usize> {
         let recent = self.recent(key).get();
-        if let Some(Some((known, _))) = self.slots.get(recent)
-            && known == key
-        {
-            return Some(recent);
+        match self.slots.get(recent) {
+            Some(Some((known, _))) if known == key => Some(recent),
+            _ => self.find_by_hash(key),
         }
+    }
+
+    #[inline(never)]
+    fn find_by_hash(&self, key: &K) -> Option<usize> {
         let found = *self.by_key.get(key)?;
         if let Some((known, _)) = &self.slots[found] {
             self.recent(known).set(found);

@@ -76,6 +76,7 @@ impl Holds {
         self.0.iter()
     }
 
+    #[inline]
     pub(crate) fn has(&self, kind: HoldKind) -> bool {
         self.0.iter().any(|hold| hold.cause.kind() == kind)
     }

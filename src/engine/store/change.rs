@@ -49,7 +49,9 @@ impl<T: Table> TableBook<T> {
         value: Option<T::Value>,
         is_flushed: impl FnOnce(&FlushedRows<T::Flushed>) -> Result<bool, Fault>,
     ) -> Result<(), Fault> {
-        self.remember(groups, prefix, key);
+        if self.trial.is_some() {
+            self.remember(groups, prefix, key);
+        }
         let is_flushed = || is_flushed(&self.flushed);
         let group = groups.group_to_change(prefix);
         let is_first = match value {
