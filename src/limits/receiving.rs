@@ -3,8 +3,12 @@
 /// Most deliveries in one receive, whether of many workflows or a run of one.
 pub const RECEIVE_MAX: usize = 1_024;
 
-/// Bytes of bodies after which a run or a receive is handed out although more is ready.
+/// Bytes of bodies and headers after which a run or a receive is handed out although more is ready.
 pub const RECEIVE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Messages that one command takes through each of its steps side by side: so few that they and their workflows are still in a
+/// processor's cache at the last step, and so many that the code of each step is hardly ever loaded again.
+pub const SIDE_BY_SIDE_MAX: usize = if cfg!(test) { 3 } else { 16 };
 
 /// Most locks in one engine: they live in memory.
 pub const LOCKS_MAX: usize = 65_536;

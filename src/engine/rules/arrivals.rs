@@ -9,10 +9,7 @@ use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
 use crate::id::SequenceNumber;
-
-/// So many messages are under way at most: few enough that they and their workflows are still in a processor's cache at the last
-/// step, and enough that the code of each step is hardly ever loaded.
-const ARRIVALS_MAX: usize = 16;
+use crate::limits;
 
 /// Messages on their way to their places. Storing them, lining them up and closing their workflows are loops of their own: the
 /// code of each fits into a processor's cache, and that of all together does not.
@@ -55,7 +52,7 @@ impl Arrivals {
             let mark = mark(stream);
             self.workflows.iter().any(|other| other.mark == mark)
         };
-        if is_open || self.messages.len() == ARRIVALS_MAX { self.settle(step) } else { Ok(()) }
+        if is_open || self.messages.len() == limits::SIDE_BY_SIDE_MAX { self.settle(step) } else { Ok(()) }
     }
 
     /// The workflow that is open already for what joins the end of its line.

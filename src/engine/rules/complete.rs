@@ -17,9 +17,7 @@ use crate::engine::rules::step::answer;
 use crate::error::SettleRefusal;
 use crate::error::SettledHow;
 use crate::id::QueueName;
-
-/// So many deliveries end together at most: few enough that they are still in a processor's cache at the last step.
-const ENDINGS_MAX: usize = 16;
+use crate::limits;
 
 /// Deliveries that were held until this command, and whose workflows are open, none of them twice. Each step is a loop of its own:
 /// the code of each fits into a processor's cache, and that of all together does not.
@@ -49,7 +47,7 @@ impl Step<'_> {
                     endings.0.push(Ending { held, workflow, message });
                     let is_done = self.locks.take_back(held.token, held.sequence).is_done();
                     // Whoever goes on holding the workflow may end another of its messages next.
-                    if !is_done || endings.0.len() == ENDINGS_MAX {
+                    if !is_done || endings.0.len() == limits::SIDE_BY_SIDE_MAX {
                         endings.complete(self)?;
                     }
                     Ok(())

@@ -56,7 +56,7 @@ impl Step<'_> {
         let queue = self.queue_to_receive(name)?;
         let (mut handed, mut bytes, mut passed) = (Vec::new(), 0, 0);
         while handed.len() < max.min(limits::RECEIVE_MAX)
-            && bytes < limits::RECEIVE_BYTES_MAX
+            && bytes < limits::RECEIVE_BYTES_MAX as u64
             && !self.records.is_full()
         {
             if self.locks.len() >= limits::LOCKS_MAX {
@@ -77,7 +77,7 @@ impl Step<'_> {
                 false => {
                     let token = token.nth(handed.len());
                     let delivery = self.hand_out_dead_letter(&queue, (place.1, message), token)?;
-                    bytes += delivery.content.body.len();
+                    bytes += delivery.record.bytes;
                     handed.push(delivery);
                 }
             }

@@ -43,7 +43,7 @@ impl Step<'_> {
         let mut shown = Vec::new();
         let mut bytes = 0;
         while shown.len() < max.min(limits::RECEIVE_MAX)
-            && bytes < limits::RECEIVE_BYTES_MAX
+            && bytes < limits::RECEIVE_BYTES_MAX as u64
             && !self.records.is_full()
         {
             let Some((mut workflow, (_, sequence, before))) = self.next_ready(&queue)? else {
@@ -59,7 +59,7 @@ impl Step<'_> {
             // At least a moment, or the loop would meet it again.
             let lasts = lasts.max(limits::HIDDEN_MIN);
             let message = workflow.hide(self, sequence, &before, record, lasts)?;
-            bytes += content.body.len();
+            bytes += before.bytes;
             shown.push(UnlockedMessage { sequence, record: message, content });
             workflow.close(self)?;
         }

@@ -25,10 +25,6 @@ use crate::id::SequenceNumber;
 use crate::limits;
 use crate::token::LockToken;
 
-/// So many messages are handed out together at most: few enough that they and their workflows are still in a processor's cache at
-/// the last step.
-const HAND_OUTS_MAX: usize = 16;
-
 /// Messages whose workflows are locked for them, none of them twice. Finding, handing out and closing are loops of their own: the
 /// code of each fits into a processor's cache, and that of all together does not.
 #[derive(Default)]
@@ -63,7 +59,7 @@ impl Step<'_> {
     ) -> Ruling<Vec<LockedMessage>, ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
         // A rate counts each message when it is handed out, before the next is looked at.
-        let at_once = if queue.options.rate.is_some() { 1 } else { HAND_OUTS_MAX };
+        let at_once = if queue.options.rate.is_some() { 1 } else { limits::SIDE_BY_SIDE_MAX };
         let (mut handed, mut waiting) = (Vec::new(), HandOuts::default());
         let (mut granted, mut bytes) = (0, 0);
         while granted < max.min(limits::RECEIVE_MAX)
@@ -217,7 +213,7 @@ impl OpenWorkflow {
         let mut from = 0;
         let mut expired = 0;
         while run.len() < max
-            && bytes < limits::RECEIVE_BYTES_MAX
+            && bytes < limits::RECEIVE_BYTES_MAX as u64
             && !self.is_held()
             && !step.records.is_full()
         {
@@ -241,7 +237,7 @@ impl OpenWorkflow {
                 break;
             }
             let handed = self.hand_out_of_many(step, token, sequence, message)?;
-            bytes += handed.content.body.len();
+            bytes += handed.record.bytes;
             let is_alone = handed.record.is_suspect();
             run.push(handed);
             if is_alone {
