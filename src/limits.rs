@@ -248,9 +248,9 @@ pub const COMMITS_UNDER_WAY: usize = 1;
 /// time than a commit: requests that come meanwhile wait shorter if they share the next one.
 pub const COMMIT_ALONGSIDE_BYTES: u64 = 32 * 1024;
 
-/// So many commits keep the pages that they free before these are given back together: so seldom that fewer than one commit in a
-/// hundred waits for that, and a few megabytes that the file could have used.
-pub const COMMITS_KEEP_PAGES: u32 = 128;
+/// So many commits keep the pages that they free before these are given back together: few of them wait for that, and the list of
+/// these pages, of which every commit writes a part anew, stays short.
+pub const COMMITS_KEEP_PAGES: u32 = 24;
 
 /// With so many bytes of journal rows they give back what they have freed sooner.
 pub const BYTES_KEEP_PAGES: usize = 1024 * 1024;

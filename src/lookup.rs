@@ -109,13 +109,14 @@ impl<K: Clone + Eq + Hash + RecentKey, V> SlotLookup<K, V> {
         None
     }
 
-    /// Gives a new entry a slot.
-    fn add(&mut self, key: K, value: V) -> usize {
+    /// Gives an entry that is not there yet a slot.
+    pub(crate) fn add(&mut self, key: K, value: V) -> usize {
         let slot = self.free.pop().unwrap_or(self.slots.len());
         if slot == self.slots.len() {
             self.slots.push(None);
         }
-        self.by_key.insert(key.clone(), slot);
+        let known = self.by_key.insert(key.clone(), slot);
+        assert!(known.is_none(), "a key has one slot");
         self.recent(&key).set(slot);
         self.slots[slot] = Some((key, value));
         slot

@@ -69,10 +69,13 @@ impl Arrivals {
     }
 
     /// Adds a message of the workflow that was opened last.
-    pub(crate) fn push(&mut self, sequence: SequenceNumber, record: MessageRecord, content: MessageContent) {
+    pub(crate) fn push(
+        &mut self,
+        sequence: SequenceNumber,
+        (record, content): (Arc<MessageRecord>, Arc<MessageContent>),
+    ) {
         let to = self.workflows.len() - 1;
         self.workflows[to].messages += 1;
-        let (record, content) = (Arc::new(record), Arc::new(content));
         self.messages.push(Arrival { sequence, record, content, to });
     }
 

@@ -149,8 +149,8 @@ impl Step<'_> {
             Some(workflow) => workflow,
             None => arrivals.open(OpenWorkflow::open(self, queue, stream)?),
         };
-        let (record, content) = record_of(self, workflow, sequence, new);
-        arrivals.push(sequence, record, content);
+        let message = record_of(self, workflow, sequence, new);
+        arrivals.push(sequence, message);
         Ok(sequence)
     }
 
@@ -165,12 +165,13 @@ impl Step<'_> {
         self.remember_id(queue, sequence, &new)?;
         let mut workflow = OpenWorkflow::open(self, queue, stream_of(queue, sequence, &new))?;
         let (mut message, content) = record_of(self, &workflow, sequence, new);
+        let message = Arc::make_mut(&mut message);
         let description = "its place was settled before it came".to_owned();
         let dead_letter = DeadLetter::new(reason, description, self.wall);
         message.status = Status::DeadLettered(Box::new(dead_letter));
-        self.write_content(workflow.message_key(sequence), Some(Arc::new(content)))?;
-        workflow.restate(self, sequence, None, &message)?;
-        workflow.list_dead_letter(self, sequence, &message, true)?;
+        self.write_content(workflow.message_key(sequence), Some(content))?;
+        workflow.restate(self, sequence, None, message)?;
+        workflow.list_dead_letter(self, sequence, message, true)?;
         workflow.close_unjudged(self)?;
         Ok(sequence)
     }
@@ -231,7 +232,7 @@ fn record_of(
     workflow: &OpenWorkflow,
     sequence: SequenceNumber,
     new: NewMessage,
-) -> (MessageRecord, MessageContent) {
+) -> (Arc<MessageRecord>, Arc<MessageContent>) {
     let (rank, after) = match new.place {
         _ if !workflow.is_positional() => (Some(sequence.get()), None),
         Place::Position(position) => (Some(position.get()), None),
@@ -242,7 +243,7 @@ fn record_of(
     let longest = workflow.queue.options.time_to_live;
     let time_to_live = [new.time_to_live, longest].into_iter().flatten().min();
     let bytes = new.len() as u64;
-    let message = MessageRecord {
+    let message = Arc::new(MessageRecord {
         stream: workflow.key.stream.clone(),
         rank,
         after,
@@ -260,8 +261,9 @@ fn record_of(
         attempts: Vec::new(),
         suspicion: Suspicion::None,
         has_extra: false,
-    };
+    });
     // The text that the workflow has already, if it has one.
     let workflow_id = workflow.key.stream.workflow_id().cloned().or(new.workflow_id);
-    (message, MessageContent { workflow_id, headers: new.headers.into(), body: new.body })
+    let content = Arc::new(MessageContent { workflow_id, headers: new.headers.into(), body: new.body });
+    (message, content)
 }
