@@ -23,10 +23,10 @@ use crate::limits;
 /// the code of each fits into a processor's cache, and that of all together does not.
 #[derive(Default)]
 #[must_use = "deliveries that have been taken from their holders have to end"]
-struct Endings(Vec<Ending>);
+struct EndingDeliveries(Vec<EndingDelivery>);
 
 /// A delivery that its holder gives back, completed.
-struct Ending {
+struct EndingDelivery {
     held: DeliveryRef,
     workflow: Box<OpenWorkflow>,
     message: Arc<MessageRecord>,
@@ -40,11 +40,11 @@ impl Step<'_> {
         deliveries: Vec<DeliveryRef>,
     ) -> Read<Vec<Result<(), SettleRefusal>>> {
         let mut answers = Vec::with_capacity(deliveries.len());
-        let mut endings = Endings::default();
+        let mut endings = EndingDeliveries::default();
         for held in deliveries {
             answers.push(match self.held_message(name, held) {
                 Ok((workflow, message)) => {
-                    endings.0.push(Ending { held, workflow, message });
+                    endings.0.push(EndingDelivery { held, workflow, message });
                     let is_done = self.locks.take_back(held.token, held.sequence).is_done();
                     // Whoever goes on holding the workflow may end another of its messages next.
                     if !is_done || endings.0.len() == limits::SIDE_BY_SIDE_MAX {
@@ -65,13 +65,13 @@ impl Step<'_> {
     }
 }
 
-impl Endings {
+impl EndingDeliveries {
     /// Completes all, and closes their workflows.
     fn complete(&mut self, step: &mut Step<'_>) -> Read<()> {
-        for Ending { held, workflow, message } in &mut self.0 {
+        for EndingDelivery { held, workflow, message } in &mut self.0 {
             workflow.end(step, held.sequence, message, SettlementKind::Completed)?;
         }
-        for Ending { held, workflow, .. } in &mut self.0 {
+        for EndingDelivery { held, workflow, .. } in &mut self.0 {
             workflow.settle_lock(step, held.token)?;
             let (now, as_asked) = ((workflow.queue.id, step.now), (SettledHow::Completed, PLAIN));
             step.settlements.note(now, *held, as_asked, &SettleResult::default());

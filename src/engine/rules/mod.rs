@@ -3,7 +3,6 @@
 
 mod accepted;
 mod apply;
-mod arrivals;
 pub(crate) mod audit;
 mod chain;
 pub(crate) mod change;
@@ -29,6 +28,7 @@ pub(crate) mod history;
 mod hold;
 mod holders;
 pub(crate) mod holds;
+mod incoming;
 mod judge;
 mod line;
 pub(crate) mod lock;

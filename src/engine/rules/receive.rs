@@ -29,20 +29,20 @@ use crate::token::LockToken;
 /// code of each fits into a processor's cache, and that of all together does not.
 #[derive(Default)]
 #[must_use = "messages whose workflows are locked have to be handed out"]
-struct HandOuts(Vec<HandOut>);
+struct HandOutGroup(Vec<GrantedMessage>);
 
 /// A message that its workflow is locked for.
-struct HandOut {
+struct GrantedMessage {
     workflow: Box<OpenWorkflow>,
     token: LockToken,
     sequence: SequenceNumber,
     message: Arc<MessageRecord>,
 }
 
-impl HandOuts {
+impl HandOutGroup {
     /// Hands out all, and closes their workflows.
     fn hand_out(&mut self, step: &mut Step<'_>, handed: &mut Vec<LockedMessage>) -> Read<()> {
-        for HandOut { workflow, token, sequence, message } in &mut self.0 {
+        for GrantedMessage { workflow, token, sequence, message } in &mut self.0 {
             handed.push(workflow.hand_out(step, *token, *sequence, message.clone())?);
         }
         self.0.drain(..).try_for_each(|done| done.workflow.close(step))
@@ -60,7 +60,7 @@ impl Step<'_> {
         let queue = self.queue_to_receive(name)?;
         // A rate counts each message when it is handed out, before the next is looked at.
         let at_once = if queue.options.rate.is_some() { 1 } else { limits::SIDE_BY_SIDE_MAX };
-        let (mut handed, mut waiting) = (Vec::new(), HandOuts::default());
+        let (mut handed, mut waiting) = (Vec::new(), HandOutGroup::default());
         let (mut granted, mut bytes) = (0, 0);
         while granted < max.min(limits::RECEIVE_MAX)
             && bytes < limits::RECEIVE_BYTES_MAX as u64
@@ -80,7 +80,7 @@ impl Step<'_> {
             workflow.withdraw_offer(self)?;
             granted += 1;
             bytes += message.bytes;
-            waiting.0.push(HandOut { workflow, token, sequence, message });
+            waiting.0.push(GrantedMessage { workflow, token, sequence, message });
             if waiting.0.len() == at_once {
                 waiting.hand_out(self, &mut handed)?;
             }

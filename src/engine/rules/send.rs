@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::engine::rules::arrivals::Arrivals;
 use crate::engine::rules::change::Change;
 use crate::engine::rules::due::Due;
+use crate::engine::rules::incoming::IncomingMessages;
 use crate::engine::rules::judge::Judge;
 use crate::engine::rules::judge::Verdict;
 use crate::engine::rules::line::LinePlace;
@@ -110,26 +110,26 @@ impl Step<'_> {
     pub(crate) fn accept_judged(&mut self, judged: AdmittedMessages) -> Read<Vec<Receipt>> {
         let AdmittedMessages { queue, messages, verdicts } = judged;
         let mut receipts = Vec::with_capacity(messages.len());
-        let mut arrivals = Arrivals::default();
+        let mut incoming = IncomingMessages::default();
         for (message, verdict) in messages.into_iter().zip(verdicts) {
             receipts.push(match verdict {
                 Verdict::Duplicate(first) => Receipt::Duplicate(first),
                 Verdict::AlreadySettled => Receipt::AlreadySettled,
-                Verdict::Accept => Receipt::Accepted(self.accept_next(&queue, message, &mut arrivals)?),
+                Verdict::Accept => Receipt::Accepted(self.accept_next(&queue, message, &mut incoming)?),
                 Verdict::DeadLetter(reason) => {
-                    arrivals.settle(self)?;
+                    incoming.place_all(self)?;
                     Receipt::DeadLettered(self.accept_as_dead_letter(&queue, message, reason)?)
                 }
             });
         }
-        arrivals.settle(self)?;
+        incoming.place_all(self)?;
         Ok(receipts)
     }
 
     pub(crate) fn accept(&mut self, queue: &Arc<QueueRecord>, new: NewMessage) -> Read<SequenceNumber> {
-        let mut arrivals = Arrivals::default();
-        let sequence = self.accept_next(queue, new, &mut arrivals)?;
-        arrivals.settle(self)?;
+        let mut incoming = IncomingMessages::default();
+        let sequence = self.accept_next(queue, new, &mut incoming)?;
+        incoming.place_all(self)?;
         Ok(sequence)
     }
 
@@ -138,19 +138,19 @@ impl Step<'_> {
         &mut self,
         queue: &Arc<QueueRecord>,
         new: NewMessage,
-        arrivals: &mut Arrivals,
+        incoming: &mut IncomingMessages,
     ) -> Read<SequenceNumber> {
-        let sequence = arrivals.next_sequence(self)?;
+        let sequence = incoming.next_sequence(self)?;
         let stream = stream_of(queue, sequence, &new);
-        arrivals.make_way(self, &stream)?;
+        incoming.make_way(self, &stream)?;
         self.counters(queue.id)?.counts.accepted += 1;
         self.remember_id(queue, sequence, &new)?;
-        let workflow = match arrivals.last_behind(&stream) {
+        let workflow = match incoming.last_behind(&stream) {
             Some(workflow) => workflow,
-            None => arrivals.open(OpenWorkflow::open(self, queue, stream)?),
+            None => incoming.open(OpenWorkflow::open(self, queue, stream)?),
         };
         let message = record_of(self, workflow, sequence, new);
-        arrivals.push(sequence, message);
+        incoming.push(sequence, message);
         Ok(sequence)
     }
 

@@ -12,11 +12,11 @@ const WORD_BITS: u32 = 56;
 /// Puts a record behind bytes.
 pub(crate) struct Encoder<'b>(pub(crate) &'b mut Vec<u8>);
 
-type Encoded = Result<(), postcard::Error>;
+type EncodeResult = Result<(), postcard::Error>;
 
 impl Encoder<'_> {
     #[inline]
-    fn put(&mut self, byte: u8) -> Encoded {
+    fn put(&mut self, byte: u8) -> EncodeResult {
         self.0.push(byte);
         Ok(())
     }
@@ -24,7 +24,7 @@ impl Encoder<'_> {
     /// A number: seven bits a byte, the lowest first, and a bit in each byte that says whether another one follows.
     /// A number: seven bits a byte, the lowest first, and a bit in each byte that says whether another one follows.
     #[inline(always)]
-    fn put_number(&mut self, number: u64) -> Encoded {
+    fn put_number(&mut self, number: u64) -> EncodeResult {
         // Most are small: these are put down where they are met, and only the others are worth a call.
         if number < 0x80 {
             self.0.push(number as u8);
@@ -61,12 +61,12 @@ impl Encoder<'_> {
 
     /// A number with a sign: the sign is its lowest bit.
     #[inline]
-    fn put_signed(&mut self, number: i64) -> Encoded {
+    fn put_signed(&mut self, number: i64) -> EncodeResult {
         self.put_number((number << 1 ^ number >> 63).cast_unsigned())
     }
 
     #[inline]
-    fn put_len(&mut self, len: Option<usize>) -> Encoded {
+    fn put_len(&mut self, len: Option<usize>) -> EncodeResult {
         self.put_number(len.ok_or(postcard::Error::SerializeSeqLengthUnknown)? as u64)
     }
 }
@@ -79,12 +79,12 @@ macro_rules! part_by_part {
             type Error = postcard::Error;
 
             #[inline]
-            fn $put<T: Serialize + ?Sized>(&mut self, part: &T) -> Encoded {
+            fn $put<T: Serialize + ?Sized>(&mut self, part: &T) -> EncodeResult {
                 part.serialize(&mut **self)
             }
 
             #[inline]
-            fn end(self) -> Encoded {
+            fn end(self) -> EncodeResult {
                 Ok(())
             }
         })*
@@ -95,12 +95,12 @@ macro_rules! part_by_part {
             type Error = postcard::Error;
 
             #[inline]
-            fn serialize_field<T: Serialize + ?Sized>(&mut self, _: &'static str, part: &T) -> Encoded {
+            fn serialize_field<T: Serialize + ?Sized>(&mut self, _: &'static str, part: &T) -> EncodeResult {
                 part.serialize(&mut **self)
             }
 
             #[inline]
-            fn end(self) -> Encoded {
+            fn end(self) -> EncodeResult {
                 Ok(())
             }
         })*
@@ -120,15 +120,15 @@ impl ser::SerializeMap for &mut Encoder<'_> {
     type Ok = ();
     type Error = postcard::Error;
 
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Encoded {
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> EncodeResult {
         key.serialize(&mut **self)
     }
 
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Encoded {
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> EncodeResult {
         value.serialize(&mut **self)
     }
 
-    fn end(self) -> Encoded {
+    fn end(self) -> EncodeResult {
         Ok(())
     }
 }
@@ -137,7 +137,7 @@ impl ser::SerializeMap for &mut Encoder<'_> {
 macro_rules! numbers {
     ($($name:ident($number:ty) = $put:ident;)*) => {
         $(#[inline]
-        fn $name(self, number: $number) -> Encoded {
+        fn $name(self, number: $number) -> EncodeResult {
             self.$put(number.into())
         })*
     };
@@ -165,64 +165,64 @@ impl<'e, 'b> ser::Serializer for &'e mut Encoder<'b> {
         serialize_i64(i64) = put_signed;
     }
 
-    fn serialize_i8(self, number: i8) -> Encoded {
+    fn serialize_i8(self, number: i8) -> EncodeResult {
         self.put(number.cast_unsigned())
     }
 
-    fn serialize_f32(self, number: f32) -> Encoded {
+    fn serialize_f32(self, number: f32) -> EncodeResult {
         self.0.extend_from_slice(&number.to_le_bytes());
         Ok(())
     }
 
-    fn serialize_f64(self, number: f64) -> Encoded {
+    fn serialize_f64(self, number: f64) -> EncodeResult {
         self.0.extend_from_slice(&number.to_le_bytes());
         Ok(())
     }
 
-    fn serialize_char(self, letter: char) -> Encoded {
+    fn serialize_char(self, letter: char) -> EncodeResult {
         self.serialize_str(letter.encode_utf8(&mut [0; 4]))
     }
 
     #[inline]
-    fn serialize_str(self, text: &str) -> Encoded {
+    fn serialize_str(self, text: &str) -> EncodeResult {
         self.serialize_bytes(text.as_bytes())
     }
 
     #[inline]
-    fn serialize_bytes(self, bytes: &[u8]) -> Encoded {
+    fn serialize_bytes(self, bytes: &[u8]) -> EncodeResult {
         self.put_number(bytes.len() as u64)?;
         self.0.extend_from_slice(bytes);
         Ok(())
     }
 
     #[inline]
-    fn serialize_none(self) -> Encoded {
+    fn serialize_none(self) -> EncodeResult {
         self.put(0)
     }
 
     #[inline]
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Encoded {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> EncodeResult {
         self.put(1)?;
         value.serialize(self)
     }
 
     #[inline]
-    fn serialize_unit(self) -> Encoded {
+    fn serialize_unit(self) -> EncodeResult {
         Ok(())
     }
 
     #[inline]
-    fn serialize_unit_struct(self, _: &'static str) -> Encoded {
+    fn serialize_unit_struct(self, _: &'static str) -> EncodeResult {
         Ok(())
     }
 
     #[inline]
-    fn serialize_unit_variant(self, _: &'static str, variant: u32, _: &'static str) -> Encoded {
+    fn serialize_unit_variant(self, _: &'static str, variant: u32, _: &'static str) -> EncodeResult {
         self.put_number(variant.into())
     }
 
     #[inline]
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Encoded {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> EncodeResult {
         value.serialize(self)
     }
 
@@ -233,7 +233,7 @@ impl<'e, 'b> ser::Serializer for &'e mut Encoder<'b> {
         variant: u32,
         _: &'static str,
         value: &T,
-    ) -> Encoded {
+    ) -> EncodeResult {
         self.put_number(variant.into())?;
         value.serialize(self)
     }

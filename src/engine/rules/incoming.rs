@@ -15,14 +15,14 @@ use crate::limits;
 /// code of each fits into a processor's cache, and that of all together does not.
 #[derive(Default)]
 #[must_use = "messages that are on their way have to be put to their places"]
-pub(crate) struct Arrivals {
-    messages: Vec<Arrival>,
+pub(crate) struct IncomingMessages {
+    messages: Vec<IncomingMessage>,
     /// Their workflows, in the order in which they came, none of them twice.
     workflows: Vec<Destination>,
 }
 
 /// A message with its number.
-struct Arrival {
+struct IncomingMessage {
     sequence: SequenceNumber,
     record: Arc<MessageRecord>,
     content: Arc<MessageContent>,
@@ -40,7 +40,7 @@ struct Destination {
     messages: usize,
 }
 
-impl Arrivals {
+impl IncomingMessages {
     /// The number that the next message gets.
     pub(crate) fn next_sequence(&self, step: &Step<'_>) -> Read<SequenceNumber> {
         Ok(SequenceNumber::new(step.peek_sequence()? + self.messages.len() as u64))
@@ -52,7 +52,7 @@ impl Arrivals {
             let mark = mark(stream);
             self.workflows.iter().any(|other| other.mark == mark)
         };
-        if is_open || self.messages.len() == limits::SIDE_BY_SIDE_MAX { self.settle(step) } else { Ok(()) }
+        if is_open || self.messages.len() == limits::SIDE_BY_SIDE_MAX { self.place_all(step) } else { Ok(()) }
     }
 
     /// The workflow that is open already for what joins the end of its line.
@@ -76,19 +76,19 @@ impl Arrivals {
     ) {
         let to = self.workflows.len() - 1;
         self.workflows[to].messages += 1;
-        self.messages.push(Arrival { sequence, record, content, to });
+        self.messages.push(IncomingMessage { sequence, record, content, to });
     }
 
     /// Puts all to their places, and closes their workflows.
-    pub(crate) fn settle(&mut self, step: &mut Step<'_>) -> Read<()> {
-        for arrival in &self.messages {
-            let workflow = &mut self.workflows[arrival.to].workflow;
-            step.write_content(workflow.message_key(arrival.sequence), Some(arrival.content.clone()))?;
-            workflow.restate_as(step, arrival.sequence, None, arrival.record.clone())?;
+    pub(crate) fn place_all(&mut self, step: &mut Step<'_>) -> Read<()> {
+        for message in &self.messages {
+            let workflow = &mut self.workflows[message.to].workflow;
+            step.write_content(workflow.message_key(message.sequence), Some(message.content.clone()))?;
+            workflow.restate_as(step, message.sequence, None, message.record.clone())?;
         }
-        for arrival in self.messages.drain(..) {
-            let workflow = &mut self.workflows[arrival.to].workflow;
-            workflow.enter(step, arrival.sequence, &arrival.record)?;
+        for message in self.messages.drain(..) {
+            let workflow = &mut self.workflows[message.to].workflow;
+            workflow.enter(step, message.sequence, &message.record)?;
         }
         for destination in self.workflows.drain(..) {
             // The numbers are used up one workflow after the other, because the next one says where it becomes ready.
