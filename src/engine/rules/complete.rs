@@ -14,6 +14,7 @@ use crate::engine::rules::settlements::PLAIN;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::answer;
+use crate::engine::rules::step::refuse;
 use crate::error::SettleRefusal;
 use crate::error::SettledHow;
 use crate::id::QueueName;
@@ -39,10 +40,15 @@ impl Step<'_> {
         name: &QueueName,
         deliveries: Vec<DeliveryRef>,
     ) -> Read<Vec<Result<(), SettleRefusal>>> {
+        let queue = self.queue_named(name)?;
         let mut answers = Vec::with_capacity(deliveries.len());
         let mut endings = EndingDeliveries::default();
         for held in deliveries {
-            answers.push(match self.held_message(name, held) {
+            let found = match &queue {
+                Some(queue) => self.held_message_of(queue, held),
+                None => refuse(SettleRefusal::QueueNotFound),
+            };
+            answers.push(match found {
                 Ok((workflow, message)) => {
                     endings.0.push(EndingDelivery { held, workflow, message });
                     let is_done = self.locks.take_back(held.token, held.sequence).is_done();

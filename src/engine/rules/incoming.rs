@@ -25,7 +25,8 @@ pub(crate) struct IncomingMessages {
 struct IncomingMessage {
     sequence: SequenceNumber,
     record: Arc<MessageRecord>,
-    content: Arc<MessageContent>,
+    /// Its content until it is stored.
+    content: Option<Arc<MessageContent>>,
     /// Which of the workflows it comes to.
     to: usize,
 }
@@ -76,14 +77,14 @@ impl IncomingMessages {
     ) {
         let to = self.workflows.len() - 1;
         self.workflows[to].messages += 1;
-        self.messages.push(IncomingMessage { sequence, record, content, to });
+        self.messages.push(IncomingMessage { sequence, record, content: Some(content), to });
     }
 
     /// Puts all to their places, and closes their workflows.
     pub(crate) fn place_all(&mut self, step: &mut Step<'_>) -> Read<()> {
-        for message in &self.messages {
+        for message in &mut self.messages {
             let workflow = &mut self.workflows[message.to].workflow;
-            step.write_content(workflow.message_key(message.sequence), Some(message.content.clone()))?;
+            step.write_content(workflow.message_key(message.sequence), message.content.take())?;
             workflow.restate_as(step, message.sequence, None, message.record.clone())?;
         }
         for message in self.messages.drain(..) {

@@ -35,15 +35,33 @@ pub(crate) struct OpenWorkflow {
 pub(crate) struct OpenRooms(RefCell<Vec<Box<OpenWorkflow>>>);
 
 impl OpenRooms {
-    /// A workflow in room of its own.
-    pub(crate) fn fill(&self, workflow: OpenWorkflow) -> Box<OpenWorkflow> {
-        match self.0.borrow_mut().pop() {
-            Some(mut room) => {
-                *room = workflow;
-                room
-            }
-            None => Box::new(workflow),
+    /// A workflow as it is stored, in room of its own.
+    pub(crate) fn fill(
+        &self,
+        of: &Arc<QueueRecord>,
+        known_as: WorkflowKey,
+        known: Option<WorkflowRecord>,
+    ) -> Box<OpenWorkflow> {
+        let record = known.clone().unwrap_or_default();
+        let Some(mut room) = self.0.borrow_mut().pop() else {
+            return Box::new(OpenWorkflow {
+                queue: of.clone(),
+                key: known_as,
+                record,
+                stored: known,
+                recalled: None,
+                holder: None,
+                has_come_back: false,
+            });
+        };
+        let OpenWorkflow { queue, key, record: now, stored, recalled, holder, has_come_back } = &mut *room;
+        // The next workflow is of the same queue as a rule: to count one reference more and one less costs more than this look.
+        if !Arc::ptr_eq(queue, of) {
+            *queue = of.clone();
         }
+        (*key, *now, *stored) = (known_as, record, known);
+        (*recalled, *holder, *has_come_back) = (None, None, false);
+        room
     }
 
     /// Keeps the room of a workflow that is closed.

@@ -43,7 +43,7 @@ impl HandOutGroup {
     /// Hands out all, and closes their workflows.
     fn hand_out(&mut self, step: &mut Step<'_>, handed: &mut Vec<LockedMessage>) -> Read<()> {
         for GrantedMessage { workflow, token, sequence, message } in &mut self.0 {
-            handed.push(workflow.hand_out(step, *token, *sequence, message.clone())?);
+            handed.push(workflow.hand_out(step, *token, *sequence, message)?);
         }
         self.0.drain(..).try_for_each(|done| done.workflow.close(step))
     }
@@ -150,7 +150,7 @@ impl Step<'_> {
             if self.locks.of(&workflow.key).is_none() {
                 workflow.lock(self, token, LockKind::Deliveries);
             }
-            handed.push(workflow.hand_out(self, token, *sequence, message)?);
+            handed.push(workflow.hand_out(self, token, *sequence, &message)?);
             workflow.close(self)?;
         }
         Ok(handed)
@@ -236,7 +236,7 @@ impl OpenWorkflow {
             if self.queue.options.rate.is_some() && step.allowed(&self.queue.clone(), Some(token)) == 0 {
                 break;
             }
-            let handed = self.hand_out_of_many(step, token, sequence, message)?;
+            let handed = self.hand_out_of_many(step, token, sequence, &message)?;
             bytes += handed.record.bytes;
             let is_alone = handed.record.is_suspect();
             run.push(handed);
@@ -256,7 +256,7 @@ impl OpenWorkflow {
         step: &mut Step<'_>,
         token: LockToken,
         sequence: SequenceNumber,
-        before: Arc<MessageRecord>,
+        before: &MessageRecord,
     ) -> Read<LockedMessage> {
         let handed = self.hand_out_of_many(step, token, sequence, before)?;
         self.write_holding(step, token)?;
@@ -269,19 +269,19 @@ impl OpenWorkflow {
         step: &mut Step<'_>,
         token: LockToken,
         sequence: SequenceNumber,
-        before: Arc<MessageRecord>,
+        before: &MessageRecord,
     ) -> Read<LockedMessage> {
         let fetched = match before.status {
             Status::ByConsumer { due, aside } => Some(DeferralRecord { due, aside }),
             _ => None,
         };
-        let mut record = MessageRecord::clone(&before);
+        let mut record = before.clone();
         record.count_hand_out();
         step.count_against_rate(&self.queue);
         record.handed_out_at = step.now;
         record.status = Status::Locked { fetched };
         let record = Arc::new(record);
-        self.restate_as(step, sequence, Some(&before), record.clone())?;
+        self.restate_as(step, sequence, Some(before), record.clone())?;
         let lock = step.locks.hand_out(token, sequence);
         let (locked_until, delivery_count) = (lock.until, record.delivery_count);
         // Only the holder of a whole workflow may be handed the same message again.

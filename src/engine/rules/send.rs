@@ -137,11 +137,11 @@ impl Step<'_> {
     fn accept_next(
         &mut self,
         queue: &Arc<QueueRecord>,
-        new: NewMessage,
+        mut new: NewMessage,
         incoming: &mut IncomingMessages,
     ) -> Read<SequenceNumber> {
         let sequence = incoming.next_sequence(self)?;
-        let stream = stream_of(queue, sequence, &new);
+        let stream = stream_of(queue, sequence, &mut new);
         incoming.make_way(self, &stream)?;
         self.counters(queue.id)?.counts.accepted += 1;
         self.remember_id(queue, sequence, &new)?;
@@ -157,13 +157,13 @@ impl Step<'_> {
     fn accept_as_dead_letter(
         &mut self,
         queue: &Arc<QueueRecord>,
-        new: NewMessage,
+        mut new: NewMessage,
         reason: &'static str,
     ) -> Read<SequenceNumber> {
         let sequence = self.next_sequence()?;
         self.counters(queue.id)?.counts.accepted += 1;
         self.remember_id(queue, sequence, &new)?;
-        let mut workflow = OpenWorkflow::open(self, queue, stream_of(queue, sequence, &new))?;
+        let mut workflow = OpenWorkflow::open(self, queue, stream_of(queue, sequence, &mut new))?;
         let (mut message, content) = record_of(self, &workflow, sequence, new);
         let message = Arc::make_mut(&mut message);
         let description = "its place was settled before it came".to_owned();
@@ -220,11 +220,13 @@ impl OpenWorkflow {
     }
 }
 
-fn stream_of(queue: &QueueRecord, sequence: SequenceNumber, new: &NewMessage) -> WorkflowRef {
-    match &new.workflow_id {
-        Some(id) if queue.options.order != Order::None => WorkflowRef::Named(id.clone()),
-        _ => WorkflowRef::Single(sequence),
+/// Which workflow a message comes to. It gives up its text of the name: the workflow may have one already.
+fn stream_of(queue: &QueueRecord, sequence: SequenceNumber, new: &mut NewMessage) -> WorkflowRef {
+    match queue.options.order {
+        Order::None => None,
+        _ => new.workflow_id.take(),
     }
+    .map_or(WorkflowRef::Single(sequence), WorkflowRef::Named)
 }
 
 fn record_of(

@@ -24,6 +24,7 @@ use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowRef;
@@ -78,8 +79,20 @@ impl Step<'_> {
         name: &QueueName,
         held: DeliveryRef,
     ) -> Ruling<(Box<OpenWorkflow>, Arc<MessageRecord>), SettleRefusal> {
-        let workflow = self.held_workflow(name, held.token)?;
-        let Some(message) = self.message(workflow.queue.id, held.sequence)? else {
+        match self.queue_named(name)? {
+            Some(queue) => self.held_message_of(&queue, held),
+            None => refuse(SettleRefusal::QueueNotFound),
+        }
+    }
+
+    /// The same of a queue that is known.
+    pub(crate) fn held_message_of(
+        &self,
+        queue: &Arc<QueueRecord>,
+        held: DeliveryRef,
+    ) -> Ruling<(Box<OpenWorkflow>, Arc<MessageRecord>), SettleRefusal> {
+        let workflow = self.held_workflow_of(queue, held.token)?;
+        let Some(message) = self.message(queue.id, held.sequence)? else {
             return refuse(SettleRefusal::MessageNotFound(held.sequence));
         };
         // The holder may have it again, after it was taken back: only the last hand-out counts.
@@ -258,15 +271,23 @@ impl Step<'_> {
         name: &QueueName,
         token: LockToken,
     ) -> Ruling<Box<OpenWorkflow>, SettleRefusal> {
-        let Some(queue) = self.queue_named(name)? else {
-            return refuse(SettleRefusal::QueueNotFound);
-        };
+        match self.queue_named(name)? {
+            Some(queue) => self.held_workflow_of(&queue, token),
+            None => refuse(SettleRefusal::QueueNotFound),
+        }
+    }
+
+    fn held_workflow_of(
+        &self,
+        queue: &Arc<QueueRecord>,
+        token: LockToken,
+    ) -> Ruling<Box<OpenWorkflow>, SettleRefusal> {
         let of_workflow =
             |lock: &&LockEntry| lock.workflow.queue == queue.id && lock.kind != LockKind::DeadLetter;
         let Some(lock) = self.locks.held(token, self.now).filter(of_workflow) else {
             return refuse(SettleRefusal::LockLost);
         };
-        Ok(OpenWorkflow::open(self, &queue, lock.workflow.stream.clone())?.held_by(token))
+        Ok(OpenWorkflow::open(self, queue, lock.workflow.stream.clone())?.held_by(token))
     }
 
     /// Prolongs a lock by the queue's lock time from now.

@@ -34,10 +34,7 @@ impl OpenWorkflow {
     ) -> Read<Box<OpenWorkflow>> {
         let mut key = WorkflowKey { queue: queue.id, stream };
         let stored = step.records.workflow_known(&mut key)?;
-        let record = stored.clone().unwrap_or_default();
-        let (queue, recalled, holder, has_come_back) = (queue.clone(), None, None, false);
-        let workflow = OpenWorkflow { queue, key, record, stored, recalled, holder, has_come_back };
-        let mut workflow = step.rooms.fill(workflow);
+        let mut workflow = step.rooms.fill(queue, key, stored);
         if workflow.stored.is_none() && workflow.is_positional() {
             workflow.record.cursor = workflow.first_rank();
             workflow.record.through = workflow.first_rank() - 1;

@@ -43,6 +43,7 @@ use crate::error::Fault;
 use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::lookup::RecentKey;
 
 impl Records for Turn<'_> {
     fn begin_trial(&mut self) {
@@ -99,7 +100,10 @@ impl Records for Turn<'_> {
     fn workflow_known(&self, key: &mut WorkflowKey) -> Read<Option<WorkflowRecord>> {
         if let Some((kept, record)) = self.memtables.of_workflows.kept(key) {
             let record = record.cloned();
-            key.stream = kept.clone();
+            // Who has it from a lock or a list has that text already.
+            if key.hint() != kept.hint() {
+                key.stream = kept.stream.clone();
+            }
             if record.is_some() {
                 return Ok(record);
             }

@@ -2,7 +2,6 @@
 
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::WorkflowKey;
-use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::store::groups::Groups;
 use crate::engine::store::prefix_group::PrefixGroup;
@@ -44,10 +43,10 @@ in_slots!(WorkflowSlots of WindowWorkflow {
 });
 
 impl WorkflowSlots {
-    /// The stream of a workflow as the window has it, and its record if that has changed.
-    pub(crate) fn kept(&self, key: &WorkflowKey) -> Option<(&WorkflowRef, Option<&WorkflowRecord>)> {
+    /// The key of a workflow as the window has it, and its record if that has changed.
+    pub(crate) fn kept(&self, key: &WorkflowKey) -> Option<(&WorkflowKey, Option<&WorkflowRecord>)> {
         let (key, workflow) = self.workflows.get_key_value(key)?;
-        Some((&key.stream, workflow.record.rows.get(&()).map(|slot| &slot.value)))
+        Some((key, workflow.record.rows.get(&()).map(|slot| &slot.value)))
     }
 
     /// Gives up workflows that the window says nothing of, and room that is not needed. They are kept until here, because a busy
