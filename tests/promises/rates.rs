@@ -63,6 +63,16 @@ async fn no_more_than_a_burst_and_then_the_rate_is_handed_out() {
 }
 
 #[tokio::test]
+async fn a_batch_has_no_more_messages_than_the_rate_has_left() {
+    let (_engine, clock, queue) = queue(burst(1, 5), 10).await;
+    let first = queue.receive_many(10, Duration::ZERO).await.expect("the engine is open");
+    assert_eq!(first.len(), 5, "the burst");
+    clock.advance(2 * SECOND);
+    let second = queue.receive_many(10, Duration::ZERO).await.expect("the engine is open");
+    assert_eq!(second.len(), 2, "what two seconds have brought");
+}
+
+#[tokio::test]
 async fn each_message_of_a_batch_a_run_and_a_workflow_taken_whole_counts() {
     let (_engine, clock, queue) = queue(burst(1, 5), 4).await;
     assert_eq!(queue.receive_many(3, Duration::ZERO).await.unwrap().len(), 3);
