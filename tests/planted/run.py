@@ -132,7 +132,7 @@ BUGS = [
     ("large_number_is_put_as_a_small_one", S + "encoder.rs", "if number >> WORD_BITS > 0 {", "if number >> WORD_BITS > 1 {"),
     ("lock_that_has_ended_runs_out_all_the_same", R + "deadlines.rs", "            locks[place].1 = None;\n", "            let _ = place;\n"),
     ("end_of_a_line_is_not_written", R + "incoming.rs", "true => destination.workflow.close_behind(step)?,", "true => drop(destination.workflow),"),
-    ("end_of_a_line_is_another_workflows", R + "incoming.rs", "(last.workflow.key.stream == *stream).then_some(&last.workflow)", "Some(&last.workflow)"),
+    ("end_of_a_line_is_another_workflows", R + "incoming.rs", "last.is_behind && last.workflow.key.stream == stream", "last.is_behind"),
     ("place_joins_the_end_of_a_line", R + "workflow.rs", "!self.is_positional() && self.record.ticket.is_some()", "self.record.ticket.is_some()"),
     ("last_of_a_run_is_forgotten", R + "held_messages.rs", "self.first = self.rest.as_mut().and_then(|rest| rest.pop_front());", "self.first = None;"),
     ("run_is_settled_from_its_end", R + "held_messages.rs", "and_then(|rest| rest.pop_front())", "and_then(|rest| rest.pop_back())"),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Step;
@@ -47,29 +48,31 @@ impl IncomingMessages {
         Ok(SequenceNumber::new(step.peek_sequence()? + self.messages.len() as u64))
     }
 
-    /// Puts all to their places if the next message cannot be among them: they are enough, or one of them changes its workflow.
-    pub(crate) fn make_way(&mut self, step: &mut Step<'_>, stream: &WorkflowRef) -> Read<()> {
-        let is_open = self.last_behind(stream).is_none() && {
-            let mark = mark(stream);
-            self.workflows.iter().any(|other| other.mark == mark)
-        };
-        if is_open || self.messages.len() == limits::SIDE_BY_SIDE_MAX { self.place_all(step) } else { Ok(()) }
+    /// The workflow of the next message, opened unless it is open already for what joins the end of its line. All are put to their
+    /// places first if they are enough, or one of them changes that workflow.
+    pub(crate) fn destination(
+        &mut self,
+        step: &mut Step<'_>,
+        queue: &Arc<QueueRecord>,
+        stream: WorkflowRef,
+    ) -> Read<&OpenWorkflow> {
+        if self.messages.len() == limits::SIDE_BY_SIDE_MAX {
+            self.place_all(step)?;
+        }
+        let last = self.workflows.last();
+        if !last.is_some_and(|last| last.is_behind && last.workflow.key.stream == stream) {
+            let mark = mark(&stream);
+            if self.workflows.iter().any(|other| other.mark == mark) {
+                self.place_all(step)?;
+            }
+            let workflow = OpenWorkflow::open(step, queue, stream)?;
+            let is_behind = workflow.is_offering();
+            self.workflows.push(Destination { workflow, mark, is_behind, messages: 0 });
+        }
+        Ok(&self.workflows[self.workflows.len() - 1].workflow)
     }
 
-    /// The workflow that is open already for what joins the end of its line.
-    pub(crate) fn last_behind(&self, stream: &WorkflowRef) -> Option<&OpenWorkflow> {
-        let last = self.workflows.last().filter(|last| last.is_behind)?;
-        (last.workflow.key.stream == *stream).then_some(&last.workflow)
-    }
-
-    /// Opens a workflow for what comes next.
-    pub(crate) fn open(&mut self, workflow: Box<OpenWorkflow>) -> &OpenWorkflow {
-        let (mark, is_behind) = (mark(&workflow.key.stream), workflow.is_offering());
-        self.workflows.push(Destination { workflow, mark, is_behind, messages: 0 });
-        &self.workflows[self.workflows.len() - 1].workflow
-    }
-
-    /// Adds a message of the workflow that was opened last.
+    /// Adds the message whose workflow was asked for last.
     pub(crate) fn push(
         &mut self,
         sequence: SequenceNumber,

@@ -142,13 +142,9 @@ impl Step<'_> {
     ) -> Read<SequenceNumber> {
         let sequence = incoming.next_sequence(self)?;
         let stream = stream_of(queue, sequence, &mut new);
-        incoming.make_way(self, &stream)?;
+        let workflow = incoming.destination(self, queue, stream)?;
         self.counters(queue.id)?.counts.accepted += 1;
         self.remember_id(queue, sequence, &new)?;
-        let workflow = match incoming.last_behind(&stream) {
-            Some(workflow) => workflow,
-            None => incoming.open(OpenWorkflow::open(self, queue, stream)?),
-        };
         let message = record_of(self, workflow, sequence, new);
         incoming.push(sequence, message);
         Ok(sequence)
@@ -165,13 +161,12 @@ impl Step<'_> {
         self.remember_id(queue, sequence, &new)?;
         let mut workflow = OpenWorkflow::open(self, queue, stream_of(queue, sequence, &mut new))?;
         let (mut message, content) = record_of(self, &workflow, sequence, new);
-        let message = Arc::make_mut(&mut message);
         let description = "its place was settled before it came".to_owned();
         let dead_letter = DeadLetter::new(reason, description, self.wall);
-        message.status = Status::DeadLettered(Box::new(dead_letter));
+        Arc::make_mut(&mut message).status = Status::DeadLettered(Box::new(dead_letter));
         self.write_content(workflow.message_key(sequence), Some(content))?;
-        workflow.restate(self, sequence, None, message)?;
-        workflow.list_dead_letter(self, sequence, message, true)?;
+        workflow.restate_as(self, sequence, None, message.clone())?;
+        workflow.list_dead_letter(self, sequence, &message, true)?;
         workflow.close_unjudged(self)?;
         Ok(sequence)
     }
