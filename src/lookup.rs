@@ -56,6 +56,10 @@ pub(crate) trait RecentKey {
 /// More keys than are worked on at a time, so that hardly any two of these share a place.
 const RECENT_MAX: usize = 128;
 
+/// Where an entry of a [`SlotLookup`] is, until it is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SlotNumber(usize);
+
 /// A [`Lookup`] that is asked for the same keys several times within a short while: each entry has a slot, and those that were found
 /// recently are looked at first, without a hash.
 #[derive(Debug)]
@@ -90,14 +94,19 @@ impl<K: Clone + Eq + Hash + RecentKey, V> SlotLookup<K, V> {
         self.slots[slot].as_mut().map(|(_, value)| value)
     }
 
-    /// The value of a key, made if it is not there.
-    pub(crate) fn get_or_insert_with(&mut self, key: &K, make: impl FnOnce() -> V) -> &mut V {
+    /// The value of a key, made if it is not there, and its slot.
+    pub(crate) fn get_or_insert_with(&mut self, key: &K, make: impl FnOnce() -> V) -> (SlotNumber, &mut V) {
         let slot = match self.find(key) {
             Some(slot) => slot,
             None => self.add(key.clone(), make()),
         };
         let (_, value) = self.slots[slot].as_mut().expect("whoever has a slot is in it");
-        value
+        (SlotNumber(slot), value)
+    }
+
+    /// Who has a slot: another one than before, if that was given up since.
+    pub(crate) fn at(&self, slot: SlotNumber) -> Option<(&K, &V)> {
+        self.slots.get(slot.0)?.as_ref().map(|(key, value)| (key, value))
     }
 
     /// Puts a value; returns the one that was there.
@@ -201,7 +210,11 @@ mod tests {
                         map.retain(|other, _| other % 3 != key % 3);
                         slots.retain(|other, _| other % 3 != key % 3);
                     }
-                    4 => prop_assert_eq!(map.entry(key).or_insert(at), slots.get_or_insert_with(&key, || at)),
+                    4 => {
+                        let (slot, value) = slots.get_or_insert_with(&key, || at);
+                        prop_assert_eq!(map.entry(key).or_insert(at), value);
+                        prop_assert_eq!(slots.at(slot), map.get_key_value(&key));
+                    }
                     _ => prop_assert_eq!(map.get_mut(&key), slots.get_mut(&key)),
                 }
                 prop_assert_eq!(map.get(&key), slots.get(&key));

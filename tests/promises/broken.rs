@@ -318,6 +318,8 @@ async fn g4_a_completion_may_send_the_missing_position_behind_a_later_one() {
     let next = Completion::new().send("q", at(3)).send("q", at(2));
     first.complete_with(next).await.unwrap();
     assert_eq!(fixture.drain().await, ["2", "3", "4"]);
+    let again = fixture.queue.send(at(2)).await.unwrap();
+    assert_eq!(again, Receipt::AlreadySettled, "position 2 was completed, it was not given up");
 }
 
 #[tokio::test]

@@ -134,7 +134,7 @@ impl Step<'_> {
             if handed.iter().any(|earlier: &LockedMessage| earlier.sequence == *sequence) {
                 continue;
             }
-            handed.push(workflow.hand_out_of_many(self, token, *sequence, &message)?);
+            handed.push(workflow.hand_out_of_many(self, token, *sequence, message)?);
         }
         workflow.write_holding(self, token)?;
         workflow.close(self)?;

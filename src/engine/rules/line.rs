@@ -37,15 +37,45 @@ impl OpenWorkflow {
         before: Option<&MessageRecord>,
         after: Arc<MessageRecord>,
     ) -> Read<()> {
-        if let Some(before) = before {
-            self.count(step, before, -1)?;
-            let is_first_time = matches!(before.status, Status::Ready | Status::Scheduled { .. });
-            self.has_come_back |= after.status == Status::Ready && !is_first_time;
-        }
-        self.count(step, &after, 1)?;
-        self.move_reminder(step, &Remind::Due(sequence), before.and_then(due_of), due_of(&after))?;
-        self.move_reminder(step, &Remind::Expiry(sequence), before.and_then(expiry_of), expiry_of(&after))?;
+        let before = before.map(|before| self.leave_state(step, before)).transpose()?;
+        self.enter_state(step, sequence, before, &after)?;
         step.write_message(self.message_key(sequence), Some(after))
+    }
+
+    /// Changes a message that was looked up; counters and reminders follow. Returns it as it is now.
+    pub(crate) fn change_message(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        found: Arc<MessageRecord>,
+        mut change: impl FnMut(&mut MessageRecord),
+    ) -> Read<Arc<MessageRecord>> {
+        let before = self.leave_state(step, &found)?;
+        let after = step.update_message(self.message_key(sequence), found, &mut change)?;
+        self.enter_state(step, sequence, Some(before), &after)?;
+        Ok(after)
+    }
+
+    /// Counts a message no longer as what it was.
+    fn leave_state(&mut self, step: &mut Step<'_>, before: &MessageRecord) -> Read<StateBefore> {
+        self.count(step, before, -1)?;
+        let was_out = !matches!(before.status, Status::Ready | Status::Scheduled { .. });
+        Ok(StateBefore { was_out, due: due_of(before), expiry: expiry_of(before) })
+    }
+
+    /// Counts a message as what it has become, and moves its reminders.
+    fn enter_state(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        before: Option<StateBefore>,
+        after: &MessageRecord,
+    ) -> Read<()> {
+        let StateBefore { was_out, due, expiry } = before.unwrap_or_default();
+        self.has_come_back |= after.status == Status::Ready && was_out;
+        self.count(step, after, 1)?;
+        self.move_reminder(step, &Remind::Due(sequence), due, due_of(after))?;
+        self.move_reminder(step, &Remind::Expiry(sequence), expiry, expiry_of(after))
     }
 
     /// Removes a message that has come to its end: it is remembered first, while its content is there, and counted.
@@ -184,6 +214,15 @@ impl OpenWorkflow {
     pub(crate) fn message_key(&self, sequence: SequenceNumber) -> MessageKey {
         MessageKey { queue: self.key.queue, sequence }
     }
+}
+
+/// What has to be known of a message as it was, once it has become something else.
+#[derive(Default)]
+struct StateBefore {
+    /// Whether it was handed out or set aside.
+    was_out: bool,
+    due: Option<Due>,
+    expiry: Option<Due>,
 }
 
 /// Where a message stands.

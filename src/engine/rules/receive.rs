@@ -29,7 +29,12 @@ use crate::token::LockToken;
 /// code of each fits into a processor's cache, and that of all together does not.
 #[derive(Default)]
 #[must_use = "messages whose workflows are locked have to be handed out"]
-struct HandOutGroup(Vec<GrantedMessage>);
+#[expect(clippy::vec_box, reason = "workflows are handed on in their boxes")]
+struct HandOutGroup {
+    granted: Vec<GrantedMessage>,
+    /// The workflows of those that are handed out, to be closed.
+    open: Vec<Box<OpenWorkflow>>,
+}
 
 /// A message that its workflow is locked for.
 struct GrantedMessage {
@@ -42,10 +47,11 @@ struct GrantedMessage {
 impl HandOutGroup {
     /// Hands out all, and closes their workflows.
     fn hand_out(&mut self, step: &mut Step<'_>, handed: &mut Vec<LockedMessage>) -> Read<()> {
-        for GrantedMessage { workflow, token, sequence, message } in &mut self.0 {
-            handed.push(workflow.hand_out(step, *token, *sequence, message)?);
+        for GrantedMessage { mut workflow, token, sequence, message } in self.granted.drain(..) {
+            handed.push(workflow.hand_out(step, token, sequence, message)?);
+            self.open.push(workflow);
         }
-        self.0.drain(..).try_for_each(|done| done.workflow.close(step))
+        self.open.drain(..).try_for_each(|workflow| workflow.close(step))
     }
 }
 
@@ -80,8 +86,8 @@ impl Step<'_> {
             workflow.withdraw_offer(self)?;
             granted += 1;
             bytes += message.bytes;
-            waiting.0.push(GrantedMessage { workflow, token, sequence, message });
-            if waiting.0.len() == at_once {
+            waiting.granted.push(GrantedMessage { workflow, token, sequence, message });
+            if waiting.granted.len() == at_once {
                 waiting.hand_out(self, &mut handed)?;
             }
         }
@@ -150,7 +156,7 @@ impl Step<'_> {
             if self.locks.of(&workflow.key).is_none() {
                 workflow.lock(self, token, LockKind::Deliveries);
             }
-            handed.push(workflow.hand_out(self, token, *sequence, &message)?);
+            handed.push(workflow.hand_out(self, token, *sequence, message)?);
             workflow.close(self)?;
         }
         Ok(handed)
@@ -236,7 +242,7 @@ impl OpenWorkflow {
             if self.queue.options.rate.is_some() && step.allowed(&self.queue.clone(), Some(token)) == 0 {
                 break;
             }
-            let handed = self.hand_out_of_many(step, token, sequence, &message)?;
+            let handed = self.hand_out_of_many(step, token, sequence, message)?;
             bytes += handed.record.bytes;
             let is_alone = handed.record.is_suspect();
             run.push(handed);
@@ -256,9 +262,9 @@ impl OpenWorkflow {
         step: &mut Step<'_>,
         token: LockToken,
         sequence: SequenceNumber,
-        before: &MessageRecord,
+        message: Arc<MessageRecord>,
     ) -> Read<LockedMessage> {
-        let handed = self.hand_out_of_many(step, token, sequence, before)?;
+        let handed = self.hand_out_of_many(step, token, sequence, message)?;
         self.write_holding(step, token)?;
         Ok(handed)
     }
@@ -269,19 +275,19 @@ impl OpenWorkflow {
         step: &mut Step<'_>,
         token: LockToken,
         sequence: SequenceNumber,
-        before: &MessageRecord,
+        message: Arc<MessageRecord>,
     ) -> Read<LockedMessage> {
-        let fetched = match before.status {
+        let fetched = match message.status {
             Status::ByConsumer { due, aside } => Some(DeferralRecord { due, aside }),
             _ => None,
         };
-        let mut record = before.clone();
-        record.count_hand_out();
         step.count_against_rate(&self.queue);
-        record.handed_out_at = step.now;
-        record.status = Status::Locked { fetched };
-        let record = Arc::new(record);
-        self.restate_as(step, sequence, Some(before), record.clone())?;
+        let now = step.now;
+        let record = self.change_message(step, sequence, message, |message| {
+            message.count_hand_out();
+            message.handed_out_at = now;
+            message.status = Status::Locked { fetched };
+        })?;
         let lock = step.locks.hand_out(token, sequence);
         let (locked_until, delivery_count) = (lock.until, record.delivery_count);
         // Only the holder of a whole workflow may be handed the same message again.

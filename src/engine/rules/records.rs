@@ -165,6 +165,18 @@ pub(crate) trait Records {
         self.write(Change::Message(key, record))
     }
 
+    /// Changes a message that was looked up, and returns it as it is now: in its place, if nobody else has it.
+    fn update_message(
+        &mut self,
+        key: MessageKey,
+        mut found: Arc<MessageRecord>,
+        change: &mut dyn FnMut(&mut MessageRecord),
+    ) -> Read<Arc<MessageRecord>> {
+        change(Arc::make_mut(&mut found));
+        self.write_message(key, Some(found.clone()))?;
+        Ok(found)
+    }
+
     /// Puts or deletes what does not change of a message.
     fn write_content(&mut self, key: MessageKey, content: Option<Arc<MessageContent>>) -> Result<(), Fault> {
         self.write(Change::Content(key, content))

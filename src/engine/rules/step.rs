@@ -164,6 +164,16 @@ impl<'a> Step<'a> {
         self.records.write_message(key, record)
     }
 
+    pub(crate) fn update_message(
+        &mut self,
+        key: MessageKey,
+        found: Arc<MessageRecord>,
+        change: &mut dyn FnMut(&mut MessageRecord),
+    ) -> Read<Arc<MessageRecord>> {
+        self.changes += 1;
+        self.records.update_message(key, found, change)
+    }
+
     pub(crate) fn write_workflow(&mut self, key: &WorkflowKey, record: Option<WorkflowRecord>) -> Read<()> {
         self.changes += 1;
         self.records.write_workflow(key, record)

@@ -42,6 +42,31 @@ impl<T: Table> TableBook<T> {
         placed.expect("nothing is read for it");
     }
 
+    /// Changes a row of the window in its place; `None` if the window has none with this key.
+    pub(crate) fn update<R>(
+        &mut self,
+        groups: &mut impl Groups<T>,
+        prefix: &T::Prefix,
+        key: &T::Key,
+        change: impl FnOnce(&mut T::Value) -> R,
+    ) -> Option<R> {
+        if self.trial.is_some() {
+            self.remember(groups, prefix, key);
+        }
+        let (place, group) = groups.group_to_change(prefix);
+        let Some(slot) = group.rows.get_mut(key) else {
+            if group.is_empty() {
+                groups.give_up(prefix);
+            }
+            return None;
+        };
+        let changed = change(&mut slot.value);
+        if self.touched.note(&mut slot.stamp, &place, key) {
+            self.changed.note((place, key.clone()));
+        }
+        Some(changed)
+    }
+
     fn place_with(
         &mut self,
         groups: &mut impl Groups<T>,
@@ -53,14 +78,14 @@ impl<T: Table> TableBook<T> {
             self.remember(groups, prefix, key);
         }
         let is_flushed = || is_flushed(&self.flushed);
-        let group = groups.group_to_change(prefix);
+        let (place, group) = groups.group_to_change(prefix);
         let is_first = match value {
-            Some(value) => group.put(&mut self.touched, prefix, key, value, is_flushed)?,
-            None => group.delete(&mut self.touched, prefix, key, is_flushed)?,
+            Some(value) => group.put(&mut self.touched, &place, key, value, is_flushed)?,
+            None => group.delete(&mut self.touched, &place, key, is_flushed)?,
         };
         let is_empty = group.is_empty();
         if is_first {
-            self.changed.note((prefix.clone(), key.clone()));
+            self.changed.note((place, key.clone()));
         }
         if is_empty {
             groups.give_up(prefix);
@@ -74,21 +99,21 @@ impl<T: Table> PrefixGroup<T> {
     fn put(
         &mut self,
         touched: &mut TableChanges<T>,
-        prefix: &T::Prefix,
+        place: &T::Place,
         key: &T::Key,
         value: T::Value,
         is_flushed: impl FnOnce() -> Result<bool, Fault>,
     ) -> Result<bool, Fault> {
         if let Some(slot) = self.rows.get_mut(key) {
-            slot.value = value.clone();
-            return Ok(touched.note(&mut slot.stamp, prefix, key, Some(value)));
+            slot.value = value;
+            return Ok(touched.note(&mut slot.stamp, place, key));
         }
         let gone = if self.gone.is_empty() { None } else { self.gone.remove(key) };
         let mut stamp = match gone {
             Some(stamp) => stamp,
             None => SlotStamp::fresh(is_flushed()?),
         };
-        let is_first = touched.note(&mut stamp, prefix, key, Some(value.clone()));
+        let is_first = touched.note(&mut stamp, place, key);
         self.rows.insert(key.clone(), WindowSlot { stamp, value });
         Ok(is_first)
     }
@@ -97,7 +122,7 @@ impl<T: Table> PrefixGroup<T> {
     fn delete(
         &mut self,
         touched: &mut TableChanges<T>,
-        prefix: &T::Prefix,
+        place: &T::Place,
         key: &T::Key,
         is_flushed: impl FnOnce() -> Result<bool, Fault>,
     ) -> Result<bool, Fault> {
@@ -106,7 +131,7 @@ impl<T: Table> PrefixGroup<T> {
             None if !self.is_gone(key) && is_flushed()? => SlotStamp::fresh(true),
             None => return Ok(false),
         };
-        let is_first = touched.note(&mut stamp, prefix, key, None);
+        let is_first = touched.note(&mut stamp, place, key);
         if stamp.is_based() {
             self.gone.insert(key.clone(), stamp);
         }

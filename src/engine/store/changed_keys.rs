@@ -2,22 +2,23 @@
 
 use std::collections::VecDeque;
 
+use crate::engine::store::table::PlacedKey;
 use crate::engine::store::table::PrefixedKey;
 use crate::engine::store::table::Table;
 
 /// The keys of the rows that the journal has changed, by generation, each where it was last put first.
 pub(crate) struct ChangedKeys<T: Table> {
-    pub(crate) filling: Vec<PrefixedKey<T>>,
-    pub(crate) full: VecDeque<Vec<PrefixedKey<T>>>,
+    pub(crate) filling: Vec<PlacedKey<T>>,
+    pub(crate) full: VecDeque<Vec<PlacedKey<T>>>,
     /// Of the generation being flushed: keys not looked at yet.
-    pub(crate) candidates: Vec<PrefixedKey<T>>,
+    pub(crate) candidates: Vec<PlacedKey<T>>,
     /// Keys to be written, the last first; in order once no candidate is left.
     pub(crate) survivors: Vec<PrefixedKey<T>>,
     pub(crate) sorted: bool,
     /// Rows that commits under way flush.
     pub(crate) under_way: VecDeque<FlushingRow<T>>,
     /// The room of keys that were looked at, for those of the next generation: new room costs a fault for each of its pages.
-    pub(crate) spare: Vec<PrefixedKey<T>>,
+    pub(crate) spare: Vec<PlacedKey<T>>,
 }
 
 /// A row that a commit under way flushes.
@@ -44,7 +45,7 @@ impl<T: Table> Default for ChangedKeys<T> {
 
 impl<T: Table> ChangedKeys<T> {
     /// Notes a row that changes for the first time in the generation that is being filled.
-    pub(crate) fn note(&mut self, place: PrefixedKey<T>) {
+    pub(crate) fn note(&mut self, place: PlacedKey<T>) {
         self.filling.push(place);
     }
 

@@ -74,7 +74,7 @@ impl<T: Table, G: Groups<T>> AnyMemtable for WholeTable<'_, T, G> {
     }
 
     fn journal(&mut self, row: &mut RowWriter) {
-        self.book.touched.journal(row);
+        self.book.touched.journal(self.groups, row);
     }
 
     fn replay(&mut self, row: &mut RowReader<'_>, position: u64) -> Result<(), Fault> {
@@ -175,9 +175,9 @@ impl<T: Table, G: Groups<T>> AnyMemtable for WholeTable<'_, T, G> {
     }
 
     fn forget_queue(&mut self, queue: QueueId) {
+        self.book.touched.forget_queue(self.groups, queue);
         self.groups.retain_queues(&|other| other != queue);
         self.book.flushed.retain(|prefix| prefix.of_queue() != Some(queue));
-        self.book.touched.forget_queue(queue);
     }
 
     fn retain_queues(&mut self, wanted: &dyn Fn(QueueId) -> bool) {
@@ -209,12 +209,13 @@ impl<T: Table> TableBook<T> {
     /// Keeps of the generation's keys those whose rows have not changed since; most messages have come and gone.
     fn pick_survivors(&mut self, groups: &impl Groups<T>, upto: u64, units: &mut u64) {
         while *units > 0
-            && let Some((prefix, key)) = self.changed.candidates.pop()
+            && let Some((place, key)) = self.changed.candidates.pop()
         {
             *units -= 1;
-            let stamp = groups.group(&prefix).and_then(|group| group.stamp(&key));
+            let stamp = groups.group_at(&place).and_then(|group| group.stamp(&key));
             if stamp.is_some_and(|stamp| stamp.position() <= upto) {
-                self.changed.survivors.push((prefix, key));
+                let prefix = groups.prefix_at(&place).expect("a group has its prefix");
+                self.changed.survivors.push((prefix.clone(), key));
             }
         }
         if self.changed.candidates.is_empty() && !self.changed.sorted {

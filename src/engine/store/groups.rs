@@ -14,8 +14,12 @@ use crate::engine::store::table::Table;
 pub(crate) trait Groups<T: Table> {
     fn group(&self, prefix: &T::Prefix) -> Option<&PrefixGroup<T>>;
     fn group_mut(&mut self, prefix: &T::Prefix) -> Option<&mut PrefixGroup<T>>;
-    /// The group of a prefix in which a row is about to change; made if it is not there.
-    fn group_to_change(&mut self, prefix: &T::Prefix) -> &mut PrefixGroup<T>;
+    /// The group of a prefix in which a row is about to change, made if it is not there, and its place.
+    fn group_to_change(&mut self, prefix: &T::Prefix) -> (T::Place, &mut PrefixGroup<T>);
+    /// The group at a place: of another prefix than before, if that was given up since.
+    fn group_at(&self, place: &T::Place) -> Option<&PrefixGroup<T>>;
+    /// Whose place it is; the same holds.
+    fn prefix_at<'p>(&'p self, place: &'p T::Place) -> Option<&'p T::Prefix>;
     /// Gives up the group of a prefix whose last row was just deleted, if it is not kept for the next.
     fn give_up(&mut self, _prefix: &T::Prefix) {}
     /// Gives up what is empty, and room that is not needed. Slots are of several tables, and tidied up once for all of them.
@@ -29,7 +33,7 @@ pub(crate) trait Groups<T: Table> {
 /// Groups of one table, found by hash.
 pub(crate) type PrefixGroups<T> = HashMap<<T as Table>::Prefix, PrefixGroup<T>, RandomState>;
 
-impl<T: Table> Groups<T> for PrefixGroups<T> {
+impl<T: Table<Place = <T as Table>::Prefix>> Groups<T> for PrefixGroups<T> {
     fn group(&self, prefix: &T::Prefix) -> Option<&PrefixGroup<T>> {
         self.get(prefix)
     }
@@ -38,8 +42,16 @@ impl<T: Table> Groups<T> for PrefixGroups<T> {
         self.get_mut(prefix)
     }
 
-    fn group_to_change(&mut self, prefix: &T::Prefix) -> &mut PrefixGroup<T> {
-        self.entry(prefix.clone()).or_default()
+    fn group_to_change(&mut self, prefix: &T::Prefix) -> (T::Prefix, &mut PrefixGroup<T>) {
+        (prefix.clone(), self.entry(prefix.clone()).or_default())
+    }
+
+    fn group_at(&self, place: &T::Prefix) -> Option<&PrefixGroup<T>> {
+        self.get(place)
+    }
+
+    fn prefix_at<'p>(&'p self, place: &'p T::Prefix) -> Option<&'p T::Prefix> {
+        Some(place)
     }
 
     fn tidy(&mut self) {

@@ -1,6 +1,7 @@
 //! Rows of a prefix that come and go at its ends as a rule, such as the line of a workflow or a queue's list of what is ready: side by
-//! side, and sorted in a tree once something comes or goes in the midst of many.
+//! side, and sorted in a tree once something comes or goes in the midst of many. A line of one takes no room of its own.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -21,57 +22,130 @@ const ROOM_KEPT: usize = 16;
 /// Rows by key. A line grows at its end and shrinks at its front, and is empty again and again: its room is kept until it is
 /// trimmed.
 pub(crate) struct LineRows<K, V> {
-    /// In order; empty while there are `many`.
-    few: VecDeque<(K, V)>,
+    few: FewRows<K, V>,
+    /// All of them, once these are no longer few.
     many: RareRows<BTreeMap<K, V>>,
 }
 
-impl<K, V> Default for LineRows<K, V> {
+impl<K: Default, V> Default for LineRows<K, V> {
     fn default() -> LineRows<K, V> {
-        LineRows { few: VecDeque::new(), many: RareRows::default() }
+        LineRows { few: FewRows::default(), many: RareRows::default() }
     }
 }
 
-impl<K: Ord, V> LineRows<K, V> {
-    /// Where a key is among the few, or would be.
+/// Rows side by side, in order. The first is where the line itself is, with the key of the last: who looks at a line of one, or
+/// puts something to the end of a longer one, waits for one place in memory and not for two.
+struct FewRows<K, V> {
+    first: Option<(K, V)>,
+    /// Those behind the first.
+    behind: VecDeque<(K, V)>,
+    /// The key of the last, if there is a first.
+    last: K,
+}
+
+impl<K: Default, V> Default for FewRows<K, V> {
+    fn default() -> FewRows<K, V> {
+        FewRows { first: None, behind: VecDeque::new(), last: K::default() }
+    }
+}
+
+impl<K: Copy + Default + Ord, V> FewRows<K, V> {
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.behind.len()
+    }
+
+    /// Where a key is, or would be.
     fn find(&self, key: &K) -> Result<usize, usize> {
-        match (self.few.front(), self.few.back()) {
-            (Some((first, _)), _) if first == key => Ok(0),
-            (_, Some((last, _))) if last < key => Err(self.few.len()),
-            _ => self.few.binary_search_by(|(other, _)| other.cmp(key)),
+        let Some((first, _)) = &self.first else { return Err(0) };
+        match key.cmp(first) {
+            Ordering::Less => Err(0),
+            Ordering::Equal => Ok(0),
+            Ordering::Greater => match key.cmp(&self.last) {
+                Ordering::Greater => Err(self.len()),
+                Ordering::Equal => Ok(self.len() - 1),
+                Ordering::Less => {
+                    let place = self.behind.binary_search_by(|(other, _)| other.cmp(key));
+                    place.map(|place| place + 1).map_err(|place| place + 1)
+                }
+            },
         }
     }
 
+    fn get(&self, place: usize) -> Option<(&K, &V)> {
+        let row = match place.checked_sub(1) {
+            None => self.first.as_ref(),
+            Some(place) => self.behind.get(place),
+        };
+        row.map(|(key, value)| (key, value))
+    }
+
+    fn get_mut(&mut self, place: usize) -> Option<&mut V> {
+        let row = match place.checked_sub(1) {
+            None => self.first.as_mut(),
+            Some(place) => self.behind.get_mut(place),
+        };
+        row.map(|(_, value)| value)
+    }
+
+    fn insert(&mut self, place: usize, row: (K, V)) {
+        if place == self.len() {
+            self.last = row.0;
+        }
+        match place.checked_sub(1) {
+            None => self.first.replace(row).into_iter().for_each(|first| self.behind.push_front(first)),
+            Some(place) => self.behind.insert(place, row),
+        }
+    }
+
+    fn remove(&mut self, place: usize) -> Option<(K, V)> {
+        let removed = match place.checked_sub(1) {
+            None => std::mem::replace(&mut self.first, self.behind.pop_front()),
+            Some(place) => self.behind.remove(place),
+        };
+        if place == self.len()
+            && let Some((last, _)) = self.behind.back().or(self.first.as_ref())
+        {
+            self.last = *last;
+        }
+        removed
+    }
+
+    /// Takes all of them; their room goes.
+    fn take_all(&mut self) -> impl Iterator<Item = (K, V)> + use<K, V> {
+        let FewRows { first, behind, .. } = std::mem::take(self);
+        first.into_iter().chain(behind)
+    }
+
+    /// Gives back room that is not needed.
+    fn trim(&mut self) {
+        if self.behind.capacity() / 4 > self.behind.len().max(ROOM_KEPT / 4) {
+            self.behind.shrink_to(self.behind.len().max(ROOM_KEPT));
+        }
+    }
+}
+
+impl<K: Copy + Default + Ord, V> LineRows<K, V> {
     /// Makes a tree of the few if a row that comes or goes at this place would move too many; whether there are few still.
     fn stay_few(&mut self, place: usize) -> bool {
         let moved = place.min(self.few.len() - place);
         if moved > MOVED_MAX || self.few.len() >= FEW_MAX {
-            self.few.drain(..).for_each(|(key, value)| self.many.insert(key, value));
-            self.few.shrink_to(0);
+            self.few.take_all().for_each(|(key, value)| self.many.insert(key, value));
         }
         self.many.is_empty()
     }
-
-    /// The row at a place among the few.
-    fn at(&self, place: usize) -> Option<(&K, &V)> {
-        self.few.get(place).map(|(key, value)| (key, value))
-    }
 }
 
-impl<K: Ord, V> RowMap<K, V> for LineRows<K, V> {
+impl<K: Copy + Default + Ord, V> RowMap<K, V> for LineRows<K, V> {
     fn get(&self, key: &K) -> Option<&V> {
         match self.many.is_empty() {
-            true => self.at(self.find(key).ok()?).map(|(_, value)| value),
+            true => self.few.get(self.few.find(key).ok()?).map(|(_, value)| value),
             false => self.many.get(key),
         }
     }
 
     fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         match self.many.is_empty() {
-            true => {
-                let place = self.find(key).ok()?;
-                self.few.get_mut(place).map(|(_, value)| value)
-            }
+            true => self.few.get_mut(self.few.find(key).ok()?),
             false => self.many.get_mut(key),
         }
     }
@@ -81,8 +155,8 @@ impl<K: Ord, V> RowMap<K, V> for LineRows<K, V> {
             self.many.insert(key, value);
             return;
         }
-        match self.find(&key) {
-            Ok(place) => self.few[place].1 = value,
+        match self.few.find(&key) {
+            Ok(place) => *self.few.get_mut(place).expect("what was found is there") = value,
             Err(place) if self.stay_few(place) => self.few.insert(place, (key, value)),
             Err(_) => self.many.insert(key, value),
         }
@@ -91,7 +165,7 @@ impl<K: Ord, V> RowMap<K, V> for LineRows<K, V> {
     fn remove(&mut self, key: &K) -> Option<V> {
         match self.many.is_empty() {
             true => {
-                let place = self.find(key).ok()?;
+                let place = self.few.find(key).ok()?;
                 match self.stay_few(place) {
                     true => self.few.remove(place).map(|(_, value)| value),
                     false => self.many.remove(key),
@@ -111,31 +185,29 @@ impl<K: Ord, V> RowMap<K, V> for LineRows<K, V> {
         }
         let place = match from {
             Bound::Unbounded => 0,
-            Bound::Included(from) => self.find(from).unwrap_or_else(|place| place),
-            Bound::Excluded(from) => self.find(from).map_or_else(|place| place, |place| place + 1),
+            Bound::Included(from) => self.few.find(from).unwrap_or_else(|place| place),
+            Bound::Excluded(from) => self.few.find(from).map_or_else(|place| place, |place| place + 1),
         };
-        self.at(place)
+        self.few.get(place)
     }
 
     fn last(&self, to: &K) -> Option<(&K, &V)> {
         if !self.many.is_empty() {
             return self.many.last(to);
         }
-        match self.find(to) {
-            Ok(place) => self.at(place),
-            Err(place) => self.at(place.checked_sub(1)?),
+        match self.few.find(to) {
+            Ok(place) => self.few.get(place),
+            Err(place) => self.few.get(place.checked_sub(1)?),
         }
     }
 
     fn trim(&mut self) {
-        if self.few.capacity() / 4 > self.few.len().max(ROOM_KEPT / 4) {
-            self.few.shrink_to(self.few.len().max(ROOM_KEPT));
-        }
+        self.few.trim();
     }
 
     #[cfg(test)]
     fn each<'a>(&'a self, with: &mut dyn FnMut(&'a K, &'a V)) {
-        self.few.iter().for_each(|(key, value)| with(key, value));
+        self.few.first.iter().chain(&self.few.behind).for_each(|(key, value)| with(key, value));
         self.many.each(with);
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Memtable<T: Table> {
     pub(crate) book: TableBook<T>,
 }
 
-impl<T: Table<Flushed = T>> Memtable<T> {
+impl<T: Table<Flushed = T, Place = <T as Table>::Prefix>> Memtable<T> {
     pub(crate) fn new(base: &Base<'_>) -> Result<Memtable<T>, Fault> {
         Ok(Memtable { groups: PrefixGroups::<T>::default(), book: TableBook::new(base)? })
     }

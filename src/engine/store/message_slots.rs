@@ -58,7 +58,10 @@ impl MessageSlots {
     }
 }
 
-impl<T: InSlots<Prefix = MessageKey, Slots = MessageSlots, Slot = WindowMessage>> Groups<T> for MessageSlots {
+impl<T> Groups<T> for MessageSlots
+where
+    T: InSlots<Prefix = MessageKey, Place = MessageKey, Slots = MessageSlots, Slot = WindowMessage>,
+{
     fn group(&self, key: &MessageKey) -> Option<&PrefixGroup<T>> {
         self.messages.get(key).map(T::of)
     }
@@ -67,9 +70,17 @@ impl<T: InSlots<Prefix = MessageKey, Slots = MessageSlots, Slot = WindowMessage>
         self.messages.get_mut(key).map(T::of_mut)
     }
 
-    fn group_to_change(&mut self, key: &MessageKey) -> &mut PrefixGroup<T> {
+    fn group_to_change(&mut self, key: &MessageKey) -> (MessageKey, &mut PrefixGroup<T>) {
         T::note_change(self, key);
-        T::of_mut(self.messages.entry(*key).or_default())
+        (*key, T::of_mut(self.messages.entry(*key).or_default()))
+    }
+
+    fn group_at(&self, key: &MessageKey) -> Option<&PrefixGroup<T>> {
+        Groups::<T>::group(self, key)
+    }
+
+    fn prefix_at<'p>(&'p self, key: &'p MessageKey) -> Option<&'p MessageKey> {
+        Some(key)
     }
 
     fn give_up(&mut self, key: &MessageKey) {

@@ -68,7 +68,6 @@ mod replay;
 #[cfg_attr(not(feature = "head-room"), allow(dead_code, reason = "who asks for head room needs the feature"))]
 pub(crate) mod room;
 mod row_room;
-mod row_state;
 mod row_write;
 pub(crate) mod rows;
 pub(crate) mod schema;

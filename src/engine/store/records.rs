@@ -310,6 +310,15 @@ impl Records for Turn<'_> {
         self.set_message(key, record)
     }
 
+    fn update_message(
+        &mut self,
+        key: MessageKey,
+        found: Arc<MessageRecord>,
+        change: &mut dyn FnMut(&mut MessageRecord),
+    ) -> Read<Arc<MessageRecord>> {
+        Turn::update_message(self, key, found, change)
+    }
+
     fn write_line(
         &mut self,
         key: &WorkflowKey,

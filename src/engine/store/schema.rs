@@ -85,6 +85,7 @@ use crate::error::Fault;
 use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::lookup::SlotNumber;
 
 /// The number of this layout. A change of bytes raises it.
 pub(crate) const FORMAT: u32 = 4;
@@ -97,7 +98,7 @@ pub(crate) const FORMAT_BEFORE_JOURNAL: u32 = 1;
 
 /// Makes a table.
 macro_rules! table {
-    ($number:literal $field:ident $table:ident: $rows:ident, $prefix:ty, $key:ty => $value:ty) => {
+    ($number:literal $field:ident $table:ident: $rows:ident, $prefix:ty, $key:ty => $value:ty, at $place:ty) => {
         pub(crate) struct $table;
 
         impl Table for $table {
@@ -107,6 +108,7 @@ macro_rules! table {
             type Gone = RareRows<$rows<$key, SlotStamp>>;
             type Value = $value;
             type Flushed = $table;
+            type Place = $place;
             const NAME: &'static str = stringify!($field);
             const DEFINITION: RawTableDefinition = TableDefinition::new(Self::NAME);
             const NUMBER: u8 = $number;
@@ -120,7 +122,7 @@ macro_rules! table {
 
 /// Makes the same table as it is in slots: one row each.
 macro_rules! row_in_slots {
-    ($row:ident of $table:ident: $slot:ident { queue, $key:ident }, from $first:expr) => {
+    ($row:ident of $table:ident: $slot:ident { queue, $key:ident }, at $place:ty, from $first:expr) => {
         pub(crate) struct $row;
 
         impl Table for $row {
@@ -130,6 +132,7 @@ macro_rules! row_in_slots {
             type Gone = OneRow<SlotStamp>;
             type Value = <$table as Table>::Value;
             type Flushed = $table;
+            type Place = $place;
             const NAME: &'static str = $table::NAME;
             const DEFINITION: RawTableDefinition = $table::DEFINITION;
             const NUMBER: u8 = $table::NUMBER;
@@ -149,15 +152,28 @@ macro_rules! row_in_slots {
     };
 }
 
-row_in_slots!(WorkflowRow of Workflows: WorkflowKey { queue, stream }, from WorkflowRef::FIRST);
-row_in_slots!(HoldingRow of Holdings: WorkflowKey { queue, stream }, from WorkflowRef::FIRST);
-row_in_slots!(MessageRow of Messages: MessageKey { queue, sequence }, from SequenceNumber::new(0));
-row_in_slots!(ContentRow of Contents: MessageKey { queue, sequence }, from SequenceNumber::new(0));
+row_in_slots!(WorkflowRow of Workflows: WorkflowKey { queue, stream }, at SlotNumber, from WorkflowRef::FIRST);
+row_in_slots!(HoldingRow of Holdings: WorkflowKey { queue, stream }, at SlotNumber, from WorkflowRef::FIRST);
+row_in_slots!(MessageRow of Messages: MessageKey { queue, sequence }, at MessageKey, from SequenceNumber::new(0));
+row_in_slots!(ContentRow of Contents: MessageKey { queue, sequence }, at MessageKey, from SequenceNumber::new(0));
+
+/// Where the rows of a prefix are.
+macro_rules! place_of {
+    ($prefix:ty) => {
+        $prefix
+    };
+    ($prefix:ty, of_workflows) => {
+        SlotNumber
+    };
+    ($prefix:ty, of_messages) => {
+        MessageKey
+    };
+}
 
 /// Makes the tables.
 macro_rules! tables {
     ($($number:literal $field:ident $table:ident: $rows:ident, $prefix:ty, $key:ty => $value:ty $(, in $slots:ident as $row:ident)?;)*) => {
-        $(table! { $number $field $table: $rows, $prefix, $key => $value })*
+        $(table! { $number $field $table: $rows, $prefix, $key => $value, at place_of!($prefix $(, $slots)?) })*
 
         const _: () = assert!([$($number),*].len() == MEMTABLES, "a table has its place in memory");
 

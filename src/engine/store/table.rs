@@ -31,6 +31,8 @@ pub(crate) trait Table: 'static {
     type Value: Weight + Clone + Serialize + DeserializeOwned + Send + 'static;
     /// The same table as its flushed rows are looked for, which may be within other prefixes.
     type Flushed: Table<Value = Self::Value>;
+    /// Where the rows of a prefix are, as changes note it: where they are in slots, a number instead of a text.
+    type Place: Clone + Send + 'static;
     const NAME: &'static str;
     const DEFINITION: RawTableDefinition;
     /// The table's number in a journal row; never used for another.
@@ -47,6 +49,9 @@ pub(crate) trait TableVisitor {
 
 /// A key with its prefix.
 pub(crate) type PrefixedKey<T> = (<T as Table>::Prefix, <T as Table>::Key);
+
+/// A key with the place of its prefix.
+pub(crate) type PlacedKey<T> = (<T as Table>::Place, <T as Table>::Key);
 
 /// The parts of a key.
 pub(crate) type FlushedKey<'k, T> = (&'k <T as Table>::Prefix, &'k <T as Table>::Key);

@@ -1,12 +1,11 @@
 //! What a turn changes of a table, and what its commit is to write of it.
 
 use crate::engine::rules::record::QueueId;
+use crate::engine::store::groups::Groups;
 use crate::engine::store::journal_row::RowWriter;
 use crate::engine::store::key::KeyPart;
-use crate::engine::store::row_state::ChangedRow;
-use crate::engine::store::row_state::RowState;
+use crate::engine::store::rows::RowMap;
 use crate::engine::store::slot::SlotStamp;
-use crate::engine::store::slot::WindowSlot;
 use crate::engine::store::table::Table;
 
 /// Room for so many rows is kept: more than a turn usually changes of a table, and little of what the engine takes.
@@ -20,7 +19,16 @@ pub(crate) struct TableChanges<T: Table> {
     position: u64,
     /// The first of the generation that is being filled, as stamps count.
     filling_from: u64,
+    /// Where the rows are that have changed. What has become of them is in the window.
     rows: Vec<ChangedRow<T>>,
+}
+
+/// A row that has changed.
+struct ChangedRow<T: Table> {
+    place: T::Place,
+    key: T::Key,
+    /// Whether the disk knows a row with this key, so that its deletion has to be written.
+    is_on_disk: bool,
 }
 
 impl<T: Table> Default for TableChanges<T> {
@@ -46,40 +54,34 @@ impl<T: Table> TableChanges<T> {
         self.filling_from = self.in_stamps(position) + 1;
     }
 
-    /// Notes what a row has become. True when that is its first change in its generation.
-    pub(crate) fn note(
-        &mut self,
-        stamp: &mut SlotStamp,
-        prefix: &T::Prefix,
-        key: &T::Key,
-        value: Option<T::Value>,
-    ) -> bool {
-        let now = match value {
-            Some(value) => RowState::Put(value),
-            None if stamp.is_on_disk(self.position) => RowState::Deleted,
-            None => RowState::AsBefore,
-        };
+    /// Notes that a row is put or deleted. True when that is its first change in its generation.
+    pub(crate) fn note(&mut self, stamp: &mut SlotStamp, place: &T::Place, key: &T::Key) -> bool {
         if stamp.position() == self.position {
-            self.rows[stamp.index()].1 = now;
             return false;
         }
         let is_first = stamp.position() < self.filling_from;
+        let is_on_disk = stamp.is_on_disk(self.position);
         stamp.change(self.position, self.rows.len());
-        self.rows.push(((prefix.clone(), key.clone()), now));
+        self.rows.push(ChangedRow { place: place.clone(), key: key.clone(), is_on_disk });
         is_first
     }
 
-    /// Ends the turn: its rows are appended to its journal row.
-    pub(crate) fn journal(&mut self, row: &mut RowWriter) {
+    /// Ends the turn: its rows are appended to its journal row, as they are now.
+    pub(crate) fn journal(&mut self, groups: &impl Groups<T>, row: &mut RowWriter) {
         if self.rows.is_empty() {
             return;
         }
         row.begin_table(T::NUMBER);
-        for ((prefix, key), now) in self.rows.drain(..) {
-            match now {
-                RowState::Put(value) => row.write(&prefix, &key, Some(&value)),
-                RowState::Deleted => row.write(&prefix, &key, None::<&T::Value>),
-                RowState::AsBefore => {}
+        for (index, ChangedRow { place, key, is_on_disk }) in self.rows.drain(..).enumerate() {
+            let slot = groups.group_at(&place).and_then(|group| group.rows.get(&key));
+            let value = slot.map(|slot| &slot.value);
+            // One that was deleted and put again is noted twice, and written once.
+            let is_due = match slot {
+                Some(slot) => slot.stamp.position() == self.position && slot.stamp.index() == index,
+                None => is_on_disk,
+            };
+            if is_due && let Some(prefix) = groups.prefix_at(&place) {
+                row.write(prefix, &key, value);
             }
         }
         row.end_table();
@@ -98,23 +100,6 @@ impl<T: Table> TableChanges<T> {
         self.rows.len()
     }
 
-    /// What a row that this turn had touched before the mark was, is to be written again.
-    pub(crate) fn restore(
-        &mut self,
-        len: usize,
-        row: Option<&WindowSlot<T::Value>>,
-        gone: Option<&SlotStamp>,
-    ) {
-        let (stamp, now) = match (row, gone) {
-            (Some(slot), _) => (&slot.stamp, RowState::Put(slot.value.clone())),
-            (None, Some(stamp)) => (stamp, RowState::Deleted),
-            (None, None) => return,
-        };
-        if stamp.position() == self.position && stamp.index() < len {
-            self.rows[stamp.index()].1 = now;
-        }
-    }
-
     /// Forgets what the turn has touched since a mark.
     pub(crate) fn shorten(&mut self, len: usize) {
         self.rows.truncate(len);
@@ -125,11 +110,12 @@ impl<T: Table> TableChanges<T> {
         self.rows.clear();
     }
 
-    pub(crate) fn forget_queue(&mut self, queue: QueueId) {
-        for ((prefix, _), now) in &mut self.rows {
-            if prefix.of_queue() == Some(queue) {
-                *now = RowState::AsBefore;
-            }
+    /// Notes that nothing is to be written of a queue's rows, before they are forgotten.
+    pub(crate) fn forget_queue(&mut self, groups: &impl Groups<T>, queue: QueueId) {
+        for row in &mut self.rows {
+            // Slots are of several tables, and the first of them has forgotten what it is.
+            let prefix = groups.prefix_at(&row.place);
+            row.is_on_disk &= prefix.is_some_and(|prefix| prefix.of_queue() != Some(queue));
         }
     }
 }

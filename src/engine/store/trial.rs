@@ -34,10 +34,9 @@ impl<T: Table> TableBook<T> {
     pub(crate) fn roll_back(&mut self, groups: &mut impl Groups<T>) {
         let Some(trial) = self.trial.take() else { return };
         for OldRow { prefix, key, row, gone } in trial.rows.into_iter().rev() {
-            self.touched.restore(trial.touched, row.as_ref(), gone.as_ref());
             // What was passed over because the trial had deleted it has to be found again.
             self.flushed.forget_ahead(T::flushed_key(&prefix, &key).0);
-            let group = groups.group_to_change(&prefix);
+            let (_, group) = groups.group_to_change(&prefix);
             group.rows.remove(&key);
             group.gone.remove(&key);
             match (row, gone) {

@@ -13,6 +13,7 @@ use crate::engine::store::slots::InSlots;
 use crate::engine::store::slots::KeysInOrder;
 use crate::engine::store::slots::in_slots;
 use crate::lookup::SlotLookup;
+use crate::lookup::SlotNumber;
 
 /// The rows of the window of all workflows.
 #[derive(Default)]
@@ -60,8 +61,9 @@ impl WorkflowSlots {
     }
 }
 
-impl<T: InSlots<Prefix = WorkflowKey, Slots = WorkflowSlots, Slot = WindowWorkflow>> Groups<T>
-    for WorkflowSlots
+impl<T> Groups<T> for WorkflowSlots
+where
+    T: InSlots<Prefix = WorkflowKey, Place = SlotNumber, Slots = WorkflowSlots, Slot = WindowWorkflow>,
 {
     fn group(&self, key: &WorkflowKey) -> Option<&PrefixGroup<T>> {
         self.workflows.get(key).map(|workflow| T::of(workflow))
@@ -71,9 +73,18 @@ impl<T: InSlots<Prefix = WorkflowKey, Slots = WorkflowSlots, Slot = WindowWorkfl
         self.workflows.get_mut(key).map(|workflow| T::of_mut(workflow))
     }
 
-    fn group_to_change(&mut self, key: &WorkflowKey) -> &mut PrefixGroup<T> {
+    fn group_to_change(&mut self, key: &WorkflowKey) -> (SlotNumber, &mut PrefixGroup<T>) {
         T::note_change(self, key);
-        T::of_mut(self.workflows.get_or_insert_with(key, Box::default))
+        let (slot, workflow) = self.workflows.get_or_insert_with(key, Box::default);
+        (slot, T::of_mut(workflow))
+    }
+
+    fn group_at(&self, slot: &SlotNumber) -> Option<&PrefixGroup<T>> {
+        self.workflows.at(*slot).map(|(_, workflow)| T::of(workflow))
+    }
+
+    fn prefix_at<'p>(&'p self, slot: &'p SlotNumber) -> Option<&'p WorkflowKey> {
+        self.workflows.at(*slot).map(|(key, _)| key)
     }
 
     fn retain_queues(&mut self, wanted: &dyn Fn(QueueId) -> bool) {

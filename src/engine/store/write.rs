@@ -136,13 +136,47 @@ impl Turn<'_> {
         key: MessageKey,
         record: Option<Arc<MessageRecord>>,
     ) -> Result<(), Fault> {
-        self.changed = true;
-        self.note_written(|| weight_of_message(record.as_deref()));
-        if let Some(record) = &record {
-            self.meta.standing.note_message(key.queue, record);
-        }
+        self.note_message(key, record.as_deref());
         let Memtables { of_messages, messages, .. } = &mut *self.memtables;
         messages.set(of_messages, &self.base, &key, &(), record)
+    }
+
+    pub(crate) fn update_message(
+        &mut self,
+        key: MessageKey,
+        found: Arc<MessageRecord>,
+        change: &mut dyn FnMut(&mut MessageRecord),
+    ) -> Result<Arc<MessageRecord>, Fault> {
+        let mut found = Some(found);
+        let Memtables { of_messages, messages, .. } = &mut *self.memtables;
+        let changed = messages.update(of_messages, &key, &(), |kept| {
+            // Given up first: when the window has the only reference, nothing is copied.
+            let is_same = found.take().is_some_and(|found| Arc::ptr_eq(&found, kept));
+            assert!(is_same, "what is changed is what was found");
+            change(Arc::make_mut(kept));
+            kept.clone()
+        });
+        match (changed, found) {
+            (Some(record), _) => {
+                self.note_message(key, Some(&record));
+                Ok(record)
+            }
+            (None, found) => {
+                let mut record = found.expect("nothing was changed in the window");
+                change(Arc::make_mut(&mut record));
+                self.set_message(key, Some(record.clone()))?;
+                Ok(record)
+            }
+        }
+    }
+
+    /// Notes that a message is written.
+    fn note_message(&mut self, key: MessageKey, record: Option<&MessageRecord>) {
+        self.changed = true;
+        self.note_written(|| weight_of_message(record));
+        if let Some(record) = record {
+            self.meta.standing.note_message(key.queue, record);
+        }
     }
 
     pub(crate) fn set_line(
