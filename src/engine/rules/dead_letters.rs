@@ -191,9 +191,7 @@ impl Step<'_> {
         name: &QueueName,
         held: DeliveryRef,
     ) -> Ruling<(Arc<QueueRecord>, Arc<MessageRecord>), SettleRefusal> {
-        let Some(queue) = self.queue_named(name)? else {
-            return refuse(SettleRefusal::QueueNotFound);
-        };
+        let queue = self.queue_to_settle(name)?;
         let key = lock_key(queue.id, held.sequence);
         if self.locks.held(held.token, self.now).is_none_or(|lock| lock.workflow != key) {
             return refuse(SettleRefusal::LockLost);

@@ -109,9 +109,7 @@ impl Step<'_> {
         name: &QueueName,
         claim: Claim,
     ) -> Ruling<(Box<OpenWorkflow>, Arc<MessageRecord>), SettleRefusal> {
-        let Some(queue) = self.queue_named(name)? else {
-            return refuse(SettleRefusal::QueueNotFound);
-        };
+        let queue = self.queue_to_settle(name)?;
         let message = self.message(queue.id, claim.sequence_number)?;
         let there = |message: &Arc<MessageRecord>| {
             !matches!(message.status, Status::DeadLettered(_)) && !is_expired(message, self.clocks())

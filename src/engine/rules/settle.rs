@@ -79,8 +79,12 @@ impl Step<'_> {
         name: &QueueName,
         held: DeliveryRef,
     ) -> Ruling<(Box<OpenWorkflow>, Arc<MessageRecord>), SettleRefusal> {
+        self.held_message_of(&self.queue_to_settle(name)?, held)
+    }
+
+    pub(crate) fn queue_to_settle(&self, name: &QueueName) -> Ruling<Arc<QueueRecord>, SettleRefusal> {
         match self.queue_named(name)? {
-            Some(queue) => self.held_message_of(&queue, held),
+            Some(queue) => Ok(queue),
             None => refuse(SettleRefusal::QueueNotFound),
         }
     }
@@ -271,10 +275,7 @@ impl Step<'_> {
         name: &QueueName,
         token: LockToken,
     ) -> Ruling<Box<OpenWorkflow>, SettleRefusal> {
-        match self.queue_named(name)? {
-            Some(queue) => self.held_workflow_of(&queue, token),
-            None => refuse(SettleRefusal::QueueNotFound),
-        }
+        self.held_workflow_of(&self.queue_to_settle(name)?, token)
     }
 
     fn held_workflow_of(
@@ -296,9 +297,7 @@ impl Step<'_> {
         name: &QueueName,
         token: LockToken,
     ) -> Ruling<SettledReply, SettleRefusal> {
-        let Some(queue) = self.queue_named(name)? else {
-            return refuse(SettleRefusal::QueueNotFound);
-        };
+        let queue = self.queue_to_settle(name)?;
         if self.locks.held(token, self.now).is_none_or(|lock| lock.workflow.queue != queue.id) {
             return refuse(SettleRefusal::LockLost);
         }
