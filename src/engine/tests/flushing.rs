@@ -15,6 +15,7 @@ use crate::engine::open::begin;
 use crate::engine::rules::Rules;
 use crate::engine::rules::command_samples;
 use crate::engine::rules::due::ClockInstants;
+use crate::engine::rules::reply::Reply;
 use crate::engine::rules::samples;
 use crate::engine::rules::verb::surely;
 use crate::engine::rules::verbs;
@@ -122,6 +123,31 @@ fn a_trial_is_answered_as_its_command_and_leaves_nothing_behind() {
             assert!(trial.is_none_or(|trial| trial == reply), "{name}: {command:?}");
             assert_eq!(store.content_hash().unwrap(), *expected, "{name}: after {command:?}");
         }
+    }
+}
+
+#[test]
+fn a_hand_out_that_is_taken_back_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let receive = verbs::Receive { queue: samples::queue(), max: 10, token: samples::token(9) };
+    for (name, options) in [("flushed", flushing()), ("journaled", StoreOptions::default())] {
+        let mut store = Store::open(&folder.path().join(name), options).unwrap();
+        let (mut rules, mut handed_out) = (Rules::default(), 0);
+        for (instant, command) in (0..).zip(samples::story()) {
+            let hash = apply(&mut store, &mut rules, &[command], instant).pop().unwrap();
+            let now = ClockInstants::same(Timestamp::from_millis(1_000_000 + 500 * instant));
+            let tried = store.try_out(|turn| {
+                turn.begin_trial();
+                let tried = Rules::default().apply(now, Command::Receive(receive.clone()), turn)?;
+                turn.roll_back();
+                Ok(tried.reply)
+            });
+            if let Reply::Receive(Ok(messages)) = tried.unwrap() {
+                handed_out += messages.len();
+            }
+            assert_eq!(store.content_hash().unwrap(), hash, "{name}: after turn {instant}");
+        }
+        assert!(handed_out > 2, "{name}: there was something to hand out");
     }
 }
 
