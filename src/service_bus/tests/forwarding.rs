@@ -62,7 +62,8 @@ fn queue(client: &Client, name: &str) -> Queue {
 async fn bodies(queue: &Queue, count: usize) -> Vec<String> {
     let mut bodies = Vec::new();
     while bodies.len() < count {
-        let mut delivery = queue.receive(TIMEOUT).await.unwrap().expect("it goes on");
+        // Whoever moves the clock may have moved it by more than this while nobody could hear of it.
+        let Some(mut delivery) = queue.receive(TIMEOUT).await.unwrap() else { continue };
         bodies.push(String::from_utf8(delivery.message().body.to_vec()).unwrap());
         delivery.complete().await.unwrap();
     }
