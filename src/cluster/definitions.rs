@@ -67,7 +67,7 @@ impl QueueDefinition {
 }
 
 #[derive(Default)]
-struct DefinitionBoard {
+struct DefinitionState {
     known: BTreeMap<QueueName, (u64, QueueDefinition)>,
     /// Up to which revision all were heard. What this node has put itself is known before what was put before it.
     heard: u64,
@@ -78,7 +78,7 @@ struct DefinitionBoard {
 /// What queues there are, as a node has heard.
 pub(crate) struct QueueDefinitions {
     bucket: kv::Store,
-    board: Mutex<DefinitionBoard>,
+    state: Mutex<DefinitionState>,
     changed: Notify,
     #[cfg(test)]
     is_deaf: std::sync::atomic::AtomicBool,
@@ -91,7 +91,7 @@ impl QueueDefinitions {
     pub(crate) fn new(bucket: kv::Store) -> QueueDefinitions {
         QueueDefinitions {
             bucket,
-            board: Mutex::default(),
+            state: Mutex::default(),
             changed: Notify::new(),
             #[cfg(test)]
             is_deaf: std::sync::atomic::AtomicBool::new(false),
@@ -100,8 +100,8 @@ impl QueueDefinitions {
         }
     }
 
-    fn board(&self) -> MutexGuard<'_, DefinitionBoard> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, DefinitionState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads all that there are, from the leader of the bucket, which has the newest of each.
@@ -136,7 +136,7 @@ impl QueueDefinitions {
     /// [`Unavailable::Unanswered`] when they could not be.
     pub(crate) async fn catch_up(&self) -> Result<(), Unavailable> {
         let newest = self.newest().await.map_err(|error| failed(&error))?;
-        let is_heard = || self.board().heard >= newest;
+        let is_heard = || self.state().heard >= newest;
         if self.wait_until(is_heard, limits::DEFINITIONS_WAIT).await {
             return Ok(());
         }
@@ -184,20 +184,20 @@ impl QueueDefinitions {
     }
 
     fn know(&self, revision: u64, definition: QueueDefinition) {
-        let mut board = self.board();
+        let mut state = self.state();
         let name = definition.name().clone();
-        if board.known.get(&name).is_none_or(|(known, _)| *known < revision) {
-            board.known.insert(name, (revision, definition));
+        if state.known.get(&name).is_none_or(|(known, _)| *known < revision) {
+            state.known.insert(name, (revision, definition));
         }
-        drop(board);
+        drop(state);
         self.changed.notify_waiters();
     }
 
     /// Notes that all up to a revision were heard.
     fn note_heard(&self, revision: u64) {
-        let mut board = self.board();
-        board.heard = board.heard.max(revision);
-        drop(board);
+        let mut state = self.state();
+        state.heard = state.heard.max(revision);
+        drop(state);
         self.changed.notify_waiters();
     }
 
@@ -227,7 +227,7 @@ impl QueueDefinitions {
         let names_max = limits::DEFINED_NAMES_MAX;
         #[cfg(test)]
         let names_max = self.names_allowed.get().copied().unwrap_or(names_max);
-        match self.board().known.len() < names_max {
+        match self.state().known.len() < names_max {
             true => Ok(()),
             false => Err(Unavailable::Unsupported(
                 "no further name can be had, as those of deleted queues and topics stay: take one of these again",
@@ -249,7 +249,7 @@ impl QueueDefinitions {
             }
             _ => false,
         };
-        if self.board().known.get(key).is_some_and(|(_, definition)| is_there(definition)) {
+        if self.state().known.get(key).is_some_and(|(_, definition)| is_there(definition)) {
             return Ok(true);
         }
         Ok(self.entry(key).await?.1.as_ref().is_some_and(is_there))
@@ -258,7 +258,7 @@ impl QueueDefinitions {
     /// Whether the order of the queue of a subscription has places, as far as was heard.
     pub(crate) fn takes_places(&self, queue: &QueueName) -> bool {
         let Some((topic, name)) = queue.subscription() else { return true };
-        match self.board().known.get(&topic) {
+        match self.state().known.get(&topic) {
             Some((_, QueueDefinition::Topic { plan, .. })) => {
                 let known = plan.subscriptions.iter().find(|known| known.name == name);
                 !known.is_some_and(|known| matches!(known.options.order, Order::None | Order::Arrival))
@@ -270,7 +270,7 @@ impl QueueDefinitions {
     /// How many there are, as far as was heard.
     pub(crate) fn counts(&self) -> DefinedCounts {
         let mut counts = DefinedCounts { topics: 0, queues: 0 };
-        for (_, definition) in self.board().known.values() {
+        for (_, definition) in self.state().known.values() {
             match definition {
                 QueueDefinition::There { .. } => counts.queues += 1,
                 QueueDefinition::Topic { plan, .. } => {
@@ -318,11 +318,11 @@ impl QueueDefinitions {
 
     /// Whether this node knows that every partition has this revision of a queue.
     pub(crate) fn is_everywhere(&self, name: &QueueName, revision: u64) -> bool {
-        self.board().everywhere.get(name).is_some_and(|known| *known >= revision)
+        self.state().everywhere.get(name).is_some_and(|known| *known >= revision)
     }
 
     pub(crate) fn note_everywhere(&self, name: &QueueName, revision: u64) {
-        self.board().everywhere.insert(name.clone(), revision);
+        self.state().everywhere.insert(name.clone(), revision);
     }
 
     /// Waits until a queue was heard of at a revision, or a later one.
@@ -330,7 +330,7 @@ impl QueueDefinitions {
     /// # Errors
     /// [`Unavailable::Unanswered`] when it was not in time.
     pub(crate) async fn hear(&self, name: &QueueName, revision: u64) -> Result<(), Unavailable> {
-        let is_known = || self.board().known.get(name).is_some_and(|(known, _)| *known >= revision);
+        let is_known = || self.state().known.get(name).is_some_and(|(known, _)| *known >= revision);
         match self.wait_until(is_known, limits::ROUTE_WAIT).await {
             true => Ok(()),
             false => Err(failed(&"they were not heard in time")),
@@ -339,10 +339,10 @@ impl QueueDefinitions {
 
     /// Every definition that is known and due, in the order in which they were put.
     pub(crate) fn due(&self, is_due: impl Fn(&QueueName, u64) -> bool) -> Vec<(u64, QueueDefinition)> {
-        let board = self.board();
-        let due = board.known.values().filter(|(revision, known)| is_due(known.name(), *revision));
+        let state = self.state();
+        let due = state.known.values().filter(|(revision, known)| is_due(known.name(), *revision));
         let mut due: Vec<_> = due.cloned().collect();
-        drop(board);
+        drop(state);
         due.sort_by_key(|(revision, _)| *revision);
         due
     }

@@ -2,8 +2,8 @@
 //! there: a lock that a deposed node renews would keep its handler at work beside that of another node.
 
 use crate::clock::Clock;
-use crate::cluster::board::PartitionHolder;
-use crate::cluster::board::note_holder;
+use crate::cluster::cluster_state::PartitionHolder;
+use crate::cluster::cluster_state::note_holder;
 use crate::cluster::leases::Leases;
 use crate::cluster::leases::PARTITION_PREFIX;
 use crate::cluster::stop::pause;
@@ -15,17 +15,17 @@ impl Leases {
     pub(crate) async fn surely_has(&self, partition: u16) -> bool {
         while self.has(partition) {
             let asked = self.clock.elapsed();
-            let confirmed = self.board().confirmed.get(&partition).copied();
+            let confirmed = self.state().confirmed.get(&partition).copied();
             if confirmed.is_some_and(|at| asked.saturating_sub(at) <= self.lease()) {
                 return true;
             }
             match tokio::time::timeout(limits::STREAM_ANSWER, self.ask_for_holder(partition)).await {
                 Ok(Some((revision, holder))) => {
-                    let mut board = self.board();
+                    let mut state = self.state();
                     if self.is_own(&holder) {
-                        board.confirmed.insert(partition, asked);
+                        state.confirmed.insert(partition, asked);
                     }
-                    note_holder(&mut board, partition, revision, holder);
+                    note_holder(&mut state, partition, revision, holder);
                 }
                 // The servers may be electing who leads the bucket.
                 _ => pause(limits::ROUTE_PAUSE * 10).await,

@@ -19,10 +19,10 @@ use tokio::sync::SetOnce;
 
 use crate::clock::Clock;
 use crate::clock::SystemClock;
-use crate::cluster::board::Board;
-use crate::cluster::board::NodePulse;
-use crate::cluster::board::PartitionHolder;
-use crate::cluster::board::note_holder;
+use crate::cluster::cluster_state::ClusterState;
+use crate::cluster::cluster_state::NodePulse;
+use crate::cluster::cluster_state::PartitionHolder;
+use crate::cluster::cluster_state::note_holder;
 use crate::cluster::entry_version::EntryVersion;
 use crate::cluster::error::ClusterError;
 use crate::cluster::hashing::preferred;
@@ -54,7 +54,7 @@ pub(crate) struct Leases {
     lease: Duration,
     pub(crate) entry_version: EntryVersion,
     pub(crate) clock: SystemClock,
-    board: Mutex<Board>,
+    state: Mutex<ClusterState>,
     drains: AtomicBool,
     /// Set when another process has begun to run as this node.
     namesake: SetOnce<()>,
@@ -85,7 +85,7 @@ impl Leases {
             lease: options.lease,
             entry_version: EntryVersion::new(options.entry_version),
             clock: SystemClock::default(),
-            board: Mutex::default(),
+            state: Mutex::default(),
             drains: AtomicBool::new(false),
             namesake: SetOnce::new(),
             is_silent: AtomicBool::new(false),
@@ -104,8 +104,8 @@ impl Leases {
         self.bucket.clone()
     }
 
-    pub(crate) fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn state(&self) -> MutexGuard<'_, ClusterState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn own_beat(&self, drains: bool) -> Beat {
@@ -122,7 +122,7 @@ impl Leases {
                 continue;
             }
             let beat = self.own_beat(self.is_draining());
-            let stopped = self.board().own_stopped.iter().copied().collect();
+            let stopped = self.state().own_stopped.iter().copied().collect();
             self.signals.tell(&NodeSignal::Alive { node: self.node.clone(), beat, stopped }).await;
         }
     }
@@ -132,7 +132,7 @@ impl Leases {
         let beat = self.own_beat(false);
         while !stop.is_said() {
             match self.bucket.put(format!("{NODE_PREFIX}{}", self.node), bytes_of(&beat)).await {
-                Ok(revision) => return self.board().entered = Some(revision),
+                Ok(revision) => return self.state().entered = Some(revision),
                 Err(error) => {
                     tracing::warn!(%error, "it could not be written down that the node is there");
                     pause(self.lease / 4).await;
@@ -182,7 +182,7 @@ impl Leases {
             match read::<Beat>(entry) {
                 Some(beat) if self.is_of_namesake(node, beat) => {
                     // What is older was written by a process before this one.
-                    if self.board().entered.is_some_and(|revision| revision < entry.revision) {
+                    if self.state().entered.is_some_and(|revision| revision < entry.revision) {
                         let _ = self.namesake.set(());
                     }
                 }
@@ -191,11 +191,11 @@ impl Leases {
         } else if let Some(partition) = entry.key.strip_prefix(PARTITION_PREFIX)
             && let (Ok(partition), Some(holder)) = (partition.parse(), read::<PartitionHolder>(entry))
         {
-            note_holder(&mut self.board(), partition, entry.revision, holder);
+            note_holder(&mut self.state(), partition, entry.revision, holder);
         } else if let Some(partition) = entry.key.strip_prefix(PIN_PREFIX)
             && let Ok(partition) = partition.parse::<u16>()
         {
-            let pins = &mut self.board().pins;
+            let pins = &mut self.state().pins;
             match read::<String>(entry) {
                 Some(node) => pins.insert(partition, node),
                 None => pins.remove(&partition),
@@ -206,17 +206,17 @@ impl Leases {
     /// Notes that a node has come, or gone. A watch that is begun anew tells it again of nodes that may be dead by now, and what
     /// a node that is heard says of itself is newer than what it has written down.
     fn note_coming(&self, node: &str, beat: Option<Beat>, revision: u64) {
-        let mut board = self.board();
-        if board.comings.get(node).is_some_and(|known| *known >= revision) {
+        let mut state = self.state();
+        if state.comings.get(node).is_some_and(|known| *known >= revision) {
             return;
         }
-        board.comings.insert(node.to_owned(), revision);
-        let is_heard = self.is_alive(&board, self.clock.elapsed(), node);
+        state.comings.insert(node.to_owned(), revision);
+        let is_heard = self.is_alive(&state, self.clock.elapsed(), node);
         match beat {
-            None => drop(board.nodes.remove(node)),
+            None => drop(state.nodes.remove(node)),
             Some(_) if is_heard => {}
             Some(beat) => {
-                drop(board);
+                drop(state);
                 self.hear(node, beat, Vec::new());
             }
         }
@@ -224,53 +224,53 @@ impl Leases {
 
     /// Notes what a node says of itself.
     pub(crate) fn hear(&self, node: &str, beat: Beat, stopped: Vec<u16>) {
-        let (now, mut board) = (self.clock.elapsed(), self.board());
-        let before = board.nodes.get(node).filter(|heard| now.saturating_sub(heard.at) <= self.lease);
+        let (now, mut state) = (self.clock.elapsed(), self.state());
+        let before = state.nodes.get(node).filter(|heard| now.saturating_sub(heard.at) <= self.lease);
         // A process that was started again is another, though nobody has missed it.
         let is_same = |heard: &&NodePulse| heard.beat.incarnation == beat.incarnation;
         let since = before.filter(is_same).map_or(now, |heard| heard.since);
-        board.nodes.insert(node.to_owned(), NodePulse { beat, stopped, since, at: now });
-        self.note_versions(&board, now);
+        state.nodes.insert(node.to_owned(), NodePulse { beat, stopped, since, at: now });
+        self.note_versions(&state, now);
     }
 
     /// Notes which version of entries is read by all nodes that were heard lately: one that is just started again counts, too.
-    fn note_versions(&self, board: &Board, now: Duration) {
+    fn note_versions(&self, state: &ClusterState, now: Duration) {
         let lately = self.lease * limits::ENTRY_VERSION_LEASES;
-        let heard = board.nodes.values().filter(|heard| now.saturating_sub(heard.at) <= lately);
+        let heard = state.nodes.values().filter(|heard| now.saturating_sub(heard.at) <= lately);
         let Some(read_by_all) = heard.map(|heard| heard.beat.entry_version).min() else { return };
-        let own = board.nodes.get(&self.node);
+        let own = state.nodes.get(&self.node);
         let is_all = own.is_some_and(|own| own.at.saturating_sub(own.since) >= lately);
         self.entry_version.note(read_by_all, is_all);
     }
 
     /// Notes that a node has done something: so it is alive.
     pub(crate) fn hear_of(&self, node: &str) {
-        let (now, mut board) = (self.clock.elapsed(), self.board());
+        let (now, mut state) = (self.clock.elapsed(), self.state());
         if let Some(heard) =
-            board.nodes.get_mut(node).filter(|heard| now.saturating_sub(heard.at) <= self.lease)
+            state.nodes.get_mut(node).filter(|heard| now.saturating_sub(heard.at) <= self.lease)
         {
             heard.at = now;
         }
     }
 
     /// Whether this node hears at all: what it says itself comes back to it.
-    fn hears(&self, board: &Board, now: Duration) -> bool {
-        self.is_alive(board, now, &self.node)
+    fn hears(&self, state: &ClusterState, now: Duration) -> bool {
+        self.is_alive(state, now, &self.node)
     }
 
-    fn is_alive(&self, board: &Board, now: Duration, node: &str) -> bool {
-        board.nodes.get(node).is_some_and(|heard| now.saturating_sub(heard.at) <= self.lease)
+    fn is_alive(&self, state: &ClusterState, now: Duration, node: &str) -> bool {
+        state.nodes.get(node).is_some_and(|heard| now.saturating_sub(heard.at) <= self.lease)
     }
 
     /// The nodes that can own a partition.
     fn candidates<'b>(
         &self,
         partition: u16,
-        board: &'b Board,
+        state: &'b ClusterState,
         now: Duration,
     ) -> impl Iterator<Item = &'b str> {
         let lease = self.lease;
-        board.nodes.iter().filter_map(move |(node, heard)| {
+        state.nodes.iter().filter_map(move |(node, heard)| {
             let is_there = now.saturating_sub(heard.at) <= lease;
             let can = !heard.beat.drains && !heard.stopped.contains(&partition);
             (is_there && can).then_some(node.as_str())
@@ -279,7 +279,7 @@ impl Leases {
 
     /// Says whether this node cannot have a partition.
     pub(crate) fn set_stopped(&self, partition: u16, is_stopped: bool) {
-        let stopped = &mut self.board().own_stopped;
+        let stopped = &mut self.state().own_stopped;
         match is_stopped {
             true => stopped.insert(partition),
             false => stopped.remove(&partition),
@@ -287,16 +287,16 @@ impl Leases {
     }
 
     /// The node that should own a partition: the one to which it was moved, or else as the hash says.
-    fn preferred<'b>(&self, partition: u16, board: &'b Board, now: Duration) -> Option<&'b str> {
-        let pin = board.pins.get(&partition);
-        let mut candidates = self.candidates(partition, board, now);
+    fn preferred<'b>(&self, partition: u16, state: &'b ClusterState, now: Duration) -> Option<&'b str> {
+        let pin = state.pins.get(&partition);
+        let mut candidates = self.candidates(partition, state, now);
         let pinned = candidates.find(|node| pin.is_some_and(|pin| pin == node));
-        pinned.or_else(|| preferred(partition, self.candidates(partition, board, now)))
+        pinned.or_else(|| preferred(partition, self.candidates(partition, state, now)))
     }
 
     /// The node to which a partition was moved, if it was.
     pub(crate) fn pinned(&self, partition: u16) -> Option<String> {
-        self.board().pins.get(&partition).cloned()
+        self.state().pins.get(&partition).cloned()
     }
 
     /// Moves a partition to a node, or leaves it to the hash again.
@@ -308,11 +308,11 @@ impl Leases {
         match node {
             Some(node) => {
                 self.bucket.put(&key, bytes_of(&node)).await.map_err(|error| error.to_string())?;
-                self.board().pins.insert(partition, node.to_owned());
+                self.state().pins.insert(partition, node.to_owned());
             }
             None => {
                 self.bucket.delete(&key).await.map_err(|error| error.to_string())?;
-                self.board().pins.remove(&partition);
+                self.state().pins.remove(&partition);
             }
         }
         Ok(())
@@ -320,22 +320,22 @@ impl Leases {
 
     /// Whether this node should try to get a partition now, and behind which revision of its key.
     pub(crate) fn may_claim(&self, partition: u16) -> Option<u64> {
-        let (now, mut board) = (self.clock.elapsed(), self.board());
-        if !self.hears(&board, now) || self.is_draining() {
+        let (now, mut state) = (self.clock.elapsed(), self.state());
+        if !self.hears(&state, now) || self.is_draining() {
             return None;
         }
-        let held = board.partitions.get(&partition).cloned();
+        let held = state.partitions.get(&partition).cloned();
         let revision = held.as_ref().map_or(0, |(revision, _)| *revision);
         let is_free = held.is_none_or(|(_, holder)| {
             let is_own = holder.node == self.node && holder.incarnation != self.incarnation;
-            holder.released || is_own || !self.is_alive(&board, now, &holder.node)
+            holder.released || is_own || !self.is_alive(&state, now, &holder.node)
         });
         if !is_free {
-            board.free_since.remove(&partition);
+            state.free_since.remove(&partition);
             return None;
         }
-        let free_since = *board.free_since.entry(partition).or_insert(now);
-        let is_preferred = self.preferred(partition, &board, now) == Some(&*self.node);
+        let free_since = *state.free_since.entry(partition).or_insert(now);
+        let is_preferred = self.preferred(partition, &state, now) == Some(&*self.node);
         // Whoever should have it may be unable to.
         (is_preferred || now.saturating_sub(free_since) > self.lease * 2).then_some(revision)
     }
@@ -347,7 +347,7 @@ impl Leases {
 
     /// Gives up a partition, if this node has it.
     pub(crate) async fn release(&self, partition: u16) {
-        let held = self.board().partitions.get(&partition).cloned();
+        let held = self.state().partitions.get(&partition).cloned();
         if let Some((revision, holder)) = held
             && self.is_own(&holder)
         {
@@ -367,7 +367,7 @@ impl Leases {
         };
         match put {
             Ok(revision) => {
-                note_holder(&mut self.board(), partition, revision, holder);
+                note_holder(&mut self.state(), partition, revision, holder);
                 true
             }
             Err(why) => {
@@ -392,30 +392,30 @@ impl Leases {
 
     /// Whether this node has the lease of a partition, as far as it has heard.
     pub(crate) fn has(&self, partition: u16) -> bool {
-        self.board().partitions.get(&partition).is_some_and(|(_, holder)| self.is_own(holder))
+        self.state().partitions.get(&partition).is_some_and(|(_, holder)| self.is_own(holder))
     }
 
     /// Whether another node should have a partition that this one has.
     pub(crate) fn should_move(&self, partition: u16) -> bool {
-        let (now, board) = (self.clock.elapsed(), self.board());
-        if !self.hears(&board, now) {
+        let (now, state) = (self.clock.elapsed(), self.state());
+        if !self.hears(&state, now) {
             return false;
         }
         // Of those by which it is also decided who takes a partition over, or it would be taken over and given up again and again.
-        let preferred = self.preferred(partition, &board, now);
-        preferred.is_some_and(|node| node != self.node && self.is_settled(&board, node))
+        let preferred = self.preferred(partition, &state, now);
+        preferred.is_some_and(|node| node != self.node && self.is_settled(&state, node))
     }
 
     /// Whether a node has been heard for some time.
-    fn is_settled(&self, board: &Board, node: &str) -> bool {
-        let heard = board.nodes.get(node);
+    fn is_settled(&self, state: &ClusterState, node: &str) -> bool {
+        let heard = state.nodes.get(node);
         heard.is_some_and(|heard| heard.at.saturating_sub(heard.since) >= self.lease * 3)
     }
 
     /// Since when the last of the nodes that have been heard for some time is heard.
     pub(crate) fn newest_settled(&self) -> Option<Duration> {
-        let board = self.board();
-        let settled = board.nodes.iter().filter(|(node, _)| self.is_settled(&board, node));
+        let state = self.state();
+        let settled = state.nodes.iter().filter(|(node, _)| self.is_settled(&state, node));
         settled.map(|(_, heard)| heard.since).max()
     }
 
@@ -423,36 +423,36 @@ impl Leases {
     /// has less to do.
     pub(crate) fn takes_snapshots(&self, partition: u16) -> bool {
         let owner = self.owner(partition);
-        let (now, board) = (self.clock.elapsed(), self.board());
-        let candidates = self.candidates(partition, &board, now);
+        let (now, state) = (self.clock.elapsed(), self.state());
+        let candidates = self.candidates(partition, &state, now);
         let following = candidates.filter(|node| owner.as_deref() != Some(*node));
         preferred(partition, following).or(owner.as_deref()) == Some(&*self.node)
     }
 
     /// Whether a node has said that it cannot go on with a partition.
     pub(crate) fn is_stopped_at(&self, partition: u16, node: &str) -> bool {
-        self.board().nodes.get(node).is_some_and(|heard| heard.stopped.contains(&partition))
+        self.state().nodes.get(node).is_some_and(|heard| heard.stopped.contains(&partition))
     }
 
     /// Whether nodes are alive, and none of them goes on with a partition.
     pub(crate) fn is_stopped_everywhere(&self, partition: u16) -> bool {
-        let (now, board) = (self.clock.elapsed(), self.board());
-        let mut alive = board.nodes.iter().filter(|(node, _)| self.is_alive(&board, now, node)).peekable();
+        let (now, state) = (self.clock.elapsed(), self.state());
+        let mut alive = state.nodes.iter().filter(|(node, _)| self.is_alive(&state, now, node)).peekable();
         alive.peek().is_some() && alive.all(|(_, heard)| heard.stopped.contains(&partition))
     }
 
     /// The node that has a partition, if it is alive.
     pub(crate) fn owner(&self, partition: u16) -> Option<String> {
-        let (now, board) = (self.clock.elapsed(), self.board());
-        let (_, holder) = board.partitions.get(&partition)?;
-        (!holder.released && self.is_alive(&board, now, &holder.node)).then(|| holder.node.clone())
+        let (now, state) = (self.clock.elapsed(), self.state());
+        let (_, holder) = state.partitions.get(&partition)?;
+        (!holder.released && self.is_alive(&state, now, &holder.node)).then(|| holder.node.clone())
     }
 
     /// The process that runs as a node, if that is alive as far as this one hears at all.
     pub(crate) fn incarnation(&self, node: &str) -> Option<u64> {
-        let (now, board) = (self.clock.elapsed(), self.board());
-        let is_there = !self.hears(&board, now) || self.is_alive(&board, now, node);
-        board.nodes.get(node).filter(|_| is_there).map(|heard| heard.beat.incarnation)
+        let (now, state) = (self.clock.elapsed(), self.state());
+        let is_there = !self.hears(&state, now) || self.is_alive(&state, now, node);
+        state.nodes.get(node).filter(|_| is_there).map(|heard| heard.beat.incarnation)
     }
 
     /// Says nothing any more, as if the process hung.
@@ -468,8 +468,8 @@ impl Leases {
 
     /// The nodes that are alive, and for how long they are heard without a pause.
     pub(crate) fn heard(&self) -> Vec<(String, Duration)> {
-        let (now, board) = (self.clock.elapsed(), self.board());
-        let alive = board.nodes.iter().filter(|(node, _)| self.is_alive(&board, now, node));
+        let (now, state) = (self.clock.elapsed(), self.state());
+        let alive = state.nodes.iter().filter(|(node, _)| self.is_alive(&state, now, node));
         alive.map(|(node, heard)| (node.clone(), now.saturating_sub(heard.since))).collect()
     }
 

@@ -13,7 +13,7 @@
 mod access;
 mod answering;
 mod asking;
-mod board;
+mod cluster_state;
 mod defining;
 mod defining_topics;
 mod definitions;

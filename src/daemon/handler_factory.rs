@@ -11,7 +11,7 @@ use crate::definition::HandlerDefinition;
 use crate::definition::HandlerSpec;
 use crate::definition::Notice;
 use crate::definition::NotifyDefinition;
-use crate::definition::SecretSource as Kept;
+use crate::definition::SecretSource;
 use crate::definition::WebhookDefinition;
 use crate::error::Misuse;
 use crate::handlers::AnyHandler;
@@ -112,7 +112,7 @@ pub(crate) fn notifier_of(notify: &NotifyDefinition, site: &Site) -> Result<Noti
 
 fn webhook(
     address: &WebhookDefinition,
-    secret: Option<&Kept>,
+    secret: Option<&SecretSource>,
     timeout: Duration,
     site: &Site,
 ) -> Result<Webhook, Misuse> {

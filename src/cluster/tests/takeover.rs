@@ -8,7 +8,7 @@ use async_nats::jetstream::kv;
 use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::clock::Timestamp;
-use crate::cluster::board::PartitionHolder;
+use crate::cluster::cluster_state::PartitionHolder;
 use crate::cluster::error::ClusterError;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::node::NodeRoute;

@@ -108,7 +108,7 @@ impl ChildPool {
         }
     }
 
-    /// Does something with the board, and then tells those whom it concerns.
+    /// Does something with the pool, and then tells those whom it concerns.
     pub(super) fn with_pool<T>(&self, change: impl FnOnce(&mut ProcessPool<Assignment>) -> T) -> T {
         let mut process_pool = self.process_pool.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = change(&mut process_pool);
@@ -189,7 +189,7 @@ impl ChildPool {
     pub(super) fn withdraw(&self, id: u64, why: &str, with_group: impl FnOnce(Pid)) {
         let withdrawn = self.with_pool(|process_pool| {
             let withdrawn = process_pool.withdraw(id, why);
-            // The board names a group only while its number is its own, and its lock is held.
+            // The pool names a group only while its number is its own, and its lock is held.
             if let Withdrawn::Held { group: Some(group), .. } = withdrawn {
                 with_group(group);
             }

@@ -84,7 +84,7 @@ pub(crate) struct Forgotten {
 
 /// What a lost process leaves.
 #[derive(Clone, Default)]
-pub(crate) struct Kept {
+pub(crate) struct SurvivingState {
     pub(crate) rows: Rows,
     pub(crate) stamped: Stamp,
     pub(crate) position: u64,
@@ -109,14 +109,14 @@ pub(crate) struct Plain {
 
 impl Plain {
     pub(crate) fn new(at: ClockReading) -> Plain {
-        Plain::opened(Kept::default(), at)
+        Plain::opened(SurvivingState::default(), at)
     }
 
-    fn opened(kept: Kept, at: ClockReading) -> Plain {
+    fn opened(kept: SurvivingState, at: ClockReading) -> Plain {
         let (inbox, intake) = inbox();
         let (rules, wakeups) = (Rules::default(), Wakeups::default());
         let waiting = Vec::new();
-        let Kept { rows, stamped, position } = kept;
+        let SurvivingState { rows, stamped, position } = kept;
         let clocks = Clocks::open(stamped, at);
         let now = clocks.now();
         Plain { rows, rules, wakeups, inbox, intake, waiting, clocks, now, stamped, position }
@@ -281,19 +281,19 @@ impl Plain {
     }
 
     /// What would be left if the process were lost now.
-    pub(crate) fn kept(&self) -> Kept {
-        Kept { rows: self.rows.clone(), stamped: self.stamped, position: self.position }
+    pub(crate) fn kept(&self) -> SurvivingState {
+        SurvivingState { rows: self.rows.clone(), stamped: self.stamped, position: self.position }
     }
 
     /// Takes everything back that has happened since.
-    pub(crate) fn restore(&mut self, kept: Kept, at: ClockReading) {
+    pub(crate) fn restore(&mut self, kept: SurvivingState, at: ClockReading) {
         *self = Plain::opened(kept, at);
     }
 
     /// The process is lost, with everything in memory, and what is left is opened again.
     pub(crate) fn reopen(&mut self, at: ClockReading) -> Played {
         let rows = std::mem::take(&mut self.rows);
-        *self = Plain::opened(Kept { rows, stamped: self.stamped, position: self.position }, at);
+        *self = Plain::opened(SurvivingState { rows, stamped: self.stamped, position: self.position }, at);
         let mut played = Played::default();
         loop {
             let some = (0..limits::SWEEP_MAX)

@@ -1,4 +1,4 @@
-//! What holds for a board, whatever happens to it.
+//! What holds for a pool, whatever happens to it.
 
 use super::*;
 use proptest::prelude::*;
@@ -187,7 +187,7 @@ fn while_all_children_rest_nobody_is_left_waiting() {
     assert!(submit(&mut process_pool, 3).try_recv().is_err());
 }
 
-/// What happens to a board, at random.
+/// What happens to a pool, at random.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Submit,

@@ -31,7 +31,7 @@ pub(crate) struct NodePulse {
 
 /// What was last heard.
 #[derive(Default)]
-pub(crate) struct Board {
+pub(crate) struct ClusterState {
     pub(crate) nodes: BTreeMap<String, NodePulse>,
     pub(crate) partitions: BTreeMap<u16, (u64, PartitionHolder)>,
     /// When the leader of the bucket was asked last who has a partition, and has named this node.
@@ -49,9 +49,9 @@ pub(crate) struct Board {
 }
 
 /// Notes who has a partition, unless something newer is known.
-pub(crate) fn note_holder(board: &mut Board, partition: u16, revision: u64, holder: PartitionHolder) {
-    let known = board.partitions.get(&partition).map_or(0, |(revision, _)| *revision);
+pub(crate) fn note_holder(state: &mut ClusterState, partition: u16, revision: u64, holder: PartitionHolder) {
+    let known = state.partitions.get(&partition).map_or(0, |(revision, _)| *revision);
     if revision > known {
-        board.partitions.insert(partition, (revision, holder));
+        state.partitions.insert(partition, (revision, holder));
     }
 }
