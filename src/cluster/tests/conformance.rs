@@ -19,6 +19,9 @@ use crate::engine::tests::log::Log;
 use crate::engine::tests::log::conformance;
 use crate::engine::tests::log::conformance::Subject;
 
+/// Servers that have not agreed on a leader yet, or have little of a processor, are asked again so often: a node would go on asking.
+const OPENED_AGAIN_MAX: usize = 5;
+
 struct OnServers<'a> {
     runtime: &'a Runtime,
     options: ClusterOptions,
@@ -30,9 +33,17 @@ impl OnServers<'_> {
         self.runtime.block_on(async {
             let client = async_nats::connect(&self.options.servers).await.unwrap();
             let context = jetstream::new(client.clone());
-            let (version, stop) = (EntryVersion::new(entry_version::NEWEST), ClusterStop::default());
-            let opened =
-                JetStreamLog::open(&client, &context, &self.options, self.partition, version, stop).await;
+            let open = || {
+                let (version, stop) = (EntryVersion::new(entry_version::NEWEST), ClusterStop::default());
+                JetStreamLog::open(&client, &context, &self.options, self.partition, version, stop)
+            };
+            let mut opened = open().await;
+            for _ in 0..OPENED_AGAIN_MAX {
+                if opened.is_ok() {
+                    break;
+                }
+                opened = open().await;
+            }
             SharedLog::new(opened.unwrap())
         })
     }

@@ -82,6 +82,7 @@ impl Step<'_> {
         self.held_message_of(&self.queue_to_settle(name)?, held)
     }
 
+    /// The queue in which something is settled.
     pub(crate) fn queue_to_settle(&self, name: &QueueName) -> Ruling<Arc<QueueRecord>, SettleRefusal> {
         match self.queue_named(name)? {
             Some(queue) => Ok(queue),
