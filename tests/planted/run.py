@@ -146,6 +146,7 @@ BUGS = [
     ("flush_is_done_before_its_commit", S + "store.rs", "if last <= position {", "if true {"),
     ("epoch_not_raised", S + "open.rs", "write_epoch(&transaction, epoch)?;", ""),
     ("numbers_not_kept", S + "meta.rs", "meta.put(&name_key(NUMBERS_ROW), &self.numbers)?;", ""),
+    ("stretch_does_not_lead_into_another", S + "flushed_rows.rs", "while let Some(stretch) = self.shadowed.iter().find(", "if let Some(stretch) = self.shadowed.iter().find("),
     ("last_flushed_key_not_noted", S + "flushed_rows.rs", "            known.last = Some(key.clone());", ""),
     ("journal_checksum_not_checked", S + "journal_row.rs", ".filter(|(bytes, checksum)| xxh3_64(bytes).to_le_bytes() == **checksum)", ""),
     ("row_put_again_is_taken_for_the_deleted_one", S + "table_changes.rs", "slot.stamp.position() == self.position && slot.stamp.index() == index,", "slot.stamp.position() == self.position && is_on_disk,"),

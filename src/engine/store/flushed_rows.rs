@@ -66,22 +66,36 @@ struct Stretch<K> {
 }
 
 impl<K: Ord> Stretch<K> {
-    /// Whether a look-up from this key on begins behind the stretch as well.
+    /// Whether what is shadowed from this key on goes on where the stretch ends.
     fn leads_on(&self, from: &K) -> bool {
         *from >= self.from && self.upto.as_ref().is_none_or(|upto| from <= upto)
+    }
+
+    /// Whether a look-up from this key on may begin further on.
+    fn leads_past(&self, from: &K) -> bool {
+        *from >= self.from && self.upto.as_ref().is_none_or(|upto| from < upto)
     }
 }
 
 impl<T: Table> KnownRows<T> {
-    /// Where a look-up has to begin, and what it skips for that: nothing counts before.
-    fn skip(&self, from: &T::Key) -> Option<&Stretch<T::Key>> {
-        self.shadowed.iter().find(|stretch| stretch.leads_on(from))
+    /// Where a look-up from a key on has to begin, as nothing counts before; `None` if nothing counts at all.
+    fn begin<'k>(&'k self, from: &'k T::Key) -> Option<&'k T::Key> {
+        let mut start = from;
+        // One stretch may end within another: who looks from further on makes one of its own.
+        while let Some(stretch) = self.shadowed.iter().find(|stretch| stretch.leads_past(start)) {
+            start = stretch.upto.as_ref()?;
+        }
+        Some(start)
     }
 
     /// Notes that no key counts from `from` on up to `upto`.
     fn note_shadowed(&mut self, from: T::Key, upto: Option<T::Key>) {
-        if let Some(stretch) = self.shadowed.iter_mut().find(|stretch| stretch.leads_on(&from)) {
-            stretch.upto = upto;
+        let mut is_known = false;
+        for stretch in self.shadowed.iter_mut().filter(|stretch| stretch.leads_on(&from)) {
+            stretch.upto.clone_from(&upto);
+            is_known = true;
+        }
+        if is_known {
             return;
         }
         if self.shadowed.len() == STRETCHES_MAX {
@@ -166,11 +180,7 @@ impl<T: Table> FlushedRows<T> {
             if known.last.as_ref().is_none_or(|last| from > last) {
                 return Ok(None);
             }
-            let start = match known.skip(from) {
-                Some(Stretch { upto: None, .. }) => return Ok(None),
-                Some(Stretch { upto: Some(upto), .. }) => upto.max(from).clone(),
-                None => from.clone(),
-            };
+            let Some(start) = known.begin(from).cloned() else { return Ok(None) };
             let (found, has_passed) = self.search(base, prefix, known, &start, counts)?;
             if has_passed {
                 known.note_shadowed(start, found.clone());
@@ -321,5 +331,26 @@ impl<T: Table> FlushedRows<T> {
             shadowed: VecDeque::new(),
             rows: BTreeMap::new(),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::store::schema::Line;
+
+    #[test]
+    fn who_looks_from_the_start_passes_over_what_others_have_passed_over_from_further_on() {
+        let (last, ahead, shadowed, rows) = Default::default();
+        let mut known = KnownRows::<Line> { last, ahead, shadowed, rows };
+        known.note_shadowed(1, Some(10));
+        known.note_shadowed(0, Some(5));
+        assert_eq!(known.begin(&0), Some(&10));
+        known.note_shadowed(10, Some(20));
+        assert_eq!((known.begin(&0), known.begin(&20)), (Some(&20), Some(&20)));
+        known.note_shadowed(20, None);
+        assert_eq!(known.begin(&0), None);
+        known.end_stretch(&30);
+        assert_eq!((known.begin(&0), known.begin(&31)), (Some(&30), Some(&31)), "30 is flushed now");
     }
 }
