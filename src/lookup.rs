@@ -81,12 +81,12 @@ impl<K, V> Default for SlotLookup<K, V> {
 
 impl<K: Clone + Eq + Hash + RecentKey, V> SlotLookup<K, V> {
     pub(crate) fn get(&self, key: &K) -> Option<&V> {
-        self.slots[self.find(key)?].as_ref().map(|(_, value)| value)
+        self.get_key_value(key).map(|(_, value)| value)
     }
 
     /// A value, with its key as it is kept.
     pub(crate) fn get_key_value(&self, key: &K) -> Option<(&K, &V)> {
-        self.slots[self.find(key)?].as_ref().map(|(key, value)| (key, value))
+        self.at(SlotNumber(self.find(key)?))
     }
 
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {

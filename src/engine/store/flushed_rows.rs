@@ -66,14 +66,8 @@ struct Stretch<K> {
 }
 
 impl<K: Ord> Stretch<K> {
-    /// Whether what is shadowed from this key on goes on where the stretch ends.
-    fn leads_on(&self, from: &K) -> bool {
-        *from >= self.from && self.upto.as_ref().is_none_or(|upto| from <= upto)
-    }
-
-    /// Whether a look-up from this key on may begin further on.
-    fn leads_past(&self, from: &K) -> bool {
-        *from >= self.from && self.upto.as_ref().is_none_or(|upto| from < upto)
+    fn holds(&self, key: &K) -> bool {
+        *key >= self.from && self.upto.as_ref().is_none_or(|upto| key < upto)
     }
 }
 
@@ -82,20 +76,16 @@ impl<T: Table> KnownRows<T> {
     fn begin<'k>(&'k self, from: &'k T::Key) -> Option<&'k T::Key> {
         let mut start = from;
         // One stretch may end within another: who looks from further on makes one of its own.
-        while let Some(stretch) = self.shadowed.iter().find(|stretch| stretch.leads_past(start)) {
+        while let Some(stretch) = self.shadowed.iter().find(|stretch| stretch.holds(start)) {
             start = stretch.upto.as_ref()?;
         }
         Some(start)
     }
 
-    /// Notes that no key counts from `from` on up to `upto`.
+    /// Notes that no key counts from `from` on, where a look-up had to begin, up to `upto`.
     fn note_shadowed(&mut self, from: T::Key, upto: Option<T::Key>) {
-        let mut is_known = false;
-        for stretch in self.shadowed.iter_mut().filter(|stretch| stretch.leads_on(&from)) {
-            stretch.upto.clone_from(&upto);
-            is_known = true;
-        }
-        if is_known {
+        if let Some(before) = self.shadowed.iter_mut().find(|stretch| stretch.upto.as_ref() == Some(&from)) {
+            before.upto = upto;
             return;
         }
         if self.shadowed.len() == STRETCHES_MAX {
@@ -106,10 +96,7 @@ impl<T: Table> KnownRows<T> {
 
     /// Ends a stretch at a key that is flushed from now on.
     fn end_stretch(&mut self, key: &T::Key) {
-        let holds = |stretch: &Stretch<T::Key>| {
-            stretch.from <= *key && stretch.upto.as_ref().is_none_or(|upto| key < upto)
-        };
-        for stretch in self.shadowed.iter_mut().filter(|stretch| holds(stretch)) {
+        for stretch in self.shadowed.iter_mut().filter(|stretch| stretch.holds(key)) {
             stretch.upto = Some(key.clone());
         }
     }

@@ -156,18 +156,14 @@ impl Turn<'_> {
             change(Arc::make_mut(kept));
             kept.clone()
         });
-        match (changed, found) {
-            (Some(record), _) => {
-                self.note_message(key, Some(&record));
-                Ok(record)
-            }
-            (None, found) => {
-                let mut record = found.expect("nothing was changed in the window");
-                change(Arc::make_mut(&mut record));
-                self.set_message(key, Some(record.clone()))?;
-                Ok(record)
-            }
+        if let Some(record) = changed {
+            self.note_message(key, Some(&record));
+            return Ok(record);
         }
+        let mut record = found.expect("nothing was changed in the window");
+        change(Arc::make_mut(&mut record));
+        self.set_message(key, Some(record.clone()))?;
+        Ok(record)
     }
 
     /// Notes that a message is written.
