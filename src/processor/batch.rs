@@ -199,7 +199,7 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         let attempt = run.messages().first().map_or(1, |message| message.delivery_count);
         tracing::debug!(queue = %self.queue.name(), attempt, reason = failure.reason(), "a batch handler failed");
         // Nobody knows at which message; one that fails alone, too, is to blame.
-        let abandon = self.delays.apply(failure.abandon, &self.queue, attempt)?;
+        let abandon = self.delays.apply(*failure.abandon, &self.queue, attempt)?;
         settled_as(DeliveryEnd::Failed, run.abandon_all(abandon).await)
     }
 }

@@ -14,8 +14,9 @@ use crate::engine::Output;
 /// attempts. Unless it says otherwise, the message is tried again after the queue's backoff.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// When it is tried again, why it failed, and what the handler wrote.
-    pub(crate) abandon: Abandon,
+    /// When it is tried again, why it failed, and what the handler wrote; in a box, because what handlers return is moved several
+    /// times, and hardly any of it is a failure.
+    pub(crate) abandon: Box<Abandon>,
     /// Whether nothing was begun: no failure, so it is given back uncounted.
     pub(crate) is_unbegun: bool,
     /// Whether the message failed with others, any of which may be to blame.
@@ -30,7 +31,7 @@ impl Failure {
 
     /// The failure of a delivery that ends so.
     pub(crate) fn of(abandon: Abandon) -> Failure {
-        Failure { abandon, is_unbegun: false, is_shared: false }
+        Failure { abandon: Box::new(abandon), is_unbegun: false, is_shared: false }
     }
 
     /// What is no failure: nothing of the message was begun, so it is given back as if it had not been handed out.
@@ -48,7 +49,7 @@ impl Failure {
     /// Chooses the delay for this failure, as from a `Retry-After`.
     #[must_use]
     pub fn retry_after(self, delay: Duration) -> Failure {
-        Failure { abandon: self.abandon.retry_after(delay), ..self }
+        self.with(|abandon| abandon.retry_after(delay))
     }
 
     /// Chooses the delay for this failure, unless it has chosen one itself.
@@ -60,13 +61,17 @@ impl Failure {
     /// Chooses the instant of the next attempt.
     #[must_use]
     pub fn retry_at(self, at: Timestamp) -> Failure {
-        Failure { abandon: self.abandon.retry_at(at), ..self }
+        self.with(|abandon| abandon.retry_at(at))
     }
 
     /// Keeps what was written with the attempt, for whoever looks for the cause: at most 4 KiB.
     #[must_use]
     pub fn output(self, output: Output) -> Failure {
-        Failure { abandon: self.abandon.output(output), ..self }
+        self.with(|abandon| abandon.output(output))
+    }
+
+    fn with(self, change: impl FnOnce(Abandon) -> Abandon) -> Failure {
+        Failure { abandon: Box::new(change(*self.abandon)), ..self }
     }
 
     /// A failure with an error's text as its reason, and the texts of its causes kept with the attempt, a line each.

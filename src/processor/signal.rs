@@ -54,8 +54,10 @@ impl Signal {
 
     /// Says that nobody keeps the lock any more, or nobody wants it to be kept.
     pub(crate) fn end(&self) {
-        self.over.store(true, Ordering::Release);
-        self.raise();
+        // Who keeps it and who wants it kept both say so: the second has nobody to tell.
+        if !self.over.swap(true, Ordering::AcqRel) {
+            self.raise();
+        }
     }
 
     /// Waits until nobody keeps the lock any more, or nobody wants it to be kept.

@@ -82,11 +82,20 @@ pub(crate) struct StartedDelivery {
     lock: KeptLock,
 }
 
+/// What a handler says, in little room: nearly all say that the message is done and nothing else, and that is moved several times
+/// with its delivery.
+enum Said {
+    Complete,
+    Other(Box<Outcome>),
+}
+
+impl From<Outcome> for Said {
+    fn from(outcome: Outcome) -> Said {
+        if outcome.is_only_done() { Said::Complete } else { Said::Other(Box::new(outcome)) }
+    }
+}
+
 /// How far a delivery has come when its handler is over.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "it is moved once, and a box would cost an allocation a message"
-)]
 enum AttemptEnd {
     /// Its handler has ended.
     Ended(FinishedDelivery),
@@ -97,13 +106,13 @@ enum AttemptEnd {
 /// A delivery whose handler has ended, and its lock, which is kept until it is settled.
 pub(crate) struct FinishedDelivery {
     delivery: Delivery,
-    handled: Result<Outcome, Failure>,
+    said: Result<Said, Failure>,
     _lock: KeptLock,
 }
 
 impl FinishedDelivery {
     fn is_only_done(&self) -> bool {
-        self.handled.as_ref().is_ok_and(Outcome::is_only_done)
+        matches!(self.said, Ok(Said::Complete))
     }
 }
 
@@ -134,11 +143,11 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let context = self.context_of(&delivery, &lock);
         let handler = self.handler.clone();
         let span = span_of(&self.queue, delivery.message());
-        let handling = async move { handler.handle(context, body).await };
+        let handling = async move { handler.handle(context, body).await.map(Said::from) };
         let client = self.queue.client();
         let invoked = invoke(client, &lock, &self.keeping.give_up, handling).instrument(span);
         match invoked.await? {
-            Some(handled) => Ok(AttemptEnd::Ended(FinishedDelivery { delivery, handled, _lock: lock })),
+            Some(said) => Ok(AttemptEnd::Ended(FinishedDelivery { delivery, said, _lock: lock })),
             // Its handler is gone by now. Dropping it tells the engine what it knows already.
             None => Ok(AttemptEnd::Settled(DeliveryEnd::Lost)),
         }
@@ -158,8 +167,8 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let began = client.elapsed();
         Assignment::new(lock.number(), context, move |result| {
             let lasted = client.elapsed().saturating_sub(began);
-            let handled = guarded(|| taker.ended(result, lasted));
-            slot.hand_on(FinishedDelivery { delivery, handled, _lock: lock });
+            let said = guarded(|| taker.ended(result, lasted)).map(Said::from);
+            slot.hand_on(FinishedDelivery { delivery, said, _lock: lock });
         })
     }
 
@@ -171,9 +180,10 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
 
     /// Settles a delivery by the outcome of its handler.
     async fn settle_one(&self, done: FinishedDelivery) -> Result<DeliveryEnd, Unavailable> {
-        let FinishedDelivery { delivery, handled, _lock } = done;
-        match handled {
-            Ok(outcome) => self.settle_outcome(delivery, outcome).await,
+        let FinishedDelivery { delivery, said, _lock } = done;
+        match said {
+            Ok(Said::Complete) => self.settle_outcome(delivery, Outcome::Complete).await,
+            Ok(Said::Other(outcome)) => self.settle_outcome(delivery, *outcome).await,
             Err(failure) => self.settle_failure(delivery, failure).await,
         }
     }
@@ -234,7 +244,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
             return settled_as(DeliveryEnd::Failed, delivery.release().await);
         }
         let is_shared = failure.is_shared;
-        let abandon = self.delays.apply(failure.abandon, &self.queue, attempt)?;
+        let abandon = self.delays.apply(*failure.abandon, &self.queue, attempt)?;
         let abandoned = match is_shared {
             true => delivery.abandon_as_suspect(abandon).await,
             false => delivery.abandon_with(abandon).await,
@@ -373,14 +383,13 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
         }
     }
 
-    async fn settle(self: Arc<Self>, done: Vec<FinishedDelivery>) -> Result<(), Unavailable> {
-        let (plain, others): (Vec<_>, Vec<_>) = done.into_iter().partition(FinishedDelivery::is_only_done);
+    async fn settle(self: Arc<Self>, mut done: Vec<FinishedDelivery>) -> Result<(), Unavailable> {
         let mut settling = JoinSet::new();
-        for done in others {
+        for other in done.extract_if(.., |done| !done.is_only_done()) {
             let single = self.clone();
-            settling.spawn(async move { single.settle_one(done).await.map(drop) });
+            settling.spawn(async move { single.settle_one(other).await.map(drop) });
         }
-        let mut all = self.complete(plain).await;
+        let mut all = self.complete(done).await;
         while let Some(settled) = settling.join_next().await {
             all = all.and(joined(settled));
         }

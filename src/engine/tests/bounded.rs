@@ -168,9 +168,8 @@ struct Turns {
     store: Store,
     now: Timestamp,
     next_due: NextDue,
-    /// The most work that any turn has done since it was last asked for, and all of it.
-    most: u64,
-    sum: u64,
+    /// How much work each turn has done since it was last asked for.
+    work: Vec<u64>,
 }
 
 fn queue() -> QueueName {
@@ -211,24 +210,27 @@ impl Turns {
 
     /// The same; the first of them may be scheduled.
     fn with_first(options: QueueOptions, lives: Option<Duration>, first_at: Option<Timestamp>) -> Turns {
-        let options_of_store =
-            StoreOptions { generation_bytes: 128 * 1024, generations: 2, ..StoreOptions::default() };
-        let store = Store::in_memory(options_of_store).unwrap();
-        let now = Timestamp::from_millis(1_000_000);
-        let (rules, wakeups) = (Rules::default(), Wakeups::default());
-        let mut turns = Turns { rules, wakeups, store, now, next_due: NextDue::default(), most: 0, sum: 0 };
         let order = options.order;
-        turns.ask(Command::CreateQueue(verbs::CreateQueue { name: queue(), options: Box::new(options) }));
-        let message = |number: u64| NewMessage {
+        let small = StoreOptions { generation_bytes: 128 * 1024, generations: 2, ..StoreOptions::default() };
+        Turns::filled(small, options, |number| NewMessage {
             time_to_live: lives,
             schedule_at: first_at.filter(|_| number == 1),
             ..numbered(order, number)
-        };
+        })
+    }
+
+    /// A store with many messages in one queue.
+    fn filled(of: StoreOptions, options: QueueOptions, message: impl Fn(u64) -> NewMessage) -> Turns {
+        let store = Store::in_memory(of).unwrap();
+        let now = Timestamp::from_millis(1_000_000);
+        let (rules, wakeups) = (Rules::default(), Wakeups::default());
+        let mut turns = Turns { rules, wakeups, store, now, next_due: NextDue::default(), work: Vec::new() };
+        turns.ask(Command::CreateQueue(verbs::CreateQueue { name: queue(), options: Box::new(options) }));
         for first in (1..=MANY).step_by(limits::SWEEP_MAX) {
-            let messages = (first..first + limits::SWEEP_MAX as u64).map(message).collect();
+            let messages = (first..first + limits::SWEEP_MAX as u64).map(&message).collect();
             turns.ask(Command::Send(verbs::Send { queue: queue(), messages }));
         }
-        turns.most = 0;
+        turns.work.clear();
         turns
     }
 
@@ -256,16 +258,11 @@ impl Turns {
             })
             .unwrap();
         self.next_due = next_due;
-        self.note(work + rows_read() - before);
+        self.work.push(work + rows_read() - before);
     }
 
     fn ask(&mut self, command: Command) {
         self.turn(Some(command));
-    }
-
-    fn note(&mut self, work: u64) {
-        self.most = self.most.max(work);
-        self.sum += work;
     }
 
     /// Turns until nothing is due any more; how many.
@@ -292,7 +289,7 @@ impl Turns {
                     Ok((reply, rows.work.get()))
                 })
                 .unwrap();
-            self.note(work + rows_read() - before);
+            self.work.push(work + rows_read() - before);
             let Reply::Purge(Ok(purged)) = reply else { panic!("{reply:?}") };
             count += purged.count;
             from = purged.next;
@@ -315,7 +312,8 @@ impl Turns {
 
     #[track_caller]
     fn check(&self, what: &str) {
-        assert!(self.most <= ENOUGH, "{what}: {} rows were looked at or changed in one turn", self.most);
+        let most = self.work.iter().max().expect("turns were counted");
+        assert!(*most <= ENOUGH, "{what}: {most} rows were looked at or changed in one turn");
     }
 }
 
@@ -325,6 +323,23 @@ fn a_purge_of_any_size_takes_turns_of_bounded_work() {
         let mut turns = Turns::with_many(QueueOptions::by_position(), None);
         assert_eq!(turns.purge(&scope), MANY);
         turns.check("a purge");
+    }
+}
+
+#[test]
+fn a_long_purge_costs_the_same_from_its_first_step_to_its_last() {
+    for scope in [PurgeScope::Everything, PurgeScope::Workflow(workflow())] {
+        // All messages are in their tables, and everything that the purge deletes of them stays in the window.
+        let (options, order) = (QueueOptions::by_position(), QueueOptions::by_position().order);
+        let mut turns = Turns::filled(StoreOptions::default(), options, |number| numbered(order, number));
+        while turns.store.has_idle_work() {
+            turns.store.flush_turn().unwrap();
+        }
+        assert_eq!(turns.purge(&scope), MANY);
+        let steps = turns.work.len();
+        let of = |steps: &[u64]| steps.iter().sum::<u64>();
+        let (first, last) = (of(&turns.work[..steps / 4]), of(&turns.work[steps - steps / 4..]));
+        assert!(last * 5 <= first * 6, "{scope:?}: {:?} rows a step", turns.work);
     }
 }
 
@@ -352,7 +367,7 @@ fn a_purge_of_many_dead_letters_takes_turns_of_bounded_work() {
     turns.finish();
     turns.check("the end of many times to live at one instant");
     assert_eq!(turns.counts().dead_lettered, MANY);
-    turns.most = 0;
+    turns.work.clear();
     assert_eq!(turns.purge(&PurgeScope::DeadLetters), MANY);
     turns.check("a purge of dead letters");
 }
@@ -383,7 +398,7 @@ fn a_quarantine_and_a_redrive_of_any_size_take_turns_of_bounded_work() {
     assert!(turns.finish() >= MANY / limits::SWEEP_MAX as u64 / 2, "others are served in between");
     turns.check("a quarantine");
     assert_eq!(turns.counts().dead_lettered, MANY);
-    turns.most = 0;
+    turns.work.clear();
     turns.operate(Operation::Resume { redrive: true });
     assert!(turns.finish() >= MANY / limits::SWEEP_MAX as u64 / 2, "others are served in between");
     turns.check("a redrive");
@@ -441,7 +456,7 @@ fn a_long_backlog_of_one_workflow_costs_the_same_from_its_first_message_to_its_l
         let mut turns = Turns::with_many(options, None);
         let (mut tenths, mut next) = (Vec::new(), 0);
         while next < MANY {
-            turns.sum = 0;
+            turns.work.clear();
             let (from, end) = (next, (next + MANY.div_ceil(10)).min(MANY));
             while next < end {
                 let (queue, token) = (queue(), token(u8::try_from(next % 251).unwrap()));
@@ -457,7 +472,7 @@ fn a_long_backlog_of_one_workflow_costs_the_same_from_its_first_message_to_its_l
                 turns.ask(Command::SettleRun(verbs::SettleRun { queue, token, settlement }));
                 next += run as u64;
             }
-            tenths.push(turns.sum / (next - from));
+            tenths.push(turns.work.iter().sum::<u64>() / (next - from));
         }
         assert_eq!(turns.counts().completed, MANY, "{order:?}");
         let (first, last) = (tenths[0], tenths[9]);
