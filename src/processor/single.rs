@@ -82,16 +82,16 @@ pub(crate) struct StartedDelivery {
     lock: KeptLock,
 }
 
-/// What a handler says, in little room: nearly all say that the message is done and nothing else, and that is moved several times
+/// An outcome in little room: nearly all say that the message is done and nothing else, and each is moved several times
 /// with its delivery.
-enum Said {
+enum BriefOutcome {
     Complete,
     Other(Box<Outcome>),
 }
 
-impl From<Outcome> for Said {
-    fn from(outcome: Outcome) -> Said {
-        if outcome.is_only_done() { Said::Complete } else { Said::Other(Box::new(outcome)) }
+impl From<Outcome> for BriefOutcome {
+    fn from(outcome: Outcome) -> BriefOutcome {
+        if outcome.is_only_done() { BriefOutcome::Complete } else { BriefOutcome::Other(Box::new(outcome)) }
     }
 }
 
@@ -106,13 +106,13 @@ enum AttemptEnd {
 /// A delivery whose handler has ended, and its lock, which is kept until it is settled.
 pub(crate) struct FinishedDelivery {
     delivery: Delivery,
-    said: Result<Said, Failure>,
+    said: Result<BriefOutcome, Failure>,
     _lock: KeptLock,
 }
 
 impl FinishedDelivery {
     fn is_only_done(&self) -> bool {
-        matches!(self.said, Ok(Said::Complete))
+        matches!(self.said, Ok(BriefOutcome::Complete))
     }
 }
 
@@ -143,7 +143,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let context = self.context_of(&delivery, &lock);
         let handler = self.handler.clone();
         let span = span_of(&self.queue, delivery.message());
-        let handling = async move { handler.handle(context, body).await.map(Said::from) };
+        let handling = async move { handler.handle(context, body).await.map(BriefOutcome::from) };
         let client = self.queue.client();
         let invoked = invoke(client, &lock, &self.keeping.give_up, handling).instrument(span);
         match invoked.await? {
@@ -167,7 +167,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let began = client.elapsed();
         Assignment::new(lock.number(), context, move |result| {
             let lasted = client.elapsed().saturating_sub(began);
-            let said = guarded(|| taker.ended(result, lasted)).map(Said::from);
+            let said = guarded(|| taker.ended(result, lasted)).map(BriefOutcome::from);
             slot.hand_on(FinishedDelivery { delivery, said, _lock: lock });
         })
     }
@@ -182,8 +182,8 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
     async fn settle_one(&self, done: FinishedDelivery) -> Result<DeliveryEnd, Unavailable> {
         let FinishedDelivery { delivery, said, _lock } = done;
         match said {
-            Ok(Said::Complete) => self.settle_outcome(delivery, Outcome::Complete).await,
-            Ok(Said::Other(outcome)) => self.settle_outcome(delivery, *outcome).await,
+            Ok(BriefOutcome::Complete) => self.settle_outcome(delivery, Outcome::Complete).await,
+            Ok(BriefOutcome::Other(outcome)) => self.settle_outcome(delivery, *outcome).await,
             Err(failure) => self.settle_failure(delivery, failure).await,
         }
     }

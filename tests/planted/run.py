@@ -230,7 +230,7 @@ BUGS = [
     ("lost_assignment_is_never_given_up", P + "lock_renewals.rs", "            taker.give_up(self.number);\n", "            let _ = taker;\n"),
     ("taken_is_not_given_up_after_the_drain", P + "pool.rs", "            drop(taken);\n", "            std::mem::forget(taken);\n"),
     ("only_what_is_done_is_settled", P + "single.rs", "for other in done.extract_if(.., |done| !done.is_only_done()) {", "for other in done.extract_if(.., |done| !done.is_only_done()).take(0) {"),
-    ("whatever_a_handler_says_it_is_done", P + "single.rs", "if outcome.is_only_done() { Said::Complete } else", "if true { Said::Complete } else"),
+    ("whatever_a_handler_says_it_is_done", P + "single.rs", "if outcome.is_only_done() { BriefOutcome::Complete } else", "if true { BriefOutcome::Complete } else"),
     ("whoever_ends_a_lock_tells_nobody", P + "signal.rs", "if !self.over.swap(true, Ordering::AcqRel) {", "if self.over.swap(true, Ordering::AcqRel) {"),
     ("purge_of_a_workflow_stops_after_a_step", R + "purge.rs", "                next = Some(place);\n", ""),
     ("token_accepted_in_another_queue", R + "settle.rs", "|lock: &&LockEntry| lock.workflow.queue == queue.id && lock.kind", "|lock: &&LockEntry| lock.kind"),
