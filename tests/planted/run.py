@@ -231,7 +231,7 @@ BUGS = [
     ("taken_is_not_given_up_after_the_drain", P + "pool.rs", "            drop(taken);\n", "            std::mem::forget(taken);\n"),
     ("only_what_is_done_is_settled", P + "single.rs", "for other in done.extract_if(.., |done| !done.is_only_done()) {", "for other in done.extract_if(.., |done| !done.is_only_done()).take(0) {"),
     ("whatever_a_handler_says_it_is_done", P + "single.rs", "if outcome.is_only_done() { BriefOutcome::Complete } else", "if true { BriefOutcome::Complete } else"),
-    ("whoever_ends_a_lock_tells_nobody", P + "signal.rs", "if !self.over.swap(true, Ordering::AcqRel) {", "if self.over.swap(true, Ordering::AcqRel) {"),
+    ("whoever_ends_a_lock_tells_nobody", P + "signal.rs", "if !self.over.swap(true, Ordering::AcqRel) {", "self.over.store(true, Ordering::Release);\n        if false {"),
     ("purge_of_a_workflow_stops_after_a_step", R + "purge.rs", "                next = Some(place);\n", ""),
     ("token_accepted_in_another_queue", R + "settle.rs", "|lock: &&LockEntry| lock.workflow.queue == queue.id && lock.kind", "|lock: &&LockEntry| lock.kind"),
     ("lock_renewed_from_another_queue", R + "settle.rs", "is_none_or(|lock| lock.workflow.queue != queue.id)", "is_none()"),
