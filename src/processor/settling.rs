@@ -46,7 +46,7 @@ pub(crate) async fn settle_coming<C: Consumer>(
     line: Arc<JobLine<C>>,
     mut coming: mpsc::UnboundedReceiver<FinishedJob<C>>,
 ) -> Result<(), Unavailable> {
-    let (mut under_way, mut come, mut has_ended) = (JoinSet::new(), Vec::new(), false);
+    let (mut under_way, mut has_ended) = (JoinSet::new(), false);
     loop {
         let may_leave = match under_way.len() {
             0 => true,
@@ -55,12 +55,12 @@ pub(crate) async fn settle_coming<C: Consumer>(
             }
             _ => false,
         };
-        come.reserve(coming.len().min(limits::COMPLETE_ALL_MAX));
+        let mut come = Vec::new();
         tokio::select! {
             count = coming.recv_many(&mut come, limits::COMPLETE_ALL_MAX), if !has_ended && may_leave => {
                 has_ended = count == 0;
                 if !has_ended {
-                    under_way.spawn(settle(consumer.clone(), line.clone(), std::mem::take(&mut come)));
+                    under_way.spawn(settle(consumer.clone(), line.clone(), come));
                 }
             }
             Some(answered) = under_way.join_next() => joined(answered)?,

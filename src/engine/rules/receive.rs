@@ -66,11 +66,12 @@ impl Step<'_> {
         let queue = self.queue_to_receive(name)?;
         // A rate counts each message when it is handed out, before the next is looked at.
         let at_once = if queue.options.rate.is_some() { 1 } else { limits::SIDE_BY_SIDE_MAX };
-        let most = max.min(limits::RECEIVE_MAX);
-        let ready = usize::try_from(self.counts(queue.id)?.ready).unwrap_or(usize::MAX);
-        let (mut handed, mut waiting) = (Vec::with_capacity(most.min(ready)), HandOutGroup::default());
+        let (mut handed, mut waiting) = (Vec::new(), HandOutGroup::default());
         let (mut granted, mut bytes) = (0, 0);
-        while granted < most && bytes < limits::RECEIVE_BYTES_MAX as u64 && !self.records.is_full() {
+        while granted < max.min(limits::RECEIVE_MAX)
+            && bytes < limits::RECEIVE_BYTES_MAX as u64
+            && !self.records.is_full()
+        {
             if self.locks.len() >= limits::LOCKS_MAX {
                 break;
             }

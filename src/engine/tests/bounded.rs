@@ -332,6 +332,7 @@ fn a_long_purge_costs_the_same_from_its_first_step_to_its_last() {
         // The first one is missing, all others are in their tables, and whatever the purge deletes of them stays in the window.
         let (options, order) = (QueueOptions::by_position(), QueueOptions::by_position().order);
         let mut turns = Turns::filled(StoreOptions::default(), options, |number| numbered(order, number + 1));
+        // So few are not flushed by themselves: the first turn ends their generation.
         turns.store.flush_turn().unwrap();
         while turns.store.has_idle_work() {
             turns.store.flush_turn().unwrap();
