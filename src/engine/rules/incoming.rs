@@ -39,6 +39,8 @@ struct Destination {
     mark: u64,
     /// Whether what comes joins the end of its line, and changes nothing else of it.
     is_behind: bool,
+    /// Whether what comes stands behind what it offers, by position.
+    keeps_head: bool,
     messages: usize,
 }
 
@@ -67,7 +69,7 @@ impl IncomingMessages {
             }
             let workflow = OpenWorkflow::open(step, queue, stream)?;
             let is_behind = workflow.is_offering();
-            self.workflows.push(Destination { workflow, mark, is_behind, messages: 0 });
+            self.workflows.push(Destination { workflow, mark, is_behind, keeps_head: false, messages: 0 });
         }
         Ok(&self.workflows[self.workflows.len() - 1].workflow)
     }
@@ -79,7 +81,9 @@ impl IncomingMessages {
         (record, content): (Arc<MessageRecord>, Arc<MessageContent>),
     ) {
         let to = self.workflows.len() - 1;
-        self.workflows[to].messages += 1;
+        let destination = &mut self.workflows[to];
+        destination.messages += 1;
+        destination.keeps_head = record.rank.is_some_and(|rank| destination.workflow.offers_before(rank));
         self.messages.push(IncomingMessage { sequence, record, content: Some(content), to });
     }
 
@@ -99,11 +103,12 @@ impl IncomingMessages {
             for _ in 0..destination.messages {
                 step.next_sequence()?;
             }
-            match destination.is_behind {
-                true => destination.workflow.close_behind(step)?,
+            match (destination.is_behind, destination.keeps_head) {
+                (true, _) => destination.workflow.close_behind(step)?,
+                (false, true) => destination.workflow.close_offering(step)?,
                 // No message brings a workflow nearer to a gap; one that its holder has just reached is judged after all that
                 // he sends, because any of it may fill the gap.
-                false => destination.workflow.close_unjudged(step)?,
+                (false, false) => destination.workflow.close_unjudged(step)?,
             }
         }
         Ok(())

@@ -70,6 +70,16 @@ impl OpenWorkflow {
         Ok(())
     }
 
+    /// Lets a message join the run that has come to the place behind its end.
+    pub(crate) fn reach(&mut self, step: &mut Step<'_>, rank: u64, message: &MessageRecord) -> Read<()> {
+        let is_next = self.is_positional() && !self.is_chained() && rank == self.record.through + 1;
+        if is_next && self.record.rare.shortening.is_none() {
+            self.count_as_reached(step, message)?;
+            self.record.through = rank;
+        }
+        Ok(())
+    }
+
     /// Lets early messages join the run as far as there is no gap; at most a limited number in one command.
     pub(crate) fn extend(&mut self, step: &mut Step<'_>) -> Read<()> {
         if !self.shorten(step)? {

@@ -208,7 +208,10 @@ impl OpenWorkflow {
     ) -> Read<()> {
         match message.rank {
             Some(rank) if self.is_aside(message) => self.join(step, sequence, LinePlace::Aside(rank))?,
-            Some(rank) => self.join(step, sequence, LinePlace::Line(rank))?,
+            Some(rank) => {
+                self.join(step, sequence, LinePlace::Line(rank))?;
+                self.reach(step, rank, message)?;
+            }
             None => self.wait_for_chain(step, sequence, message)?,
         }
         if self.is_positional() { self.extend(step) } else { Ok(()) }

@@ -69,6 +69,12 @@ impl OpenWorkflow {
         !self.is_positional() && self.record.ticket.is_some()
     }
 
+    /// Whether what it offers stands before a place that has just been taken: what is offered is in the run, which nothing comes
+    /// into.
+    pub(crate) fn offers_before(&self, rank: u64) -> bool {
+        self.is_positional() && self.record.ticket.is_some() && rank > self.record.through
+    }
+
     /// Whether a message is deferred because a predecessor is missing.
     pub(crate) fn is_early(&self, message: &MessageRecord) -> bool {
         let beyond = message.rank.is_none_or(|rank| self.record.is_beyond(rank));
@@ -162,6 +168,13 @@ impl OpenWorkflow {
         // Whoever is granted what is offered asserts that nobody has it.
         self.assert_invariants(false);
         self.write_down(step)
+    }
+
+    /// Closes it after a message has come behind what it offers: what it offers is what it was, what it waits for may not be.
+    pub(crate) fn close_offering(mut self: Box<Self>, step: &mut Step<'_>) -> Read<()> {
+        self.plan_gap(step)?;
+        self.plan_sweep(step, None)?;
+        self.close_behind(step)
     }
 
     /// The same workflow, held by the owner of a token.

@@ -111,7 +111,7 @@ impl<T: Table> PrefixGroup<T> {
         let gone = if self.gone.is_empty() { None } else { self.gone.remove(key) };
         let mut stamp = match gone {
             Some(stamp) => stamp,
-            None => SlotStamp::fresh(is_flushed()?),
+            None => SlotStamp::fresh(!self.rows.none_flushed() && is_flushed()?),
         };
         let is_first = touched.note(&mut stamp, place, key);
         self.rows.insert(key.clone(), WindowSlot { stamp, value });
@@ -128,7 +128,9 @@ impl<T: Table> PrefixGroup<T> {
     ) -> Result<bool, Fault> {
         let mut stamp = match self.rows.remove(key) {
             Some(slot) => slot.stamp,
-            None if !self.is_gone(key) && is_flushed()? => SlotStamp::fresh(true),
+            None if !self.is_gone(key) && !self.rows.none_flushed() && is_flushed()? => {
+                SlotStamp::fresh(true)
+            }
             None => return Ok(false),
         };
         let is_first = touched.note(&mut stamp, place, key);

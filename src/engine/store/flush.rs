@@ -155,8 +155,11 @@ impl<T: Table, G: Groups<T>> AnyMemtable for WholeTable<'_, T, G> {
                 continue;
             }
             let was_put = group.rows.remove(&key).is_some();
-            if !was_put {
-                group.gone.remove(&key);
+            match was_put {
+                true => group.rows.note_none_flushed(false),
+                false => {
+                    group.gone.remove(&key);
+                }
             }
             if group.is_empty() {
                 self.groups.give_up(&prefix);

@@ -119,6 +119,11 @@ impl<T: Table> FlushedRows<T> {
         self.any
     }
 
+    /// Whether no row of a prefix is flushed, until the next of them is.
+    pub(crate) fn has_none(&self, base: &Base<'_>, prefix: &T::Prefix) -> Result<bool, Fault> {
+        self.with(base, prefix, |known| Ok(known.last.is_none()))
+    }
+
     /// A flushed row that the window does not shadow.
     pub(crate) fn get(
         &self,
@@ -238,7 +243,7 @@ impl<T: Table> FlushedRows<T> {
         (prefix, to): (&T::Prefix, &T::Key),
         counts: impl Fn(&T::Key) -> bool,
     ) -> Result<Option<T::Key>, Fault> {
-        if self.with(base, prefix, |known| Ok(known.last.is_none()))? {
+        if self.has_none(base, prefix)? {
             return Ok(None);
         }
         base.last_key::<T>(&prefix_of(prefix), &key_of(prefix, to), counts)

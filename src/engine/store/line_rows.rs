@@ -1,6 +1,7 @@
 //! Rows of a prefix that come and go at its ends as a rule, such as the line of a workflow or a queue's list of what is ready: side by
 //! side, and sorted in a tree once something comes or goes in the midst of many. A line of one takes no room of its own.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -25,11 +26,12 @@ pub(crate) struct LineRows<K, V> {
     few: FewRows<K, V>,
     /// All of them, once these are no longer few.
     many: RareRows<BTreeMap<K, V>>,
+    none_flushed: Cell<bool>,
 }
 
 impl<K: Default, V> Default for LineRows<K, V> {
     fn default() -> LineRows<K, V> {
-        LineRows { few: FewRows::default(), many: RareRows::default() }
+        LineRows { few: FewRows::default(), many: RareRows::default(), none_flushed: Cell::new(false) }
     }
 }
 
@@ -199,6 +201,14 @@ impl<K: Copy + Default + Ord, V> RowMap<K, V> for LineRows<K, V> {
             Ok(place) => self.few.get(place),
             Err(place) => self.few.get(place.checked_sub(1)?),
         }
+    }
+
+    fn none_flushed(&self) -> bool {
+        self.none_flushed.get()
+    }
+
+    fn note_none_flushed(&self, is_none: bool) {
+        self.none_flushed.set(is_none);
     }
 
     fn trim(&mut self) {

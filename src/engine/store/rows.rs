@@ -21,6 +21,12 @@ pub(crate) trait RowMap<K, V>: Default {
     fn first(&self, from: Bound<&K>) -> Option<(&K, &V)>;
     /// The last row up to a key.
     fn last(&self, to: &K) -> Option<(&K, &V)>;
+    /// Whether it was found that no row of their prefix is flushed, so that nobody has to look there again. Rows of a kind of which
+    /// there are many, or of which this is not asked, note nothing.
+    fn none_flushed(&self) -> bool {
+        false
+    }
+    fn note_none_flushed(&self, _is_none: bool) {}
     /// Gives back what only makes look-ups in order faster.
     fn trim(&mut self) {}
     /// Every row, in no order.

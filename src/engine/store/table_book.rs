@@ -70,11 +70,26 @@ impl<T: Table<Flushed = T>> TableBook<T> {
     ) -> Result<Option<Row<T>>, Fault> {
         let group = groups.group(prefix);
         let own = group.and_then(|group| group.rows.first(Bound::Included(from)));
-        let flushed = match self.flushed.any() {
-            true => self.flushed.first(base, (prefix, from), |key| counts(group, key))?,
+        let flushed = match self.flushed.any() && group.is_none_or(|group| !group.rows.none_flushed()) {
+            true => self.first_flushed(group, base, prefix, from)?,
             false => None,
         };
         self.nearer(base, prefix, own, flushed, |own, flushed| own < flushed)
+    }
+
+    /// The first flushed key that counts; notes with the rows of the window when none is flushed at all.
+    fn first_flushed(
+        &self,
+        group: Option<&PrefixGroup<T>>,
+        base: &Base<'_>,
+        prefix: &T::Prefix,
+        from: &T::Key,
+    ) -> Result<Option<T::Key>, Fault> {
+        let found = self.flushed.first(base, (prefix, from), |key| counts(group, key))?;
+        if let (None, Some(group)) = (&found, group) {
+            group.rows.note_none_flushed(self.flushed.has_none(base, prefix)?);
+        }
+        Ok(found)
     }
 
     /// The last row of the prefix with at most this key.
