@@ -74,10 +74,15 @@ impl OpenWorkflow {
     pub(crate) fn reach(&mut self, step: &mut Step<'_>, rank: u64, message: &MessageRecord) -> Read<()> {
         let is_next = self.is_positional() && !self.is_chained() && rank == self.record.through + 1;
         if is_next && self.record.rare.shortening.is_none() {
-            self.count_as_reached(step, message)?;
-            self.record.through = rank;
+            self.take_into_run(step, rank, message)?;
         }
         Ok(())
+    }
+
+    /// Moves the end of the run to the place of a message that waited for it.
+    fn take_into_run(&mut self, step: &mut Step<'_>, rank: u64, message: &MessageRecord) -> Read<()> {
+        self.record.through = rank;
+        self.count_as_reached(step, message)
     }
 
     /// Lets early messages join the run as far as there is no gap; at most a limited number in one command.
@@ -113,8 +118,7 @@ impl OpenWorkflow {
         match step.records.line_from(&self.key, next)? {
             Some((rank, sequence)) if rank == next => {
                 let message = step.message_listed(self.key.queue, sequence)?;
-                self.count_as_reached(step, &message)?;
-                self.record.through = next;
+                self.take_into_run(step, next, &message)?;
                 Ok(true)
             }
             _ => Ok(false),

@@ -77,8 +77,9 @@ impl<T: Table> TableBook<T> {
         if self.trial.is_some() {
             self.remember(groups, prefix, key);
         }
-        let is_flushed = || is_flushed(&self.flushed);
         let (place, group) = groups.group_to_change(prefix);
+        let none_flushed = group.rows.none_flushed();
+        let is_flushed = || Ok(!none_flushed && is_flushed(&self.flushed)?);
         let is_first = match value {
             Some(value) => group.put(&mut self.touched, &place, key, value, is_flushed)?,
             None => group.delete(&mut self.touched, &place, key, is_flushed)?,
@@ -111,7 +112,7 @@ impl<T: Table> PrefixGroup<T> {
         let gone = if self.gone.is_empty() { None } else { self.gone.remove(key) };
         let mut stamp = match gone {
             Some(stamp) => stamp,
-            None => SlotStamp::fresh(!self.rows.none_flushed() && is_flushed()?),
+            None => SlotStamp::fresh(is_flushed()?),
         };
         let is_first = touched.note(&mut stamp, place, key);
         self.rows.insert(key.clone(), WindowSlot { stamp, value });
@@ -128,9 +129,7 @@ impl<T: Table> PrefixGroup<T> {
     ) -> Result<bool, Fault> {
         let mut stamp = match self.rows.remove(key) {
             Some(slot) => slot.stamp,
-            None if !self.is_gone(key) && !self.rows.none_flushed() && is_flushed()? => {
-                SlotStamp::fresh(true)
-            }
+            None if !self.is_gone(key) && is_flushed()? => SlotStamp::fresh(true),
             None => return Ok(false),
         };
         let is_first = touched.note(&mut stamp, place, key);

@@ -26,6 +26,7 @@ pub(crate) trait RowMap<K, V>: Default {
     fn none_flushed(&self) -> bool {
         false
     }
+    /// Notes whether no row of their prefix is flushed.
     fn note_none_flushed(&self, _is_none: bool) {}
     /// Gives back what only makes look-ups in order faster.
     fn trim(&mut self) {}
