@@ -8,6 +8,8 @@ use crate::clock::Timestamp;
 use crate::engine::AcceptedWorkflow;
 use crate::error::ReceiveError;
 use crate::error::ReceiveRefusal;
+use crate::error::SettleError;
+use crate::service_bus::elapsed::millis;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
@@ -24,17 +26,25 @@ pub(crate) enum SessionChoice {
 pub(crate) struct HeldSession {
     pub(crate) id: String,
     pub(crate) accepted: AcceptedWorkflow,
-    /// Milliseconds; renewals move it.
-    locked_until: AtomicU64,
+    /// Milliseconds of the clock's elapsed time; renewals move it.
+    ends_at_ms: AtomicU64,
 }
 
 impl HeldSession {
-    pub(crate) fn locked_until(&self) -> Timestamp {
-        Timestamp::from_millis(self.locked_until.load(Ordering::Relaxed))
+    /// When its lock ends, in the clock's elapsed time, as the engine counts it: whoever went by the wall clock would give
+    /// the session back, uncounted, a moment before its lock is lost.
+    pub(crate) fn ends_at(&self) -> Duration {
+        Duration::from_millis(self.ends_at_ms.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn note_renewal(&self, until: Timestamp) {
-        self.locked_until.store(until.as_millis(), Ordering::Relaxed);
+    /// Prolongs its lock, and says until when.
+    ///
+    /// # Errors
+    /// As [`Settler::renew`](crate::engine::Settler::renew).
+    pub(crate) async fn renew(&self) -> Result<Timestamp, SettleError> {
+        let (until, ends_at) = self.accepted.renewal().renew_until().await?;
+        self.ends_at_ms.store(millis(ends_at), Ordering::Relaxed);
+        Ok(until)
     }
 }
 
@@ -63,6 +73,6 @@ pub(crate) async fn accept(
     };
     accepted.settle_apart().await?;
     let id = accepted.workflow_id().map(ToString::to_string).unwrap_or_default();
-    let locked_until = AtomicU64::new(accepted.locked_until().as_millis());
-    Ok(HeldSession { id, accepted, locked_until })
+    let ends_at_ms = AtomicU64::new(millis(accepted.first_end()));
+    Ok(HeldSession { id, accepted, ends_at_ms })
 }

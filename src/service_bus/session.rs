@@ -41,7 +41,7 @@ impl ConnectionTask {
         if let Some(source) = &mut answer.source {
             selection::name_session(&mut source.filter, &session.id);
         }
-        let until = Value::Long(ticks(session.locked_until()));
+        let until = Value::Long(ticks(session.accepted.locked_until()));
         answer.properties.push((Value::symbol(LOCKED_UNTIL), until));
         let session = Arc::new(session);
         let deletes = attach.sender_settles == SenderSettles::Settled;
@@ -56,9 +56,8 @@ impl ConnectionTask {
         let client = self.shared.client.clone();
         let session = Arc::downgrade(session);
         self.wait_for(async move {
-            while let Some(until) = session.upgrade().map(|session| session.locked_until()) {
-                let left = until.since(client.wall_now());
-                if left.is_zero() || client.sleep(left).await.is_err() {
+            while let Some(ends_at) = session.upgrade().map(|session| session.ends_at()) {
+                if ends_at <= client.elapsed() || client.sleep_until(ends_at).await.is_err() {
                     break;
                 }
             }

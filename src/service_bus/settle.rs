@@ -122,9 +122,9 @@ impl ConnectionTask {
 
     /// Whether a link has a session that it does not hold any more.
     fn has_lost_session(&mut self, link: LinkId) -> bool {
-        let now = self.shared.client.wall_now();
+        let now = self.shared.client.elapsed();
         let session = self.receiver(link).and_then(|receiver| receiver.session.as_ref());
-        session.is_some_and(|session| session.locked_until() <= now)
+        session.is_some_and(|session| session.ends_at() <= now)
     }
 }
 

@@ -42,6 +42,8 @@ pub struct AcceptedWorkflow {
     workflow_id: Option<WorkflowId>,
     state: Option<Bytes>,
     locked_until: Timestamp,
+    /// The end of its first lock, in the clock's elapsed time.
+    first_end: Duration,
     closed: bool,
 }
 
@@ -75,6 +77,7 @@ impl Queue {
 impl AcceptedWorkflow {
     pub(crate) fn new(client: Client, queue: QueueName, grant: WorkflowGrant) -> AcceptedWorkflow {
         let locked_until = client.shown(grant.locked_until);
+        let first_end = client.elapsed_at(grant.locked_until);
         AcceptedWorkflow {
             client,
             queue,
@@ -82,6 +85,7 @@ impl AcceptedWorkflow {
             workflow_id: grant.stream.workflow_id().cloned(),
             state: grant.state,
             locked_until,
+            first_end,
             closed: false,
         }
     }
@@ -99,6 +103,12 @@ impl AcceptedWorkflow {
     /// Until when it is locked, as far as this handle knows.
     pub fn locked_until(&self) -> Timestamp {
         self.locked_until
+    }
+
+    /// When its lock ends that has never been renewed, in the clock's elapsed time.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+    pub(crate) fn first_end(&self) -> Duration {
+        self.first_end
     }
 
     /// The lock token, to be shown to others as a fencing token.

@@ -315,8 +315,14 @@ impl Renewal {
     /// # Errors
     /// [`SettleRefusal::LockLost`](crate::error::SettleRefusal::LockLost) when it is not held any more.
     pub async fn renew(&self) -> Result<Timestamp, SettleError> {
+        let (until, _) = self.renew_until().await?;
+        Ok(until)
+    }
+
+    /// Prolongs the lock, and says until when: by the wall clock, and in the clock's elapsed time, which nobody sets.
+    pub(crate) async fn renew_until(&self) -> Result<(Timestamp, Duration), SettleError> {
         let until = self.ask().await?.locked_until.unwrap_or_default();
-        Ok(self.client.shown(until))
+        Ok((self.client.shown(until), self.client.elapsed_at(until)))
     }
 
     /// Prolongs the lock, and says for how long from now.

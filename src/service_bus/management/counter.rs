@@ -149,7 +149,7 @@ async fn operate(
         "batch-delete-messages" => deleting::delete(shared, entity, session, request).await,
         "peek-message" => looking::peek(entity, request).await,
         "get-message-sessions" => looking::sessions(entity, request).await,
-        "renew-session-lock" => sessions::renew(entity, session).await,
+        "renew-session-lock" => sessions::renew(session).await,
         "get-session-state" => sessions::state(entity, session).await,
         "set-session-state" => sessions::set_state(entity, session, request).await,
         other => {

@@ -15,13 +15,9 @@ use crate::service_bus::management::request::ManagementRequest;
 use crate::service_bus::refusal::AmqpRefusal;
 
 /// Prolongs the lock of a session.
-pub(crate) async fn renew(
-    entity: &Entity,
-    session: Option<&HeldSession>,
-) -> Result<ManagementAnswer, AmqpRefusal> {
+pub(crate) async fn renew(session: Option<&HeldSession>) -> Result<ManagementAnswer, AmqpRefusal> {
     let session = session.ok_or_else(missing)?;
-    let until = entity.queue.settler().renew(session.accepted.lock_token()).await.map_err(lost)?;
-    session.note_renewal(until);
+    let until = session.renew().await.map_err(lost)?;
     let expiration = Value::Timestamp(i64::try_from(until.as_millis()).unwrap_or(i64::MAX));
     Ok(ManagementAnswer::done(vec![(Value::string("expiration"), expiration)]))
 }

@@ -1,10 +1,13 @@
 //! How deliveries end that are settled together.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::amqp::Value;
 use crate::amqp::tests::peer::DeliveryOutcome;
 use crate::amqp::tests::peer::Performative;
+use crate::clock::Clock;
+use crate::id::SequenceNumber;
 use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
@@ -83,4 +86,27 @@ async fn what_comes_again_because_one_before_it_has_failed_is_not_said_to_be_a_l
         }
     }
     assert_eq!(conditions, ["com.microsoft:message-lock-lost"]);
+}
+
+#[tokio::test]
+async fn a_session_ends_when_its_lock_is_lost_and_not_a_moment_before_uncounted() {
+    const MOMENT: Duration = Duration::from_millis(2);
+    let (engine, clock) = crate::testing::engine().await.unwrap();
+    let fixture = Fixture::by(engine, Arc::new(clock.clone())).await;
+    let options = QueueOptions { lock: LOCK, ..QueueOptions::default() };
+    let queue = fixture.client().create_queue("q", options).await.unwrap();
+    // So little that what is shown of engine time does not follow.
+    clock.step(clock.now() + MOMENT);
+    queue.send(Message::new("0").workflow("s")).await.unwrap();
+    let mut bare = Bare::connect(&fixture).await;
+    bare.attach_session(0, "q", "s").await;
+    bare.says([credit(0, 0, 1)]).await;
+    assert_eq!(bare.bodies(1).await, ["0"]);
+    clock.advance(LOCK - MOMENT);
+    queue.view().await.unwrap();
+    bare.attach_receiver(1, "q").await;
+    assert!(matches!(queue.accept_workflow("s").await, Err(error) if error.to_string().contains("locked")));
+    clock.advance(MOMENT);
+    bare.frames_until(|frames| matches!(frames, Performative::Detach(_))).await;
+    assert_eq!(queue.peek(SequenceNumber::new(1), 1).await.unwrap()[0].delivery_count, 1);
 }
