@@ -39,8 +39,8 @@ struct Destination {
     mark: u64,
     /// Whether what comes joins the end of its line, and changes nothing else of it.
     is_behind: bool,
-    /// Whether what comes stands behind what it offers, by position.
-    keeps_head: bool,
+    /// Whether what comes, by position, changes nothing of what it offers.
+    offers_the_same: bool,
     messages: usize,
 }
 
@@ -69,7 +69,13 @@ impl IncomingMessages {
             }
             let workflow = OpenWorkflow::open(step, queue, stream)?;
             let is_behind = workflow.is_offering();
-            self.workflows.push(Destination { workflow, mark, is_behind, keeps_head: false, messages: 0 });
+            self.workflows.push(Destination {
+                workflow,
+                mark,
+                is_behind,
+                offers_the_same: false,
+                messages: 0,
+            });
         }
         Ok(&self.workflows[self.workflows.len() - 1].workflow)
     }
@@ -83,7 +89,8 @@ impl IncomingMessages {
         let to = self.workflows.len() - 1;
         let destination = &mut self.workflows[to];
         destination.messages += 1;
-        destination.keeps_head = record.rank.is_some_and(|rank| destination.workflow.offers_before(rank));
+        destination.offers_the_same =
+            record.rank.is_some_and(|rank| destination.workflow.offers_the_same_with(rank));
         self.messages.push(IncomingMessage { sequence, record, content: Some(content), to });
     }
 
@@ -103,9 +110,9 @@ impl IncomingMessages {
             for _ in 0..destination.messages {
                 step.next_sequence()?;
             }
-            match (destination.is_behind, destination.keeps_head) {
+            match (destination.is_behind, destination.offers_the_same) {
                 (true, _) => destination.workflow.close_behind(step)?,
-                (false, true) => destination.workflow.close_offering(step)?,
+                (false, true) => destination.workflow.close_offering_the_same(step)?,
                 // No message brings a workflow nearer to a gap; one that its holder has just reached is judged after all that
                 // he sends, because any of it may fill the gap.
                 (false, false) => destination.workflow.close_unjudged(step)?,

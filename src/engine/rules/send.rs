@@ -206,6 +206,7 @@ impl OpenWorkflow {
         sequence: SequenceNumber,
         message: &MessageRecord,
     ) -> Read<()> {
+        let stays_out = message.rank.is_some_and(|rank| self.is_beyond_gap(rank));
         match message.rank {
             Some(rank) if self.is_aside(message) => self.join(step, sequence, LinePlace::Aside(rank))?,
             Some(rank) => {
@@ -214,7 +215,7 @@ impl OpenWorkflow {
             }
             None => self.wait_for_chain(step, sequence, message)?,
         }
-        if self.is_positional() { self.extend(step) } else { Ok(()) }
+        if self.is_positional() && !stays_out { self.extend(step) } else { Ok(()) }
     }
 }
 

@@ -69,10 +69,16 @@ impl OpenWorkflow {
         !self.is_positional() && self.record.ticket.is_some()
     }
 
-    /// Whether what it offers stands before a place that has just been taken: what is offered is in the run, which nothing comes
-    /// into.
-    pub(crate) fn offers_before(&self, rank: u64) -> bool {
-        self.is_positional() && self.record.ticket.is_some() && rank > self.record.through
+    /// Whether a message that comes to a place changes nothing of what it offers: what is offered is in the run, which nothing
+    /// comes into, and beyond a gap nothing is offered.
+    pub(crate) fn offers_the_same_with(&self, rank: u64) -> bool {
+        let is_behind = self.record.ticket.is_some() && rank > self.record.through;
+        self.is_positional() && (is_behind || self.is_beyond_gap(rank))
+    }
+
+    /// Whether what comes to a place stays out of the run, and the run as it is: a position before it is missing.
+    pub(crate) fn is_beyond_gap(&self, rank: u64) -> bool {
+        !self.is_chained() && !self.is_extending() && rank > self.record.through + 1
     }
 
     /// Whether a message is deferred because a predecessor is missing.
@@ -170,11 +176,17 @@ impl OpenWorkflow {
         self.write_down(step)
     }
 
-    /// Closes it after a message has come behind what it offers: what it offers is what it was, what it waits for may not be.
-    pub(crate) fn close_offering(mut self: Box<Self>, step: &mut Step<'_>) -> Read<()> {
+    /// Closes it after a message has come with which it offers the same: what it waits for may be another.
+    pub(crate) fn close_offering_the_same(mut self: Box<Self>, step: &mut Step<'_>) -> Read<()> {
         self.plan_gap(step)?;
-        self.plan_sweep(step, None)?;
-        self.close_behind(step)
+        let holder = match self.record.ticket {
+            Some(_) => None,
+            None => self.holder(step),
+        };
+        self.plan_sweep(step, holder)?;
+        self.record.idle_since = None;
+        self.assert_invariants(holder.is_some());
+        self.write_down(step)
     }
 
     /// The same workflow, held by the owner of a token.
