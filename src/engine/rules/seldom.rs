@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::ops::DerefMut;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::Deserializer;
@@ -18,9 +19,9 @@ pub(crate) trait Blank: Clone + PartialEq + 'static {
 }
 
 /// Fields that take room of their own only once one of them was set, so that a record of which the window keeps many is small
-/// and quickly copied. Their bytes are those of the fields.
+/// and quickly copied: copies share the fields until one of them is changed. Their bytes are those of the fields.
 #[derive(Clone, Debug)]
-pub(crate) struct Seldom<T>(Option<Box<T>>);
+pub(crate) struct Seldom<T>(Option<Arc<T>>);
 
 impl<T> Default for Seldom<T> {
     fn default() -> Seldom<T> {
@@ -36,14 +37,14 @@ impl<T: Blank> Seldom<T> {
 
     /// The fields themselves.
     pub(crate) fn into_inner(self) -> T {
-        self.0.map_or_else(|| T::blank().clone(), |fields| *fields)
+        self.0.map_or_else(|| T::blank().clone(), Arc::unwrap_or_clone)
     }
 }
 
 impl<T: Blank> From<T> for Seldom<T> {
     fn from(fields: T) -> Seldom<T> {
         // Looked at before room is made: nearly always there is nothing to keep.
-        Seldom((fields != *T::blank()).then(|| Box::new(fields)))
+        Seldom((fields != *T::blank()).then(|| Arc::new(fields)))
     }
 }
 
@@ -57,13 +58,17 @@ impl<T: Blank> Deref for Seldom<T> {
 
 impl<T: Blank> DerefMut for Seldom<T> {
     fn deref_mut(&mut self) -> &mut T {
-        self.0.get_or_insert_with(|| Box::new(T::blank().clone()))
+        Arc::make_mut(self.0.get_or_insert_with(|| Arc::new(T::blank().clone())))
     }
 }
 
 impl<T: Blank> PartialEq for Seldom<T> {
     fn eq(&self, other: &Seldom<T>) -> bool {
-        (self.0.is_none() && other.0.is_none()) || **self == **other
+        match (&self.0, &other.0) {
+            (None, None) => true,
+            (Some(one), Some(other)) if Arc::ptr_eq(one, other) => true,
+            _ => **self == **other,
+        }
     }
 }
 

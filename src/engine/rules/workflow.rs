@@ -76,9 +76,10 @@ impl OpenWorkflow {
         self.is_positional() && (is_behind || self.is_beyond_gap(rank))
     }
 
-    /// Whether what comes to a place stays out of the run, and the run as it is: a position before it is missing.
+    /// Whether what comes to a place stays out of the run, and the run as it is: a position before it is missing. Where the end of
+    /// the run is still being looked for, that goes on by itself.
     pub(crate) fn is_beyond_gap(&self, rank: u64) -> bool {
-        !self.is_chained() && !self.is_extending() && rank > self.record.through + 1
+        !self.is_chained() && rank > self.record.through + 1
     }
 
     /// Whether a message is deferred because a predecessor is missing.
