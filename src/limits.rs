@@ -271,8 +271,12 @@ pub const GENERATIONS: usize = 4;
 /// forgotten and asked again.
 pub const PREFIXES_KNOWN: usize = 65_536;
 
-/// Flushed rows of a table that are kept after they were read; beyond it, all are forgotten and read again.
-pub const ROWS_READ_KEPT: usize = 8_192;
+/// About how many bytes of a table's flushed rows are kept after they were read; beyond it, all are forgotten and read again. The
+/// next few of each of ten thousand lines find room in it.
+pub const ROWS_READ_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Bytes after which no further rows are read together with one that was asked for: a large body is read when it is needed.
+pub const READ_ON_BYTES: usize = 64 * 1024;
 
 /// Memory redb may use for pages it has read or written: the leaves that a flush comes back to. However much there is, most of it
 /// is soon pages of the journal as they were written.

@@ -102,15 +102,29 @@ impl<'d> Base<'d> {
         from: Bound<&[u8]>,
         limit: usize,
     ) -> Result<Vec<Row<T>>, Fault> {
+        self.rows_within::<T>(prefix, from, (limit, usize::MAX))
+    }
+
+    /// The same, but no further than to the row with which they have so many bytes.
+    pub(crate) fn rows_within<T: Table>(
+        &self,
+        prefix: &[u8],
+        from: Bound<&[u8]>,
+        (limit, bytes): (usize, usize),
+    ) -> Result<Vec<Row<T>>, Fault> {
         sensibly::<T, _>(|| {
-            let rows = self.range::<T>(prefix, from)?.take(limit);
-            rows.map(|row| {
+            let (mut rows, mut bytes_read) = (Vec::new(), 0);
+            for row in self.range::<T>(prefix, from)?.take(limit) {
                 note_row();
                 let (key, checksummed) = row.map_err(store_fault)?;
                 let value = record(&T::DEFINITION, key.value(), checksummed.value())?;
-                Ok((rest_of::<T>(key.value())?, value))
-            })
-            .collect()
+                rows.push((rest_of::<T>(key.value())?, value));
+                bytes_read += checksummed.value().len();
+                if bytes_read >= bytes {
+                    break;
+                }
+            }
+            Ok(rows)
         })
     }
 

@@ -16,7 +16,9 @@ use foldhash::fast::RandomState;
 use crate::engine::store::base::Base;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::prefix_of;
+use crate::engine::store::read_pace::ReadPace;
 use crate::engine::store::table::Table;
+use crate::engine::store::table::weight_of;
 use crate::error::Fault;
 use crate::limits;
 
@@ -32,8 +34,8 @@ pub(crate) struct FlushedRows<T: Table> {
     /// Whether any row may be flushed.
     any: bool,
     known: RefCell<HashMap<T::Prefix, KnownRows<T>, RandomState>>,
-    /// How many rows are cached in all prefixes.
-    cached: Cell<usize>,
+    /// About how many bytes the cached rows of all prefixes take.
+    cached_bytes: Cell<u64>,
 }
 
 struct KnownRows<T: Table> {
@@ -44,6 +46,8 @@ struct KnownRows<T: Table> {
     shadowed: VecDeque<Stretch<T::Key>>,
     /// Rows read lately, as they are flushed.
     rows: BTreeMap<T::Key, T::Value>,
+    /// How many are read at once that are asked for by their keys.
+    pace: ReadPace<T::Key>,
 }
 
 /// All flushed keys from `from` up to `upto`, or to the end.
@@ -101,17 +105,29 @@ impl<T: Table> KnownRows<T> {
         }
     }
 
-    /// Forgets a row, because it is about to change; true when it was known.
-    fn forget_row(&mut self, key: &T::Key, cached: &Cell<usize>) -> bool {
-        let was_known = self.rows.remove(key).is_some();
-        cached.set(cached.get() - usize::from(was_known));
-        was_known
+    /// Keeps a row that was read.
+    fn keep_row(&mut self, key: T::Key, row: T::Value, cached_bytes: &Cell<u64>) {
+        let room = room_of::<T>(&row);
+        let before = self.rows.insert(key, row).map_or(0, |before| room_of::<T>(&before));
+        cached_bytes.set(cached_bytes.get() + room - before);
     }
+
+    /// Forgets a row, because it is about to change; true when it was known.
+    fn forget_row(&mut self, key: &T::Key, cached_bytes: &Cell<u64>) -> bool {
+        let Some(row) = self.rows.remove(key) else { return false };
+        cached_bytes.set(cached_bytes.get() - room_of::<T>(&row));
+        true
+    }
+}
+
+/// About how many bytes a row takes in memory: about twice what it takes in the journal.
+fn room_of<T: Table>(row: &T::Value) -> u64 {
+    2 * weight_of::<T>(Some(row))
 }
 
 impl<T: Table> FlushedRows<T> {
     pub(crate) fn new(base: &Base<'_>) -> Result<FlushedRows<T>, Fault> {
-        Ok(FlushedRows { any: base.has_rows::<T>()?, known: RefCell::default(), cached: Cell::new(0) })
+        Ok(FlushedRows { any: base.has_rows::<T>()?, known: RefCell::default(), cached_bytes: Cell::new(0) })
     }
 
     /// Whether any row may be flushed.
@@ -136,13 +152,33 @@ impl<T: Table> FlushedRows<T> {
                 return Ok(None);
             }
             if let Some(row) = known.rows.get(key) {
+                known.pace.note_used(key);
                 return Ok(Some(row.clone()));
             }
+            let count = known.pace.begin(key);
+            if count > 1 && self.read_on(base, prefix, known, (key, count)).is_ok() {
+                return Ok(known.rows.get(key).cloned());
+            }
             let Some(row) = base.get::<T>(&key_of(prefix, key))? else { return Ok(None) };
-            known.rows.insert(key.clone(), row.clone());
-            self.cached.set(self.cached.get() + 1);
+            known.keep_row(key.clone(), row.clone(), &self.cached_bytes);
             Ok(Some(row))
         })
+    }
+
+    /// Reads a row and those behind it. What is damaged behind it is a fault only to whoever asks for it.
+    fn read_on(
+        &self,
+        base: &Base<'_>,
+        prefix: &T::Prefix,
+        known: &mut KnownRows<T>,
+        (key, count): (&T::Key, usize),
+    ) -> Result<(), Fault> {
+        let from = key_of(prefix, key);
+        let limits = (count, limits::READ_ON_BYTES);
+        for (key, row) in base.rows_within::<T>(&prefix_of(prefix), Bound::Included(&from), limits)? {
+            known.keep_row(key, row, &self.cached_bytes);
+        }
+        Ok(())
     }
 
     /// Whether a row with this key is flushed; asked before the window shadows it.
@@ -151,7 +187,7 @@ impl<T: Table> FlushedRows<T> {
             if known.last.as_ref().is_none_or(|last| key > last) {
                 return Ok(false);
             }
-            if known.forget_row(key, &self.cached) {
+            if known.forget_row(key, &self.cached_bytes) {
                 return Ok(true);
             }
             match &known.ahead {
@@ -228,9 +264,7 @@ impl<T: Table> FlushedRows<T> {
         let upto = if rows.len() < count { None } else { rows.last().map(|(key, _)| key.clone()) };
         let keys = rows.iter().map(|(key, _)| key.clone()).collect();
         for (key, row) in rows {
-            if known.rows.insert(key, row).is_none() {
-                self.cached.set(self.cached.get() + 1);
-            }
+            known.keep_row(key, row, &self.cached_bytes);
         }
         known.ahead = Some(NextKeys { from: start, keys, upto });
         Ok(())
@@ -253,7 +287,7 @@ impl<T: Table> FlushedRows<T> {
     pub(crate) fn note_put(&mut self, prefix: &T::Prefix, key: &T::Key) {
         self.any = true;
         let Some(known) = self.known.get_mut().get_mut(prefix) else { return };
-        known.forget_row(key, &self.cached);
+        known.forget_row(key, &self.cached_bytes);
         known.end_stretch(key);
         if known.last.as_ref().is_none_or(|last| key > last) {
             known.last = Some(key.clone());
@@ -271,7 +305,7 @@ impl<T: Table> FlushedRows<T> {
     /// Notes that a flushed row has been deleted.
     pub(crate) fn note_deleted(&mut self, prefix: &T::Prefix, key: &T::Key) {
         let Some(known) = self.known.get_mut().get_mut(prefix) else { return };
-        known.forget_row(key, &self.cached);
+        known.forget_row(key, &self.cached_bytes);
         if let Some(ahead) = &mut known.ahead
             && let Ok(at) = ahead.keys.binary_search(key)
         {
@@ -291,18 +325,23 @@ impl<T: Table> FlushedRows<T> {
     pub(crate) fn retain(&mut self, wanted: impl Fn(&T::Prefix) -> bool) {
         let known = self.known.get_mut();
         known.retain(|prefix, _| wanted(prefix));
-        self.cached.set(known.values().map(|known| known.rows.len()).sum());
+        let rows = known.values().flat_map(|known| known.rows.values());
+        self.cached_bytes.set(rows.map(room_of::<T>).sum());
     }
 
     /// Ends a turn: forgets what has become too much.
     pub(crate) fn trim(&mut self) {
-        if self.cached.get() > limits::ROWS_READ_KEPT {
-            self.known.get_mut().values_mut().for_each(|known| known.rows.clear());
-            self.cached.set(0);
+        if self.cached_bytes.get() > limits::ROWS_READ_BYTES {
+            for known in self.known.get_mut().values_mut() {
+                known.rows.clear();
+                // Whoever goes on reads the next rows together again, and not one by one.
+                known.ahead = None;
+            }
+            self.cached_bytes.set(0);
         }
         if self.known.get_mut().len() > limits::PREFIXES_KNOWN {
             self.known.get_mut().clear();
-            self.cached.set(0);
+            self.cached_bytes.set(0);
         }
     }
 
@@ -322,19 +361,26 @@ impl<T: Table> FlushedRows<T> {
             ahead: None,
             shadowed: VecDeque::new(),
             rows: BTreeMap::new(),
+            pace: ReadPace::default(),
         }))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
+    use crate::engine::rules::record::QueueId;
+    use crate::engine::rules::record::WorkflowRef;
     use crate::engine::store::schema::Line;
+    use crate::engine::store::schema::States;
+    use crate::id::SequenceNumber;
 
     #[test]
     fn who_looks_from_the_start_passes_over_what_others_have_passed_over_from_further_on() {
-        let (last, ahead, shadowed, rows) = Default::default();
-        let mut known = KnownRows::<Line> { last, ahead, shadowed, rows };
+        let (last, ahead, shadowed, rows, pace) = Default::default();
+        let mut known = KnownRows::<Line> { last, ahead, shadowed, rows, pace };
         known.note_shadowed(1, Some(10));
         known.note_shadowed(0, Some(5));
         assert_eq!(known.begin(&0), Some(&10));
@@ -344,5 +390,33 @@ mod tests {
         assert_eq!(known.begin(&0), None);
         known.end_stretch(&30);
         assert_eq!((known.begin(&0), known.begin(&31)), (Some(&30), Some(&31)), "30 is flushed now");
+    }
+
+    #[test]
+    fn what_rows_take_is_counted_until_they_are_forgotten() {
+        let (last, ahead, shadowed, rows, pace) = Default::default();
+        let (mut known, bytes) = (KnownRows::<Line> { last, ahead, shadowed, rows, pace }, Cell::new(0));
+        for rank in [1, 2, 1] {
+            known.keep_row(rank, SequenceNumber::new(rank), &bytes);
+        }
+        let one = room_of::<Line>(&SequenceNumber::new(1));
+        assert_eq!(bytes.get(), 2 * one, "one was kept twice");
+        assert!(known.forget_row(&1, &bytes) && !known.forget_row(&1, &bytes));
+        assert_eq!(bytes.get(), one);
+    }
+
+    #[test]
+    fn rows_are_forgotten_once_they_take_too_much() {
+        let (last, ahead, shadowed, rows, pace) = Default::default();
+        let large = Bytes::from(vec![0; usize::try_from(limits::ROWS_READ_BYTES).unwrap() / 2]);
+        let stream = WorkflowRef::Single(SequenceNumber::new(1));
+        let mut known = KnownRows::<States> { last, ahead, shadowed, rows, pace };
+        let cached_bytes = Cell::new(0);
+        known.keep_row(stream, large, &cached_bytes);
+        let known = RefCell::new([(QueueId(1), known)].into_iter().collect());
+        let mut flushed = FlushedRows { any: true, known, cached_bytes };
+        flushed.trim();
+        assert_eq!(flushed.cached_bytes.get(), 0);
+        assert!(flushed.known.get_mut()[&QueueId(1)].rows.is_empty());
     }
 }

@@ -62,6 +62,7 @@ mod pages;
 mod prefix_group;
 mod queue_pages;
 mod rare_rows;
+mod read_pace;
 mod recognize;
 mod records;
 mod replay;
