@@ -151,7 +151,7 @@ BUGS = [
     ("first_flushed_row_of_a_line_is_not_heard_of", S + "flush.rs", "true => group.rows.note_none_flushed(false),", "true => {}"),
     ("gap_behind_what_is_offered_is_not_noted", R + "workflow.rs", "        self.plan_gap(step)?;\n        let holder = match self.record.ticket {", "        let holder = match self.record.ticket {"),
     ("next_place_is_taken_for_one_beyond_a_gap", R + "workflow.rs", "rank > self.record.through + 1", "rank > self.record.through"),
-    ("arrival_beyond_a_gap_leaves_its_workflow_idle", R + "workflow.rs", "        self.record.idle_since = None;\n        self.assert_invariants(holder.is_some());", "        self.assert_invariants(holder.is_some());"),
+    ("arrival_beyond_a_gap_leaves_its_workflow_idle", R + "workflow.rs", "        self.plan_sweep(step, holder)?;\n        self.plan_forgetting(step)?;\n", "        self.plan_sweep(step, holder)?;\n"),
     ("row_that_was_read_is_kept_when_another_is_flushed", S + "flushed_rows.rs", "        known.forget_row(key, &self.cached_bytes);\n        known.end_stretch(key);", "        known.end_stretch(key);"),
     ("what_lies_behind_is_read_in_vain", S + "read_pace.rs", "if most_were_used {", "if most_were_used || self.rows > 0 {"),
     ("last_flushed_key_not_noted", S + "flushed_rows.rs", "            known.last = Some(key.clone());", ""),

@@ -185,7 +185,7 @@ impl OpenWorkflow {
             None => self.holder(step),
         };
         self.plan_sweep(step, holder)?;
-        self.record.idle_since = None;
+        self.plan_forgetting(step)?;
         self.assert_invariants(holder.is_some());
         self.write_down(step)
     }

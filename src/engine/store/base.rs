@@ -95,18 +95,9 @@ impl<'d> Base<'d> {
         sensibly::<T, _>(|| Ok(self.table::<T>()?.get(key).map_err(store_fault)?.is_some()))
     }
 
-    /// Up to `limit` rows from a bound on whose keys begin with `prefix`.
+    /// Up to `limit` rows from a bound on whose keys begin with `prefix`, and no further than to the one with which they have so many
+    /// bytes.
     pub(crate) fn rows<T: Table>(
-        &self,
-        prefix: &[u8],
-        from: Bound<&[u8]>,
-        limit: usize,
-    ) -> Result<Vec<Row<T>>, Fault> {
-        self.rows_within::<T>(prefix, from, (limit, usize::MAX))
-    }
-
-    /// The same, but no further than to the row with which they have so many bytes.
-    pub(crate) fn rows_within<T: Table>(
         &self,
         prefix: &[u8],
         from: Bound<&[u8]>,

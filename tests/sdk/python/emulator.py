@@ -10,7 +10,7 @@ from azure.servicebus import ServiceBusClient, ServiceBusMessage
 from azure.servicebus.management import (
     CorrelationRuleFilter, ServiceBusAdministrationClient, SqlRuleAction, SqlRuleFilter)
 
-from stage import SERVICE_BUS, play, promise
+from stage import SERVICE_BUS, complete_all, play, promise
 
 HTTP = f"http://{os.environ['SERIATIM_AMQP']}"
 BATCHES, EACH = 3, 3
@@ -38,13 +38,8 @@ def wait_until_healthy():
 
 
 def receive(receiver):
-    received = []
     with receiver:
-        while messages := receiver.receive_messages(max_message_count=1, max_wait_time=1):
-            for message in messages:
-                received.append(message)
-                receiver.complete_message(message)
-    return received
+        return complete_all(receiver, 1, together=1)
 
 
 def send_batches(queue):

@@ -7,7 +7,7 @@ from azure.servicebus import ServiceBusClient, ServiceBusMessage
 from azure.servicebus.management import (
     CorrelationRuleFilter, ServiceBusAdministrationClient, SqlRuleAction, SqlRuleFilter, TrueRuleFilter)
 
-from stage import SERVICE_BUS, play, promise
+from stage import SERVICE_BUS, complete_all, play, promise
 
 HOST = f"localhost:{os.environ['SERIATIM_AMQP'].rpartition(':')[2]}"
 CONNECTION = f"Endpoint=sb://{HOST};SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=c2VjcmV0"
@@ -41,12 +41,7 @@ def received(topic, *messages):
         with client.get_topic_sender(topic) as sender:
             sender.send_messages(list(messages))
         with client.get_subscription_receiver(topic, "sub") as receiver:
-            got = []
-            while found := receiver.receive_messages(10, max_wait_time=1):
-                got += found
-                for message in found:
-                    receiver.complete_message(message)
-    return got
+            return complete_all(receiver, 1)
 
 
 @promise

@@ -67,12 +67,18 @@ def short(lock="1s"):
 
 def receive_all(client, name, max_wait_time, **options):
     """Receives and completes messages until none comes any more."""
-    received = []
     with client.get_queue_receiver(name, **options) as receiver:
-        while messages := receiver.receive_messages(10, max_wait_time=max_wait_time):
-            received += messages
-            for message in messages:
-                receiver.complete_message(message)
+        return complete_all(receiver, max_wait_time)
+
+
+def complete_all(receiver, max_wait_time, at_least=0, together=10):
+    """Completes what is received until none comes any more; waits long for what must come, because on a busy machine little
+    does in a second."""
+    received = []
+    while messages := receiver.receive_messages(together, max_wait_time=20 if len(received) < at_least else max_wait_time):
+        received += messages
+        for message in messages:
+            receiver.complete_message(message)
     return received
 
 
