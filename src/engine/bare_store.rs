@@ -11,7 +11,6 @@ use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Suspicion;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Records;
@@ -72,18 +71,13 @@ fn changes(sequence: SequenceNumber, workflow: WorkflowId, body: Bytes) -> [Chan
     let record = MessageRecord {
         stream,
         rank: Some(sequence.get()),
-        after: None,
         message_id: None,
         status: Status::Ready,
         accepted_at: Default::default(),
-        expires_at: None,
-        time_to_live: None,
         bytes: body.len() as u64,
         delivery_count: 0,
         handed_out_at: Default::default(),
-        attempts: Vec::new(),
-        suspicion: Suspicion::None,
-        has_extra: false,
+        rare: Default::default(),
     };
     let content = MessageContent { workflow_id: Some(workflow), headers: Headers::default().into(), body };
     let record_of_workflow = WorkflowRecord { line: sequence.get(), ..WorkflowRecord::default() };

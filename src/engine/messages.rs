@@ -110,20 +110,22 @@ impl QueueLook<'_> {
         let content = self.records.content(MessageKey { queue: self.queue.id, sequence })?;
         let content = Arc::unwrap_or_clone(content.expect("every stored message has its content"));
         let delivery_count = delivery_count_of(&record);
+        let (status, locked_until) = (self.message_status(&record)?, self.locked_until(sequence, &record));
         let record = Arc::unwrap_or_clone(record);
+        let rare = record.rare.into_inner();
         let by_position = matches!(self.queue.options.order, Order::Position { .. });
         Ok(MessageView {
             sequence_number: sequence,
             position: record.rank.filter(|_| by_position && content.workflow_id.is_some()),
-            after: record.after.clone(),
-            status: self.message_status(&record)?,
-            locked_until: self.locked_until(sequence, &record),
+            after: rare.after,
+            status,
+            locked_until,
             workflow_id: content.workflow_id,
             message_id: record.message_id,
             accepted_at: record.accepted_at,
-            expires_at: self.shown(record.expires_at),
+            expires_at: self.shown(rare.expires_at),
             delivery_count,
-            attempts: record.attempts,
+            attempts: rare.attempts,
             headers: content.headers.into_inner(),
             body: content.body,
         })

@@ -349,7 +349,8 @@ impl QueueLook<'_> {
         Ok(match head.status {
             Status::Scheduled { due } => WorkflowStatus::Scheduled { until: due.shown(self.now) },
             Status::Failed { due } => {
-                let reason = head.attempts.last().map(|attempt| attempt.reason.clone()).unwrap_or_default();
+                let reason =
+                    head.rare.attempts.last().map(|attempt| attempt.reason.clone()).unwrap_or_default();
                 WorkflowStatus::Blocked { sequence_number: sequence, until: self.shown(due), reason }
             }
             Status::ByConsumer { due, .. } => WorkflowStatus::Blocked {
@@ -390,7 +391,7 @@ impl QueueLook<'_> {
         Ok(Some(Gap {
             first_missing: by_position.then_some(record.through + 1),
             first_waiting: waiting,
-            missing_predecessor: stray.and_then(|stray| stray.after.clone()),
+            missing_predecessor: stray.and_then(|stray| stray.rare.after.clone()),
             since: gap.since,
             due: gap.due.filter(|_| !held).map(|due| shown(due, self.now)),
         }))

@@ -56,7 +56,7 @@ impl Hidden {
             claim: Claim { sequence_number: sequence, delivery_count, at },
             until,
             accepted_at: record.accepted_at,
-            expires_at: record.expires_at.map(|due| client.shown_due(due)),
+            expires_at: record.rare.expires_at.map(|due| client.shown_due(due)),
             headers: content.headers.into_inner(),
             body: content.body,
         }

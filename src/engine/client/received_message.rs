@@ -62,14 +62,14 @@ impl ReceivedMessage {
             _ => None,
         };
         // A dead letter has as much time as anybody takes.
-        let expires_at = record.expires_at.filter(|_| dead_letter.is_none());
+        let expires_at = record.rare.expires_at.filter(|_| dead_letter.is_none());
         ReceivedMessage {
             sequence_number: sequence,
             workflow_id: content.workflow_id,
             rank: record.rank.unwrap_or_default(),
             message_id: record.message_id.clone(),
             delivery_count: record.delivery_count,
-            attempts: record.attempts.clone(),
+            attempts: record.rare.attempts.clone(),
             accepted_at: record.accepted_at,
             expires_at: expires_at.map(|due| client.shown_due(due)),
             headers: content.headers.into_inner(),
@@ -77,7 +77,7 @@ impl ReceivedMessage {
             dead_letter,
             ordered: matches!(record.stream, WorkflowRef::Named(_)),
             has_state,
-            is_suspect: record.suspicion != Suspicion::None,
+            is_suspect: record.rare.suspicion != Suspicion::None,
         }
     }
 

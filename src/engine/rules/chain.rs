@@ -32,7 +32,7 @@ impl OpenWorkflow {
             rank: None,
             settled: None,
         };
-        step.write(Change::Link(self.key.clone(), message.after.clone(), Some(link)))?;
+        step.write(Change::Link(self.key.clone(), message.rare.after.clone(), Some(link)))?;
         self.record.line += 1;
         self.wait_by_id(step, sequence, message, &chained_id(message))
     }
@@ -49,7 +49,7 @@ impl OpenWorkflow {
         if let Some(follower) = self.waiting_follower(step, id)? {
             step.write(Change::Root(self.key.clone(), follower, false))?;
         }
-        let predecessor_waits = match &message.after {
+        let predecessor_waits = match &message.rare.after {
             Some(predecessor) => step.records.waiting(&self.key, predecessor)?.is_some(),
             None => false,
         };
@@ -131,15 +131,15 @@ impl OpenWorkflow {
         message: &MessageRecord,
         settled: Option<SettlementKind>,
     ) -> Read<()> {
-        let Some(mut link) = step.records.link(&self.key, message.after.as_ref())? else {
+        let Some(mut link) = step.records.link(&self.key, message.rare.after.as_ref())? else {
             return Ok(());
         };
         if link.message_id == message.message_id {
             if let (Some(sequence), None) = (link.sequence, link.rank) {
-                self.note_unreached(step, sequence, message.after.clone(), settled)?;
+                self.note_unreached(step, sequence, message.rare.after.clone(), settled)?;
             }
             link.settled = settled;
-            step.write(Change::Link(self.key.clone(), message.after.clone(), Some(link)))?;
+            step.write(Change::Link(self.key.clone(), message.rare.after.clone(), Some(link)))?;
         }
         Ok(())
     }

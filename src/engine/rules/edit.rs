@@ -79,13 +79,13 @@ impl Step<'_> {
         };
         let description = format!("the original of message {edited}, which was a dead letter: {was}");
         let dead_letter = DeadLetter::new(EDITED, description, self.wall);
-        let message = MessageRecord {
+        let mut message = MessageRecord {
             stream: workflow.key.stream.clone(),
             rank: Some(sequence.get()),
-            after: None,
             status: Status::DeadLettered(Box::new(dead_letter)),
             ..before.clone()
         };
+        message.rare.after = None;
         let mut content = content.clone();
         let number = PropertyValue::Integer(edited.get().cast_signed());
         content.headers.properties.insert(EDITED_AS.to_owned(), number);

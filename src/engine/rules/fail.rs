@@ -115,7 +115,7 @@ impl OpenWorkflow {
         let mut message = MessageRecord::clone(&before);
         note_attempt(&mut message, before.delivery_count, step.clocks(), why);
         if is_shared {
-            message.suspicion = Suspicion::Counted;
+            message.rare.suspicion = Suspicion::Counted;
         }
         if is_expired(&message, step.clocks()) {
             self.restate(step, sequence, Some(&before), &message)?;
@@ -155,7 +155,7 @@ impl OpenWorkflow {
         let mut message = MessageRecord::clone(&before);
         note_attempt(&mut message, before.delivery_count, step.clocks(), Why::of(reason));
         let is_same = |attempt: &&Attempt| attempt.delivery_count == before.delivery_count;
-        let times = before.attempts.iter().rev().take_while(is_same).count();
+        let times = before.rare.attempts.iter().rev().take_while(is_same).count();
         let growth = u32::try_from(times).unwrap_or(u32::MAX);
         let due = self.due_of_retry(step, retry, before.delivery_count.saturating_add(growth));
         message.delivery_count -= 1;
@@ -279,9 +279,9 @@ impl OpenWorkflow {
             DeferralEnd::At(at) => Some(Due::wall(at)),
         };
         message.status = Status::ByConsumer { due, aside };
-        message.has_extra = message.delivery_count >= self.queue.options.delivery_count_max;
+        message.rare.has_extra = message.delivery_count >= self.queue.options.delivery_count_max;
         if self.queue.options.keep_deferred {
-            message.expires_at = None;
+            message.rare.expires_at = None;
         }
         let moves = aside && !was_aside;
         if moves {
@@ -296,7 +296,7 @@ impl OpenWorkflow {
     /// Whether a message that is handed out has no delivery left, not even the one that a deferral allows beyond the
     /// maximum.
     pub(crate) fn has_used_extra(&self, message: &MessageRecord) -> bool {
-        message.has_extra && message.delivery_count > self.queue.options.delivery_count_max
+        message.rare.has_extra && message.delivery_count > self.queue.options.delivery_count_max
     }
 
     /// Moves a message aside for good; its place counts as settled.
@@ -327,7 +327,7 @@ impl OpenWorkflow {
         let mut message = MessageRecord::clone(&before);
         let dead_letter = DeadLetter::new(reason, description.to_owned(), step.wall);
         message.status = Status::DeadLettered(Box::new(dead_letter));
-        message.suspicion = Suspicion::None;
+        message.rare.suspicion = Suspicion::None;
         self.restate(step, sequence, Some(&before), &message)?;
         self.list_dead_letter(step, sequence, &message, true)?;
         let how = if reason == TTL_EXPIRED { SettlementKind::Expired } else { SettlementKind::DeadLettered };
@@ -388,7 +388,7 @@ impl OpenWorkflow {
 }
 
 pub(crate) fn is_expired(message: &MessageRecord, now: ClockInstants) -> bool {
-    message.expires_at.is_some_and(|expiry| expiry.is_past(now))
+    message.rare.expires_at.is_some_and(|expiry| expiry.is_past(now))
 }
 
 /// Keeps the last attempts with the message, so that "why is it stuck" has an answer.
@@ -398,10 +398,10 @@ pub(crate) fn note_attempt(
     now: ClockInstants,
     why: Why<'_>,
 ) {
-    if message.attempts.len() == limits::ATTEMPTS_KEPT {
-        message.attempts.remove(0);
+    if message.rare.attempts.len() == limits::ATTEMPTS_KEPT {
+        message.rare.attempts.remove(0);
     }
-    message.attempts.push(Attempt {
+    message.rare.attempts.push(Attempt {
         delivery_count,
         at: shown(message.handed_out_at, now),
         lasted: now.engine.since(message.handed_out_at),
@@ -409,7 +409,7 @@ pub(crate) fn note_attempt(
         output: why.output.clone(),
     });
     let mut left = limits::OUTPUTS_KEPT_BYTES_MAX;
-    for attempt in message.attempts.iter_mut().rev() {
+    for attempt in message.rare.attempts.iter_mut().rev() {
         match left.checked_sub(attempt.output.text.len()) {
             Some(less) => left = less,
             None => attempt.output.cut(),

@@ -109,8 +109,8 @@ impl OpenWorkflow {
         if before.status != (Status::Failed { due: None }) {
             return Ok(());
         }
-        let ready =
-            MessageRecord { status: Status::Ready, has_extra: false, ..MessageRecord::clone(&before) };
+        let mut ready = MessageRecord { status: Status::Ready, ..MessageRecord::clone(&before) };
+        ready.rare.has_extra = false;
         self.restate(step, sequence, Some(&before), &ready)
     }
 }

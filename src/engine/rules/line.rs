@@ -271,7 +271,7 @@ fn due_of(message: &MessageRecord) -> Option<Due> {
 
 /// When a reminder ends the message.
 fn expiry_of(message: &MessageRecord) -> Option<Due> {
-    message.expires_at.filter(|_| !is_dead(message))
+    message.rare.expires_at.filter(|_| !is_dead(message))
 }
 
 /// The counter a message counts in.

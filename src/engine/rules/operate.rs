@@ -154,7 +154,7 @@ impl OpenWorkflow {
     ) -> Ruling<(), OperateRefusal> {
         let mut message = MessageRecord::clone(before);
         message.status = Status::Ready;
-        message.has_extra = false;
+        message.rare.has_extra = false;
         Ok(self.restate(step, sequence, Some(before), &message)?)
     }
 

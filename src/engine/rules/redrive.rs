@@ -90,7 +90,7 @@ impl Step<'_> {
             workflow_id: content.workflow_id,
             place: position.map_or(Place::Arrival, Place::Position),
             message_id: message.message_id.clone(),
-            time_to_live: message.time_to_live,
+            time_to_live: message.rare.time_to_live,
             schedule_at: None,
             headers: content.headers.into_inner(),
             body: content.body,
@@ -185,14 +185,14 @@ impl OpenWorkflow {
         sequence: SequenceNumber,
         message: &MessageRecord,
     ) -> Read<Option<ChainLink>> {
-        let link = step.records.link(&self.key, message.after.as_ref())?;
+        let link = step.records.link(&self.key, message.rare.after.as_ref())?;
         Ok(link.filter(|link| link.sequence == Some(sequence)))
     }
 
     /// Whether the chain has reached the predecessor of a message, or it is stored and waits for the chain.
     fn knows_predecessor(&self, step: &Step<'_>, message: &MessageRecord, link: &ChainLink) -> Read<bool> {
         Ok(link.rank.is_some()
-            || match &message.after {
+            || match &message.rare.after {
                 Some(predecessor) => step.records.waiting(&self.key, predecessor)?.is_some(),
                 None => true,
             })
@@ -210,7 +210,7 @@ impl OpenWorkflow {
         }
         let Some(link) = self.own_link(step, sequence, message)? else { return Ok(None) };
         let is_known = self.knows_predecessor(step, message, &link)?;
-        Ok(message.after.clone().filter(|_| !is_known))
+        Ok(message.rare.after.clone().filter(|_| !is_known))
     }
 
     /// Whether a holder has a message out that stands behind a rank.
@@ -235,11 +235,11 @@ impl OpenWorkflow {
         self.list_dead_letter(step, sequence, before, false)?;
         let mut message = MessageRecord::clone(before);
         message.status = Status::Ready;
-        message.has_extra = false;
-        let lives = [message.time_to_live, self.queue.options.time_to_live].into_iter().flatten().min();
-        message.expires_at = lives.map(|lives| Due::engine(step.now + lives));
+        message.rare.has_extra = false;
+        let lives = [message.rare.time_to_live, self.queue.options.time_to_live].into_iter().flatten().min();
+        message.rare.expires_at = lives.map(|lives| Due::engine(step.now + lives));
         if self.is_chained() {
-            let link = step.records.link(&self.key, message.after.as_ref())?;
+            let link = step.records.link(&self.key, message.rare.after.as_ref())?;
             message.rank = message.rank.or(link.and_then(|link| link.rank));
             self.unsettle_link(step, &message)?;
         }

@@ -82,7 +82,7 @@ impl OpenWorkflow {
         }
         let reason = match &message.status {
             Status::DeadLettered(dead_letter) => Some(dead_letter.reason.clone()),
-            _ => message.attempts.last().map(|attempt| attempt.reason.clone()),
+            _ => message.rare.attempts.last().map(|attempt| attempt.reason.clone()),
         };
         let place = message.rank.filter(|_| self.is_positional());
         Ok(HistoryEntry {

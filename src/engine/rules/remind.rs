@@ -129,7 +129,7 @@ impl OpenWorkflow {
         let mut message = MessageRecord::clone(before);
         message.status = Status::Ready;
         if matches!(before.status, Status::Scheduled { .. }) {
-            message.expires_at = before.expires_at.map(|expiry| step.begin_to_live(expiry));
+            message.rare.expires_at = before.rare.expires_at.map(|expiry| step.begin_to_live(expiry));
         }
         let aside = self.is_aside(before);
         if aside {

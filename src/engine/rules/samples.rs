@@ -46,6 +46,7 @@ use crate::engine::rules::record::Numbers;
 use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::RareOfMessage;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::SettlementKind;
@@ -370,21 +371,24 @@ fn message_record(status: Status) -> MessageRecord {
         reason: "r".to_owned(),
         output: output(),
     };
-    MessageRecord {
-        stream: WorkflowRef::Single(number(300)),
-        rank: Some(1),
+    let rare = RareOfMessage {
         after: Some(id()),
-        message_id: Some(id()),
-        status,
-        accepted_at: at(1),
         expires_at: Some(due(9)),
         time_to_live: Some(Duration::from_millis(8)),
-        bytes: 300,
-        delivery_count: 2,
-        handed_out_at: at(2),
         attempts: vec![attempt],
         suspicion: Suspicion::Counted,
         has_extra: true,
+    };
+    MessageRecord {
+        stream: WorkflowRef::Single(number(300)),
+        rank: Some(1),
+        message_id: Some(id()),
+        status,
+        accepted_at: at(1),
+        bytes: 300,
+        delivery_count: 2,
+        handed_out_at: at(2),
+        rare: rare.into(),
     }
 }
 

@@ -54,7 +54,7 @@ impl Step<'_> {
         message.status = Status::Scheduled { due: Due::wall(at) };
         // What would have come long ago comes now, and lives from now on.
         let begins = at.max(self.wall);
-        message.expires_at = before.expires_at.map(|expiry| match expiry.is_of_wall() {
+        message.rare.expires_at = before.rare.expires_at.map(|expiry| match expiry.is_of_wall() {
             true => Due::wall(begins + expiry.at().since(before_due.at())),
             false => expiry,
         });

@@ -16,9 +16,9 @@ use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
+use crate::engine::rules::record::RareOfMessage;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Status;
-use crate::engine::rules::record::Suspicion;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
@@ -244,24 +244,22 @@ fn record_of(
     let longest = workflow.queue.options.time_to_live;
     let time_to_live = [new.time_to_live, longest].into_iter().flatten().min();
     let bytes = new.len() as u64;
+    let expires_at = time_to_live.map(|lasts| match due {
+        Some(due) => Due::wall(due + lasts),
+        None => Due::engine(step.now + lasts),
+    });
+    let rare =
+        RareOfMessage { after, expires_at, time_to_live: new.time_to_live, ..RareOfMessage::default() };
     let message = Arc::new(MessageRecord {
         stream: workflow.key.stream.clone(),
         rank,
-        after,
         message_id: new.message_id,
         status: due.map_or(Status::Ready, |due| Status::Scheduled { due: Due::wall(due) }),
         accepted_at: step.wall,
-        expires_at: time_to_live.map(|lasts| match due {
-            Some(due) => Due::wall(due + lasts),
-            None => Due::engine(step.now + lasts),
-        }),
-        time_to_live: new.time_to_live,
         bytes,
         delivery_count: 0,
         handed_out_at: if workflow.is_chained() { step.now } else { step.wall },
-        attempts: Vec::new(),
-        suspicion: Suspicion::None,
-        has_extra: false,
+        rare: rare.into(),
     });
     // The text that the workflow has already, if it has one.
     let workflow_id = workflow.key.stream.workflow_id().cloned().or(new.workflow_id);

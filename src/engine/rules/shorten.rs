@@ -27,7 +27,7 @@ impl OpenWorkflow {
         self.leave(step, sequence, message)?;
         self.erase(step, sequence, message, HistoryEnding::Cancelled)?;
         if self.is_chained() {
-            step.write(Change::Link(self.key.clone(), message.after.clone(), None))?;
+            step.write(Change::Link(self.key.clone(), message.rare.after.clone(), None))?;
         }
         let Some(rank) = message.rank.filter(|rank| *rank <= self.record.through) else { return Ok(()) };
         if self.is_chained() {
@@ -35,7 +35,7 @@ impl OpenWorkflow {
         }
         // Of several places that are given back the first counts: the run is extended anew up to the next.
         if self.record.rare.shortening.as_ref().is_none_or(|missing| rank < missing.rank) {
-            self.record.rare.shortening = Some(Shortening { rank, after: message.after.clone() });
+            self.record.rare.shortening = Some(Shortening { rank, after: message.rare.after.clone() });
         }
         self.extend(step)
     }

@@ -17,6 +17,7 @@ use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
+use crate::lookup::Lookup;
 
 /// The workflows of each queue that may stand still.
 #[derive(Debug, Default)]
@@ -30,8 +31,33 @@ pub(crate) struct Standing {
 
 #[derive(Debug, Default)]
 struct OfQueue {
-    known: BTreeSet<WorkflowId>,
+    known: KnownWorkflows,
     scan: Scan,
+}
+
+/// Names in their order. Nearly every workflow that changes is asked for and none of them, which a hash tells sooner than a
+/// search through thousands of names.
+#[derive(Debug, Default)]
+struct KnownWorkflows {
+    names: BTreeSet<WorkflowId>,
+    lookup: Lookup<WorkflowId, ()>,
+}
+
+impl KnownWorkflows {
+    /// Whether it was not there before.
+    fn insert(&mut self, id: &WorkflowId) -> bool {
+        let is_new = self.lookup.get(id).is_none();
+        if is_new {
+            self.lookup.insert(id.clone(), ());
+            self.names.insert(id.clone());
+        }
+        is_new
+    }
+
+    /// Whether it was there.
+    fn remove(&mut self, id: &WorkflowId) -> bool {
+        self.lookup.remove(id).is_some() && self.names.remove(id)
+    }
 }
 
 /// How far it was looked for workflows that stopped before the file was opened.
@@ -72,7 +98,7 @@ impl Standing {
 
     pub(crate) fn forget_queue(&mut self, queue: QueueId) {
         let gone = self.queues.remove(&queue);
-        self.count -= gone.map_or(0, |gone| gone.known.len());
+        self.count -= gone.map_or(0, |gone| gone.known.names.len());
     }
 
     /// Whether all of a queue are known.
@@ -83,7 +109,7 @@ impl Standing {
     /// The next of a queue that is known, after the given one.
     pub(crate) fn next_after(&self, queue: QueueId, after: Option<&WorkflowId>) -> Option<WorkflowId> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        self.queues.get(&queue)?.known.range::<WorkflowId, _>((from, Bound::Unbounded)).next().cloned()
+        self.queues.get(&queue)?.known.names.range::<WorkflowId, _>((from, Bound::Unbounded)).next().cloned()
     }
 
     /// Behind which workflow of a queue to go on looking for more; `None` when there is nothing to look for.
@@ -121,7 +147,7 @@ impl Standing {
         if self.is_overfull {
             return;
         }
-        if self.queues.entry(queue).or_default().known.insert(id.clone()) {
+        if self.queues.entry(queue).or_default().known.insert(id) {
             self.count += 1;
         }
         if self.count > limits::STANDING_KNOWN {

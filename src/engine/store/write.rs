@@ -249,9 +249,9 @@ fn weight_of_key(key: &WorkflowKey) -> u64 {
 
 fn weight_of_message(record: Option<&MessageRecord>) -> u64 {
     let Some(record) = record else { return ROW_BYTES };
-    let ids = [&record.message_id, &record.after].into_iter().flatten().map(|id| id.as_str().len());
+    let ids = [&record.message_id, &record.rare.after].into_iter().flatten().map(|id| id.as_str().len());
     let attempts =
-        record.attempts.iter().map(|attempt| 64 + attempt.reason.len() + attempt.output.text.len());
+        record.rare.attempts.iter().map(|attempt| 64 + attempt.reason.len() + attempt.output.text.len());
     let died = match &record.status {
         Status::DeadLettered(dead) => dead.description.len() + dead.reason.len(),
         _ => 0,

@@ -97,7 +97,7 @@ impl RowComparison<'_, '_> {
         let message = self.message(MessageKey { queue: key.queue, sequence })?;
         let fits = message.is_some_and(|message| {
             message.stream == key.stream
-                && message.after.as_ref() == after
+                && message.rare.after.as_ref() == after
                 && message.message_id == link.message_id
                 && message.rank == link.rank
         });
@@ -112,7 +112,7 @@ impl RowComparison<'_, '_> {
         sequence: SequenceNumber,
         record: &WorkflowRecord,
     ) -> Result<Option<&'static str>, Fault> {
-        let link = self.rows.get::<Links>(key, &message.after)?;
+        let link = self.rows.get::<Links>(key, &message.rare.after)?;
         if link.and_then(|link| link.sequence) != Some(sequence) {
             return Ok(Some("no link leads to it"));
         }
@@ -123,7 +123,7 @@ impl RowComparison<'_, '_> {
     }
 
     fn predecessor_waits(&self, key: &WorkflowKey, message: &MessageRecord) -> Result<bool, Fault> {
-        match &message.after {
+        match &message.rare.after {
             Some(after) => Ok(self.rows.get::<Waiting>(key, after)?.is_some()),
             None => Ok(false),
         }

@@ -100,7 +100,7 @@ pub(crate) fn reminders_of(key: MessageKey, message: &MessageRecord) -> Vec<Remi
         Status::Failed { due } | Status::ByConsumer { due, .. } => *due,
         _ => None,
     };
-    let expiry = message.expires_at.filter(|_| !is_dead(message));
+    let expiry = message.rare.expires_at.filter(|_| !is_dead(message));
     let reminder = |due, what| Reminder { due, queue: key.queue, what };
     let due = due.map(|due| reminder(due, Remind::Due(key.sequence)));
     let expiry = expiry.map(|at| reminder(at, Remind::Expiry(key.sequence)));

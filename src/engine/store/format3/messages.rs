@@ -34,21 +34,24 @@ pub(crate) struct MessageRecord {
 
 impl From<MessageRecord> for record::MessageRecord {
     fn from(old: MessageRecord) -> record::MessageRecord {
-        record::MessageRecord {
-            stream: old.stream,
-            rank: old.rank,
+        let rare = record::RareOfMessage {
             after: old.after,
-            message_id: old.message_id,
-            status: old.status.into(),
-            accepted_at: old.accepted_at,
             expires_at: old.expires_at.map(Due::engine),
             time_to_live: None,
-            bytes: old.bytes,
-            delivery_count: old.delivery_count,
-            handed_out_at: old.handed_out_at,
             attempts: old.attempts.into_iter().map(record::Attempt::from).collect(),
             suspicion: record::Suspicion::None,
             has_extra: false,
+        };
+        record::MessageRecord {
+            stream: old.stream,
+            rank: old.rank,
+            message_id: old.message_id,
+            status: old.status.into(),
+            accepted_at: old.accepted_at,
+            bytes: old.bytes,
+            delivery_count: old.delivery_count,
+            handed_out_at: old.handed_out_at,
+            rare: rare.into(),
         }
     }
 }

@@ -30,7 +30,8 @@ pub(crate) fn every_link_has_its_trail(view: &View<'_>) -> Finding {
     }
     for ((key, id), sequence) in &view.rows().waiting {
         let message = view.rows().messages.get(&MessageKey { queue: key.queue, sequence: *sequence });
-        let link = message.and_then(|message| view.rows().links.get(&(key.clone(), message.after.clone())));
+        let link =
+            message.and_then(|message| view.rows().links.get(&(key.clone(), message.rare.after.clone())));
         let is_linked = link.is_some_and(|link| link.sequence == Some(*sequence) && link.rank.is_none());
         expect(is_linked, || format!("{key:?} waits for {id:?}: {message:?} is linked by {link:?}"))?;
     }

@@ -99,7 +99,7 @@ pub(crate) fn nothing_is_stranded(view: &View<'_>) -> Finding {
         let reminds = |due: Due, what: Remind| has_reminder(view, &Reminder { due, queue: key.queue, what });
         let is_reminded = due.is_none_or(|due| reminds(due, Remind::Due(key.sequence)));
         expect(is_reminded, || format!("nothing reminds of {}: {message:?}", key.sequence))?;
-        let expires = message.expires_at.filter(|_| !matches!(message.status, Status::DeadLettered(_)));
+        let expires = message.rare.expires_at.filter(|_| !matches!(message.status, Status::DeadLettered(_)));
         let is_ended = expires.is_none_or(|at| {
             reminds(at, Remind::Expiry(key.sequence)) || (is_locked && at.is_past(view.now))
         });
@@ -175,7 +175,9 @@ pub(crate) fn every_reminder_has_its_reason(view: &View<'_>) -> Finding {
                 Status::Failed { due: at } | Status::ByConsumer { due: at, .. } => at == due,
                 _ => false,
             }),
-            Remind::Expiry(sequence) => message(sequence).is_some_and(|message| message.expires_at == due),
+            Remind::Expiry(sequence) => {
+                message(sequence).is_some_and(|message| message.rare.expires_at == due)
+            }
             Remind::Gap(stream) => {
                 workflow(stream).and_then(|workflow| workflow.rare.gap).is_some_and(|gap| is_due(gap.due))
             }

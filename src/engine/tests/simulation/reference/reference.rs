@@ -233,12 +233,12 @@ fn shown_of(message: &Message) -> Shown {
 }
 
 fn shown(message: &MessageRecord) -> Shown {
-    let suspect = match message.suspicion {
+    let suspect = match message.rare.suspicion {
         Suspicion::None => Suspect::No,
         Suspicion::Counted => Suspect::New,
         Suspicion::Alone => Suspect::Known,
     };
-    (message.delivery_count, message.has_extra, suspect, state_of(&message.status))
+    (message.delivery_count, message.rare.has_extra, suspect, state_of(&message.status))
 }
 
 fn state_of(status: &Status) -> State {
