@@ -83,7 +83,7 @@ fn changes(sequence: SequenceNumber, workflow: WorkflowId, body: Bytes) -> [Chan
     let record_of_workflow = WorkflowRecord { line: sequence.get(), ..WorkflowRecord::default() };
     [
         Change::Message(message, Some(Arc::new(record))),
-        Change::Content(message, Some(Arc::new(content))),
+        Change::Content(message, Some(content)),
         Change::Line(key.clone(), sequence.get(), Some(sequence)),
         Change::Workflow(key, Some(Box::new(record_of_workflow))),
     ]

@@ -1,6 +1,5 @@
 //! Messages handed out without a lock: hidden for a while, and claimed by whoever was handed them last.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -46,7 +45,6 @@ pub struct Hidden {
 impl Hidden {
     fn new(client: &Client, shown: UnlockedMessage) -> Hidden {
         let UnlockedMessage { sequence, record, content } = shown;
-        let content = Arc::unwrap_or_clone(content);
         let until = match record.status {
             Status::ByConsumer { due: Some(due), .. } => client.shown_due(due),
             _ => client.shown(record.handed_out_at),

@@ -1,6 +1,5 @@
 //! A message as its receiver sees it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -56,7 +55,6 @@ pub struct ReceivedMessage {
 impl ReceivedMessage {
     pub(crate) fn new(client: &Client, handed: LockedMessage) -> ReceivedMessage {
         let LockedMessage { sequence, record, content, has_state, .. } = handed;
-        let content = Arc::unwrap_or_clone(content);
         let dead_letter = match &record.status {
             Status::DeadLettered(dead_letter) => Some(DeadLetter::clone(dead_letter)),
             _ => None,

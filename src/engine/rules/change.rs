@@ -44,7 +44,7 @@ pub(crate) enum Change {
     Workflow(WorkflowKey, Option<Box<WorkflowRecord>>),
     State(WorkflowKey, Option<Bytes>),
     Message(MessageKey, Option<Arc<MessageRecord>>),
-    Content(MessageKey, Option<Arc<MessageContent>>),
+    Content(MessageKey, Option<MessageContent>),
     /// A place in a workflow's line.
     Line(WorkflowKey, u64, Option<SequenceNumber>),
     /// The place of a message that was set aside.

@@ -149,7 +149,7 @@ pub(crate) struct LockedMessage {
     pub(crate) locked_until: Timestamp,
     pub(crate) sequence: SequenceNumber,
     pub(crate) record: Arc<MessageRecord>,
-    pub(crate) content: Arc<MessageContent>,
+    pub(crate) content: MessageContent,
     /// Whether its workflow has a state; only its holder changes that.
     pub(crate) has_state: bool,
 }
@@ -166,7 +166,7 @@ impl LockedMessage {
 pub(crate) struct UnlockedMessage {
     pub(crate) sequence: SequenceNumber,
     pub(crate) record: Arc<MessageRecord>,
-    pub(crate) content: Arc<MessageContent>,
+    pub(crate) content: MessageContent,
 }
 
 /// A workflow as it is accepted whole.

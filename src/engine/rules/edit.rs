@@ -89,7 +89,7 @@ impl Step<'_> {
         let mut content = content.clone();
         let number = PropertyValue::Integer(edited.get().cast_signed());
         content.headers.properties.insert(EDITED_AS.to_owned(), number);
-        self.write_content(workflow.message_key(sequence), Some(Arc::new(content)))?;
+        self.write_content(workflow.message_key(sequence), Some(content))?;
         workflow.restate(self, sequence, None, &message)?;
         workflow.list_dead_letter(self, sequence, &message, true)?;
         workflow.close_unjudged(self)?;
@@ -109,11 +109,10 @@ impl Step<'_> {
         let before = self.message_listed(queue.id, sequence)?;
         let length = |content: &MessageContent| (content.headers.len() + content.body.len()) as u64;
         let bytes = before.bytes - length(&content);
-        let changed = Arc::make_mut(&mut content);
-        changed.body = body;
+        content.body = body;
         let number = PropertyValue::Integer(original.get().cast_signed());
-        changed.headers.properties.insert(ORIGINAL.to_owned(), number);
-        let after = MessageRecord { bytes: bytes + length(changed), ..MessageRecord::clone(&before) };
+        content.headers.properties.insert(ORIGINAL.to_owned(), number);
+        let after = MessageRecord { bytes: bytes + length(&content), ..MessageRecord::clone(&before) };
         self.write_content(key, Some(content))?;
         let mut workflow = OpenWorkflow::open(self, queue, before.stream.clone())?;
         workflow.restate(self, sequence, Some(&before), &after)?;

@@ -84,7 +84,7 @@ impl Step<'_> {
         let mut record = claimed_anew(&before, self.now);
         if let Some(body) = body {
             record.bytes = record.bytes - content.body.len() as u64 + body.len() as u64;
-            Arc::make_mut(&mut content).body = body;
+            content.body = body;
             self.write_content(workflow.message_key(sequence), Some(content.clone()))?;
         }
         let record = workflow.hide(self, sequence, &before, record, lasts)?;
@@ -127,7 +127,7 @@ impl Step<'_> {
         Ok((OpenWorkflow::open(self, &queue, message.stream.clone())?, message))
     }
 
-    fn content_listed(&self, workflow: &OpenWorkflow, sequence: SequenceNumber) -> Read<Arc<MessageContent>> {
+    fn content_listed(&self, workflow: &OpenWorkflow, sequence: SequenceNumber) -> Read<MessageContent> {
         let content = self.records.content(workflow.message_key(sequence))?;
         Ok(content.expect("every stored message has its content"))
     }

@@ -27,7 +27,7 @@ struct IncomingMessage {
     sequence: SequenceNumber,
     record: Arc<MessageRecord>,
     /// Its content until it is stored.
-    content: Option<Arc<MessageContent>>,
+    content: Option<MessageContent>,
     /// Which of the workflows it comes to.
     to: usize,
 }
@@ -84,7 +84,7 @@ impl IncomingMessages {
     pub(crate) fn push(
         &mut self,
         sequence: SequenceNumber,
-        (record, content): (Arc<MessageRecord>, Arc<MessageContent>),
+        (record, content): (Arc<MessageRecord>, MessageContent),
     ) {
         let to = self.workflows.len() - 1;
         let destination = &mut self.workflows[to];

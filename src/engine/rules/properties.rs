@@ -1,7 +1,5 @@
 //! Properties that a settlement sets on a message.
 
-use std::sync::Arc;
-
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::records::Read;
@@ -56,7 +54,7 @@ impl OpenWorkflow {
         }
         let key = self.message_key(sequence);
         let mut content = step.records.content(key)?.expect("every stored message has its content");
-        Arc::make_mut(&mut content).headers.properties.extend(properties);
+        content.headers.properties.extend(properties);
         step.write_content(key, Some(content))
     }
 }

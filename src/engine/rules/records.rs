@@ -85,7 +85,7 @@ pub(crate) trait Records {
         queue: QueueId,
         from: SequenceNumber,
     ) -> Read<Option<(SequenceNumber, Arc<MessageRecord>)>>;
-    fn content(&self, key: MessageKey) -> Read<Option<Arc<MessageContent>>>;
+    fn content(&self, key: MessageKey) -> Read<Option<MessageContent>>;
     /// The first place in the line with at least this rank.
     fn line_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>>;
     /// The first place set aside with at least this rank.
@@ -178,7 +178,7 @@ pub(crate) trait Records {
     }
 
     /// Puts or deletes what does not change of a message.
-    fn write_content(&mut self, key: MessageKey, content: Option<Arc<MessageContent>>) -> Result<(), Fault> {
+    fn write_content(&mut self, key: MessageKey, content: Option<MessageContent>) -> Result<(), Fault> {
         self.write(Change::Content(key, content))
     }
 

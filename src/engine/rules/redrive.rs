@@ -85,7 +85,6 @@ impl Step<'_> {
     ) -> Ruling<Redriven, OperateRefusal> {
         let key = MessageKey { queue: queue.id, sequence };
         let content = self.records.content(key)?.expect("every stored message has its content");
-        let content = Arc::unwrap_or_clone(content);
         let new = NewMessage {
             workflow_id: content.workflow_id,
             place: position.map_or(Place::Arrival, Place::Position),

@@ -231,7 +231,7 @@ fn changes() -> Vec<Change> {
         ),
         Change::Workflow(key.clone(), Some(Box::new(workflow_record()))),
         Change::State(key.clone(), Some(Bytes::from_static(b"state"))),
-        Change::Content(message_key, Some(Arc::new(content))),
+        Change::Content(message_key, Some(content)),
         Change::Line(key.clone(), 300, Some(number(5))),
         Change::Aside(key.clone(), 300, None),
         Change::Link(key.clone(), Some(id()), Some(link)),

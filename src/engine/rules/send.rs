@@ -233,7 +233,7 @@ fn record_of(
     workflow: &OpenWorkflow,
     sequence: SequenceNumber,
     new: NewMessage,
-) -> (Arc<MessageRecord>, Arc<MessageContent>) {
+) -> (Arc<MessageRecord>, MessageContent) {
     let (rank, after) = match new.place {
         _ if !workflow.is_positional() => (Some(sequence.get()), None),
         Place::Position(position) => (Some(position.get()), None),
@@ -263,6 +263,6 @@ fn record_of(
     });
     // The text that the workflow has already, if it has one.
     let workflow_id = workflow.key.stream.workflow_id().cloned().or(new.workflow_id);
-    let content = Arc::new(MessageContent { workflow_id, headers: new.headers.into(), body: new.body });
+    let content = MessageContent { workflow_id, headers: new.headers.into(), body: new.body };
     (message, content)
 }

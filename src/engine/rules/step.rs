@@ -179,11 +179,7 @@ impl<'a> Step<'a> {
         self.records.write_workflow(key, record)
     }
 
-    pub(crate) fn write_content(
-        &mut self,
-        key: MessageKey,
-        content: Option<Arc<MessageContent>>,
-    ) -> Read<()> {
+    pub(crate) fn write_content(&mut self, key: MessageKey, content: Option<MessageContent>) -> Read<()> {
         self.changes += 1;
         self.records.write_content(key, content)
     }

@@ -139,7 +139,7 @@ impl Records for Turn<'_> {
         messages.first_of_queue(of_messages, &self.base, queue, &from)
     }
 
-    fn content(&self, key: MessageKey) -> Read<Option<Arc<MessageContent>>> {
+    fn content(&self, key: MessageKey) -> Read<Option<MessageContent>> {
         self.memtables.contents.get(&self.memtables.of_messages, &self.base, &key, &())
     }
 
@@ -298,7 +298,7 @@ impl Records for Turn<'_> {
         self.set_workflow(key, record)
     }
 
-    fn write_content(&mut self, key: MessageKey, content: Option<Arc<MessageContent>>) -> Result<(), Fault> {
+    fn write_content(&mut self, key: MessageKey, content: Option<MessageContent>) -> Result<(), Fault> {
         self.set_content(key, content)
     }
 

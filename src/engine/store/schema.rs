@@ -195,7 +195,7 @@ macro_rules! each_table {
             0 workflows Workflows: HashRows, QueueId, WorkflowRef => WorkflowRecord, in of_workflows as WorkflowRow;
             1 states States: HashRows, QueueId, WorkflowRef => Bytes;
             2 messages Messages: HashRows, QueueId, SequenceNumber => Arc<MessageRecord>, in of_messages as MessageRow;
-            3 contents Contents: HashRows, QueueId, SequenceNumber => Arc<MessageContent>, in of_messages as ContentRow;
+            3 contents Contents: HashRows, QueueId, SequenceNumber => MessageContent, in of_messages as ContentRow;
             4 line Line: LineRows, WorkflowKey, u64 => SequenceNumber, in of_workflows as Line;
             5 aside Aside: BTreeMap, WorkflowKey, u64 => SequenceNumber;
             6 links Links: BTreeMap, WorkflowKey, Option<MessageId> => ChainLink;

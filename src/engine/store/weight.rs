@@ -30,7 +30,7 @@ pub(crate) trait Weight {
     }
 }
 
-impl Weight for Arc<MessageContent> {
+impl Weight for MessageContent {
     fn bytes(&self) -> u64 {
         (self.body.len() + self.headers.len()) as u64
     }

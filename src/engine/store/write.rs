@@ -112,7 +112,7 @@ impl Turn<'_> {
     pub(crate) fn set_content(
         &mut self,
         key: MessageKey,
-        content: Option<Arc<MessageContent>>,
+        content: Option<MessageContent>,
     ) -> Result<(), Fault> {
         self.changed = true;
         self.note_written(|| ROW_BYTES + content.as_ref().map_or(0, Weight::bytes));

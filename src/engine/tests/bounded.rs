@@ -121,7 +121,7 @@ impl Records for Counted<'_> {
         fn message(&self, key: MessageKey) -> Read<Option<Arc<MessageRecord>>>;
         fn message_from(&self, queue: QueueId, from: SequenceNumber)
             -> Read<Option<(SequenceNumber, Arc<MessageRecord>)>>;
-        fn content(&self, key: MessageKey) -> Read<Option<Arc<MessageContent>>>;
+        fn content(&self, key: MessageKey) -> Read<Option<MessageContent>>;
         fn line_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>>;
         fn aside_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>>;
         fn link(&self, key: &WorkflowKey, after: Option<&MessageId>) -> Read<Option<ChainLink>>;

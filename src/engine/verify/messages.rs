@@ -1,7 +1,6 @@
 //! Every message: it has its content, its place, its workflow and its reminders.
 
 use std::iter::Peekable;
-use std::sync::Arc;
 
 use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::MessageContent;
@@ -51,7 +50,7 @@ impl<'a> RowComparison<'a, '_> {
         &mut self,
         contents: &mut ContentRows<'a>,
         key: Option<MessageKey>,
-    ) -> Result<Option<Arc<MessageContent>>, Fault> {
+    ) -> Result<Option<MessageContent>, Fault> {
         let of = |queue, sequence| MessageKey { queue, sequence };
         let upto = |row: &Result<_, Fault>| match row {
             Ok((queue, sequence, _)) => key.is_none_or(|key| of(*queue, *sequence) <= key),

@@ -59,7 +59,7 @@ pub(crate) struct Rows {
     pub(crate) workflows: BTreeMap<WorkflowKey, WorkflowRecord>,
     pub(crate) states: BTreeMap<WorkflowKey, Bytes>,
     pub(crate) messages: BTreeMap<MessageKey, Arc<MessageRecord>>,
-    pub(crate) contents: BTreeMap<MessageKey, Arc<MessageContent>>,
+    pub(crate) contents: BTreeMap<MessageKey, MessageContent>,
     pub(crate) line: Places,
     pub(crate) aside: Places,
     pub(crate) links: BTreeMap<(WorkflowKey, Option<MessageId>), ChainLink>,
@@ -215,7 +215,7 @@ impl Records for Rows {
         Ok(next.filter(|(key, _)| key.queue == queue).map(|(key, record)| (key.sequence, record.clone())))
     }
 
-    fn content(&self, key: MessageKey) -> Read<Option<Arc<MessageContent>>> {
+    fn content(&self, key: MessageKey) -> Read<Option<MessageContent>> {
         Ok(self.contents.get(&key).cloned())
     }
 
