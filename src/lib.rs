@@ -105,6 +105,7 @@ mod sas;
 #[cfg(feature = "daemon")]
 #[doc(hidden)]
 pub mod schedule;
+mod seldom;
 #[cfg(feature = "daemon")]
 mod selector;
 #[cfg(feature = "daemon")]

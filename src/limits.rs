@@ -275,6 +275,12 @@ pub const PREFIXES_KNOWN: usize = 65_536;
 /// next few of each of ten thousand lines find room in it.
 pub const ROWS_READ_BYTES: u64 = 8 * 1024 * 1024;
 
+/// Largest body that is laid beside others which are sent with it.
+pub const BODY_SMALL_BYTES: usize = 1_024;
+
+/// Bytes of memory that small bodies share which are sent together: it is kept as long as one of them is.
+pub const BODY_BLOCK_BYTES: usize = 16 * 1_024;
+
 /// Bytes after which no further rows are read together with one that was asked for: a large body is read when it is needed.
 pub const READ_ON_BYTES: usize = 64 * 1024;
 

@@ -15,6 +15,7 @@ use crate::id::MessageId;
 use crate::id::Position;
 use crate::id::WorkflowId;
 use crate::limits;
+use crate::seldom::Seldom;
 
 /// Where a message belongs inside its workflow; it must fit the queue's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -181,7 +182,7 @@ impl Message {
             message_id: self.message_id.map(MessageId::new).transpose()?,
             time_to_live: self.time_to_live,
             schedule_at: self.schedule_at,
-            headers: self.headers,
+            headers: self.headers.into(),
             body: self.body,
         })
     }
@@ -195,7 +196,7 @@ pub(crate) struct NewMessage {
     pub(crate) message_id: Option<MessageId>,
     pub(crate) time_to_live: Option<Duration>,
     pub(crate) schedule_at: Option<Timestamp>,
-    pub(crate) headers: Headers,
+    pub(crate) headers: Seldom<Headers>,
     pub(crate) body: Bytes,
 }
 

@@ -37,7 +37,7 @@ impl Handover {
             message_id: None,
             time_to_live: None,
             schedule_at: None,
-            headers: Headers { properties, ..Headers::default() },
+            headers: Headers { properties, ..Headers::default() }.into(),
             body,
         }
     }

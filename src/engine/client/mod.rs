@@ -3,6 +3,7 @@
 pub(crate) mod accepted_workflow;
 mod asking;
 mod background;
+mod bodies;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 pub(crate) mod client;
 pub(crate) mod dead_letters;

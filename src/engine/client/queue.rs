@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::engine::client::bodies::side_by_side;
 use crate::engine::client::client::Client;
 use crate::engine::client::delivery::Delivery;
 use crate::engine::client::run::Run;
@@ -97,6 +98,7 @@ impl Queue {
             }
         }
         check_batch_of(&checked, max)?;
+        side_by_side(&mut checked);
         self.send_checked(checked).await
     }
 
@@ -122,6 +124,7 @@ impl Queue {
             }
         }
         check_batch(&checked)?;
+        side_by_side(&mut checked);
         let command = SendEach { queue: self.name.clone(), messages: checked };
         let mut sent = surely(self.client.answer(command, None).await?).into_iter();
         let answer = |misuse: Option<Misuse>| match misuse {

@@ -60,7 +60,6 @@ pub(crate) mod room_need;
 #[cfg(test)]
 pub(crate) mod samples;
 mod schedule;
-mod seldom;
 mod send;
 mod settle;
 pub(crate) mod settlements;

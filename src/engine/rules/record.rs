@@ -15,8 +15,6 @@ use crate::engine::rules::held_messages::HeldMessages;
 use crate::engine::rules::history::HistorySpan;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt;
-use crate::engine::rules::seldom::Blank;
-use crate::engine::rules::seldom::Seldom;
 use crate::engine::rules::sparse::sparse_record;
 use crate::header::Headers;
 use crate::id::MessageId;
@@ -26,6 +24,8 @@ use crate::id::SubscriptionName;
 use crate::id::WorkflowId;
 use crate::lookup::RecentKey;
 use crate::queue::QueueOptions;
+use crate::seldom::Blank;
+use crate::seldom::Seldom;
 
 /// The engine's own number of a queue; never reused, so that a queue made anew under an old name is another queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

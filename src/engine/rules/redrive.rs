@@ -91,7 +91,7 @@ impl Step<'_> {
             message_id: message.message_id.clone(),
             time_to_live: message.rare.time_to_live,
             schedule_at: None,
-            headers: content.headers.into_inner(),
+            headers: content.headers,
             body: content.body,
         };
         self.judge_redrive(queue, &new)?;

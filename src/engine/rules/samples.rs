@@ -123,7 +123,7 @@ pub(crate) fn message(place: Place) -> NewMessage {
         message_id: Some(id()),
         time_to_live: Some(Duration::from_millis(70_000)),
         schedule_at: Some(at(5)),
-        headers: headers(),
+        headers: headers().into(),
         body: Bytes::from_static(b"body"),
     }
 }

@@ -263,6 +263,6 @@ fn record_of(
     });
     // The text that the workflow has already, if it has one.
     let workflow_id = workflow.key.stream.workflow_id().cloned().or(new.workflow_id);
-    let content = MessageContent { workflow_id, headers: new.headers.into(), body: new.body };
+    let content = MessageContent { workflow_id, headers: new.headers, body: new.body };
     (message, content)
 }

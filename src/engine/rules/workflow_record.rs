@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::holds::Holds;
-use crate::engine::rules::seldom::Blank;
-use crate::engine::rules::seldom::Seldom;
 use crate::engine::rules::sparse::sparse_record;
 use crate::id::MessageId;
+use crate::seldom::Blank;
+use crate::seldom::Seldom;
 
 /// What is known of a workflow. Ranks are positions (order by position), ordinals (after-order) or sequence
 /// numbers (order of arrival).

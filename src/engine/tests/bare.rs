@@ -30,7 +30,6 @@ use crate::engine::store::StoreOptions;
 use crate::engine::upcoming::first_reminders;
 use crate::error::ReceiveRefusal;
 use crate::error::SendRefusal;
-use crate::header::Headers;
 use crate::header::Properties;
 use crate::id::IdempotencyKey;
 use crate::id::MessageId;
@@ -70,7 +69,7 @@ fn message(number: usize) -> NewMessage {
         message_id: None,
         time_to_live: None,
         schedule_at: None,
-        headers: Headers::default(),
+        headers: Default::default(),
         body: bytes::Bytes::new(),
     }
 }

@@ -56,7 +56,6 @@ use crate::engine::turn::QueuedCommand;
 use crate::engine::turn::TurnRules;
 use crate::engine::wakeups::Wakeups;
 use crate::error::Fault;
-use crate::header::Headers;
 use crate::header::Properties;
 use crate::id::MessageId;
 use crate::id::Position;
@@ -197,7 +196,7 @@ fn numbered(order: Order, number: u64) -> NewMessage {
         message_id,
         time_to_live: None,
         schedule_at: None,
-        headers: Headers::default(),
+        headers: Default::default(),
         body: Bytes::new(),
     }
 }

@@ -134,7 +134,7 @@ pub(crate) fn message(order: Order, now: Timestamp, random: &mut Random) -> NewM
         message_id: message_number.map(message_id),
         time_to_live: random.chance(20).then(|| random.pick(&[Duration::from_secs(5), GAP, LOCK])),
         schedule_at: random.chance(10).then(|| now + random.pick(&[Duration::from_secs(1), LOCK, GAP])),
-        headers: Headers { properties: properties(random), ..Headers::default() },
+        headers: Headers { properties: properties(random), ..Headers::default() }.into(),
         body: bytes(random),
     }
 }

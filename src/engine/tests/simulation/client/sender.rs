@@ -9,7 +9,6 @@ use crate::engine::rules::verbs;
 use crate::engine::rules::verbs::Command;
 use crate::engine::tests::crash::story;
 use crate::engine::tests::simulation::client::clients::Clients;
-use crate::header::Headers;
 use crate::id::MessageId;
 use crate::id::Position;
 use crate::id::QueueName;
@@ -86,7 +85,7 @@ impl Clients {
             message_id,
             time_to_live: self.time_to_live(),
             schedule_at: self.random.chance(15).then(|| now + self.delay()),
-            headers: Headers::default(),
+            headers: Default::default(),
             body: Bytes::from_static(self.random.pick(&[b"a", b"a", b"a", b"b"])),
         }
     }

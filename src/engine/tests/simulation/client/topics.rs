@@ -208,8 +208,8 @@ impl Clients {
     ) -> Fanout {
         let first = self.first_subscription_of(topic);
         let mut messages = messages(self, first);
-        for message in messages.iter_mut().filter(|message| message.headers == Headers::default()) {
-            message.headers = self.headers();
+        for message in messages.iter_mut().filter(|message| message.headers == Default::default()) {
+            message.headers = self.headers().into();
         }
         if let (None, Some(seen)) = (self.topics.known.get(topic), rows.topics.get(topic)) {
             self.topics.known.insert(topic.clone(), seen.clone());
@@ -260,7 +260,7 @@ impl Clients {
         }
         let go_on = |clients: &mut Clients, target: usize| {
             let mut message = clients.messages(target, now).swap_remove(0);
-            (message.headers, message.body) = ((*content.headers).clone(), content.body.clone());
+            (message.headers, message.body) = (content.headers.clone(), content.body.clone());
             message.headers.properties.insert(FORWARDED.to_owned(), PropertyValue::Integer(hops + 1));
             vec![message]
         };

@@ -253,7 +253,7 @@ impl Ledger {
             message_id,
             time_to_live,
             schedule_at: None,
-            headers: crate::header::Headers::default(),
+            headers: Default::default(),
             body: bytes::Bytes::new(),
         };
         if let Some(known) = self.queues.get(queue) {

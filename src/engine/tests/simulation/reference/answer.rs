@@ -19,7 +19,6 @@ use crate::engine::tests::simulation::reference::send::Unsent;
 use crate::engine::tests::simulation::view::Finding;
 use crate::engine::tests::simulation::view::expect;
 use crate::error::SendRefusal;
-use crate::header::Headers;
 use crate::id::IdempotencyKey;
 use crate::id::Position;
 use crate::id::QueueName;
@@ -315,7 +314,7 @@ impl Naive {
             message_id: None,
             time_to_live: message.lives,
             schedule_at: None,
-            headers: Headers::default(),
+            headers: Default::default(),
             body: message.body.clone(),
         };
         let judged = self.judge(std::slice::from_ref(&new), next, Sender::Drain).ok()?;
