@@ -51,6 +51,7 @@ impl<T: Blank> From<T> for Seldom<T> {
 impl<T: Blank> Deref for Seldom<T> {
     type Target = T;
 
+    #[inline]
     fn deref(&self) -> &T {
         self.0.as_deref().unwrap_or(T::blank())
     }

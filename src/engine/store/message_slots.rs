@@ -6,6 +6,7 @@ use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::QueueId;
 use crate::engine::store::groups::Groups;
 use crate::engine::store::neighbours::Neighbours;
+use crate::engine::store::neighbours::neighbourhood;
 use crate::engine::store::prefix_group::PrefixGroup;
 use crate::engine::store::schema::ContentRow;
 use crate::engine::store::schema::MessageRow;
@@ -13,14 +14,26 @@ use crate::engine::store::slots::InSlots;
 use crate::engine::store::slots::KeysInOrder;
 use crate::engine::store::slots::in_slots;
 
-/// Room for so many messages is kept even if there are none.
-const ROOM_KEPT: usize = 4096;
+/// Parts of the window's messages. Each makes room by itself: one of hundreds of thousands of messages would take twice its room while
+/// it does, and let everybody wait.
+const PARTS: usize = 64;
+
+/// Room for so many messages of a part is kept even if there are none.
+const ROOM_KEPT: usize = 64;
 
 /// The rows of the window of all messages.
-#[derive(Default)]
 pub(crate) struct MessageSlots {
-    messages: HashMap<MessageKey, WindowMessage, Neighbours>,
+    parts: Vec<MessagesOfPart>,
     records_in_order: KeysInOrder<MessageKey>,
+}
+
+type MessagesOfPart = HashMap<MessageKey, WindowMessage, Neighbours>;
+
+impl Default for MessageSlots {
+    fn default() -> MessageSlots {
+        let parts = (0..PARTS).map(|_| HashMap::default()).collect();
+        MessageSlots { parts, records_in_order: KeysInOrder::default() }
+    }
 }
 
 /// What the window has of one message.
@@ -42,20 +55,40 @@ in_slots!(MessageSlots of WindowMessage {
 });
 
 impl MessageSlots {
+    /// The part that a message belongs to, as its neighbours do.
+    fn part(&self, key: &MessageKey) -> &MessagesOfPart {
+        &self.parts[part_of(key)]
+    }
+
+    fn part_mut(&mut self, key: &MessageKey) -> &mut MessagesOfPart {
+        &mut self.parts[part_of(key)]
+    }
+
     /// Gives up room that is not needed: half of it at once, so that who needs it again and again does not make it anew each time.
     pub(crate) fn tidy(&mut self) {
         self.records_in_order = KeysInOrder::default();
-        let room = self.messages.capacity();
-        if room > ROOM_KEPT && self.messages.len() < room / 4 {
-            self.messages.shrink_to(room / 2);
+        for part in &mut self.parts {
+            let room = part.capacity();
+            if room > ROOM_KEPT && part.len() < room / 4 {
+                part.shrink_to(room / 2);
+            }
         }
     }
 
     /// Of how many messages the window says something.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.messages.len()
+        self.parts.iter().map(HashMap::len).sum()
     }
+
+    #[cfg(test)]
+    fn room(&self) -> usize {
+        self.parts.iter().map(HashMap::capacity).sum()
+    }
+}
+
+fn part_of(key: &MessageKey) -> usize {
+    neighbourhood(key.sequence.get()) as usize % PARTS
 }
 
 impl<T> Groups<T> for MessageSlots
@@ -63,16 +96,16 @@ where
     T: InSlots<Prefix = MessageKey, Place = MessageKey, Slots = MessageSlots, Slot = WindowMessage>,
 {
     fn group(&self, key: &MessageKey) -> Option<&PrefixGroup<T>> {
-        self.messages.get(key).map(T::of)
+        self.part(key).get(key).map(T::of)
     }
 
     fn group_mut(&mut self, key: &MessageKey) -> Option<&mut PrefixGroup<T>> {
-        self.messages.get_mut(key).map(T::of_mut)
+        self.part_mut(key).get_mut(key).map(T::of_mut)
     }
 
     fn group_to_change(&mut self, key: &MessageKey) -> (MessageKey, &mut PrefixGroup<T>) {
         T::note_change(self, key);
-        (*key, T::of_mut(self.messages.entry(*key).or_default()))
+        (*key, T::of_mut(self.part_mut(key).entry(*key).or_default()))
     }
 
     fn group_at(&self, key: &MessageKey) -> Option<&PrefixGroup<T>> {
@@ -84,17 +117,18 @@ where
     }
 
     fn give_up(&mut self, key: &MessageKey) {
-        if self.messages.get(key).is_some_and(WindowMessage::is_empty) {
-            self.messages.remove(key);
+        let part = self.part_mut(key);
+        if part.get(key).is_some_and(WindowMessage::is_empty) {
+            part.remove(key);
         }
     }
 
     fn retain_queues(&mut self, wanted: &dyn Fn(QueueId) -> bool) {
-        self.messages.retain(|key, _| wanted(key.queue));
+        self.parts.iter_mut().for_each(|part| part.retain(|key, _| wanted(key.queue)));
     }
 
     fn each_group<'g>(&'g self, with: &mut dyn FnMut(&'g MessageKey, &'g PrefixGroup<T>)) {
-        self.messages.iter().for_each(|(key, message)| with(key, T::of(message)));
+        self.parts.iter().flatten().for_each(|(key, message)| with(key, T::of(message)));
     }
 }
 
@@ -107,21 +141,21 @@ mod tests {
     fn room_for_many_messages_goes_by_halves_once_there_are_few() {
         let mut slots = MessageSlots::default();
         let key = |number| MessageKey { queue: QueueId(1), sequence: SequenceNumber::new(number) };
-        let many = 16 * ROOM_KEPT as u64;
+        let many = 16 * (PARTS * ROOM_KEPT) as u64;
         for number in 1..=many {
             Groups::<MessageRow>::group_to_change(&mut slots, &key(number));
         }
-        let room = slots.messages.capacity();
+        let room = slots.room();
         slots.tidy();
-        assert_eq!(slots.messages.capacity(), room, "it is needed");
+        assert_eq!(slots.room(), room, "it is needed");
         for number in 2..=many {
             Groups::<ContentRow>::give_up(&mut slots, &key(number));
         }
         slots.tidy();
-        assert!((ROOM_KEPT + 1..room).contains(&slots.messages.capacity()), "not all of it at once");
+        assert!((PARTS * ROOM_KEPT + 1..room).contains(&slots.room()), "not all of it at once");
         for _ in 0..16 {
             slots.tidy();
         }
-        assert!(slots.messages.capacity() <= ROOM_KEPT && slots.messages.contains_key(&key(1)));
+        assert!(slots.room() <= PARTS * ROOM_KEPT && slots.part(&key(1)).contains_key(&key(1)));
     }
 }

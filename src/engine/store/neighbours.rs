@@ -20,6 +20,11 @@ const TAG: u64 = 0x7f << 57;
 /// An odd number without a pattern: two to the 64th by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// The same number for numbers that lie together, and the next one for those after them.
+pub(crate) fn neighbourhood(number: u64) -> u64 {
+    number >> NEAR.count_ones()
+}
+
 #[derive(Default)]
 pub(crate) struct NeighbourHasher(u64);
 
