@@ -275,10 +275,12 @@ pub const PREFIXES_KNOWN: usize = 65_536;
 /// next few of each of ten thousand lines find room in it.
 pub const ROWS_READ_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Largest body that is laid beside others which are sent with it.
+/// Largest body that is laid beside others which are sent with it: copying it costs less than giving back memory of its own to
+/// another thread.
 pub const BODY_SMALL_BYTES: usize = 1_024;
 
-/// Bytes of memory that small bodies share which are sent together: it is kept as long as one of them is.
+/// Bytes of memory that small bodies share which are sent together, and which the last of them keeps: at least sixteen of them, and
+/// little for a message that waits for long.
 pub const BODY_BLOCK_BYTES: usize = 16 * 1_024;
 
 /// Bytes after which no further rows are read together with one that was asked for: a large body is read when it is needed.
@@ -322,7 +324,6 @@ pub const CHECK_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// which takes up to a few times as much.
 pub const LOOK_OLDER_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
-/// Default of how long one attempt of a handler in another process may take.
 /// Default of how long one attempt of a handler may take.
 pub const HANDLER_TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
 

@@ -1,5 +1,6 @@
 //! Fields that are seldom set: as long as they are blank, they take no more than a pointer.
 
+use std::fmt;
 use std::ops::Deref;
 use std::ops::DerefMut;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ pub(crate) trait Blank: Clone + PartialEq + 'static {
 
 /// Fields that take room of their own only once one of them was set, so that a record of which the window keeps many is small
 /// and quickly copied: copies share the fields until one of them is changed. Their bytes are those of the fields.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Seldom<T>(Option<Arc<T>>);
 
 impl<T> Default for Seldom<T> {
@@ -60,6 +61,13 @@ impl<T: Blank> Deref for Seldom<T> {
 impl<T: Blank> DerefMut for Seldom<T> {
     fn deref_mut(&mut self) -> &mut T {
         Arc::make_mut(self.0.get_or_insert_with(|| Arc::new(T::blank().clone())))
+    }
+}
+
+impl<T: Blank + fmt::Debug> fmt::Debug for Seldom<T> {
+    /// What is equal looks equal, whether or not it takes room.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if **self == *T::blank() { f.write_str("blank") } else { (**self).fmt(f) }
     }
 }
 
@@ -118,6 +126,7 @@ mod tests {
         assert_eq!(postcard::from_bytes::<Seldom<Headers>>(&bytes).unwrap(), headers);
         headers.subject = None;
         assert!(headers.0.is_some() && headers == Seldom::default());
+        assert_eq!(format!("{headers:?}"), format!("{:?}", Seldom::<Headers>::default()));
         headers.trim();
         assert!(headers.0.is_none());
     }

@@ -43,7 +43,7 @@ pub struct ReceivedMessage {
     pub expires_at: Option<Timestamp>,
     /// Its headers.
     pub headers: Headers,
-    /// Its body.
+    /// Its body. A small one that was sent with others shares up to 16 KiB of memory with them: copy what you keep for long.
     pub body: Bytes,
     /// Received as a dead letter: why it was moved aside, and when.
     pub dead_letter: Option<DeadLetter>,

@@ -26,7 +26,9 @@ impl OpenWorkflow {
         before: Option<&MessageRecord>,
         after: &MessageRecord,
     ) -> Read<()> {
-        self.restate_as(step, sequence, before, Arc::new(after.clone()))
+        let mut after = after.clone();
+        after.rare.trim();
+        self.restate_as(step, sequence, before, Arc::new(after))
     }
 
     /// The same, of a record that is shared with whoever has it already.

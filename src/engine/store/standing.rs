@@ -168,3 +168,33 @@ fn may_stop(record: &WorkflowRecord) -> bool {
     let misses_its_next = record.line > 0 && record.through < record.cursor;
     !record.rare.holds.is_empty() || record.rare.gap.is_some() || record.early > 0 || misses_its_next
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workflow_is_known_while_it_stands_and_again_when_it_stands_again() {
+        let (queue, mut standing) = (QueueId(1), Standing::default());
+        let id = |name| WorkflowId::new(name).unwrap();
+        let known = |standing: &Standing| {
+            let mut known = vec![];
+            while let Some(next) = standing.next_after(queue, known.last()) {
+                known.push(next);
+            }
+            known
+        };
+        for name in ["b", "a", "c", "a"] {
+            standing.enter(queue, &id(name));
+        }
+        assert_eq!(known(&standing), ["a", "b", "c"].map(id));
+        for name in ["b", "b", "never"] {
+            standing.leave(queue, &id(name));
+        }
+        assert_eq!((known(&standing), standing.count), (["a", "c"].map(id).to_vec(), 2));
+        standing.enter(queue, &id("b"));
+        assert_eq!((known(&standing), standing.count), (["a", "b", "c"].map(id).to_vec(), 3));
+        standing.forget_queue(queue);
+        assert_eq!((known(&standing), standing.count), (vec![], 0));
+    }
+}
