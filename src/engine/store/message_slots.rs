@@ -135,7 +135,15 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::rules::record::MessageRecord;
     use crate::id::SequenceNumber;
+
+    #[test]
+    fn a_message_takes_little_room() {
+        assert!(size_of::<MessageRecord>() <= 120, "a record has {} bytes", size_of::<MessageRecord>());
+        let entry = size_of::<(MessageKey, WindowMessage)>();
+        assert!(entry <= 112, "a message of the window has {entry} bytes beside its record and its body");
+    }
 
     #[test]
     fn room_for_many_messages_goes_by_halves_once_there_are_few() {
