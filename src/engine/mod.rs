@@ -40,6 +40,7 @@ mod writer;
 pub use crate::engine::client::accepted_workflow::AcceptedWorkflow;
 pub use crate::engine::client::client::Client;
 pub use crate::engine::client::delivery::Delivery;
+pub(crate) use crate::engine::client::delivery::DeliveryHold;
 pub use crate::engine::client::delivery::Renewal;
 pub use crate::engine::client::delivery_id::DeliveryId;
 pub use crate::engine::client::events::Events;

@@ -144,16 +144,15 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         }
         let context = Context::new(
             Arc::new(run.messages()[0].clone()),
-            self.queue.clone(),
+            self.keeping.setting.clone(),
             run.lock_token(),
             lock.signal().clone(),
-            self.keeping.give_up.clone(),
         );
         let handler = self.handler.clone();
         let span = span_of(&self.queue, &run.messages()[0]);
         let handling = async move { handler.handle(context, bodies).await };
         let client = self.queue.client();
-        let invoked = invoke(client, &lock, &self.keeping.give_up, handling).instrument(span);
+        let invoked = invoke(client, &lock, &self.keeping.setting.given_up, handling).instrument(span);
         match invoked.await? {
             Some(Ok(outcome)) => self.settle(run, outcome, readable).await,
             Some(Err(failure)) => self.settle_failure(run, failure).await,

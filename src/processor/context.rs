@@ -18,22 +18,26 @@ use crate::token::LockToken;
 #[derive(Clone)]
 pub struct Context {
     message: Arc<ReceivedMessage>,
-    queue: Queue,
+    setting: Arc<HandlerSetting>,
     token: LockToken,
     lock: Arc<Signal>,
+}
+
+/// What all handlers of a processor know alike, so that each counts one reference to it.
+pub(crate) struct HandlerSetting {
+    pub(crate) queue: Queue,
     /// Raised when handlers that still run are to end: the processor was stopped, and its drain time is over.
-    given_up: watch::Receiver<bool>,
+    pub(crate) given_up: watch::Receiver<bool>,
 }
 
 impl Context {
     pub(crate) fn new(
         message: Arc<ReceivedMessage>,
-        queue: Queue,
+        setting: Arc<HandlerSetting>,
         token: LockToken,
         lock: Arc<Signal>,
-        given_up: watch::Receiver<bool>,
     ) -> Context {
-        Context { message, queue, token, lock, given_up }
+        Context { message, setting, token, lock }
     }
 
     /// The message; in a batch, the first.
@@ -43,7 +47,7 @@ impl Context {
 
     /// The queue it came from.
     pub fn queue(&self) -> &Queue {
-        &self.queue
+        &self.setting.queue
     }
 
     /// Which attempt this is; the first is 1.
@@ -63,7 +67,7 @@ impl Context {
     pub async fn state(&self) -> Result<Option<Bytes>, QueueError> {
         match &self.message.workflow_id {
             // Most have none, and need not ask for it.
-            Some(id) if self.message.has_state() => Box::pin(self.queue.workflow(id)?.state()).await,
+            Some(id) if self.message.has_state() => Box::pin(self.setting.queue.workflow(id)?.state()).await,
             _ => Ok(None),
         }
     }
@@ -89,7 +93,7 @@ impl Context {
     pub async fn cancelled(&self) {
         tokio::select! {
             () = self.lock.raised() => {}
-            () = signalled(&self.given_up) => {}
+            () = signalled(&self.setting.given_up) => {}
         }
     }
 
@@ -100,6 +104,6 @@ impl Context {
 
     /// Whether the handler has outlasted the drain of its processor.
     pub(crate) fn is_given_up(&self) -> bool {
-        *self.given_up.borrow()
+        *self.setting.given_up.borrow()
     }
 }

@@ -14,6 +14,7 @@ use tokio::task::unconstrained;
 use crate::engine::Client;
 use crate::error::Unavailable;
 use crate::limits;
+use crate::processor::context::HandlerSetting;
 use crate::processor::failure::Failure;
 use crate::processor::lock_renewals::KeptLock;
 use crate::processor::lock_renewals::LockRenewals;
@@ -22,8 +23,7 @@ use crate::processor::signal::signalled;
 /// What handlers run under.
 #[derive(Clone)]
 pub(crate) struct Keeping {
-    /// Becomes true when handlers that still run are to be ended.
-    pub(crate) give_up: watch::Receiver<bool>,
+    pub(crate) setting: Arc<HandlerSetting>,
     pub(crate) locks: Arc<LockRenewals>,
 }
 

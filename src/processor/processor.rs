@@ -15,6 +15,7 @@ use crate::limits;
 use crate::processor::batch::BatchHandler;
 use crate::processor::batch::Batches;
 use crate::processor::blocking::Blocking;
+use crate::processor::context::HandlerSetting;
 use crate::processor::delays::Delays;
 use crate::processor::gate::Gate;
 use crate::processor::handler::Body;
@@ -270,7 +271,8 @@ impl Processor {
         }
     }
 
-    fn keeping(&self, give_up: watch::Receiver<bool>) -> Keeping {
-        Keeping { give_up, locks: LockRenewals::new(self.queue.client().clone(), self.renew_for) }
+    fn keeping(&self, given_up: watch::Receiver<bool>) -> Keeping {
+        let setting = Arc::new(HandlerSetting { queue: self.queue.clone(), given_up });
+        Keeping { setting, locks: LockRenewals::new(self.queue.client().clone(), self.renew_for) }
     }
 }

@@ -9,6 +9,7 @@ use tracing::Instrument;
 use tracing::Span;
 
 use crate::engine::Delivery;
+use crate::engine::DeliveryHold;
 use crate::engine::Outcome;
 use crate::engine::Queue;
 use crate::engine::ReceivedMessage;
@@ -82,19 +83,6 @@ pub(crate) struct StartedDelivery {
     lock: KeptLock,
 }
 
-/// An outcome in little room: nearly all say that the message is done and nothing else, and each is moved several times
-/// with its delivery.
-enum BriefOutcome {
-    Complete,
-    Other(Box<Outcome>),
-}
-
-impl From<Outcome> for BriefOutcome {
-    fn from(outcome: Outcome) -> BriefOutcome {
-        if outcome.is_only_done() { BriefOutcome::Complete } else { BriefOutcome::Other(Box::new(outcome)) }
-    }
-}
-
 /// How far a delivery has come when its handler is over.
 enum AttemptEnd {
     /// Its handler has ended.
@@ -105,14 +93,32 @@ enum AttemptEnd {
 
 /// A delivery whose handler has ended, and its lock, which is kept until it is settled.
 pub(crate) struct FinishedDelivery {
-    delivery: Delivery,
-    said: Result<BriefOutcome, Failure>,
+    said: SaidOfDelivery,
     _lock: KeptLock,
 }
 
+/// What a handler said of a delivery, in little room, as it is moved several times. Nearly all say that the message is done and
+/// nothing else: then it is let go of by the thread that handled it, and not by the one that settles.
+enum SaidOfDelivery {
+    Done(DeliveryHold),
+    Other(Box<(Delivery, Result<Outcome, Failure>)>),
+}
+
 impl FinishedDelivery {
-    fn is_only_done(&self) -> bool {
-        matches!(self.said, Ok(BriefOutcome::Complete))
+    fn new(delivery: Delivery, said: Result<Outcome, Failure>, lock: KeptLock) -> FinishedDelivery {
+        let said = match said {
+            Ok(outcome) if outcome.is_only_done() => SaidOfDelivery::Done(delivery.into_hold()),
+            said => SaidOfDelivery::Other(Box::new((delivery, said))),
+        };
+        FinishedDelivery { said, _lock: lock }
+    }
+
+    /// What it takes to complete it, if its handler said nothing else.
+    fn only_done(&mut self) -> Option<&mut DeliveryHold> {
+        match &mut self.said {
+            SaidOfDelivery::Done(hold) => Some(hold),
+            SaidOfDelivery::Other(_) => None,
+        }
     }
 }
 
@@ -143,11 +149,11 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let context = self.context_of(&delivery, &lock);
         let handler = self.handler.clone();
         let span = span_of(&self.queue, delivery.message());
-        let handling = async move { handler.handle(context, body).await.map(BriefOutcome::from) };
+        let handling = async move { handler.handle(context, body).await };
         let client = self.queue.client();
-        let invoked = invoke(client, &lock, &self.keeping.give_up, handling).instrument(span);
+        let invoked = invoke(client, &lock, &self.keeping.setting.given_up, handling).instrument(span);
         match invoked.await? {
-            Some(said) => Ok(AttemptEnd::Ended(FinishedDelivery { delivery, said, _lock: lock })),
+            Some(said) => Ok(AttemptEnd::Ended(FinishedDelivery::new(delivery, said, lock))),
             // Its handler is gone by now. Dropping it tells the engine what it knows already.
             None => Ok(AttemptEnd::Settled(DeliveryEnd::Lost)),
         }
@@ -167,38 +173,40 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let began = client.elapsed();
         Assignment::new(lock.number(), context, move |result| {
             let lasted = client.elapsed().saturating_sub(began);
-            let said = guarded(|| taker.ended(result, lasted)).map(BriefOutcome::from);
-            slot.hand_on(FinishedDelivery { delivery, said, _lock: lock });
+            let said = guarded(|| taker.ended(result, lasted));
+            slot.hand_on(FinishedDelivery::new(delivery, said, lock));
         })
     }
 
     /// What a handler knows of a delivery beside its body.
     fn context_of(&self, delivery: &Delivery, lock: &KeptLock) -> Context {
         let (message, token) = (delivery.shared_message(), delivery.lock_token());
-        Context::new(message, self.queue.clone(), token, lock.signal().clone(), self.keeping.give_up.clone())
+        Context::new(message, self.keeping.setting.clone(), token, lock.signal().clone())
     }
 
     /// Settles a delivery by the outcome of its handler.
     async fn settle_one(&self, done: FinishedDelivery) -> Result<DeliveryEnd, Unavailable> {
-        let FinishedDelivery { delivery, said, _lock } = done;
+        let FinishedDelivery { said, _lock } = done;
         match said {
-            Ok(BriefOutcome::Complete) => self.settle_outcome(delivery, Outcome::Complete).await,
-            Ok(BriefOutcome::Other(outcome)) => self.settle_outcome(delivery, *outcome).await,
-            Err(failure) => self.settle_failure(delivery, failure).await,
+            SaidOfDelivery::Done(mut hold) => self.complete(vec![&mut hold]).await,
+            SaidOfDelivery::Other(other) => match *other {
+                (delivery, Ok(outcome)) => self.settle_outcome(delivery, outcome).await,
+                (delivery, Err(failure)) => self.settle_failure(delivery, failure).await,
+            },
         }
     }
 
-    /// Completes deliveries in one request.
-    async fn complete(&self, mut done: Vec<FinishedDelivery>) -> Result<(), Unavailable> {
+    /// Completes deliveries in one request; says what became of the last of them.
+    async fn complete(&self, done: Vec<&mut DeliveryHold>) -> Result<DeliveryEnd, Unavailable> {
         if done.is_empty() {
-            return Ok(());
+            return Ok(DeliveryEnd::Completed);
         }
-        let deliveries = done.iter_mut().map(|done| &mut done.delivery);
-        let completed = match self.queue.complete_all(deliveries).await {
+        let completed = match self.queue.complete_held(done).await {
             Ok(completed) => completed.into_iter().map(|one| one.map_err(SettleError::Refused)).collect(),
             Err(error) => vec![Err(error)],
         };
-        completed.into_iter().try_for_each(|one| settled_as(DeliveryEnd::Completed, one).map(drop))
+        let ends = completed.into_iter().map(|one| settled_as(DeliveryEnd::Completed, one));
+        ends.reduce(|all, one| all.and(one)).expect("every delivery has its answer")
     }
 
     async fn settle_outcome(
@@ -385,11 +393,12 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
 
     async fn settle(self: Arc<Self>, mut done: Vec<FinishedDelivery>) -> Result<(), Unavailable> {
         let mut settling = JoinSet::new();
-        for other in done.extract_if(.., |done| !done.is_only_done()) {
+        for other in done.extract_if(.., |done| done.only_done().is_none()) {
             let single = self.clone();
             settling.spawn(async move { single.settle_one(other).await.map(drop) });
         }
-        let mut all = self.complete(done).await;
+        let mut all =
+            self.complete(done.iter_mut().filter_map(FinishedDelivery::only_done).collect()).await.map(drop);
         while let Some(settled) = settling.join_next().await {
             all = all.and(joined(settled));
         }

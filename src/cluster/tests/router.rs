@@ -380,7 +380,7 @@ async fn what_a_node_that_is_gone_has_handed_out_is_offered_by_the_next_owner_an
             Ok(()) => assert!(was_there),
             Err(OperationError::Refused(SettleRefusal::LockLost)) => {
                 assert!(!was_there);
-                delivery.note_settled();
+                delivery.hold().note_settled();
             }
             Err(other) => panic!("{other:?}"),
         }

@@ -54,10 +54,16 @@ pub struct Delivery {
 /// Why what is dropped has failed.
 pub(crate) const DROPPED: &str = "it was dropped without being settled";
 
+/// Where deliveries came from that were handed out together. They share it, so that no two threads that settle some of them count
+/// references to the same thing at every message.
+pub(crate) struct DeliveryOrigin {
+    pub(crate) client: Client,
+    pub(crate) queue: QueueName,
+}
+
 /// What it takes to settle a delivery; dropped unsettled, it gives the message back.
-struct DeliveryHold {
-    client: Client,
-    queue: QueueName,
+pub(crate) struct DeliveryHold {
+    origin: Arc<DeliveryOrigin>,
     id: DeliveryId,
     settled: bool,
 }
@@ -66,14 +72,29 @@ impl Drop for DeliveryHold {
     fn drop(&mut self) {
         if !self.settled {
             let settlement = dropped();
-            self.client.give_back(self.command(settlement));
+            self.origin.client.give_back(self.command(settlement));
         }
     }
 }
 
 impl DeliveryHold {
     fn command(&self, settlement: Settlement) -> Settle {
-        self.id.to_command(&self.queue, settlement)
+        self.id.to_command(&self.origin.queue, settlement)
+    }
+
+    /// The queue it came from.
+    pub(crate) fn queue(&self) -> &QueueName {
+        &self.origin.queue
+    }
+
+    /// How it is named in a command that settles it.
+    pub(crate) fn to_settle(&self) -> DeliveryRef {
+        self.id.held()
+    }
+
+    /// Notes that a command has settled it: dropping it gives nothing back.
+    pub(crate) fn note_settled(&mut self) {
+        self.settled = true;
     }
 }
 
@@ -84,13 +105,14 @@ fn dropped() -> Settlement {
 }
 
 impl Delivery {
-    pub(crate) fn new(client: Client, queue: QueueName, handed: LockedMessage) -> Delivery {
+    pub(crate) fn new(origin: Arc<DeliveryOrigin>, handed: LockedMessage) -> Delivery {
+        let client = &origin.client;
         let (token, sequence_number) = (handed.token, handed.sequence);
         let id = DeliveryId { token, sequence_number, delivery_count: handed.record.delivery_count };
         let locked_until = client.shown(handed.locked_until);
         let (since, lasts) = (client.elapsed_at(handed.record.handed_out_at), handed.lasts());
-        let message = Arc::new(ReceivedMessage::new(&client, handed));
-        let hold = DeliveryHold { client, queue, id, settled: false };
+        let message = Arc::new(ReceivedMessage::new(client, handed));
+        let hold = DeliveryHold { origin, id, settled: false };
         Delivery { message, hold, locked_until, since, lasts }
     }
 
@@ -106,7 +128,7 @@ impl Delivery {
 
     /// The queue it came from.
     pub fn queue(&self) -> &QueueName {
-        &self.hold.queue
+        self.hold.queue()
     }
 
     /// Its number.
@@ -231,7 +253,7 @@ impl Delivery {
     /// # Errors
     /// As [`Delivery::complete_with`].
     pub async fn end(&mut self, outcome: Outcome) -> Result<(), SettleError> {
-        let settlement = outcome.check(&self.hold.client)?;
+        let settlement = outcome.check(&self.hold.origin.client)?;
         self.settle(settlement).await?;
         Ok(())
     }
@@ -239,7 +261,7 @@ impl Delivery {
     /// Gives it back as one of several that were handled together, when nobody knows which of them failed: it is handed
     /// out alone until it is settled.
     pub(crate) async fn abandon_as_suspect(&mut self, abandon: Abandon) -> Result<(), SettleError> {
-        let settlement = abandon.check_shared(&self.hold.client)?;
+        let settlement = abandon.check_shared(&self.hold.origin.client)?;
         self.settle(settlement).await?;
         Ok(())
     }
@@ -247,13 +269,13 @@ impl Delivery {
     /// Gives it back handled, but without the room for what it leads to: it is tried again after the queue's backoff, and the
     /// delivery count is what it was before the hand-out.
     pub(crate) async fn postpone(&mut self, reason: String) -> Result<(), SettleError> {
-        let settlement = postponed(&self.hold.client, reason)?;
+        let settlement = postponed(&self.hold.origin.client, reason)?;
         self.settle(settlement).await?;
         Ok(())
     }
 
     async fn settle(&mut self, settlement: Settlement) -> Result<SettleResult, SettleError> {
-        let settled = self.hold.client.ask(self.hold.command(settlement)).await?;
+        let settled = self.hold.origin.client.ask(self.hold.command(settlement)).await?;
         self.note_settled();
         Ok(settled)
     }
@@ -261,18 +283,23 @@ impl Delivery {
     /// Gives it back unstarted. It is asked before this returns, so that whatever is asked later finds it given back; nobody
     /// hears whether its lock was lost before.
     pub(crate) fn give_back(mut self) {
-        self.hold.client.give_back(self.hold.command(Settlement::Release));
+        self.hold.origin.client.give_back(self.hold.command(Settlement::Release));
         self.note_settled();
     }
 
-    /// How it is named in a command that settles it.
-    pub(crate) fn to_settle(&self) -> DeliveryRef {
-        self.hold.id.held()
+    /// What it takes to settle it.
+    pub(crate) fn hold(&mut self) -> &mut DeliveryHold {
+        &mut self.hold
+    }
+
+    /// Lets go of the message, and keeps what it takes to settle it.
+    pub(crate) fn into_hold(self) -> DeliveryHold {
+        self.hold
     }
 
     /// Notes that a command has settled it: dropping it gives nothing back.
-    pub(crate) fn note_settled(&mut self) {
-        self.hold.settled = true;
+    fn note_settled(&mut self) {
+        self.hold.note_settled();
     }
 
     /// Prolongs the lock by the queue's lock time from now, and says until when.
@@ -286,8 +313,7 @@ impl Delivery {
 
     /// A handle that can only renew the lock, for a task beside the one that handles the message.
     pub fn renewal(&self) -> Renewal {
-        let DeliveryHold { client, queue, id, .. } = &self.hold;
-        Renewal::new(client.clone(), queue.clone(), id.token)
+        Renewal { origin: self.hold.origin.clone(), token: self.hold.id.token }
     }
 
     /// When the lock was taken, in the clock's elapsed time, and for how long: whoever hears of it late must not renew it
@@ -300,14 +326,13 @@ impl Delivery {
 /// A handle that can only renew a lock.
 #[derive(Clone)]
 pub struct Renewal {
-    client: Client,
-    queue: QueueName,
+    origin: Arc<DeliveryOrigin>,
     token: LockToken,
 }
 
 impl Renewal {
     pub(crate) fn new(client: Client, queue: QueueName, token: LockToken) -> Renewal {
-        Renewal { client, queue, token }
+        Renewal { origin: Arc::new(DeliveryOrigin { client, queue }), token }
     }
 
     /// Prolongs the lock by the queue's lock time from now, and says until when.
@@ -322,7 +347,7 @@ impl Renewal {
     /// Prolongs the lock, and says until when: by the wall clock, and in the clock's elapsed time, which nobody sets.
     pub(crate) async fn renew_until(&self) -> Result<(Timestamp, Duration), SettleError> {
         let until = self.ask().await?.locked_until.unwrap_or_default();
-        Ok((self.client.shown(until), self.client.elapsed_at(until)))
+        Ok((self.origin.client.shown(until), self.origin.client.elapsed_at(until)))
     }
 
     /// Prolongs the lock, and says for how long from now.
@@ -331,6 +356,7 @@ impl Renewal {
     }
 
     async fn ask(&self) -> Result<SettleResult, SettleError> {
-        self.client.ask(Renew { queue: self.queue.clone(), token: self.token }).await
+        let DeliveryOrigin { client, queue } = &*self.origin;
+        client.ask(Renew { queue: queue.clone(), token: self.token }).await
     }
 }

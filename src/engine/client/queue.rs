@@ -1,10 +1,13 @@
 //! A handle of one queue: send, receive, take, look, purge.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::client::bodies::side_by_side;
 use crate::engine::client::client::Client;
 use crate::engine::client::delivery::Delivery;
+use crate::engine::client::delivery::DeliveryHold;
+use crate::engine::client::delivery::DeliveryOrigin;
 use crate::engine::client::run::Run;
 use crate::engine::inbox::Request;
 use crate::engine::query::Query;
@@ -225,13 +228,20 @@ impl Queue {
         &self,
         deliveries: impl IntoIterator<Item = &mut Delivery>,
     ) -> Result<Vec<Result<(), SettleRefusal>>, SettleError> {
-        let mut deliveries: Vec<&mut Delivery> = deliveries.into_iter().collect();
-        check_to_complete(&self.name, &deliveries)?;
-        let named: Vec<_> = deliveries.iter().map(|delivery| delivery.to_settle()).collect();
-        let command = CompleteAll { queue: self.name.clone(), deliveries: named };
+        self.complete_held(deliveries.into_iter().map(Delivery::hold).collect()).await
+    }
+
+    /// The same, by what it takes to settle them.
+    pub(crate) async fn complete_held(
+        &self,
+        mut holds: Vec<&mut DeliveryHold>,
+    ) -> Result<Vec<Result<(), SettleRefusal>>, SettleError> {
+        check_to_complete(&self.name, &holds)?;
+        let deliveries = holds.iter().map(|hold| hold.to_settle()).collect();
+        let command = CompleteAll { queue: self.name.clone(), deliveries };
         let answers = surely(self.client.answer(command, None).await?);
-        for (delivery, _) in deliveries.iter_mut().zip(&answers).filter(|(_, answer)| answer.is_ok()) {
-            delivery.note_settled();
+        for (hold, _) in holds.iter_mut().zip(&answers).filter(|(_, answer)| answer.is_ok()) {
+            hold.note_settled();
         }
         Ok(answers)
     }
@@ -357,11 +367,11 @@ pub(crate) fn check_numbers(numbers: &[SequenceNumber]) -> Result<(), Misuse> {
     }
 }
 
-fn check_to_complete(queue: &QueueName, deliveries: &[&mut Delivery]) -> Result<(), Misuse> {
-    if deliveries.len() > limits::COMPLETE_ALL_MAX {
+fn check_to_complete(queue: &QueueName, holds: &[&mut DeliveryHold]) -> Result<(), Misuse> {
+    if holds.len() > limits::COMPLETE_ALL_MAX {
         return Err(Misuse::new("deliveries", format!("are more than {}", limits::COMPLETE_ALL_MAX)));
     }
-    match deliveries.iter().find(|delivery| delivery.queue() != queue) {
+    match holds.iter().find(|hold| hold.queue() != queue) {
         Some(other) => Err(Misuse::new("deliveries", format!("have one of queue {}", other.queue()))),
         None => Ok(()),
     }
@@ -387,6 +397,6 @@ pub(crate) async fn purge(
 
 /// What was handed out, as deliveries.
 pub(crate) fn deliveries(client: &Client, queue: &QueueName, handed: Vec<LockedMessage>) -> Vec<Delivery> {
-    let delivery = |handed| Delivery::new(client.clone(), queue.clone(), handed);
-    handed.into_iter().map(delivery).collect()
+    let origin = Arc::new(DeliveryOrigin { client: client.clone(), queue: queue.clone() });
+    handed.into_iter().map(|handed| Delivery::new(origin.clone(), handed)).collect()
 }

@@ -23,6 +23,7 @@ use crate::message::Message;
 use crate::processor::Context;
 use crate::processor::Failure;
 use crate::processor::Handler;
+use crate::processor::HandlerSetting;
 use crate::processor::Outcome;
 use crate::processor::Raw;
 use crate::processor::Signal;
@@ -69,7 +70,8 @@ impl Stage {
         let token = delivery.lock_token();
         let (_, given_up) = watch::channel(false);
         let message = delivery.shared_message();
-        let context = Context::new(message, self.queue.clone(), token, lock.clone(), given_up);
+        let setting = Arc::new(HandlerSetting { queue: self.queue.clone(), given_up });
+        let context = Context::new(message, setting, token, lock.clone());
         Handed { delivery, context, lock }
     }
 
