@@ -397,8 +397,8 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
             let single = self.clone();
             settling.spawn(async move { single.settle_one(other).await.map(drop) });
         }
-        let mut all =
-            self.complete(done.iter_mut().filter_map(FinishedDelivery::only_done).collect()).await.map(drop);
+        let holds = done.iter_mut().filter_map(FinishedDelivery::only_done).collect();
+        let mut all = self.complete(holds).await.map(drop);
         while let Some(settled) = settling.join_next().await {
             all = all.and(joined(settled));
         }
