@@ -146,6 +146,21 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_left_of_a_queue_that_is_not_wanted() {
+        let mut slots = MessageSlots::default();
+        for number in 1..=10 * PARTS as u64 {
+            for queue in [QueueId(1), QueueId(2)] {
+                let key = MessageKey { queue, sequence: SequenceNumber::new(64 * number) };
+                Groups::<MessageRow>::group_to_change(&mut slots, &key);
+            }
+        }
+        Groups::<MessageRow>::retain_queues(&mut slots, &|queue| queue == QueueId(2));
+        let mut left = vec![];
+        Groups::<MessageRow>::each_group(&slots, &mut |key, _| left.push(key.queue));
+        assert_eq!(left, [QueueId(2)].repeat(10 * PARTS));
+    }
+
+    #[test]
     fn room_for_many_messages_goes_by_halves_once_there_are_few() {
         let mut slots = MessageSlots::default();
         let key = |number| MessageKey { queue: QueueId(1), sequence: SequenceNumber::new(number) };
