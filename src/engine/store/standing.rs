@@ -46,12 +46,7 @@ struct KnownWorkflows {
 impl KnownWorkflows {
     /// Whether it was not there before.
     fn insert(&mut self, id: &WorkflowId) -> bool {
-        let is_new = self.lookup.get(id).is_none();
-        if is_new {
-            self.lookup.insert(id.clone(), ());
-            self.names.insert(id.clone());
-        }
-        is_new
+        self.lookup.insert(id.clone(), ()).is_none() && self.names.insert(id.clone())
     }
 
     /// Whether it was there.
