@@ -417,15 +417,15 @@ mod tests {
 
     #[test]
     fn what_is_known_ahead_answers_as_the_table_wherever_it_is_asked() {
-        let (database, workflow) = with_line(1..3000);
+        let (database, workflow) = with_line(1..9000);
         let base = Base::new(&database);
         let line = FlushedRows::<Line>::new(&base).unwrap();
         let (mut from, mut left) = (0, 1);
-        for step in 0..2000 {
+        for step in 0..8000 {
             // Settled from its head on, asked from its head, from behind it, and far ahead.
             left += u64::from(step % 3 == 0);
-            from = [0, left + 7, (from * 31 + 17) % 3100, from + 1][step % 4];
-            let expected = Some(from.max(left)).filter(|rank| *rank < 3000);
+            from = [0, left + 7, (from * 31 + 17) % 9100, from + 1][step % 4];
+            let expected = Some(from.max(left)).filter(|rank| *rank < 9000);
             assert_eq!(next(&line, &base, &workflow, from, left), expected, "step {step}");
             assert!(
                 line.known.borrow()[&workflow].ahead.as_ref().is_none_or(|ahead| ahead.len() <= KEPT_MAX)

@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 use std::ops::Bound;
 
+use crate::limits;
+
 /// Keys read at once at first, and at most: who reads on gets more.
 const AHEAD_MIN: usize = 2;
 pub(crate) const AHEAD_MAX: usize = 64;
 
-/// Keys known of a prefix: more than a receiver of a run has out, as whoever asks for the next run passes over these first.
-pub(crate) const KEPT_MAX: usize = 16 * AHEAD_MAX;
+/// Keys known of a prefix: more than a run has, since those of a run are passed over once more when it ends.
+pub(crate) const KEPT_MAX: usize = 4 * limits::RECEIVE_MAX;
 
 /// All flushed keys from `from` on, as far as they have been read, but for some that the window shadows.
 pub(crate) struct NextKeys<K> {
