@@ -16,12 +16,15 @@ use foldhash::fast::RandomState;
 use crate::engine::store::base::Base;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::prefix_of;
-use crate::engine::store::next_keys::NextKeys;
 use crate::engine::store::read_pace::ReadPace;
 use crate::engine::store::table::Table;
 use crate::engine::store::table::weight_of;
 use crate::error::Fault;
 use crate::limits;
+
+/// Rows read at once at first, and at most: who reads on gets more.
+const AHEAD_MIN: usize = 2;
+const AHEAD_MAX: usize = 64;
 
 /// Stretches of shadowed keys known of a prefix: a line is looked at from its start and from a few places behind.
 const STRETCHES_MAX: usize = 4;
@@ -45,6 +48,19 @@ struct KnownRows<T: Table> {
     rows: BTreeMap<T::Key, T::Value>,
     /// How many are read at once that are asked for by their keys.
     pace: ReadPace<T::Key>,
+}
+
+/// All flushed keys from `from` up to `upto`, or to the end.
+struct NextKeys<K> {
+    from: K,
+    keys: VecDeque<K>,
+    upto: Option<K>,
+}
+
+impl<K: Ord> NextKeys<K> {
+    fn covers(&self, key: &K) -> bool {
+        *key >= self.from && self.upto.as_ref().is_none_or(|upto| key <= upto)
+    }
 }
 
 /// From `from` on, up to `upto` and without it, or to the end, the window shadows every flushed key.
@@ -86,6 +102,19 @@ impl<T: Table> KnownRows<T> {
     fn end_stretch(&mut self, key: &T::Key) {
         for stretch in self.shadowed.iter_mut().filter(|stretch| stretch.holds(key)) {
             stretch.upto = Some(key.clone());
+        }
+    }
+
+    /// Notes that a flushed key counts from now on.
+    fn note_counts(&mut self, key: &T::Key) {
+        self.end_stretch(key);
+        let Some(ahead) = self.ahead.as_mut().filter(|ahead| ahead.covers(key)) else { return };
+        if let Err(at) = ahead.keys.binary_search(key) {
+            ahead.keys.insert(at, key.clone());
+        }
+        if ahead.keys.len() > AHEAD_MAX {
+            ahead.keys.truncate(AHEAD_MAX);
+            ahead.upto = ahead.keys.back().cloned();
         }
     }
 
@@ -175,7 +204,7 @@ impl<T: Table> FlushedRows<T> {
                 return Ok(true);
             }
             match &known.ahead {
-                Some(ahead) if ahead.covers(key) => Ok(ahead.contains(key)),
+                Some(ahead) if ahead.covers(key) => Ok(ahead.keys.binary_search(key).is_ok()),
                 _ => base.contains::<T>(&key_of(prefix, key)),
             }
         })
@@ -210,39 +239,48 @@ impl<T: Table> FlushedRows<T> {
         from: &T::Key,
         counts: impl Fn(&T::Key) -> bool,
     ) -> Result<(Option<T::Key>, bool), Fault> {
-        // Who asks for what comes behind the last known key goes on, and need not begin anew.
-        if known.ahead.as_ref().is_some_and(|ahead| ahead.ends_before(from)) {
-            self.read_ahead(base, prefix, known)?;
-        }
         if known.ahead.as_ref().is_none_or(|ahead| !ahead.covers(from)) {
-            known.ahead = Some(NextKeys::none(from.clone()));
+            self.read_ahead(base, prefix, known, Bound::Included(from), AHEAD_MIN)?;
         }
-        let mut has_passed = false;
+        let (mut count, mut has_passed) = (AHEAD_MIN, false);
         while let Some(ahead) = &mut known.ahead {
-            let (found, passed) = ahead.first(from, &counts);
-            has_passed |= passed;
-            if let Some(found) = found {
-                return Ok((Some(found.clone()), has_passed));
+            // What is passed over here is settled, and never asked for again.
+            while let Some(key) = ahead.keys.front().filter(|key| *key < from || !counts(key)) {
+                has_passed |= key >= from;
+                ahead.keys.pop_front();
             }
-            if ahead.next_read().is_none() {
-                break;
+            ahead.from = from.clone();
+            if let Some(key) = ahead.keys.front() {
+                return Ok((Some(key.clone()), has_passed));
             }
-            self.read_ahead(base, prefix, known)?;
+            let Some(upto) = ahead.upto.clone() else { break };
+            count = (count * 4).min(AHEAD_MAX);
+            self.read_ahead(base, prefix, known, Bound::Excluded(&upto), count)?;
         }
         Ok((None, has_passed))
     }
 
-    /// Reads the keys that come next.
-    fn read_ahead(&self, base: &Base<'_>, prefix: &T::Prefix, known: &mut KnownRows<T>) -> Result<(), Fault> {
-        let Some(ahead) = &mut known.ahead else { return Ok(()) };
-        let Some((from, count)) = ahead.next_read() else { return Ok(()) };
-        let from = from.map(|key| key_of(prefix, key));
+    fn read_ahead(
+        &self,
+        base: &Base<'_>,
+        prefix: &T::Prefix,
+        known: &mut KnownRows<T>,
+        from: Bound<&T::Key>,
+        count: usize,
+    ) -> Result<(), Fault> {
+        let start = match from {
+            Bound::Included(key) | Bound::Excluded(key) => key.clone(),
+            Bound::Unbounded => unreachable!("a look-up begins somewhere"),
+        };
+        let bytes = from.map(|key| key_of(prefix, key));
         let limits = (count, usize::MAX);
-        let rows = base.rows::<T>(&prefix_of(prefix), from.as_ref().map(Vec::as_slice), limits)?;
-        ahead.note_read(rows.iter().map(|(key, _)| key.clone()));
+        let rows = base.rows::<T>(&prefix_of(prefix), bytes.as_ref().map(Vec::as_slice), limits)?;
+        let upto = if rows.len() < count { None } else { rows.last().map(|(key, _)| key.clone()) };
+        let keys = rows.iter().map(|(key, _)| key.clone()).collect();
         for (key, row) in rows {
             known.keep_row(key, row, &self.cached_bytes);
         }
+        known.ahead = Some(NextKeys { from: start, keys, upto });
         Ok(())
     }
 
@@ -264,12 +302,9 @@ impl<T: Table> FlushedRows<T> {
         self.any = true;
         let Some(known) = self.known.get_mut().get_mut(prefix) else { return };
         known.forget_row(key, &self.cached_bytes);
-        known.end_stretch(key);
+        known.note_counts(key);
         if known.last.as_ref().is_none_or(|last| key > last) {
             known.last = Some(key.clone());
-        }
-        if let Some(ahead) = &mut known.ahead {
-            ahead.note_put(key);
         }
     }
 
@@ -277,16 +312,17 @@ impl<T: Table> FlushedRows<T> {
     pub(crate) fn note_deleted(&mut self, prefix: &T::Prefix, key: &T::Key) {
         let Some(known) = self.known.get_mut().get_mut(prefix) else { return };
         known.forget_row(key, &self.cached_bytes);
-        if let Some(ahead) = &mut known.ahead {
-            ahead.note_deleted(key);
+        if let Some(ahead) = &mut known.ahead
+            && let Ok(at) = ahead.keys.binary_search(key)
+        {
+            ahead.keys.remove(at);
         }
     }
 
-    /// Forgets which keys of a prefix come next.
-    pub(crate) fn forget_ahead(&mut self, prefix: &T::Prefix) {
+    /// Notes that the window does not shadow a flushed row any more, as if it were flushed anew: what was passed over is found again.
+    pub(crate) fn note_unshadowed(&mut self, prefix: &T::Prefix, key: &T::Key) {
         if let Some(known) = self.known.get_mut().get_mut(prefix) {
-            known.ahead = None;
-            known.shadowed.clear();
+            known.note_counts(key);
         }
     }
 
@@ -337,20 +373,11 @@ impl<T: Table> FlushedRows<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::Range;
-
     use bytes::Bytes;
-    use redb::Database;
-    use redb::backends::InMemoryBackend;
 
     use super::*;
     use crate::engine::rules::record::QueueId;
-    use crate::engine::rules::record::WorkflowKey;
     use crate::engine::rules::record::WorkflowRef;
-    use crate::engine::store::base::rows_read;
-    use crate::engine::store::meta::ChecksummedTable;
-    use crate::engine::store::next_keys::AHEAD_MAX;
-    use crate::engine::store::next_keys::KEPT_MAX;
     use crate::engine::store::schema::Line;
     use crate::engine::store::schema::States;
     use crate::id::SequenceNumber;
@@ -368,69 +395,6 @@ mod tests {
         assert_eq!(known.begin(&0), None);
         known.end_stretch(&30);
         assert_eq!((known.begin(&0), known.begin(&31)), (Some(&30), Some(&31)), "30 is flushed now");
-    }
-
-    /// A database with a row of the line for each of these ranks.
-    fn with_line(ranks: Range<u64>) -> (Database, WorkflowKey) {
-        let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
-        let stream = WorkflowRef::Single(SequenceNumber::new(1));
-        let workflow = WorkflowKey { queue: QueueId(1), stream };
-        let transaction = database.begin_write().unwrap();
-        let mut line = ChecksummedTable::open(&transaction, Line::DEFINITION).unwrap();
-        for rank in ranks {
-            line.put(&key_of(&workflow, &rank), &SequenceNumber::new(rank)).unwrap();
-        }
-        drop(line);
-        transaction.commit().unwrap();
-        (database, workflow)
-    }
-
-    /// What comes from a rank on, if none before this one is left.
-    fn next(
-        line: &FlushedRows<Line>,
-        base: &Base<'_>,
-        workflow: &WorkflowKey,
-        from: u64,
-        left: u64,
-    ) -> Option<u64> {
-        line.first(base, (workflow, &from), |rank| *rank >= left).unwrap()
-    }
-
-    #[test]
-    fn who_reads_on_reads_each_key_once_and_knows_what_came_before() {
-        let (database, workflow) = with_line(1..1000);
-        let base = Base::new(&database);
-        let line = FlushedRows::<Line>::new(&base).unwrap();
-        let before = rows_read();
-        for from in 0..500 {
-            assert_eq!(next(&line, &base, &workflow, from, 1), Some(from.max(1)));
-        }
-        // As does who passes over all of them again, as others have them.
-        for from in 0..500 {
-            assert_eq!(next(&line, &base, &workflow, from, 1), Some(from.max(1)));
-        }
-        assert!(rows_read() - before <= 500 + AHEAD_MAX as u64);
-        let known = line.known.borrow();
-        let ahead = known[&workflow].ahead.as_ref().unwrap();
-        assert!(ahead.covers(&0) && ahead.covers(&500));
-    }
-
-    #[test]
-    fn what_is_known_ahead_answers_as_the_table_wherever_it_is_asked() {
-        let (database, workflow) = with_line(1..9000);
-        let base = Base::new(&database);
-        let line = FlushedRows::<Line>::new(&base).unwrap();
-        let (mut from, mut left) = (0, 1);
-        for step in 0..8000 {
-            // Settled from its head on, asked from its head, from behind it, and far ahead.
-            left += u64::from(step % 3 == 0);
-            from = [0, left + 7, (from * 31 + 17) % 9100, from + 1][step % 4];
-            let expected = Some(from.max(left)).filter(|rank| *rank < 9000);
-            assert_eq!(next(&line, &base, &workflow, from, left), expected, "step {step}");
-            assert!(
-                line.known.borrow()[&workflow].ahead.as_ref().is_none_or(|ahead| ahead.len() <= KEPT_MAX)
-            );
-        }
     }
 
     #[test]

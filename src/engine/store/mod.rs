@@ -55,7 +55,6 @@ pub(crate) mod merged_tables;
 mod message_slots;
 pub(crate) mod meta;
 mod neighbours;
-mod next_keys;
 mod one_row;
 mod open;
 mod options;

@@ -34,14 +34,17 @@ impl<T: Table> TableBook<T> {
     pub(crate) fn roll_back(&mut self, groups: &mut impl Groups<T>) {
         let Some(trial) = self.trial.take() else { return };
         for OldRow { prefix, key, row, gone } in trial.rows.into_iter().rev() {
-            // What was passed over because the trial had deleted it has to be found again.
-            self.flushed.forget_ahead(T::flushed_key(&prefix, &key).0);
             let (_, group) = groups.group_to_change(&prefix);
+            let is_flushed = group.stamp(&key).is_some_and(|stamp| stamp.is_based());
             group.rows.remove(&key);
             group.gone.remove(&key);
             match (row, gone) {
                 (Some(slot), _) => group.rows.insert(key, slot),
                 (None, Some(stamp)) => group.gone.insert(key, stamp),
+                (None, None) if is_flushed => {
+                    let (prefix, key) = T::flushed_key(&prefix, &key);
+                    self.flushed.note_unshadowed(prefix, key);
+                }
                 (None, None) => {}
             }
             if group.is_empty() {
