@@ -98,7 +98,7 @@ impl<T: Table> KnownRows<T> {
         self.shadowed.push_back(Stretch { from, upto });
     }
 
-    /// Ends a stretch at a key that is flushed from now on.
+    /// Ends a stretch at a key that counts from now on.
     fn end_stretch(&mut self, key: &T::Key) {
         for stretch in self.shadowed.iter_mut().filter(|stretch| stretch.holds(key)) {
             stretch.upto = Some(key.clone());
@@ -244,7 +244,7 @@ impl<T: Table> FlushedRows<T> {
         }
         let (mut count, mut has_passed) = (AHEAD_MIN, false);
         while let Some(ahead) = &mut known.ahead {
-            // What is passed over here is settled, and never asked for again.
+            // What is passed over here is settled, and asked for again only if that was a trial (`note_unshadowed`).
             while let Some(key) = ahead.keys.front().filter(|key| *key < from || !counts(key)) {
                 has_passed |= key >= from;
                 ahead.keys.pop_front();

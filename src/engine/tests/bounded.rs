@@ -1,5 +1,7 @@
 //! Work on many messages, counted turn by turn: however many there are, no turn does more than a bounded amount of it.
 
+mod tried;
+
 use std::cell::Cell;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -432,24 +434,6 @@ fn a_place_given_back_before_many_takes_turns_of_bounded_work_and_offers_none_of
 }
 
 #[test]
-fn a_purge_that_was_only_tried_leaves_every_message_to_be_found() {
-    let scope = PurgeScope::Workflow(workflow());
-    let mut turns = Turns::with_many(QueueOptions::by_position(), None);
-    let Turns { rules, store, now, .. } = &mut turns;
-    let mut from = Some(PurgeFrom::Start);
-    for _ in 0..4 {
-        let Some(next) = from.take() else { break };
-        let command = Command::Purge(verbs::Purge { queue: queue(), scope: scope.clone(), from: next });
-        let tried = store.try_out(|turn| rules.try_out(ClockInstants::same(*now), command, turn));
-        if let Ok(Reply::Purge(Ok(purged))) = tried.unwrap() {
-            from = purged.next;
-        }
-    }
-    assert_eq!(turns.counts().ready, MANY);
-    assert_eq!(turns.purge(&scope), MANY);
-}
-
-#[test]
 fn a_long_backlog_of_one_workflow_costs_the_same_from_its_first_message_to_its_last() {
     let after = QueueOptions { order: Order::After, ..QueueOptions::default() };
     for (options, run) in [(QueueOptions::by_position(), 1), (after, 16)] {
@@ -479,37 +463,4 @@ fn a_long_backlog_of_one_workflow_costs_the_same_from_its_first_message_to_its_l
         let (first, last) = (tenths[0], tenths[9]);
         assert!(last * 5 <= first * 6, "{order:?} by {run}: {tenths:?} rows a message");
     }
-}
-
-#[test]
-fn a_long_backlog_that_is_drained_by_transactions_costs_the_same_from_its_first_message_to_its_last() {
-    // All are in their tables, and whatever is deleted of them stays in the window.
-    let (options, order) = (QueueOptions::by_position(), QueueOptions::by_position().order);
-    let mut turns = Turns::filled(StoreOptions::default(), options, |number| numbered(order, number));
-    turns.store.flush_turn().unwrap();
-    while turns.store.has_idle_work() {
-        turns.store.flush_turn().unwrap();
-    }
-    let mut tenths = Vec::new();
-    for number in 1..=1_000 {
-        if number % 100 == 1 {
-            tenths.push(0);
-            turns.work.clear();
-        }
-        let (queue, token) = (queue(), token(u8::try_from(number % 251).unwrap()));
-        turns.ask(Command::Receive(verbs::Receive { queue: queue.clone(), max: 1, token }));
-        let settle = Command::Settle(verbs::Settle {
-            queue,
-            token,
-            sequence: SequenceNumber::new(number),
-            delivery_count: 1,
-            settlement: Settlement::Complete(CompletionCommand::default()),
-        });
-        let steps = vec![settle.into_step().expect("a settlement can be a step")];
-        turns.ask(Command::Transact(verbs::Transact { steps }));
-        *tenths.last_mut().expect("a tenth has begun") = turns.work.iter().sum::<u64>();
-    }
-    assert_eq!(turns.counts().completed, 1_000);
-    let (first, last) = (tenths[0], tenths[9]);
-    assert!(last * 5 <= first * 6, "{tenths:?} rows for a hundred messages");
 }
