@@ -220,6 +220,19 @@ impl Turns {
         })
     }
 
+    /// A store with many messages of one workflow, all of them in their tables; whatever is deleted of them stays in the window.
+    fn flushed(place: impl Fn(u64) -> u64) -> Turns {
+        let (options, order) = (QueueOptions::by_position(), QueueOptions::by_position().order);
+        let mut turns =
+            Turns::filled(StoreOptions::default(), options, |number| numbered(order, place(number)));
+        // So few are not flushed by themselves: the first turn ends their generation.
+        turns.store.flush_turn().unwrap();
+        while turns.store.has_idle_work() {
+            turns.store.flush_turn().unwrap();
+        }
+        turns
+    }
+
     /// A store with many messages in one queue.
     fn filled(of: StoreOptions, options: QueueOptions, message: impl Fn(u64) -> NewMessage) -> Turns {
         let store = Store::in_memory(of).unwrap();
@@ -330,14 +343,8 @@ fn a_purge_of_any_size_takes_turns_of_bounded_work() {
 #[test]
 fn a_long_purge_costs_the_same_from_its_first_step_to_its_last() {
     for scope in [PurgeScope::Everything, PurgeScope::Workflow(workflow())] {
-        // The first one is missing, all others are in their tables, and whatever the purge deletes of them stays in the window.
-        let (options, order) = (QueueOptions::by_position(), QueueOptions::by_position().order);
-        let mut turns = Turns::filled(StoreOptions::default(), options, |number| numbered(order, number + 1));
-        // So few are not flushed by themselves: the first turn ends their generation.
-        turns.store.flush_turn().unwrap();
-        while turns.store.has_idle_work() {
-            turns.store.flush_turn().unwrap();
-        }
+        // The first one is missing.
+        let mut turns = Turns::flushed(|number| number + 1);
         assert_eq!(turns.purge(&scope), MANY);
         let steps = turns.work.len();
         let of = |steps: &[u64]| steps.iter().sum::<u64>();

@@ -3,20 +3,6 @@
 use super::*;
 
 impl Turns {
-    /// A store with many messages of one workflow, all of them in their tables, in which whatever is deleted of them stays in the window.
-    fn flushed(place: impl Fn(u64) -> u64) -> Turns {
-        let (options, order) = (QueueOptions::by_position(), QueueOptions::by_position().order);
-        let mut turns =
-            Turns::filled(StoreOptions::default(), options, |number| numbered(order, place(number)));
-        // So few are not flushed by themselves: the first turn ends their generation.
-        turns.store.flush_turn().unwrap();
-        while turns.store.has_idle_work() {
-            turns.store.flush_turn().unwrap();
-        }
-        turns.work.clear();
-        turns
-    }
-
     fn receive(&mut self, token: LockToken) {
         self.ask(Command::Receive(verbs::Receive { queue: queue(), max: 1, token }));
     }
