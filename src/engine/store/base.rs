@@ -2,22 +2,18 @@
 
 use std::cell::OnceCell;
 use std::ops::Bound;
+use std::ops::ControlFlow;
 
 use redb::Database;
-use redb::Range;
-use redb::ReadOnlyTable;
 use redb::ReadTransaction;
 use redb::ReadableDatabase;
 use redb::ReadableTableMetadata;
-use serde::de::DeserializeOwned;
 
 use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::checksum::damaged;
-use crate::engine::store::checksum::verify_checksum;
-use crate::engine::store::codec;
-use crate::engine::store::definition::RawTableDefinition;
+use crate::engine::store::flushed_row::FlushedRow;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::key::prefix_end;
@@ -25,9 +21,9 @@ use crate::engine::store::key::prefix_of;
 use crate::engine::store::table::MEMTABLES;
 use crate::engine::store::table::Row;
 use crate::engine::store::table::Table;
+use crate::engine::store::table_rows;
+use crate::engine::store::table_rows::OpenTable;
 use crate::error::Fault;
-
-type OpenTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
 /// A row with its key as bytes.
 #[cfg(test)]
@@ -74,25 +70,30 @@ impl<'d> Base<'d> {
     }
 
     pub(crate) fn get<T: Table>(&self, key: &[u8]) -> Result<Option<T::Value>, Fault> {
-        sensibly::<T, _>(|| match self.table::<T>()?.get(key).map_err(store_fault)? {
-            Some(checksummed) => record(&T::DEFINITION, key, checksummed.value()).map(Some),
-            None => Ok(None),
-        })
+        self.find::<T, _>(key, |row| row.record::<T::Value>(&T::DEFINITION, key))
     }
 
     /// Every row.
     #[cfg(test)]
     pub(crate) fn all_rows<T: Table>(&self) -> Result<Vec<RawRow<T>>, Fault> {
         let mut rows = Vec::new();
-        for row in redb::ReadableTable::iter(self.table::<T>()?).map_err(store_fault)? {
-            let (key, checksummed) = row.map_err(store_fault)?;
-            rows.push((key.value().to_vec(), record(&T::DEFINITION, key.value(), checksummed.value())?));
-        }
+        self.walk::<T>((Bound::Unbounded, Bound::Unbounded), |key, row| {
+            rows.push((key.to_vec(), row.record(&T::DEFINITION, key)?));
+            Ok(ControlFlow::Continue(()))
+        })?;
         Ok(rows)
     }
 
     pub(crate) fn contains<T: Table>(&self, key: &[u8]) -> Result<bool, Fault> {
-        sensibly::<T, _>(|| Ok(self.table::<T>()?.get(key).map_err(store_fault)?.is_some()))
+        Ok(self.find::<T, _>(key, |_| Ok(()))?.is_some())
+    }
+
+    fn find<T: Table, R>(
+        &self,
+        key: &[u8],
+        found: impl FnOnce(FlushedRow<'_>) -> Result<R, Fault>,
+    ) -> Result<Option<R>, Fault> {
+        sensibly::<T, _>(|| table_rows::find::<T, _>(self.table::<T>()?, key, found))
     }
 
     /// Up to `limit` rows from a bound on whose keys begin with `prefix`, and no further than to the one with which they have so many
@@ -103,20 +104,15 @@ impl<'d> Base<'d> {
         from: Bound<&[u8]>,
         (limit, bytes): (usize, usize),
     ) -> Result<Vec<Row<T>>, Fault> {
-        sensibly::<T, _>(|| {
-            let (mut rows, mut bytes_read) = (Vec::new(), 0);
-            for row in self.range::<T>(prefix, from)?.take(limit) {
-                note_row();
-                let (key, checksummed) = row.map_err(store_fault)?;
-                let value = record(&T::DEFINITION, key.value(), checksummed.value())?;
-                rows.push((rest_of::<T>(key.value())?, value));
-                bytes_read += checksummed.value().len();
-                if bytes_read >= bytes {
-                    break;
-                }
-            }
-            Ok(rows)
-        })
+        let end = prefix_end(prefix);
+        let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let (mut rows, mut bytes_read) = (Vec::new(), 0);
+        self.walk::<T>((from, to), |key, row| {
+            rows.push((rest_of::<T>(key)?, row.record(&T::DEFINITION, key)?));
+            bytes_read += row.len();
+            Ok(go_on_while(rows.len() < limit && bytes_read < bytes))
+        })?;
+        Ok(rows)
     }
 
     /// The first key of a prefix from a bound on that is wanted.
@@ -126,40 +122,31 @@ impl<'d> Base<'d> {
         from: Bound<&T::Key>,
         wanted: impl Fn(&T::Key) -> bool,
     ) -> Result<Option<T::Key>, Fault> {
-        let start = prefix_of(prefix);
+        let (start, end) = (prefix_of(prefix), prefix_end(&prefix_of(prefix)));
         let key = from.map(|key| key_of(prefix, key));
         let from = match &key {
             Bound::Unbounded => Bound::Included(start.as_slice()),
             bound => bound.as_ref().map(Vec::as_slice),
         };
-        sensibly::<T, _>(|| {
-            for row in self.range::<T>(&start, from)? {
-                note_row();
-                let key = rest_of::<T>(row.map_err(store_fault)?.0.value())?;
-                if wanted(&key) {
-                    return Ok(Some(key));
-                }
-            }
-            Ok(None)
-        })
+        let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let mut found = None;
+        self.walk::<T>((from, to), |key, _| {
+            found = Some(rest_of::<T>(key)?).filter(&wanted);
+            Ok(go_on_while(found.is_none()))
+        })?;
+        Ok(found)
     }
 
     /// The last key that begins with `prefix`.
     pub(crate) fn last_key_of<T: Table>(&self, prefix: &[u8]) -> Result<Option<T::Key>, Fault> {
-        sensibly::<T, _>(|| match self.range::<T>(prefix, Bound::Included(prefix))?.next_back() {
-            Some(row) => rest_of::<T>(row.map_err(store_fault)?.0.value()).map(Some),
-            None => Ok(None),
-        })
-    }
-
-    fn range<T: Table>(
-        &self,
-        prefix: &[u8],
-        from: Bound<&[u8]>,
-    ) -> Result<Range<'_, &'static [u8], &'static [u8]>, Fault> {
         let end = prefix_end(prefix);
         let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        self.table::<T>()?.range::<&[u8]>((from, to)).map_err(store_fault)
+        let mut found = None;
+        self.walk_back::<T>((Bound::Included(prefix), to), |key| {
+            found = Some(rest_of::<T>(key)?);
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(found)
     }
 
     /// The last key up to `to` that begins with `prefix` and is wanted.
@@ -169,17 +156,43 @@ impl<'d> Base<'d> {
         to: &[u8],
         wanted: impl Fn(&T::Key) -> bool,
     ) -> Result<Option<T::Key>, Fault> {
-        sensibly::<T, _>(|| {
-            for row in self.table::<T>()?.range::<&[u8]>(prefix..=to).map_err(store_fault)?.rev() {
-                note_row();
-                let key = rest_of::<T>(row.map_err(store_fault)?.0.value())?;
-                if wanted(&key) {
-                    return Ok(Some(key));
-                }
-            }
-            Ok(None)
-        })
+        let mut found = None;
+        self.walk_back::<T>((Bound::Included(prefix), Bound::Included(to)), |key| {
+            found = Some(rest_of::<T>(key)?).filter(&wanted);
+            Ok(go_on_while(found.is_none()))
+        })?;
+        Ok(found)
     }
+
+    /// Goes through the rows between two bounds, until it is enough.
+    fn walk<T: Table>(
+        &self,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        mut each: impl FnMut(&[u8], FlushedRow<'_>) -> Result<ControlFlow<()>, Fault>,
+    ) -> Result<(), Fault> {
+        let each = |key: &[u8], row: FlushedRow<'_>| {
+            note_row();
+            each(key, row)
+        };
+        sensibly::<T, _>(|| table_rows::walk::<T>(self.table::<T>()?, bounds, each))
+    }
+
+    /// Goes through the keys between two bounds from the last on, until it is enough.
+    fn walk_back<T: Table>(
+        &self,
+        bounds: (Bound<&[u8]>, Bound<&[u8]>),
+        mut each: impl FnMut(&[u8]) -> Result<ControlFlow<()>, Fault>,
+    ) -> Result<(), Fault> {
+        let each = |key: &[u8]| {
+            note_row();
+            each(key)
+        };
+        sensibly::<T, _>(|| table_rows::walk_back::<T>(self.table::<T>()?, bounds, each))
+    }
+}
+
+fn go_on_while(more: bool) -> ControlFlow<()> {
+    if more { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 
 /// Reads a table. Where its pages contradict each other redb panics, and that is damage, no defect.
@@ -209,14 +222,4 @@ fn rest_of<T: Table>(key: &[u8]) -> Result<T::Key, Fault> {
         Some((_, rest)) => Ok(rest),
         None => Err(damaged(&T::DEFINITION, "a key makes no sense")),
     }
-}
-
-/// A checksummed row's record.
-pub(crate) fn record<V: DeserializeOwned>(
-    table: &RawTableDefinition,
-    key: &[u8],
-    checksummed: &[u8],
-) -> Result<V, Fault> {
-    let payload = verify_checksum(table, key, checksummed)?;
-    codec::decode(payload).ok_or_else(|| damaged(table, "a record makes no sense"))
 }

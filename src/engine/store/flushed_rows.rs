@@ -55,12 +55,26 @@ struct NextKeys<K> {
     from: K,
     keys: VecDeque<K>,
     upto: Option<K>,
+    /// How many were read at once.
+    count: usize,
 }
 
 impl<K: Ord> NextKeys<K> {
     fn covers(&self, key: &K) -> bool {
         *key >= self.from && self.upto.as_ref().is_none_or(|upto| key <= upto)
     }
+
+    /// How many to read at once from a key on: more than before for who goes on behind the last.
+    fn count_from(&self, key: &K) -> usize {
+        match &self.upto {
+            Some(upto) if key > upto => more_than(self.count),
+            _ => AHEAD_MIN,
+        }
+    }
+}
+
+fn more_than(count: usize) -> usize {
+    (count * 4).min(AHEAD_MAX)
 }
 
 /// From `from` on, up to `upto` and without it, or to the end, the window shadows every flushed key.
@@ -239,10 +253,11 @@ impl<T: Table> FlushedRows<T> {
         from: &T::Key,
         counts: impl Fn(&T::Key) -> bool,
     ) -> Result<(Option<T::Key>, bool), Fault> {
+        let mut count = known.ahead.as_ref().map_or(AHEAD_MIN, |ahead| ahead.count_from(from));
         if known.ahead.as_ref().is_none_or(|ahead| !ahead.covers(from)) {
-            self.read_ahead(base, prefix, known, Bound::Included(from), AHEAD_MIN)?;
+            self.read_ahead(base, prefix, known, Bound::Included(from), count)?;
         }
-        let (mut count, mut has_passed) = (AHEAD_MIN, false);
+        let mut has_passed = false;
         while let Some(ahead) = &mut known.ahead {
             // What is passed over here is settled, and asked for again only if that was a trial (`note_unshadowed`).
             while let Some(key) = ahead.keys.front().filter(|key| *key < from || !counts(key)) {
@@ -254,7 +269,7 @@ impl<T: Table> FlushedRows<T> {
                 return Ok((Some(key.clone()), has_passed));
             }
             let Some(upto) = ahead.upto.clone() else { break };
-            count = (count * 4).min(AHEAD_MAX);
+            count = more_than(count);
             self.read_ahead(base, prefix, known, Bound::Excluded(&upto), count)?;
         }
         Ok((None, has_passed))
@@ -280,7 +295,7 @@ impl<T: Table> FlushedRows<T> {
         for (key, row) in rows {
             known.keep_row(key, row, &self.cached_bytes);
         }
-        known.ahead = Some(NextKeys { from: start, keys, upto });
+        known.ahead = Some(NextKeys { from: start, keys, upto, count });
         Ok(())
     }
 

@@ -6,23 +6,22 @@ use std::collections::btree_map;
 use std::iter::Peekable;
 use std::marker::PhantomData;
 
-use redb::AccessGuard;
-use redb::Range;
 use redb::ReadOnlyTable;
 use redb::ReadTransaction;
-use redb::ReadableTable;
 use redb::TableError;
 
-use crate::engine::store::base::record;
+use crate::engine::store::all_rows::AllRows;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::codec;
 use crate::engine::store::definition::RawTableDefinition;
+use crate::engine::store::flushed_row;
 use crate::engine::store::key::key_of;
 use crate::engine::store::key::parts_of;
 use crate::engine::store::schema;
 use crate::engine::store::table::MEMTABLES;
 use crate::engine::store::table::Table;
+use crate::engine::store::table_rows;
 use crate::error::Fault;
 
 type RowBytes = &'static [u8];
@@ -58,16 +57,13 @@ impl<'o> MergedTables<'o> {
             return value.as_deref().map(decoded::<T>).transpose();
         }
         let Some(table) = &self.tables[usize::from(T::NUMBER)] else { return Ok(None) };
-        match table.get(bytes.as_slice()).map_err(store_fault)? {
-            Some(checksummed) => record(&T::DEFINITION, &bytes, checksummed.value()).map(Some),
-            None => Ok(None),
-        }
+        table_rows::find::<T, _>(table, &bytes, |row| row.record(&T::DEFINITION, &bytes))
     }
 
     /// Every row of a table, in the order of its keys.
     pub(crate) fn rows<T: Table>(&self) -> Result<MergedRows<'_, T>, Fault> {
         let flushed = match &self.tables[usize::from(T::NUMBER)] {
-            Some(table) => Some(table.iter().map_err(store_fault)?.peekable()),
+            Some(table) => Some(AllRows::of::<T>(table)?.peekable()),
             None => None,
         };
         let window = self.overlay[usize::from(T::NUMBER)].iter().peekable();
@@ -89,39 +85,32 @@ pub(crate) fn open_table(
 
 /// The rows of one table.
 pub(crate) struct MergedRows<'m, T> {
-    flushed: Option<Peekable<Range<'m, RowBytes, RowBytes>>>,
+    flushed: Option<Peekable<AllRows<'m>>>,
     window: Peekable<btree_map::Iter<'m, Vec<u8>, Option<Vec<u8>>>>,
     of: PhantomData<T>,
 }
 
-type FlushedRow<'m> = (AccessGuard<'m, RowBytes>, AccessGuard<'m, RowBytes>);
-
-impl<'m, T: Table> MergedRows<'m, T> {
+impl<T: Table> MergedRows<'_, T> {
     fn next_row(&mut self) -> Result<Option<MergedEntry<T>>, Fault> {
         loop {
             let flushed = self.flushed.as_mut().and_then(Peekable::peek);
             let nearer = match (flushed, self.window.peek()) {
                 (None, None) => return Ok(None),
-                (Some(Ok((key, _))), Some((own, _))) => key.value().cmp(own.as_slice()),
+                (Some(Ok((key, _))), Some((own, _))) => key.cmp(own),
                 (Some(_), _) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
             };
-            let flushed = if nearer.is_le() { self.next_flushed()? } else { None };
+            let flushed = if nearer.is_le() { self.flushed.as_mut().and_then(Iterator::next) } else { None };
             let own = if nearer.is_ge() { self.window.next() } else { None };
-            match (own, flushed) {
+            match (own, flushed.transpose()?) {
                 (Some((key, Some(value))), _) => return entry::<T>(key, decoded::<T>(value)?).map(Some),
-                (None, Some((key, checksummed))) => {
-                    let value = record(&T::DEFINITION, key.value(), checksummed.value())?;
-                    return entry::<T>(key.value(), value).map(Some);
+                (None, Some((key, payload))) => {
+                    return entry::<T>(&key, flushed_row::decoded(&T::DEFINITION, &payload)?).map(Some);
                 }
                 // Deleted.
                 (Some((_, None)), _) | (None, None) => {}
             }
         }
-    }
-
-    fn next_flushed(&mut self) -> Result<Option<FlushedRow<'m>>, Fault> {
-        self.flushed.as_mut().and_then(Iterator::next).transpose().map_err(store_fault)
     }
 }
 

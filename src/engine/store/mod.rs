@@ -3,9 +3,12 @@
 //! A turn changes rows in memtables (`memtable`, `change`), its commit appends them to the journal (`journal`), and a flush
 //! takes what has come to rest to its tables (`flush`, paced by `window`). Opening reads the journal again (`replay`).
 
+pub(crate) mod all_rows;
 #[cfg(feature = "head-room")]
 mod ballast;
 pub(crate) mod base;
+pub(crate) mod block;
+mod blocks;
 pub(crate) mod caught;
 mod change;
 mod changed_keys;
@@ -20,6 +23,7 @@ pub(crate) mod create;
 pub(crate) mod definition;
 mod encoder;
 mod flush;
+pub(crate) mod flushed_row;
 mod flushed_rows;
 #[cfg(any(test, feature = "cluster"))]
 mod follow;
@@ -87,6 +91,7 @@ mod store;
 pub(crate) mod table;
 mod table_book;
 mod table_changes;
+pub(crate) mod table_rows;
 mod table_trial;
 pub(crate) mod transaction;
 mod trial;

@@ -11,10 +11,10 @@ use redb::ReadableDatabase;
 use redb::StorageError;
 use redb::TableError;
 
-use crate::engine::store::base::record;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::LAST_COMMIT_LEADS_ASTRAY;
 use crate::engine::store::definition;
+use crate::engine::store::flushed_row::record;
 use crate::engine::store::header::header_damage;
 use crate::engine::store::key::name_key;
 use crate::engine::store::lock_file::file_fault;

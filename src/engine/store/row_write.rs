@@ -2,6 +2,7 @@
 
 use redb::WriteTransaction;
 
+use crate::engine::store::blocks::BlockTable;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::checksum;
 use crate::engine::store::codec;
@@ -21,6 +22,12 @@ pub(crate) trait RowWrite: Send {
 
 impl<T: Table> RowWrite for Rows<T> {
     fn flush(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
+        if T::IN_BLOCKS {
+            let encoded = |((prefix, key), value): &(PrefixedKey<T>, Option<T::Value>)| {
+                (key_of(prefix, key), value.as_ref().map(codec::encode))
+            };
+            return BlockTable::open(transaction, T::DEFINITION)?.merge(self.0.iter().map(encoded));
+        }
         let mut table = transaction.open_table(T::DEFINITION).map_err(store_fault)?;
         for ((prefix, key), value) in &self.0 {
             let key = key_of(prefix, key);

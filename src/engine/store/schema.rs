@@ -1,7 +1,8 @@
 //! All tables on one screen. Keys are bytes that sort as their parts do (`key.rs`); values have checksums (`checksum.rs`).
 //!
 //! A commit appends one row to the journal; the tables hold what has been flushed out of it (`flush.rs`). A row of the
-//! window over the journal, kept in memory, goes before the table's row.
+//! window over the journal, kept in memory, goes before the table's row. Tables that are in blocks (`block.rs`) have several rows
+//! in one of the file.
 //!
 //! | table | key | value | a row exists |
 //! |---|---|---|---|
@@ -43,6 +44,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use redb::TableDefinition;
+use redb::TableHandle;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::audit::AuditEntry;
@@ -88,7 +90,10 @@ use crate::id::SequenceNumber;
 use crate::lookup::SlotNumber;
 
 /// The number of this layout. A change of bytes raises it.
-pub(crate) const FORMAT: u32 = 4;
+pub(crate) const FORMAT: u32 = 5;
+
+/// The last layout with a row of the file for each row of a table.
+pub(crate) const FORMAT_BEFORE_BLOCKS: u32 = 4;
 
 /// The last layout whose records are frozen in `format3`; it is upgraded when it is opened (`upgrade.rs`).
 pub(crate) const FORMAT_3: u32 = 3;
@@ -112,6 +117,7 @@ macro_rules! table {
             const NAME: &'static str = stringify!($field);
             const DEFINITION: RawTableDefinition = TableDefinition::new(Self::NAME);
             const NUMBER: u8 = $number;
+            const IN_BLOCKS: bool = number_is_in_blocks($number);
 
             fn flushed_key<'k>(prefix: &'k $prefix, key: &'k $key) -> FlushedKey<'k, $table> {
                 (prefix, key)
@@ -136,6 +142,7 @@ macro_rules! row_in_slots {
             const NAME: &'static str = $table::NAME;
             const DEFINITION: RawTableDefinition = $table::DEFINITION;
             const NUMBER: u8 = $table::NUMBER;
+            const IN_BLOCKS: bool = $table::IN_BLOCKS;
 
             fn flushed_key<'k>(slot: &'k $slot, (): &'k ()) -> FlushedKey<'k, $table> {
                 (&slot.queue, &slot.$key)
@@ -227,6 +234,22 @@ macro_rules! each_table {
 pub(crate) use each_table;
 
 each_table!(tables);
+
+/// Whether the rows of the table of this number are in blocks: there is one for each message or each workflow, or more. Their keys
+/// begin with a queue.
+const fn number_is_in_blocks(number: u8) -> bool {
+    matches!(number, 2..=4)
+}
+
+/// Those whose rows are in blocks.
+pub(crate) fn in_blocks() -> impl Iterator<Item = RawTableDefinition> {
+    (0..).zip(MEMTABLE).filter(|(number, _)| number_is_in_blocks(*number)).map(|(_, definition)| definition)
+}
+
+/// Whether the rows of a table are in blocks.
+pub(crate) fn is_in_blocks(table: &RawTableDefinition) -> bool {
+    in_blocks().any(|other| other.name() == table.name())
+}
 
 /// Every table with checksummed rows.
 pub(crate) fn checksummed() -> impl Iterator<Item = RawTableDefinition> {

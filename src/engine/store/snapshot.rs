@@ -9,6 +9,7 @@ use redb::ReadTransaction;
 use redb::ReadableTable;
 use redb::TableHandle;
 
+use crate::engine::store::block::BlockReader;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::create::new_file;
@@ -58,10 +59,7 @@ impl Snapshot {
         let journaled = self.journaled()?;
         let mut rows = journaled.values().filter(|is_there| **is_there).count() as u64;
         for definition in schema::all() {
-            let counts = |key: &[u8]| {
-                let is_journal = definition.name() == definition::JOURNAL.name();
-                !is_journal && !journaled.contains_key(&(definition.name().to_owned(), key.to_vec()))
-            };
+            let counts = |key: &[u8]| !journaled.contains_key(&(definition.name().to_owned(), key.to_vec()));
             rows = self.copy_table(&copy, definition, rows, &counts, progress)?;
         }
         Ok(rows)
@@ -92,6 +90,7 @@ impl Snapshot {
         counts: &dyn Fn(&[u8]) -> bool,
         progress: &dyn Fn(u64) -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
+        let in_blocks = schema::is_in_blocks(&definition);
         let source = self.transaction.open_table(definition).map_err(store_fault)?;
         let mut rows = source.iter().map_err(store_fault)?;
         let mut copied = rows_before;
@@ -101,11 +100,8 @@ impl Snapshot {
             let (mut bytes, mut more) = (0, false);
             for row in rows.by_ref() {
                 let (key, value) = row.map_err(store_fault)?;
-                if definition.name() != definition::JOURNAL.name() {
-                    verify_checksum(&definition, key.value(), value.value())?;
-                }
+                copied += counted((definition, in_blocks), key.value(), value.value(), counts)?;
                 table.insert(key.value(), value.value()).map_err(store_fault)?;
-                copied += u64::from(counts(key.value()));
                 bytes += key.value().len() + value.value().len();
                 if bytes >= BYTES_PER_COMMIT {
                     more = true;
@@ -120,4 +116,25 @@ impl Snapshot {
             }
         }
     }
+}
+
+/// How many of the rows that a row of the file is, or has in it, count, now that its checksum fits.
+fn counted(
+    (definition, in_blocks): (RawTableDefinition, bool),
+    key: &[u8],
+    value: &[u8],
+    counts: &dyn Fn(&[u8]) -> bool,
+) -> Result<u64, Fault> {
+    if definition.name() == definition::JOURNAL.name() {
+        return Ok(0);
+    }
+    if !in_blocks {
+        verify_checksum(&definition, key, value)?;
+        return Ok(u64::from(counts(key)));
+    }
+    let (mut rows, mut count) = (BlockReader::open(definition, key, value)?, 0);
+    while let Some((key, _)) = rows.next_row()? {
+        count += u64::from(counts(key));
+    }
+    Ok(count)
 }

@@ -12,13 +12,13 @@ use redb::Database;
 use redb::ReadTransaction;
 use redb::ReadableDatabase;
 
-use crate::engine::store::base::record;
 use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;
 #[cfg(feature = "cluster")]
 use crate::engine::store::create::new_file;
 use crate::engine::store::create::put_in_place;
 use crate::engine::store::definition;
+use crate::engine::store::flushed_row::record;
 use crate::engine::store::inspect::Inspection;
 use crate::engine::store::journal;
 use crate::engine::store::key::name_key;

@@ -37,6 +37,8 @@ pub(crate) trait Table: 'static {
     const DEFINITION: RawTableDefinition;
     /// The table's number in a journal row; never used for another.
     const NUMBER: u8;
+    /// Whether its flushed rows are in blocks (`block.rs`).
+    const IN_BLOCKS: bool;
 
     /// A key in the parts by which it is looked for among the flushed rows.
     fn flushed_key<'k>(prefix: &'k Self::Prefix, key: &'k Self::Key) -> FlushedKey<'k, Self::Flushed>;

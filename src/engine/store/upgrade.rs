@@ -1,9 +1,10 @@
 //! Making this format of an older one when a file is opened, in one transaction: a crash before its commit leaves the
 //! file as it was, to be upgraded by the next opening.
 //!
-//! First the journal is flushed into the tables as it is, bytes for bytes, so that every row is at one place. Then each
-//! table is gone through, and the rows that are written otherwise today are written anew. One row of the journal, or a
-//! page of changed rows, is in memory at a time.
+//! Of formats 1 to 3 the journal is first flushed into the tables as it is, bytes for bytes, so that every row is at one place.
+//! Then each table is gone through, and the rows that are written otherwise today are written anew. Tables that are in blocks
+//! since format 5 come last: their rows and the journal's are those of format 4. One row of the journal, or a page of rows, is
+//! in memory at a time.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -17,6 +18,7 @@ use redb::WriteTransaction;
 
 use crate::engine::rules::record;
 use crate::engine::rules::record::QueueId;
+use crate::engine::store::blocks::BlockTable;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::checksum;
 use crate::engine::store::checksum::damaged;
@@ -49,7 +51,13 @@ const OLD_REMINDERS: RawTableDefinition = RawTableDefinition::new("reminders_bef
 /// The first number of the tables that came with format 3.
 const FIRST_OF_FORMAT_3: usize = 17;
 
-/// How many bytes of changed rows are kept before they are written.
+/// The first number of the tables that are made when a file of format 4 is opened (`open.rs`).
+const MADE_LATER: usize = schema::Topics::NUMBER as usize;
+
+/// The rows of a table that is put in blocks, meanwhile.
+const OLD_ROWS: RawTableDefinition = RawTableDefinition::new("rows_before");
+
+/// How many bytes of rows are kept before they are written.
 const PAGE_BYTES: usize = 1024 * 1024;
 
 /// Says that the file has this format, and makes it so.
@@ -64,19 +72,24 @@ pub(crate) fn bring_up_to_date(database: &Database, transaction: &WriteTransacti
         tables_are_there(transaction, found)?;
     }
     write_format(transaction)?;
-    match older {
-        Some(found) => upgrade(database, transaction, found),
-        None => Ok(()),
+    let Some(found) = older else { return Ok(()) };
+    if found < schema::FORMAT_BEFORE_BLOCKS {
+        upgrade(database, transaction, found)?;
     }
+    schema::in_blocks().try_for_each(|definition| put_in_blocks(transaction, definition))
 }
 
 /// Checks that no table is missing: making an empty one would hide it.
 fn tables_are_there(transaction: &WriteTransaction, found: u32) -> Result<(), Fault> {
     let tables: Vec<String> =
         transaction.list_tables().map_err(store_fault)?.map(|table| table.name().to_owned()).collect();
-    let count = if found < schema::FORMAT_3 { FIRST_OF_FORMAT_3 } else { format3::TABLES.len() };
+    let count = match found {
+        schema::FORMAT_BEFORE_BLOCKS.. => MADE_LATER,
+        schema::FORMAT_3.. => format3::TABLES.len(),
+        _ => FIRST_OF_FORMAT_3,
+    };
     let journal = (found > schema::FORMAT_BEFORE_JOURNAL).then_some(JOURNAL);
-    let of_rows = format3::TABLES.iter().take(count).map(|table| table.definition);
+    let of_rows = schema::MEMTABLE.into_iter().take(count);
     for definition in of_rows.chain([definition::QUEUES, definition::COUNTERS]).chain(journal) {
         if !tables.iter().any(|name| name == definition.name()) {
             return Err(damaged(&definition, "the table is missing"));
@@ -251,5 +264,32 @@ fn convert_reminders(transaction: &WriteTransaction) -> Result<(), Fault> {
     }
     drop(old);
     transaction.delete_table(OLD_REMINDERS).map_err(store_fault)?;
+    Ok(())
+}
+
+/// Puts the rows of a table in blocks, page after page.
+fn put_in_blocks(transaction: &WriteTransaction, definition: RawTableDefinition) -> Result<(), Fault> {
+    transaction.rename_table(definition, OLD_ROWS).map_err(store_fault)?;
+    let old = transaction.open_table(OLD_ROWS).map_err(store_fault)?;
+    let mut new = BlockTable::open(transaction, definition)?;
+    let mut rows = old.iter().map_err(store_fault)?;
+    loop {
+        let (mut page, mut bytes) = (Vec::new(), 0);
+        while bytes < PAGE_BYTES
+            && let Some(row) = rows.next()
+        {
+            let (key, checksummed) = row.map_err(store_fault)?;
+            let payload = verify_checksum(&definition, key.value(), checksummed.value())?;
+            bytes += key.value().len() + payload.len();
+            page.push((key.value().to_vec(), Some(payload.to_vec())));
+        }
+        if page.is_empty() {
+            break;
+        }
+        new.merge(page.into_iter())?;
+    }
+    drop((rows, new));
+    drop(old);
+    transaction.delete_table(OLD_ROWS).map_err(store_fault)?;
     Ok(())
 }

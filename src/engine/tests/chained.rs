@@ -15,6 +15,7 @@ use crate::engine::store::codec;
 use crate::engine::store::journal;
 use crate::engine::tests::crash::disk::Disk;
 use crate::engine::tests::crash::image::Image;
+use crate::engine::tests::crash::upgrade::FORMAT_3;
 use crate::engine::tests::crash::upgrade::older;
 use crate::id::QueueName;
 use crate::message::Message;
@@ -83,7 +84,7 @@ fn a_journal_row_of_another_history_is_refused() {
 
 #[test]
 fn an_older_journal_row_that_does_not_lead_to_the_next_is_refused() {
-    let disk = Disk::new(older());
+    let disk = Disk::new(older(FORMAT_3));
     let database = Database::builder().create_with_backend(disk.clone()).unwrap();
     let mut rows = Vec::new();
     let read = journal::read_all(&database.begin_read().unwrap(), |position, row| {

@@ -11,7 +11,6 @@ use crate::engine::rules::record::QueueCounters;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::store::WallRecord;
-use crate::engine::store::base::record;
 use crate::engine::store::definition;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::key::name_key;
@@ -51,22 +50,22 @@ impl Ledger {
         let mut ledger = Ledger::default();
         let mut flushed = BatchRecord::default();
         let mut has_epoch = false;
-        TableReader::META.read(transaction, findings, |key, checksummed| {
+        TableReader::META.read(transaction, findings, |key, row| {
             let is = |name: &str| key == name_key(name).as_slice();
             if is(NUMBERS_ROW) {
-                ledger.numbers = record(&definition::META, key, checksummed)?;
+                ledger.numbers = row.record(&definition::META, key)?;
             } else if is(BATCH_ROW) {
-                flushed = record(&definition::META, key, checksummed)?;
+                flushed = row.record(&definition::META, key)?;
             } else if is(FORMAT_ROW) || is(EPOCH_ROW) {
-                record::<u32>(&definition::META, key, checksummed)?;
+                row.record::<u32>(&definition::META, key)?;
                 has_epoch |= is(EPOCH_ROW);
             } else {
                 return Err(Fault::Damaged { table: "meta", detail: "no such row is known".to_owned() });
             }
             Ok(())
         });
-        TableReader::QUEUES.read(transaction, findings, |key, checksummed| {
-            let record = queue_record(key, checksummed)?;
+        TableReader::QUEUES.read(transaction, findings, |key, row| {
+            let record = queue_record(key, row)?;
             ledger.queues.insert(record.id, record);
             Ok(())
         });
@@ -75,8 +74,8 @@ impl Ledger {
         }
         let names = ledger.queues.values().map(|record| (record.id, record.name.clone()));
         findings.names = names.collect();
-        TableReader::COUNTERS.read(transaction, findings, |key, checksummed| {
-            ledger.counters.extend([counters(key, checksummed)?]);
+        TableReader::COUNTERS.read(transaction, findings, |key, row| {
+            ledger.counters.extend([counters(key, row)?]);
             Ok(())
         });
         ledger.counters.extend(&window.counters);

@@ -7,6 +7,7 @@ use crate::engine::tests::crash::disk::Disk;
 use crate::engine::tests::crash::random::Random;
 use crate::engine::tests::crash::setting::Setting;
 use crate::engine::tests::crash::setting::Tried;
+use crate::engine::tests::crash::upgrade::FORMAT_3;
 use crate::engine::tests::crash::upgrade::content;
 use crate::engine::tests::crash::upgrade::older;
 
@@ -15,7 +16,7 @@ fn a_power_cut_at_any_point_of_a_compaction_leaves_a_file_that_opens_with_all_it
     let mut tried = Tried::new("cut compaction");
     let setting = Setting { strict: false, cramped: false };
     // An upgrade leaves the room of what it has written anew.
-    let upgraded = Disk::new(older());
+    let upgraded = Disk::new(older(FORMAT_3));
     let held = content(upgraded.clone(), setting).unwrap();
     let before = upgraded.image();
     let disk = Disk::recording(before.clone());

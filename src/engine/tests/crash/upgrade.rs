@@ -11,13 +11,14 @@ use crate::engine::tests::crash::setting::Setting;
 use crate::engine::tests::crash::setting::Tried;
 use crate::engine::tests::crash::setting::quietly;
 
-/// Killed while it flushed; as packed by `tests/older/packed.rs`.
-const PACKED: &[u8] = include_bytes!("../../../../tests/older/format-3-folding.packed");
+/// Killed while they flushed; as packed by `tests/older/packed.rs`.
+pub(crate) const FORMAT_3: &[u8] = include_bytes!("../../../../tests/older/format-3-folding.packed");
+const FORMAT_4: &[u8] = include_bytes!("../../../../tests/older/format-4-folding.packed");
 
 const BLOCK: usize = 256;
 
-pub(crate) fn older() -> Image {
-    let (len, blocks) = PACKED.split_first_chunk::<8>().unwrap();
+pub(crate) fn older(packed: &[u8]) -> Image {
+    let (len, blocks) = packed.split_first_chunk::<8>().unwrap();
     let mut image = Image::default();
     image.set_len(usize::try_from(u64::from_le_bytes(*len)).unwrap());
     for block in blocks.chunks(4 + BLOCK) {
@@ -38,15 +39,21 @@ pub(crate) fn content(disk: Disk, setting: Setting) -> Result<u64, String> {
 
 #[test]
 fn a_power_cut_at_any_point_of_an_upgrade_leaves_a_file_that_opens_with_all_it_held() {
+    for packed in [FORMAT_3, FORMAT_4] {
+        cut_upgrade_of(&older(packed));
+    }
+}
+
+fn cut_upgrade_of(older: &Image) {
     let mut tried = Tried::new("cut upgrade");
     let roomy = Setting { strict: false, cramped: false };
-    let held = content(Disk::new(older()), roomy).unwrap();
+    let held = content(Disk::new(older.clone()), roomy).unwrap();
     for setting in [roomy, Setting { strict: true, cramped: true }] {
-        let disk = Disk::recording(older());
+        let disk = Disk::recording(older.clone());
         assert_eq!(content(disk.clone(), setting), Ok(held));
         let log = disk.take_log();
         assert!(log.iter().filter(|op| matches!(op, Op::Sync)).count() > 1);
-        let (mut cutter, mut random) = (Cutter::new(older(), &log), Random::new(1));
+        let (mut cutter, mut random) = (Cutter::new(older.clone(), &log), Random::new(1));
         for ops in 0..=log.len() {
             tried.count("points");
             // One way a point: a page is much like the next, and each way comes up often.

@@ -1,0 +1,207 @@
+//! Blocks: rows of a table that stand beside each other, as one row of the file.
+//!
+//! What the file's tree costs, it costs for each of its rows, however small: a way down from the root, a page that is copied, a place
+//! among its neighbours. Tables with a row for each message have theirs in blocks of some thousand bytes.
+//!
+//! A block's key is no greater than the keys of its rows, which are smaller than the next block's key, and all of one queue. Its value
+//! is row after row: how many bytes of its key are those of the key before, the others, and the payload, each of the latter behind its
+//! length. Lengths are numbers of seven bits a byte, the lowest first. One checksum is that of all.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+
+use crate::engine::store::checksum::damaged;
+use crate::engine::store::checksum::verify_checksum;
+use crate::engine::store::definition::RawTableDefinition;
+use crate::error::Fault;
+
+/// About the most bytes of a block with more than one row: with its key, its checksum and what the tree has beside it, it fills two
+/// pages of the file.
+pub(crate) const BLOCK_BYTES: usize = 8_000;
+
+/// What blocks of one size may differ by, so that the last one is not a rest.
+const SLACK_BYTES: usize = 512;
+
+/// A block that is to be written: its key, and its value before the checksum.
+pub(crate) struct NewBlock {
+    pub(crate) key: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Puts rows in blocks.
+pub(crate) struct Blocks {
+    done: Vec<NewBlock>,
+    /// The block that is being written, once it has a key.
+    key: Option<Vec<u8>>,
+    bytes: Vec<u8>,
+    last: Vec<u8>,
+    bytes_max: usize,
+}
+
+impl Blocks {
+    /// Begins with rows of about so many bytes, in blocks about alike; the first may have a key before its first row's.
+    pub(crate) fn new(key: Option<Vec<u8>>, bytes: usize) -> Blocks {
+        let count = bytes.div_ceil(BLOCK_BYTES).max(1);
+        let bytes_max = BLOCK_BYTES.min(bytes / count + SLACK_BYTES);
+        Blocks { done: Vec::new(), key, bytes: Vec::with_capacity(bytes_max), last: Vec::new(), bytes_max }
+    }
+
+    /// Writes a row behind those before.
+    pub(crate) fn write(&mut self, key: &[u8], payload: &[u8]) {
+        if !self.bytes.is_empty() && self.bytes.len() + key.len() + payload.len() > self.bytes_max {
+            self.end_block();
+        }
+        self.key.get_or_insert_with(|| key.to_vec());
+        let shared = key.iter().zip(&self.last).take_while(|(own, before)| own == before).count();
+        self.put_len(shared);
+        self.put(&key[shared..]);
+        self.put(payload);
+        self.last.truncate(shared);
+        self.last.extend_from_slice(&key[shared..]);
+    }
+
+    /// The blocks.
+    pub(crate) fn finish(mut self) -> Vec<NewBlock> {
+        if !self.bytes.is_empty() {
+            self.end_block();
+        }
+        self.done
+    }
+
+    fn end_block(&mut self) {
+        let key = self.key.take().expect("a block with a row has a key");
+        let room = Vec::with_capacity(self.bytes_max);
+        self.done.push(NewBlock { key, bytes: std::mem::replace(&mut self.bytes, room) });
+        self.last.clear();
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.put_len(bytes.len());
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn put_len(&mut self, mut len: usize) {
+        while len > 0x7f {
+            self.bytes.push(len as u8 | 0x80);
+            len >>= 7;
+        }
+        self.bytes.push(len as u8);
+    }
+}
+
+/// Reads the rows of a block in their order.
+pub(crate) struct BlockReader<'b> {
+    table: RawTableDefinition,
+    rest: &'b [u8],
+    key: Vec<u8>,
+}
+
+impl<'b> BlockReader<'b> {
+    /// Begins with the first row of a block whose checksum fits.
+    ///
+    /// # Errors
+    /// [`Fault::Damaged`] when it does not.
+    pub(crate) fn open(
+        table: RawTableDefinition,
+        key: &[u8],
+        checksummed: &'b [u8],
+    ) -> Result<BlockReader<'b>, Fault> {
+        let rest = verify_checksum(&table, key, checksummed)?;
+        Ok(BlockReader::of_payload(table, rest))
+    }
+
+    /// Begins with the first row of a block without its checksum.
+    pub(crate) fn of_payload(table: RawTableDefinition, payload: &'b [u8]) -> BlockReader<'b> {
+        BlockReader { table, rest: payload, key: Vec::with_capacity(48) }
+    }
+
+    /// Passes over the rows before a bound; returns the first that is not, if there is one.
+    ///
+    /// A key that has more bytes in common with the key before than that has with the bound is as far from the bound, so most need no
+    /// look at their bytes.
+    pub(crate) fn first_row(&mut self, from: Bound<&[u8]>) -> Result<Option<(&[u8], &'b [u8])>, Fault> {
+        let (bound, is_in) = match from {
+            Bound::Included(bound) => (bound, true),
+            Bound::Excluded(bound) => (bound, false),
+            Bound::Unbounded => return self.next_row(),
+        };
+        let mut matched = 0;
+        while !self.rest.is_empty() {
+            let (shared, payload) = self.take_row().ok_or_else(|| nonsense(&self.table))?;
+            if shared > matched {
+                continue;
+            }
+            let (own, rest) = (&self.key[shared..], &bound[shared..]);
+            matched = shared + own.iter().zip(rest).take_while(|(own, bound)| own == bound).count();
+            match own.cmp(rest) {
+                Ordering::Less => {}
+                Ordering::Equal if !is_in => {}
+                Ordering::Equal | Ordering::Greater => return Ok(Some((&self.key, payload))),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next row: its key and its payload.
+    pub(crate) fn next_row(&mut self) -> Result<Option<(&[u8], &'b [u8])>, Fault> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let (_, payload) = self.take_row().ok_or_else(|| nonsense(&self.table))?;
+        Ok(Some((&self.key, payload)))
+    }
+
+    /// All rows that are left.
+    pub(crate) fn all_rows(mut self) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Fault> {
+        let mut rows = Vec::new();
+        while let Some((key, payload)) = self.next_row()? {
+            rows.push((key.to_vec(), payload.to_vec()));
+        }
+        Ok(rows)
+    }
+
+    /// How many rows are left.
+    pub(crate) fn count(mut self) -> Result<u64, Fault> {
+        let mut rows = 0;
+        while self.next_row()?.is_some() {
+            rows += 1;
+        }
+        Ok(rows)
+    }
+
+    /// How many bytes its key has in common with the key before, and the payload.
+    fn take_row(&mut self) -> Option<(usize, &'b [u8])> {
+        let shared = self.take_len()?;
+        if shared > self.key.len() {
+            return None;
+        }
+        let own = self.take()?;
+        self.key.truncate(shared);
+        self.key.extend_from_slice(own);
+        Some((shared, self.take()?))
+    }
+
+    fn take(&mut self) -> Option<&'b [u8]> {
+        let len = self.take_len()?;
+        let (taken, rest) = self.rest.split_at_checked(len)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    fn take_len(&mut self) -> Option<usize> {
+        let mut len = 0;
+        for place in 0..5 {
+            let (byte, rest) = self.rest.split_first()?;
+            self.rest = rest;
+            len |= usize::from(byte & 0x7f) << (7 * place);
+            if byte & 0x80 == 0 {
+                return Some(len);
+            }
+        }
+        None
+    }
+}
+
+fn nonsense(table: &RawTableDefinition) -> Fault {
+    damaged(table, "a block makes no sense")
+}

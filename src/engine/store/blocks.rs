@@ -1,0 +1,359 @@
+//! Changing a table that is in blocks: what has changed is merged into the blocks it belongs to.
+
+use std::iter::Peekable;
+use std::ops::Bound;
+
+use redb::ReadableTable;
+use redb::Table;
+use redb::WriteTransaction;
+
+use crate::engine::rules::record::QueueId;
+use crate::engine::store::block::BLOCK_BYTES;
+use crate::engine::store::block::BlockReader;
+use crate::engine::store::block::Blocks;
+use crate::engine::store::block::NewBlock;
+use crate::engine::store::caught::store_fault;
+use crate::engine::store::checksum::checksum;
+use crate::engine::store::definition::RawTableDefinition;
+use crate::error::Fault;
+
+/// Behind the last row of a block of so many bytes a new one begins, so that what is appended leaves blocks behind that are not
+/// written again with each flush.
+const FILLED_BYTES: usize = BLOCK_BYTES / 2;
+
+/// A block that has shrunk below so many bytes is joined with a neighbour that has room for it.
+const SMALL_BYTES: usize = BLOCK_BYTES / 4;
+
+/// A row that has changed: its key, and its payload unless it is deleted.
+pub(crate) type ChangedRow = (Vec<u8>, Option<Vec<u8>>);
+
+/// A table of the file whose rows are in blocks.
+pub(crate) struct BlockTable<'t> {
+    definition: RawTableDefinition,
+    table: Table<'t, &'static [u8], &'static [u8]>,
+}
+
+/// A block that is there: its key, and its value.
+struct FoundBlock {
+    key: Vec<u8>,
+    checksummed: Vec<u8>,
+}
+
+/// The rows that one block has, or would have.
+struct Place {
+    /// No block is there when the first row of a queue comes, and when those of the block before are left behind.
+    found: Option<FoundBlock>,
+    queue: Option<QueueId>,
+    /// Where the next block begins.
+    upto: Option<Vec<u8>>,
+}
+
+impl Place {
+    fn holds(&self, key: &[u8]) -> bool {
+        self.upto.as_ref().is_none_or(|upto| key < upto.as_slice()) && QueueId::first_of(key) == self.queue
+    }
+}
+
+impl<'t> BlockTable<'t> {
+    pub(crate) fn open(
+        transaction: &'t WriteTransaction,
+        definition: RawTableDefinition,
+    ) -> Result<BlockTable<'t>, Fault> {
+        Ok(BlockTable { definition, table: transaction.open_table(definition).map_err(store_fault)? })
+    }
+
+    /// Puts and deletes rows, which come in the order of their keys.
+    ///
+    /// # Errors
+    /// [`Fault`] when a block is damaged, or the disk fails.
+    pub(crate) fn merge(&mut self, changes: impl Iterator<Item = ChangedRow>) -> Result<(), Fault> {
+        let mut changes = changes.peekable();
+        while let Some((first, _)) = changes.peek() {
+            let place = self.place_of(first)?;
+            let own: Vec<_> = std::iter::from_fn(|| changes.next_if(|(key, _)| place.holds(key))).collect();
+            assert!(own.is_sorted_by(|a, b| a.0 < b.0), "rows are flushed in the order of their keys");
+            self.write(place.found, own)?;
+        }
+        Ok(())
+    }
+
+    fn place_of(&self, key: &[u8]) -> Result<Place, Fault> {
+        let queue = QueueId::first_of(key);
+        let behind = (Bound::Excluded(key), Bound::Unbounded);
+        let next = self.table.range::<&[u8]>(behind).map_err(store_fault)?.next();
+        let upto = next.transpose().map_err(store_fault)?.map(|(key, _)| key.value().to_vec());
+        let before = self.table.range::<&[u8]>(..=key).map_err(store_fault)?.next_back();
+        let found = match before.transpose().map_err(store_fault)? {
+            Some((own, checksummed)) if QueueId::first_of(own.value()) == queue => {
+                let is_left = self.is_left_by(key, own.value(), checksummed.value())?;
+                (!is_left).then(|| FoundBlock::new(own.value(), checksummed.value()))
+            }
+            _ => None,
+        };
+        Ok(Place { found, queue, upto })
+    }
+
+    /// Whether a key is behind the last row of a block that is filled.
+    fn is_left_by(&self, key: &[u8], block: &[u8], checksummed: &[u8]) -> Result<bool, Fault> {
+        if checksummed.len() < FILLED_BYTES {
+            return Ok(false);
+        }
+        let mut rows = BlockReader::open(self.definition, block, checksummed)?;
+        Ok(rows.first_row(Bound::Included(key))?.is_none())
+    }
+
+    /// Merges rows into a block, or makes one of them.
+    fn write(&mut self, found: Option<FoundBlock>, changes: Vec<ChangedRow>) -> Result<(), Fault> {
+        let bytes_before = found.as_ref().map_or(0, |found| found.checksummed.len());
+        let mut blocks = self.merged(found.as_ref(), changes)?;
+        if blocks.is_empty()
+            && let Some(found) = found
+        {
+            self.table.remove(found.key.as_slice()).map_err(store_fault)?;
+        }
+        if let [only] = &blocks[..]
+            && only.bytes.len() < SMALL_BYTES
+            && (bytes_before == 0 || only.bytes.len() < bytes_before)
+            && let Some(joined) = self.joined(only)?
+        {
+            blocks = joined;
+        }
+        for block in blocks {
+            let checksummed = checksum(&self.definition, &block.key, block.bytes);
+            self.table.insert(block.key.as_slice(), checksummed.as_slice()).map_err(store_fault)?;
+        }
+        Ok(())
+    }
+
+    /// The blocks that rows and a block become, the first of them at its place.
+    fn merged(&self, found: Option<&FoundBlock>, changes: Vec<ChangedRow>) -> Result<Vec<NewBlock>, Fault> {
+        let added: usize =
+            changes.iter().map(|(key, payload)| key.len() + payload.as_ref().map_or(0, Vec::len)).sum();
+        let bytes = added + found.map_or(0, |found| found.checksummed.len());
+        let mut blocks = Blocks::new(found.map(|found| found.key.clone()), bytes);
+        let mut changes = changes.into_iter().peekable();
+        if let Some(found) = found {
+            let mut rows = BlockReader::open(self.definition, &found.key, &found.checksummed)?;
+            while let Some((key, payload)) = rows.next_row()? {
+                put_before(key, &mut changes, &mut blocks);
+                match changes.next_if(|(own, _)| own == key) {
+                    Some(change) => put(change, &mut blocks),
+                    None => blocks.write(key, payload),
+                }
+            }
+        }
+        changes.for_each(|change| put(change, &mut blocks));
+        Ok(blocks.finish())
+    }
+
+    /// A small block together with its neighbour, if one has room; the other one's place is given up.
+    fn joined(&mut self, small: &NewBlock) -> Result<Option<Vec<NewBlock>>, Fault> {
+        let key = small.key.as_slice();
+        let behind = (Bound::Excluded(key), Bound::Unbounded);
+        let next = self.table.range::<&[u8]>(behind).map_err(store_fault)?.next();
+        let before = self.table.range::<&[u8]>(..key).map_err(store_fault)?.next_back();
+        let mut neighbours = Vec::new();
+        for neighbour in [next, before].into_iter().flatten() {
+            let (own, checksummed) = neighbour.map_err(store_fault)?;
+            let is_of_queue = QueueId::first_of(own.value()) == QueueId::first_of(key);
+            if is_of_queue && checksummed.value().len() < FILLED_BYTES {
+                neighbours.push(FoundBlock::new(own.value(), checksummed.value()));
+            }
+        }
+        let Some(neighbour) = neighbours.first() else { return Ok(None) };
+        let own = BlockReader::of_payload(self.definition, &small.bytes).all_rows()?;
+        let rows = own.into_iter().map(|(key, payload)| (key, Some(payload))).collect();
+        let given_up = neighbour.key.as_slice().max(key);
+        self.table.remove(given_up).map_err(store_fault)?;
+        let mut blocks = self.merged(Some(neighbour), rows)?;
+        if let Some(first) = blocks.first_mut() {
+            first.key.clone_from(&neighbour.key.clone().min(small.key.clone()));
+        }
+        Ok(Some(blocks))
+    }
+}
+
+impl FoundBlock {
+    fn new(key: &[u8], checksummed: &[u8]) -> FoundBlock {
+        FoundBlock { key: key.to_vec(), checksummed: checksummed.to_vec() }
+    }
+}
+
+fn put_before(key: &[u8], changes: &mut Peekable<impl Iterator<Item = ChangedRow>>, blocks: &mut Blocks) {
+    while let Some(change) = changes.next_if(|(own, _)| own.as_slice() < key) {
+        put(change, blocks);
+    }
+}
+
+/// Puts a row, unless it is deleted.
+fn put((key, payload): ChangedRow, blocks: &mut Blocks) {
+    if let Some(payload) = payload {
+        blocks.write(&key, &payload);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::ops::ControlFlow;
+    use std::ops::RangeBounds;
+
+    use proptest::prelude::*;
+    use redb::Database;
+    use redb::ReadableDatabase;
+    use redb::backends::InMemoryBackend;
+
+    use super::*;
+    use crate::engine::store::all_rows::AllRows;
+    use crate::engine::store::flushed_row::FlushedRow;
+    use crate::engine::store::schema::Contents;
+    use crate::engine::store::table::Table as _;
+    use crate::engine::store::table_rows;
+
+    type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+    fn key(queue: u32, rest: u16) -> Vec<u8> {
+        let mut key = queue.to_be_bytes().to_vec();
+        // Not all of one length, as names are not.
+        key.extend_from_slice(&rest.to_be_bytes());
+        key.resize(key.len() + usize::from(rest % 5), 7);
+        key
+    }
+
+    /// A change of some rows of one queue: which, and what they become.
+    fn change() -> impl Strategy<Value = (u32, u16, u16, u16, Option<usize>)> {
+        let payload =
+            prop_oneof![3 => Just(Some(30)), 1 => Just(Some(900)), 1 => Just(Some(9_000)), 4 => Just(None)];
+        (1..4_u32, 0..600_u16, 1..200_u16, 1..4_u16, payload)
+    }
+
+    fn apply(database: &Database, model: &mut Rows, changed: Rows, deleted: &[Vec<u8>]) {
+        let mut changes: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
+            changed.into_iter().map(|(key, payload)| (key, Some(payload))).collect();
+        changes.extend(deleted.iter().map(|key| (key.clone(), None)));
+        let transaction = database.begin_write().unwrap();
+        BlockTable::open(&transaction, Contents::DEFINITION)
+            .unwrap()
+            .merge(changes.clone().into_iter())
+            .unwrap();
+        transaction.commit().unwrap();
+        for (key, payload) in changes {
+            match payload {
+                Some(payload) => drop(model.insert(key, payload)),
+                None => drop(model.remove(&key)),
+            }
+        }
+    }
+
+    fn check_blocks(database: &Database) -> usize {
+        let reading = database.begin_read().unwrap();
+        let table = reading.open_table(Contents::DEFINITION).unwrap();
+        let (mut count, mut last) = (0, Vec::new());
+        for block in table.iter().unwrap() {
+            let (key, checksummed) = block.unwrap();
+            let rows = BlockReader::open(Contents::DEFINITION, key.value(), checksummed.value()).unwrap();
+            let rows = rows.all_rows().unwrap();
+            assert!(!rows.is_empty() && last.as_slice() < key.value() && key.value() <= rows[0].0.as_slice());
+            assert!(rows.is_sorted_by(|a, b| a.0 < b.0));
+            assert!(rows.iter().all(|row| QueueId::first_of(&row.0) == QueueId::first_of(key.value())));
+            assert!(rows.len() == 1 || checksummed.value().len() <= BLOCK_BYTES + 32, "{}", rows.len());
+            last = rows.last().unwrap().0.clone();
+            count += 1;
+        }
+        count
+    }
+
+    fn walked(database: &Database, bounds: (Bound<&[u8]>, Bound<&[u8]>)) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+        let reading = database.begin_read().unwrap();
+        let table = reading.open_table(Contents::DEFINITION).unwrap();
+        let (mut keys, mut back) = (Vec::new(), Vec::new());
+        table_rows::walk::<Contents>(&table, bounds, |key, _| {
+            keys.push(key.to_vec());
+            Ok(ControlFlow::Continue(()))
+        })
+        .unwrap();
+        table_rows::walk_back::<Contents>(&table, bounds, |key| {
+            back.push(key.to_vec());
+            Ok(ControlFlow::Continue(()))
+        })
+        .unwrap();
+        back.reverse();
+        (keys, back)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn a_table_in_blocks_has_the_rows_that_were_put_and_not_deleted(
+            changes in prop::collection::vec(change(), 1..25),
+            bounds in prop::collection::vec((1..4_u32, 0..1_000_u16, 0..3_usize), 8),
+        ) {
+            let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
+            let mut model = Rows::new();
+            for (queue, first, count, step, bytes) in changes {
+                let keys = (0..count).map(|at| key(queue, first + at * step));
+                match bytes {
+                    Some(bytes) => {
+                        let rows = keys.map(|key| (key, vec![first as u8; bytes])).collect();
+                        apply(&database, &mut model, rows, &[]);
+                    }
+                    None => apply(&database, &mut model, Rows::new(), &keys.collect::<Vec<_>>()),
+                }
+                check_blocks(&database);
+            }
+            let reading = database.begin_read().unwrap();
+            let table = reading.open_table(Contents::DEFINITION).unwrap();
+            let all: Result<Vec<_>, _> = AllRows::of::<Contents>(&table).unwrap().collect();
+            prop_assert_eq!(all.unwrap(), model.clone().into_iter().collect::<Vec<_>>());
+            let bound = |(queue, rest, kind): (u32, u16, usize)| match kind {
+                0 => Bound::Included(key(queue, rest)),
+                1 => Bound::Excluded(key(queue, rest)),
+                _ => Bound::Unbounded,
+            };
+            for pair in bounds.chunks(2) {
+                let (from, to) = (bound(pair[0]), bound(pair[1]));
+                let is_in = |key: &Vec<u8>| {
+                    RangeBounds::<Vec<u8>>::contains(&(from.clone(), to.clone()), key)
+                };
+                let expected: Vec<_> = model.keys().filter(|key| is_in(key)).cloned().collect();
+                if expected.is_empty() { continue; }
+                let bounds = (from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice));
+                let (keys, back) = walked(&database, bounds);
+                prop_assert_eq!(&keys, &expected);
+                prop_assert_eq!(&back, &expected);
+            }
+            for rest in (0..1_400).step_by(7) {
+                let key = key(2, rest);
+                let found = table_rows::find::<Contents, _>(&table, &key, |row| match row {
+                    FlushedRow::InBlock(payload) => Ok(payload.to_vec()),
+                    FlushedRow::Checksummed(_) => panic!("it is in a block"),
+                });
+                prop_assert_eq!(found.unwrap(), model.get(&key).cloned());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_appended_leaves_full_blocks_behind_and_what_is_deleted_leaves_few() {
+        let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
+        let mut model = Rows::new();
+        for first in (0..10_000).step_by(50) {
+            let rows = (first..first + 50).map(|rest| (key(1, rest), vec![1; 30])).collect();
+            apply(&database, &mut model, rows, &[]);
+        }
+        let full = check_blocks(&database);
+        assert!(full * FILLED_BYTES <= 10_000 * 40, "{full} blocks of about 34 bytes a row");
+        // One of each twenty is left, wherever they were.
+        for phase in (1..20).rev() {
+            let deleted: Vec<_> =
+                (0..10_000).filter(|rest| rest % 20 == phase).map(|rest| key(1, rest)).collect();
+            apply(&database, &mut model, Rows::new(), &deleted);
+        }
+        let left = check_blocks(&database);
+        assert_eq!(model.len(), 500);
+        assert!(left <= 2 * 500 * 40 / SMALL_BYTES, "{left} blocks for 500 rows");
+        apply(&database, &mut model.clone(), Rows::new(), &model.keys().cloned().collect::<Vec<_>>());
+        assert_eq!(check_blocks(&database), 0);
+    }
+}
