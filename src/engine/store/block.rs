@@ -205,3 +205,63 @@ impl<'b> BlockReader<'b> {
 fn nonsense(table: &RawTableDefinition) -> Fault {
     damaged(table, "a block makes no sense")
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::engine::store::schema::Line;
+    use crate::engine::store::table::Table;
+
+    fn reader(bytes: &[u8]) -> BlockReader<'_> {
+        BlockReader::of_payload(Line::DEFINITION, bytes)
+    }
+
+    #[test]
+    fn the_bytes_of_a_block_are_what_they_were() {
+        let mut blocks = Blocks::new(None, 100);
+        blocks.write(b"same 1", b"one");
+        blocks.write(b"same 12", b"");
+        blocks.write(b"other", &[9; 130]);
+        let blocks = blocks.finish();
+        assert_eq!(blocks.len(), 1);
+        assert_eq!(blocks[0].key, b"same 1");
+        let mut expected = b"\x00\x06same 1\x03one".to_vec();
+        expected.extend_from_slice(b"\x06\x012\x00");
+        expected.extend_from_slice(b"\x00\x05other\x82\x01");
+        expected.extend_from_slice(&[9; 130]);
+        assert_eq!(blocks[0].bytes, expected);
+    }
+
+    #[test]
+    fn rows_that_are_more_than_a_block_are_in_blocks_about_alike() {
+        let mut blocks = Blocks::new(Some(b"a".to_vec()), 9_000);
+        for row in 0..90_u8 {
+            blocks.write(&[b'b', row], &[row; 98]);
+        }
+        let blocks = blocks.finish();
+        let lens: Vec<_> = blocks.iter().map(|block| block.bytes.len()).collect();
+        assert!(matches!(lens[..], [4_000..=5_100, 4_000..=5_100]), "{lens:?}");
+        assert_eq!(blocks[0].key, b"a");
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_that_are_no_block_are_damage_and_no_panic(
+            bytes in prop::collection::vec(prop_oneof![0..9_u8, any::<u8>()], 0..60),
+            bound in prop::collection::vec(any::<u8>(), 0..6),
+        ) {
+            let all = reader(&bytes).all_rows();
+            let count = reader(&bytes).count();
+            prop_assert_eq!(all.is_ok(), count.is_ok());
+            if let Ok(rows) = all {
+                prop_assert_eq!(rows.len() as u64, count.unwrap());
+            }
+            for bound in [Bound::Included(bound.as_slice()), Bound::Excluded(&bound), Bound::Unbounded] {
+                let mut rows = reader(&bytes);
+                while let Ok(Some(_)) = rows.first_row(bound) {}
+            }
+        }
+    }
+}

@@ -8,7 +8,7 @@ pub(crate) mod all_rows;
 mod ballast;
 pub(crate) mod base;
 pub(crate) mod block;
-mod blocks;
+pub(crate) mod blocks;
 pub(crate) mod caught;
 mod change;
 mod changed_keys;

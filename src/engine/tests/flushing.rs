@@ -30,7 +30,7 @@ use crate::message::Message;
 use crate::queue::QueueOptions;
 
 /// Generations so small that every commit closes one and flushes another.
-fn flushing() -> StoreOptions {
+pub(crate) fn flushing() -> StoreOptions {
     StoreOptions { generation_bytes: 1, generations: 0, ..StoreOptions::default() }
 }
 
@@ -50,7 +50,7 @@ fn apply(store: &mut Store, rules: &mut Rules, commands: &[Command], from: u64) 
     turns.collect()
 }
 
-fn story(path: &Path, options: StoreOptions) -> (Store, Vec<u64>) {
+pub(crate) fn story(path: &Path, options: StoreOptions) -> (Store, Vec<u64>) {
     let mut store = Store::open(path, options).unwrap();
     let hashes = apply(&mut store, &mut Rules::default(), &samples::story(), 0);
     (store, hashes)

@@ -2,6 +2,7 @@
 
 mod asking;
 mod bare;
+mod blocks;
 mod bounded;
 mod bounds;
 mod chained;

@@ -1,6 +1,11 @@
 //! The power is cut behind every operation of an upgrade: what is left is opened, and holds what it held.
 
+use redb::Database;
+use redb::ReadableTable;
+
 use crate::engine::store::Store;
+use crate::engine::store::schema::Messages;
+use crate::engine::store::table::Table;
 use crate::engine::tests::crash::cut::Cutter;
 use crate::engine::tests::crash::cut::Mode;
 use crate::engine::tests::crash::disk::Disk;
@@ -66,4 +71,26 @@ fn cut_upgrade_of(older: &Image) {
         }
     }
     tried.finish();
+}
+
+#[test]
+fn an_older_file_with_a_damaged_row_is_refused_and_left_as_it_was() {
+    let disk = Disk::new(older(FORMAT_4));
+    let database = Database::builder().create_with_backend(disk.clone()).unwrap();
+    let transaction = database.begin_write().unwrap();
+    let mut table = transaction.open_table(Messages::DEFINITION).unwrap();
+    let (key, mut row) = {
+        let (key, row) = table.last().unwrap().expect("it has messages");
+        (key.value().to_vec(), row.value().to_vec())
+    };
+    row[0] ^= 1;
+    table.insert(key.as_slice(), row.as_slice()).unwrap();
+    drop(table);
+    transaction.commit().unwrap();
+    drop(database);
+    let roomy = Setting { strict: false, cramped: false };
+    for _ in 0..2 {
+        let found = content(Disk::new(disk.image()), roomy);
+        assert!(found.as_ref().is_err_and(|error| error.contains("a checksum does not fit")), "{found:?}");
+    }
 }
