@@ -51,7 +51,7 @@ pub enum Check {
     /// Whatever it takes.
     Always,
     /// Never: opens at once, and opens a damaged file too, as far as that goes: a record that is damaged stops the
-    /// engine when it is read.
+    /// engine when it is read, or when what stands beside it is written.
     Never,
 }
 

@@ -7,6 +7,7 @@ use redb::ReadOnlyTable;
 use redb::ReadableTable;
 
 use crate::engine::store::block::BlockReader;
+use crate::engine::store::block::StoredRow;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::definition::RawTableDefinition;
@@ -14,9 +15,6 @@ use crate::engine::store::table::Table;
 use crate::error::Fault;
 
 type RowBytes = &'static [u8];
-
-/// A row: its key, and its payload, whose checksum fits.
-pub(crate) type StoredRow = (Vec<u8>, Vec<u8>);
 
 /// The rows of a table in the order of their keys. Those of one block are in memory at a time.
 pub(crate) struct AllRows<'t> {

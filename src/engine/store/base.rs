@@ -206,7 +206,8 @@ thread_local! {
     static ROWS_READ: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// How many rows this thread has walked over so far, so that tests can tell a look-up from a scan.
+/// How many rows this thread has walked over so far, so that tests can tell a look-up from a scan. Those of a block before the first
+/// that was asked for are not counted.
 #[cfg(test)]
 pub(crate) fn rows_read() -> u64 {
     ROWS_READ.get()

@@ -15,9 +15,12 @@ use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::definition::RawTableDefinition;
 use crate::error::Fault;
 
-/// About the most bytes of a block with more than one row: with its key, its checksum and what the tree has beside it, it fills two
+/// Most bytes of a block with more than one row, its key among them: with its checksum and what the tree has beside it, it fills two
 /// pages of the file.
-pub(crate) const BLOCK_BYTES: usize = 8_000;
+pub(crate) const BLOCK_BYTES: usize = 8_150;
+
+/// Most bytes that a row takes beside its key and its payload: three lengths.
+const LENGTHS_BYTES: usize = 12;
 
 /// What blocks of one size may differ by, so that the last one is not a rest.
 const SLACK_BYTES: usize = 512;
@@ -48,7 +51,8 @@ impl Blocks {
 
     /// Writes a row behind those before.
     pub(crate) fn write(&mut self, key: &[u8], payload: &[u8]) {
-        if !self.bytes.is_empty() && self.bytes.len() + key.len() + payload.len() > self.bytes_max {
+        let bytes = self.key.as_ref().map_or(0, Vec::len) + self.bytes.len();
+        if !self.bytes.is_empty() && bytes + key.len() + payload.len() + LENGTHS_BYTES > self.bytes_max {
             self.end_block();
         }
         self.key.get_or_insert_with(|| key.to_vec());
@@ -89,6 +93,12 @@ impl Blocks {
     }
 }
 
+/// A row of a block: its key, and its payload.
+type BlockRow<'r, 'b> = (&'r [u8], &'b [u8]);
+
+/// The same on its own.
+pub(crate) type StoredRow = (Vec<u8>, Vec<u8>);
+
 /// Reads the rows of a block in their order.
 pub(crate) struct BlockReader<'b> {
     table: RawTableDefinition,
@@ -115,11 +125,16 @@ impl<'b> BlockReader<'b> {
         BlockReader { table, rest: payload, key: Vec::with_capacity(48) }
     }
 
+    /// What has not been read yet.
+    pub(crate) fn rest(&self) -> &'b [u8] {
+        self.rest
+    }
+
     /// Passes over the rows before a bound; returns the first that is not, if there is one.
     ///
     /// A key that has more bytes in common with the key before than that has with the bound is as far from the bound, so most need no
     /// look at their bytes.
-    pub(crate) fn first_row(&mut self, from: Bound<&[u8]>) -> Result<Option<(&[u8], &'b [u8])>, Fault> {
+    pub(crate) fn first_row(&mut self, from: Bound<&[u8]>) -> Result<Option<BlockRow<'_, 'b>>, Fault> {
         let (bound, is_in) = match from {
             Bound::Included(bound) => (bound, true),
             Bound::Excluded(bound) => (bound, false),
@@ -143,7 +158,7 @@ impl<'b> BlockReader<'b> {
     }
 
     /// The next row: its key and its payload.
-    pub(crate) fn next_row(&mut self) -> Result<Option<(&[u8], &'b [u8])>, Fault> {
+    pub(crate) fn next_row(&mut self) -> Result<Option<BlockRow<'_, 'b>>, Fault> {
         if self.rest.is_empty() {
             return Ok(None);
         }
@@ -152,7 +167,7 @@ impl<'b> BlockReader<'b> {
     }
 
     /// All rows that are left.
-    pub(crate) fn all_rows(mut self) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Fault> {
+    pub(crate) fn all_rows(mut self) -> Result<Vec<StoredRow>, Fault> {
         let mut rows = Vec::new();
         while let Some((key, payload)) = self.next_row()? {
             rows.push((key.to_vec(), payload.to_vec()));

@@ -1,4 +1,4 @@
-//! A checksum of our own on every record, because redb does not verify its pages when it reads them.
+//! A checksum of our own on every record, or on a block of them (`block.rs`), because redb does not verify its pages when it reads them.
 //!
 //! A checksummed value is its payload followed by eight bytes: the XXH3-64 of the table's name, the key and the payload. So
 //! neither a flipped bit nor a record at the wrong place is ever served.

@@ -26,6 +26,9 @@ use crate::limits;
 const AHEAD_MIN: usize = 2;
 const AHEAD_MAX: usize = 64;
 
+/// Rows read at once by who asks for what lies behind the last known key.
+const AHEAD_GOING_ON: usize = 8;
+
 /// Stretches of shadowed keys known of a prefix: a line is looked at from its start and from a few places behind.
 const STRETCHES_MAX: usize = 4;
 
@@ -55,8 +58,6 @@ struct NextKeys<K> {
     from: K,
     keys: VecDeque<K>,
     upto: Option<K>,
-    /// How many were read at once.
-    count: usize,
 }
 
 impl<K: Ord> NextKeys<K> {
@@ -64,17 +65,13 @@ impl<K: Ord> NextKeys<K> {
         *key >= self.from && self.upto.as_ref().is_none_or(|upto| key <= upto)
     }
 
-    /// How many to read at once from a key on: more than before for who goes on behind the last.
+    /// How many to read at once from a key on: more for who goes on behind the last that is known.
     fn count_from(&self, key: &K) -> usize {
         match &self.upto {
-            Some(upto) if key > upto => more_than(self.count),
+            Some(upto) if key > upto => AHEAD_GOING_ON,
             _ => AHEAD_MIN,
         }
     }
-}
-
-fn more_than(count: usize) -> usize {
-    (count * 4).min(AHEAD_MAX)
 }
 
 /// From `from` on, up to `upto` and without it, or to the end, the window shadows every flushed key.
@@ -269,7 +266,7 @@ impl<T: Table> FlushedRows<T> {
                 return Ok((Some(key.clone()), has_passed));
             }
             let Some(upto) = ahead.upto.clone() else { break };
-            count = more_than(count);
+            count = (count * 4).min(AHEAD_MAX);
             self.read_ahead(base, prefix, known, Bound::Excluded(&upto), count)?;
         }
         Ok((None, has_passed))
@@ -295,7 +292,7 @@ impl<T: Table> FlushedRows<T> {
         for (key, row) in rows {
             known.keep_row(key, row, &self.cached_bytes);
         }
-        known.ahead = Some(NextKeys { from: start, keys, upto, count });
+        known.ahead = Some(NextKeys { from: start, keys, upto });
         Ok(())
     }
 

@@ -235,8 +235,7 @@ pub(crate) use each_table;
 
 each_table!(tables);
 
-/// Whether the rows of the table of this number are in blocks: there is one for each message or each workflow, or more. Their keys
-/// begin with a queue.
+/// Whether the rows of the table of this number are in blocks: there is one for each message. Their keys begin with a queue.
 const fn number_is_in_blocks(number: u8) -> bool {
     matches!(number, 2..=4)
 }

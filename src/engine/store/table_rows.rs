@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use redb::ReadOnlyTable;
 
+use crate::engine::rules::record::QueueId;
 use crate::engine::store::block::BlockReader;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::flushed_row::FlushedRow;
@@ -28,6 +29,9 @@ pub(crate) fn find<T: Table, R>(
     }
     let Some(block) = table.range::<&[u8]>(..=key).map_err(store_fault)?.next_back() else { return Ok(None) };
     let (block_key, checksummed) = block.map_err(store_fault)?;
+    if !of_one_queue(block_key.value(), key) {
+        return Ok(None);
+    }
     let mut rows = BlockReader::open(T::DEFINITION, block_key.value(), checksummed.value())?;
     match rows.first_row(Bound::Included(key))? {
         Some((own, payload)) if own == key => found(FlushedRow::InBlock(payload)).map(Some),
@@ -46,7 +50,9 @@ pub(crate) fn walk<T: Table>(
         && let Bound::Included(key) | Bound::Excluded(key) = from
     {
         let before = table.range::<&[u8]>(..=key).map_err(store_fault)?.next_back();
-        if let Some((block_key, checksummed)) = before.transpose().map_err(store_fault)? {
+        if let Some((block_key, checksummed)) = before.transpose().map_err(store_fault)?
+            && of_one_queue(block_key.value(), key)
+        {
             let rows = BlockReader::open(T::DEFINITION, block_key.value(), checksummed.value())?;
             if walk_block(rows, (from, to), &mut each)?.is_break() {
                 return Ok(());
@@ -97,6 +103,7 @@ pub(crate) fn walk_back<T: Table>(
     for row in table.range::<&[u8]>((first, to)).map_err(store_fault)?.rev() {
         let (key, checksummed) = row.map_err(store_fault)?;
         let walked = match T::IN_BLOCKS {
+            true if is_of_queue_before(key.value(), from) => return Ok(()),
             true => {
                 let rows = BlockReader::open(T::DEFINITION, key.value(), checksummed.value())?;
                 walk_block_back(rows, (from, to), &mut each)?
@@ -129,6 +136,18 @@ fn walk_block_back(
         }
     }
     Ok(ControlFlow::Continue(()))
+}
+
+/// Whether a block may have a row with this key: blocks have rows of one queue, and another queue's damage is none of its business.
+fn of_one_queue(block: &[u8], key: &[u8]) -> bool {
+    QueueId::first_of(block) == QueueId::first_of(key)
+}
+
+fn is_of_queue_before(block: &[u8], from: Bound<&[u8]>) -> bool {
+    match from {
+        Bound::Included(key) | Bound::Excluded(key) => block < key && !of_one_queue(block, key),
+        Bound::Unbounded => false,
+    }
 }
 
 fn is_before(key: &[u8], from: Bound<&[u8]>) -> bool {

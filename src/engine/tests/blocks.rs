@@ -129,6 +129,6 @@ fn a_block_without_a_row_and_a_block_that_was_altered_are_named() {
     change(&path, |transaction| {
         transaction.open_table(Messages::DEFINITION).unwrap().insert(key.as_slice(), &b"forged"[..]).unwrap();
     });
-    let words = "a checksum does not fit, and all rows of one block have it";
+    let words = "a checksum does not fit: that of the block of rows which begins there";
     assert!(problems(&path)[0].ends_with(words), "{:?}", problems(&path));
 }

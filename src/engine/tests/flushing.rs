@@ -67,7 +67,7 @@ fn a_fold_changes_nothing_that_can_be_seen() {
     assert_eq!(rows_of(&folder.path().join("journaled.redb")), 0, "the other really does not");
 }
 
-/// How many messages are in their table.
+/// How many blocks of messages are in their table.
 fn rows_of(path: &Path) -> u64 {
     let database = Database::open(path).unwrap();
     let reading = redb::ReadableDatabase::begin_read(&database).unwrap();
