@@ -3,7 +3,6 @@
 use std::vec;
 
 use redb::Range;
-use redb::ReadOnlyTable;
 use redb::ReadableTable;
 
 use crate::engine::store::block::BlockReader;
@@ -12,21 +11,20 @@ use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::table::Table;
+use crate::engine::store::table_rows::OpenTable;
 use crate::error::Fault;
-
-type RowBytes = &'static [u8];
 
 /// The rows of a table in the order of their keys. Those of one block are in memory at a time.
 pub(crate) struct AllRows<'t> {
     definition: RawTableDefinition,
     in_blocks: bool,
-    rest: Range<'t, RowBytes, RowBytes>,
+    rest: Range<'t, &'static [u8], &'static [u8]>,
     /// What has been read and not returned yet.
     read: vec::IntoIter<StoredRow>,
 }
 
 impl<'t> AllRows<'t> {
-    pub(crate) fn of<T: Table>(table: &'t ReadOnlyTable<RowBytes, RowBytes>) -> Result<AllRows<'t>, Fault> {
+    pub(crate) fn of<T: Table>(table: &'t OpenTable) -> Result<AllRows<'t>, Fault> {
         let rest = table.iter().map_err(store_fault)?;
         Ok(AllRows { definition: T::DEFINITION, in_blocks: T::IN_BLOCKS, rest, read: Vec::new().into_iter() })
     }

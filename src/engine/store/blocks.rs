@@ -29,7 +29,7 @@ const SMALL_BYTES: usize = BLOCK_BYTES / 4;
 const MERGED_BYTES: usize = 1024 * 1024;
 
 /// A row that has changed: its key, and its payload unless it is deleted.
-pub(crate) type ChangedRow = (Vec<u8>, Option<Vec<u8>>);
+pub(crate) type BlockChange = (Vec<u8>, Option<Vec<u8>>);
 
 /// A table of the file whose rows are in blocks.
 pub(crate) struct BlockTable<'t> {
@@ -44,7 +44,7 @@ struct FoundBlock {
 }
 
 /// The rows that one block has, or would have.
-struct Place {
+struct BlockPlace {
     /// No block is there when the first row of a queue comes, and when those of the block before are left behind.
     found: Option<FoundBlock>,
     queue: Option<QueueId>,
@@ -52,7 +52,7 @@ struct Place {
     upto: Option<Vec<u8>>,
 }
 
-impl Place {
+impl BlockPlace {
     fn holds(&self, key: &[u8]) -> bool {
         self.upto.as_ref().is_none_or(|upto| key < upto.as_slice()) && QueueId::first_of(key) == self.queue
     }
@@ -70,7 +70,7 @@ impl<'t> BlockTable<'t> {
     ///
     /// # Errors
     /// [`Fault`] when a block is damaged, or the disk fails.
-    pub(crate) fn merge(&mut self, changes: impl Iterator<Item = ChangedRow>) -> Result<(), Fault> {
+    pub(crate) fn merge(&mut self, changes: impl Iterator<Item = BlockChange>) -> Result<(), Fault> {
         let mut changes = changes.peekable();
         while let Some((first, _)) = changes.peek() {
             let place = self.place_of(first)?;
@@ -87,7 +87,7 @@ impl<'t> BlockTable<'t> {
         Ok(())
     }
 
-    fn place_of(&self, key: &[u8]) -> Result<Place, Fault> {
+    fn place_of(&self, key: &[u8]) -> Result<BlockPlace, Fault> {
         let queue = QueueId::first_of(key);
         let behind = (Bound::Excluded(key), Bound::Unbounded);
         let next = self.table.range::<&[u8]>(behind).map_err(store_fault)?.next();
@@ -99,7 +99,7 @@ impl<'t> BlockTable<'t> {
             }
             _ => None,
         };
-        Ok(Place { found, queue, upto })
+        Ok(BlockPlace { found, queue, upto })
     }
 
     /// A block whose checksum fits, unless a key is behind its last row and it is filled.
@@ -113,7 +113,7 @@ impl<'t> BlockTable<'t> {
     }
 
     /// Merges rows into a block, or makes one of them.
-    fn write(&mut self, found: Option<FoundBlock>, changes: Vec<ChangedRow>) -> Result<(), Fault> {
+    fn write(&mut self, found: Option<FoundBlock>, changes: Vec<BlockChange>) -> Result<(), Fault> {
         let bytes_before = found.as_ref().map_or(0, |found| found.payload.len());
         let mut blocks = self.merged(found.as_ref(), changes)?;
         if blocks.is_empty()
@@ -136,7 +136,7 @@ impl<'t> BlockTable<'t> {
     }
 
     /// The blocks that rows and a block become, the first of them at its place.
-    fn merged(&self, found: Option<&FoundBlock>, changes: Vec<ChangedRow>) -> Result<Vec<NewBlock>, Fault> {
+    fn merged(&self, found: Option<&FoundBlock>, changes: Vec<BlockChange>) -> Result<Vec<NewBlock>, Fault> {
         let added: usize = changes.iter().map(change_bytes).sum();
         let bytes = added + found.map_or(0, |found| found.payload.len());
         let mut blocks = Blocks::new(found.map(|found| found.key.clone()), bytes);
@@ -186,18 +186,18 @@ impl<'t> BlockTable<'t> {
     }
 }
 
-fn change_bytes((key, payload): &ChangedRow) -> usize {
+fn change_bytes((key, payload): &BlockChange) -> usize {
     key.len() + payload.as_ref().map_or(0, Vec::len)
 }
 
-fn put_before(key: &[u8], changes: &mut Peekable<impl Iterator<Item = ChangedRow>>, blocks: &mut Blocks) {
+fn put_before(key: &[u8], changes: &mut Peekable<impl Iterator<Item = BlockChange>>, blocks: &mut Blocks) {
     while let Some(change) = changes.next_if(|(own, _)| own.as_slice() < key) {
         put(change, blocks);
     }
 }
 
 /// Puts a row, unless it is deleted.
-fn put((key, payload): ChangedRow, blocks: &mut Blocks) {
+fn put((key, payload): BlockChange, blocks: &mut Blocks) {
     if let Some(payload) = payload {
         blocks.write(&key, &payload);
     }

@@ -15,7 +15,7 @@ use crate::error::Fault;
 /// A table that is open for reading.
 pub(crate) type OpenTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
-type Bounds<'b> = (Bound<&'b [u8]>, Bound<&'b [u8]>);
+type KeyBounds<'b> = (Bound<&'b [u8]>, Bound<&'b [u8]>);
 
 /// Looks for a row.
 pub(crate) fn find<T: Table, R>(
@@ -42,7 +42,7 @@ pub(crate) fn find<T: Table, R>(
 /// Goes through the rows between two bounds, until it is enough.
 pub(crate) fn walk<T: Table>(
     table: &OpenTable,
-    (from, to): Bounds<'_>,
+    (from, to): KeyBounds<'_>,
     mut each: impl FnMut(&[u8], FlushedRow<'_>) -> Result<ControlFlow<()>, Fault>,
 ) -> Result<(), Fault> {
     let mut next = from;
@@ -79,7 +79,7 @@ pub(crate) fn walk<T: Table>(
 
 fn walk_block(
     mut rows: BlockReader<'_>,
-    (from, to): Bounds<'_>,
+    (from, to): KeyBounds<'_>,
     each: &mut impl FnMut(&[u8], FlushedRow<'_>) -> Result<ControlFlow<()>, Fault>,
 ) -> Result<ControlFlow<()>, Fault> {
     let mut row = rows.first_row(from)?;
@@ -95,7 +95,7 @@ fn walk_block(
 /// Goes through the keys between two bounds from the last on, until it is enough.
 pub(crate) fn walk_back<T: Table>(
     table: &OpenTable,
-    (from, to): Bounds<'_>,
+    (from, to): KeyBounds<'_>,
     mut each: impl FnMut(&[u8]) -> Result<ControlFlow<()>, Fault>,
 ) -> Result<(), Fault> {
     // A block may begin before the first key that is asked for.
@@ -119,7 +119,7 @@ pub(crate) fn walk_back<T: Table>(
 
 fn walk_block_back(
     mut rows: BlockReader<'_>,
-    (from, to): Bounds<'_>,
+    (from, to): KeyBounds<'_>,
     each: &mut impl FnMut(&[u8]) -> Result<ControlFlow<()>, Fault>,
 ) -> Result<ControlFlow<()>, Fault> {
     let mut keys = Vec::new();

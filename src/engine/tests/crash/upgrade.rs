@@ -2,10 +2,9 @@
 
 use redb::Database;
 use redb::ReadableTable;
+use redb::TableDefinition;
 
 use crate::engine::store::Store;
-use crate::engine::store::schema::Messages;
-use crate::engine::store::table::Table;
 use crate::engine::tests::crash::cut::Cutter;
 use crate::engine::tests::crash::cut::Mode;
 use crate::engine::tests::crash::disk::Disk;
@@ -78,7 +77,7 @@ fn an_older_file_with_a_damaged_row_is_refused_and_left_as_it_was() {
     let disk = Disk::new(older(FORMAT_4));
     let database = Database::builder().create_with_backend(disk.clone()).unwrap();
     let transaction = database.begin_write().unwrap();
-    let mut table = transaction.open_table(Messages::DEFINITION).unwrap();
+    let mut table = transaction.open_table(TableDefinition::<&[u8], &[u8]>::new("messages")).unwrap();
     let (key, mut row) = {
         let (key, row) = table.last().unwrap().expect("it has messages");
         (key.value().to_vec(), row.value().to_vec())
