@@ -15,8 +15,8 @@ use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::definition::RawTableDefinition;
 use crate::error::Fault;
 
-/// Most bytes of a block with more than one row, its key among them: with its checksum and what the tree has beside it, it fills two
-/// pages of the file.
+/// Most bytes of a block with more than one row, its key among them: with its checksum and what the tree has beside it, it fills a
+/// leaf of two pages.
 pub(crate) const BLOCK_BYTES: usize = 8_150;
 
 /// Most bytes that a row takes beside its key and its payload: three lengths.

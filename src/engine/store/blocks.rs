@@ -28,6 +28,9 @@ const SMALL_BYTES: usize = BLOCK_BYTES / 4;
 /// About the most bytes of changes that are merged at once: they are in memory, and what they become.
 const MERGED_BYTES: usize = 1024 * 1024;
 
+/// Blocks that together have fewer bytes are put together once more, if the last of them is a small rest.
+const RIGHT_SIZE_BYTES: usize = 4 * BLOCK_BYTES;
+
 /// A row that has changed: its key, and its payload unless it is deleted.
 pub(crate) type BlockChange = (Vec<u8>, Option<Vec<u8>>);
 
@@ -115,7 +118,17 @@ impl<'t> BlockTable<'t> {
     /// Merges rows into a block, or makes one of them.
     fn write(&mut self, found: Option<FoundBlock>, changes: Vec<BlockChange>) -> Result<(), Fault> {
         let bytes_before = found.as_ref().map_or(0, |found| found.payload.len());
-        let mut blocks = self.merged(found.as_ref(), changes)?;
+        let bytes_max = bytes_before + changes.iter().map(change_bytes).sum::<usize>();
+        let mut blocks = self.merged(found.as_ref(), &changes, bytes_max)?;
+        if let [_, .., last] = &blocks[..]
+            && last.bytes.len() < SMALL_BYTES
+        {
+            // What was there before counted, too: those of the right size are fewer.
+            let bytes = blocks.iter().map(|block| block.bytes.len()).sum();
+            if bytes < RIGHT_SIZE_BYTES {
+                blocks = self.merged(found.as_ref(), &changes, bytes)?;
+            }
+        }
         if blocks.is_empty()
             && let Some(found) = found
         {
@@ -135,12 +148,15 @@ impl<'t> BlockTable<'t> {
         Ok(())
     }
 
-    /// The blocks that rows and a block become, the first of them at its place.
-    fn merged(&self, found: Option<&FoundBlock>, changes: Vec<BlockChange>) -> Result<Vec<NewBlock>, Fault> {
-        let added: usize = changes.iter().map(change_bytes).sum();
-        let bytes = added + found.map_or(0, |found| found.payload.len());
+    /// The blocks that rows and a block become, which are about so many bytes, the first of them at its place.
+    fn merged(
+        &self,
+        found: Option<&FoundBlock>,
+        changes: &[BlockChange],
+        bytes: usize,
+    ) -> Result<Vec<NewBlock>, Fault> {
         let mut blocks = Blocks::new(found.map(|found| found.key.clone()), bytes);
-        let mut changes = changes.into_iter().peekable();
+        let mut changes = changes.iter().peekable();
         if let Some(found) = found {
             let mut rows = BlockReader::of_payload(self.definition, &found.payload);
             while let Some((key, payload)) = rows.next_row()? {
@@ -175,10 +191,11 @@ impl<'t> BlockTable<'t> {
         }
         let Some(neighbour) = neighbours.first() else { return Ok(None) };
         let own = BlockReader::of_payload(self.definition, &small.bytes).all_rows()?;
-        let rows = own.into_iter().map(|(key, payload)| (key, Some(payload))).collect();
+        let rows: Vec<_> = own.into_iter().map(|(key, payload)| (key, Some(payload))).collect();
         let given_up = neighbour.key.as_slice().max(key);
         self.table.remove(given_up).map_err(store_fault)?;
-        let mut blocks = self.merged(Some(neighbour), rows)?;
+        let bytes = neighbour.payload.len() + small.bytes.len();
+        let mut blocks = self.merged(Some(neighbour), &rows, bytes)?;
         if let Some(first) = blocks.first_mut() {
             first.key.clone_from(&neighbour.key.clone().min(small.key.clone()));
         }
@@ -190,16 +207,20 @@ fn change_bytes((key, payload): &BlockChange) -> usize {
     key.len() + payload.as_ref().map_or(0, Vec::len)
 }
 
-fn put_before(key: &[u8], changes: &mut Peekable<impl Iterator<Item = BlockChange>>, blocks: &mut Blocks) {
+fn put_before<'c>(
+    key: &[u8],
+    changes: &mut Peekable<impl Iterator<Item = &'c BlockChange>>,
+    blocks: &mut Blocks,
+) {
     while let Some(change) = changes.next_if(|(own, _)| own.as_slice() < key) {
         put(change, blocks);
     }
 }
 
 /// Puts a row, unless it is deleted.
-fn put((key, payload): BlockChange, blocks: &mut Blocks) {
+fn put((key, payload): &BlockChange, blocks: &mut Blocks) {
     if let Some(payload) = payload {
-        blocks.write(&key, &payload);
+        blocks.write(key, payload);
     }
 }
 
@@ -344,6 +365,43 @@ mod tests {
                 prop_assert_eq!(found.unwrap(), model.get(&key).cloned());
             }
         }
+    }
+
+    fn rows_of(rests: std::ops::Range<u16>) -> Rows {
+        rests.map(|rest| (key(1, rest), vec![1; 30])).collect()
+    }
+
+    #[test]
+    fn a_filled_block_is_left_as_it_is_by_what_is_appended_and_a_damaged_one_is_joined_with_none() {
+        let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
+        let mut model = Rows::new();
+        apply(&database, &mut model, rows_of(0..150), &[]);
+        apply(&database, &mut model, rows_of(150..160), &[]);
+        assert_eq!(check_blocks(&database), 2);
+        let transaction = database.begin_write().unwrap();
+        let mut table = transaction.open_table(Contents::DEFINITION).unwrap();
+        let mut value = table.get(key(1, 150).as_slice()).unwrap().unwrap().value().to_vec();
+        let at = value.len() - 9;
+        value[at] ^= 1;
+        table.insert(key(1, 150).as_slice(), value.as_slice()).unwrap();
+        drop(table);
+        transaction.commit().unwrap();
+        let deleted: Vec<_> = rows_of(0..140).into_keys().collect();
+        apply(&database, &mut model, Rows::new(), &deleted);
+        let reading = database.begin_read().unwrap();
+        let table = reading.open_table(Contents::DEFINITION).unwrap();
+        assert!(table_rows::find::<Contents, _>(&table, &key(1, 155), |_| Ok(())).is_err());
+        assert!(table_rows::find::<Contents, _>(&table, &key(1, 145), |_| Ok(())).unwrap().is_some());
+    }
+
+    #[test]
+    fn rows_that_are_written_again_stay_in_one_block() {
+        let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
+        let mut model = Rows::new();
+        apply(&database, &mut model, rows_of(0..200), &[]);
+        assert_eq!(check_blocks(&database), 1);
+        apply(&database, &mut model, rows_of(50..160), &[]);
+        assert_eq!(check_blocks(&database), 1);
     }
 
     #[test]

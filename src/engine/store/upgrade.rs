@@ -293,3 +293,34 @@ fn put_in_blocks(transaction: &WriteTransaction, definition: RawTableDefinition)
     transaction.delete_table(OLD_ROWS).map_err(store_fault)?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use redb::backends::InMemoryBackend;
+
+    use super::*;
+    use crate::engine::store::all_rows::AllRows;
+    use crate::engine::store::key::key_of;
+    use crate::id::SequenceNumber;
+
+    #[test]
+    fn pages_of_rows_are_put_in_blocks_one_after_the_other() {
+        let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
+        let table = schema::Contents::DEFINITION;
+        let row =
+            |number: u64| (key_of(&QueueId(1), &SequenceNumber::new(number)), vec![number as u8; 1_000]);
+        let rows: Vec<_> = (0..3_000).map(row).collect();
+        assert!(rows.len() * 1_000 > 2 * PAGE_BYTES, "these are several pages");
+        let transaction = database.begin_write().unwrap();
+        let mut old = transaction.open_table(table).unwrap();
+        for (key, payload) in &rows {
+            old.insert(key.as_slice(), checksum(&table, key, payload.clone()).as_slice()).unwrap();
+        }
+        drop(old);
+        put_in_blocks(&transaction, table).unwrap();
+        transaction.commit().unwrap();
+        let open = database.begin_read().unwrap().open_table(table).unwrap();
+        let found: Result<Vec<_>, _> = AllRows::of::<schema::Contents>(&open).unwrap().collect();
+        assert!(found.unwrap() == rows, "what is in blocks is what was there");
+    }
+}

@@ -13,9 +13,11 @@ use crate::engine::store::block::BlockReader;
 use crate::engine::store::block::Blocks;
 use crate::engine::store::blocks::BlockTable;
 use crate::engine::store::checksum::checksum;
+use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::schema;
 use crate::engine::store::schema::Messages;
+use crate::engine::store::snapshot::Snapshot;
 use crate::engine::store::table::Table;
 use crate::engine::tests::flushing::flushing;
 use crate::engine::tests::flushing::story;
@@ -92,6 +94,30 @@ fn a_row_that_is_missing_in_a_block_is_missed() {
             assert!(!found_in(&copy).is_sound(), "nobody misses {key:?} of {}", definition.name());
         }
     }
+}
+
+#[test]
+fn a_backup_counts_each_row_of_a_block() {
+    let (folder, path) = flushed_file();
+    // What the journal has is counted there.
+    change(&path, |transaction| {
+        transaction.delete_table(JOURNAL).unwrap();
+        drop(transaction.open_table(JOURNAL).unwrap());
+    });
+    let backed_up = |name: &str| {
+        let database = Database::open(&path).unwrap();
+        let snapshot = Snapshot::new(database.begin_read().unwrap());
+        snapshot.write_to(&folder.path().join(name), &|_| Ok(())).unwrap()
+    };
+    let in_blocks = schema::in_blocks().flat_map(|table| blocks_of(&path, table));
+    let rows: usize = in_blocks.map(|(_, rows)| rows.len()).sum();
+    let all = backed_up("b.redb");
+    change(&path, |transaction| {
+        for table in schema::in_blocks() {
+            transaction.open_table(table).unwrap().retain(|_, _| false).unwrap();
+        }
+    });
+    assert_eq!(all - backed_up("c.redb"), rows as u64);
 }
 
 #[test]

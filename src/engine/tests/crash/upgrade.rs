@@ -89,7 +89,7 @@ fn an_older_file_with_a_damaged_row_is_refused_and_left_as_it_was() {
     drop(database);
     let roomy = Setting { strict: false, cramped: false };
     for _ in 0..2 {
-        let found = content(Disk::new(disk.image()), roomy);
+        let found = content(disk.clone(), roomy);
         assert!(found.as_ref().is_err_and(|error| error.contains("a checksum does not fit")), "{found:?}");
     }
 }
