@@ -122,7 +122,8 @@ impl<'d> Base<'d> {
         from: Bound<&T::Key>,
         wanted: impl Fn(&T::Key) -> bool,
     ) -> Result<Option<T::Key>, Fault> {
-        let (start, end) = (prefix_of(prefix), prefix_end(&prefix_of(prefix)));
+        let start = prefix_of(prefix);
+        let end = prefix_end(&start);
         let key = from.map(|key| key_of(prefix, key));
         let from = match &key {
             Bound::Unbounded => Bound::Included(start.as_slice()),

@@ -173,11 +173,22 @@ impl<'t> BlockTable<'t> {
 
     /// A small block together with its neighbour, if one has room; the other one's place is given up.
     fn joined(&mut self, small: &NewBlock) -> Result<Option<Vec<NewBlock>>, Fault> {
-        let key = small.key.as_slice();
+        let Some(mut neighbour) = self.neighbour_with_room(&small.key)? else { return Ok(None) };
+        let given_up = match small.key < neighbour.key {
+            true => std::mem::replace(&mut neighbour.key, small.key.clone()),
+            false => small.key.clone(),
+        };
+        self.table.remove(given_up.as_slice()).map_err(store_fault)?;
+        let own = BlockReader::of_payload(self.definition, &small.bytes).all_rows()?;
+        let rows: Vec<_> = own.into_iter().map(|(key, payload)| (key, Some(payload))).collect();
+        let bytes = neighbour.payload.len() + small.bytes.len();
+        self.merged(Some(&neighbour), &rows, bytes).map(Some)
+    }
+
+    fn neighbour_with_room(&self, key: &[u8]) -> Result<Option<FoundBlock>, Fault> {
         let behind = (Bound::Excluded(key), Bound::Unbounded);
         let next = self.table.range::<&[u8]>(behind).map_err(store_fault)?.next();
         let before = self.table.range::<&[u8]>(..key).map_err(store_fault)?.next_back();
-        let mut neighbours = Vec::new();
         for neighbour in [next, before].into_iter().flatten() {
             let (own, checksummed) = neighbour.map_err(store_fault)?;
             let is_of_queue = QueueId::first_of(own.value()) == QueueId::first_of(key);
@@ -186,20 +197,10 @@ impl<'t> BlockTable<'t> {
             if has_room
                 && let Ok(payload) = verify_checksum(&self.definition, own.value(), checksummed.value())
             {
-                neighbours.push(FoundBlock { key: own.value().to_vec(), payload: payload.to_vec() });
+                return Ok(Some(FoundBlock { key: own.value().to_vec(), payload: payload.to_vec() }));
             }
         }
-        let Some(neighbour) = neighbours.first() else { return Ok(None) };
-        let own = BlockReader::of_payload(self.definition, &small.bytes).all_rows()?;
-        let rows: Vec<_> = own.into_iter().map(|(key, payload)| (key, Some(payload))).collect();
-        let given_up = neighbour.key.as_slice().max(key);
-        self.table.remove(given_up).map_err(store_fault)?;
-        let bytes = neighbour.payload.len() + small.bytes.len();
-        let mut blocks = self.merged(Some(neighbour), &rows, bytes)?;
-        if let Some(first) = blocks.first_mut() {
-            first.key.clone_from(&neighbour.key.clone().min(small.key.clone()));
-        }
-        Ok(Some(blocks))
+        Ok(None)
     }
 }
 
