@@ -1,8 +1,11 @@
 //! The end of a simulation: nothing fails any more, somebody looks after everything, and all of it comes to its end.
 
+use std::sync::Arc;
+
 use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::record::MessageKey;
+use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::verbs;
@@ -29,24 +32,24 @@ impl World {
         while rounds < ROUNDS {
             self.pass(ROUND_MS);
             let asked = self.look_after_everything();
-            self.ask_all(asked)?;
+            self.step_on(asked)?;
             let completions = self.complete_everything();
-            self.ask_all(completions)?;
+            self.step_on(completions)?;
             let left = self.unsettled().count();
             rounds = if left < fewest { 0 } else { rounds + 1 };
             fewest = fewest.min(left);
             if left == 0 {
-                return Ok(());
+                return self.look_thoroughly();
             }
         }
-        let first = self.unsettled().next().unwrap_or_default();
+        let first = self.unsettled().next().map(|(key, message)| format!("{}: {message:?}", key.sequence));
+        let first = first.unwrap_or_default();
         Err(format!("L1 everything comes to its end: {fewest} messages do not, the first is {first}"))
     }
 
-    fn unsettled(&self) -> impl Iterator<Item = String> {
+    fn unsettled(&self) -> impl Iterator<Item = (&MessageKey, &Arc<MessageRecord>)> {
         let messages = self.plain.rows.messages.iter();
-        let unsettled = messages.filter(|(_, message)| !matches!(message.status, Status::DeadLettered(_)));
-        unsettled.map(|(key, message)| format!("{}: {message:?}", key.sequence))
+        messages.filter(|(_, message)| !matches!(message.status, Status::DeadLettered(_)))
     }
 
     fn name_of(&self, queue: QueueId) -> QueueName {

@@ -4,6 +4,7 @@ use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::lock::LockTable;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
 use crate::engine::tests::crash::rows::Rows;
@@ -42,6 +43,12 @@ impl View<'_> {
 
     pub(crate) fn queue(&self, name: &QueueName) -> Option<&QueueRecord> {
         self.rows().queues.values().find(|queue| queue.name == *name).map(|queue| &**queue)
+    }
+
+    pub(crate) fn messages_of(&self, queue: QueueId) -> impl Iterator<Item = (&MessageKey, &MessageRecord)> {
+        let first = MessageKey { queue, sequence: SequenceNumber::new(0) };
+        let from_first = self.rows().messages.range(first..).take_while(move |(key, _)| key.queue == queue);
+        from_first.map(|(key, message)| (key, &**message))
     }
 
     pub(crate) fn message(&self, queue: &QueueName, sequence: SequenceNumber) -> Option<&MessageRecord> {

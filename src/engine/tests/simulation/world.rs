@@ -22,6 +22,7 @@ use crate::engine::tests::simulation::dead_letters::DeadLetters;
 use crate::engine::tests::simulation::invariants;
 use crate::engine::tests::simulation::ledger::Ledger;
 use crate::engine::tests::simulation::ledger::entry::End;
+use crate::engine::tests::simulation::ledger::fact::Fact;
 use crate::engine::tests::simulation::plain::Plain;
 use crate::engine::tests::simulation::plain::Played;
 use crate::engine::tests::simulation::plain::Question;
@@ -125,6 +126,12 @@ impl World {
     pub(crate) fn ask_all(&mut self, commands: Vec<Command>) -> Finding {
         let questions = commands.into_iter().map(|command| self.question(command)).collect();
         self.turn(questions)
+    }
+
+    /// Asks all of this in a turn that is a step of its own.
+    pub(crate) fn step_on(&mut self, commands: Vec<Command>) -> Finding {
+        self.step += 1;
+        self.ask_all(commands)
     }
 
     fn question(&mut self, command: Command) -> Question {
@@ -285,28 +292,32 @@ impl World {
 
     pub(crate) fn look(&mut self, before: ClockInstants) -> Finding {
         let facts = std::mem::take(&mut self.ledger.facts);
-        let view = View {
-            now: self.plain.now,
-            before,
-            shown: &self.shown,
-            due: std::mem::take(&mut self.due),
-            plain: &self.plain,
-            ledger: &self.ledger,
-            facts: &facts,
-        };
-        invariants::after_every_turn(&view)?;
+        let due = std::mem::take(&mut self.due);
+        invariants::after_every_turn(&self.view(before, due, &facts))?;
         let first = first_reminders(&self.plain.rows).expect("plain rows never fail");
         self.due = first.into_iter().flatten().collect();
         // Whoever reads the story wants to know in which step it went wrong.
         let is_logged = self.story.is_some();
         if self.step.is_multiple_of(THOROUGH_EVERY) || self.ledger.has_purged || is_logged {
-            invariants::thoroughly(&view)?;
-            self.reference.compare(&self.plain.rows)?;
-            self.dead_letters.compare(&self.plain.rows)?;
-            let gone = invariants::gone(&view);
-            self.ledger.note_gone(gone);
+            self.look_thoroughly()?;
         }
         Ok(())
+    }
+
+    /// Walks over all rows, and compares them with what is known from answers alone.
+    pub(crate) fn look_thoroughly(&mut self) -> Finding {
+        let view = self.view(self.plain.now, Vec::new(), &[]);
+        invariants::thoroughly(&view)?;
+        let gone = invariants::gone(&view);
+        self.reference.compare(&self.plain.rows)?;
+        self.dead_letters.compare(&self.plain.rows)?;
+        self.ledger.note_gone(gone);
+        Ok(())
+    }
+
+    fn view<'a>(&'a self, before: ClockInstants, due: Vec<Reminder>, facts: &'a [Fact]) -> View<'a> {
+        let World { shown, plain, ledger, .. } = self;
+        View { now: plain.now, before, shown, due, plain, ledger, facts }
     }
 
     pub(crate) fn log(&mut self, line: impl FnOnce() -> String) {

@@ -20,11 +20,12 @@ pub(crate) fn messages_are_handed_out_in_order(view: &View<'_>) -> Finding {
             continue;
         }
         let Some(queue) = view.queue(queue) else { continue };
-        let of_workflow = view.rows().messages.iter();
-        let of_workflow = of_workflow.filter(|(key, other)| {
-            key.queue == queue.id && other.stream == message.stream && other.rank < message.rank
-        });
-        for (key, earlier) in of_workflow.filter(|(_, earlier)| earlier.rank.is_some()) {
+        for (key, earlier) in view.messages_of(queue.id) {
+            // Ranks first: they tell most of them apart without comparing names.
+            let is_before = earlier.rank.is_some() && earlier.rank < message.rank;
+            if !is_before || earlier.stream != message.stream {
+                continue;
+            }
             let is_out = is_out(view, *token, key.sequence);
             // It may have come back to its place in the line after the other had gone.
             let is_new =

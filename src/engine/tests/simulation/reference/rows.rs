@@ -11,7 +11,6 @@ use crate::engine::tests::crash::rows::Rows;
 use crate::engine::tests::simulation::reference::chain::Ended;
 use crate::engine::tests::simulation::reference::chain::Link;
 use crate::engine::tests::simulation::reference::naive::Flow;
-use crate::engine::tests::simulation::reference::naive::Message;
 use crate::engine::tests::simulation::reference::naive::Naive;
 use crate::engine::tests::simulation::reference::naive::State;
 use crate::engine::tests::simulation::view::Finding;
@@ -50,15 +49,6 @@ impl From<Ended> for Passed {
 type Stored = (u64, Option<MessageId>, Option<u64>, Option<Passed>);
 
 impl Naive {
-    /// The message that was set aside at a place.
-    fn is_aside_at(&self, key: &WorkflowRef, place: u64) -> bool {
-        let is_aside = |state: &State| {
-            matches!(state, State::ByConsumer { aside: true, .. } | State::Locked(Some((_, true))))
-        };
-        let here = |m: &&Message| m.key == *key && m.position == Some(place);
-        self.messages.iter().filter(here).any(|message| is_aside(&message.state))
-    }
-
     /// How places were settled that have been or are known; what was set aside is passed, and may come back.
     fn passed(&self, key: &WorkflowRef, flow: &Flow) -> BTreeMap<u64, Passed> {
         let mut passed: BTreeMap<u64, Passed> = BTreeMap::new();
@@ -69,9 +59,11 @@ impl Naive {
             passed.extend(flow.completed.iter().map(|place| (*place, Passed::Completed)));
             passed.extend(flow.given_up.iter().map(|place| (*place, Passed::GivenUp)));
         }
-        let aside = self.messages.iter().filter(|m| m.key == *key).filter_map(|m| m.position);
-        let aside: Vec<u64> = aside.filter(|place| self.is_aside_at(key, *place)).collect();
-        passed.extend(aside.into_iter().map(|place| (place, Passed::Aside)));
+        let is_aside = |state: &State| {
+            matches!(state, State::ByConsumer { aside: true, .. } | State::Locked(Some((_, true))))
+        };
+        let aside = self.messages.iter().filter(|m| is_aside(&m.state) && m.key == *key);
+        passed.extend(aside.filter_map(|message| Some((message.position?, Passed::Aside))));
         passed
     }
 
@@ -81,8 +73,9 @@ impl Naive {
             return;
         }
         let first = self.first();
-        let flow = self.flow(key).clone();
-        let passed = self.passed(key, &flow);
+        self.flow(key);
+        let flow = &self.flows[key];
+        let passed = self.passed(key, flow);
         let next = (flow.cursor.max(first)..).find(|place| !passed.contains_key(place));
         self.flow(key).cursor = next.expect("places are endless");
     }
