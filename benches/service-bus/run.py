@@ -7,7 +7,7 @@ Each round sends 100,000 messages of 200 bytes over one connection and receives 
 500 connections with 1,000 sessions send 20 messages to each and take them in order. Prints the medians: messages a second,
 and the daemon's CPU time for each message in microseconds, that of the engine's own threads and that of all others, which is
 the endpoint's. BINARY is target/release/seriatim by default. Needs node; `rhea` is taken from where
-`cargo test --test sdk` has installed the SDKs, or from the folder that SDK_FOLDER names.
+`cargo test --test end_to_end sdk::` has installed the SDKs, or from the folder that SDK_FOLDER names.
 """
 import argparse
 import json
@@ -83,7 +83,7 @@ def sdk_folder():
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     found = sorted((target / "tmp").glob("sdk-node-*/node_modules/rhea"))
     if not found:
-        sys.exit("rhea is not installed: run `cargo test --test sdk`, or name a folder with it in SDK_FOLDER")
+        sys.exit("rhea is not installed: run `cargo test --test end_to_end sdk::`, or name a folder with it in SDK_FOLDER")
     return found[-1].parents[1]
 
 

@@ -8,9 +8,9 @@ use tempfile::TempDir;
 use crate::cli::fake::Ran;
 use crate::cli::fake::run_command;
 use crate::cli::fake::seriatim;
-use crate::daemon_process::ANYWHERE;
-use crate::daemon_process::DaemonProcess;
-use crate::daemon_process::daemon_command;
+use crate::fixture::daemon_process::ANYWHERE;
+use crate::fixture::daemon_process::DaemonProcess;
+use crate::fixture::daemon_process::daemon_command;
 
 /// Clients receive, and a message that fails once is spent.
 const DEFINITION: &str = "order = \"position\"\n[delivery]\ncount_max = 1\n";

@@ -4,8 +4,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::nats_program::nats_program;
-use crate::scratch::shuffled;
+use crate::cli::scratch::shuffled;
+use crate::cluster::nats_program::nats_program;
 
 #[test]
 fn a_history_on_a_cluster_ends_as_gits_own_tree_while_nodes_and_servers_are_killed() {

@@ -24,7 +24,7 @@ use serde_json::Value;
 use seriatim::Clock;
 use seriatim::SystemClock;
 
-use crate::nats_program::nats_program;
+use crate::cluster::nats_program::nats_program;
 
 /// How long anything may take before a test gives up; nothing waits for it to pass.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -7,8 +7,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::fixture::Cluster;
-use crate::fixture::PARTITIONS;
+use crate::cluster::fixture::Cluster;
+use crate::cluster::fixture::PARTITIONS;
 
 /// Handlers that write down what they got, and in which node's process.
 const ORDERS: &str = r#"

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::fixture::Cluster;
-use crate::postgres_server::PostgresServer;
-use crate::postgres_server::Session;
+use crate::cluster::fixture::Cluster;
+use crate::daemon::postgres_server::PostgresServer;
+use crate::daemon::postgres_server::Session;
 
 const TABLE: &str = "create table outbox (id bigint generated always as identity primary key, \
                      order_id text not null, payload jsonb not null)";

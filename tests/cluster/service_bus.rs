@@ -7,8 +7,8 @@ use std::process::Command;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::fixture::Cluster;
-use crate::kit::kit;
+use crate::cluster::fixture::Cluster;
+use crate::sdk::kit::kit;
 
 #[test]
 fn what_is_sent_over_service_bus_at_one_node_is_received_and_settled_at_another() {

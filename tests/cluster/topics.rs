@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::fixture::Cluster;
+use crate::cluster::fixture::Cluster;
 
 const ALL: &str = r#"
 order = "arrival"

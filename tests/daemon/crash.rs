@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::fixture::Fixture;
+use crate::daemon::fixture::Fixture;
 
 /// Appends each message to a ledger of its workflow. It fails now and then, and it notices when another handler of its
 /// workflow is alive.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use serde_json::json;
 
-use crate::fixture::Fixture;
+use crate::daemon::fixture::Fixture;
 
 /// Says who it is, and does not listen when it is asked to end.
 const STUBBORN: &str = "[[handler]]\nexec = [\"sh\", \"-c\", \"trap 'echo asked >> asked' TERM; echo $$ > pid; \

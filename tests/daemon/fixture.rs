@@ -12,9 +12,9 @@ use serde_json::Value;
 use seriatim::Clock;
 use seriatim::SystemClock;
 
-use crate::daemon_process::ANYWHERE;
-use crate::daemon_process::DaemonProcess;
-use crate::daemon_process::daemon_command;
+use crate::fixture::daemon_process::ANYWHERE;
+use crate::fixture::daemon_process::DaemonProcess;
+use crate::fixture::daemon_process::daemon_command;
 
 /// How long anything may take before a test gives up; nothing waits for it to pass.
 const TIMEOUT: Duration = Duration::from_secs(120);

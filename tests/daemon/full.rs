@@ -7,10 +7,10 @@ use std::path::Path;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::disk::Disk;
-use crate::fixture::Daemon;
-use crate::fixture::Fixture;
-use crate::reliability::Measured;
+use crate::daemon::disk::Disk;
+use crate::daemon::fixture::Daemon;
+use crate::daemon::fixture::Fixture;
+use crate::daemon::reliability::Measured;
 
 /// Size of the disk, and larger ones.
 const KILOBYTES: u64 = 24 * 1024;

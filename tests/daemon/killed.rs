@@ -17,8 +17,8 @@ use serde_json::json;
 use seriatim::Clock;
 use seriatim::SystemClock;
 
-use crate::fixture::Daemon;
-use crate::fixture::Fixture;
+use crate::daemon::fixture::Daemon;
+use crate::daemon::fixture::Fixture;
 
 /// Each message finds the state that the one before it has left, and sends a result with its completion.
 const HANDLER: &str = r#"

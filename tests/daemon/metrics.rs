@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::net::TcpStream;
 
-use crate::fixture::Daemon;
-use crate::fixture::Fixture;
-use crate::fixture::read_whole;
+use crate::daemon::fixture::Daemon;
+use crate::daemon::fixture::Fixture;
+use crate::daemon::fixture::read_whole;
 
 #[test]
 fn requests_and_connections_of_storage_queues_are_on_the_page_when_they_are_served() {

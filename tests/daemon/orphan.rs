@@ -1,6 +1,6 @@
 //! What a daemon that was killed leaves behind, and what a program's exit code uses up.
 
-use crate::fixture::Fixture;
+use crate::daemon::fixture::Fixture;
 
 /// The first writes down who it is and stays for long; the second writes down whether the first is still alive.
 const HANDLER: &str = r#"

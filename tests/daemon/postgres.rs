@@ -8,11 +8,11 @@ use serde_json::Value;
 use seriatim::Clock;
 use seriatim::SystemClock;
 
-use crate::fixture::Daemon;
-use crate::fixture::Fixture;
-use crate::postgres_server::PostgresServer;
-use crate::postgres_server::Session;
-use crate::postgres_server::write_password;
+use crate::daemon::fixture::Daemon;
+use crate::daemon::fixture::Fixture;
+use crate::daemon::postgres_server::PostgresServer;
+use crate::daemon::postgres_server::Session;
+use crate::daemon::postgres_server::write_password;
 
 /// How often the daemon and the server are killed in the middle of a copy.
 const KILLS: usize = 6;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::fixture::Fixture;
+use crate::daemon::fixture::Fixture;
 
 #[test]
 fn a_definition_that_changes_is_in_force_at_once_and_one_that_is_wrong_changes_nothing() {

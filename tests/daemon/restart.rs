@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_json::json;
 use seriatim::api::WireTime;
 
-use crate::fixture::Fixture;
+use crate::daemon::fixture::Fixture;
 
 #[test]
 fn a_pause_outlives_a_restart() {

@@ -6,9 +6,9 @@ use std::thread::JoinHandle;
 
 use serde_json::Value;
 
-use crate::fixture::Daemon;
-use crate::fixture::Fixture;
-use crate::fixture::read_whole;
+use crate::daemon::fixture::Daemon;
+use crate::daemon::fixture::Fixture;
+use crate::daemon::fixture::read_whole;
 
 /// What the body of an export begins with in front of the ID of a span's trace, its own, and its parent's: field and length.
 const TRACE_ID: [u8; 2] = [0x0a, 16];

@@ -7,10 +7,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::disk::Disk;
-use crate::fixture::Daemon;
-use crate::fixture::Fixture;
-use crate::reliability::Measured;
+use crate::daemon::disk::Disk;
+use crate::daemon::fixture::Daemon;
+use crate::daemon::fixture::Fixture;
+use crate::daemon::reliability::Measured;
 
 /// The exit code of a daemon that a fault has stopped.
 const FAILED: Option<i32> = Some(4);

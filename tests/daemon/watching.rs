@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use crate::fixture::Fixture;
+use crate::daemon::fixture::Fixture;
 
 const RULES: &str = include_str!("../../docs/watching/alerts.yml");
 const DASHBOARD: &str = include_str!("../../docs/watching/dashboard.json");

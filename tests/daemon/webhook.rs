@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-use crate::fixture::Fixture;
+use crate::daemon::fixture::Fixture;
 
 /// What a receiver was sent: for each workflow the positions it took, and every ID it ever saw for each place.
 #[derive(Default)]

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::made;
-use crate::room::succeeded;
+use crate::packages::made;
+use crate::packages::room::succeeded;
 
 #[test]
 fn the_archive_holds_a_program_that_runs_from_anywhere() {

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::made::PROJECT;
+use crate::packages::made::PROJECT;
 
 /// The one service of compose.yaml.
 pub(crate) struct Service(Value);

@@ -1,11 +1,11 @@
 //! The Debian package: from the file to an ordered handler, as a service, upgraded, removed, purged.
 
-use crate::made;
-use crate::papers::commands;
-use crate::papers::until;
-use crate::room::Room;
-use crate::room::Running;
-use crate::room::eventually;
+use crate::packages::made;
+use crate::packages::papers::commands;
+use crate::packages::papers::until;
+use crate::packages::room::Room;
+use crate::packages::room::Running;
+use crate::packages::room::eventually;
 
 /// A queue whose handler writes down what it was given, and fails on what is wet.
 const PARCELS: &str = r#"
@@ -81,7 +81,7 @@ fn the_readme_leads_from_the_package_to_an_ordered_handler_and_past_a_kill() {
         format!("cd /tmp\nset -m\n{typed}{blocked}seriatim blocked\nkill -9 %2 2>/dev/null || kill -9 %1\n");
     let output =
         room.debian_command("root:root").args(["bash", "-ec", &script]).output().expect("bash is there");
-    let printed = crate::room::succeeded(&script, output);
+    let printed = crate::packages::room::succeeded(&script, output);
     let steps: Vec<&str> = printed.lines().filter(|line| line.starts_with("{\"parcel")).collect();
     assert!(steps[0].contains("\"step\": 1") && steps[1].contains("\"step\": 2"), "{printed}");
     assert!(steps[2].contains("wet") && !printed.contains("\"step\": 4"), "the fourth waits: {printed}");

@@ -6,13 +6,13 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::compose::Service;
-use crate::made;
-use crate::network;
-use crate::room::Room;
-use crate::room::Running;
-use crate::room::eventually;
-use crate::room::succeeded;
+use crate::packages::compose::Service;
+use crate::packages::made;
+use crate::packages::network;
+use crate::packages::room::Room;
+use crate::packages::room::Running;
+use crate::packages::room::eventually;
+use crate::packages::room::succeeded;
 
 /// A queue whose messages go to a name that a server in the network knows.
 const PARCELS: &str = r#"

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::room::succeeded;
+use crate::packages::room::succeeded;
 
 /// The root of the project.
 pub(crate) const PROJECT: &str = env!("CARGO_MANIFEST_DIR");

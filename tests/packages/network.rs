@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::room::Room;
-use crate::room::Running;
-use crate::room::eventually;
+use crate::packages::room::Room;
+use crate::packages::room::Running;
+use crate::packages::room::eventually;
 
 /// Answers every question for a name with 127.0.0.1, and every webhook by its body; writes both down.
 const SERVERS: &str = r#"

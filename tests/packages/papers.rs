@@ -1,12 +1,11 @@
 //! What a page tells somebody to type, as one script of a shell.
 
-use crate::made::PROJECT;
+use crate::packages::made::PROJECT;
 
 /// The commands of a page under the comment that names these tests, without what they answer.
 pub(crate) fn commands(page: &str) -> String {
     let text = std::fs::read_to_string(format!("{PROJECT}/{page}")).expect("the page is there");
-    let (_, behind) =
-        text.split_once("tests/packages.rs runs this").expect("the page still has these commands");
+    let (_, behind) = text.split_once("tests/packages runs this").expect("the page still has these commands");
     let snippet = behind.split("```").nth(1).expect("a block of code");
     let (mut found, mut is_text) = (String::new(), false);
     for line in snippet.lines() {

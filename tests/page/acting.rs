@@ -3,9 +3,9 @@
 use serde_json::Value;
 use serde_json::json;
 
-use crate::fixture::Fixture;
-use crate::fixture::hidden;
-use crate::stock::DEFINED;
+use crate::page::fixture::Fixture;
+use crate::page::fixture::hidden;
+use crate::page::stock::DEFINED;
 
 async fn fixture() -> Fixture {
     let fixture = Fixture::open(&[DEFINED]).await;

@@ -12,10 +12,10 @@ use std::process::Command;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::browser::Chromium;
-use crate::browser::seeded;
-use crate::fixture::Fixture;
-use crate::fixture::encoded;
+use crate::page::browser::Chromium;
+use crate::page::browser::seeded;
+use crate::page::fixture::Fixture;
+use crate::page::fixture::encoded;
 
 const MANIFEST: &str = include_str!("axe/package.json");
 const LOCK: &str = include_str!("axe/package-lock.json");
@@ -86,7 +86,7 @@ async fn places(fixture: &Fixture) -> Vec<String> {
     places.push(format!("message?queue=orders&number={first}"));
     places.push(format!("message?queue=orders&number={dead}"));
     places.push(format!("edit?queue=orders&number={dead}"));
-    places.push(format!("workflow?queue=orders&id={}", encoded(crate::stock::HOSTILE)));
+    places.push(format!("workflow?queue=orders&id={}", encoded(crate::page::stock::HOSTILE)));
     places
 }
 
@@ -99,7 +99,7 @@ async fn axe_finds_nothing_serious_on_any_screen_in_light_and_in_dark() {
         }
     };
     let fixture = seeded().await;
-    fixture.fail("orders", crate::stock::HOSTILE, "<script>alert(1)</script>").await;
+    fixture.fail("orders", crate::page::stock::HOSTILE, "<script>alert(1)</script>").await;
     let places = places(&fixture).await;
     // The number is Chromium's own for each scheme: 0 is dark, 1 is light.
     for scheme in ["0", "1"] {

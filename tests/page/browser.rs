@@ -18,10 +18,10 @@ use tokio::net::TcpStream;
 use tokio::process::Child;
 use tokio::process::Command;
 
-use crate::fixture::Fixture;
-use crate::fixture::TIMEOUT;
-use crate::stock::DEFINED;
-use crate::stock::HOSTILE;
+use crate::page::fixture::Fixture;
+use crate::page::fixture::TIMEOUT;
+use crate::page::stock::DEFINED;
+use crate::page::stock::HOSTILE;
 
 /// A browser, and the driver that ends with it.
 pub(crate) struct Chromium {
@@ -208,7 +208,7 @@ async fn every_screen_fits_a_phone_has_names_for_everything_and_runs_nothing_for
     let fixture = seeded().await;
     fixture.fail("orders", HOSTILE, "<script>alert(1)</script>").await;
     fixture.bury("orders", "dead", "invalid", &"long".repeat(300)).await;
-    let hostile = crate::fixture::encoded(HOSTILE);
+    let hostile = crate::page::fixture::encoded(HOSTILE);
     let places = [
         "overview".to_owned(),
         "blocked".to_owned(),
@@ -298,11 +298,11 @@ async fn forward(mut from: TcpStream, upstream: std::net::SocketAddr, prefix: &s
 #[tokio::test(flavor = "multi_thread")]
 async fn behind_a_proxy_with_a_prefix_somebody_signs_in_looks_and_acts() {
     let Some(chromium) = Chromium::start().await else { return };
-    let fixture = crate::keys::fixture().await;
+    let fixture = crate::page::keys::fixture().await;
     let proxy = proxy(fixture.address, "/ops/seriatim").await;
     let page = format!("http://{proxy}/ops/seriatim/ui");
     chromium.open(&page).await;
-    chromium.find("#key").await.send_keys(crate::keys::OWNER).await.expect("it takes a key");
+    chromium.find("#key").await.send_keys(crate::page::keys::OWNER).await.expect("it takes a key");
     chromium.press(&char::from(Key::Enter).to_string()).await;
     chromium.find(".bar nav").await;
     chromium.open(&format!("{page}/workflow?queue=orders&id=in-orders")).await;

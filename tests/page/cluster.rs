@@ -7,14 +7,14 @@ use seriatim::cluster::ClusterNode;
 use seriatim::cluster::ClusterOptions;
 use seriatim::cluster::LocalNats;
 
-use crate::axe;
-use crate::browser::Chromium;
-use crate::browser::TOO_WIDE;
-use crate::browser::UNNAMED;
-use crate::fixture::Fixture;
-use crate::fixture::TIMEOUT;
-use crate::nats_program::nats_program;
-use crate::stock::DEFINED;
+use crate::cluster::nats_program::nats_program;
+use crate::page::axe;
+use crate::page::browser::Chromium;
+use crate::page::browser::TOO_WIDE;
+use crate::page::browser::UNNAMED;
+use crate::page::fixture::Fixture;
+use crate::page::fixture::TIMEOUT;
+use crate::page::stock::DEFINED;
 
 /// A daemon that is a node, another node, and their server.
 struct SmallCluster {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::fixture::Browser;
-use crate::fixture::Fixture;
+use crate::page::fixture::Browser;
+use crate::page::fixture::Fixture;
 
 pub(crate) const OWNER: &str = "owner-key-000000000000000000000000000000000000000";
 const READER: &str = "reader-key-00000000000000000000000000000000000000";

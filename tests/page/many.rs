@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use crate::fixture::Fixture;
+use crate::page::fixture::Fixture;
 
 const WORKFLOWS: usize = 100_000;
 const BLOCKED: usize = 1_000;

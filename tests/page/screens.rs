@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::fixture::Browser;
-use crate::fixture::Fixture;
-use crate::fixture::encoded;
-use crate::stock::DEFINED;
-use crate::stock::HOSTILE;
+use crate::page::fixture::Browser;
+use crate::page::fixture::Fixture;
+use crate::page::fixture::encoded;
+use crate::page::stock::DEFINED;
+use crate::page::stock::HOSTILE;
 
 /// Every screen, for a workflow and a message.
 fn places(queue: &str, id: &str, number: u64) -> Vec<String> {

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::fixture::Fixture;
-use crate::fixture::encoded;
+use crate::page::fixture::Fixture;
+use crate::page::fixture::encoded;
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use serde_json::json;
 
-use crate::fixture::Fixture;
-use crate::fixture::encoded;
+use crate::page::fixture::Fixture;
+use crate::page::fixture::encoded;
 
 /// A workflow ID that would like to be more than text.
 pub(crate) const HOSTILE: &str = "</title><img src=x onerror=alert(1)>&\"'\u{202e}\u{200b}/?#%";

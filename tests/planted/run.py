@@ -417,7 +417,7 @@ BUGS = [
 # The library alone builds in a fraction of the time.
 ALONE = "--no-default-features"
 LIBRARY = [[ALONE, "--lib"], [ALONE, "--test", "scripts", "--test", "model", "--test", "promises", "--test", "older"]]
-DAEMON = [["--test", "daemon"], ["--lib"]]
+DAEMON = [["--test", "end_to_end", "daemon::"], ["--lib"]]
 CLUSTER = [["--features", "cluster", "--lib", "cluster::"]]
 
 # Much is built and little is run: a part of what the tests usually try.

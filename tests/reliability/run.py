@@ -35,7 +35,7 @@ TESTS = [
     }),
     ("handoff", [*ENGINE, "engine::tests::handoff"], {"SERIATIM_SCHEDULES": 300_000}),
     ("kill", ["--test", "kill"], {"SERIATIM_KILLS": 300}),
-    ("daemon", ["--test", "daemon", "survive_every_kill"], {"SERIATIM_DAEMON_KILLS": 60}),
+    ("daemon", ["--test", "end_to_end", "survive_every_kill"], {"SERIATIM_DAEMON_KILLS": 60}),
     ("model", ["--test", "model"], {}),
     ("fuzz", ["--test", "fuzz"], {}),
     ("redb-4.1", ["--manifest-path", "tests/reliability/redb-4.1/Cargo.toml", "--target-dir", "target/redb-4.1"], {}),

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::path::PathBuf;
 
-use crate::daemon_process::ANYWHERE;
-use crate::daemon_process::DaemonProcess;
-use crate::daemon_process::daemon_command;
+use crate::fixture::daemon_process::ANYWHERE;
+use crate::fixture::daemon_process::DaemonProcess;
+use crate::fixture::daemon_process::daemon_command;
 
 /// The texts of the keys that scenarios sign with, where keys are needed.
 pub(crate) const SECRETS: [(&str, &str); 3] = [

@@ -22,13 +22,13 @@ use serde_json::Value;
 use seriatim::Clock;
 use seriatim::SystemClock;
 
-use crate::early::play_early;
-use crate::fixture::Fixture;
-use crate::fixture::SECRETS;
-use crate::fixture::certificate;
-use crate::kit::Kit;
-use crate::kit::examples;
-use crate::kit::kit;
+use crate::sdk::early::play_early;
+use crate::sdk::fixture::Fixture;
+use crate::sdk::fixture::SECRETS;
+use crate::sdk::fixture::certificate;
+use crate::sdk::kit::Kit;
+use crate::sdk::kit::examples;
+use crate::sdk::kit::kit;
 
 /// How long a script may take; most take seconds, the longest wait for ten locks to run out.
 const SCRIPT_MAX: Duration = Duration::from_secs(120);

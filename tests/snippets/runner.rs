@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::Command;
 use std::process::Stdio;
 
-use crate::daemon_process::ANYWHERE;
-use crate::daemon_process::DaemonProcess;
-use crate::daemon_process::daemon_command;
-use crate::page::Snippet;
+use crate::fixture::daemon_process::ANYWHERE;
+use crate::fixture::daemon_process::DaemonProcess;
+use crate::fixture::daemon_process::daemon_command;
+use crate::snippets::page::Snippet;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_seriatim");
 

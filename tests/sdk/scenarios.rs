@@ -1,26 +1,13 @@
-//! The promises of the Service Bus and Storage Queue endpoints, kept towards Azure's own SDKs, unmodified and pinned.
-//!
-//! The SDKs are installed once, into the build folder. Where Python, Node or the packages cannot be had, the tests say
-//! so and count as skipped; with `CI=true` that is a failure.
+//! Each scenario, played.
 
-#[path = "fixture/daemon_process.rs"]
-mod daemon_process;
-#[path = "sdk/early.rs"]
-mod early;
-#[path = "sdk/fixture.rs"]
-mod fixture;
-#[path = "sdk/kit.rs"]
-mod kit;
-#[path = "sdk/play.rs"]
-mod play;
-
-use crate::play::play;
-use crate::play::play_configured;
-use crate::play::play_encrypted;
-use crate::play::play_encrypted_and_signed;
-use crate::play::play_signed;
-use crate::play::say_skipped;
-use crate::play::show;
+use crate::sdk::kit::sources;
+use crate::sdk::play::play;
+use crate::sdk::play::play_configured;
+use crate::sdk::play::play_encrypted;
+use crate::sdk::play::play_encrypted_and_signed;
+use crate::sdk::play::play_signed;
+use crate::sdk::play::say_skipped;
+use crate::sdk::play::show;
 
 /// A key that may do everything, one that may only send to some queues, and one that may only receive from them.
 const KEYS: &str = r#"
@@ -253,8 +240,8 @@ fn the_examples_do_what_they_say() {
 
 #[test]
 fn every_scenario_is_played() {
-    let tests = include_str!("sdk.rs");
-    let root = kit::sources();
+    let tests = include_str!("scenarios.rs");
+    let root = sources();
     for (folder, extension) in [("python", "py"), ("js", "mjs")] {
         for entry in std::fs::read_dir(root.join(folder)).expect("the scenarios are there") {
             let path = entry.expect("the folder can be read").path();

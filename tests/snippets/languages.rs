@@ -1,18 +1,11 @@
-//! Every snippet of the README and of the pages in `docs/` is built or run, or says above itself why it is not:
-//! `<!-- not run: why -->`.
-
-#[path = "fixture/daemon_process.rs"]
-mod daemon_process;
-#[path = "snippets/page.rs"]
-mod page;
-#[path = "snippets/runner.rs"]
-mod runner;
+//! Each language in which pages have snippets.
 
 use std::collections::BTreeSet;
 
-use crate::page::Snippet;
-use crate::page::snippets;
-use crate::runner::Runner;
+use crate::snippets::page::Snippet;
+use crate::snippets::page::snippets;
+use crate::snippets::runner;
+use crate::snippets::runner::Runner;
 
 /// Languages that are looked at elsewhere or by nobody: pictures.
 const PICTURES: [&str; 1] = ["text"];

@@ -1,0 +1,24 @@
+//! The daemon end to end: the real binary, real children, a real receiver of webhooks, and SIGKILL.
+
+mod crash;
+#[path = "../kill/disk.rs"]
+#[allow(dead_code, reason = "these tests need no disk that fails")]
+mod disk;
+mod drain;
+mod fixture;
+mod full;
+mod killed;
+mod metrics;
+mod orphan;
+mod postgres;
+pub(crate) mod postgres_server;
+#[path = "../kill/reliability.rs"]
+#[allow(dead_code, reason = "these tests have no seed")]
+mod reliability;
+mod reload;
+mod restart;
+#[cfg(feature = "otlp")]
+mod spans;
+mod storage;
+mod watching;
+mod webhook;
