@@ -74,7 +74,8 @@ fn fail(script: &str, panic: Box<dyn Any + Send>) {
 /// What is played early; begun when it is first asked for, unless only some tests are wanted.
 fn early(play: fn(&str)) -> MutexGuard<'static, Early> {
     let early = EARLY.get_or_init(|| {
-        let is_all = std::env::args().skip(1).all(|argument| argument.starts_with("--"));
+        let is_all =
+            std::env::args().skip(1).all(|argument| argument.starts_with("--") || argument == "sdk::");
         if is_all {
             for number in 0..AT_A_TIME {
                 let thread = Builder::new().name(format!("early-{number}"));

@@ -33,6 +33,10 @@ impl World {
             self.pass(ROUND_MS);
             let asked = self.look_after_everything();
             self.step_on(asked)?;
+            if fewest == usize::MAX {
+                // Never again is so much out at once.
+                self.look_thoroughly()?;
+            }
             let completions = self.complete_everything();
             self.step_on(completions)?;
             let left = self.unsettled().count();

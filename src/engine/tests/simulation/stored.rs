@@ -260,7 +260,7 @@ impl Stored {
 
     /// The end: everything is on disk, and its file is sound.
     pub(crate) fn finish(&mut self, plain: &Plain) -> Finding {
-        self.compare(plain)?;
+        self.compare_rows(plain)?;
         self.compare_disk(plain)?;
         let image = self.disk.synced();
         let mut bytes = vec![0; image.len()];

@@ -127,8 +127,8 @@ impl Naive {
             self.live_at(key, position).is_some()
                 || self.flows.get(key).is_some_and(|flow| flow.settled(position))
         };
-        let is_positional = self.positional(key);
-        if !is_positional || from > to || from < self.first() || (from..=to).any(is_there) {
+        let has_places = self.positional(key);
+        if !has_places || from > to || from < self.first() || (from..=to).any(is_there) {
             return false;
         }
         self.flow(key).given_up.extend(from..=to);
