@@ -29,6 +29,7 @@ use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::upcoming::next_hand_out;
 use crate::engine::view::DeadLetterView;
+use crate::engine::view::Deferral;
 use crate::engine::view::Gap;
 use crate::engine::view::MessageView;
 use crate::engine::view::QueueView;
@@ -351,12 +352,18 @@ impl QueueLook<'_> {
             Status::Failed { due } => {
                 let reason =
                     head.rare.attempts.last().map(|attempt| attempt.reason.clone()).unwrap_or_default();
-                WorkflowStatus::Blocked { sequence_number: sequence, until: self.shown(due), reason }
+                WorkflowStatus::Blocked {
+                    sequence_number: sequence,
+                    until: self.shown(due),
+                    reason,
+                    deferral: Deferral::Failed,
+                }
             }
             Status::ByConsumer { due, .. } => WorkflowStatus::Blocked {
                 sequence_number: sequence,
                 until: self.shown(due),
                 reason: "set aside".to_owned(),
+                deferral: Deferral::ByConsumer,
             },
             _ if self.is_beyond(record, rank) => WorkflowStatus::WaitingForPredecessor,
             _ => WorkflowStatus::Ready,

@@ -125,8 +125,10 @@ pub enum WorkflowStatus {
         sequence_number: SequenceNumber,
         /// Until when; `None` until somebody acts.
         until: Option<Timestamp>,
-        /// Why.
+        /// Why, as whoever settled it has said.
         reason: String,
+        /// What the head waits for: its retry, or its consumer, who has set it aside.
+        deferral: Deferral,
     },
     /// Its head is scheduled.
     Scheduled {

@@ -312,7 +312,7 @@ impl Stage {
         };
         let status = match &view.status {
             WorkflowStatus::Locked { until } => format!("locked until {}", self.at(*until)),
-            WorkflowStatus::Blocked { sequence_number, until, reason } => {
+            WorkflowStatus::Blocked { sequence_number, until, reason, .. } => {
                 let until = until.map_or("somebody acts".to_owned(), |until| self.at(until));
                 format!("blocked by {sequence_number} until {until}: {reason}")
             }

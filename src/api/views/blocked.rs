@@ -10,6 +10,7 @@ use crate::api::views::held_back::HeldBackCause;
 use crate::api::views::held_back::HeldBackView;
 use crate::api::views::hold::HoldView;
 use crate::clock::Timestamp;
+use crate::engine::Deferral;
 use crate::engine::Gap;
 use crate::engine::Hold;
 use crate::engine::HoldCause;
@@ -344,7 +345,7 @@ impl BlockedCause {
     pub fn of(view: &WorkflowView) -> Option<BlockedCause> {
         match &view.status {
             WorkflowStatus::Held(_) => Some(BlockedCause::Held),
-            WorkflowStatus::Blocked { reason, .. } if reason == "set aside" => Some(BlockedCause::Deferred),
+            WorkflowStatus::Blocked { deferral: Deferral::ByConsumer, .. } => Some(BlockedCause::Deferred),
             WorkflowStatus::Blocked { .. } => Some(BlockedCause::Retry),
             _ if view.gap.is_some() => Some(BlockedCause::Gap),
             WorkflowStatus::WaitingForPredecessor => Some(BlockedCause::Gap),

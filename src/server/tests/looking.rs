@@ -160,6 +160,16 @@ async fn a_state_is_put_got_and_cleared() {
 }
 
 #[tokio::test]
+async fn what_a_handler_says_is_not_taken_for_the_cause() {
+    let fixture = Fixture::open().await;
+    let orders = fixture.create("orders", QueueOptions::by_position()).await;
+    send(&orders, "fails", 1).await;
+    fail(&orders, "set aside").await;
+    let blocked = fixture.get("/v1/blocked").await.json()["blocked"].clone();
+    assert_eq!((&blocked[0]["cause"], &blocked[0]["last_error"]), (&json!("retry"), &json!("set aside")));
+}
+
+#[tokio::test]
 async fn what_is_blocked_says_why_and_what_comes_next() {
     let fixture = Fixture::open().await;
     let orders = fixture.create("orders", QueueOptions::by_position()).await;
