@@ -1,4 +1,5 @@
-//! Every bound and every default, each with its reason.
+//! Bounds and defaults that users see or several modules share, each with its reason; one that tunes a single file stands
+//! there.
 
 use std::time::Duration;
 

@@ -37,12 +37,12 @@ struct JobLineState<J> {
     beside: usize,
     in_hand: usize,
     in_hand_max: usize,
-    /// Jobs whose handlers have ended, and which no command has settled yet; for a moment fewer than none.
+    /// Jobs whose handlers have ended, and which no command has settled yet; for a moment fewer than none, when a settlement is noted before its job is counted.
     unsettled: isize,
     /// Jobs that commands were sent to settle since the last receive was.
     freed: usize,
     /// Whether the last receive brought less than its maximum.
-    is_exhausted: bool,
+    came_short: bool,
     ahead_max: usize,
     pace: Pace,
     is_closed: bool,
@@ -59,11 +59,11 @@ struct Waiting<J> {
 /// A job's place among those in hand, until it is settled.
 pub(crate) struct JobPlace<C: Consumer> {
     line: Arc<JobLine<C>>,
-    kind: JobKind,
+    kind: PlaceKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum JobKind {
+enum PlaceKind {
     /// In hand, and nothing else.
     InHand,
     /// It has a slot, until it is settled.
@@ -98,7 +98,7 @@ impl<C: Consumer> JobLine<C> {
             in_hand_max: concurrency + limits::GROUPS_AHEAD_MAX * ahead_max,
             unsettled: 0,
             freed: 0,
-            is_exhausted: false,
+            came_short: false,
             ahead_max,
             pace: Pace::default(),
             is_closed: false,
@@ -121,7 +121,7 @@ impl<C: Consumer> JobLine<C> {
         let mut state = self.state();
         let ahead_max = state.ahead_max;
         state.pace.note_answer(elapsed, ahead_max);
-        state.is_exhausted = received < max;
+        state.came_short = received < max;
     }
 
     /// Notes that commands were sent to settle so many.
@@ -142,7 +142,7 @@ impl<C: Consumer> JobLine<C> {
         let mut state = self.state();
         state.free = state.free.checked_sub(1).expect("no more is taken than there are free slots");
         state.in_hand += 1;
-        JobPlace { line: self.clone(), kind: JobKind::Slot }
+        JobPlace { line: self.clone(), kind: PlaceKind::Slot }
     }
 
     /// A place beside the slots, as long as there is one: the slot stays free for another job.
@@ -152,7 +152,7 @@ impl<C: Consumer> JobLine<C> {
             if let Some(beside) = state.beside.checked_sub(1) {
                 state.beside = beside;
                 state.in_hand += 1;
-                return JobPlace { line: self.clone(), kind: JobKind::Beside };
+                return JobPlace { line: self.clone(), kind: PlaceKind::Beside };
             }
         }
         self.slot()
@@ -231,7 +231,7 @@ impl<C: Consumer> JobLine<C> {
     }
 
     fn in_hand(self: &Arc<JobLine<C>>) -> JobPlace<C> {
-        JobPlace { line: self.clone(), kind: JobKind::InHand }
+        JobPlace { line: self.clone(), kind: PlaceKind::InHand }
     }
 
     /// Changes what is there, and notifies who waits for room if there is some now.
@@ -262,7 +262,7 @@ impl<J> JobLineState<J> {
     /// How many jobs to ask for; 0 as long as enough waits.
     fn room(&self) -> usize {
         let (ahead, waiting) = (self.pace.ahead(), self.waiting.len());
-        let enough = match self.is_exhausted && ahead > 0 {
+        let enough = match self.came_short && ahead > 0 {
             // What these have freed is handled while the others are settled.
             true if self.freed >= limits::AHEAD_GROUP_FREED => usize::MAX,
             // Nothing else was ready: what is in hand is settled first, so that what it frees is handed out with it.
@@ -286,7 +286,7 @@ impl<J> JobLineState<J> {
 impl<C: Consumer> JobPlace<C> {
     /// Whether its job was handled by a [`Runner`].
     pub(crate) fn is_of_runner(&self) -> bool {
-        self.kind == JobKind::InHand
+        self.kind == PlaceKind::InHand
     }
 }
 
@@ -295,9 +295,9 @@ impl<C: Consumer> Drop for JobPlace<C> {
         self.line.change(|state| {
             state.in_hand -= 1;
             match self.kind {
-                JobKind::InHand => {}
-                JobKind::Slot => state.free += 1,
-                JobKind::Beside => state.beside += 1,
+                PlaceKind::InHand => {}
+                PlaceKind::Slot => state.free += 1,
+                PlaceKind::Beside => state.beside += 1,
             }
         });
     }

@@ -51,7 +51,7 @@ impl ClientSettlement {
     }
 
     /// A dead letter with this reason, or one that says that there is none.
-    pub(crate) fn suspend(reason: &str, description: &str, changes: PropertyChanges) -> ClientSettlement {
+    pub(crate) fn with_reason(reason: &str, description: &str, changes: PropertyChanges) -> ClientSettlement {
         let reason = if reason.is_empty() { NO_REASON } else { reason }.to_owned();
         ClientSettlement::DeadLetter { reason, description: description.to_owned(), changes }
     }

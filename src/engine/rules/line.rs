@@ -158,7 +158,7 @@ impl OpenWorkflow {
     /// Whether a message stands beside the line: set aside by its consumer, or scheduled in order of arrival.
     pub(crate) fn is_aside(&self, message: &MessageRecord) -> bool {
         match message.status {
-            Status::Scheduled { .. } => !self.is_positional(),
+            Status::Scheduled { .. } => !self.has_places(),
             Status::ByConsumer { aside, .. } => aside,
             Status::Locked { fetched } => fetched.is_some_and(|deferred| deferred.aside),
             _ => false,

@@ -172,7 +172,7 @@ impl OpenWorkflow {
             return refuse(OperateRefusal::WorkflowLocked);
         }
         let head = self.head(step)?;
-        let beyond = |rank: u64| self.is_positional() && self.record.is_beyond(rank);
+        let beyond = |rank: u64| self.has_places() && self.record.is_beyond(rank);
         let Some((_, sequence, _)) = head.filter(|(rank, _, _)| !beyond(*rank)) else {
             return refuse(OperateRefusal::NoHead);
         };

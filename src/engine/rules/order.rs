@@ -17,7 +17,7 @@ impl OpenWorkflow {
         message: &MessageRecord,
         how: SettlementKind,
     ) -> Read<()> {
-        if !self.is_positional() {
+        if !self.has_places() {
             return Ok(());
         }
         if self.is_chained() && how != SettlementKind::Aside {
@@ -72,7 +72,7 @@ impl OpenWorkflow {
 
     /// Lets a message join the run that has come to the place behind its end.
     pub(crate) fn reach(&mut self, step: &mut Step<'_>, rank: u64, message: &MessageRecord) -> Read<()> {
-        let is_next = self.is_positional() && !self.is_chained() && rank == self.record.through + 1;
+        let is_next = self.has_places() && !self.is_chained() && rank == self.record.through + 1;
         if is_next && self.record.rare.shortening.is_none() {
             self.take_into_run(step, rank, message)?;
         }

@@ -57,7 +57,7 @@ impl OpenWorkflow {
 
     /// Whether its place is remembered when it is forgotten.
     fn has_cursor(&self) -> bool {
-        self.is_positional() && matches!(self.queue.options.order, Order::Position { .. })
+        self.has_places() && matches!(self.queue.options.order, Order::Position { .. })
     }
 }
 

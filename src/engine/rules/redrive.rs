@@ -67,7 +67,7 @@ impl Step<'_> {
             workflow.close(self)?;
             return Ok(Redriven::InPlace);
         }
-        if workflow.is_positional() && position.is_none() {
+        if workflow.has_places() && position.is_none() {
             return refuse(match workflow.unknown_predecessor(self, sequence, &message)? {
                 Some(predecessor) => OperateRefusal::PredecessorUnknown(sequence, predecessor),
                 None => OperateRefusal::PlacePassed(sequence),
@@ -242,7 +242,7 @@ impl OpenWorkflow {
             message.rank = message.rank.or(link.and_then(|link| link.rank));
             self.unsettle_link(step, &message)?;
         }
-        if let (true, Some(rank)) = (self.is_positional(), message.rank) {
+        if let (true, Some(rank)) = (self.has_places(), message.rank) {
             self.unmark(step, rank)?;
         }
         self.restate(step, sequence, Some(before), &message)?;

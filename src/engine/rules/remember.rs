@@ -84,7 +84,7 @@ impl OpenWorkflow {
             Status::DeadLettered(dead_letter) => Some(dead_letter.reason.clone()),
             _ => message.rare.attempts.last().map(|attempt| attempt.reason.clone()),
         };
-        let place = message.rank.filter(|_| self.is_positional());
+        let place = message.rank.filter(|_| self.has_places());
         Ok(HistoryEntry {
             sequence_number: Some(sequence),
             positions: place.map(|place| (place, place)),

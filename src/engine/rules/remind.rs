@@ -137,7 +137,7 @@ impl OpenWorkflow {
         }
         self.restate(step, sequence, Some(before), &message)?;
         if let (true, Some(rank)) = (aside, message.rank) {
-            if self.is_positional() && rank >= self.record.cursor {
+            if self.has_places() && rank >= self.record.cursor {
                 self.unmark(step, rank)?;
             }
             self.join(step, sequence, LinePlace::Line(rank))?;

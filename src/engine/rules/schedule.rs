@@ -33,7 +33,7 @@ impl Step<'_> {
     ) -> Ruling<(), SendRefusal> {
         let ScheduledMessage { queue, message, .. } = self.scheduled(name, sequence)?;
         let mut workflow = OpenWorkflow::open(self, &queue, message.stream.clone())?;
-        match void || !workflow.is_positional() {
+        match void || !workflow.has_places() {
             true => workflow.end(self, sequence, &message, SettlementKind::Cancelled)?,
             false => workflow.give_place_back(self, sequence, &message)?,
         }

@@ -215,7 +215,7 @@ impl OpenWorkflow {
             }
             None => self.wait_for_chain(step, sequence, message)?,
         }
-        if self.is_positional() && !stays_out { self.extend(step) } else { Ok(()) }
+        if self.has_places() && !stays_out { self.extend(step) } else { Ok(()) }
     }
 }
 
@@ -235,7 +235,7 @@ fn record_of(
     new: NewMessage,
 ) -> (Arc<MessageRecord>, MessageContent) {
     let (rank, after) = match new.place {
-        _ if !workflow.is_positional() => (Some(sequence.get()), None),
+        _ if !workflow.has_places() => (Some(sequence.get()), None),
         Place::Position(position) => (Some(position.get()), None),
         Place::After(ref predecessor) => (None, predecessor.clone()),
         Place::Arrival => unreachable!("a message without a place is refused by an ordered workflow"),

@@ -35,7 +35,7 @@ impl OpenWorkflow {
         let mut key = WorkflowKey { queue: queue.id, stream };
         let stored = step.records.workflow_known(&mut key)?;
         let mut workflow = step.rooms.fill(queue, key, stored);
-        if workflow.stored.is_none() && workflow.is_positional() {
+        if workflow.stored.is_none() && workflow.has_places() {
             workflow.record.cursor = workflow.first_rank();
             workflow.record.through = workflow.first_rank() - 1;
             workflow.recall(step)?;
@@ -43,18 +43,18 @@ impl OpenWorkflow {
         Ok(workflow)
     }
 
-    /// Whether it is known: something is stored of it.
+    /// Whether it is known: it has a record.
     pub(crate) fn exists(&self) -> bool {
         self.stored.is_some()
     }
 
     /// Whether its messages have places that can be missing.
-    pub(crate) fn is_positional(&self) -> bool {
+    pub(crate) fn has_places(&self) -> bool {
         self.queue.options.order.has_places() && matches!(self.key.stream, WorkflowRef::Named(_))
     }
 
     pub(crate) fn is_chained(&self) -> bool {
-        self.queue.options.order == Order::After && self.is_positional()
+        self.queue.options.order == Order::After && self.has_places()
     }
 
     pub(crate) fn first_rank(&self) -> u64 {
@@ -66,14 +66,14 @@ impl OpenWorkflow {
 
     /// Whether it is in order of arrival and has something to hand out, so that one message more changes nothing else.
     pub(crate) fn is_offering(&self) -> bool {
-        !self.is_positional() && self.record.ticket.is_some()
+        !self.has_places() && self.record.ticket.is_some()
     }
 
     /// Whether a message that comes to a place changes nothing of what it offers: what is offered is in the run, which nothing
     /// comes into, and beyond a gap nothing is offered.
     pub(crate) fn offers_the_same_with(&self, rank: u64) -> bool {
         let is_behind = self.record.ticket.is_some() && rank > self.record.through;
-        self.is_positional() && (is_behind || self.is_beyond_gap(rank))
+        self.has_places() && (is_behind || self.is_beyond_gap(rank))
     }
 
     /// Whether what comes to a place stays out of the run, and the run as it is: a position before it is missing. Where the end of
@@ -85,13 +85,13 @@ impl OpenWorkflow {
     /// Whether a message is deferred because a predecessor is missing.
     pub(crate) fn is_early(&self, message: &MessageRecord) -> bool {
         let beyond = message.rank.is_none_or(|rank| self.record.is_beyond(rank));
-        message.status == Status::Ready && self.is_positional() && beyond
+        message.status == Status::Ready && self.has_places() && beyond
     }
 
     /// Whether a message is counted as early: while the run is being shortened, not yet all that are.
     pub(crate) fn is_counted_early(&self, message: &MessageRecord) -> bool {
         let beyond = message.rank.is_none_or(|rank| rank > self.record.through);
-        message.status == Status::Ready && self.is_positional() && beyond
+        message.status == Status::Ready && self.has_places() && beyond
     }
 
     /// Whether the end of its run is still being looked for.
@@ -238,7 +238,7 @@ impl OpenWorkflow {
         holder: Option<Holder>,
         head: Option<RankedMessage>,
     ) -> Read<()> {
-        // What is back uncounted within the millisecond shows no trace of it.
+        // Instants are in milliseconds: what was given back in that of its acceptance is known only by `has_come_back`.
         let returned = self.has_come_back || head.as_ref().is_some_and(|(_, _, head)| was_out(head));
         let offered = match holder {
             _ if self.is_held() => false,
@@ -277,7 +277,7 @@ impl OpenWorkflow {
         Ok(())
     }
 
-    /// Whether nothing is stored of it.
+    /// Whether it has no message, dead letter, state or hold; its cursor may still be remembered.
     pub(crate) fn is_empty(&self) -> bool {
         let record = &self.record;
         record.line == 0
@@ -291,11 +291,11 @@ impl OpenWorkflow {
     fn is_blank(&self) -> bool {
         self.is_empty()
             && self.record.rare.sweep.is_none()
-            && (!self.is_positional() || self.record.forget.is_none())
+            && (!self.has_places() || self.record.forget.is_none())
     }
 
     fn plan_forgetting(&mut self, step: &mut Step<'_>) -> Read<()> {
-        if !self.is_positional() {
+        if !self.has_places() {
             return Ok(());
         }
         if !self.is_empty() {
@@ -316,7 +316,7 @@ impl OpenWorkflow {
 
     fn assert_invariants(&self, locked: bool) {
         let record = &self.record;
-        if self.is_positional() {
+        if self.has_places() {
             assert!(record.cursor <= record.through + 1, "the run begins at the cursor: {record:?}");
             assert!(record.early <= record.line, "early messages are in the line: {record:?}");
         } else {

@@ -15,14 +15,14 @@ use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::definition::RawTableDefinition;
 use crate::error::Fault;
 
-/// Most bytes of a block with more than one row, its key among them: with its checksum and what the tree has beside it, it fills a
-/// leaf of two pages.
+/// Most bytes of a block with more than one row, its key among them: what two pages of 4,096 bytes have left beside its checksum and
+/// the head of a leaf.
 pub(crate) const BLOCK_BYTES: usize = 8_150;
 
 /// Most bytes that a row takes beside its key and its payload: three lengths.
 const LENGTHS_BYTES: usize = 12;
 
-/// What blocks of one size may differ by, so that the last one is not a rest.
+/// Room beyond an even share of the rows, which cannot be divided evenly: without it a small block would be left over.
 const SLACK_BYTES: usize = 512;
 
 /// A block that is to be written: its key, and its value before the checksum.

@@ -52,7 +52,7 @@ pub(crate) struct DiskRoom {
 
 impl fmt::Debug for DiskRoom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Room").field(&self.view()).finish()
+        f.debug_tuple("DiskRoom").field(&self.view()).finish()
     }
 }
 

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fold_is_over_before_the_next_generation_is_full() {
+    fn a_flush_is_over_before_the_next_generation_is_full() {
         for bytes in [1, 7, 100, 999] {
             let mut window = JournalWindow::new(1_000, 0);
             while !window.append(1, bytes) {}

@@ -73,7 +73,7 @@ impl<'a, 'p> RowComparison<'a, 'p> {
     }
 
     /// Whether messages of this workflow have places that can be missing.
-    pub(crate) fn is_positional(&self, key: &WorkflowKey) -> bool {
+    pub(crate) fn has_places(&self, key: &WorkflowKey) -> bool {
         let order = self.queue(key.queue).map(|queue| queue.options.order);
         order.is_some_and(Order::has_places) && matches!(key.stream, WorkflowRef::Named(_))
     }

@@ -140,7 +140,7 @@ impl<'a> RowComparison<'a, '_> {
                 && self.rows.get::<DeadByReason>(&key.queue, &reason)?.is_some());
         }
         Ok(match (message.rank, &message.message_id) {
-            (Some(rank), _) if is_aside(message, self.is_positional(workflow)) => {
+            (Some(rank), _) if is_aside(message, self.has_places(workflow)) => {
                 is_this(self.rows.get::<Aside>(workflow, &rank)?)
             }
             (Some(rank), _) => is_this(self.rows.get::<Line>(workflow, &rank)?),

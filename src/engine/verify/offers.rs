@@ -39,7 +39,7 @@ impl RowComparison<'_, '_> {
         {
             self.complain_of_workflow(key, "its state is not as it says");
         }
-        if self.is_positional(key) {
+        if self.has_places(key) {
             match (record.through + 1).checked_sub(record.cursor) {
                 None => self.complain_of_workflow(key, "its cursor is beyond its run"),
                 Some(run) if run != found.run && record.rare.shortening.is_none() => {

@@ -131,7 +131,7 @@ impl<'a> RowComparison<'a, '_> {
         let marks = self.walk_marks(&mut lanes.marks, key)?;
         found.run = marks.iter().map(|mark| overlap(*mark, (record.cursor, record.through))).sum();
         self.walk_line(&mut lanes.line, key, record, &marks, &mut found)?;
-        let positional = self.is_positional(key);
+        let positional = self.has_places(key);
         while let Some((workflow, id, sequence)) = lanes.waiting.next_of(key, self.findings)? {
             let fits = |message: &MessageRecord| {
                 message.rank.is_none() && !is_dead(message) && message.message_id.as_ref() == Some(&id)
@@ -205,7 +205,7 @@ impl<'a> RowComparison<'a, '_> {
         marks: &[(u64, u64)],
         found: &mut WorkflowFindings,
     ) -> Result<(), Fault> {
-        let positional = self.is_positional(key);
+        let positional = self.has_places(key);
         while let Some((workflow, rank, sequence)) = line.next_of(key, self.findings)? {
             let fits = |message: &MessageRecord| {
                 message.rank == Some(rank) && !is_dead(message) && !is_aside(message, positional)

@@ -81,7 +81,7 @@ fn settlement(request: &ManagementRequest) -> Result<(ClientSettlement, ClientSe
         Some("defered" | "deferred") => (ClientSettlement::Defer(changes), ClientSettlementKind::Deferred),
         Some("suspended") => {
             let (reason, description) = (reason.unwrap_or_default(), description.unwrap_or_default());
-            (ClientSettlement::suspend(reason, description, changes), ClientSettlementKind::DeadLettered)
+            (ClientSettlement::with_reason(reason, description, changes), ClientSettlementKind::DeadLettered)
         }
         Some(other) => {
             return Err(AmqpRefusal::argument(format!("the disposition-status {other:?} is not known")));
