@@ -347,24 +347,18 @@ impl QueueLook<'_> {
         let Some(head) = self.records.message(MessageKey { queue: key.queue, sequence })? else {
             return Ok(WorkflowStatus::Idle);
         };
+        let blocked = |why, due, reason| {
+            let until = self.shown(due);
+            WorkflowStatus::Blocked { sequence_number: sequence, until, why, reason }
+        };
         Ok(match head.status {
             Status::Scheduled { due } => WorkflowStatus::Scheduled { until: due.shown(self.now) },
             Status::Failed { due } => {
                 let reason =
                     head.rare.attempts.last().map(|attempt| attempt.reason.clone()).unwrap_or_default();
-                WorkflowStatus::Blocked {
-                    sequence_number: sequence,
-                    until: self.shown(due),
-                    reason,
-                    deferral: Deferral::Failed,
-                }
+                blocked(Deferral::Failed, due, reason)
             }
-            Status::ByConsumer { due, .. } => WorkflowStatus::Blocked {
-                sequence_number: sequence,
-                until: self.shown(due),
-                reason: "set aside".to_owned(),
-                deferral: Deferral::ByConsumer,
-            },
+            Status::ByConsumer { due, .. } => blocked(Deferral::ByConsumer, due, "set aside".to_owned()),
             _ if self.is_beyond(record, rank) => WorkflowStatus::WaitingForPredecessor,
             _ => WorkflowStatus::Ready,
         })
@@ -376,8 +370,7 @@ impl QueueLook<'_> {
     }
 
     pub(crate) fn is_beyond(&self, record: &WorkflowRecord, rank: u64) -> bool {
-        let positional = self.queue.options.order.has_places();
-        positional && record.is_beyond(rank)
+        self.queue.options.order.has_places() && record.is_beyond(rank)
     }
 
     fn gap(&self, key: &WorkflowKey, record: &WorkflowRecord) -> Read<Option<Gap>> {

@@ -125,10 +125,10 @@ pub enum WorkflowStatus {
         sequence_number: SequenceNumber,
         /// Until when; `None` until somebody acts.
         until: Option<Timestamp>,
-        /// Why, as whoever settled it has said.
-        reason: String,
         /// What the head waits for: its retry, or its consumer, who has set it aside.
-        deferral: Deferral,
+        why: Deferral,
+        /// The same in words; of a retry, what was said when it failed.
+        reason: String,
     },
     /// Its head is scheduled.
     Scheduled {

@@ -345,7 +345,7 @@ impl BlockedCause {
     pub fn of(view: &WorkflowView) -> Option<BlockedCause> {
         match &view.status {
             WorkflowStatus::Held(_) => Some(BlockedCause::Held),
-            WorkflowStatus::Blocked { deferral: Deferral::ByConsumer, .. } => Some(BlockedCause::Deferred),
+            WorkflowStatus::Blocked { why: Deferral::ByConsumer, .. } => Some(BlockedCause::Deferred),
             WorkflowStatus::Blocked { .. } => Some(BlockedCause::Retry),
             _ if view.gap.is_some() => Some(BlockedCause::Gap),
             WorkflowStatus::WaitingForPredecessor => Some(BlockedCause::Gap),

@@ -155,7 +155,7 @@ impl WorkflowEnvelope {
             WorkflowStatus::Locked { until } | WorkflowStatus::Scheduled { until } => {
                 self.until = Some(WireTime(*until));
             }
-            WorkflowStatus::Blocked { sequence_number, until, reason, deferral: _ } => {
+            WorkflowStatus::Blocked { sequence_number, until, why: _, reason } => {
                 self.sequence_number = Some(sequence_number.get());
                 self.until = until.map(WireTime);
                 self.reason = Some(reason.clone());
