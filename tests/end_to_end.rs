@@ -1,6 +1,6 @@
 //! The program from outside: its command line, daemons and clusters in processes of their own, the page in a browser, clients
-//! and SDKs of other languages, packages, and what the documents say. One program, so that what waits in one room does not
-//! keep the others waiting.
+//! and SDKs of other languages, packages, and what the documents say. One program, so that what waits in one room keeps the
+//! others waiting less.
 
 mod cli;
 mod clients;

@@ -37,7 +37,8 @@ struct JobLineState<J> {
     beside: usize,
     in_hand: usize,
     in_hand_max: usize,
-    /// Jobs whose handlers have ended, and which no command has settled yet; for a moment fewer than none, when a settlement is noted before its job is counted.
+    /// Jobs whose handlers have ended, and which no command has settled yet; for a moment fewer than none, when a settlement
+    /// is noted before its job is counted.
     unsettled: isize,
     /// Jobs that commands were sent to settle since the last receive was.
     freed: usize,

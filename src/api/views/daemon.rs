@@ -18,8 +18,8 @@ use crate::clock::ClockSteps;
 pub struct StatusView {
     /// The version of the program.
     pub version: String,
-    /// Whether work is accepted: `ready`, `starting`, `draining`, `full` (the disk: nothing new is accepted, all else goes on) or
-    /// `failed`.
+    /// Whether work is accepted: `ready`, `starting`, `draining`, `full` (the disk: nothing new is accepted, all else goes on)
+    /// or `failed`.
     pub state: String,
     /// Since when it runs.
     pub started_at: WireTime,

@@ -11,8 +11,9 @@ use crate::token::LockToken;
 
 /// A workflow in the hands of one command.
 ///
-/// Every change of it ends with [`OpenWorkflow::close`] or one of its shorter ways, which decides anew what it offers and sets its reminders. A
-/// workflow that is dropped without it would leave rows that contradict each other.
+/// Every change of it ends with [`OpenWorkflow::close`], which decides anew what it offers and sets its reminders, or with a
+/// shorter way, for a send that leaves what is offered as it is. A workflow that is dropped without would leave rows that
+/// contradict each other.
 #[must_use = "a workflow that was opened has to be closed"]
 pub(crate) struct OpenWorkflow {
     pub(crate) queue: Arc<QueueRecord>,

@@ -80,9 +80,9 @@ impl<'a, 'p> RowComparison<'a, 'p> {
 }
 
 /// Whether a message stands beside the line.
-pub(crate) fn is_aside(message: &MessageRecord, positional: bool) -> bool {
+pub(crate) fn is_aside(message: &MessageRecord, has_places: bool) -> bool {
     match &message.status {
-        Status::Scheduled { .. } => !positional,
+        Status::Scheduled { .. } => !has_places,
         Status::ByConsumer { aside, .. } => *aside,
         Status::Locked { fetched } => fetched.is_some_and(|deferred| deferred.aside),
         _ => false,

@@ -131,7 +131,7 @@ impl<'a> RowComparison<'a, '_> {
         let marks = self.walk_marks(&mut lanes.marks, key)?;
         found.run = marks.iter().map(|mark| overlap(*mark, (record.cursor, record.through))).sum();
         self.walk_line(&mut lanes.line, key, record, &marks, &mut found)?;
-        let positional = self.has_places(key);
+        let has_places = self.has_places(key);
         while let Some((workflow, id, sequence)) = lanes.waiting.next_of(key, self.findings)? {
             let fits = |message: &MessageRecord| {
                 message.rank.is_none() && !is_dead(message) && message.message_id.as_ref() == Some(&id)
@@ -146,7 +146,7 @@ impl<'a> RowComparison<'a, '_> {
         }
         while let Some((workflow, rank, sequence)) = lanes.aside.next_of(key, self.findings)? {
             let fits = |message: &MessageRecord| {
-                message.rank == Some(rank) && !is_dead(message) && is_aside(message, positional)
+                message.rank == Some(rank) && !is_dead(message) && is_aside(message, has_places)
             };
             found.aside += u64::from(self.listed::<Aside>(key, &workflow, &rank, sequence, fits)?.is_some());
         }
@@ -205,22 +205,22 @@ impl<'a> RowComparison<'a, '_> {
         marks: &[(u64, u64)],
         found: &mut WorkflowFindings,
     ) -> Result<(), Fault> {
-        let positional = self.has_places(key);
+        let has_places = self.has_places(key);
         while let Some((workflow, rank, sequence)) = line.next_of(key, self.findings)? {
             let fits = |message: &MessageRecord| {
-                message.rank == Some(rank) && !is_dead(message) && !is_aside(message, positional)
+                message.rank == Some(rank) && !is_dead(message) && !is_aside(message, has_places)
             };
             let Some(message) = self.listed::<Line>(key, &workflow, &rank, sequence, fits)? else { continue };
             found.line += 1;
             found.run += u64::from((record.cursor..=record.through).contains(&rank));
-            let early = positional && rank > record.through;
+            let early = has_places && rank > record.through;
             if early {
                 found.note_early(&message);
             }
             if found.offers.is_none() {
                 found.offers = match message.status {
                     Status::Locked { .. } => None,
-                    Status::Ready => Some(!(early || positional && record.is_beyond(rank))),
+                    Status::Ready => Some(!(early || has_places && record.is_beyond(rank))),
                     _ => Some(false),
                 };
             }

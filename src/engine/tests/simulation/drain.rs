@@ -1,7 +1,5 @@
 //! The end of a simulation: nothing fails any more, somebody looks after everything, and all of it comes to its end.
 
-use std::sync::Arc;
-
 use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Operation;
 use crate::engine::rules::record::MessageKey;
@@ -33,8 +31,9 @@ impl World {
             self.pass(ROUND_MS);
             let asked = self.look_after_everything();
             self.step_on(asked)?;
-            if fewest == usize::MAX {
-                // Never again is so much out at once.
+            // Never again is so much out at once as in the first round.
+            let is_first = fewest == usize::MAX;
+            if is_first {
                 self.look_thoroughly()?;
             }
             let completions = self.complete_everything();
@@ -46,13 +45,12 @@ impl World {
                 return self.look_thoroughly();
             }
         }
-        let first = self.unsettled().next().map(|(key, message)| format!("{}: {message:?}", key.sequence));
-        let first = first.unwrap_or_default();
-        Err(format!("L1 everything comes to its end: {fewest} messages do not, the first is {first}"))
+        let first = self.unsettled().next();
+        Err(format!("L1 everything comes to its end: {fewest} messages do not, the first is {first:?}"))
     }
 
-    fn unsettled(&self) -> impl Iterator<Item = (&MessageKey, &Arc<MessageRecord>)> {
-        let messages = self.plain.rows.messages.iter();
+    fn unsettled(&self) -> impl Iterator<Item = (&MessageKey, &MessageRecord)> {
+        let messages = self.plain.rows.messages.iter().map(|(key, message)| (key, &**message));
         messages.filter(|(_, message)| !matches!(message.status, Status::DeadLettered(_)))
     }
 

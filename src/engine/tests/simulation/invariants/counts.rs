@@ -52,7 +52,7 @@ pub(crate) fn counters_equal_the_rows(view: &View<'_>) -> Finding {
         let counts = view.rows().counters.get(&queue.id).copied().unwrap_or_default().counts;
         expect(counts.conserved(), || format!("{counts:?}"))?;
         let mut found = Counts::default();
-        for (_, message) in view.rows().messages.iter().filter(|(key, _)| key.queue == queue.id) {
+        for (_, message) in view.messages_of(queue.id) {
             *bucket(&mut found, view, queue.id, message) += 1;
         }
         let is_same = |one: &Counts, other: &Counts| {

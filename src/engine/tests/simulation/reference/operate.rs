@@ -127,8 +127,7 @@ impl Naive {
             self.live_at(key, position).is_some()
                 || self.flows.get(key).is_some_and(|flow| flow.settled(position))
         };
-        let has_places = self.positional(key);
-        if !has_places || from > to || from < self.first() || (from..=to).any(is_there) {
+        if !self.positional(key) || from > to || from < self.first() || (from..=to).any(is_there) {
             return false;
         }
         self.flow(key).given_up.extend(from..=to);

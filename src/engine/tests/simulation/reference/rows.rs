@@ -72,11 +72,9 @@ impl Naive {
         if !self.placed(key) {
             return;
         }
-        let first = self.first();
-        self.flow(key);
-        let flow = &self.flows[key];
-        let passed = self.passed(key, flow);
-        let next = (flow.cursor.max(first)..).find(|place| !passed.contains_key(place));
+        let from = self.flow(key).cursor.max(self.first());
+        let passed = self.passed(key, &self.flows[key]);
+        let next = (from..).find(|place| !passed.contains_key(place));
         self.flow(key).cursor = next.expect("places are endless");
     }
 
