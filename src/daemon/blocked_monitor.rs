@@ -13,6 +13,7 @@ use crate::api::views::BlockedCause;
 use crate::clock::Timestamp;
 use crate::daemon::membership::Membership;
 use crate::engine::Client;
+use crate::engine::Deferral;
 use crate::engine::Event;
 use crate::engine::EventKind;
 use crate::engine::HoldCause;
@@ -28,7 +29,7 @@ use crate::limits;
 pub(crate) fn stop_cause(view: &WorkflowView) -> Option<BlockedCause> {
     match &view.status {
         WorkflowStatus::Held(_) => Some(BlockedCause::Held),
-        WorkflowStatus::Blocked { .. } => Some(BlockedCause::Retry),
+        WorkflowStatus::Blocked { why: Deferral::Failed, .. } => Some(BlockedCause::Retry),
         // A retry that is being tried right now is not over yet.
         WorkflowStatus::Locked { .. } if view.gap.is_none() => None,
         _ => view.gap.as_ref().map(|_| BlockedCause::Gap),
@@ -252,9 +253,13 @@ impl BlockedMonitor {
     }
 }
 
-/// Whether its head is being tried.
+/// Whether its head is being tried, or set aside by who tried it: it may fail again.
 fn is_trying(view: &WorkflowView) -> bool {
-    matches!(view.status, WorkflowStatus::Locked { .. } | WorkflowStatus::Ready)
+    match view.status {
+        WorkflowStatus::Locked { .. } | WorkflowStatus::Ready => true,
+        WorkflowStatus::Blocked { why, .. } => why == Deferral::ByConsumer,
+        _ => false,
+    }
 }
 
 /// The message at the head of a workflow that does not go on, if it does not because of that.
@@ -285,5 +290,41 @@ fn reason(view: &WorkflowView) -> String {
         WorkflowStatus::Held(hold) => hold.reason.clone(),
         WorkflowStatus::Blocked { reason, .. } => reason.clone(),
         _ => "a predecessor is missing".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Abandon;
+    use crate::message::Message;
+    use crate::queue::QueueOptions;
+
+    /// The causes of all troubles.
+    fn causes(monitor: &BlockedMonitor) -> Vec<BlockedCause> {
+        monitor.count(Timestamp::default()).by_cause.into_keys().map(|(_, cause)| cause).collect()
+    }
+
+    #[tokio::test]
+    async fn what_a_consumer_set_aside_is_no_trouble_and_ends_none() {
+        let (engine, clock) = crate::testing::engine().await.unwrap();
+        let (client, here, monitor) = (engine.client(), Membership::default(), BlockedMonitor::default());
+        let options = QueueOptions { hold_on_defer: true, ..QueueOptions::default() };
+        let queue = client.create_queue("orders", options).await.unwrap();
+        let receive = async || queue.receive(Duration::ZERO).await.unwrap().expect("it is ready");
+        queue.send(Message::new("x").workflow("order-17")).await.unwrap();
+        receive().await.defer().await.unwrap();
+        monitor.walk(client, &here, Timestamp::default()).await.unwrap();
+        assert_eq!(causes(&monitor), []);
+
+        queue.send(Message::new("x").workflow("order-18")).await.unwrap();
+        let hour = Duration::from_secs(3600);
+        receive().await.abandon_with(Abandon::after(hour)).await.unwrap();
+        monitor.walk(client, &here, Timestamp::default()).await.unwrap();
+        assert_eq!(causes(&monitor), [BlockedCause::Retry]);
+        clock.advance(hour);
+        receive().await.defer().await.unwrap();
+        monitor.look_again(client, &here, Timestamp::default()).await.unwrap();
+        assert_eq!(causes(&monitor), [BlockedCause::Retry], "its head has failed and is not done");
     }
 }
