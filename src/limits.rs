@@ -261,8 +261,8 @@ pub const BYTES_KEEP_PAGES: usize = 1024 * 1024;
 pub const JOURNAL_ROOM_KEPT: usize = 2 * 1024 * 1024;
 
 /// Bytes of journal rows that fill a generation: large enough that a flush meets its neighbours in a leaf, small
-/// enough to be flushed without a stall.
-pub const GENERATION_BYTES: u64 = 16 * 1024 * 1024;
+/// enough to be flushed without a stall, and to be kept in memory several times over.
+pub const GENERATION_BYTES: u64 = 12 * 1024 * 1024;
 
 /// Full generations that stay in the journal, and their rows in memory: what is settled within them never costs more
 /// than its journal row.
@@ -291,7 +291,7 @@ pub const READ_ON_BYTES: usize = 64 * 1024;
 /// is soon pages of the journal as they were written.
 pub const STORE_CACHE_BYTES: usize = 32 * 1024 * 1024;
 
-/// Default of the head room: bytes of the disk that are kept free for receiving, settling and purging, as large as the
+/// Default of the head room: bytes of the disk that are kept free for receiving, settling and purging, more than the
 /// window over the journal, so that a backlog can be drained.
 pub const HEAD_ROOM_BYTES: u64 = 64 * 1024 * 1024;
 

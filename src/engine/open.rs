@@ -190,8 +190,8 @@ impl EngineBuilder {
     }
 
     /// Sets how many bytes of journal are kept, with their rows in memory, before the oldest quarter of them is flushed
-    /// into tables. What is settled within the window costs one write; a larger window takes more memory, about two
-    /// to three times its bytes, and longer to open.
+    /// into tables; 48 MiB unless this is called. What is settled within the window costs one write; a larger window takes
+    /// more memory, about two to three times its bytes, and longer to open.
     #[must_use]
     pub fn window_bytes(mut self, window_bytes: u64) -> EngineBuilder {
         self.options.generation_bytes = (window_bytes / limits::GENERATIONS as u64).max(1);
