@@ -84,6 +84,7 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("not_locked", 409, "The workflow is not locked"),
     ("nothing_waits", 409, "Nothing waits for a retry"),
     ("no_head", 409, "There is no message at the head"),
+    ("original", 409, "The dead letter is the original of a message that was edited"),
     ("not_missing", 409, "The position is not missing"),
     ("no_positions", 409, "The queue has no positions"),
     ("place_passed", 409, "The workflow has gone past the place"),
@@ -350,6 +351,19 @@ mod tests {
         for (at, (code, status, _)) in PROBLEM_KINDS.iter().enumerate() {
             assert!(PROBLEM_KINDS[at + 1..].iter().all(|(other, ..)| other != code), "{code}");
             assert_eq!(Problem::new(code, "").status, *status);
+        }
+    }
+
+    #[test]
+    fn every_refusal_is_a_kind_of_problem() {
+        let codes = include_str!("problem.rs").lines().filter_map(|line| {
+            let (_, code) = line.split_once(" => \"")?;
+            code.strip_suffix("\",")
+        });
+        let codes: Vec<&str> = codes.collect();
+        assert!(codes.contains(&"original"), "the source is really read");
+        for code in codes {
+            assert!(PROBLEM_KINDS.iter().any(|(known, ..)| *known == code), "{code}");
         }
     }
 }

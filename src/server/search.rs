@@ -70,7 +70,8 @@ pub(crate) async fn search(
     while looks > 0 {
         let page_size = limits::SEARCH_PAGE.min(looks);
         let page = queue.peek(SequenceNumber::new(from), page_size).await?;
-        let is_last = page.len() < page_size;
+        // A page may be shorter than it could be, for the bytes of its bodies, or because a partition ends.
+        let is_last = page.is_empty();
         looks -= page.len();
         for view in page {
             from = view.sequence_number.get() + 1;
