@@ -5,12 +5,15 @@ use serde::Serialize;
 use seriatim::api::OperateRequest;
 use seriatim::api::Verb;
 use seriatim::api::options::OrderWord;
+use seriatim::api::views::WorkflowEnvelope;
 use seriatim::api::views::WorkflowWord;
 use seriatim::queue::HoldKind;
 use seriatim::remote::Remote;
 use seriatim::remote::RemoteError;
 
 use crate::cli::limits;
+use crate::cli::out::remark;
+use crate::cli::word::counted;
 
 /// Why positions are declared void, for the record.
 const REASON: &str = "import: it was settled where the workflow was exported";
@@ -31,10 +34,16 @@ pub(crate) struct WorkflowCursor {
 /// [`RemoteError`].
 pub(crate) async fn cursors_of(remote: &Remote, queue: &str) -> Result<Vec<WorkflowCursor>, RemoteError> {
     // Who may only look at messages may not ask; then positions that were settled are waited for.
-    let order = remote.queue(queue).await.ok().and_then(|queue| queue.options.order);
+    let view = remote.queue(queue).await.ok();
     let (mut cursors, mut after) = (Vec::new(), None);
-    if order != Some(OrderWord::Position) {
+    let Some(view) = view.filter(|view| view.options.order == Some(OrderWord::Position)) else {
         return Ok(cursors);
+    };
+    if view.cursors > 0 {
+        remark(format!(
+            "where {} stand that have long been idle is not exported: what is sent to them where this is imported waits for all they have settled",
+            counted(view.cursors, "workflow")
+        ));
     }
     loop {
         let page = remote.workflows(queue, &[], after.as_deref(), limits::PAGE).await?;
@@ -49,7 +58,8 @@ pub(crate) async fn cursors_of(remote: &Remote, queue: &str) -> Result<Vec<Workf
     }
 }
 
-/// Has a workflow wait for no position before a cursor. One of which nothing is known is held meanwhile, which makes it known.
+/// Has a workflow wait for no position before a cursor. One of which nothing is known is held meanwhile, which makes it known; a hold
+/// that an import has left which was broken off ends, too.
 ///
 /// # Errors
 /// [`RemoteError`].
@@ -60,22 +70,40 @@ pub(crate) async fn set_cursor(
 ) -> Result<(), RemoteError> {
     let WorkflowCursor { workflow_id: id, next_position: end } = cursor;
     let known = remote.workflow(queue, id).await?.filter(|known| known.status != WorkflowWord::Ended);
+    let is_held = known.as_ref().is_some_and(is_held_by_import);
     let begin = known.as_ref().and_then(|known| known.next_position).unwrap_or(1);
-    if begin >= *end {
+    if begin >= *end && !is_held {
         return Ok(());
     }
     let request = OperateRequest { reason: Some(REASON.to_owned()), ..OperateRequest::default() };
     if known.is_none() {
         remote.operate(queue, id, Verb::Hold, &request).await?;
     }
-    let stored = stored_before(remote, queue, cursor, begin).await?;
-    for (from, to) in missing(begin, *end, &stored) {
-        let range = OperateRequest { from: Some(from), to: Some(to), ..request.clone() };
-        remote.operate(queue, id, Verb::Void, &range).await?;
-    }
-    if known.is_none() {
+    let voided = void_before(remote, queue, cursor, begin, &request).await;
+    if known.is_none() || is_held {
         let resume = OperateRequest { cause: Some(HoldKind::Operator), ..OperateRequest::default() };
         remote.operate(queue, id, Verb::Resume, &resume).await?;
+    }
+    voided
+}
+
+/// Whether a workflow is held because an import was broken off.
+fn is_held_by_import(workflow: &WorkflowEnvelope) -> bool {
+    workflow.holds.iter().any(|hold| hold.cause == HoldKind::Operator && hold.reason == REASON)
+}
+
+/// Declares void what is missing before a cursor.
+async fn void_before(
+    remote: &Remote,
+    queue: &str,
+    cursor: &WorkflowCursor,
+    begin: u64,
+    request: &OperateRequest,
+) -> Result<(), RemoteError> {
+    let stored = stored_before(remote, queue, cursor, begin).await?;
+    for (from, to) in missing(begin, cursor.next_position, &stored) {
+        let range = OperateRequest { from: Some(from), to: Some(to), ..request.clone() };
+        remote.operate(queue, &cursor.workflow_id, Verb::Void, &range).await?;
     }
     Ok(())
 }

@@ -86,7 +86,7 @@ pub(crate) async fn import(arguments: ImportArguments) -> Result<bool, CliFailur
     let out = Stdout::new(arguments.daemon.json);
     if let Some(folder) = &arguments.source {
         let (queue, from_line) = (arguments.queue, arguments.feed.from_line);
-        let feed = LineFeed { remote, queue, from_line, sets_cursors_last: false, out };
+        let feed = LineFeed { remote, queue, from_line, out };
         return import_source(folder, feed).await;
     }
     let input: Box<dyn Read + Send> = match &arguments.file {
@@ -106,8 +106,7 @@ pub(crate) async fn import(arguments: ImportArguments) -> Result<bool, CliFailur
         now: SystemClock::default().now(),
     };
     let (queue, from_line) = (arguments.queue, arguments.feed.from_line);
-    // A dead letter is revived in its place, which is before the cursor.
-    let feed = LineFeed { remote, queue, from_line, sets_cursors_last: arguments.revive_dead_letters, out };
+    let feed = LineFeed { remote, queue, from_line, out };
     feed.run(input, &|line| read(line, reading)).await
 }
 

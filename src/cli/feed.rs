@@ -48,8 +48,6 @@ pub(crate) struct LineFeed {
     pub(crate) queue: String,
     /// Lines before it were sent by an earlier run.
     pub(crate) from_line: u64,
-    /// Whether workflows are told where they stand when all messages were sent, and not when it is read.
-    pub(crate) sets_cursors_last: bool,
     pub(crate) out: Stdout,
 }
 
@@ -85,7 +83,9 @@ impl LineFeed {
         let mut lines = InputLines::read(input)?;
         let progress = Progress::new("lines");
         let mut summary = FeedSummary::default();
-        let (interrupt, mut late) = (Interrupt::listen(), Vec::new());
+        // Workflows are told where they stand when all messages were sent: before, whatever was set aside, or is revived, would come
+        // to a place that is passed.
+        let (interrupt, mut cursors) = (Interrupt::listen(), Vec::new());
         loop {
             let chunk = tokio::select! {
                 chunk = lines.next() => chunk,
@@ -99,15 +99,11 @@ impl LineFeed {
             for line in chunk? {
                 self.add(&mut batch, line, read, &mut summary)?;
             }
-            let cursors = std::mem::take(&mut batch.cursors);
-            match self.sets_cursors_last {
-                true => late.extend(cursors),
-                false => self.set_cursors(cursors, &mut summary).await?,
-            }
+            cursors.append(&mut batch.cursors);
             self.send(&batch, &interrupt, &mut summary).await?;
             progress.show(summary.lines);
         }
-        self.set_cursors(late, &mut summary).await?;
+        self.set_cursors(cursors, &mut summary).await?;
         progress.end();
         self.out.json(&summary)?;
         self.out.say(summary.describe())?;
@@ -122,7 +118,14 @@ impl LineFeed {
         summary: &mut FeedSummary,
     ) -> Result<(), CliFailure> {
         summary.lines += 1;
-        if line.number < self.from_line || line.bytes.trim_ascii().is_empty() {
+        if line.bytes.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        if line.number < self.from_line {
+            // The run that was broken off has sent the messages, and has set no cursor.
+            if let Ok(FeedLine::Cursor(cursor)) = read(&line.bytes) {
+                batch.cursors.push((line.number, cursor));
+            }
             return Ok(());
         }
         match read(&line.bytes) {

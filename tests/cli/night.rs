@@ -211,3 +211,37 @@ fn a_dead_letter_is_revived_in_its_place_though_its_workflow_has_gone_on() {
         has(&other.done(&["receive", "orders", "--complete"]), &[&format!("position: {position}\n")]);
     }
 }
+
+#[test]
+fn what_was_set_aside_comes_back_in_its_place_from_an_export() {
+    let (daemon, other) = (Daemon::start(), Daemon::start());
+    for position in ["1", "2", "3"] {
+        daemon.done(&["send", "orders", position, "--workflow", "w", "--position", position]);
+    }
+    daemon.done(&["receive", "orders", "--complete"]);
+    let taken = daemon.run(&["receive", "orders", "--keep", "--json"]).json();
+    daemon.done(&["settle", "orders", taken[0]["delivery"].as_str().expect("it is named"), "defer"]);
+    daemon.done(&["receive", "orders", "--complete"]);
+    let exported = daemon.file("orders.ndjson");
+    daemon.done(&["export", "orders", "--output", &exported]);
+    assert_eq!(other.done(&["import", "orders", &exported]), "2 lines: 1 accepted, 1 set ahead\n");
+    has(&other.done(&["receive", "orders", "--complete"]), &["position: 2\n"]);
+}
+
+#[test]
+fn an_import_that_broke_off_is_finished_by_one_that_goes_on() {
+    let (daemon, other) = (Daemon::start(), Daemon::start());
+    for position in ["1", "2"] {
+        daemon.done(&["send", "orders", position, "--workflow", "w", "--position", position]);
+    }
+    daemon.done(&["receive", "orders", "--complete"]);
+    let exported = daemon.file("orders.ndjson");
+    daemon.done(&["export", "orders", "--output", &exported]);
+    // The message was sent, and the workflow is held so that its places can be declared void.
+    other.done(&["send", "orders", "2", "--workflow", "w", "--position", "2"]);
+    let reason = "import: it was settled where the workflow was exported";
+    other.done(&["hold", "orders/w", "--reason", reason]);
+    let summary = other.done(&["import", "orders", &exported, "--from-line", "3"]);
+    assert_eq!(summary, "2 lines: 0 accepted, 1 set ahead\n");
+    has(&other.done(&["receive", "orders", "--complete"]), &["position: 2\n"]);
+}
