@@ -26,6 +26,8 @@ use crate::engine::MessageView;
 use crate::engine::Queue;
 use crate::error::Error;
 use crate::error::Misuse;
+use crate::error::OperateError;
+use crate::error::OperateRefusal;
 use crate::error::QueueError;
 use crate::error::SendError;
 use crate::id::IdempotencyKey;
@@ -56,20 +58,41 @@ impl Ticking {
     pub(crate) fn id(&self) -> String {
         format!("{}/{}", self.queue, self.schedule.name)
     }
+
+    /// When it ticks, in words that are compared.
+    fn rhythm(&self) -> String {
+        format!("{} in {}", self.schedule.cron.line(), self.schedule.cron.time_zone())
+    }
 }
 
 /// What a schedule's workflow keeps.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct TickerState {
     /// Ticks up to this instant are handled.
     handled_through_ms: u64,
     /// The last tick that was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     last_ms: Option<u64>,
+    /// By which line and time zone it ticked; none in what an older version has written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rhythm: Option<String>,
 }
 
 impl TickerState {
-    fn handled_through(self) -> Timestamp {
+    /// Of a schedule that has handled everything until now.
+    fn begin(ticking: &Ticking, now: Timestamp, last_ms: Option<u64>) -> TickerState {
+        TickerState { handled_through_ms: now.as_millis(), last_ms, rhythm: Some(ticking.rhythm()) }
+    }
+
+    /// The same for a schedule as it is now: of a line that was another one before it has missed nothing.
+    fn heeds(self, ticking: &Ticking, now: Timestamp) -> TickerState {
+        match &self.rhythm {
+            Some(rhythm) if *rhythm != ticking.rhythm() => TickerState::begin(ticking, now, self.last_ms),
+            _ => TickerState { rhythm: Some(ticking.rhythm()), ..self },
+        }
+    }
+
+    fn handled_through(&self) -> Timestamp {
         Timestamp::from_millis(self.handled_through_ms)
     }
 }
@@ -131,6 +154,7 @@ impl Ticker {
             let id = message.workflow_id.as_ref();
             if id.is_none_or(|id| shared.membership.has(shared.queue.name(), id)) {
                 shared.withdraw(&message).await?;
+                shared.forget(&message).await?;
             }
         }
         Ok(())
@@ -199,17 +223,21 @@ impl TickerContext {
         pending: Vec<MessageView>,
         anew: bool,
     ) -> Result<(), Error> {
-        let workflow = self.queue.workflow(id)?;
-        let handled_through = match workflow.state().await? {
-            Some(state) => read_state(&state)?.handled_through(),
-            None => {
-                // A schedule that is new has handled everything until now.
-                let now = self.queue.client().wall_now();
-                workflow.set_state(Some(write_state(now, None)?)).await?;
-                now
-            }
+        let (workflow, now) = (self.queue.workflow(id)?, self.queue.client().wall_now());
+        let known = workflow.state().await?.map(|state| read_state(&state)).transpose()?;
+        let is_known = known.as_ref().is_some_and(|known| known.rhythm == Some(ticking.rhythm()));
+        let ticker_state = match known {
+            Some(known) => known.heeds(ticking, now),
+            None => TickerState::begin(ticking, now, None),
         };
-        let next = ticking.schedule.cron.next_after(handled_through);
+        if !is_known {
+            match workflow.set_state(Some(write_state(&ticker_state)?)).await {
+                // Whoever handles its message sees for himself that it has changed.
+                Ok(()) | Err(OperateError::Refused(OperateRefusal::WorkflowLocked)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let next = ticking.schedule.cron.next_after(ticker_state.handled_through());
         let mut is_armed = false;
         for message in pending {
             match message.status {
@@ -240,13 +268,23 @@ impl TickerContext {
         }
     }
 
+    /// Forgets what the schedule of a message has handled, as there is none any more: one of that name will be new.
+    async fn forget(&self, message: &MessageView) -> Result<(), Error> {
+        let Some(id) = &message.workflow_id else { return Ok(()) };
+        match self.queue.workflow(id.as_str())?.set_state(None).await {
+            Ok(()) | Err(OperateError::Refused(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// What one look at a schedule leads to.
     async fn tick(&self, ticking: &Ticking, ticker_state: TickerState) -> Result<Completion, Failure> {
         let (now, handled_through) = (self.queue.client().wall_now(), ticker_state.handled_through());
         let due =
             ticking.schedule.missed.due(&ticking.schedule.cron, handled_through, now, limits::TICKS_AT_ONCE);
         let last_ms = due.ticks.last().map(|tick| tick.as_millis()).or(ticker_state.last_ms);
-        let mut completion = Completion::new().state(write_state(due.handled_through, last_ms)?);
+        let handled = TickerState::begin(ticking, due.handled_through, last_ms);
+        let mut completion = Completion::new().state(write_state(&handled)?);
         for tick in due.ticks {
             let message = self.intake.place(&ticking.queue, ticking.schedule.message(tick))?;
             match self.membership.is_of_cluster() {
@@ -283,18 +321,16 @@ impl Handler<Raw> for Ticker {
     async fn handle(&self, context: Context, _body: Raw) -> Result<Outcome, Failure> {
         let Some(id) = context.message().workflow_id.clone() else { return Ok(Outcome::Complete) };
         let Some(ticking) = self.shared.schedules.load().get(id.as_str()).cloned() else {
-            return Ok(Outcome::Complete);
+            return Ok(Outcome::CompleteWith(Completion::new().clear_state()));
         };
         // What ticks send is new, although it is sent with a completion: it waits until there is room for it.
         if self.shared.queue.client().storage_room().is_some_and(|room| room.is_full) {
             return Ok(Outcome::Abandon(Abandon::after(limits::TICK_WAITS_FOR_ROOM)));
         }
+        let now = self.shared.queue.client().wall_now();
         let ticker_state = match context.state().await? {
-            Some(state) => read_state(&state)?,
-            None => TickerState {
-                handled_through_ms: self.shared.queue.client().wall_now().as_millis(),
-                last_ms: None,
-            },
+            Some(state) => read_state(&state)?.heeds(&ticking, now),
+            None => TickerState::begin(&ticking, now, None),
         };
         Ok(Outcome::CompleteWith(self.shared.tick(&ticking, ticker_state).await?))
     }
@@ -304,9 +340,8 @@ fn read_state(state: &[u8]) -> Result<TickerState, Misuse> {
     serde_json::from_slice(state).map_err(|error| Misuse::new("state of a schedule", error.to_string()))
 }
 
-fn write_state(handled_through: Timestamp, last_ms: Option<u64>) -> Result<Bytes, Misuse> {
-    let ticker_state = TickerState { handled_through_ms: handled_through.as_millis(), last_ms };
-    let written = serde_json::to_vec(&ticker_state)
+fn write_state(ticker_state: &TickerState) -> Result<Bytes, Misuse> {
+    let written = serde_json::to_vec(ticker_state)
         .map_err(|error| Misuse::new("state of a schedule", error.to_string()))?;
     Ok(Bytes::from(written))
 }

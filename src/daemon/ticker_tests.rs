@@ -193,3 +193,25 @@ async fn the_next_ticks_are_known_in_advance() {
     assert_eq!(shown, ["2027-01-02T00:00:00.000Z", "2027-01-03T00:00:00.000Z"]);
     assert!(clock.now() < next[0].1[0]);
 }
+
+#[tokio::test]
+async fn a_schedule_that_is_changed_or_comes_back_has_missed_nothing() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    let file = folder.path().join("a.redb");
+    let stage = Stage::open(&file, &clock, vec![ticking("0 0 1 * *", MissedTicks::Once)]).await;
+    let of_the_fifth = || vec![ticking("0 0 5 * *", MissedTicks::Once)];
+    clock.advance(10 * 24 * HOUR);
+    stage.ticker.replace(of_the_fifth()).await.unwrap();
+    stage.look().await;
+    assert_eq!(stage.sent().await, [""; 0], "there was no tick by this line on the fifth");
+    stage.ticker.replace(Vec::new()).await.unwrap();
+    clock.advance(40 * 24 * HOUR);
+    stage.ticker.replace(of_the_fifth()).await.unwrap();
+    stage.look().await;
+    assert_eq!(stage.sent().await, [""; 0], "on the fifth of February there was no such schedule");
+    stage.engine.close().await;
+    clock.advance(13 * 24 * HOUR);
+    let stage = Stage::open(&file, &clock, of_the_fifth()).await;
+    stage.look().await;
+    assert_eq!(stage.sent().await, ["report/2027-03-05T00:00:00.000Z"], "only the daemon did not run");
+}
