@@ -55,6 +55,7 @@ async fn apply_once(daemon_state: &DaemonState, definitions: Definitions) -> Res
     state_file.set_sources(now).map_err(not_stored)?;
     if let Err(error) = put_in_force(daemon_state, definitions).await {
         state_file.set_sources(before).map_err(not_stored)?;
+        put_back(daemon_state).await;
         return Err(error);
     }
     let known = client.all_queues().await.map_err(QueueError::from).map_err(Error::from)?;
@@ -85,6 +86,19 @@ async fn put_in_force(daemon_state: &DaemonState, definitions: Definitions) -> R
     daemon_state.loaded_at.store(Arc::new(daemon_state.clock.now()));
     daemon_state.definitions.store(Arc::new(definitions));
     Ok(())
+}
+
+/// Puts the definitions from before in force again, after others were refused of which some already are. A daemon that begins has
+/// none.
+async fn put_back(daemon_state: &DaemonState) {
+    let (before, loaded_at) = (daemon_state.definitions.load_full(), daemon_state.loaded_at.load_full());
+    if before.is_empty() {
+        return;
+    }
+    if let Err(error) = put_in_force(daemon_state, Definitions::clone(&before)).await {
+        tracing::error!(%error, "failed to put the definitions from before in force again; the next reload tries it");
+    }
+    daemon_state.loaded_at.store(loaded_at);
 }
 
 /// Refuses what would leave stored messages without their place: another order, or another way to find it.

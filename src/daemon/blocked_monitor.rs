@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::api::views::BlockedCause;
@@ -29,7 +31,9 @@ use crate::limits;
 pub(crate) fn stop_cause(view: &WorkflowView) -> Option<BlockedCause> {
     match &view.status {
         WorkflowStatus::Held(_) => Some(BlockedCause::Held),
-        WorkflowStatus::Blocked { why: Deferral::Failed, .. } => Some(BlockedCause::Retry),
+        // Its consumer wants it so.
+        WorkflowStatus::Blocked { why: Deferral::ByConsumer, .. } => None,
+        WorkflowStatus::Blocked { .. } => Some(BlockedCause::Retry),
         // A retry that is being tried right now is not over yet.
         WorkflowStatus::Locked { .. } if view.gap.is_none() => None,
         _ => view.gap.as_ref().map(|_| BlockedCause::Gap),
@@ -75,30 +79,43 @@ pub(crate) struct BlockedMonitor {
     known: Mutex<BTreeMap<BlockedKey, BlockedWorkflow>>,
     /// Those out of it, of which no notification was sent yet.
     recovered: Mutex<Vec<Recovery>>,
+    /// Whether one was not noted, because there were too many.
+    has_overlooked: AtomicBool,
 }
 
 impl BlockedMonitor {
     /// Notes what an event says of a workflow.
     pub(crate) fn note(&self, event: &Event) {
         let Some(workflow) = event.workflow.clone() else { return };
-        let (cause, reason, head) = match &event.kind {
-            EventKind::Blocked { reason, .. } => (BlockedCause::Retry, reason.clone(), event.sequence_number),
-            EventKind::Held { reason, cause } => (BlockedCause::Held, reason.clone(), held_for(cause)),
-            EventKind::Gap { .. } => (BlockedCause::Gap, "a predecessor is missing".to_owned(), None),
+        let (cause, since, reason, head) = match &event.kind {
+            EventKind::Blocked { reason, .. } => {
+                (BlockedCause::Retry, event.at, reason.clone(), event.sequence_number)
+            }
+            EventKind::Held { reason, cause } => {
+                (BlockedCause::Held, event.at, reason.clone(), held_for(cause))
+            }
+            EventKind::Gap { since } => {
+                (BlockedCause::Gap, *since, "a predecessor is missing".to_owned(), None)
+            }
             _ => return,
         };
-        let trouble =
-            BlockedWorkflow { cause, since: event.at, waiting: 0, reason, head, is_reported: false };
+        let trouble = BlockedWorkflow { cause, since, waiting: 0, reason, head, is_reported: false };
         self.put((event.queue.clone(), workflow), trouble);
     }
 
     fn put(&self, place: BlockedKey, new: BlockedWorkflow) {
         let mut known = self.known();
         if known.len() >= limits::TROUBLES_KNOWN && !known.contains_key(&place) {
+            self.has_overlooked.store(true, Ordering::Relaxed);
             return;
         }
         let trouble = known.entry(place).or_insert_with(|| new.clone());
         (trouble.cause, trouble.reason, trouble.head) = (new.cause, new.reason, new.head);
+    }
+
+    /// Whether some were not noted and there is room for them by now: a walk finds them.
+    pub(crate) fn takes_overlooked(&self) -> bool {
+        self.known().len() <= limits::TROUBLES_KNOWN / 2 && self.has_overlooked.swap(false, Ordering::Relaxed)
     }
 
     /// Walks through all workflows of all queues that are looked after here, page by page, and notes those in trouble.
@@ -253,13 +270,9 @@ impl BlockedMonitor {
     }
 }
 
-/// Whether its head is being tried, or set aside by who tried it: it may fail again.
+/// Whether its head is being tried.
 fn is_trying(view: &WorkflowView) -> bool {
-    match view.status {
-        WorkflowStatus::Locked { .. } | WorkflowStatus::Ready => true,
-        WorkflowStatus::Blocked { why, .. } => why == Deferral::ByConsumer,
-        _ => false,
-    }
+    matches!(view.status, WorkflowStatus::Locked { .. } | WorkflowStatus::Ready)
 }
 
 /// The message at the head of a workflow that does not go on, if it does not because of that.
@@ -306,25 +319,28 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_consumer_set_aside_is_no_trouble_and_ends_none() {
+    async fn what_a_consumer_set_aside_is_no_trouble_whatever_was_before_and_waits_behind() {
         let (engine, clock) = crate::testing::engine().await.unwrap();
         let (client, here, monitor) = (engine.client(), Membership::default(), BlockedMonitor::default());
-        let options = QueueOptions { hold_on_defer: true, ..QueueOptions::default() };
+        let options = QueueOptions { hold_on_defer: true, ..QueueOptions::by_position() };
         let queue = client.create_queue("orders", options).await.unwrap();
+        let send = async |position| {
+            queue.send(Message::new("x").workflow("order-17").position(position)).await.unwrap();
+        };
         let receive = async || queue.receive(Duration::ZERO).await.unwrap().expect("it is ready");
-        queue.send(Message::new("x").workflow("order-17")).await.unwrap();
-        receive().await.defer().await.unwrap();
-        monitor.walk(client, &here, Timestamp::default()).await.unwrap();
-        assert_eq!(causes(&monitor), []);
-
-        queue.send(Message::new("x").workflow("order-18")).await.unwrap();
+        let look = async || {
+            monitor.walk(client, &here, Timestamp::default()).await.unwrap();
+            monitor.look_again(client, &here, Timestamp::default()).await.unwrap();
+            causes(&monitor)
+        };
+        send(1).await;
         let hour = Duration::from_secs(3600);
         receive().await.abandon_with(Abandon::after(hour)).await.unwrap();
-        monitor.walk(client, &here, Timestamp::default()).await.unwrap();
-        assert_eq!(causes(&monitor), [BlockedCause::Retry]);
+        assert_eq!(look().await, [BlockedCause::Retry]);
         clock.advance(hour);
         receive().await.defer().await.unwrap();
-        monitor.look_again(client, &here, Timestamp::default()).await.unwrap();
-        assert_eq!(causes(&monitor), [BlockedCause::Retry], "its head has failed and is not done");
+        assert_eq!(look().await, [], "whoever tried it again wants it to wait");
+        send(3).await;
+        assert_eq!(look().await, [], "the second is missing, but not what is waited for");
     }
 }

@@ -43,6 +43,7 @@ use crate::error::QueueRefusal;
 use crate::error::Unavailable;
 use crate::handlers::fence;
 use crate::intake::Intake;
+use crate::limits;
 use crate::page;
 use crate::page::PageOptions;
 use crate::processor::Running;
@@ -123,6 +124,7 @@ impl Daemon {
             definitions: ArcSwap::default(),
             reload_problem: ArcSwap::default(),
             loaded_at: ArcSwap::default(),
+            notices: tokio::sync::Semaphore::new(limits::NOTICES_AT_ONCE),
             draining: CancellationToken::new(),
             reloading: tokio::sync::Mutex::default(),
         });

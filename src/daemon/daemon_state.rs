@@ -54,6 +54,8 @@ pub(crate) struct DaemonState {
     /// When the definitions in force were loaded.
     pub(crate) loaded_at: ArcSwap<Timestamp>,
     pub(crate) draining: CancellationToken,
+    /// So many notifications are sent at once.
+    pub(crate) notices: tokio::sync::Semaphore,
     /// One reload at a time.
     pub(crate) reloading: tokio::sync::Mutex<()>,
 }

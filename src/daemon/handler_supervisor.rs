@@ -41,7 +41,7 @@ pub(crate) struct HandlerSupervisor {
     clock: Arc<dyn Clock>,
     drain: Duration,
     /// Queues whose handlers have to pause, as the store says.
-    paused: std::sync::Mutex<BTreeSet<QueueName>>,
+    paused: std::sync::Mutex<PausedQueues>,
     /// Set when all shall go: nobody begins any more.
     dismissed: CancellationToken,
     /// Set when those that still run have had their time.
@@ -55,6 +55,25 @@ pub(crate) struct HandlerSupervisor {
 struct DefinitionHandlers {
     definition: Arc<Definition>,
     work: Option<Work>,
+}
+
+/// The queues whose handlers pause.
+#[derive(Default)]
+struct PausedQueues {
+    names: BTreeSet<QueueName>,
+    /// How often it was noted which they are.
+    notes: u64,
+}
+
+impl PausedQueues {
+    fn note_seen(&mut self, seen: BTreeSet<QueueName>, notes_before: u64) -> Vec<QueueName> {
+        if self.notes != notes_before {
+            return Vec::new();
+        }
+        let changed = self.names.symmetric_difference(&seen).cloned().collect();
+        self.names = seen;
+        changed
+    }
 }
 
 struct Work {
@@ -118,24 +137,38 @@ impl HandlerSupervisor {
 
     /// Notes whether the handlers of a queue pause, as its store says; [`HandlerSupervisor::heed`] sees to it.
     pub(crate) fn note_pause(&self, queue: &QueueName, pause: bool) {
+        let mut paused = self.paused();
+        paused.notes += 1;
         match pause {
-            true => self.paused().insert(queue.clone()),
-            false => self.paused().remove(queue),
+            true => paused.names.insert(queue.clone()),
+            false => paused.names.remove(queue),
         };
     }
 
     /// Notes which of all queues are paused.
     pub(crate) fn note_pauses(&self, queues: &[QueueView]) {
-        let paused = queues.iter().filter(|view| view.paused);
-        *self.paused() = paused.map(|view| view.name.clone()).collect();
+        let mut paused = self.paused();
+        paused.notes += 1;
+        paused.names = paused_of(queues);
+    }
+
+    /// How often it was noted which queues are paused.
+    pub(crate) fn pause_notes(&self) -> u64 {
+        self.paused().notes
+    }
+
+    /// Notes which of all queues were seen to be paused, unless something was noted since the look began; those that have changed. On a
+    /// cluster another node may have been told.
+    pub(crate) fn note_pauses_seen(&self, queues: &[QueueView], notes_before: u64) -> Vec<QueueName> {
+        self.paused().note_seen(paused_of(queues), notes_before)
     }
 
     /// Whether the handlers of a queue have to pause.
     pub(crate) fn is_paused(&self, queue: &QueueName) -> bool {
-        self.paused().contains(queue)
+        self.paused().names.contains(queue)
     }
 
-    fn paused(&self) -> MutexGuard<'_, BTreeSet<QueueName>> {
+    fn paused(&self) -> MutexGuard<'_, PausedQueues> {
         self.paused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -235,4 +268,28 @@ fn concurrency(definition: &Definition) -> usize {
     });
     // A definition with several handlers cannot tell beforehand whose message it will be.
     room.min().unwrap_or(usize::MAX).min(definition.concurrency)
+}
+
+/// The queues that are paused.
+fn paused_of(queues: &[QueueView]) -> BTreeSet<QueueName> {
+    queues.iter().filter(|view| view.paused).map(|view| view.name.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_paused_elsewhere_is_heeded_unless_somebody_was_told_since_the_look_began() {
+        let queue = QueueName::new("orders").unwrap();
+        let (nothing, all) = (BTreeSet::new(), BTreeSet::from([queue.clone()]));
+        let mut paused = PausedQueues::default();
+        let orders = std::slice::from_ref(&queue);
+        assert_eq!(paused.note_seen(all.clone(), 0), orders);
+        assert_eq!(paused.note_seen(all.clone(), 0), [], "that is known");
+        assert_eq!(paused.note_seen(nothing.clone(), 0), orders, "it was resumed");
+        paused.notes += 1;
+        assert_eq!(paused.note_seen(all, 0), [], "the look is older than what was noted");
+        assert_eq!(paused.names, nothing);
+    }
 }

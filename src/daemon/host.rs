@@ -25,6 +25,7 @@ use crate::api::views::StatusView;
 use crate::clock::Timestamp;
 #[cfg(feature = "cluster")]
 use crate::cluster::ClusterHandle;
+use crate::daemon::blocked_monitor::BlockedCounts;
 #[cfg(feature = "cluster")]
 use crate::daemon::cluster_host;
 use crate::daemon::daemon_state::DaemonState;
@@ -258,19 +259,24 @@ fn show_held_back(until: Timestamp, held_back: DispatchPause) -> HeldBackView {
 }
 
 impl DaemonHost {
-    /// How many workflows do not go on, as the blocked monitor knows them.
-    fn blocked_counts(&self) -> Vec<BlockedCountView> {
+    /// How many workflows do not go on, as the blocked monitor and the look for gaps know them.
+    fn troubles(&self) -> BlockedCounts {
         let mut troubles = self.daemon_state.blocked_monitor.count(self.daemon_state.clock.now());
         for (queue, workflows) in self.daemon_state.gaps.counts() {
             let known = troubles.by_cause.entry((queue, BlockedCause::Gap)).or_default();
             *known = workflows.max(*known);
         }
+        troubles
+    }
+
+    /// The same, as the API shows it.
+    fn blocked_counts(&self) -> Vec<BlockedCountView> {
         let show = |((queue, cause), workflows): ((QueueName, BlockedCause), u64)| BlockedCountView {
             queue: queue.to_string(),
             cause,
             workflows,
         };
-        troubles.by_cause.into_iter().map(show).collect()
+        self.troubles().by_cause.into_iter().map(show).collect()
     }
 
     /// Whether the disk is so full that nothing new is accepted.
@@ -339,7 +345,7 @@ impl DaemonHost {
             commits: daemon_state.membership.commits(client),
             clock_steps: client.clock_steps(),
             sources: daemon_state.outboxes.counts(),
-            troubles: daemon_state.blocked_monitor.count(daemon_state.clock.now()),
+            troubles: self.troubles(),
             store_bytes: daemon_state.data_dir.store_bytes(),
             definitions: daemon_state.definitions.load().len(),
             is_reload_refused: daemon_state.reload_problem.load().is_some(),

@@ -12,6 +12,7 @@ use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::handler_factory::notifier_of;
 use crate::daemon::handler_factory::site_of;
 use crate::definition::Definition;
+use crate::id::QueueName;
 use crate::id::WorkflowId;
 
 /// Sends a notification for each workflow that has been blocked for too long and has none yet, and for those that go on since. Who could
@@ -27,9 +28,8 @@ pub(crate) async fn notify(daemon_state: &Arc<DaemonState>) {
             let (daemon_state, definition) = (daemon_state.clone(), definition.clone());
             tokio::spawn(async move {
                 let document = blocked(&definition, &workflow, &trouble);
-                if let Err(why) =
-                    send(&daemon_state, &definition, &id("blocked", &workflow, &trouble), &document).await
-                {
+                let id = id("blocked", (&definition.name, &workflow), &trouble);
+                if let Err(why) = send(&daemon_state, &definition, &id, &document).await {
                     tracing::warn!(queue = %definition.name, %workflow, why, "failed to notify that a workflow stands still");
                     daemon_state.blocked_monitor.put_back(&definition.name, &workflow);
                 }
@@ -42,9 +42,8 @@ pub(crate) async fn notify(daemon_state: &Arc<DaemonState>) {
         tokio::spawn(async move {
             let (workflow, trouble) = (&recovery.workflow, &recovery.trouble);
             let document = recovered(&recovery);
-            if let Err(why) =
-                send(&daemon_state, &definition, &id("recovered", workflow, trouble), &document).await
-            {
+            let id = id("recovered", (&recovery.queue, workflow), trouble);
+            if let Err(why) = send(&daemon_state, &definition, &id, &document).await {
                 tracing::warn!(queue = %recovery.queue, %workflow, why, "failed to notify that a workflow goes on again");
                 daemon_state.blocked_monitor.put_recovery(recovery);
             }
@@ -53,8 +52,8 @@ pub(crate) async fn notify(daemon_state: &Arc<DaemonState>) {
 }
 
 /// The same trouble has the same ID, however often it is notified.
-fn id(what: &str, workflow: &WorkflowId, trouble: &BlockedWorkflow) -> String {
-    format!("{what}_{:016x}_{}", workflow.partition_hash(), trouble.since.as_millis())
+fn id(what: &str, (queue, workflow): (&QueueName, &WorkflowId), trouble: &BlockedWorkflow) -> String {
+    format!("{what}_{queue}_{:016x}_{}", workflow.partition_hash(), trouble.since.as_millis())
 }
 
 fn blocked(definition: &Definition, workflow: &WorkflowId, trouble: &BlockedWorkflow) -> Value {
@@ -91,5 +90,6 @@ async fn send(
     let Some(notify) = &definition.notify else { return Ok(()) };
     let site = site_of(definition, &daemon_state.data_dir, &daemon_state.intake, &daemon_state.clock);
     let notifier = notifier_of(notify, &site).map_err(|misuse| misuse.to_string())?;
+    let _turn = daemon_state.notices.acquire().await.map_err(|closed| closed.to_string())?;
     notifier.send(id, document).await.map_err(|failure| failure.reason().to_owned())
 }

@@ -67,7 +67,8 @@ impl Outboxes {
         let wanted: BTreeMap<_, _> =
             outboxes.into_iter().map(|of_queue| (of_queue.queue.clone(), of_queue)).collect();
         for (queue, watched) in &before {
-            if wanted.get(queue) == Some(&watched.of_queue) {
+            // A replacement that failed has left some without a task.
+            if wanted.get(queue) == Some(&watched.of_queue) && tasks.contains_key(queue) {
                 after.insert(queue.clone(), watched.clone());
             } else if let Some(task) = tasks.remove(queue) {
                 task.end().await;
@@ -76,6 +77,9 @@ impl Outboxes {
         for (queue, of_queue) in wanted {
             if after.contains_key(&queue) {
                 continue;
+            }
+            if let Some(task) = tasks.remove(&queue) {
+                task.end().await;
             }
             let watched = OutboxTask { of_queue, status: Arc::default() };
             let sources = self.sources().await?;

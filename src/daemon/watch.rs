@@ -16,6 +16,7 @@ use crate::api::plural::spanned;
 use crate::daemon::apply::apply;
 use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::error::DaemonError;
+use crate::daemon::handler_supervisor::HandlerSupervisor;
 use crate::daemon::notify::notify;
 use crate::daemon::reload_problem::ReloadProblem;
 use crate::daemon::systemd;
@@ -25,6 +26,7 @@ use crate::engine::Event;
 use crate::engine::EventKind;
 use crate::engine::EventsLag;
 use crate::engine::HoldCause;
+use crate::engine::QueueView;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
@@ -42,7 +44,12 @@ pub(crate) async fn reload(daemon_state: &DaemonState) -> Result<(), DaemonError
                 |names: &[QueueName]| names.iter().map(QueueName::as_str).collect::<Vec<_>>().join(", ");
             let (added, changed) = (names(&changes.added), names(&changes.changed));
             let removed = names(&changes.removed);
-            let applied = if changes.is_empty() { Ok(()) } else { apply(daemon_state, definitions).await };
+            // What was refused before may have been put in force in part.
+            let was_refused = daemon_state.reload_problem.load().is_some();
+            let applied = match changes.is_empty() && !was_refused {
+                true => Ok(()),
+                false => apply(daemon_state, definitions).await,
+            };
             if applied.is_ok() && !changes.is_empty() {
                 tracing::info!(added, changed, removed, "new definitions are in force");
             }
@@ -166,14 +173,16 @@ impl TroubleWatch {
         let DaemonState { membership, blocked_monitor, clock, .. } = &**daemon_state;
         let partitions = membership.partitions();
         let has_changed = partitions != self.partitions;
-        // What came with a partition was another node's to know.
-        self.is_walked = self.is_walked && !has_changed;
+        // What came with a partition was another node's to know, and for some there was no room.
+        self.is_walked = self.is_walked && !has_changed && !blocked_monitor.takes_overlooked();
         self.partitions = partitions;
         if !self.is_walked {
             self.is_walked = blocked_monitor.walk(client, membership, clock.now()).await.is_ok();
         }
+        let pause_notes = daemon_state.handler_supervisor.pause_notes();
         if let Ok(queues) = client.all_queues().await {
             daemon_state.rates.note(clock.elapsed(), &queues);
+            heed_pauses(&daemon_state.handler_supervisor, &queues, pause_notes).await;
             if let Err(error) = daemon_state.gaps.look(client, membership, &queues).await {
                 tracing::debug!(%error, "failed to count the workflows that wait for a predecessor");
             }
@@ -191,6 +200,15 @@ impl TroubleWatch {
             && let Err(error) = daemon_state.ticker.see_to().await
         {
             tracing::error!(%error, "failed to look after the schedules");
+        }
+    }
+}
+
+/// Has handlers pause, or go on, whose queues were paused or resumed elsewhere.
+async fn heed_pauses(supervisor: &HandlerSupervisor, queues: &[QueueView], pause_notes: u64) {
+    for queue in supervisor.note_pauses_seen(queues, pause_notes) {
+        if let Err(error) = supervisor.heed(&queue).await {
+            tracing::error!(%error, %queue, "failed to pause handlers, or to let them go on");
         }
     }
 }
