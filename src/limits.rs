@@ -437,7 +437,7 @@ pub const RELOAD_SETTLES: Duration = Duration::from_millis(100);
 /// How often workflows in trouble are looked at: they wait for minutes, and each look is a request.
 pub const BLOCKED_MONITOR_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Notifications that are sent at once: each may be a process, and many workflows get into trouble together.
+/// Notifications of a queue that are sent at once: each may be a process, and many workflows get into trouble together.
 pub const NOTICES_AT_ONCE: usize = 16;
 
 /// Workflows in trouble that are known; beyond it, an operator has enough to do.

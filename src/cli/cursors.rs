@@ -28,14 +28,23 @@ pub(crate) struct WorkflowCursor {
     pub(crate) next_position: u64,
 }
 
+/// Where the workflows of a queue stand.
+#[derive(Default)]
+pub(crate) struct ExportCursors {
+    /// Those of which nothing is stored before that.
+    pub(crate) plain: Vec<WorkflowCursor>,
+    /// Those of which messages are set aside: they have to be there before places are declared void around them.
+    pub(crate) around: Vec<WorkflowCursor>,
+}
+
 /// Where the workflows of a queue stand that have settled a position; none in another order than by position.
 ///
 /// # Errors
 /// [`RemoteError`].
-pub(crate) async fn cursors_of(remote: &Remote, queue: &str) -> Result<Vec<WorkflowCursor>, RemoteError> {
+pub(crate) async fn cursors_of(remote: &Remote, queue: &str) -> Result<ExportCursors, RemoteError> {
     // Who may only look at messages may not ask; then positions that were settled are waited for.
     let view = remote.queue(queue).await.ok();
-    let (mut cursors, mut after) = (Vec::new(), None);
+    let (mut cursors, mut after) = (ExportCursors::default(), None);
     let Some(view) = view.filter(|view| view.options.order == Some(OrderWord::Position)) else {
         return Ok(cursors);
     };
@@ -47,10 +56,17 @@ pub(crate) async fn cursors_of(remote: &Remote, queue: &str) -> Result<Vec<Workf
     }
     loop {
         let page = remote.workflows(queue, &[], after.as_deref(), limits::PAGE).await?;
-        cursors.extend(page.workflows.into_iter().filter_map(|view| {
-            let (workflow_id, next_position) = (view.workflow_id?, view.next_position?);
-            (next_position > 1).then_some(WorkflowCursor { workflow_id, next_position })
-        }));
+        for view in page.workflows {
+            let (Some(workflow_id), Some(next_position @ 2..)) = (view.workflow_id, view.next_position)
+            else {
+                continue;
+            };
+            let cursor = WorkflowCursor { workflow_id, next_position };
+            match view.set_aside {
+                0 => cursors.plain.push(cursor),
+                _ => cursors.around.push(cursor),
+            }
+        }
         after = page.after;
         if after.is_none() {
             return Ok(cursors);
@@ -103,7 +119,11 @@ async fn void_before(
     let stored = stored_before(remote, queue, cursor, begin).await?;
     for (from, to) in missing(begin, cursor.next_position, &stored) {
         let range = OperateRequest { from: Some(from), to: Some(to), ..request.clone() };
-        remote.operate(queue, &cursor.workflow_id, Verb::Void, &range).await?;
+        match remote.operate(queue, &cursor.workflow_id, Verb::Void, &range).await {
+            // An earlier run has declared it void.
+            Err(RemoteError::Problem(problem)) if problem.code == "not_missing" => {}
+            voided => drop(voided?),
+        }
     }
     Ok(())
 }

@@ -44,13 +44,11 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, CliFailur
             })?))
         }
     };
+    // Read before the messages: nothing that is settled meanwhile is left out as settled and not sent either.
+    let cursors = cursors_of(&remote, &arguments.queue).await;
+    let cursors = cursors.map_err(CliFailure::to(format!("export {}", arguments.queue)))?;
     if arguments.from == 1 {
-        // Before the messages: nothing that is settled meanwhile is left out as settled and not sent either.
-        let cursors = cursors_of(&remote, &arguments.queue).await;
-        for cursor in cursors.map_err(CliFailure::to(format!("export {}", arguments.queue)))? {
-            serde_json::to_writer(&mut output, &cursor)?;
-            output.write_all(b"\n")?;
-        }
+        write_cursors(&mut output, &cursors.plain)?;
     }
     let progress = Progress::new("messages");
     let (mut from, mut count) = (arguments.from, 0);
@@ -72,6 +70,7 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, CliFailur
             None => break,
         }
     }
+    write_cursors(&mut output, &cursors.around)?;
     output.flush()?;
     progress.end();
     if arguments.output.is_some() {
@@ -80,13 +79,21 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, CliFailur
     Ok(true)
 }
 
+fn write_cursors(output: &mut dyn Write, cursors: &[WorkflowCursor]) -> io::Result<()> {
+    for cursor in cursors {
+        serde_json::to_writer(&mut *output, cursor)?;
+        output.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
 /// Sends the messages of an export.
 pub(crate) async fn import(arguments: ImportArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
     let out = Stdout::new(arguments.daemon.json);
     if let Some(folder) = &arguments.source {
         let (queue, from_line) = (arguments.queue, arguments.feed.from_line);
-        let feed = LineFeed { remote, queue, from_line, out };
+        let feed = LineFeed { remote, queue, from_line, sets_cursors_last: false, out };
         return import_source(folder, feed).await;
     }
     let input: Box<dyn Read + Send> = match &arguments.file {
@@ -106,7 +113,8 @@ pub(crate) async fn import(arguments: ImportArguments) -> Result<bool, CliFailur
         now: SystemClock::default().now(),
     };
     let (queue, from_line) = (arguments.queue, arguments.feed.from_line);
-    let feed = LineFeed { remote, queue, from_line, out };
+    // A dead letter is revived in its place, which is before the cursor.
+    let feed = LineFeed { remote, queue, from_line, sets_cursors_last: arguments.revive_dead_letters, out };
     feed.run(input, &|line| read(line, reading)).await
 }
 

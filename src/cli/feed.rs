@@ -48,6 +48,8 @@ pub(crate) struct LineFeed {
     pub(crate) queue: String,
     /// Lines before it were sent by an earlier run.
     pub(crate) from_line: u64,
+    /// Whether workflows are told where they stand when all messages were sent, and not when it is read.
+    pub(crate) sets_cursors_last: bool,
     pub(crate) out: Stdout,
 }
 
@@ -63,6 +65,9 @@ struct FeedSummary {
     left_out: u64,
     /// Workflows that were told where they stand.
     cursors: u64,
+    /// Refused, because there was no room: their places are still wanted.
+    #[serde(skip)]
+    without_room: u64,
 }
 
 /// Messages that are sent in one request, with the numbers of their lines.
@@ -70,7 +75,10 @@ struct FeedSummary {
 struct SendBatch {
     numbers: Vec<u64>,
     messages: Vec<SendEnvelope>,
+    /// Where workflows stand, from lines before the first message.
     cursors: Vec<(u64, WorkflowCursor)>,
+    /// The same from lines behind it.
+    cursors_behind: Vec<(u64, WorkflowCursor)>,
 }
 
 impl LineFeed {
@@ -83,9 +91,7 @@ impl LineFeed {
         let mut lines = InputLines::read(input)?;
         let progress = Progress::new("lines");
         let mut summary = FeedSummary::default();
-        // Workflows are told where they stand when all messages were sent: before, whatever was set aside, or is revived, would come
-        // to a place that is passed.
-        let (interrupt, mut cursors) = (Interrupt::listen(), Vec::new());
+        let (interrupt, mut late) = (Interrupt::listen(), Vec::new());
         loop {
             let chunk = tokio::select! {
                 chunk = lines.next() => chunk,
@@ -99,11 +105,19 @@ impl LineFeed {
             for line in chunk? {
                 self.add(&mut batch, line, read, &mut summary)?;
             }
-            cursors.append(&mut batch.cursors);
-            self.send(&batch, &interrupt, &mut summary).await?;
+            let (cursors, behind) =
+                (std::mem::take(&mut batch.cursors), std::mem::take(&mut batch.cursors_behind));
+            if self.sets_cursors_last {
+                late.extend(cursors.into_iter().chain(behind));
+                self.send(&batch, &interrupt, &mut summary).await?;
+            } else {
+                self.set_cursors(cursors, &mut summary).await?;
+                self.send(&batch, &interrupt, &mut summary).await?;
+                self.set_cursors_behind(behind, &mut summary).await?;
+            }
             progress.show(summary.lines);
         }
-        self.set_cursors(cursors, &mut summary).await?;
+        self.set_cursors_behind(late, &mut summary).await?;
         progress.end();
         self.out.json(&summary)?;
         self.out.say(summary.describe())?;
@@ -122,8 +136,8 @@ impl LineFeed {
             return Ok(());
         }
         if line.number < self.from_line {
-            // The run that was broken off has sent the messages, and has set no cursor.
-            if let Ok(FeedLine::Cursor(cursor)) = read(&line.bytes) {
+            // The run that was broken off has set none of those that are set last.
+            if let (true, Ok(FeedLine::Cursor(cursor))) = (self.sets_cursors_last, read(&line.bytes)) {
                 batch.cursors.push((line.number, cursor));
             }
             return Ok(());
@@ -133,10 +147,31 @@ impl LineFeed {
                 batch.numbers.push(line.number);
                 batch.messages.push(*message);
             }
-            Ok(FeedLine::Cursor(cursor)) => batch.cursors.push((line.number, cursor)),
+            Ok(FeedLine::Cursor(cursor)) => match batch.messages.is_empty() {
+                true => batch.cursors.push((line.number, cursor)),
+                false => batch.cursors_behind.push((line.number, cursor)),
+            },
             Ok(FeedLine::LeftOut) => summary.left_out += 1,
             Err(detail) => self.refuse(line.number, &Problem::new("malformed", detail), summary)?,
         }
+        Ok(())
+    }
+
+    /// The same for workflows of which messages were sent that are before where they stand: not if one may be missing yet.
+    async fn set_cursors_behind(
+        &self,
+        cursors: Vec<(u64, WorkflowCursor)>,
+        summary: &mut FeedSummary,
+    ) -> Result<(), CliFailure> {
+        if cursors.is_empty() || summary.without_room == 0 {
+            return self.set_cursors(cursors, summary).await;
+        }
+        remark(format!(
+            "where {} stand is not said, as there was no room for {}: import all lines again once there is",
+            counted(cursors.len() as u64, "workflow"),
+            counted(summary.without_room, "line")
+        ));
+        summary.refused += cursors.len() as u64;
         Ok(())
     }
 
@@ -232,6 +267,7 @@ impl LineFeed {
 
     fn refuse(&self, number: u64, problem: &Problem, summary: &mut FeedSummary) -> Result<(), CliFailure> {
         summary.refused += 1;
+        summary.without_room += u64::from(problem.retry_after_seconds.is_some());
         remark(format!("line {number}: {} ({})", without_place(&problem.detail), problem.code));
         self.out.json(&json!({ "line": number, "error": problem }))?;
         Ok(())

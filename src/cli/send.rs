@@ -33,7 +33,7 @@ pub(crate) async fn run(arguments: SendArguments) -> Result<bool, CliFailure> {
     if arguments.ndjson {
         let input = lines_of(arguments.body.as_deref())?;
         let (queue, from_line) = (arguments.queue, arguments.feed.from_line);
-        let feed = LineFeed { remote, queue: queue.clone(), from_line, out };
+        let feed = LineFeed { remote, queue: queue.clone(), from_line, sets_cursors_last: false, out };
         return feed.run(input, &|line| read_line(&queue, line)).await;
     }
     let message = message(&arguments)?;

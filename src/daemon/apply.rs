@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::clock::Timestamp;
 use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::error::DaemonError;
 use crate::daemon::outbox_of_queue::OutboxOfQueue;
@@ -92,7 +93,7 @@ async fn put_in_force(daemon_state: &DaemonState, definitions: Definitions) -> R
 /// none.
 async fn put_back(daemon_state: &DaemonState) {
     let (before, loaded_at) = (daemon_state.definitions.load_full(), daemon_state.loaded_at.load_full());
-    if before.is_empty() {
+    if *loaded_at == Timestamp::default() {
         return;
     }
     if let Err(error) = put_in_force(daemon_state, Definitions::clone(&before)).await {

@@ -26,6 +26,7 @@ use crate::daemon::host::DaemonHost;
 use crate::daemon::host::is_own;
 use crate::daemon::membership::Membership;
 use crate::daemon::message_store::MessageStore;
+use crate::daemon::notify::Notices;
 use crate::daemon::options::DaemonOptions;
 use crate::daemon::outboxes::Outboxes;
 use crate::daemon::rates::HourlyRates;
@@ -43,7 +44,6 @@ use crate::error::QueueRefusal;
 use crate::error::Unavailable;
 use crate::handlers::fence;
 use crate::intake::Intake;
-use crate::limits;
 use crate::page;
 use crate::page::PageOptions;
 use crate::processor::Running;
@@ -124,7 +124,7 @@ impl Daemon {
             definitions: ArcSwap::default(),
             reload_problem: ArcSwap::default(),
             loaded_at: ArcSwap::default(),
-            notices: tokio::sync::Semaphore::new(limits::NOTICES_AT_ONCE),
+            notices: Notices::default(),
             draining: CancellationToken::new(),
             reloading: tokio::sync::Mutex::default(),
         });

@@ -14,6 +14,7 @@ use crate::daemon::gaps::Gaps;
 use crate::daemon::gauges::Gauges;
 use crate::daemon::handler_supervisor::HandlerSupervisor;
 use crate::daemon::membership::Membership;
+use crate::daemon::notify::Notices;
 use crate::daemon::options::DaemonOptions;
 use crate::daemon::outboxes::Outboxes;
 use crate::daemon::rates::HourlyRates;
@@ -54,8 +55,8 @@ pub(crate) struct DaemonState {
     /// When the definitions in force were loaded.
     pub(crate) loaded_at: ArcSwap<Timestamp>,
     pub(crate) draining: CancellationToken,
-    /// So many notifications are sent at once.
-    pub(crate) notices: tokio::sync::Semaphore,
+    /// Whose turn it is to be notified.
+    pub(crate) notices: Notices,
     /// One reload at a time.
     pub(crate) reloading: tokio::sync::Mutex<()>,
 }

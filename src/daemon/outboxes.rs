@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
@@ -29,6 +31,8 @@ pub(crate) struct Outboxes {
     copied: std::sync::RwLock<BTreeMap<QueueName, OutboxTask>>,
     /// One replacement at a time.
     tasks: Mutex<BTreeMap<QueueName, Task>>,
+    /// Whether nothing is copied any more.
+    is_stopped: AtomicBool,
 }
 
 /// An outbox, and how it is.
@@ -56,12 +60,16 @@ impl Task {
 impl Outboxes {
     /// None is copied yet.
     pub(crate) fn new(intake: Intake, membership: Membership) -> Outboxes {
-        Outboxes { intake, membership, copied: std::sync::RwLock::default(), tasks: Mutex::default() }
+        let (copied, tasks, is_stopped) = Default::default();
+        Outboxes { intake, membership, copied, tasks, is_stopped }
     }
 
     /// Copies these outboxes, and no others. One that stays as it is goes on without a pause.
     pub(crate) async fn replace(&self, outboxes: Vec<OutboxOfQueue>) -> Result<(), Error> {
         let mut tasks = self.tasks.lock().await;
+        if self.is_stopped.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let before = self.watched();
         let mut after = BTreeMap::new();
         let wanted: BTreeMap<_, _> =
@@ -97,7 +105,9 @@ impl Outboxes {
 
     /// Copies nothing more.
     pub(crate) async fn stop(&self) {
-        let tasks = std::mem::take(&mut *self.tasks.lock().await);
+        let mut tasks = self.tasks.lock().await;
+        self.is_stopped.store(true, Ordering::Relaxed);
+        let tasks = std::mem::take(&mut *tasks);
         for task in tasks.into_values() {
             task.end().await;
         }

@@ -154,7 +154,9 @@ impl Ticker {
             let id = message.workflow_id.as_ref();
             if id.is_none_or(|id| shared.membership.has(shared.queue.name(), id)) {
                 shared.withdraw(&message).await?;
-                shared.forget(&message).await?;
+                if !shared.membership.is_of_cluster() {
+                    shared.forget(&message).await?;
+                }
             }
         }
         Ok(())
@@ -321,7 +323,11 @@ impl Handler<Raw> for Ticker {
     async fn handle(&self, context: Context, _body: Raw) -> Result<Outcome, Failure> {
         let Some(id) = context.message().workflow_id.clone() else { return Ok(Outcome::Complete) };
         let Some(ticking) = self.shared.schedules.load().get(id.as_str()).cloned() else {
-            return Ok(Outcome::CompleteWith(Completion::new().clear_state()));
+            // On a cluster the node that has it may know a schedule which this one has not heard of yet.
+            return Ok(match self.shared.membership.is_of_cluster() {
+                true => Outcome::Complete,
+                false => Outcome::CompleteWith(Completion::new().clear_state()),
+            });
         };
         // What ticks send is new, although it is sent with a completion: it waits until there is room for it.
         if self.shared.queue.client().storage_room().is_some_and(|room| room.is_full) {

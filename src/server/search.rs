@@ -66,15 +66,21 @@ pub(crate) async fn search(
     limit: usize,
     wanted: &MessageCriteria,
 ) -> Result<(Vec<MessageView>, Option<u64>), HttpRefusal> {
-    let (mut found, mut from, mut looks) = (Vec::new(), from, limits::SEARCH_LOOKS);
-    while looks > 0 {
+    let (mut found, mut from, mut looks, mut bytes) = (Vec::new(), from, limits::SEARCH_LOOKS, 0);
+    while looks > 0 && bytes < limits::RECEIVE_BYTES_MAX {
         let page_size = limits::SEARCH_PAGE.min(looks);
-        let page = queue.peek(SequenceNumber::new(from), page_size).await?;
+        let page = match queue.peek(SequenceNumber::new(from), page_size).await {
+            Ok(page) => page,
+            // Of a partition that is stopped the next request hears.
+            Err(_) if !found.is_empty() => break,
+            Err(error) => return Err(error.into()),
+        };
         // A page may be shorter than it could be, for the bytes of its bodies, or because a partition ends.
         let is_last = page.is_empty();
         looks -= page.len();
         for view in page {
             from = view.sequence_number.get() + 1;
+            bytes += view.body.len();
             if wanted.is_met_by(&view) {
                 found.push(view);
             }

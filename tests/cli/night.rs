@@ -229,7 +229,7 @@ fn what_was_set_aside_comes_back_in_its_place_from_an_export() {
 }
 
 #[test]
-fn an_import_that_broke_off_is_finished_by_one_that_goes_on() {
+fn an_import_that_broke_off_is_finished_by_the_next() {
     let (daemon, other) = (Daemon::start(), Daemon::start());
     for position in ["1", "2"] {
         daemon.done(&["send", "orders", position, "--workflow", "w", "--position", position]);
@@ -241,7 +241,7 @@ fn an_import_that_broke_off_is_finished_by_one_that_goes_on() {
     other.done(&["send", "orders", "2", "--workflow", "w", "--position", "2"]);
     let reason = "import: it was settled where the workflow was exported";
     other.done(&["hold", "orders/w", "--reason", reason]);
-    let summary = other.done(&["import", "orders", &exported, "--from-line", "3"]);
-    assert_eq!(summary, "2 lines: 0 accepted, 1 set ahead\n");
+    let summary = other.done(&["import", "orders", &exported]);
+    assert_eq!(summary, "2 lines: 0 accepted, 1 sent before, 1 set ahead\n");
     has(&other.done(&["receive", "orders", "--complete"]), &["position: 2\n"]);
 }
