@@ -26,7 +26,7 @@ use crate::daemon::host::DaemonHost;
 use crate::daemon::host::is_own;
 use crate::daemon::membership::Membership;
 use crate::daemon::message_store::MessageStore;
-use crate::daemon::notify::Notices;
+use crate::daemon::notices::Notices;
 use crate::daemon::options::DaemonOptions;
 use crate::daemon::outboxes::Outboxes;
 use crate::daemon::rates::HourlyRates;

@@ -14,7 +14,7 @@ use crate::daemon::gaps::Gaps;
 use crate::daemon::gauges::Gauges;
 use crate::daemon::handler_supervisor::HandlerSupervisor;
 use crate::daemon::membership::Membership;
-use crate::daemon::notify::Notices;
+use crate::daemon::notices::Notices;
 use crate::daemon::options::DaemonOptions;
 use crate::daemon::outboxes::Outboxes;
 use crate::daemon::rates::HourlyRates;

@@ -24,6 +24,7 @@ mod host;
 mod membership;
 mod message_store;
 mod metrics;
+mod notices;
 mod notify;
 mod options;
 mod outbox_copier;

@@ -1,13 +1,9 @@
 //! Tells somebody when a workflow stands still for longer than its definition allows, and when it goes on again.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 
 use serde_json::Value;
 use serde_json::json;
-use tokio::sync::Semaphore;
 
 use crate::api::WireTime;
 use crate::daemon::blocked_monitor::BlockedWorkflow;
@@ -18,19 +14,6 @@ use crate::daemon::handler_factory::site_of;
 use crate::definition::Definition;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
-use crate::limits;
-
-/// Whose turn it is to be sent: so many notifications of a queue at once, as one that hangs keeps others waiting.
-#[derive(Default)]
-pub(crate) struct Notices(Mutex<BTreeMap<QueueName, Arc<Semaphore>>>);
-
-impl Notices {
-    fn of(&self, queue: &QueueName) -> Arc<Semaphore> {
-        let mut queues = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let turns = || Arc::new(Semaphore::new(limits::NOTICES_AT_ONCE));
-        queues.entry(queue.clone()).or_insert_with(turns).clone()
-    }
-}
 
 /// Sends a notification for each workflow that has been blocked for too long and has none yet, and for those that go on since. Who could
 /// not be reached is notified with the next look.
