@@ -182,7 +182,13 @@ impl HandlerSupervisor {
     }
 
     /// Does what was noted of a queue: handlers that pause finish what they have begun.
-    pub(crate) async fn heed(&self, queue: &QueueName) -> Result<(), Error> {
+    pub(crate) async fn heed(&self, queue: &QueueName) {
+        if let Err(error) = self.heed_pause(queue).await {
+            tracing::error!(%error, %queue, "failed to pause handlers, or to let them go on");
+        }
+    }
+
+    async fn heed_pause(&self, queue: &QueueName) -> Result<(), Error> {
         let mut handler_factory = self.handler_factory.lock().await;
         let Some(post) = handler_factory.get_mut(queue) else { return Ok(()) };
         match self.is_paused(queue) {

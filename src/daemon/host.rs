@@ -158,9 +158,7 @@ impl Host for DaemonHost {
             self.daemon_state.handler_supervisor.note_pause(queue, paused);
             let (daemon_state, queue) = (self.daemon_state.clone(), queue.clone());
             tokio::spawn(async move {
-                if let Err(error) = daemon_state.handler_supervisor.heed(&queue).await {
-                    tracing::error!(%error, %queue, "failed to pause handlers, or to let them go on");
-                }
+                daemon_state.handler_supervisor.heed(&queue).await;
             });
             Ok(())
         };

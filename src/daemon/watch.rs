@@ -16,7 +16,6 @@ use crate::api::plural::spanned;
 use crate::daemon::apply::apply;
 use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::error::DaemonError;
-use crate::daemon::handler_supervisor::HandlerSupervisor;
 use crate::daemon::notify::notify;
 use crate::daemon::reload_problem::ReloadProblem;
 use crate::daemon::systemd;
@@ -26,7 +25,6 @@ use crate::engine::Event;
 use crate::engine::EventKind;
 use crate::engine::EventsLag;
 use crate::engine::HoldCause;
-use crate::engine::QueueView;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
@@ -182,7 +180,10 @@ impl TroubleWatch {
         let pause_notes = daemon_state.handler_supervisor.pause_notes();
         if let Ok(queues) = client.all_queues().await {
             daemon_state.rates.note(clock.elapsed(), &queues);
-            heed_pauses(&daemon_state.handler_supervisor, &queues, pause_notes).await;
+            // Somebody may have paused or resumed them elsewhere.
+            for queue in daemon_state.handler_supervisor.note_pauses_seen(&queues, pause_notes) {
+                daemon_state.handler_supervisor.heed(&queue).await;
+            }
             if let Err(error) = daemon_state.gaps.look(client, membership, &queues).await {
                 tracing::debug!(%error, "failed to count the workflows that wait for a predecessor");
             }
@@ -200,15 +201,6 @@ impl TroubleWatch {
             && let Err(error) = daemon_state.ticker.see_to().await
         {
             tracing::error!(%error, "failed to look after the schedules");
-        }
-    }
-}
-
-/// Has handlers pause, or go on, whose queues were paused or resumed elsewhere.
-async fn heed_pauses(supervisor: &HandlerSupervisor, queues: &[QueueView], pause_notes: u64) {
-    for queue in supervisor.note_pauses_seen(queues, pause_notes) {
-        if let Err(error) = supervisor.heed(&queue).await {
-            tracing::error!(%error, %queue, "failed to pause handlers, or to let them go on");
         }
     }
 }
