@@ -9,7 +9,9 @@ use serde::Serialize;
 use serde_json::json;
 use seriatim::api::Problem;
 use seriatim::api::ReceiptStatus;
+use seriatim::api::ReceiptView;
 use seriatim::api::SendEnvelope;
+use seriatim::api::options::OrderWord;
 use seriatim::api::plain;
 use seriatim::remote::BatchAnswers;
 use seriatim::remote::Remote;
@@ -212,7 +214,13 @@ impl LineFeed {
                 CliFailure::to("send")(error)
             }
         })?;
-        for (number, answer) in batch.numbers.iter().zip(answers) {
+        let waiting = answers.iter().position(|answer| refused_for_now(answer).is_some());
+        let stops_at = match waiting {
+            Some(at) if self.goes_by_arrival().await => at,
+            _ => answers.len(),
+        };
+        let no_room = answers.get(stops_at).and_then(refused_for_now).cloned();
+        for (number, answer) in batch.numbers.iter().zip(answers).take(stops_at) {
             match answer.map(|receipt| receipt.status) {
                 Ok(ReceiptStatus::Accepted) => summary.accepted += 1,
                 Ok(ReceiptStatus::Duplicate) => summary.duplicate += 1,
@@ -221,7 +229,17 @@ impl LineFeed {
                 Err(problem) => self.refuse(*number, &problem, summary)?,
             }
         }
-        Ok(())
+        match no_room {
+            Some(problem) => Err(stopped_without_room(batch.numbers[stops_at], &problem)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether what is sent later is handled later, so that no line may be left behind. Who may only send may not ask;
+    /// then it is taken to be so.
+    async fn goes_by_arrival(&self) -> bool {
+        let order = self.remote.queue(&self.queue).await.ok().and_then(|queue| queue.options.order);
+        matches!(order, None | Some(OrderWord::Arrival))
     }
 
     /// Sends a batch; what the daemon has no room for is sent again, in its order, when it says so.
@@ -231,10 +249,14 @@ impl LineFeed {
         interrupt: &Interrupt,
     ) -> Result<BatchAnswers, RemoteError> {
         let mut answers = self.send_once(batch.messages.clone()).await?;
-        for _ in 0..limits::FEED_RETRIES_MAX {
-            let wait = |answer: &Result<_, Box<Problem>>| answer.as_ref().err()?.retry_after_seconds;
-            let again: Vec<usize> = (0..answers.len()).filter(|&at| wait(&answers[at]).is_some()).collect();
-            let Some(seconds) = again.iter().filter_map(|&at| wait(&answers[at])).max() else { break };
+        let (mut tries, mut waited_for) = (0, answers.len());
+        while tries < limits::FEED_RETRIES_MAX {
+            let again: Vec<usize> =
+                (0..answers.len()).filter(|&at| refused_for_now(&answers[at]).is_some()).collect();
+            let seconds = again.iter().filter_map(|&at| refused_for_now(&answers[at])?.retry_after_seconds);
+            let Some(seconds) = seconds.max() else { break };
+            tries = if again.len() < waited_for { 1 } else { tries + 1 };
+            waited_for = again.len();
             let wait_time = Duration::from_secs(seconds).min(limits::FEED_RETRY_WAIT_MAX);
             if timeout(wait_time, interrupt.wait()).await.is_ok() {
                 break;
@@ -248,7 +270,7 @@ impl LineFeed {
     }
 
     async fn send_once(&self, messages: Vec<SendEnvelope>) -> Result<BatchAnswers, RemoteError> {
-        match self.remote.send_batch(&self.queue, &messages).await {
+        match self.remote.send_in_order(&self.queue, &messages).await {
             // The whole request came too early: so did each of its messages.
             Err(RemoteError::Problem(problem)) if problem.retry_after_seconds.is_some() => {
                 Ok(vec![Err(problem); messages.len()])
@@ -285,6 +307,20 @@ impl LineFeed {
 /// Why a line is not read; which line it is stands before it.
 pub(crate) fn why_unread(error: &serde_json::Error) -> String {
     plain(error)
+}
+
+/// Why a message was refused, if it may be sent again.
+fn refused_for_now(answer: &Result<ReceiptView, Box<Problem>>) -> Option<&Problem> {
+    answer.as_ref().err().map(Box::as_ref).filter(|problem| problem.retry_after_seconds.is_some())
+}
+
+fn stopped_without_room(line: u64, problem: &Problem) -> CliFailure {
+    let detail = without_place(&problem.detail);
+    CliFailure::Refused(format!(
+        "go on: line {line} and those behind it were not accepted, so that none overtakes another: {detail} ({}); go on \
+         with --from-line {line}",
+        problem.code
+    ))
 }
 
 fn is_final(problem: &Problem) -> bool {

@@ -59,7 +59,9 @@ impl Remote {
         queue: &str,
         messages: &[SendEnvelope],
     ) -> Result<Vec<ReceiptView>, RemoteError> {
-        let route = RequestPath::queue(queue).word("messages").asking(&SendQuery { atomic: true });
+        let route = RequestPath::queue(queue)
+            .word("messages")
+            .asking(&SendQuery { atomic: true, ..SendQuery::default() });
         all_accepted(post_lines(self.post(route), lines_of(messages)?.into(), messages.len()).await?)
     }
 
@@ -74,7 +76,9 @@ impl Remote {
         key: &str,
         messages: &[SendEnvelope],
     ) -> Result<Vec<ReceiptView>, RemoteError> {
-        let route = RequestPath::queue(queue).word("messages").asking(&SendQuery { atomic: true });
+        let route = RequestPath::queue(queue)
+            .word("messages")
+            .asking(&SendQuery { atomic: true, ..SendQuery::default() });
         let call = self.post(route).header("idempotency-key", Some(key))?;
         all_accepted(post_lines(call, lines_of(messages)?.into(), messages.len()).await?)
     }
@@ -90,6 +94,21 @@ impl Remote {
         count: usize,
     ) -> Result<BatchAnswers, RemoteError> {
         post_lines(self.post(RequestPath::queue(queue).word("messages")), lines.into(), count).await
+    }
+
+    /// Sends messages in one request, each for itself, and in a queue in order of arrival none behind one that is refused
+    /// for now, because there is no room: those that are may be sent again, and come in their order.
+    ///
+    /// # Errors
+    /// As [`Remote::send_batch`].
+    pub async fn send_in_order(
+        &self,
+        queue: &str,
+        messages: &[SendEnvelope],
+    ) -> Result<BatchAnswers, RemoteError> {
+        let query = SendQuery { in_order: true, ..SendQuery::default() };
+        let route = RequestPath::queue(queue).word("messages").asking(&query);
+        post_lines(self.post(route), lines_of(messages)?.into(), messages.len()).await
     }
 
     /// Cancels a scheduled message and gives its place back.

@@ -40,6 +40,10 @@ pub(crate) struct Batch {
     outbox: AnswerWriter,
     /// Lines that were answered.
     answered: u64,
+    /// Whether no line is sent behind one that is refused for now.
+    in_order: bool,
+    /// Why the rest is refused unread.
+    refuses_rest: Option<Box<Problem>>,
 }
 
 /// Lines that go to the engine together.
@@ -67,11 +71,18 @@ enum Came {
 }
 
 impl Batch {
-    pub(crate) fn new(shared: SharedServer, queue: Queue, inflow: Inflow, outbox: AnswerWriter) -> Batch {
+    pub(crate) fn new(
+        shared: SharedServer,
+        queue: Queue,
+        inflow: Inflow,
+        outbox: AnswerWriter,
+        in_order: bool,
+    ) -> Batch {
         let lines = BatchLines::new(&shared);
         let room = BodyRoom::new(&shared.reading.room);
         let (chunk, flights) = (BatchChunk::default(), VecDeque::new());
-        Batch { shared, queue, inflow, lines, chunk, room, flights, outbox, answered: 0 }
+        let (answered, refuses_rest) = (0, None);
+        Batch { shared, queue, inflow, lines, chunk, room, flights, outbox, answered, in_order, refuses_rest }
     }
 
     /// Reads, sends and answers until all is done, or until nobody listens any more.
@@ -140,17 +151,28 @@ impl Batch {
             let is_full = self.chunk.lines.len() >= limits::SEND_BATCH_MAX
                 || self.chunk.bytes >= limits::HTTP_CHUNK_BYTES;
             if is_full {
-                self.take_off();
-            }
-            while self.flights.len() >= limits::HTTP_CHUNKS_UNDER_WAY {
-                self.wait_for_first().await?;
+                self.take_off_in_turn().await?;
             }
         }
         Ok(())
     }
 
     fn read_line(&self, line: &[u8]) -> Result<Message, HttpRefusal> {
-        read_line(&self.shared, &self.queue, line)
+        match &self.refuses_rest {
+            None => read_line(&self.shared, &self.queue, line),
+            Some(problem) => Err(HttpRefusal(problem.clone())),
+        }
+    }
+
+    /// Sends the chunk on its way once not too many others are. In order, one waits for the other: what becomes of it
+    /// decides whether the next is sent.
+    async fn take_off_in_turn(&mut self) -> Result<(), BatchStop> {
+        let others_max = if self.in_order { 0 } else { limits::HTTP_CHUNKS_UNDER_WAY - 1 };
+        while self.flights.len() > others_max {
+            self.wait_for_first().await?;
+        }
+        self.take_off();
+        Ok(())
     }
 
     /// Sends the chunk on its way. It is asked of the engine at once, so that chunks come there in order.
@@ -158,8 +180,10 @@ impl Batch {
         let BatchChunk { messages, lines, .. } = std::mem::take(&mut self.chunk);
         let room = std::mem::replace(&mut self.room, BodyRoom::new(&self.shared.reading.room));
         let queue = self.queue.clone();
-        let mut sent: Pin<Box<dyn Future<Output = BatchReceipts> + Send>> =
-            Box::pin(async move { queue.send_each(messages).await });
+        let mut sent: Pin<Box<dyn Future<Output = BatchReceipts> + Send>> = match messages.is_empty() {
+            true => Box::pin(std::future::ready(Ok(Vec::new()))),
+            false => Box::pin(async move { queue.send_each(messages).await }),
+        };
         if let Some(landed) = (&mut sent).now_or_never() {
             sent = Box::pin(std::future::ready(landed));
         }
@@ -196,15 +220,30 @@ impl Batch {
             };
             match answer {
                 Ok(receipt) => write_receipt(&mut answers, receipt),
-                Err(problem) => write_problem(&mut answers, self.answered, &problem),
+                Err(problem) => {
+                    write_problem(&mut answers, self.answered, &problem);
+                    self.note_refused(problem);
+                }
             }
         }
         self.outbox.put(answers).await
     }
 
+    /// In order, what is behind a line that may be sent again is refused like it.
+    fn note_refused(&mut self, problem: Box<Problem>) {
+        if !self.in_order || problem.retry_after_seconds.is_none() || self.refuses_rest.is_some() {
+            return;
+        }
+        self.chunk.messages.clear();
+        for line in self.chunk.lines.iter_mut().filter(|line| line.is_none()) {
+            *line = Some(problem.clone());
+        }
+        self.refuses_rest = Some(problem);
+    }
+
     async fn finish(&mut self) -> Result<(), BatchStop> {
         if !self.chunk.lines.is_empty() {
-            self.take_off();
+            self.take_off_in_turn().await?;
         }
         while !self.flights.is_empty() {
             self.wait_for_first().await?;

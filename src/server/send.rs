@@ -18,6 +18,7 @@ use crate::inbound::browser::bytes_as;
 use crate::inbound::inflow::Inflow;
 use crate::limits;
 use crate::message::Message;
+use crate::queue::Order;
 use crate::server::answer::HttpRefusal;
 use crate::server::answer::HttpResult;
 use crate::server::answer::json_as;
@@ -56,7 +57,10 @@ pub(crate) async fn send(
         (true, false) if key.is_some() => {
             Err(HttpRefusal::misuse(ONCE, "goes with one message, or with ?atomic=true"))
         }
-        (true, false) => send_lines(shared, queue, body).await,
+        (true, false) => send_lines(shared, queue, body, query.in_order).await,
+        (false, _) if query.in_order => {
+            Err(HttpRefusal::misuse("in_order", "goes with Content-Type: application/x-ndjson"))
+        }
         (false, true) => Err(HttpRefusal::misuse("atomic", "goes with Content-Type: application/x-ndjson")),
         (false, false) => send_one(shared, queue, &parts.headers, body, key).await,
     }
@@ -135,12 +139,13 @@ pub(crate) fn digest_of(headers: &HeaderMap, body: &[u8]) -> [u8; 32] {
 }
 
 /// Sends line by line, each accepted or refused for itself.
-async fn send_lines(shared: SharedServer, queue: Queue, body: Body) -> HttpResult {
+async fn send_lines(shared: SharedServer, queue: Queue, body: Body, in_order: bool) -> HttpResult {
     // A queue that is not there would be the answer to every line.
-    queue.view().await?;
+    let order = queue.view().await?.options.order;
+    let in_order = in_order && order == Order::Arrival;
     let (outbox, answers) = outbox();
     let inflow = Inflow::new(&shared.reading, body, limits::HTTP_MESSAGES_BYTES_MAX);
-    let batch = Batch::new(shared, queue, inflow, outbox);
+    let batch = Batch::new(shared, queue, inflow, outbox, in_order);
     let batch = AbortOnDropHandle::new(tokio::spawn(batch.run()));
     let body = answers.into_body(batch).await?;
     Ok(bytes_as(StatusCode::OK, LINES[0], body))

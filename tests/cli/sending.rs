@@ -160,6 +160,26 @@ fn what_the_daemon_has_no_room_for_is_sent_again() {
 }
 
 #[test]
+fn a_feed_that_finds_no_room_stops_so_that_no_line_overtakes_another() {
+    let fake = Fake::new(|asked| {
+        let mut full = problem(429, "queue_full", "send: the queue is full with 7 messages");
+        full["retry_after_seconds"] = json!(0);
+        answer_lines(asked, |_, line| match line["body"] == 2 {
+            true => json!({ "error": full }),
+            false => json!({ "sequence_number": 1, "status": "accepted" }),
+        })
+    });
+    let input = format!("{{\"body\":1}}\n{{\"body\":2}}\n{}", "{\"body\":3}\n".repeat(3_000));
+    let ran = fake.run_with(&["send", "q", "--ndjson"], &input);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+    assert!(ran.stderr.contains("go on with --from-line 2"), "{ran:?}");
+    let asked = fake.asked();
+    let sent = asked.iter().filter(|asked| asked.line == "POST /v1/queues/q/messages?in_order=true");
+    let lines = sent.flat_map(Asked::lines);
+    assert!(lines.filter(|line| line["body"] == 3).count() < 1_024, "no batch follows");
+}
+
+#[test]
 fn lines_behind_the_one_at_which_the_daemon_gave_up_are_sent_again() {
     let gave_up = AtomicUsize::new(0);
     let fake = Fake::new(move |asked| {

@@ -151,3 +151,70 @@ async fn a_batch_that_breaks_off_keeps_what_was_accepted() {
     assert!(last.contains("\"line\":4") && last.contains("malformed"), "{answered}");
     assert_eq!(queue.view().await.unwrap().counts.accepted, 3);
 }
+
+/// Sends two lines where there is room for one, makes room, and sends a third in the same request.
+async fn accepted_around_a_full_queue(query: &str) -> (Vec<String>, u64) {
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions { messages_max: 1, ..QueueOptions::default() }).await;
+    let mut wire = Wire::open(fixture.address).await;
+    let head = format!(
+        "POST {MESSAGES}{query} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+         content-type: application/x-ndjson\r\ntransfer-encoding: chunked\r\n\r\n"
+    );
+    wire.say(&head).await;
+    wire.say("6\r\n{}\n{}\n\r\n").await;
+    let mut first = queue.receive(Duration::from_secs(10)).await.unwrap().unwrap();
+    first.complete().await.unwrap();
+    wire.say("3\r\n{}\n\r\n0\r\n\r\n").await;
+    let answered = wire.end().await;
+    let lines = answered.lines().filter(|line| line.starts_with('{'));
+    let word = |line: &str| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        line["status"].as_str().or(line["error"]["code"].as_str()).unwrap().to_owned()
+    };
+    (lines.map(word).collect(), queue.view().await.unwrap().counts.accepted)
+}
+
+#[tokio::test]
+async fn in_order_nothing_is_accepted_behind_what_there_was_no_room_for() {
+    let (answers, accepted) = accepted_around_a_full_queue("").await;
+    assert_eq!(
+        (answers.as_slice(), accepted),
+        (&["accepted", "queue_full", "accepted"].map(String::from)[..], 2)
+    );
+    let (answers, accepted) = accepted_around_a_full_queue("?in_order=true").await;
+    assert_eq!(
+        (answers.as_slice(), accepted),
+        (&["accepted", "queue_full", "queue_full"].map(String::from)[..], 1)
+    );
+}
+
+#[tokio::test]
+async fn a_batch_in_order_is_accepted_in_as_many_parts_as_it_needs() {
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
+    let sent: String = (0..5_000).map(|n| format!("{{\"workflow_id\":\"w\",\"body\":{n}}}\n")).collect();
+    let described = send(&fixture, "?in_order=true", &sent).await;
+    assert!(lines(&described).iter().all(|line| line["status"] == "accepted"));
+    assert_eq!(queue.view().await.unwrap().counts.accepted, 5_000);
+    assert_eq!(
+        fixture.call("POST", &format!("{MESSAGES}?in_order=true"), &[], "x").await.json()["field"],
+        "in_order"
+    );
+}
+
+#[tokio::test]
+async fn messages_with_places_need_no_order_of_lines() {
+    let fixture = Fixture::open().await;
+    let options = QueueOptions { early_max: 1, ..QueueOptions::by_position() };
+    let queue = fixture.create("orders", options).await;
+    let at = |position: u64| format!("{{\"workflow_id\":\"w\",\"position\":{position}}}\n");
+    let described = send(&fixture, "?in_order=true", &[at(3), at(4), at(1)].concat()).await;
+    let codes: Vec<Value> = lines(&described).iter().map(|line| line["error"]["code"].clone()).collect();
+    assert_eq!(
+        codes,
+        [Value::Null, json!("workflow_full"), Value::Null],
+        "the first is not refused for the fourth"
+    );
+    assert_eq!(queue.view().await.unwrap().counts.accepted, 2);
+}
