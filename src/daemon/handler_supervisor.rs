@@ -30,6 +30,7 @@ use crate::handlers::Dispatch;
 use crate::handlers::DispatchPause;
 use crate::id::QueueName;
 use crate::intake::Intake;
+use crate::limits;
 use crate::processor::Processor;
 
 /// Who works at the queues.
@@ -252,17 +253,55 @@ impl HandlerSupervisor {
             .exact_delays(move |attempt| rule.retry_delay(attempt))
             .taker(Arc::new(attempts.clone()))
             .gate(dispatch.clone());
-        let (stop, given_up) = (CancellationToken::new(), self.given_up.clone());
-        let shutdown = stop.clone().cancelled_owned();
-        let running = tokio::spawn(async move {
-            let time_limit = async {
-                given_up.cancelled().await;
+        let shift = HandlerShift {
+            processor,
+            attempts,
+            client: self.client.clone(),
+            queue: definition.name.clone(),
+            stop: CancellationToken::new(),
+            given_up: self.given_up.clone(),
+        };
+        let stop = shift.stop.clone();
+        Ok(Some(Work { stop, running: tokio::spawn(shift.run()), dispatch }))
+    }
+}
+
+/// The handlers of a queue at work.
+struct HandlerShift {
+    processor: Processor,
+    attempts: Attempts,
+    client: Client,
+    queue: QueueName,
+    stop: CancellationToken,
+    given_up: CancellationToken,
+}
+
+impl HandlerShift {
+    /// Works until it is stopped, or the engine is gone. What ends by itself begins again: a queue that was deleted may come again.
+    async fn run(self) -> Result<(), ReceiveError> {
+        loop {
+            let given_up = async {
+                self.given_up.cancelled().await;
                 Ok(())
             };
-            processor.run_until_drained(attempts, shutdown, time_limit).await
-        });
-        Ok(Some(Work { stop, running, dispatch }))
+            let (attempts, shutdown) = (self.attempts.clone(), self.stop.cancelled());
+            let ended = self.processor.run_until_drained(attempts, shutdown, given_up).await;
+            let Err(error) = &ended else { return ended };
+            if self.stop.is_cancelled() || is_over(error) {
+                return ended;
+            }
+            tracing::warn!(%error, queue = %self.queue, "the handlers of a queue have ended, and begin again");
+            tokio::select! {
+                slept = self.client.sleep(limits::HANDLERS_PAUSE) => slept?,
+                () = self.stop.cancelled() => return ended,
+            }
+        }
     }
+}
+
+/// Whether the engine has ended, and handlers with it.
+fn is_over(error: &ReceiveError) -> bool {
+    matches!(error, ReceiveError::Unavailable(unavailable) if unavailable.is_over())
 }
 
 /// How many messages the handlers of a definition can really have at once: what programs that run on have no room for would

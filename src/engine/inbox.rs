@@ -97,12 +97,18 @@ pub(crate) struct PendingRequest {
     waiting: Option<(Arc<Door>, u64)>,
 }
 
+impl PendingRequest {
+    /// Withdraws the request, if there was no room for it yet; true when there was none.
+    fn withdraw(&mut self) -> bool {
+        let Some((door, number)) = self.waiting.take() else { return false };
+        let withdrawn = door.change(|queue| queue.waiting.remove(&number));
+        withdrawn.is_some()
+    }
+}
+
 impl Drop for PendingRequest {
     fn drop(&mut self) {
-        if let Some((door, number)) = &self.waiting {
-            let withdrawn = door.change(|queue| queue.waiting.remove(number));
-            drop(withdrawn);
-        }
+        self.withdraw();
     }
 }
 
@@ -276,14 +282,19 @@ impl Inbox {
         work_wait: WorkWait<V>,
         enough: impl Future<Output = ()>,
     ) -> Result<Answer<V>, Unavailable> {
+        let nothing = work_wait.nothing;
         let (letter, mut answer) = self.letter(verb, Some(WorkWait { token: Some(token), ..work_wait }));
-        self.post(Request::Ask(letter), 0).await?;
+        let mut ticket = self.post(Request::Ask(letter), 0).await?;
         let answered = tokio::select! {
             biased;
             answered = &mut answer => answered,
-            () = enough => {
-                self.post_at_once(Request::Withdraw(token));
-                answer.await
+            // It waits for room: a withdrawal, which needs none, would come before it.
+            () = enough => match ticket.withdraw() {
+                true => return Ok(nothing()),
+                false => {
+                    self.post_at_once(Request::Withdraw(token));
+                    answer.await
+                }
             }
         };
         self.open(answered).await

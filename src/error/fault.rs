@@ -106,3 +106,15 @@ pub enum Unavailable {
         bytes_max: usize,
     },
 }
+
+impl Unavailable {
+    /// Whether nothing is answered any more: on a cluster others only say that one request was not, or not for sure.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self, Unavailable::Closed | Unavailable::Stopped(_))
+    }
+
+    /// Whether it lies in what was asked: it was not done, and never will be.
+    pub(crate) fn is_of_request(&self) -> bool {
+        matches!(self, Unavailable::Unsupported(_) | Unavailable::TooLarge { .. })
+    }
+}

@@ -57,5 +57,12 @@ pub const GROUPS_UNDER_WAY_MAX: usize = 2;
 /// committed, and has enough to do.
 pub const GROUP_LARGE: usize = 256;
 
+/// How long a processor waits before it asks again for what could not be answered just now: a node of a cluster is gone, or too much
+/// is handed out.
+pub const UNANSWERED_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long the daemon waits before it starts handlers again that have ended by themselves, as those of a queue that was deleted do.
+pub const HANDLERS_PAUSE: Duration = Duration::from_secs(10);
+
 /// How long one receive of a processor waits; it only bounds how long a lost wake-up could last.
 pub const RECEIVE_WAIT: Duration = Duration::from_secs(60);

@@ -22,6 +22,7 @@ use crate::processor::delays::Delays;
 use crate::processor::failure::Failure;
 use crate::processor::handler::Body;
 use crate::processor::invocation::Keeping;
+use crate::processor::invocation::guarded;
 use crate::processor::invocation::invoke;
 use crate::processor::lock_renewals::KeptLock;
 use crate::processor::pool::Consumer;
@@ -128,12 +129,15 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         let mut bodies = Vec::with_capacity(run.messages().len());
         let mut malformed = None;
         for message in run.messages() {
-            match T::read(message) {
-                Ok(body) => bodies.push(body),
-                Err(misuse) => {
+            match guarded(|| Ok(T::read(message))) {
+                Ok(Ok(body)) => bodies.push(body),
+                Ok(Err(misuse)) => {
                     malformed = Some(misuse.to_string());
                     break;
                 }
+                // Reading it panics: what is before it is handled, and it then fails at the head.
+                Err(failure) if bodies.is_empty() => return self.settle_failure(run, failure).await,
+                Err(_) => break,
             }
         }
         let readable = bodies.len();
@@ -191,7 +195,13 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
             (Some(_), None) => run.release().await,
             (None, _) => Ok(()),
         };
-        settled_as(DeliveryEnd::Completed, settled)
+        match settled {
+            // What was said of the next is not possible: that is a failure of the handler.
+            Err(error) if !is_lost(&error) && !lacks_room(&error) => {
+                self.settle_failure(run, Failure::new(error.to_string())).await
+            }
+            settled => settled_as(DeliveryEnd::Completed, settled),
+        }
     }
 
     async fn settle_failure(&self, mut run: Run, failure: Failure) -> Result<DeliveryEnd, Unavailable> {

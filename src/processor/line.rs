@@ -200,9 +200,8 @@ impl<C: Consumer> JobLine<C> {
 
     /// Gives back uncounted what waits since before an instant: handlers have become slow.
     pub(crate) fn give_back_before(&self, until: Duration) {
-        let mut late = Vec::new();
-        {
-            let mut state = self.state();
+        let late = self.change(|state| {
+            let mut late = Vec::new();
             while state.waiting.front().is_some_and(|first| first.since <= until) {
                 late.extend(state.pop());
                 state.in_hand -= 1;
@@ -210,7 +209,8 @@ impl<C: Consumer> JobLine<C> {
             if !late.is_empty() {
                 state.pace.slow_down();
             }
-        }
+            late
+        });
         late.into_iter().for_each(|job| self.consumer.give_back(job));
     }
 

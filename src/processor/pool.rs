@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::engine::Client;
 use crate::error::ReceiveError;
+use crate::error::ReceiveRefusal;
 use crate::error::Unavailable;
 use crate::limits;
 use crate::processor::line::JobLine;
@@ -245,7 +246,15 @@ async fn receive_all<C: Consumer>(
 ) -> Result<(), ReceiveError> {
     loop {
         let room = shared_pool.line.room().await;
-        let mut received = shared_pool.consumer.receive(room, limits::RECEIVE_WAIT).await?;
+        let mut received = match shared_pool.consumer.receive(room, limits::RECEIVE_WAIT).await {
+            Ok(received) => received,
+            Err(error) if passes(&error) => {
+                tracing::warn!(%error, "asking for messages again, as there is no answer now");
+                shared_pool.client.sleep(limits::UNANSWERED_PAUSE).await?;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         let elapsed = shared_pool.client.elapsed();
         shared_pool.line.note_answer((received.len(), room), elapsed);
         shared_pool.consumer.take(&mut received, shared_pool);
@@ -258,6 +267,17 @@ async fn receive_all<C: Consumer>(
                 return Err(unavailable.into());
             }
         }
+    }
+}
+
+/// Whether the same may be asked again with success: on a cluster, the node that was asked is gone, or there is too much at once.
+fn passes(error: &ReceiveError) -> bool {
+    match error {
+        ReceiveError::Unavailable(unavailable) => !unavailable.is_over() && !unavailable.is_of_request(),
+        ReceiveError::Refused(refusal) => {
+            matches!(refusal, ReceiveRefusal::TooManyWaiting(_) | ReceiveRefusal::TooManyLocks(_))
+        }
+        ReceiveError::Misuse(_) => false,
     }
 }
 

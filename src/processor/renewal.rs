@@ -6,6 +6,7 @@ use crate::engine::Client;
 use crate::engine::Renewal;
 use crate::error::SettleError;
 use crate::error::Unavailable;
+use crate::limits;
 
 /// When something is first to be done about a lock that has been held since an instant: at 70 % of its time it is renewed,
 /// unless its handler will have had its time by then; then it runs out by itself.
@@ -19,7 +20,8 @@ fn pause(lasts: Duration, left: Duration) -> Option<Duration> {
 }
 
 /// Renews a lock at 70 % of its time, again and again, and returns when it is lost: refused, or not renewed any more
-/// because the handler has had its time. An engine that is gone is an error, and a loss too.
+/// because the handler has had its time. An engine that is gone is an error, and a loss too; what a cluster cannot answer just
+/// now is asked again as long as the lock lasts.
 ///
 /// `lasts` is for how long it is held at first, from `since` in the clock's elapsed time; each renewal says for how long
 /// from then on.
@@ -33,21 +35,32 @@ pub(crate) async fn keep_until_lost(
     let mut left = renew_for;
     while let Some(pause) = pause(lasts, left) {
         client.sleep_until(since.saturating_add(pause)).await?;
-        let (asked, ends) = (client.elapsed(), since.saturating_add(lasts));
+        let ends = since.saturating_add(lasts);
         let prolonged = tokio::select! {
             biased;
-            prolonged = renewal.prolong() => prolonged,
+            prolonged = prolong(client, renewal) => prolonged?,
             // The answer may come late, and the lock does not wait for it.
             slept = client.sleep_until(ends) => return slept,
         };
-        since = asked;
         match prolonged {
-            Ok(prolonged) => lasts = prolonged,
-            Err(SettleError::Unavailable(unavailable)) => return Err(unavailable),
-            Err(_) => return Ok(()),
+            Some(prolonged) => (since, lasts) = prolonged,
+            None => return Ok(()),
         }
         left -= pause;
     }
     // The lock runs out by itself; the engine's clock says when.
     client.sleep_until(since.saturating_add(lasts)).await
+}
+
+/// Since when a lock is renewed, and for how long; none when it is lost.
+async fn prolong(client: &Client, renewal: &Renewal) -> Result<Option<(Duration, Duration)>, Unavailable> {
+    loop {
+        let asked = client.elapsed();
+        match renewal.prolong().await {
+            Ok(lasts) => return Ok(Some((asked, lasts))),
+            Err(SettleError::Unavailable(unavailable)) if unavailable.is_over() => return Err(unavailable),
+            Err(SettleError::Unavailable(_)) => client.sleep(limits::UNANSWERED_PAUSE).await?,
+            Err(_) => return Ok(None),
+        }
+    }
 }

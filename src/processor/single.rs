@@ -139,9 +139,13 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
             // It has waited for a thread for too long.
             return Ok(AttemptEnd::Settled(DeliveryEnd::Lost));
         }
-        let body = match T::read(delivery.message()) {
-            Ok(body) => body,
-            Err(misuse) => {
+        let body = match guarded(|| Ok(T::read(delivery.message()))) {
+            Ok(Ok(body)) => body,
+            // Reading it panics.
+            Err(failure) => {
+                return Ok(AttemptEnd::Ended(FinishedDelivery::new(delivery, Err(failure), lock)));
+            }
+            Ok(Err(misuse)) => {
                 let settled = Box::pin(delivery.dead_letter(MALFORMED_BODY, misuse.to_string())).await;
                 return settled_as(DeliveryEnd::DeadLettered, settled).map(AttemptEnd::Settled);
             }
@@ -253,9 +257,15 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         }
         let is_shared = failure.is_shared;
         let abandon = self.delays.apply(*failure.abandon, &self.queue, attempt)?;
+        let plain = abandon.plain();
         let abandoned = match is_shared {
             true => delivery.abandon_as_suspect(abandon).await,
             false => delivery.abandon_with(abandon).await,
+        };
+        let abandoned = match abandoned {
+            // What was to be kept with it is not possible; that it failed, and when it is tried again, is.
+            Err(error) if !is_lost(&error) => delivery.abandon_with(plain.reason(error.to_string())).await,
+            abandoned => abandoned,
         };
         settled_as(DeliveryEnd::Failed, abandoned)
     }
@@ -272,14 +282,19 @@ pub(crate) fn span_of(queue: &Queue, message: &ReceivedMessage) -> Span {
     )
 }
 
-/// What became of a delivery, when settling it went as it did. Only an engine that is gone is an error.
+/// What became of a delivery, when settling it went as it did. Only an engine that is gone is an error; where a cluster has not
+/// answered for sure, the message comes again, or does not.
 pub(crate) fn settled_as(
     handled: DeliveryEnd,
     settled: Result<(), SettleError>,
 ) -> Result<DeliveryEnd, Unavailable> {
     match settled {
         Ok(()) => Ok(handled),
-        Err(SettleError::Unavailable(unavailable)) => Err(unavailable),
+        Err(SettleError::Unavailable(unavailable)) if unavailable.is_over() => Err(unavailable),
+        Err(SettleError::Unavailable(error)) => {
+            tracing::warn!(%error, "settling a delivery was not answered: it is handed out again, unless it was done");
+            Ok(DeliveryEnd::Lost)
+        }
         Err(error) => {
             tracing::debug!(%error, "a delivery could not be settled");
             Ok(DeliveryEnd::Lost)
@@ -321,7 +336,7 @@ pub(crate) fn is_lost(error: &SettleError) -> bool {
         error.refusal(),
         Some(SettleRefusal::LockLost | SettleRefusal::AlreadySettled { .. } | SettleRefusal::QueueNotFound)
     );
-    lost || matches!(error, SettleError::Unavailable(_))
+    lost || matches!(error, SettleError::Unavailable(unavailable) if !unavailable.is_of_request())
 }
 
 impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {

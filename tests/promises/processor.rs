@@ -342,6 +342,62 @@ async fn a_batch_handler_takes_a_run_and_says_how_far_it_came() {
 }
 
 #[tokio::test]
+async fn a_failure_whose_properties_are_too_large_keeps_its_delay_and_says_why() {
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send("w", "1").await;
+    let handler = |_: Context, _: Raw| async move {
+        let text = "x".repeat(100_000);
+        Ok::<_, Failure>(Outcome::Abandon(Abandon::after(HOUR).reason("busy").property("log", text)))
+    };
+    let pool = Processor::new(fixture.queue.clone()).start(handler);
+    until(|| async { fixture.counts().await.failed == 1 }).await;
+    pool.stop().await.unwrap();
+    let message = peeked(&fixture).await;
+    assert!(message.attempts[0].reason.contains("properties"), "{:?}", message.attempts);
+    assert!(fixture.next().await.is_none(), "it is not tried again before its time");
+    fixture.clock.advance(HOUR);
+    assert_eq!(fixture.must().await.message().delivery_count, 2);
+}
+
+#[tokio::test]
+async fn a_batch_that_says_what_cannot_be_of_its_next_message_has_failed_there() {
+    let fixture = Fixture::new(QueueOptions::by_position()).await;
+    for position in 1..=3 {
+        fixture.send_at("w", position).await;
+    }
+    let handler = |_: Context, _: Vec<u64>| async move {
+        let impossible = Outcome::DeadLetter { reason: String::new(), description: String::new() };
+        Ok::<_, Failure>(BatchOutcome::first(1).then(impossible))
+    };
+    let pool = Processor::new(fixture.queue.clone()).start_batches(10, handler);
+    until(|| async { fixture.counts().await.failed >= 1 }).await;
+    pool.stop().await.unwrap();
+    assert_eq!(fixture.counts().await.completed, 1);
+    let message = peeked(&fixture).await;
+    assert!(message.attempts[0].reason.contains("reason"), "{:?}", message.attempts);
+}
+
+/// A body whose reading panics.
+#[derive(Debug)]
+struct Unreadable;
+
+impl<'de> serde::Deserialize<'de> for Unreadable {
+    fn deserialize<D: serde::Deserializer<'de>>(_: D) -> Result<Unreadable, D::Error> {
+        panic!("it cannot be read")
+    }
+}
+
+#[tokio::test]
+async fn a_panic_while_a_body_is_read_is_a_failure_with_its_text_kept() {
+    let fixture = Fixture::new(QueueOptions::default().delivery_count_max(1)).await;
+    fixture.send("w", "1").await;
+    let handler = |_: Context, _: Unreadable| async move { Ok::<_, Failure>(Outcome::Complete) };
+    drain(&fixture.queue, &fixture.clock, handler, seconds(1)).await.unwrap();
+    let messages = fixture.queue.workflow("w").unwrap().messages(0, 1).await.unwrap();
+    assert_eq!(messages[0].attempts[0].reason, "the handler panicked: it cannot be read");
+}
+
+#[tokio::test]
 async fn a_backoff_of_the_processor_replaces_the_queues() {
     let fixture = Fixture::new(QueueOptions::default()).await;
     fixture.send("w", "1").await;

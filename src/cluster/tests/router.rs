@@ -3,11 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+use tokio::sync::Semaphore;
 
 use crate::cluster::hashing::partition_of;
 use crate::cluster::hashing::preferred;
 use crate::cluster::node::ClusterNode;
+use crate::cluster::stop::pause;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
 use crate::engine::Completion;
@@ -19,6 +24,7 @@ use crate::error::SettleRefusal;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
+use crate::limits;
 use crate::message::Message;
 use crate::processor::Context;
 use crate::processor::Failure;
@@ -449,5 +455,78 @@ async fn what_comes_to_several_partitions_at_once_is_not_kept_by_a_receiver_that
         assert!(deliveries.iter().all(|delivery| delivery.message().delivery_count == 1));
         queue.complete_all(&mut deliveries).await.unwrap();
     }
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_processor_goes_on_when_a_node_dies_that_has_been_asked_to_complete_what_it_handled() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let mut nodes = nodes(&servers, &["first", "second"]).await;
+    let queue = nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let (begun, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
+    let running = Processor::new(queue.clone()).start({
+        let (begun, gate) = (begun.clone(), gate.clone());
+        move |_: Context, _: Raw| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            let gate = gate.clone();
+            async move {
+                let passed = gate.acquire().await.is_ok_and(|permit| {
+                    permit.forget();
+                    true
+                });
+                assert!(passed);
+                Ok::<_, Failure>(Outcome::Complete)
+            }
+        }
+    });
+    for workflow in workflows() {
+        queue.send(Message::new("x").workflow(&workflow)).await.unwrap();
+    }
+    let all_begun = || begun.load(Ordering::Relaxed) == 12;
+    tokio::task::block_in_place(|| wait_until("all have begun", all_begun));
+    nodes.remove(1).abandon();
+    gate.add_permits(1_000);
+    let all_done = async {
+        while queue.view().await.map_or(0, |view| view.counts.completed) < 12 {
+            pause(limits::ROUTE_PAUSE).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), all_done).await.expect("all are completed");
+    assert!(!running.is_finished());
+    running.stop().await.unwrap();
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_completion_that_is_too_large_for_a_log_fails_its_message_and_not_the_processor() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first"]).await;
+    let queue = nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let running = Processor::new(queue.clone()).start(move |context: Context, body: Raw| async move {
+        let workflow = context.message().workflow_id.as_ref().unwrap().as_str().to_owned();
+        let mut completion = Completion::new();
+        if body.0 == "large" {
+            for _ in 0..8 {
+                completion = completion.send("q", Message::new(vec![0; 500_000]).workflow(&workflow));
+            }
+        }
+        Ok::<_, Failure>(Outcome::CompleteWith(completion))
+    });
+    queue.send(Message::new("large").workflow("a")).await.unwrap();
+    queue.send(Message::new("small").workflow("b")).await.unwrap();
+    let both_ended = async {
+        loop {
+            let counts = queue.view().await.unwrap().counts;
+            if counts.completed == 1 && counts.failed >= 1 {
+                return;
+            }
+            pause(limits::ROUTE_PAUSE).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), both_ended).await.expect("one fails, and one is done");
+    let messages = queue.workflow("a").unwrap().messages(0, 1).await.unwrap();
+    let reason = &messages[0].attempts[0].reason;
+    assert!(reason.contains("4000000 bytes"), "{reason}");
+    running.stop().await.unwrap();
     close(nodes).await;
 }

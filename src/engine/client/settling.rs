@@ -134,6 +134,11 @@ impl Abandon {
         Abandon { retry: Retry::At(instant), ..self }
     }
 
+    /// When it is tried again, and nothing else of it.
+    pub(crate) fn plain(&self) -> Abandon {
+        Abandon::retry(self.retry)
+    }
+
     /// Whether it leaves to others when the message is tried again.
     pub(crate) fn is_with_backoff(&self) -> bool {
         matches!(self.retry, Retry::Backoff(_))

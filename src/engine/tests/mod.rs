@@ -15,3 +15,4 @@ pub(crate) mod log;
 mod planned_topics;
 mod simulation;
 mod transactions;
+mod waiting_room;
