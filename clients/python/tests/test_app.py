@@ -1,6 +1,7 @@
 """What handlers are promised, by a worker over HTTP and by a program that the daemon runs."""
 
 import asyncio
+import datetime
 import os
 import pathlib
 import signal
@@ -28,6 +29,39 @@ def until(condition, seconds=30):
         if time.monotonic() > ends:
             raise AssertionError("it did not come about in time")
         time.sleep(0.02)
+
+
+NAIVE = datetime.datetime(2030, 1, 1)
+
+
+def leaves(context):
+    sys.exit("enough")
+
+
+def sets(state):
+    def handle(context):
+        context.state = state
+
+    return handle
+
+
+#: What a handler may do by mistake, and a part of the reason that is told.
+MISTAKES = {
+    "defers": lambda context: Defer(until=NAIVE),
+    "retries": lambda context: Retry(after=-1),
+    "sends": lambda context: context.send("orders", schedule_at=NAIVE),
+    "leaves": leaves,
+    "instant": sets(NAIVE),
+    "no number": sets(float("nan")),
+}
+REASONS = {
+    "defers": "time zone",
+    "retries": "negative",
+    "sends": "time zone",
+    "leaves": "SystemExit: enough",
+    "instant": "datetime",
+    "no number": "JSON",
+}
 
 
 class Running:
@@ -115,6 +149,27 @@ class OfHandlers(unittest.TestCase):
         [bill] = other.receive(wait=5, state=True)
         self.assertEqual(bill.json(), {"of": 1})
 
+    def test_an_outcome_that_cannot_be_told_is_a_failed_attempt_with_its_reason(self):
+        app, reasons = App(), {}
+
+        @app.handler("orders")
+        def handle(message, context):
+            if context.attempt == 1:
+                return MISTAKES[message.workflow](context)
+            reasons[message.workflow, message.subject] = message.envelope["attempts"][0]["reason"]
+
+        @app.handler("orders", subject="async")
+        async def handle_async(message, context):
+            return handle(message, context)
+
+        self.queue.send_batch([Message(workflow=workflow, position=1) for workflow in MISTAKES])
+        self.queue.send(workflow="leaves", subject="async", position=2)
+        # With one place, the first that is not let go would be the last.
+        with self.assertLogs("seriatim"), Running(app, self.client, concurrency=1):
+            until(lambda: self.completed() == len(MISTAKES) + 1, 10)
+        for (workflow, _), reason in reasons.items():
+            self.assertIn(REASONS[workflow], reason)
+
     def test_a_lock_is_renewed_as_long_as_the_handler_runs(self):
         app, attempts, go_on = App(), [], threading.Event()
         self.queue.create(order="position", delivery={"lock": "1s"})
@@ -181,6 +236,27 @@ class OfPrograms(unittest.TestCase):
                 state = queue.workflow("w").state()
                 self.assertEqual(state, [1, 3, 4])
                 self.assertIn("this is no answer", daemon.log())
+
+    def test_a_program_answers_an_outcome_that_cannot_be_told_with_its_reason(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "handle.py").write_text(
+                "import sys\nfrom test_app import MISTAKES, App\napp = App()\n"
+                "@app.handler('orders')\ndef handle(message, context):\n"
+                "    if context.attempt == 1: return MISTAKES[message.workflow](context)\n"
+                "    context.state = message.envelope['attempts'][0]['reason']\n"
+                "app.run()\n"
+            )
+            here = os.path.dirname(os.path.abspath(__file__))
+            pathlib.Path(folder, "orders.toml").write_text(
+                'order = "position"\n[retry]\ndelays = ["1ms"]\n'
+                f'[[handler]]\npersistent = ["{sys.executable}", "handle.py"]\nenv = {{ PYTHONPATH = "{SOURCES}:{here}" }}\n'
+            )
+            with DevDaemon(folder) as daemon, daemon.client() as client:
+                queue = client.queue("orders")
+                queue.send_batch([Message(workflow=workflow, position=1) for workflow in MISTAKES])
+                until(lambda: queue.view()["counts"]["completed"] == len(MISTAKES), 10)
+                for workflow, reason in REASONS.items():
+                    self.assertIn(reason, queue.workflow(workflow).state())
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import inspect
 import logging
 import os
 import threading
-from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Type, Union
+from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Tuple, Type, Union
 
 from seriatim.message import Body, Message, Received
 from seriatim.outcome import Outcome, Retry, described
@@ -59,20 +59,24 @@ class Handler:
         self.queue, self.function, self.subject, self.retry = queue, function, subject, retry
 
     def handle(self, message: Received, context: Context, run: Callable[[Any], Any]) -> Optional[Outcome]:
-        """Calls the function; ``None`` when the message is done. ``run`` runs a coroutine to its end."""
+        """Calls the function; ``None`` when the message is done. ``run`` runs a coroutine to its end.
+
+        Also what is no :class:`Exception` is a failed attempt, as ``sys.exit()``: it ends no program from a thread, and the
+        message would stay locked.
+        """
         try:
             returned: Any = self.function(message, context)
             if inspect.isawaitable(returned):
                 returned = run(returned)
         except Outcome as outcome:
             return outcome
-        except Exception as error:
+        except BaseException as error:
             return self._failed(message, error)
         if returned is None or isinstance(returned, Outcome):
             return returned
         return Retry(f"the handler returned {type(returned).__name__}; return None, Retry, Defer or DeadLetter")
 
-    def _failed(self, message: Received, error: Exception) -> Outcome:
+    def _failed(self, message: Received, error: BaseException) -> Outcome:
         for kind in type(error).__mro__:
             outcome = self.retry.get(kind)
             if outcome is not None:
@@ -94,11 +98,18 @@ class Loop:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 threading.Thread(target=self._loop.run_forever, name="seriatim-loop", daemon=True).start()
-        return asyncio.run_coroutine_threadsafe(_awaited(coroutine), self._loop).result()
+        result, leaves = asyncio.run_coroutine_threadsafe(_awaited(coroutine), self._loop).result()
+        if leaves is not None:
+            raise leaves
+        return result
 
 
-async def _awaited(awaitable: Any) -> Any:
-    return await awaitable
+async def _awaited(awaitable: Any) -> Tuple[Any, Optional[BaseException]]:
+    try:
+        return await awaitable, None
+    except (SystemExit, KeyboardInterrupt) as error:
+        # Raised here it would end the loop, and no other coroutine would end.
+        return None, error
 
 
 class App:

@@ -73,5 +73,9 @@ class DeadLetter(Outcome):
 
 def described(error: BaseException) -> str:
     """An error in one line."""
-    text = " ".join(str(error).split())
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        # The text of an error may fail itself; what has failed is told all the same.
+        text = ""
     return f"{type(error).__name__}: {text}"[:1000] if text else type(error).__name__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 import threading
@@ -11,7 +12,9 @@ from typing import Any, Dict
 
 from seriatim.app import App, Context, Loop
 from seriatim.message import Received
-from seriatim.outcome import Retry
+from seriatim.outcome import Retry, described
+
+logger = logging.getLogger("seriatim")
 
 
 class Program:
@@ -34,8 +37,13 @@ class Program:
                 self._pool.submit(self._serve, json.loads(line))
 
     def _serve(self, request: Dict[str, Any]) -> None:
-        answer = {"id": request["id"], **self._answer(Received(request["message"]))}
-        line = json.dumps(answer, separators=(",", ":")).encode() + b"\n"
+        try:
+            line = _line(request, self._answer(Received(request["message"])))
+        except BaseException as error:
+            # The daemon waits for an answer, also where the outcome cannot be written.
+            message = request["message"]
+            logger.exception("cannot answer as a handler said: %s#%s", message["queue"], message["sequence_number"])
+            line = _line(request, Retry(described(error)).answer())
         with self._lock:
             while line:
                 line = line[os.write(self._output, line) :]
@@ -47,3 +55,7 @@ class Program:
         context = Context(message)
         outcome = handler.handle(message, context, self._loop.run)
         return {"outcome": "complete", **context.completion()} if outcome is None else outcome.answer()
+
+
+def _line(request: Dict[str, Any], answer: Dict[str, Any]) -> bytes:
+    return json.dumps({"id": request["id"], **answer}, separators=(",", ":"), allow_nan=False).encode() + b"\n"

@@ -94,7 +94,8 @@ _JSON = (("Content-Type", "application/json"),)
 
 
 def _post(path: str, read: Callable[[Any], T], fields: Optional[Mapping[str, Any]] = None, **more: Any) -> Request[T]:
-    body = json.dumps(fields if fields is not None else {}).encode()
+    # JSON has no NaN: the daemon would refuse it without saying where it stands.
+    body = json.dumps(fields if fields is not None else {}, allow_nan=False).encode()
     return Request("POST", path, read, body, _JSON, **more)
 
 

@@ -8,13 +8,14 @@ import queue
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Dict, List, Optional, Set
+from typing import Any, Dict, List, Optional, Set
 
 from seriatim import requests
 from seriatim.app import App, Context, Loop
 from seriatim.client import Client, Delivery
 from seriatim.errors import Refused, SeriatimError
-from seriatim.outcome import Outcome, Retry
+from seriatim.outcome import Outcome, Retry, described
+from seriatim.requests import Request
 
 logger = logging.getLogger("seriatim")
 
@@ -102,6 +103,10 @@ class Held:
         self._length = max((locked_until - now).total_seconds(), 1.0)
         self._renewed = now
 
+    def settlement(self, outcome: Outcome) -> Request[Any]:
+        """The request by which it ends so."""
+        return requests.settle(self.delivery.queue, self.delivery.delivery, outcome.verb, outcome.fields())
+
     def is_due(self) -> bool:
         """Whether half of the lock is over."""
         held = (datetime.datetime.now(datetime.timezone.utc) - self._renewed).total_seconds()
@@ -164,33 +169,39 @@ class Line:
             self._free.release(places - len(deliveries))
 
     def _handle(self, held: Held) -> None:
+        try:
+            settlement = self._settlement(held)
+        except BaseException as error:
+            # Whatever a handler has said: its message does not stay locked, and its place is free again.
+            logger.exception("cannot settle %r as its handler said", held.delivery)
+            settlement = held.settlement(Retry(described(error)))
+        if settlement is None:
+            self._completed.put(held)
+        else:
+            self._settle(held, settlement)
+
+    def _settlement(self, held: Held) -> Optional[Request[Any]]:
+        """Calls the handler: the request that settles its message; ``None`` to complete it, along with others."""
         delivery = held.delivery
         if self._worker._stop.is_set():
-            return self._settle(held, "release", {})
+            return requests.settle(delivery.queue, delivery.delivery, "release")
         handler = self._worker._app.find(delivery)
         if handler is None:
-            outcome: Optional[Outcome] = Retry(f"the worker has no handler for the subject {delivery.subject!r}")
-        else:
-            outcome = handler.handle(delivery, held.context, self._worker._loop.run)
+            return held.settlement(Retry(f"the worker has no handler for the subject {delivery.subject!r}"))
+        outcome = handler.handle(delivery, held.context, self._worker._loop.run)
         if outcome is not None:
-            return self._settle(held, outcome.verb, outcome.fields())
+            return held.settlement(outcome)
         completion = held.context.completion()
-        if completion:
-            return self._settle(held, "complete", completion)
-        self._completed.put(held)
+        return requests.settle(delivery.queue, delivery.delivery, "complete", completion) if completion else None
 
-    def _settle(self, held: Held, verb: str, fields: Dict[str, object]) -> None:
+    def _settle(self, held: Held, settlement: Request[Any]) -> None:
         try:
-            self._client_call(held, verb, fields)
+            held.delivery._transport.call(settlement)
+        except Exception as error:
+            verb = settlement.path.rsplit("/", 1)[-1]
+            logger.warning("cannot settle %r (%s): %s; it comes again", held.delivery, verb, described(error))
         finally:
             self._ended(held)
-
-    def _client_call(self, held: Held, verb: str, fields: Dict[str, object]) -> None:
-        delivery = held.delivery
-        try:
-            delivery._transport.call(requests.settle(delivery.queue, delivery.delivery, verb, fields))
-        except SeriatimError as error:
-            logger.warning("cannot settle %r (%s): %s; it comes again", delivery, verb, error)
 
     def _ended(self, held: Held) -> None:
         self._worker.let_go(held)
@@ -220,7 +231,7 @@ class Line:
                 if "error" in result:
                     detail = result["error"].get("detail")
                     logger.warning("cannot complete %r: %s; it comes again", held.delivery, detail)
-        except SeriatimError as error:
-            logger.warning("cannot complete %s messages of %s: %s; they come again", len(together), self.name, error)
+        except Exception as error:
+            logger.warning("cannot complete %s messages of %s: %s; they come again", len(together), self.name, described(error))
         for held in together:
             self._ended(held)
