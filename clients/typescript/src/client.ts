@@ -105,8 +105,13 @@ export class Delivery extends Received {
 
   /** A settlement by its verb; asked again within a minute, it is answered as it was. */
   settle(verb: string, fields: object): Promise<any> {
+    return this.settleAs(verb, JSON.stringify(fields));
+  }
+
+  /** The same with what the verb takes as JSON. */
+  settleAs(verb: string, json: string): Promise<any> {
     const path = queuePath(this.queue, `/deliveries/${encodeURIComponent(this.delivery)}/${verb}`);
-    return this.#transport.call(post(path, fields, { repeatable: true }));
+    return this.#transport.call(post(path, {}, { body: json, repeatable: true }));
   }
 }
 

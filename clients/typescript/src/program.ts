@@ -1,8 +1,8 @@
 /** A program that a daemon has started and keeps running: a line of JSON for each message, and one for each answer. */
 
 import { createInterface } from "node:readline";
-import { type App, Context } from "./app.js";
-import { Received } from "./message.js";
+import { type App, Context, described, Retry } from "./app.js";
+import { type Envelope, Received } from "./message.js";
 
 /** Serves the daemon on standard input and output, until its input ends. */
 export class Program {
@@ -15,12 +15,22 @@ export class Program {
     const running = new Set<Promise<void>>();
     for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
       const { id, message } = JSON.parse(line);
-      const served: Promise<void> = this.#answer(new Received(message))
-        .then((answer) => void write(`${JSON.stringify({ id, ...answer })}\n`))
+      const served: Promise<void> = this.#line(id, message)
+        .then((answer) => void write(`${answer}\n`))
         .finally(() => running.delete(served));
       running.add(served);
     }
     await Promise.all(running);
+  }
+
+  /** The answer as a line: where the outcome cannot be told, a failed attempt, as the daemon waits for an answer. */
+  async #line(id: unknown, message: Envelope): Promise<string> {
+    try {
+      return JSON.stringify({ id, ...(await this.#answer(new Received(message))) });
+    } catch (error) {
+      console.error(`cannot answer as a handler said (${message["queue"]}#${message["sequence_number"]}):`, error);
+      return JSON.stringify({ id, ...new Retry({ reason: described(error) }).answer() });
+    }
   }
 
   async #answer(message: Received): Promise<Record<string, unknown>> {

@@ -1,6 +1,6 @@
 /** A worker that receives over HTTP: it may run on any machine that reaches the daemon. */
 
-import { type App, Context, described } from "./app.js";
+import { type App, Context, described, Retry } from "./app.js";
 import type { Client, Delivery, Queue } from "./client.js";
 import { Refused } from "./errors.js";
 import { sleep } from "./transport.js";
@@ -106,17 +106,30 @@ export class Worker {
     this.#held.add(held);
     try {
       if (this.#isStopping) return await delivery.release();
-      const context = new Context(delivery, held.lost.signal);
-      const outcome = await this.app.handle(delivery, context);
-      const completion = context.completion();
-      if (outcome !== undefined) await delivery.settle(outcome.verb, outcome.fields());
-      else if (Object.keys(completion).length > 0) await delivery.settle("complete", completion);
-      else await completions.add(delivery);
+      const settlement = await this.#settlement(held);
+      if (settlement === undefined) await completions.add(delivery);
+      else await delivery.settleAs(settlement.verb, settlement.json);
     } catch (error) {
       console.error(`cannot settle ${named(delivery)}: ${described(error)}; it comes again`);
     } finally {
       held.hasEnded = true;
       this.#held.delete(held);
+    }
+  }
+
+  /** Calls the handler: how its message is settled; `undefined` to complete it, along with others. */
+  async #settlement({ delivery, lost }: Held): Promise<{ verb: string; json: string } | undefined> {
+    try {
+      const context = new Context(delivery, lost.signal);
+      const outcome = await this.app.handle(delivery, context);
+      if (outcome !== undefined) return { verb: outcome.verb, json: JSON.stringify(outcome.fields()) };
+      const completion = context.completion();
+      return Object.keys(completion).length > 0 ? { verb: "complete", json: JSON.stringify(completion) } : undefined;
+    } catch (error) {
+      // What cannot be told to the daemon is a failed attempt, and not a message that stays locked.
+      console.error(`cannot settle ${named(delivery)} as its handler said:`, error);
+      const retry = new Retry({ reason: described(error) });
+      return { verb: retry.verb, json: JSON.stringify(retry.fields()) };
     }
   }
 }

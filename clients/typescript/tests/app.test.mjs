@@ -29,7 +29,7 @@ async function orders(count, options = OPTIONS, of = client) {
   const queue = of.queue(`orders-${made++}`);
   await queue.create(options);
   const messages = Array.from({ length: count }, (_, at) => ({ body: `${at + 1}`, workflow: "w", position: at + 1 }));
-  await queue.sendBatch(messages);
+  if (count > 0) await queue.sendBatch(messages);
   return queue;
 }
 
@@ -45,6 +45,28 @@ async function working(app, queue, count) {
     await running;
   }
 }
+
+// What a handler may do by mistake, and a part of the reason that is told.
+const MISTAKES = `{
+  defers: () => new Defer(new Date(NaN)),
+  retries: () => new Retry({ afterMs: -1 }),
+  sends: (context) => context.send("orders", "x", { timeToLiveMs: -1 }),
+  sets: (context) => void (context.state = 1n),
+}`;
+const REASONS = { defers: /RangeError: Invalid time/, retries: /negative/, sends: /negative/, sets: /BigInt/ };
+
+test("an outcome that cannot be told is a failed attempt with its reason", async () => {
+  const mistakes = new Function("Defer", "Retry", `return ${MISTAKES}`)(Defer, Retry);
+  const queue = await orders(0);
+  await queue.sendBatch(Object.keys(mistakes).map((workflow) => ({ workflow, position: 1 })));
+  const reasons = {};
+  const app = new App().handler(queue.name, (message, context) => {
+    if (context.attempt === 1) return mistakes[message.workflow](context);
+    reasons[message.workflow] = message.envelope.attempts[0].reason;
+  });
+  await working(app, queue, 4);
+  for (const [workflow, reason] of Object.entries(REASONS)) assert.match(reasons[workflow], reason);
+});
 
 test("a failing message holds back what is behind it", async () => {
   const queue = await orders(3);
@@ -120,8 +142,22 @@ test("a worker that is asked to end finishes what it has begun", async () => {
   assert.deepEqual([delivery.text, delivery.deliveryCount], ["2", 1], "what was not begun is not counted");
 });
 
-test("a daemon runs an app as a program", async () => {
+// A daemon of its own that runs a text as its program, as long as a story lasts.
+async function asProgram(text, story) {
   const folder = await mkdtemp(join(tmpdir(), "seriatim-"));
+  await writeFile(join(folder, "handle.mjs"), text);
+  const definition = `order = "position"\n[retry]\ndelays = ["1ms"]\n[[handler]]\npersistent = [${JSON.stringify(process.execPath)}, "handle.mjs"]\n`;
+  await writeFile(join(folder, "orders.toml"), definition);
+  const own = await DevDaemon.start(folder);
+  try {
+    await story(own.client().queue("orders"), own);
+  } finally {
+    await own.stop();
+    await rm(folder, { recursive: true });
+  }
+}
+
+test("a daemon runs an app as a program", async () => {
   const text = `import { App, DeadLetter } from ${JSON.stringify(INDEX)};
     await new App().handler("orders", (message, context) => {
       console.log("this is no answer");
@@ -129,20 +165,26 @@ test("a daemon runs an app as a program", async () => {
       if (message.text === "3" && context.attempt === 1) throw new Error("again");
       context.state = [...(context.state ?? []), message.json()];
     }).run();`;
-  await writeFile(join(folder, "handle.mjs"), text);
-  const definition = `order = "position"\n[retry]\ndelays = ["1ms"]\n[[handler]]\npersistent = [${JSON.stringify(process.execPath)}, "handle.mjs"]\n`;
-  await writeFile(join(folder, "orders.toml"), definition);
-  const own = await DevDaemon.start(folder);
-  try {
-    const queue = own.client().queue("orders");
+  await asProgram(text, async (queue, own) => {
     await queue.sendBatch([1, 2, 3, 4].map((n) => ({ body: `${n}`, workflow: "w", position: n })));
     await until(async () => (await completed(queue)) === 3);
     assert.deepEqual(await queue.workflow("w").state(), [1, 3, 4]);
     assert.match(own.log(), /this is no answer/);
-  } finally {
-    await own.stop();
-    await rm(folder, { recursive: true });
-  }
+  });
+});
+
+test("a program answers an outcome that cannot be told with its reason", async () => {
+  const text = `import { App, Defer, Retry } from ${JSON.stringify(INDEX)};
+    const mistakes = ${MISTAKES};
+    await new App().handler("orders", (message, context) => {
+      if (context.attempt === 1) return mistakes[message.workflow](context);
+      context.state = message.envelope.attempts[0].reason;
+    }).run();`;
+  await asProgram(text, async (queue) => {
+    await queue.sendBatch(Object.keys(REASONS).map((workflow) => ({ workflow, position: 1 })));
+    await until(async () => (await completed(queue)) === 4);
+    for (const [workflow, reason] of Object.entries(REASONS)) assert.match(await queue.workflow(workflow).state(), reason);
+  });
 });
 
 test("two handlers for one subject are a mistake", () => {
