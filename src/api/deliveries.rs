@@ -1,6 +1,7 @@
 //! Requests and answers about deliveries: receiving messages under locks, and settling them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,6 +15,8 @@ use crate::api::SendEnvelope;
 use crate::api::WireDuration;
 use crate::api::WireProperty;
 use crate::api::WireTime;
+use crate::api::time::whole_millis;
+use crate::clock::Timestamp;
 
 /// What a receiver asks for.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -128,8 +131,16 @@ pub struct DeadLetterRequest {
 /// Until when a lock lasts now.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RenewResponse {
-    /// Until when.
+    /// Until when, by the server's wall clock.
     pub locked_until: WireTime,
+    /// For how long from the renewal on, in milliseconds: for who does not trust the clock of another machine.
+    pub lock_ms: u64,
+}
+
+impl RenewResponse {
+    pub(crate) fn new(until: Timestamp, lasts: Duration) -> RenewResponse {
+        RenewResponse { locked_until: WireTime(until), lock_ms: whole_millis(lasts) }
+    }
 }
 
 /// Which deliveries are completed.

@@ -1,6 +1,7 @@
 //! A message as it is handed out, as JSON.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -15,7 +16,9 @@ use crate::api::message::WireProperty;
 use crate::api::message::show_properties;
 use crate::api::time::WireDuration;
 use crate::api::time::WireTime;
+use crate::api::time::whole_millis;
 use crate::api::views::DeadLetterReason;
+use crate::clock::Timestamp;
 use crate::engine::Attempt;
 use crate::engine::ReceivedMessage;
 use crate::id::QueueName;
@@ -29,6 +32,10 @@ pub struct DeliveryEnvelope {
     /// Until when it is locked, unless the lock is renewed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locked_until: Option<WireTime>,
+    /// How long its lock lasts from the moment it was handed out, in milliseconds: for who does not trust the clock of
+    /// another machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_ms: Option<u64>,
     /// The lock token, to be shown to others as a fencing token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_token: Option<String>,
@@ -119,6 +126,13 @@ impl DeliveryEnvelope {
             body_base64: shown.body_base64,
             ..DeliveryEnvelope::default()
         }
+    }
+
+    /// Adds its lock: until when by the wall clock, and for how long from the moment it was handed out.
+    #[must_use]
+    pub fn with_lock(mut self, until: Timestamp, lasts: Duration) -> DeliveryEnvelope {
+        (self.locked_until, self.lock_ms) = (Some(WireTime(until)), Some(whole_millis(lasts)));
+        self
     }
 
     /// Adds the state of its workflow.

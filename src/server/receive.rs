@@ -8,7 +8,6 @@ use crate::api::DeliveryEnvelope;
 use crate::api::ReceiveDeferredRequest;
 use crate::api::ReceiveRequest;
 use crate::api::ReceiveResponse;
-use crate::api::WireTime;
 use crate::clock::Timestamp;
 use crate::engine::Delivery;
 use crate::engine::DeliveryId;
@@ -33,20 +32,23 @@ struct ReceivedResponse {
     id: Option<DeliveryId>,
     message: ReceivedMessage,
     locked_until: Timestamp,
+    lasts: Duration,
 }
 
 impl ReceivedResponse {
     fn keep(delivery: Delivery) -> ReceivedResponse {
         let (message, locked_until) = (delivery.message().clone(), delivery.locked_until());
-        ReceivedResponse { token: delivery.lock_token(), id: Some(delivery.keep()), message, locked_until }
+        let (token, (_, lasts)) = (delivery.lock_token(), delivery.lock_time());
+        ReceivedResponse { token, id: Some(delivery.keep()), message, locked_until, lasts }
     }
 
     fn keep_run(run: Run) -> Vec<ReceivedResponse> {
         let (messages, locked_until) = (run.messages().to_vec(), run.locked_until());
+        let (_, lasts) = run.lock_time();
         let token = run.keep();
         messages
             .into_iter()
-            .map(|message| ReceivedResponse { token, id: None, message, locked_until })
+            .map(|message| ReceivedResponse { token, id: None, message, locked_until, lasts })
             .collect()
     }
 }
@@ -114,9 +116,9 @@ async fn show(
     // The order of a queue cannot change while it stores messages, and those that are handed out are stored.
     let by_position = matches!(queue.view().await?.options.order, Order::Position { .. });
     let mut shown = Vec::with_capacity(handed.len());
-    for ReceivedResponse { token, id, message, locked_until } in &handed {
+    for ReceivedResponse { token, id, message, locked_until, lasts } in &handed {
         let mut envelope = DeliveryEnvelope::show(queue.name(), message, by_position);
-        envelope.locked_until = Some(WireTime(*locked_until));
+        envelope = envelope.with_lock(*locked_until, *lasts);
         envelope.lock_token = Some(token.to_string());
         envelope.delivery = id.map(|id| id.to_string());
         if let (true, true, Some(workflow)) = (with_state, message.has_workflow(), &message.workflow_id) {

@@ -16,7 +16,6 @@ use crate::api::Problem;
 use crate::api::ReceiptView;
 use crate::api::RenewResponse;
 use crate::api::SettleRunRequest;
-use crate::api::WireTime;
 use crate::api::read_properties;
 use crate::engine::Abandon;
 use crate::engine::Completion;
@@ -144,8 +143,8 @@ pub(crate) async fn release(extract: PathParams) -> HttpResult {
 }
 
 pub(crate) async fn renew(extract: PathParams) -> HttpResult {
-    let until = extract.queue()?.settler().renew(delivery(&extract)?.lock_token()).await?;
-    json(&RenewResponse { locked_until: WireTime(until) })
+    let (until, lasts) = extract.queue()?.settler().renew_for(delivery(&extract)?.lock_token()).await?;
+    json(&RenewResponse::new(until, lasts))
 }
 
 pub(crate) async fn complete_many(
@@ -194,6 +193,6 @@ pub(crate) async fn settle_run(
 }
 
 pub(crate) async fn renew_run(extract: PathParams) -> HttpResult {
-    let until = extract.queue()?.settler().renew(run(&extract)?).await?;
-    json(&RenewResponse { locked_until: WireTime(until) })
+    let (until, lasts) = extract.queue()?.settler().renew_for(run(&extract)?).await?;
+    json(&RenewResponse::new(until, lasts))
 }

@@ -350,6 +350,13 @@ impl Renewal {
         Ok((self.origin.client.shown(until), self.origin.client.elapsed_at(until)))
     }
 
+    /// Prolongs the lock, and says until when by the wall clock, and for how long from now.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+    pub(crate) async fn renew_for(&self) -> Result<(Timestamp, Duration), SettleError> {
+        let SettleResult { locked_until, lasts, .. } = self.ask().await?;
+        Ok((self.origin.client.shown(locked_until.unwrap_or_default()), lasts.unwrap_or_default()))
+    }
+
     /// Prolongs the lock, and says for how long from now.
     pub(crate) async fn prolong(&self) -> Result<Duration, SettleError> {
         Ok(self.ask().await?.lasts.unwrap_or_default())

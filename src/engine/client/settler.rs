@@ -1,5 +1,7 @@
 //! Deliveries that are settled by ID, by whoever knows it: across a connection, or in another process.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use crate::clock::Timestamp;
@@ -163,7 +165,17 @@ impl Settler {
     /// # Errors
     /// [`SettleRefusal::LockLost`] when it is not held any more.
     pub async fn renew(&self, token: LockToken) -> Result<Timestamp, SettleError> {
-        Renewal::new(self.client.clone(), self.queue.clone(), token).renew().await
+        self.renewal(token).renew().await
+    }
+
+    /// Prolongs a lock as [`Settler::renew`] does, and says for how long from now, too.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+    pub(crate) async fn renew_for(&self, token: LockToken) -> Result<(Timestamp, Duration), SettleError> {
+        self.renewal(token).renew_for().await
+    }
+
+    fn renewal(&self, token: LockToken) -> Renewal {
+        Renewal::new(self.client.clone(), self.queue.clone(), token)
     }
 
     /// Sets the state of a workflow somebody took whole.

@@ -47,6 +47,7 @@ async fn a_renewed_lock_lasts_longer() {
     fixture.clock.advance(Duration::from_secs(20));
     let renewed = settle(&fixture, &deliveries[0], "renew", json!({})).await.json();
     assert!(renewed["locked_until"].as_str() > deliveries[0]["locked_until"].as_str());
+    assert_eq!((&deliveries[0]["lock_ms"], &renewed["lock_ms"]), (&json!(30_000), &json!(30_000)));
     fixture.clock.advance(Duration::from_secs(20));
     assert_eq!(settle(&fixture, &deliveries[0], "complete", json!({})).await.status, 204);
 }
@@ -161,7 +162,8 @@ async fn a_run_is_settled_from_its_first_on() {
     }
     let run = fixture.post("/v1/queues/orders/receive", json!({ "max": 9, "run": true })).await.json();
     let path = format!("/v1/queues/orders/runs/{}", run["run"].as_str().unwrap());
-    assert!(fixture.post(&format!("{path}/renew"), json!({})).await.json()["locked_until"].is_string());
+    assert_eq!(run["deliveries"][3]["lock_ms"], 30_000);
+    assert_eq!(fixture.post(&format!("{path}/renew"), json!({})).await.json()["lock_ms"], 30_000);
     let next = json!({ "verb": "dead_letter", "reason": "invalid" });
     let request = json!({ "completed": 2, "state": "half", "next": next });
     assert_eq!(fixture.post(&format!("{path}/settle"), request.clone()).await.status, 204);
