@@ -150,6 +150,15 @@ class OfTheClient(unittest.TestCase):
             first.complete()
         second.complete()
 
+    def test_a_delivery_says_how_long_its_lock_lasts(self):
+        queue = self.queue(delivery={"lock": "90s"})
+        queue.send("x", workflow="w")
+        delivery = self.one(queue)
+        self.assertEqual(delivery.lock_seconds, 90)
+        queue.create(delivery={"lock": "2m"})
+        delivery.renew(timeout=20)
+        self.assertEqual(delivery.lock_seconds, 120)
+
     def test_nobody_there_is_said_with_how_to_start_it(self):
         with self.assertRaises(Unreachable) as raised:
             Client("http://127.0.0.1:1", retry_for=0).status()

@@ -18,6 +18,7 @@ def main() -> None:
     run.add_argument("app", help="where the app is, as MODULE:NAME")
     run.add_argument("--url", help="the daemon [SERIATIM_URL, else http://127.0.0.1:7700]")
     run.add_argument("--concurrency", type=int, default=32, help="how many messages are handled at once [32]")
+    run.add_argument("--renew-for", type=float, default=300, help="how many seconds the lock of a message is renewed [300]")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     module, _, name = arguments.app.partition(":")
@@ -28,7 +29,7 @@ def main() -> None:
         sys.exit(f"cannot find the app {arguments.app}: {error}")
     if not isinstance(app, App):
         sys.exit(f"cannot run {arguments.app}: it is a {type(app).__name__}, and no seriatim.App")
-    app.run(arguments.url, concurrency=arguments.concurrency)
+    app.run(arguments.url, concurrency=arguments.concurrency, renew_for=arguments.renew_for)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, TypeVar,
 from seriatim import requests
 from seriatim.client import Send
 from seriatim.errors import Unavailable, Unreachable
-from seriatim.message import Body, Duration, Instant, Message, Received, Receipt, instant, parsed
+from seriatim.message import Body, Duration, Instant, Message, Received, Receipt, instant, lock_seconds, parsed
 from seriatim.requests import KEEP, Address, Request, decode
 from seriatim.transport import IDLE_MAX, KEPT_MAX, PAUSES
 
@@ -117,6 +117,7 @@ class AsyncDelivery(Received):
         self._transport = transport
         self.delivery: str = envelope["delivery"]
         self.locked_until = parsed(envelope["locked_until"])
+        self.lock_seconds = lock_seconds(envelope)
 
     async def complete(self, state: Any = KEEP, send: Iterable[Send] = ()) -> List[Receipt]:
         """The message is done. The workflow's new state and messages to send are one transaction with that."""
@@ -143,7 +144,8 @@ class AsyncDelivery(Received):
 
     async def renew(self) -> None:
         """The lock begins anew."""
-        self.locked_until = parsed((await self._settle("renew", {}))["locked_until"])
+        answer = await self._settle("renew", {})
+        self.locked_until, self.lock_seconds = parsed(answer["locked_until"]), lock_seconds(answer)
 
     async def _settle(self, verb: str, fields: Mapping[str, Any]) -> Dict[str, Any]:
         return dict(await self._transport.call(requests.settle(self.queue, self.delivery, verb, fields)) or {})

@@ -9,7 +9,7 @@ import os
 import threading
 from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Tuple, Type, Union
 
-from seriatim.message import Body, Message, Received
+from seriatim.message import Body, Duration, Message, Received
 from seriatim.outcome import Outcome, Retry, described
 from seriatim.requests import KEEP, completion
 
@@ -151,9 +151,18 @@ class App:
         rest = [handler for handler in of_queue if handler.subject is None]
         return next(iter(exact + rest), None)
 
-    def run(self, url: Optional[str] = None, key: Optional[str] = None, *, concurrency: int = 32) -> None:
+    def run(
+        self,
+        url: Optional[str] = None,
+        key: Optional[str] = None,
+        *,
+        concurrency: int = 32,
+        renew_for: Duration = 300,
+    ) -> None:
         """Runs until the daemon ends the program, or until SIGTERM or SIGINT: then what was begun is finished, and what was
-        not is given back uncounted. ``concurrency`` is how many messages are handled at once."""
+        not is given back uncounted. ``concurrency`` is how many messages are handled at once, ``renew_for`` how long the lock
+        of one is renewed: a handler that takes longer loses it. A daemon that has started the program has its own
+        ``renew_for``, in its definition."""
         if "SERIATIM_CHILD" in os.environ and url is None:
             from seriatim.program import Program
 
@@ -165,4 +174,4 @@ class App:
             from seriatim.worker import Worker
 
             with Client(url, key) as client:
-                Worker(self, client, concurrency).run()
+                Worker(self, client, concurrency, renew_for).run()

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 from seriatim import requests
 from seriatim.errors import NotFound
-from seriatim.message import Body, Duration, Instant, Message, Received, Receipt, instant, parsed
+from seriatim.message import Body, Duration, Instant, Message, Received, Receipt, instant, lock_seconds, parsed
 from seriatim.requests import KEEP, Address
 from seriatim.transport import Transport
 
@@ -26,6 +26,8 @@ class Delivery(Received):
         self._transport = transport
         self.delivery: str = envelope["delivery"]
         self.locked_until = parsed(envelope["locked_until"])
+        #: How long the lock lasts from the moment of hand-out, or of its renewal: ``locked_until`` is by the daemon's wall clock.
+        self.lock_seconds = lock_seconds(envelope)
 
     def complete(self, state: Any = KEEP, send: Iterable[Send] = ()) -> List[Receipt]:
         """The message is done. The workflow's new state and messages to send are one transaction with that."""
@@ -50,12 +52,13 @@ class Delivery(Received):
         """It was not begun: it is given back as if it had not been handed out."""
         self._settle("release", {})
 
-    def renew(self) -> None:
-        """The lock begins anew."""
-        self.locked_until = parsed(self._settle("renew", {})["locked_until"])
+    def renew(self, timeout: Optional[float] = None) -> None:
+        """The lock begins anew. ``timeout`` says how many seconds that may take, with all tries."""
+        answer = self._settle("renew", {}, timeout)
+        self.locked_until, self.lock_seconds = parsed(answer["locked_until"]), lock_seconds(answer)
 
-    def _settle(self, verb: str, fields: Mapping[str, Any]) -> Dict[str, Any]:
-        return dict(self._transport.call(requests.settle(self.queue, self.delivery, verb, fields)) or {})
+    def _settle(self, verb: str, fields: Mapping[str, Any], limit: Optional[float] = None) -> Dict[str, Any]:
+        return dict(self._transport.call(requests.settle(self.queue, self.delivery, verb, fields), limit) or {})
 
 
 class Run:

@@ -18,12 +18,17 @@ Duration = Union[int, float, datetime.timedelta]
 Instant = datetime.datetime
 
 
+def seconds(value: Duration) -> float:
+    """A length of time in seconds."""
+    number = value.total_seconds() if isinstance(value, datetime.timedelta) else float(value)
+    if number < 0:
+        raise ValueError(f"a duration cannot be negative, and {number} s is")
+    return number
+
+
 def duration(value: Duration) -> str:
     """A length of time as the daemon reads it: in milliseconds."""
-    seconds = value.total_seconds() if isinstance(value, datetime.timedelta) else float(value)
-    if seconds < 0:
-        raise ValueError(f"a duration cannot be negative, and {seconds} s is")
-    return f"{round(seconds * 1000)}ms"
+    return f"{round(seconds(value) * 1000)}ms"
 
 
 def instant(value: Instant) -> str:
@@ -36,6 +41,15 @@ def instant(value: Instant) -> str:
 def parsed(text: Optional[str]) -> Optional[Instant]:
     """An instant that the daemon has written."""
     return None if text is None else datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def lock_seconds(answer: Mapping[str, Any]) -> float:
+    """How long a lock lasts from the moment of hand-out, or of its renewal."""
+    if "lock_ms" in answer:
+        return float(answer["lock_ms"]) / 1000
+    # An older daemon says only until when, by its own wall clock.
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return max(((parsed(answer["locked_until"]) or now) - now).total_seconds(), 1.0)
 
 
 def _property(value: Property) -> Any:

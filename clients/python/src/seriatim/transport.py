@@ -19,6 +19,9 @@ KEPT_MAX = 32
 #: Between two tries of a request that may be asked again, in seconds.
 PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0)
 
+#: The least that one try may take: a timeout of nothing would mean something else to a socket.
+TIMEOUT_MIN = 0.01
+
 
 class Transport:
     """Asks one daemon, in any number of threads."""
@@ -30,23 +33,26 @@ class Transport:
         self._idle: List[Tuple[float, http.client.HTTPConnection]] = []
         self._lock = threading.Lock()
 
-    def call(self, request: Request[T]) -> T:
-        """Asks, and asks again for a while what may be asked again when nobody answers."""
+    def call(self, request: Request[T], limit: Optional[float] = None) -> T:
+        """Asks, and asks again for a while what may be asked again when nobody answers: with a limit, so many seconds in all."""
         started, tries = time.monotonic(), 0
+        ends = started + (self.retry_for if limit is None else min(self.retry_for, limit))
         while True:
+            timeout = self.timeout + request.wait
+            if limit is not None:
+                timeout = max(min(timeout, started + limit - time.monotonic()), TIMEOUT_MIN)
             try:
-                return self._once(request)
+                return self._once(request, timeout)
             except (Unreachable, Unavailable):
                 pause = PAUSES[min(tries, len(PAUSES) - 1)]
-                if not request.repeatable or time.monotonic() - started + pause > self.retry_for:
+                if not request.repeatable or time.monotonic() + pause > ends:
                     raise
                 time.sleep(pause)
                 tries += 1
 
-    def _once(self, request: Request[T]) -> T:
+    def _once(self, request: Request[T], timeout: float) -> T:
         connection = self._take()
         try:
-            timeout = self.timeout + request.wait
             connection.timeout = timeout
             if connection.sock is not None:
                 connection.sock.settimeout(timeout)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import datetime
 import logging
 import queue
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, List, Optional, Set
 
 from seriatim import requests
-from seriatim.app import App, Context, Loop
+from seriatim.app import App, Loop
 from seriatim.client import Client, Delivery
-from seriatim.errors import Refused, SeriatimError
+from seriatim.errors import SeriatimError
+from seriatim.locks import RENEW_FOR, Held, Locks
+from seriatim.message import Duration, seconds
 from seriatim.outcome import Outcome, Retry, described
 from seriatim.requests import Request
 
@@ -23,16 +24,17 @@ logger = logging.getLogger("seriatim")
 WAIT = 2.0
 #: How long nothing is asked after a failure.
 PAUSE = 0.5
-#: How often is looked which locks are to be renewed: the shortest lock lasts a second.
-RENEWAL_LOOK = 0.2
 #: Most completions of one request.
 COMPLETIONS_MAX = 256
 
 
 class Worker:
-    """Receives for the handlers of an app, renews the locks of what they have, and settles."""
+    """Receives for the handlers of an app, renews the locks of what they have, and settles.
 
-    def __init__(self, app: App, client: Client, concurrency: int) -> None:
+    A lock is renewed for ``renew_for``; a handler that takes longer loses it.
+    """
+
+    def __init__(self, app: App, client: Client, concurrency: int, renew_for: Duration = RENEW_FOR) -> None:
         if concurrency < 1:
             raise ValueError("concurrency must be at least 1")
         self._app, self._client = app, client
@@ -40,8 +42,7 @@ class Worker:
         self._loop = Loop()
         self._stop = threading.Event()
         self._done = threading.Event()
-        self._held: Dict[str, "Held"] = {}
-        self._lock = threading.Lock()
+        self._locks = Locks(seconds(renew_for))
 
     def stop(self) -> None:
         """Receives nothing more; :meth:`run` returns when what was begun has ended."""
@@ -54,7 +55,7 @@ class Worker:
                 signal.signal(number, lambda *_: self.stop())
         queues: Set[str] = {handler.queue for handler in self._app.handlers}
         lines = [Line(self, name) for name in sorted(queues)]
-        renewer = threading.Thread(target=self._renew, name="seriatim-renewal", daemon=True)
+        renewer = threading.Thread(target=self._locks.run, args=(self._done,), name="seriatim-renewals", daemon=True)
         renewer.start()
         threads = [threading.Thread(target=line.run, name=f"seriatim-{line.name}", daemon=True) for line in lines]
         for thread in threads:
@@ -70,61 +71,6 @@ class Worker:
                 thread.join()
             self._done.set()
             renewer.join()
-
-    def _renew(self) -> None:
-        while not self._done.wait(RENEWAL_LOOK):
-            with self._lock:
-                held = list(self._held.values())
-            for one in held:
-                if one.is_due():
-                    one.renew()
-
-    def hold(self, held: "Held") -> None:
-        """Renews its lock from now on."""
-        with self._lock:
-            self._held[held.delivery.delivery] = held
-
-    def let_go(self, held: "Held") -> None:
-        """Renews its lock no more."""
-        held.has_ended = True
-        with self._lock:
-            self._held.pop(held.delivery.delivery, None)
-
-
-class Held:
-    """A delivery in somebody's hands, with its lock."""
-
-    def __init__(self, delivery: Delivery) -> None:
-        self.delivery = delivery
-        self.context = Context(delivery)
-        self.has_ended = False
-        now = datetime.datetime.now(datetime.timezone.utc)
-        locked_until = delivery.locked_until or now
-        self._length = max((locked_until - now).total_seconds(), 1.0)
-        self._renewed = now
-
-    def settlement(self, outcome: Outcome) -> Request[Any]:
-        """The request by which it ends so."""
-        return requests.settle(self.delivery.queue, self.delivery.delivery, outcome.verb, outcome.fields())
-
-    def is_due(self) -> bool:
-        """Whether half of the lock is over."""
-        held = (datetime.datetime.now(datetime.timezone.utc) - self._renewed).total_seconds()
-        return held > self._length / 2 and not self.context.lost.is_set()
-
-    def renew(self) -> None:
-        """Renews the lock, or tells the handler that it is lost."""
-        begun = datetime.datetime.now(datetime.timezone.utc)
-        try:
-            self.delivery.renew()
-            self._renewed = begun
-        except Refused as refused:
-            if self.has_ended:
-                return  # It was settled meanwhile.
-            logger.warning("the lock on %r is lost: %s", self.delivery, refused)
-            self.context.lost.set()
-        except SeriatimError as error:
-            logger.warning("cannot renew the lock on %r: %s", self.delivery, error)
 
 
 class Line:
@@ -156,15 +102,14 @@ class Line:
 
     def _receive(self, pool: ThreadPoolExecutor, places: int) -> None:
         deliveries: List[Delivery] = []
+        asked = self._worker._locks.clock()
         try:
             deliveries = self._queue.receive(max=places, wait=WAIT, state=True)
         except SeriatimError as error:
             logger.warning("cannot receive from %s: %s", self.name, error)
             self._worker._stop.wait(PAUSE)
         for delivery in deliveries:
-            held = Held(delivery)
-            self._worker.hold(held)
-            pool.submit(self._handle, held)
+            pool.submit(self._handle, self._worker._locks.hold(delivery, asked))
         if places > len(deliveries):
             self._free.release(places - len(deliveries))
 
@@ -174,7 +119,7 @@ class Line:
         except BaseException as error:
             # Whatever a handler has said: its message does not stay locked, and its place is free again.
             logger.exception("cannot settle %r as its handler said", held.delivery)
-            settlement = held.settlement(Retry(described(error)))
+            settlement = _settling(held, Retry(described(error)))
         if settlement is None:
             self._completed.put(held)
         else:
@@ -187,10 +132,10 @@ class Line:
             return requests.settle(delivery.queue, delivery.delivery, "release")
         handler = self._worker._app.find(delivery)
         if handler is None:
-            return held.settlement(Retry(f"the worker has no handler for the subject {delivery.subject!r}"))
+            return _settling(held, Retry(f"the worker has no handler for the subject {delivery.subject!r}"))
         outcome = handler.handle(delivery, held.context, self._worker._loop.run)
         if outcome is not None:
-            return held.settlement(outcome)
+            return _settling(held, outcome)
         completion = held.context.completion()
         return requests.settle(delivery.queue, delivery.delivery, "complete", completion) if completion else None
 
@@ -204,7 +149,7 @@ class Line:
             self._ended(held)
 
     def _ended(self, held: Held) -> None:
-        self._worker.let_go(held)
+        self._worker._locks.let_go(held)
         self._free.release()
 
     def _complete(self) -> None:
@@ -235,3 +180,7 @@ class Line:
             logger.warning("cannot complete %s messages of %s: %s; they come again", len(together), self.name, described(error))
         for held in together:
             self._ended(held)
+
+
+def _settling(held: Held, outcome: Outcome) -> Request[Any]:
+    return requests.settle(held.delivery.queue, held.delivery.delivery, outcome.verb, outcome.fields())
