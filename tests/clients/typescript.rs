@@ -74,6 +74,11 @@ fn handlers_are_called_in_order_by_a_worker_and_by_the_daemon() {
 }
 
 #[test]
+fn locks_are_renewed_in_time_and_known_to_be_lost() {
+    tests_of("locks.test.mjs");
+}
+
+#[test]
 fn nothing_is_lost_doubled_or_overtaken_when_daemon_and_worker_are_killed() {
     tests_of("kills.test.mjs");
 }

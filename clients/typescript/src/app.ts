@@ -120,6 +120,11 @@ export interface RunOptions {
   key?: string;
   /** How many messages are handled at once; 32 if it is not given. */
   concurrency?: number;
+  /**
+   * How long the lock of one message is renewed; 5 minutes if it is not given. A handler that takes longer loses it. A daemon that
+   * has started the program has its own `renew_for`, in its definition.
+   */
+  renewForMs?: number;
 }
 
 /** Handlers of a program. */
@@ -172,7 +177,7 @@ export class App {
       await new Program(this).run();
     } else {
       const [{ Client }, { Worker }] = [await import("./client.js"), await import("./worker.js")];
-      const worker = new Worker(this, new Client(options), options.concurrency);
+      const worker = new Worker(this, new Client(options), options.concurrency, options.renewForMs);
       const stop = () => worker.stop();
       process.once("SIGTERM", stop).once("SIGINT", stop);
       await worker.run();

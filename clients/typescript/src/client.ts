@@ -56,13 +56,20 @@ export const retryFields = ({ afterMs, at, reason }: Retrying): Record<string, u
   reason,
 });
 
+/** How long a lock lasts; an older daemon says only until when, by its own wall clock. */
+const lockMs = (answer: Envelope): number =>
+  answer["lock_ms"] ?? Math.max(new Date(answer["locked_until"]).getTime() - Date.now(), 1_000);
+
 /**
  * A message under a lock. It is settled once: completed, abandoned, deferred, dead-lettered or released. One that is dropped
  * comes back when its lock runs out, and that counts as a failed attempt.
  */
 export class Delivery extends Received {
   readonly delivery: string;
+  /** Until when it is locked, by the daemon's wall clock. */
   lockedUntil: Date;
+  /** How long the lock lasts from the moment of hand-out, or of its renewal, in milliseconds. */
+  lockMs: number;
   readonly #transport: Transport;
 
   constructor(transport: Transport, envelope: Envelope) {
@@ -70,6 +77,7 @@ export class Delivery extends Received {
     this.#transport = transport;
     this.delivery = envelope["delivery"];
     this.lockedUntil = new Date(envelope["locked_until"]);
+    this.lockMs = lockMs(envelope);
   }
 
   /** The message is done. */
@@ -98,9 +106,11 @@ export class Delivery extends Received {
     await this.settle("release", {});
   }
 
-  /** The lock begins anew. */
-  async renew(): Promise<void> {
-    this.lockedUntil = new Date((await this.settle("renew", {})).locked_until);
+  /** The lock begins anew; `timeoutMs` says how long that may take, with all tries. */
+  async renew({ timeoutMs }: { timeoutMs?: number } = {}): Promise<void> {
+    const answer = await this.settleAs("renew", "{}", timeoutMs);
+    this.lockedUntil = new Date(answer.locked_until);
+    this.lockMs = lockMs(answer);
   }
 
   /** A settlement by its verb; asked again within a minute, it is answered as it was. */
@@ -109,9 +119,9 @@ export class Delivery extends Received {
   }
 
   /** The same with what the verb takes as JSON. */
-  settleAs(verb: string, json: string): Promise<any> {
+  settleAs(verb: string, json: string, limitMs?: number): Promise<any> {
     const path = queuePath(this.queue, `/deliveries/${encodeURIComponent(this.delivery)}/${verb}`);
-    return this.#transport.call(post(path, {}, { body: json, repeatable: true }));
+    return this.#transport.call(post(path, {}, { body: json, repeatable: true }), limitMs);
   }
 }
 

@@ -52,15 +52,16 @@ export class Transport {
     this.#retryForMs = options.retryForMs ?? 10_000;
   }
 
-  /** Asks, and asks again for a while what may be asked again when nobody answers. */
-  async call(request: Request): Promise<any> {
-    const started = Date.now();
+  /** Asks, and asks again for a while what may be asked again when nobody answers: with a limit, so long in all. */
+  async call(request: Request, limitMs = Infinity): Promise<any> {
+    const started = performance.now();
     for (let tries = 0; ; tries++) {
+      const leftMs = Math.max(started + limitMs - performance.now(), 1);
       try {
-        return await this.#once(request);
+        return await this.#once(request, Math.ceil(Math.min(this.#timeoutMs + (request.waitMs ?? 0), leftMs)));
       } catch (error) {
         const pause = PAUSES_MS[Math.min(tries, PAUSES_MS.length - 1)]!;
-        const isOver = Date.now() - started + pause > this.#retryForMs;
+        const isOver = performance.now() - started + pause > Math.min(this.#retryForMs, limitMs);
         const isPassing = error instanceof Unreachable || error instanceof Unavailable;
         if (!isPassing || !request.repeatable || isOver) throw error;
         await sleep(pause);
@@ -68,13 +69,13 @@ export class Transport {
     }
   }
 
-  async #once(request: Request): Promise<any> {
+  async #once(request: Request, timeoutMs: number): Promise<any> {
     const headers: Record<string, string> = { ...request.headers };
     if (this.#key !== undefined) headers["Authorization"] = `Bearer ${this.#key}`;
     let status: number;
     let text: string;
     try {
-      const signal = AbortSignal.timeout(this.#timeoutMs + (request.waitMs ?? 0));
+      const signal = AbortSignal.timeout(timeoutMs);
       const response = await fetch(this.url + request.path, {
         method: request.method,
         headers,

@@ -2,59 +2,32 @@
 
 import { type App, Context, described, Retry } from "./app.js";
 import type { Client, Delivery, Queue } from "./client.js";
-import { Refused } from "./errors.js";
+import { type Held, Locks, named, RENEW_FOR_MS } from "./locks.js";
 import { sleep } from "./transport.js";
 
 /** How long one request waits for messages: so long a stop may take. */
 const WAIT_MS = 2_000;
 /** How long nothing is asked after a failure. */
 const PAUSE_MS = 500;
-/** How often is looked which locks are to be renewed: the shortest lock lasts a second. */
-const LOOK_MS = 200;
 /** Most completions of one request. */
 const COMPLETIONS_MAX = 256;
 
-/** A delivery in somebody's hands, with its lock. */
-class Held {
-  readonly lost = new AbortController();
-  hasEnded = false;
-  #renewedAt = Date.now();
-  readonly #lockMs: number;
-
-  constructor(readonly delivery: Delivery) {
-    this.#lockMs = Math.max(delivery.lockedUntil.getTime() - Date.now(), 1_000);
-  }
-
-  isDue(): boolean {
-    return !this.lost.signal.aborted && Date.now() - this.#renewedAt > this.#lockMs / 2;
-  }
-
-  async renew(): Promise<void> {
-    const begun = (this.#renewedAt = Date.now());
-    try {
-      await this.delivery.renew();
-      this.#renewedAt = begun;
-    } catch (error) {
-      if (this.hasEnded) return; // It was settled meanwhile.
-      console.error(`cannot renew the lock on ${named(this.delivery)}: ${described(error)}`);
-      if (error instanceof Refused) this.lost.abort(error);
-    }
-  }
-}
-
-const named = (delivery: Delivery): string => `${delivery.queue}#${delivery.sequenceNumber}`;
-
-/** Receives for the handlers of an app, renews the locks of what they have, and settles. */
+/**
+ * Receives for the handlers of an app, renews the locks of what they have, and settles. A lock is renewed for `renewForMs`; a
+ * handler that takes longer loses it.
+ */
 export class Worker {
-  readonly #held = new Set<Held>();
+  readonly #locks: Locks;
   #isStopping = false;
 
   constructor(
     private readonly app: App,
     private readonly client: Client,
     private readonly concurrency = 32,
+    renewForMs = RENEW_FOR_MS,
   ) {
     if (concurrency < 1) throw new RangeError("concurrency must be at least 1");
+    this.#locks = new Locks(renewForMs);
   }
 
   /** Receives nothing more; `run` ends when what was begun has ended. */
@@ -64,16 +37,12 @@ export class Worker {
 
   /** Runs until `stop`. */
   async run(): Promise<void> {
-    const renewals = setInterval(() => this.#renew(), LOOK_MS);
+    this.#locks.start();
     try {
       await Promise.all(this.app.queues().map((name) => this.#serve(this.client.queue(name))));
     } finally {
-      clearInterval(renewals);
+      this.#locks.stop();
     }
-  }
-
-  #renew(): void {
-    for (const held of this.#held) if (held.isDue()) void held.renew();
   }
 
   async #serve(queue: Queue): Promise<void> {
@@ -86,6 +55,7 @@ export class Worker {
         continue;
       }
       let deliveries: Delivery[] = [];
+      const askedAt = this.#locks.clock();
       try {
         // With messages in hand it does not wait long: their places become free.
         deliveries = await queue.receive({ max: free, waitMs: running.size > 0 ? 50 : WAIT_MS, state: true });
@@ -94,7 +64,8 @@ export class Worker {
         await sleep(PAUSE_MS);
       }
       for (const delivery of deliveries) {
-        const handled: Promise<void> = this.#handle(new Held(delivery), completions).finally(() => running.delete(handled));
+        const held = this.#locks.hold(delivery, askedAt);
+        const handled: Promise<void> = this.#handle(held, completions).finally(() => running.delete(handled));
         running.add(handled);
       }
     }
@@ -103,7 +74,6 @@ export class Worker {
 
   async #handle(held: Held, completions: Completions): Promise<void> {
     const { delivery } = held;
-    this.#held.add(held);
     try {
       if (this.#isStopping) return await delivery.release();
       const settlement = await this.#settlement(held);
@@ -112,8 +82,7 @@ export class Worker {
     } catch (error) {
       console.error(`cannot settle ${named(delivery)}: ${described(error)}; it comes again`);
     } finally {
-      held.hasEnded = true;
-      this.#held.delete(held);
+      this.#locks.letGo(held);
     }
   }
 

@@ -140,6 +140,16 @@ test("a lost lock cannot complete", async () => {
   await second.complete();
 });
 
+test("a delivery says how long its lock lasts", async () => {
+  const orders = await queue({ delivery: { lock: "90s" } });
+  await orders.send("x", { workflow: "w" });
+  const delivery = await one(orders);
+  assert.equal(delivery.lockMs, 90_000);
+  await orders.create({ delivery: { lock: "2m" } });
+  await delivery.renew({ timeoutMs: 20_000 });
+  assert.equal(delivery.lockMs, 120_000);
+});
+
 test("nobody there is said with how to start it", async () => {
   const alone = new Client({ url: "http://127.0.0.1:1", retryForMs: 0 });
   await assert.rejects(alone.status(), (error) => error instanceof Unreachable && error.message.includes("`seriatim run` starts it"));
