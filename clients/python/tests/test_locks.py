@@ -186,14 +186,18 @@ class OfTheirTime(unittest.TestCase):
         self.held.renew()
         self.assertEqual([self.due(1029.9), self.due(1030.0)], [False, True])
 
-    def test_a_try_that_fails_leaves_time_for_others_and_moves_nothing(self):
-        with self.assertLogs("seriatim"):
-            for error in [Unreachable("gone"), Unavailable("busy", "busy", 503), RuntimeError("other")]:
+    def test_a_try_that_fails_leaves_time_for_others_and_prolongs_nothing(self):
+        for error in [Unreachable("gone"), Unavailable("busy", "busy", 503), RuntimeError("other")]:
+            with self.subTest(error=error), self.assertLogs("seriatim"):
+                self.setUp()
                 self.delivery.error = error
-                self.assertTrue(self.due(1024.0))
+                self.clock.now = 1024.0
                 self.held.renew()
+                self.assertEqual(self.delivery.timeouts, [5.0], "half of what is left")
+                self.assertEqual([self.due(1025.2), self.due(1025.3), self.due(1033.9)], [False, True, True])
                 self.assertFalse(self.held.context.lost.is_set())
-        self.assertEqual(self.delivery.timeouts, [5.0] * 3)
+                self.due(1034.0)
+                self.assertTrue(self.held.context.lost.is_set())
 
     def test_without_a_renewal_it_is_lost_when_it_is_over_since_it_was_received(self):
         self.assertEqual((self.due(1033.9), self.held.context.lost.is_set()), (True, False))

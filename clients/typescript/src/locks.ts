@@ -65,6 +65,9 @@ export class Held {
       this.#endsAt = askedAt + this.delivery.lockMs;
     } catch (error) {
       const isLost = error instanceof LockLost || error instanceof AlreadySettled || error instanceof NotFound;
+      // Often enough for the time that is left, and no flood where every answer is a refusal.
+      const now = this.clock();
+      this.#dueAt = now + (this.#endsAt - now) / 8;
       if (isLost) this.#lose(error);
       else if (!this.hasEnded) console.error(`cannot renew the lock on ${named(this.delivery)} yet: ${described(error)}`);
     } finally {

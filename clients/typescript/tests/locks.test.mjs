@@ -146,15 +146,16 @@ test("half of the time since it was asked for is waited", async () => {
   assert.deepEqual([due(1_029_900), due(1_030_000)], [false, true]);
 });
 
-test("a try that fails leaves time for others and moves nothing", async () => {
-  const { delivery, held, due, lost } = await heldWithClock();
+test("a try that fails leaves time for others and prolongs nothing", async () => {
   for (const error of [new Unreachable("gone"), new Unavailable("busy", "busy", 503), new TypeError("other")]) {
+    const { clock, delivery, held, due, lost } = await heldWithClock();
     delivery.error = error;
-    assert.equal(due(1_024_000), true);
+    clock.now = 1_024_000;
     await held.renew();
-    assert.equal(lost(), false);
+    assert.deepEqual(delivery.timeouts, [5_000], "half of what is left");
+    assert.deepEqual([due(1_025_200), due(1_025_300), due(1_033_900), lost()], [false, true, true, false]);
+    assert.deepEqual([due(1_034_000), lost()], [false, true]);
   }
-  assert.deepEqual(delivery.timeouts, [5_000, 5_000, 5_000]);
 });
 
 test("one try at a time is made", async () => {

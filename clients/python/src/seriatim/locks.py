@@ -72,6 +72,9 @@ class Held:
         except (LockLost, AlreadySettled, NotFound) as refused:
             self._lose(refused)
         except Exception as error:
+            # Often enough for the time that is left, and no flood where every answer is a refusal.
+            now = self._clock()
+            self._due = now + (self._ends - now) / 8
             if not self.has_ended:
                 logger.warning("cannot renew the lock on %r yet: %s", self.delivery, described(error))
         finally:
