@@ -37,6 +37,9 @@ pub struct ReceiveRequest {
     /// Shows the state of each message's workflow too.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub state: bool,
+    /// Shows each body byte for byte: as text or as base64, and none as a JSON value.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub raw: bool,
 }
 
 /// Which messages that were set aside are fetched.
@@ -51,6 +54,9 @@ pub struct ReceiveDeferredRequest {
     /// Shows the state of each message's workflow too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub state: bool,
+    /// Shows each body byte for byte: as text or as base64, and none as a JSON value.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub raw: bool,
 }
 
 /// What was handed out.

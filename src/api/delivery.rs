@@ -128,6 +128,13 @@ impl DeliveryEnvelope {
         }
     }
 
+    /// Shows the body byte for byte, as text or as base64: who reads a JSON value cannot tell how it was written.
+    #[must_use]
+    pub fn with_raw_body(self, body: &Bytes) -> DeliveryEnvelope {
+        let BodyFields { body, body_text, body_base64 } = BodyFields::show(body, None);
+        DeliveryEnvelope { body, body_text, body_base64, ..self }
+    }
+
     /// Adds its lock: until when by the wall clock, and for how long from the moment it was handed out.
     #[must_use]
     pub fn with_lock(mut self, until: Timestamp, lasts: Duration) -> DeliveryEnvelope {

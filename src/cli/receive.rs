@@ -114,6 +114,7 @@ async fn wait_for(remote: &Remote, arguments: &ReceiveArguments) -> Result<Recei
             run: arguments.run,
             dead_letters: arguments.dead_letters,
             state: false,
+            raw: false,
         };
         let received = remote.receive(queue, &request).await;
         let received = received.map_err(CliFailure::to(format!("receive from {queue}")))?;

@@ -39,7 +39,8 @@ impl Remote {
         sequence_numbers: &[u64],
     ) -> Result<ReceiveResponse, RemoteError> {
         let sequence_numbers = sequence_numbers.to_vec();
-        let request = ReceiveDeferredRequest { sequence_numbers, dead_letters: false, state: false };
+        let request =
+            ReceiveDeferredRequest { sequence_numbers, dead_letters: false, state: false, raw: false };
         self.post(RequestPath::queue(queue).word("receive_deferred")).json(&request)?.answer().await
     }
 

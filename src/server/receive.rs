@@ -87,7 +87,7 @@ pub(crate) async fn receive(
         () = shared.stopping.cancelled() => Vec::new(),
     };
     let run = handed.first().filter(|_| request.run).map(|first| first.token.to_string());
-    json(&ReceiveResponse { run, deliveries: show(&queue, handed, request.state).await? })
+    json(&ReceiveResponse { run, deliveries: show(&queue, handed, request.state, request.raw).await? })
 }
 
 pub(crate) async fn receive_deferred(
@@ -102,13 +102,15 @@ pub(crate) async fn receive_deferred(
         false => queue.receive_deferred(&numbers).await?,
     };
     let handed = deliveries.into_iter().map(ReceivedResponse::keep).collect();
-    json(&ReceiveResponse { run: None, deliveries: show(&queue, handed, request.state).await? })
+    let deliveries = show(&queue, handed, request.state, request.raw).await?;
+    json(&ReceiveResponse { run: None, deliveries })
 }
 
 async fn show(
     queue: &Queue,
     handed: Vec<ReceivedResponse>,
     with_state: bool,
+    raw: bool,
 ) -> Result<Vec<DeliveryEnvelope>, HttpRefusal> {
     if handed.is_empty() {
         return Ok(Vec::new());
@@ -119,6 +121,9 @@ async fn show(
     for ReceivedResponse { token, id, message, locked_until, lasts } in &handed {
         let mut envelope = DeliveryEnvelope::show(queue.name(), message, by_position);
         envelope = envelope.with_lock(*locked_until, *lasts);
+        if raw {
+            envelope = envelope.with_raw_body(&message.body);
+        }
         envelope.lock_token = Some(token.to_string());
         envelope.delivery = id.map(|id| id.to_string());
         if let (true, true, Some(workflow)) = (with_state, message.has_workflow(), &message.workflow_id) {

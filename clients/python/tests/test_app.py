@@ -170,6 +170,18 @@ class OfHandlers(unittest.TestCase):
         for (workflow, _), reason in reasons.items():
             self.assertIn(REASONS[workflow], reason)
 
+    def test_an_app_may_have_each_byte_of_a_body_of_json(self):
+        app, seen = App(raw=True), []
+
+        @app.handler("orders")
+        def handle(message, context):
+            seen.append((message.text, message.json()))
+
+        self.queue.send("[1.10 ]", workflow="w", position=1, content_type="application/json")
+        with Running(app, self.client):
+            until(lambda: self.completed() == 1)
+        self.assertEqual(seen, [("[1.10 ]", [1.1])])
+
     def test_a_lock_is_renewed_as_long_as_the_handler_runs(self):
         app, attempts, go_on = App(), [], threading.Event()
         self.queue.create(order="position", delivery={"lock": "1s"})

@@ -49,6 +49,19 @@ class OfTheClient(unittest.TestCase):
             self.assertEqual((delivery.workflow, delivery.subject, delivery.delivery_count), ("w", "s", 1))
             delivery.complete()
 
+    def test_a_raw_body_of_json_has_each_byte_that_was_sent(self):
+        queue, text = self.queue(), '{\n "a": 1.10, "a": 9007199254740993\n}'
+        for number in range(3):
+            queue.send(text, workflow=str(number), content_type="application/json")
+        self.assertNotEqual(self.one(queue).text, text, "without the word it is a value")
+        [delivery] = queue.receive(raw=True)
+        self.assertEqual((delivery.text, delivery.json()), (text, {"a": 9007199254740993}))
+        delivery.defer()
+        [delivery] = queue.receive_deferred([delivery.sequence_number], raw=True)
+        self.assertEqual(delivery.text, text)
+        [message] = queue.receive_run(raw=True)
+        self.assertEqual(message.text, text)
+
     def test_a_batch_is_accepted_whole_or_not_at_all(self):
         queue = self.queue(order="position")
         messages = [Message("a", workflow="w", position=1), Message("b", workflow="w", position=1)]

@@ -127,9 +127,23 @@ export interface RunOptions {
   renewForMs?: number;
 }
 
+/** What an app is. */
+export interface AppOptions {
+  /**
+   * Whether bodies of JSON are received byte for byte over HTTP: see `Received.body`. A daemon that has started the program always
+   * gives it JSON values.
+   */
+  raw?: boolean;
+}
+
 /** Handlers of a program. */
 export class App {
+  readonly raw: boolean;
   readonly #handlers: Registered[] = [];
+
+  constructor({ raw = false }: AppOptions = {}) {
+    this.raw = raw;
+  }
 
   /** Registers a function for the messages of a queue. */
   handler(queue: string, handler: Handler, options: HandlerOptions = {}): this {

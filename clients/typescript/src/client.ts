@@ -197,6 +197,18 @@ export class Workflow {
   }
 }
 
+/** What is received, and how it is shown. */
+export interface ReceiveOptions {
+  /** How many at most. */
+  max?: number;
+  /** How long to wait for the first, at most a minute. */
+  waitMs?: number;
+  /** Whether the state of each message's workflow is shown too. */
+  state?: boolean;
+  /** Whether bodies of JSON are shown byte for byte: see `Received.body`. */
+  raw?: boolean;
+}
+
 /** A queue of the daemon. Cheap to make; whether it exists is seen when it is asked. */
 export class Queue {
   constructor(
@@ -238,25 +250,25 @@ export class Queue {
   }
 
   /** Up to `max` messages of different workflows, each under its lock. Waits for the first, at most a minute. */
-  async receive(options: { max?: number; waitMs?: number; state?: boolean } = {}): Promise<Delivery[]> {
+  async receive(options: ReceiveOptions = {}): Promise<Delivery[]> {
     const answer = await this.#receive({ ...options, run: false });
     return answer.deliveries.map((envelope: Envelope) => new Delivery(this.transport, envelope));
   }
 
   /** Up to `max` consecutive messages of one workflow, under one lock. */
-  async receiveRun(options: { max?: number; waitMs?: number; state?: boolean } = {}): Promise<Run> {
+  async receiveRun(options: ReceiveOptions = {}): Promise<Run> {
     return new Run(this.transport, this.name, await this.#receive({ max: 100, ...options, run: true }));
   }
 
-  #receive({ max = 1, waitMs = 0, state = false, run = false }): Promise<any> {
-    const fields = { max, wait: duration(waitMs), run, state };
+  #receive({ max = 1, waitMs = 0, state = false, raw = false, run = false }): Promise<any> {
+    const fields = { max, wait: duration(waitMs), run, state, raw: raw || undefined };
     return this.transport.call(post(queuePath(this.name, "/receive"), fields, { waitMs }));
   }
 
   /** Messages that were set aside, by their numbers: all, or none. */
-  async receiveDeferred(numbers: number[], state = false): Promise<Delivery[]> {
+  async receiveDeferred(numbers: number[], state = false, raw = false): Promise<Delivery[]> {
     const path = queuePath(this.name, "/receive_deferred");
-    const answer = await this.transport.call(post(path, { sequence_numbers: numbers, state }));
+    const answer = await this.transport.call(post(path, { sequence_numbers: numbers, state, raw: raw || undefined }));
     return answer.deliveries.map((envelope: Envelope) => new Delivery(this.transport, envelope));
   }
 

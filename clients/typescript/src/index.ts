@@ -3,8 +3,8 @@
  * receives and operates over the HTTP API of a seriatim daemon; an `App` runs handlers.
  */
 
-export { App, Context, DeadLetter, Defer, type Handler, type HandlerOptions, Outcome, Retry, type RunOptions } from "./app.js";
-export { Client, type Completion, Delivery, type OperateOptions, Queue, type Retrying, Run, Workflow } from "./client.js";
+export { App, type AppOptions, Context, DeadLetter, Defer, type Handler, type HandlerOptions, Outcome, Retry, type RunOptions } from "./app.js";
+export { Client, type Completion, Delivery, type OperateOptions, Queue, type ReceiveOptions, type Retrying, Run, Workflow } from "./client.js";
 export {
   AlreadySettled,
   LockLost,

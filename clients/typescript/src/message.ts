@@ -115,7 +115,11 @@ export class Received {
     this.properties = Object.fromEntries(properties.map(([name, value]) => [name, readProperty(value)]));
   }
 
-  /** The body as bytes. */
+  /**
+   * The body as bytes. They are those that were sent, except where the content type is JSON: such a body is handed out as a JSON value
+   * and written anew here, so that `1.10` is `1.1`, white space and repeated names are gone, and whole numbers above 2^53 are others.
+   * Whoever needs its bytes, as to check a signature, receives with `raw: true` (`App`, `Queue.receive`).
+   */
   get body(): Uint8Array {
     if ("body" in this.envelope) return Buffer.from(JSON.stringify(this.envelope["body"]));
     if ("body_text" in this.envelope) return Buffer.from(this.envelope["body_text"]);

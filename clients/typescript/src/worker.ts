@@ -58,7 +58,8 @@ export class Worker {
       const askedAt = this.#locks.clock();
       try {
         // With messages in hand it does not wait long: their places become free.
-        deliveries = await queue.receive({ max: free, waitMs: running.size > 0 ? 50 : WAIT_MS, state: true });
+        const waitMs = running.size > 0 ? 50 : WAIT_MS;
+        deliveries = await queue.receive({ max: free, waitMs, state: true, raw: this.app.raw });
       } catch (error) {
         console.error(`cannot receive from ${queue.name}: ${described(error)}`);
         await sleep(PAUSE_MS);

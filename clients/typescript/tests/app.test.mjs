@@ -109,6 +109,15 @@ test("state and sends are in the transaction of the completion", async () => {
   assert.equal((await bills.view()).counts.stored, 3, "a failed attempt sends nothing");
 });
 
+test("an app may have each byte of a body of JSON", async () => {
+  const queue = await orders(0);
+  await queue.send("[1.10 ]", { workflow: "w", position: 1, contentType: "application/json" });
+  const seen = [];
+  const app = new App({ raw: true }).handler(queue.name, (message) => void seen.push(message.text, message.json()));
+  await working(app, queue, 1);
+  assert.deepEqual(seen, ["[1.10 ]", [1.1]]);
+});
+
 test("a lock is renewed as long as the handler runs", async () => {
   const queue = await orders(1, { order: "position", delivery: { lock: "1s" } });
   const attempts = [];

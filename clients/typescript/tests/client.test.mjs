@@ -53,6 +53,17 @@ test("every kind of body and property survives", async () => {
   }
 });
 
+test("a raw body of JSON has each byte that was sent", async () => {
+  const [orders, text] = [await queue(), '{\n "a": 1.10, "a": 9007199254740993\n}'];
+  for (const workflow of ["v", "w"]) await orders.send(text, { workflow, contentType: "application/json" });
+  assert.notEqual((await one(orders)).text, text, "without the word it is a value");
+  const delivery = await one(orders, { raw: true });
+  assert.equal(delivery.text, text);
+  await delivery.defer();
+  const [deferred] = await orders.receiveDeferred([delivery.sequenceNumber], false, true);
+  assert.equal(deferred.text, text);
+});
+
 test("a batch is accepted whole or not at all", async () => {
   const orders = await queue({ order: "position" });
   const same = ["a", "b"].map((body) => ({ body, workflow: "w", position: 1 }));

@@ -23,6 +23,21 @@ async fn a_receiver_that_waits_is_answered_when_a_message_comes() {
 }
 
 #[tokio::test]
+async fn a_receiver_that_asks_for_raw_bodies_has_each_byte_of_a_json_body() {
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
+    let text = "{\n \"a\": 1.10, \"a\": 9007199254740993\n}";
+    queue.send(Message::new(text).content_type("application/json")).await.unwrap();
+    let deliveries = fixture.receive("orders", json!({ "raw": true })).await;
+    assert_eq!((&deliveries[0]["body_text"], deliveries[0].get("body")), (&json!(text), None));
+    let path = format!("/v1/queues/orders/deliveries/{}/defer", deliveries[0]["delivery"].as_str().unwrap());
+    assert_eq!(fixture.post(&path, json!({})).await.status, 204);
+    let asked = json!({ "sequence_numbers": [deliveries[0]["sequence_number"]], "raw": true });
+    let fetched = fixture.post("/v1/queues/orders/receive_deferred", asked).await.json();
+    assert_eq!(fetched["deliveries"][0]["body_text"], text);
+}
+
+#[tokio::test]
 async fn a_wait_ends_in_time_with_nothing() {
     let fixture = Fixture::open().await;
     fixture.create("orders", QueueOptions::default()).await;

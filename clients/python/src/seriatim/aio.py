@@ -175,14 +175,17 @@ class AsyncQueue:
         """Sends up to 1,024 messages: all are accepted, or none."""
         return await self._transport.call(requests.send(self.name, messages))
 
-    async def receive(self, max: int = 1, wait: Duration = 0, state: bool = False) -> List[AsyncDelivery]:
-        """Up to ``max`` messages of different workflows, each under its lock. Waits for the first, at most a minute."""
-        answer = await self._transport.call(requests.receive(self.name, max, wait, False, state))
+    async def receive(self, max: int = 1, wait: Duration = 0, state: bool = False, raw: bool = False) -> List[AsyncDelivery]:
+        """Up to ``max`` messages of different workflows, each under its lock. Waits for the first, at most a minute.
+
+        ``raw`` asks for bodies of JSON byte for byte: see :attr:`Received.body`.
+        """
+        answer = await self._transport.call(requests.receive(self.name, max, wait, False, state, raw))
         return [AsyncDelivery(self._transport, envelope) for envelope in answer["deliveries"]]
 
-    async def receive_deferred(self, numbers: Iterable[int], state: bool = False) -> List[AsyncDelivery]:
+    async def receive_deferred(self, numbers: Iterable[int], state: bool = False, raw: bool = False) -> List[AsyncDelivery]:
         """Messages that were set aside, by their numbers: all, or none."""
-        answer = await self._transport.call(requests.receive_deferred(self.name, list(numbers), state))
+        answer = await self._transport.call(requests.receive_deferred(self.name, list(numbers), state, raw))
         return [AsyncDelivery(self._transport, envelope) for envelope in answer["deliveries"]]
 
     async def complete(self, deliveries: Iterable[AsyncDelivery]) -> Dict[str, Any]:

@@ -121,11 +121,13 @@ class App:
     ...     context.state = message.json()
 
     ``app.run()`` serves the daemon that has started the program (``persistent`` in a definition), or, started by anybody else,
-    receives over HTTP.
+    receives over HTTP. ``raw`` says that there, bodies of JSON are received byte for byte: see :attr:`Received.body`. A daemon
+    that has started the program always gives it JSON values.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, raw: bool = False) -> None:
         self.handlers: List[Handler] = []
+        self.raw = raw
 
     def handler(
         self, queue: str, *, subject: Optional[str] = None, retry: Optional[Mapping[Type[BaseException], Outcome]] = None

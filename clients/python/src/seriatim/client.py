@@ -119,19 +119,22 @@ class Queue:
         """Sends up to 1,024 messages: all are accepted, or none."""
         return self._transport.call(requests.send(self.name, messages))
 
-    def receive(self, max: int = 1, wait: Duration = 0, state: bool = False) -> List[Delivery]:
-        """Up to ``max`` messages of different workflows, each under its lock. Waits for the first, at most a minute."""
-        answer = self._transport.call(requests.receive(self.name, max, wait, False, state))
+    def receive(self, max: int = 1, wait: Duration = 0, state: bool = False, raw: bool = False) -> List[Delivery]:
+        """Up to ``max`` messages of different workflows, each under its lock. Waits for the first, at most a minute.
+
+        ``raw`` asks for bodies of JSON byte for byte: see :attr:`Received.body`.
+        """
+        answer = self._transport.call(requests.receive(self.name, max, wait, False, state, raw))
         return [Delivery(self._transport, envelope) for envelope in answer["deliveries"]]
 
-    def receive_run(self, max: int = 100, wait: Duration = 0, state: bool = False) -> Run:
+    def receive_run(self, max: int = 100, wait: Duration = 0, state: bool = False, raw: bool = False) -> Run:
         """Up to ``max`` consecutive messages of one workflow, under one lock."""
-        answer = self._transport.call(requests.receive(self.name, max, wait, True, state))
+        answer = self._transport.call(requests.receive(self.name, max, wait, True, state, raw))
         return Run(self._transport, self.name, answer)
 
-    def receive_deferred(self, numbers: Iterable[int], state: bool = False) -> List[Delivery]:
+    def receive_deferred(self, numbers: Iterable[int], state: bool = False, raw: bool = False) -> List[Delivery]:
         """Messages that were set aside, by their numbers: all, or none."""
-        answer = self._transport.call(requests.receive_deferred(self.name, list(numbers), state))
+        answer = self._transport.call(requests.receive_deferred(self.name, list(numbers), state, raw))
         return [Delivery(self._transport, envelope) for envelope in answer["deliveries"]]
 
     def complete(self, deliveries: Iterable[Delivery]) -> Dict[str, Any]:

@@ -147,7 +147,12 @@ class Received:
 
     @property
     def body(self) -> bytes:
-        """The body as bytes."""
+        """The body as bytes.
+
+        They are those that were sent, except where the content type is JSON: such a body is handed out as a JSON value and written
+        anew here, so that ``1.10`` is ``1.1``, and white space and repeated names are gone. Whoever needs its bytes, as to check a
+        signature, receives with ``raw=True`` (:class:`App`, :meth:`Queue.receive`).
+        """
         if "body" in self.envelope:
             return json.dumps(self.envelope["body"], separators=(",", ":"), ensure_ascii=False).encode()
         if "body_text" in self.envelope:

@@ -149,14 +149,20 @@ def send(queue: str, messages: Iterable[Message]) -> Request[List[Receipt]]:
     return Request("POST", queue_path(queue, "/messages?atomic=true"), read, "\n".join(lines).encode(), headers, True, lines=True)
 
 
-def receive(queue: str, maximum: int, wait: Duration, run: bool, state: bool) -> Request[Any]:
-    fields = {"max": maximum, "wait": duration(wait), "run": run, "state": state}
+def receive(queue: str, maximum: int, wait: Duration, run: bool, state: bool, raw: bool) -> Request[Any]:
+    fields = {"max": maximum, "wait": duration(wait), "run": run, "state": state, **_raw(raw)}
     seconds = wait if isinstance(wait, (int, float)) else wait.total_seconds()
     return _post(queue_path(queue, "/receive"), _as_is, fields, wait=float(seconds))
 
 
-def receive_deferred(queue: str, numbers: List[int], state: bool) -> Request[Any]:
-    return _post(queue_path(queue, "/receive_deferred"), _as_is, {"sequence_numbers": numbers, "state": state})
+def receive_deferred(queue: str, numbers: List[int], state: bool, raw: bool) -> Request[Any]:
+    fields = {"sequence_numbers": numbers, "state": state, **_raw(raw)}
+    return _post(queue_path(queue, "/receive_deferred"), _as_is, fields)
+
+
+def _raw(raw: bool) -> Dict[str, bool]:
+    # An older daemon does not know the word, and is asked as it was.
+    return {"raw": True} if raw else {}
 
 
 def settle(queue: str, delivery: str, verb: str, fields: Optional[Mapping[str, Any]] = None) -> Request[Any]:

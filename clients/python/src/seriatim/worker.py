@@ -104,7 +104,7 @@ class Line:
         deliveries: List[Delivery] = []
         asked = self._worker._locks.clock()
         try:
-            deliveries = self._queue.receive(max=places, wait=WAIT, state=True)
+            deliveries = self._queue.receive(max=places, wait=WAIT, state=True, raw=self._worker._app.raw)
         except SeriatimError as error:
             logger.warning("cannot receive from %s: %s", self.name, error)
             self._worker._stop.wait(PAUSE)
