@@ -270,11 +270,12 @@ pub const AMQP_LINGER: Duration = Duration::from_secs(2);
 /// Largest document of an administration client: the longest rules of Service Bus are a few KiB.
 pub const SERVICE_BUS_DOCUMENT_BYTES_MAX: usize = 256 * 1024;
 
-/// Most prefixes of namespaces that one of them declares: one a value of a filter, as some clients write them.
-pub const SERVICE_BUS_DOCUMENT_PREFIXES_MAX: usize = 512;
+/// Most namespaces that a document in XML declares, because each is compared with all around it: one a value of a filter, as
+/// some clients of Service Bus write them.
+pub const XML_NAMESPACES_MAX: usize = 512;
 
-/// Most attributes of one, and signs of equality in its text: three a value of a filter.
-pub const SERVICE_BUS_DOCUMENT_ATTRIBUTES_MAX: usize = 4_096;
+/// Most attributes of a document in XML, because each is compared with all of its element: three a value of a filter.
+pub const XML_ATTRIBUTES_MAX: usize = 4_096;
 
 /// Bytes of such documents that are read at once: 32 of the largest.
 pub const SERVICE_BUS_DOCUMENTS_BYTES: usize = 8 * 1024 * 1024;

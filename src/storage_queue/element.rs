@@ -1,6 +1,5 @@
 //! Documents as requests send them, read strictly: what is not known is refused, so that nothing is dropped unseen.
 
-use roxmltree::Document;
 use roxmltree::Node;
 
 use crate::storage_queue::refusal::StorageRefusal;
@@ -17,7 +16,7 @@ pub(crate) fn read<T>(
 ) -> Result<T, StorageRefusal> {
     let wrong = || StorageRefusal::bad("InvalidXmlDocument", format!("the body is not a document <{root}>"));
     let text = std::str::from_utf8(body).map_err(|_| wrong())?;
-    let document = Document::parse(text.trim_start_matches('\u{feff}')).map_err(|_| wrong())?;
+    let document = crate::xml::parse(text).map_err(|_| wrong())?;
     match document.root_element() {
         element if element.has_tag_name(root) => inside(Element(element)),
         _ => Err(wrong()),
@@ -133,5 +132,15 @@ mod tests {
         assert_eq!(code(read(b"\xff", "a", |_| Ok(()))), "InvalidXmlDocument");
         assert_eq!(code(read(b"<a>yes</a>", "a", |a| a.flag())), "InvalidXmlNodeValue");
         assert_eq!(code(read(b"<a><b/><c/></a>", "a", |a| a.all("b").map(|_| ()))), "UnsupportedXmlNode");
+    }
+
+    #[test]
+    fn a_document_of_nested_namespaces_is_refused_unread() {
+        let nested = |count: usize| {
+            let open: String = (0..count).map(|at| format!("<a xmlns:b{at}=\"c\">")).collect();
+            code(read(format!("{open}{}", "</a>".repeat(count)).as_bytes(), "a", |_| Ok(())))
+        };
+        let most = crate::limits::XML_NAMESPACES_MAX;
+        assert_eq!((nested(most), nested(most + 1)), ("", "InvalidXmlDocument"));
     }
 }

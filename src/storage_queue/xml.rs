@@ -1,7 +1,5 @@
 //! The messages that storage queues are sent, as XML.
 
-use roxmltree::Document;
-
 use crate::storage_queue::refusal::StorageRefusal;
 
 /// The text of a message in the body of a request; `None` for a body without anything.
@@ -11,7 +9,7 @@ pub(crate) fn read_message(body: &[u8]) -> Result<Option<String>, StorageRefusal
     }
     let wrong = || StorageRefusal::bad("InvalidXmlDocument", "the body is not <QueueMessage><MessageText>..");
     let text = std::str::from_utf8(body).map_err(|_| wrong())?;
-    let document = Document::parse(text.trim_start_matches('\u{feff}')).map_err(|_| wrong())?;
+    let document = crate::xml::parse(text).map_err(|_| wrong())?;
     let root = document.root_element();
     let mut texts = root.children().filter(|child| child.has_tag_name("MessageText"));
     match (root.has_tag_name("QueueMessage"), texts.next(), texts.next()) {
@@ -59,5 +57,18 @@ mod tests {
     fn sections_and_comments_are_read_as_text_around_them() {
         let body = "<QueueMessage><MessageText>a<![CDATA[<b>]]><!-- c -->d</MessageText></QueueMessage>";
         assert_eq!(read_message(body.as_bytes()).unwrap().as_deref(), Some("a<b>d"));
+    }
+
+    #[test]
+    fn a_message_of_nested_namespaces_is_refused_unread_and_one_that_tells_of_them_is_not() {
+        let most = crate::limits::XML_NAMESPACES_MAX;
+        let nested: String = (0..=most).map(|at| format!("<a xmlns:b{at}=\"c\">")).collect();
+        let told = nested.replace('<', "&lt;");
+        let body = |inside: &str| format!("<QueueMessage><MessageText/>{inside}</QueueMessage>");
+        let refused =
+            read_message(body(&(nested.clone() + &"</a>".repeat(most + 1))).as_bytes()).unwrap_err();
+        assert_eq!(refused.code, "InvalidXmlDocument");
+        let body = format!("<QueueMessage><MessageText>{told}</MessageText></QueueMessage>");
+        assert_eq!(read_message(body.as_bytes()).unwrap(), Some(nested));
     }
 }

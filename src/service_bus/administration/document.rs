@@ -1,13 +1,13 @@
 //! Documents as requests send them: an entry whose content describes an entity.
 
 use axum::body::Body;
-use roxmltree::Document;
 use roxmltree::Node;
 
 use crate::inbound::inflow::Inflow;
 use crate::limits;
 use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::shared::EndpointState;
+use crate::xml;
 
 /// Reads the body of a request to its end.
 pub(crate) async fn whole(shared: &EndpointState, body: Body) -> Result<String, AdminRefusal> {
@@ -26,28 +26,13 @@ pub(crate) fn read<T>(
 ) -> Result<T, AdminRefusal> {
     let wrong =
         |why: String| AdminRefusal::bad(format!("the body is no Atom entry with a <{element}>: {why}"));
-    check_names(text)?;
-    let document = Document::parse(text).map_err(|error| wrong(error.to_string()))?;
+    let document = xml::parse(text).map_err(wrong)?;
     let root = document.root_element();
     let described = match root.tag_name().name() {
         "entry" => child(root, "content").and_then(|content| child(content, element)),
         _ => None,
     };
     inside(described.ok_or_else(|| wrong("it is not there".to_owned()))?)
-}
-
-/// Refuses what would take long to read: each prefix of a namespace is compared with all around it, and each attribute
-/// with all of its element.
-fn check_names(text: &str) -> Result<(), AdminRefusal> {
-    for (what, most) in [
-        ("xmlns:", limits::SERVICE_BUS_DOCUMENT_PREFIXES_MAX),
-        ("=", limits::SERVICE_BUS_DOCUMENT_ATTRIBUTES_MAX),
-    ] {
-        if text.matches(what).nth(most).is_some() {
-            return Err(AdminRefusal::bad(format!("the body has more than {most} times {what:?}")));
-        }
-    }
-    Ok(())
 }
 
 /// The first element of a name in another.
