@@ -3,8 +3,6 @@
 use axum::extract::Request;
 use axum::extract::State;
 use http::StatusCode;
-use sha2::Digest;
-use sha2::Sha256;
 
 use crate::api::PageQuery;
 use crate::api::PublishResponse;
@@ -38,6 +36,7 @@ use crate::server::page::page_limit;
 use crate::server::principal::Principal;
 use crate::server::queues::check_not_defined;
 use crate::server::send::digest_of;
+use crate::server::send::digest_of_lines;
 use crate::server::send::has_lines;
 use crate::server::send::once_key;
 use crate::server::shared::SharedServer;
@@ -142,7 +141,7 @@ pub(crate) async fn send(
     let (body, _room) = Inflow::new(&shared.reading, body, limits::HTTP_MESSAGES_BYTES_MAX).all().await?;
     let has_lines = has_lines(&parts.headers);
     let digest = key.is_some().then(|| match has_lines {
-        true => Sha256::digest(&body).into(),
+        true => digest_of_lines(&body),
         false => digest_of(&parts.headers, &body),
     });
     let messages = match has_lines {

@@ -221,6 +221,26 @@ async fn a_request_that_is_repeated_with_its_key_is_answered_and_not_done_again(
 }
 
 #[tokio::test]
+async fn lines_are_the_same_with_less_of_their_time_left() {
+    let fixture = Fixture::open().await;
+    fixture.create("orders", QueueOptions::default()).await;
+    let headers = [("idempotency-key", "k-1"), ("content-type", "application/x-ndjson")];
+    let atomic = format!("{MESSAGES}?atomic=true");
+    let send = async |time_to_live: &str, body: &str| {
+        let line = format!("{{\"message_id\":\"m\",\"time_to_live\":\"{time_to_live}\",\"body\":{body}}}\n");
+        fixture.call("POST", &atomic, &headers, line).await
+    };
+    let first = send("60s", "{\"a\": 1}").await;
+    assert_eq!(first.status, 201, "{first:?}");
+    assert_eq!(send("59.4s", "{\"a\": 1}").await.body, first.body);
+    assert_eq!(send("60s", "{\"a\":1}").await.code(), "key_reused", "bodies are kept byte for byte");
+    let forever =
+        fixture.call("POST", &atomic, &headers, "{\"message_id\":\"m\",\"body\":{\"a\": 1}}\n").await;
+    assert_eq!(forever.code(), "key_reused");
+    assert_eq!(fixture.receive("orders", json!({ "max": 10 })).await.len(), 1);
+}
+
+#[tokio::test]
 async fn a_batch_is_repeatable_only_as_a_whole() {
     let fixture = Fixture::open().await;
     fixture.create("orders", QueueOptions::default()).await;
