@@ -25,31 +25,69 @@ use crate::server::extract::PathParams;
 use crate::server::shared::SharedServer;
 use crate::token::LockToken;
 
-/// A message on its way out, its handle let go of: from now on its ID settles it, or the token of its run.
-struct ReceivedResponse {
+/// Messages on their way out. They are given back as if they had not been handed out if the answer with them is not made; from
+/// then on the ID of each settles it, or the token of their run.
+#[derive(Default)]
+struct HandedOut {
+    deliveries: Vec<Delivery>,
+    /// Its messages are settled from the first on and not one by one.
+    run: Option<Run>,
+}
+
+/// The lock of a message that is handed out.
+struct HeldLock {
     token: LockToken,
-    /// None in a run, whose messages are settled from the first on and not one by one.
-    id: Option<DeliveryId>,
-    message: ReceivedMessage,
-    locked_until: Timestamp,
+    until: Timestamp,
     lasts: Duration,
 }
 
-impl ReceivedResponse {
-    fn keep(delivery: Delivery) -> ReceivedResponse {
-        let (message, locked_until) = (delivery.message().clone(), delivery.locked_until());
-        let (token, (_, lasts)) = (delivery.lock_token(), delivery.lock_time());
-        ReceivedResponse { token, id: Some(delivery.keep()), message, locked_until, lasts }
+/// What is shown of a message beside what every receiver is told.
+#[derive(Clone, Copy)]
+struct ReceiveDetail {
+    state: bool,
+    raw: bool,
+}
+
+impl HandedOut {
+    fn apart(deliveries: Vec<Delivery>) -> HandedOut {
+        HandedOut { deliveries, run: None }
     }
 
-    fn keep_run(run: Run) -> Vec<ReceivedResponse> {
-        let (messages, locked_until) = (run.messages().to_vec(), run.locked_until());
-        let (_, lasts) = run.lock_time();
-        let token = run.keep();
-        messages
-            .into_iter()
-            .map(|message| ReceivedResponse { token, id: None, message, locked_until, lasts })
-            .collect()
+    fn together(run: Option<Run>) -> HandedOut {
+        HandedOut { deliveries: Vec::new(), run }
+    }
+
+    /// Each message with its lock, and its ID unless it is one of a run.
+    fn messages(&self) -> impl Iterator<Item = (&ReceivedMessage, HeldLock, Option<DeliveryId>)> {
+        let of_run = self.run.iter().flat_map(|run| {
+            let (token, until, (_, lasts)) = (run.lock_token(), run.locked_until(), run.lock_time());
+            run.messages().iter().map(move |message| (message, HeldLock { token, until, lasts }, None))
+        });
+        let apart = self.deliveries.iter().map(|delivery| {
+            let (token, until) = (delivery.lock_token(), delivery.locked_until());
+            let (_, lasts) = delivery.lock_time();
+            (delivery.message(), HeldLock { token, until, lasts }, Some(delivery.id()))
+        });
+        of_run.chain(apart)
+    }
+
+    fn keep(mut self) {
+        for delivery in self.deliveries.drain(..) {
+            delivery.keep();
+        }
+        if let Some(run) = self.run.take() {
+            run.keep();
+        }
+    }
+}
+
+impl Drop for HandedOut {
+    fn drop(&mut self) {
+        // The last first: what is given back goes before what is ready.
+        self.deliveries.drain(..).rev().for_each(Delivery::give_back);
+        if let Some(run) = self.run.take() {
+            run.give_back();
+        }
     }
 }
 
@@ -68,26 +106,17 @@ pub(crate) async fn receive(
         return Err(HttpRefusal::misuse("run", "is of messages, and dead letters are received one by one"));
     }
     let received = async {
-        match request.run {
-            false if request.dead_letters => {
-                let deliveries = queue.receive_dead_letters(max, wait).await?;
-                Ok(deliveries.into_iter().map(ReceivedResponse::keep).collect())
-            }
-            true => {
-                Ok(queue.receive_run(max, wait).await?.map(ReceivedResponse::keep_run).unwrap_or_default())
-            }
-            false => {
-                let deliveries = queue.receive_many(max, wait).await?;
-                Ok::<_, HttpRefusal>(deliveries.into_iter().map(ReceivedResponse::keep).collect())
-            }
-        }
+        Ok::<_, HttpRefusal>(match request.run {
+            false if request.dead_letters => HandedOut::apart(queue.receive_dead_letters(max, wait).await?),
+            false => HandedOut::apart(queue.receive_many(max, wait).await?),
+            true => HandedOut::together(queue.receive_run(max, wait).await?),
+        })
     };
     let handed = tokio::select! {
         handed = received => handed?,
-        () = shared.stopping.cancelled() => Vec::new(),
+        () = shared.stopping.cancelled() => HandedOut::default(),
     };
-    let run = handed.first().filter(|_| request.run).map(|first| first.token.to_string());
-    json(&ReceiveResponse { run, deliveries: show(&queue, handed, request.state, request.raw).await? })
+    answer(&queue, handed, ReceiveDetail { state: request.state, raw: request.raw }).await
 }
 
 pub(crate) async fn receive_deferred(
@@ -101,35 +130,71 @@ pub(crate) async fn receive_deferred(
         true => queue.receive_deferred_dead_letters(&numbers).await?,
         false => queue.receive_deferred(&numbers).await?,
     };
-    let handed = deliveries.into_iter().map(ReceivedResponse::keep).collect();
-    let deliveries = show(&queue, handed, request.state, request.raw).await?;
-    json(&ReceiveResponse { run: None, deliveries })
+    let detail = ReceiveDetail { state: request.state, raw: request.raw };
+    answer(&queue, HandedOut::apart(deliveries), detail).await
+}
+
+/// The answer with what was handed out, which is let go of last: who leaves meanwhile leaves nothing locked.
+async fn answer(queue: &Queue, handed: HandedOut, detail: ReceiveDetail) -> HttpResult {
+    let run = handed.run.as_ref().map(|run| run.lock_token().to_string());
+    let deliveries = show(queue, &handed, detail).await?;
+    let answer = json(&ReceiveResponse { run, deliveries })?;
+    handed.keep();
+    Ok(answer)
 }
 
 async fn show(
     queue: &Queue,
-    handed: Vec<ReceivedResponse>,
-    with_state: bool,
-    raw: bool,
+    handed: &HandedOut,
+    detail: ReceiveDetail,
 ) -> Result<Vec<DeliveryEnvelope>, HttpRefusal> {
-    if handed.is_empty() {
+    if handed.messages().next().is_none() {
         return Ok(Vec::new());
     }
     // The order of a queue cannot change while it stores messages, and those that are handed out are stored.
     let by_position = matches!(queue.view().await?.options.order, Order::Position { .. });
-    let mut shown = Vec::with_capacity(handed.len());
-    for ReceivedResponse { token, id, message, locked_until, lasts } in &handed {
-        let mut envelope = DeliveryEnvelope::show(queue.name(), message, by_position);
-        envelope = envelope.with_lock(*locked_until, *lasts);
-        if raw {
+    let mut shown = Vec::new();
+    for (message, HeldLock { token, until, lasts }, id) in handed.messages() {
+        let mut envelope = DeliveryEnvelope::show(queue.name(), message, by_position).with_lock(until, lasts);
+        if detail.raw {
             envelope = envelope.with_raw_body(&message.body);
         }
         envelope.lock_token = Some(token.to_string());
         envelope.delivery = id.map(|id| id.to_string());
-        if let (true, true, Some(workflow)) = (with_state, message.has_workflow(), &message.workflow_id) {
+        if let (true, true, Some(workflow)) = (detail.state, message.has_workflow(), &message.workflow_id) {
             envelope = envelope.with_state(queue.workflow(workflow)?.state().await?.as_ref());
         }
         shown.push(envelope);
     }
     Ok(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+    use crate::message::Message;
+    use crate::queue::QueueOptions;
+
+    #[tokio::test]
+    async fn what_is_handed_out_and_not_answered_is_offered_again_uncounted_and_in_order() {
+        let engine = Engine::in_memory().open().await.unwrap();
+        let client = engine.client();
+        let queue = client.create_queue("orders", QueueOptions::default()).await.unwrap();
+        queue.send_batch((1..=3).map(|number| Message::new(number.to_string()))).await.unwrap();
+        // It stands for a look that fails, and for a client that leaves meanwhile.
+        let detail = ReceiveDetail { state: true, raw: false };
+        let nowhere = client.queue("nowhere").unwrap();
+        let handed = HandedOut::apart(queue.receive_many(3, Duration::ZERO).await.unwrap());
+        assert!(answer(&nowhere, handed, detail).await.is_err());
+        let run = queue.receive_run(1, Duration::ZERO).await.unwrap();
+        drop(answer(&queue, HandedOut::together(run), detail));
+
+        let handed = HandedOut::apart(queue.receive_many(3, Duration::ZERO).await.unwrap());
+        let seen: Vec<_> =
+            handed.messages().map(|(message, ..)| (message.body.clone(), message.delivery_count)).collect();
+        assert_eq!(seen, [("1".into(), 1), ("2".into(), 1), ("3".into(), 1)]);
+        answer(&queue, handed, detail).await.unwrap();
+        assert!(queue.receive(Duration::ZERO).await.unwrap().is_none(), "what was answered stays locked");
+    }
 }

@@ -146,6 +146,12 @@ impl Delivery {
         self.hold.id.token
     }
 
+    /// By what it is settled once it is [let go of](Delivery::keep).
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+    pub(crate) fn id(&self) -> DeliveryId {
+        self.hold.id
+    }
+
     /// Lets go of the handle and keeps the lock: whoever knows the ID can settle the delivery with
     /// [`Queue::settler`](crate::Queue::settler) until the lock runs out.
     pub fn keep(mut self) -> DeliveryId {
