@@ -165,7 +165,9 @@ pub(crate) async fn update(
     let body = whole(&shared.reading, body).await?;
     let text = xml::read_message(&body)?.map(checked).transpose()?;
     let claim = claim(&queue, id, &receipt).await?;
-    let expires_at = queue.peek(claim.sequence_number, 1).await?.first().and_then(|view| view.expires_at);
+    let found = queue.peek(claim.sequence_number, 1).await?;
+    let found = found.first().filter(|view| view.sequence_number == claim.sequence_number);
+    let expires_at = found.and_then(|view| view.expires_at);
     if expires_at.is_some_and(|at| at < shared.client().wall_now() + lasts) {
         return Err(StorageRefusal::out_of_range("visibilitytimeout"));
     }

@@ -56,6 +56,18 @@ async fn a_receipt_is_void_after_a_second_dequeue_and_good_before() {
 }
 
 #[tokio::test]
+async fn an_update_of_a_message_that_is_gone_is_not_judged_by_the_next() {
+    let fixture = fixture().await;
+    fixture.put("work", "a").await;
+    let got = get(&fixture, 30).await;
+    let next = fixture.ask("POST", "/shop/work/messages?messagettl=5", &message("b")).await;
+    assert_eq!(next.status, 201);
+    assert_eq!(fixture.ask("DELETE", &at(&got), "").await.status, 204);
+    let update = format!("{}&visibilitytimeout=60", at(&got));
+    assert_eq!(fixture.ask("PUT", &update, "").await.code(), "MessageNotFound");
+}
+
+#[tokio::test]
 async fn an_update_changes_text_time_and_receipt_and_keeps_the_count() {
     let fixture = fixture().await;
     fixture.put("work", "step 1").await;
