@@ -197,8 +197,10 @@ impl AcceptedWorkflow {
     /// As [`AcceptedWorkflow::set_state`].
     pub async fn close(mut self) -> Result<(), SettleError> {
         let command = CloseWorkflow { queue: self.queue.clone(), token: self.token };
+        let closed = self.client.ask(command).await;
+        // Only now: of a future that is dropped before, nobody knows whether it was heard. To be asked twice does no harm.
         self.closed = true;
-        self.client.ask(command).await
+        closed
     }
 }
 
@@ -207,5 +209,58 @@ impl Drop for AcceptedWorkflow {
         if !self.closed {
             self.client.give_back(CloseWorkflow { queue: self.queue.clone(), token: self.token });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::task::Context;
+    use std::task::Poll;
+    use std::task::Waker;
+
+    use tokio::sync::broadcast;
+
+    use super::*;
+    use crate::engine::inbox::InboxReceiver;
+    use crate::engine::inbox::Request;
+    use crate::engine::inbox::inbox;
+    use crate::engine::meter::CommitMeter;
+    use crate::engine::rules::record::WorkflowRef;
+    use crate::engine::rules::verbs::Command;
+    use crate::limits;
+    use crate::testing::ManualClock;
+
+    /// An accepted workflow of an engine whose inbox is full.
+    async fn in_a_full_inbox() -> (AcceptedWorkflow, InboxReceiver) {
+        let (inbox, intake) = inbox();
+        let _full = inbox.post(Request::Wake, limits::INBOX_MAX * limits::INBOX_PLACE_BYTES).await.unwrap();
+        let clock = Arc::new(ManualClock::default());
+        let meter = CommitMeter::new(clock.clone());
+        let client = Client::new(inbox, 0, broadcast::channel(1).0, meter, (clock, Arc::default()), None);
+        let grant = WorkflowGrant {
+            token: LockToken::new(1, [0; 12]),
+            locked_until: Timestamp::default(),
+            stream: WorkflowRef::Named(WorkflowId::new("w").unwrap()),
+            state: None,
+        };
+        (AcceptedWorkflow::new(client, QueueName::new("q").unwrap(), grant), intake)
+    }
+
+    fn poll<F: Future>(asked: std::pin::Pin<&mut F>) -> Poll<F::Output> {
+        asked.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[tokio::test]
+    async fn a_close_that_is_dropped_while_it_waits_for_room_gives_the_workflow_back_all_the_same() {
+        let (accepted, mut intake) = in_a_full_inbox().await;
+        {
+            let mut closing = pin!(accepted.close());
+            assert!(poll(closing.as_mut()).is_pending());
+        }
+        let asked: Vec<Request> = std::iter::from_fn(|| intake.take()).collect();
+        let closes = |asked: &&Request| matches!(asked, Request::GiveBack(command) if matches!(**command, Command::CloseWorkflow(_)));
+        assert_eq!(asked.iter().filter(closes).count(), 1);
     }
 }
