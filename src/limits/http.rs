@@ -10,6 +10,10 @@ pub const REMOTE_CONNECT_MAX: Duration = Duration::from_secs(10);
 /// How long a client of a daemon waits for an answer, beyond what it asked the daemon to wait.
 pub const REMOTE_ANSWER_WAIT: Duration = Duration::from_secs(60);
 
+/// How long a daemon that tells what happens is silent before it counts as gone: four heartbeats, so that one on a slow way
+/// and a busy daemon are waited for.
+pub const REMOTE_SILENCE_MAX: Duration = HTTP_HEARTBEAT.saturating_mul(4);
+
 /// Largest answer, or line of one, a client of a daemon takes: a few of the largest bodies as base64.
 pub const REMOTE_ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 

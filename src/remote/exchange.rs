@@ -161,9 +161,9 @@ impl<'r> RemoteCall<'r> {
         self.lines(time_limit).await
     }
 
-    /// The answer line by line, however long each takes.
+    /// The answer line by line, of which some come for no other reason than that the daemon is there.
     pub(crate) async fn open_stream(self) -> Result<ResponseLines<'r>, RemoteError> {
-        self.lines(None).await
+        self.lines(Some(limits::REMOTE_SILENCE_MAX)).await
     }
 
     async fn lines(self, each: Option<Duration>) -> Result<ResponseLines<'r>, RemoteError> {
