@@ -92,4 +92,32 @@ mod tests {
         let read: Vec<_> = lines.iter().filter_map(|line| fields.read(&Bytes::from(*line))).collect();
         assert_eq!(read, [("held".to_owned(), "{\"a\":\n1}".to_owned()), (String::new(), "2".to_owned())]);
     }
+
+    // Only the client of NATS brings a clock of tokio's that can be moved.
+    #[cfg(feature = "cluster")]
+    #[tokio::test]
+    async fn a_daemon_that_says_nothing_any_more_is_gone() {
+        use std::time::Duration;
+
+        use tokio::io::AsyncReadExt;
+        use tokio::io::AsyncWriteExt;
+
+        use crate::remote::Remote;
+
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let remote = Remote::connect(&format!("http://{}", listener.local_addr().unwrap()), None).unwrap();
+        let begin = async {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            assert!(socket.read(&mut [0; 1024]).await.unwrap() > 0);
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: listening\n\n";
+            socket.write_all(head.as_bytes()).await.unwrap();
+            socket
+        };
+        let (events, _silent) = tokio::join!(remote.events(None), begin);
+        let mut events = events.unwrap();
+        tokio::time::pause();
+        let waited = tokio::time::timeout(Duration::from_secs(3_600), events.next()).await;
+        let gone = waited.expect("it is not waited for any longer").unwrap_err();
+        assert!(matches!(gone, RemoteError::Unreachable { .. }), "{gone}");
+    }
 }
