@@ -71,7 +71,7 @@ impl<'a> Bulk<'a> {
 
     /// Counts, asks, and does it; true when none was refused.
     pub(crate) async fn run(self) -> Result<bool, CliFailure> {
-        let out = Stdout::new(self.act.daemon.json);
+        let out = Stdout::of_work(self.act.daemon.json);
         let dry_run = self.act.operator.dry_run;
         if !dry_run && !self.act.operator.yes {
             let would = self.all_pages(true, &out).await?;

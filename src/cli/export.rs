@@ -90,7 +90,7 @@ fn write_cursors(output: &mut dyn Write, cursors: &[WorkflowCursor]) -> io::Resu
 /// Sends the messages of an export.
 pub(crate) async fn import(arguments: ImportArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Stdout::new(arguments.daemon.json);
+    let out = Stdout::of_work(arguments.daemon.json);
     if let Some(folder) = &arguments.source {
         let (queue, from_line) = (arguments.queue, arguments.feed.from_line);
         let feed = LineFeed { remote, queue, from_line, sets_cursors_last: false, out };

@@ -9,11 +9,18 @@ use serde::Serialize;
 /// Stdout. Unlike `println`, it does not panic when nobody reads any more.
 pub(crate) struct Stdout {
     pub(crate) json: bool,
+    /// Whether it tells of work that goes on when nobody reads any more.
+    is_of_work: bool,
 }
 
 impl Stdout {
     pub(crate) fn new(json: bool) -> Stdout {
-        Stdout { json }
+        Stdout { json, is_of_work: false }
+    }
+
+    /// For a verb that does something between what it prints: a reader who has seen enough does not stop it halfway.
+    pub(crate) fn of_work(json: bool) -> Stdout {
+        Stdout { json, is_of_work: true }
     }
 
     /// A line for a person; nothing when lines of JSON are printed.
@@ -21,7 +28,7 @@ impl Stdout {
         if self.json {
             return Ok(());
         }
-        write_line(line.as_ref().as_bytes())
+        self.print(line.as_ref().as_bytes())
     }
 
     /// A line of JSON; nothing for a person.
@@ -29,7 +36,14 @@ impl Stdout {
         if !self.json {
             return Ok(());
         }
-        write_line(&serde_json::to_vec(value)?)
+        self.print(&serde_json::to_vec(value)?)
+    }
+
+    fn print(&self, line: &[u8]) -> io::Result<()> {
+        match write_line(line) {
+            Err(error) if self.is_of_work && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            printed => printed,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use seriatim::Clock;
 use seriatim::SystemClock;
+use seriatim::api::DeliveryEnvelope;
 use seriatim::api::ReceiveRequest;
 use seriatim::api::ReceiveResponse;
 use seriatim::api::WireDuration;
@@ -64,37 +65,70 @@ async fn take(remote: &Remote, out: &Stdout, arguments: &ReceiveArguments) -> Re
         remark("nothing is ready");
         return Ok(true);
     }
-    let present = LocalTime::here();
-    for delivery in &received.deliveries {
-        out.json(delivery)?;
-        for line in delivery_lines(delivery, &present) {
-            out.say(line)?;
-        }
-    }
-    if !arguments.complete {
-        if let Some(run) = &received.run {
+    let (read, unread) = received.deliveries.split_at(print(out, &received.deliveries)?);
+    let failed = || CliFailure::to(format!("settle what was received from {queue}"));
+    match (&received.run, arguments.complete) {
+        (Some(run), false) => {
             remark(format!("settle the run with POST /v1/queues/{queue}/runs/{run}/settle"));
+            return Ok(true);
         }
+        // What is not completed of it is given back with that.
+        (Some(run), true) => {
+            let settled = remote.settle_run(queue, run, &json!({ "completed": read.len() })).await;
+            settled.map_err(failed())?;
+        }
+        (None, complete) => {
+            let all_completed = !complete || complete_all(remote, queue, read).await?;
+            // The last first: what is given back goes before what is ready.
+            for delivery in unread.iter().rev().filter_map(|delivery| delivery.delivery.as_deref()) {
+                let released = remote.settle(queue, delivery, "release", &json!({})).await;
+                released.map_err(failed())?;
+            }
+            if !all_completed {
+                return Ok(false);
+            }
+        }
+    }
+    if !unread.is_empty() {
+        remark(format!("nobody read {}: given back", counted(unread.len() as u64, "message")));
+    }
+    Ok(unread.is_empty())
+}
+
+/// Prints what was received, and says how much of it somebody read.
+fn print(out: &Stdout, deliveries: &[DeliveryEnvelope]) -> Result<usize, CliFailure> {
+    let present = LocalTime::here();
+    let print_one = |delivery: &DeliveryEnvelope| -> Result<(), CliFailure> {
+        out.json(delivery)?;
+        Ok(delivery_lines(delivery, &present).into_iter().try_for_each(|line| out.say(line))?)
+    };
+    for (at, delivery) in deliveries.iter().enumerate() {
+        match print_one(delivery) {
+            Err(failure) if failure.is_broken_pipe() => return Ok(at),
+            printed => printed?,
+        }
+    }
+    Ok(deliveries.len())
+}
+
+/// Completes what was printed; true when none of it was refused.
+async fn complete_all(
+    remote: &Remote,
+    queue: &str,
+    deliveries: &[DeliveryEnvelope],
+) -> Result<bool, CliFailure> {
+    let ids: Vec<String> = deliveries.iter().filter_map(|delivery| delivery.delivery.clone()).collect();
+    if ids.is_empty() {
         return Ok(true);
     }
-    if let Some(run) = &received.run {
-        let settled = remote.settle_run(queue, run, &json!({ "completed": received.deliveries.len() })).await;
-        settled.map_err(CliFailure::to(format!("complete what was received from {queue}")))?;
-        return Ok(true);
-    }
-    let ids: Vec<String> =
-        received.deliveries.iter().filter_map(|delivery| delivery.delivery.clone()).collect();
     let completed = remote.complete_all(queue, &ids).await;
     let completed = completed.map_err(CliFailure::to(format!("complete what was received from {queue}")))?;
-    let refused =
-        completed.results.iter().filter_map(|result| Some((&result.delivery, result.error.as_ref()?)));
     let mut all_completed = true;
-    for (delivery, problem) in refused {
+    for result in &completed.results {
+        let Some(problem) = &result.error else { continue };
         all_completed = false;
-        remark(format!(
-            "{delivery} was not completed, and is offered again: {} ({})",
-            problem.detail, problem.code
-        ));
+        let (delivery, detail, code) = (&result.delivery, &problem.detail, &problem.code);
+        remark(format!("{delivery} was not completed, and is offered again: {detail} ({code})"));
     }
     Ok(all_completed)
 }

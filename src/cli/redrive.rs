@@ -31,7 +31,7 @@ use crate::cli::word::counted;
 /// Puts one dead letter back, those of a workflow, or all that match.
 pub(crate) async fn run(arguments: RedriveArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Stdout::new(arguments.daemon.json);
+    let out = Stdout::of_work(arguments.daemon.json);
     match &arguments.target {
         TargetArgument::Message(queue, number) => one(&remote, &out, &arguments, queue, *number).await,
         TargetArgument::Queue(queue) if !arguments.many.all => {

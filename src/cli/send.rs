@@ -29,7 +29,7 @@ use crate::cli::out::Stdout;
 /// Sends one message, or one a line.
 pub(crate) async fn run(arguments: SendArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let out = Stdout::new(arguments.daemon.json);
+    let out = Stdout::of_work(arguments.daemon.json);
     if arguments.ndjson {
         let input = lines_of(arguments.body.as_deref())?;
         let (queue, from_line) = (arguments.queue, arguments.feed.from_line);

@@ -119,6 +119,15 @@ impl Fake {
         self.run_with(arguments, "")
     }
 
+    /// Runs the binary on it, and reads nothing of what it prints.
+    pub(crate) fn run_unread(&self, arguments: &[&str]) -> Option<i32> {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut command = seriatim(arguments);
+        let command = command.env("SERIATIM_URL", &self.url).stdin(Stdio::null()).stdout(writer);
+        command.stderr(Stdio::null()).status().expect("the binary runs").code()
+    }
+
     /// Runs the binary on it, with something on stdin.
     pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
         let mut command = seriatim(arguments);

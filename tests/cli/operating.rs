@@ -151,6 +151,45 @@ fn many_at_once_are_done_page_by_page_and_those_refused_are_named() {
 }
 
 #[test]
+fn work_goes_on_when_nobody_reads_what_is_printed_of_it() {
+    let fake = three_pages();
+    assert_eq!(fake.run_unread(&["retry", "orders", "--all", "--yes", "--json"]), Some(1), "one is refused");
+    assert_eq!(fake.asked().len(), 3);
+
+    let fake = Fake::new(|asked| match asked.line.as_str() {
+        line if line.starts_with("GET") => {
+            let dead_letter = |number: u64| json!({ "sequence_number": number, "delivery_count": 3, "reason": "r", "at": 1 });
+            Answer::json(json!({ "dead_letters": [dead_letter(1), dead_letter(2)] }))
+        }
+        line if line.contains("/1/") => Answer::problem(409, "place_passed", "its place is passed"),
+        _ => Answer::json(json!({ "redriven": "in_place", "sequence_number": 2 })),
+    });
+    assert_eq!(fake.run_unread(&["redrive", "orders", "--all", "--yes", "--json"]), Some(1));
+    assert_eq!(fake.asked_lines().last().unwrap(), "POST /v1/queues/orders/dead_letters/2/redrive");
+}
+
+#[test]
+fn what_is_received_and_read_by_nobody_is_given_back_and_not_completed() {
+    let answer = |run: Option<&str>| {
+        let taken = |number: u64| json!({ "queue": "orders", "sequence_number": number, "delivery_count": 1, "delivery": format!("d-{number}"), "body_text": "x" });
+        let received = json!({ "run": run, "deliveries": [taken(1), taken(2)] });
+        Fake::new(move |asked| match asked.line.ends_with("/receive") {
+            true => Answer::json(received.clone()),
+            false => Answer::empty(),
+        })
+    };
+    for how in ["--complete", "--keep"] {
+        let fake = answer(None);
+        assert_eq!(fake.run_unread(&["receive", "orders", how]), Some(1));
+        let released = [2, 1].map(|number| format!("POST /v1/queues/orders/deliveries/d-{number}/release"));
+        assert_eq!(fake.asked_lines()[1..], released, "{how}");
+    }
+    let fake = answer(Some("r"));
+    assert_eq!(fake.run_unread(&["receive", "orders", "--complete", "--run"]), Some(1));
+    assert_eq!(fake.asked()[1].json(), json!({ "completed": 0 }));
+}
+
+#[test]
 fn workflows_that_need_nothing_are_no_refusal() {
     let fake = Fake::new(|_| {
         let error = problem(409, "nothing_waits", "no message waits for a retry at the head");
