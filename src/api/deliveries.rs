@@ -139,7 +139,9 @@ pub struct DeadLetterRequest {
 pub struct RenewResponse {
     /// Until when, by the server's wall clock.
     pub locked_until: WireTime,
-    /// For how long from the renewal on, in milliseconds: for who does not trust the clock of another machine.
+    /// For how long from the renewal on, in milliseconds: for who does not trust the clock of another machine. An older server does
+    /// not say it.
+    #[serde(default)]
     pub lock_ms: u64,
 }
 
