@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
+
 use crate::cluster::looking::add_queue;
 use crate::cluster::metering::ClusterMeters;
 use crate::cluster::partition::PartitionState;
@@ -12,8 +14,10 @@ use crate::cluster::router::Router;
 use crate::engine::Client;
 use crate::engine::QueueView;
 use crate::error::QueueError;
+use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
+use crate::limits;
 
 /// What can be asked of a node beside its messages. Cheap to clone; it answers as long as the node runs.
 #[derive(Clone)]
@@ -63,11 +67,18 @@ impl ClusterHandle {
         numbered.filter_map(|(number, partition)| Some((number, partition.client()?))).collect()
     }
 
+    /// Those of the engines that answer: one that waits for its log answers nothing, and whoever asks it waits with it.
+    pub(crate) fn engines_that_answer(&self) -> Vec<(u16, Client)> {
+        let answers = |(number, _): &(u16, Client)| self.router.partition(*number).trouble().is_none();
+        self.engines().into_iter().filter(answers).collect()
+    }
+
     /// How many messages the partition of a workflow has to hand over to others; `None` when this node does not have it.
     pub(crate) async fn outbox_of(&self, queue: &QueueName, workflow: &WorkflowId) -> Option<u64> {
         let router = &self.router;
-        let engine = router.partition(router.places.workflow(queue, workflow)).client()?;
-        match engine.queue(OUTBOX_QUEUE).ok()?.view().await {
+        let partition = router.partition(router.places.workflow(queue, workflow));
+        let engine = partition.client().filter(|_| partition.trouble().is_none())?;
+        match ClusterHandle::in_time(engine.queue(OUTBOX_QUEUE).ok()?.view()).await {
             Ok(view) => Some(view.counts.stored() - view.counts.dead_lettered),
             // Nothing was ever sent to another partition.
             Err(QueueError::Refused(_)) => Some(0),
@@ -80,16 +91,22 @@ impl ClusterHandle {
         self.router.partition(self.router.places.workflow(queue, workflow)).client().is_some()
     }
 
+    /// Whether this node owns the partition of a workflow, and that answers.
+    pub(crate) fn answers_for(&self, queue: &QueueName, workflow: &WorkflowId) -> bool {
+        let partition = self.router.partition(self.router.places.workflow(queue, workflow));
+        partition.client().is_some() && partition.trouble().is_none()
+    }
+
     /// The queues, with what they have in the partitions that this node owns.
-    /// One that goes to another node at this moment is left out.
+    /// One that goes to another node at this moment is left out, and so is one that waits for its log.
     pub async fn queues(&self) -> Vec<QueueView> {
         let mut all: BTreeMap<QueueName, QueueView> = BTreeMap::new();
-        for (_, engine) in self.engines() {
-            for view in engine.all_queues().await.unwrap_or_default() {
-                match all.get_mut(&view.name) {
-                    Some(known) => add_queue(known, &view),
-                    None => drop(all.insert(view.name.clone(), view)),
-                }
+        let engines = self.engines_that_answer();
+        let looks = engines.iter().map(|(_, engine)| ClusterHandle::in_time(engine.all_queues()));
+        for view in join_all(looks).await.into_iter().flat_map(Result::unwrap_or_default) {
+            match all.get_mut(&view.name) {
+                Some(known) => add_queue(known, &view),
+                None => drop(all.insert(view.name.clone(), view)),
             }
         }
         all.into_values().collect()
@@ -117,5 +134,20 @@ impl ClusterHandle {
     /// Gives every partition to other nodes, one after the other, and takes none any more.
     pub fn drain(&self) {
         self.router.leases.set_draining(true);
+    }
+
+    /// Waits for an engine of this node no longer than whoever asks it over the cluster does: it may wait for its log, and that is
+    /// known only after some attempts.
+    ///
+    /// # Errors
+    /// [`Unavailable::Unanswered`] after that, and whatever the look ends with.
+    pub(crate) async fn in_time<T, E: From<Unavailable>>(
+        look: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let looked = tokio::time::timeout(limits::OWN_ANSWER, look).await;
+        looked.unwrap_or_else(|_| {
+            let why = format!("the engine has not answered for {:?}", limits::OWN_ANSWER);
+            Err(Unavailable::Unanswered(why).into())
+        })
     }
 }

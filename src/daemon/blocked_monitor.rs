@@ -126,17 +126,22 @@ impl BlockedMonitor {
         now: Timestamp,
     ) -> Result<(), QueueError> {
         for client in membership.clients(client) {
-            self.walk_through(&client, now).await?;
+            self.walk_through(&client, membership, now).await?;
         }
         Ok(())
     }
 
-    async fn walk_through(&self, client: &Client, now: Timestamp) -> Result<(), QueueError> {
-        for view in client.all_queues().await? {
+    async fn walk_through(
+        &self,
+        client: &Client,
+        membership: &Membership,
+        now: Timestamp,
+    ) -> Result<(), QueueError> {
+        for view in membership.look(client.all_queues()).await? {
             let queue = client.queue(view.name.as_str())?;
             let (mut after, mut pages): (Option<WorkflowId>, usize) = (None, 0);
             loop {
-                let page = queue.workflows(after.as_ref(), limits::PAGE_MAX).await?;
+                let page = membership.look(queue.workflows(after.as_ref(), limits::PAGE_MAX)).await?;
                 let Some(last) = page.last() else { break };
                 pages += 1;
                 after = last.workflow_id.clone();
@@ -155,7 +160,7 @@ impl BlockedMonitor {
             }
             // So that who asks what is blocked need not look at all of them again.
             for _ in 0..=pages {
-                if queue.standing_workflows(None, 1).await?.is_some() {
+                if membership.look(queue.standing_workflows(None, 1)).await?.is_some() {
                     break;
                 }
             }

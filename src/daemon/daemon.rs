@@ -146,6 +146,7 @@ impl Daemon {
         let tasks = vec![
             tokio::spawn(watch::follow_files(daemon_state.clone(), changes)),
             tokio::spawn(watch::follow_troubles(daemon_state.clone())),
+            tokio::spawn(watch::stay_alive(daemon_state.clone())),
         ];
         systemd::ready(&format!("serving http://{address}"));
         Ok(Daemon {

@@ -8,6 +8,7 @@ use crate::engine::CommitStats;
 use crate::engine::QueueView;
 use crate::error::Error;
 use crate::error::OperationError;
+use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
 use crate::limits;
@@ -46,6 +47,28 @@ impl Membership {
         true
     }
 
+    /// Whether a workflow is looked after here, and what has it answers: a partition that waits for its log does not.
+    pub(crate) fn answers_for(&self, queue: &QueueName, workflow: &WorkflowId) -> bool {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle {
+            return handle.answers_for(queue, workflow);
+        }
+        let _ = (queue, workflow);
+        true
+    }
+
+    /// Looks at one of [`clients`](Membership::clients), on a cluster for a limited time: its log may just have begun to take nothing.
+    pub(crate) async fn look<T, E: From<Unavailable>>(
+        &self,
+        look: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        #[cfg(feature = "cluster")]
+        if self.handle.is_some() {
+            return ClusterHandle::in_time(look).await;
+        }
+        look.await
+    }
+
     /// How many messages wait beside a workflow that is looked after here to be handed over to other partitions; `None` when
     /// it is looked after elsewhere, or that is not known.
     pub(crate) async fn outbox_of(&self, queue: &QueueName, workflow: &WorkflowId) -> Option<u64> {
@@ -57,11 +80,12 @@ impl Membership {
         Some(0)
     }
 
-    /// Clients of all that is looked after here: on a cluster, of the partitions that this node has.
+    /// Clients of all that is looked after here and answers: on a cluster, of the partitions that this node has, but for those that
+    /// wait for their logs.
     pub(crate) fn clients(&self, client: &Client) -> Vec<Client> {
         #[cfg(feature = "cluster")]
         if let Some(handle) = &self.handle {
-            return handle.engines().into_iter().map(|(_, engine)| engine).collect();
+            return handle.engines_that_answer().into_iter().map(|(_, engine)| engine).collect();
         }
         vec![client.clone()]
     }
@@ -75,11 +99,11 @@ impl Membership {
         Vec::new()
     }
 
-    /// The numbers of the partitions that are looked after here; none without a cluster.
+    /// The numbers of the partitions that are looked after here and answer; none without a cluster.
     pub(crate) fn partitions(&self) -> Vec<u16> {
         #[cfg(feature = "cluster")]
         if let Some(handle) = &self.handle {
-            return handle.engines().into_iter().map(|(number, _)| number).collect();
+            return handle.engines_that_answer().into_iter().map(|(number, _)| number).collect();
         }
         Vec::new()
     }

@@ -143,8 +143,8 @@ impl Ticker {
         let schedules = shared.schedules.load_full();
         let mut pending = shared.pending().await?;
         for (id, ticking) in schedules.iter() {
-            // On a cluster one node does it: that which has the schedule's partition.
-            if !shared.membership.has(shared.queue.name(), &WorkflowId::new(id)?) {
+            // On a cluster one node does it: that which has the schedule's partition, once that answers.
+            if !shared.membership.answers_for(shared.queue.name(), &WorkflowId::new(id)?) {
                 pending.remove(id);
                 continue;
             }
@@ -152,7 +152,7 @@ impl Ticker {
         }
         for message in pending.into_values().flatten() {
             let id = message.workflow_id.as_ref();
-            if id.is_none_or(|id| shared.membership.has(shared.queue.name(), id)) {
+            if id.is_none_or(|id| shared.membership.answers_for(shared.queue.name(), id)) {
                 shared.withdraw(&message).await?;
                 if !shared.membership.is_of_cluster() {
                     shared.forget(&message).await?;
@@ -203,7 +203,7 @@ impl TickerContext {
         let mut pending: BTreeMap<String, Vec<MessageView>> = BTreeMap::new();
         for client in self.membership.clients(self.queue.client()) {
             let (queue, mut from) = (client.queue(SCHEDULES_QUEUE)?, SequenceNumber::new(0));
-            while let page = queue.peek(from, limits::PAGE_MAX).await?
+            while let page = self.membership.look(queue.peek(from, limits::PAGE_MAX)).await?
                 && let Some(last) = page.last()
             {
                 from = SequenceNumber::new(last.sequence_number.get() + 1);

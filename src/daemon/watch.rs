@@ -157,6 +157,23 @@ pub(crate) async fn follow_troubles(daemon_state: Arc<DaemonState>) {
     }
 }
 
+/// Says that the daemon is alive as long as it is. It waits for nothing else that the daemon does: one look that takes long is no death.
+pub(crate) async fn stay_alive(daemon_state: Arc<DaemonState>) {
+    let (client, mut ticks) =
+        (daemon_state.intake.client(), tokio::time::interval(limits::BLOCKED_MONITOR_INTERVAL));
+    loop {
+        tokio::select! {
+            _ = client.ended() => return,
+            _ = ticks.tick() => {}
+        }
+        // An engine that hangs is as good as dead: it has to answer first. Those of a cluster may have to wait for its servers, and
+        // other partitions than those go on: that this is said tells that the process still runs what is to be done.
+        if daemon_state.membership.is_of_cluster() || client.next_due().await.is_ok() {
+            systemd::alive();
+        }
+    }
+}
+
 /// How far it was looked for troubles.
 #[derive(Default)]
 struct TroubleWatch {
@@ -192,10 +209,6 @@ impl TroubleWatch {
             tracing::warn!(%error, "failed to look at the workflows that stand still");
         }
         notify(daemon_state).await;
-        // An engine that hangs is as good as dead: it has to answer first. Those of a cluster may have to wait for its servers.
-        if membership.is_of_cluster() || client.next_due().await.is_ok() {
-            systemd::alive();
-        }
         self.looks += 1;
         if (has_changed || self.looks.is_multiple_of(limits::LOOKS_BETWEEN_SCHEDULES))
             && let Err(error) = daemon_state.ticker.see_to().await

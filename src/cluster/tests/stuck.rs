@@ -18,6 +18,8 @@ use crate::cluster::tests::router::workflow_of;
 use crate::engine::Queue;
 use crate::error::SendError;
 use crate::error::Unavailable;
+use crate::id::QueueName;
+use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::Message;
 use crate::processor::Context;
@@ -156,6 +158,35 @@ async fn it_is_said_why_a_log_takes_nothing() {
     change(&servers, 2, |config| config.max_message_size = -1).await;
     in_time("it is acknowledged", sent).await.unwrap();
     assert_eq!(stopped(&node).await, []);
+    node.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_looks_at_what_a_node_has_does_not_wait_with_a_partition_that_waits_for_its_log() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let node = start(&servers).await;
+    let (queue, handle) =
+        (node.client().create_queue("q", QueueOptions::default()).await.unwrap(), node.handle());
+    for partition in 0..PARTITIONS {
+        send(queue.clone(), partition).await;
+    }
+    let stored = async || {
+        let queues = in_time("the queues are told", handle.queues()).await;
+        queues.iter().find(|view| view.name.as_str() == "q").map_or(0, |view| view.counts.stored())
+    };
+    assert_eq!(stored().await, u64::from(PARTITIONS));
+    change(&servers, 2, |config| config.max_message_size = 1).await;
+    let sent = tokio::spawn(async move { queue.send(Message::new("").workflow(workflow_of(2))).await });
+    wait_for("the engine waits for its log", || node.log_trouble(2).is_some());
+    assert_eq!(stored().await, u64::from(PARTITIONS) - 1);
+    let (name, workflow) = (QueueName::new("q").unwrap(), WorkflowId::new(workflow_of(2)).unwrap());
+    assert!(handle.has(&name, &workflow) && !handle.answers_for(&name, &workflow));
+    let waiting = in_time("it is said that it is not known", handle.outbox_of(&name, &workflow)).await;
+    assert_eq!(waiting, None);
+    change(&servers, 2, |config| config.max_message_size = -1).await;
+    in_time("it is acknowledged", sent).await.unwrap().unwrap();
+    assert_eq!(stored().await, u64::from(PARTITIONS) + 1);
+    assert!(handle.answers_for(&name, &workflow));
     node.close().await;
 }
 
