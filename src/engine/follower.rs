@@ -76,12 +76,11 @@ impl Follower {
         self.store.snapshots()
     }
 
-    /// Takes over, and serves as an engine on this thread until that is closed, or stopped by a fault, of which its client
-    /// knows. `began` is given the engine and its epoch; it begins with the `first` number if it has numbered no message yet.
+    /// Takes over, and serves as an engine on this thread until that is closed, or stopped by a fault. `began` is given the engine and its epoch; it begins with the `first` number if it has numbered no message yet.
     /// `passed` is what is known of the time since the last entry was written.
     ///
     /// # Errors
-    /// [`Fault::Deposed`] when another was faster.
+    /// [`Fault::Deposed`] when another was or is faster; the fault that stopped the engine, unless to follow anew tells more of it.
     pub(crate) fn serve(
         mut self,
         holder: u64,
@@ -98,7 +97,10 @@ impl Follower {
         let epoch = self.store.epoch();
         let (engine, writer) = begin_with(self.store, clock, clocks)?;
         began(engine, epoch);
-        writer.run();
-        Ok(())
+        match writer.run() {
+            // Whoever opens the file and reads the log again finds out whether it can go on.
+            Ok(()) | Err(Fault::Log(_) | Fault::Lost { .. }) => Ok(()),
+            Err(fault) => Err(fault.into()),
+        }
     }
 }

@@ -248,7 +248,8 @@ impl EngineBuilder {
         let run = move || match self.start() {
             Ok((engine, writer)) => {
                 if opened.send(Ok(Engine { released: Some(released), ..engine })).is_ok() {
-                    writer.run();
+                    // Its client knows of the fault, and says so.
+                    let _ = writer.run();
                 }
                 drop(holds);
             }

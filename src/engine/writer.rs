@@ -92,7 +92,10 @@ impl Writer {
     }
 
     /// Runs turn after turn until it is closed or a fault stops it.
-    pub(crate) fn run(mut self) {
+    ///
+    /// # Errors
+    /// The fault, of which its client knows as well.
+    pub(crate) fn run(mut self) -> Result<(), Fault> {
         loop {
             let mut gathered = self.gather();
             for (until, slot) in gathered.sleepers.drain(..) {
@@ -108,7 +111,8 @@ impl Writer {
                         tracing::error!(%fault, "the engine stops for good; opening its file again is the recovery")
                     }
                 }
-                return self.stop(Unavailable::Stopped(fault));
+                self.stop(Unavailable::Stopped(fault.clone()));
+                return Err(fault);
             }
             // After the turn: what was asked before it is withdrawn waits now, or has been served.
             for token in gathered.withdrawn {
@@ -124,7 +128,7 @@ impl Writer {
                 for slot in gathered.closing {
                     let _ = slot.send(());
                 }
-                return;
+                return Ok(());
             }
         }
     }

@@ -59,7 +59,7 @@ async fn engine(folder: &Path) -> (Engine, Outside, JoinHandle<()>) {
         store.take_over(1).unwrap();
         let (engine, writer) = begin(store, Arc::new(SystemClock::default())).unwrap();
         assert!(began.send(engine).is_ok());
-        writer.run();
+        let _ = writer.run();
     };
     let thread = std::thread::Builder::new().spawn(serve).unwrap();
     let_go.send(true).unwrap();

@@ -8,6 +8,8 @@ mod nodes;
 mod random;
 pub(crate) mod server;
 #[cfg(feature = "cluster")]
+mod serving;
+#[cfg(feature = "cluster")]
 mod turns;
 
 #[cfg(feature = "cluster")]
