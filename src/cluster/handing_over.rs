@@ -40,6 +40,8 @@ enum HandoverResult {
     Done(Vec<SequenceNumber>),
     /// It was not done and may be later, or it is not known whether it was.
     NotNow,
+    /// It was not done, as the other partition keeps these in mind, and no more beside them.
+    Full(Vec<SequenceNumber>),
     /// A later owner has handed something over.
     Outdated,
     /// The partition that it is for knows of no such queue, and says so in these words.
@@ -118,6 +120,11 @@ impl Router {
                         self.settle_kept(outbox, to, kept).await;
                         settled
                     }
+                    HandoverResult::Full(kept) => {
+                        self.settle_kept(outbox, to, kept).await;
+                        pause(limits::OUTBOX_PAUSE).await;
+                        delivery.release().await
+                    }
                     HandoverResult::NotNow | HandoverResult::NoQueue(_) => {
                         pause(limits::OUTBOX_PAUSE).await;
                         delivery.release().await
@@ -161,7 +168,7 @@ impl Router {
         let name = queue.clone();
         let command = Command::HandOver(verbs::HandOver { source, queue, message });
         let result = result_of(self.ask(to, command, Duration::ZERO).await);
-        if !matches!(result, HandoverResult::Done(_)) {
+        if !matches!(result, HandoverResult::Done(_) | HandoverResult::Full(_)) {
             outbox.ledger.tell(to, settled);
         }
         match result {
@@ -195,6 +202,7 @@ async fn refuse(partition: u16, delivery: &mut Delivery, why: String) -> Result<
 fn result_of(reply: Result<Reply, Unavailable>) -> HandoverResult {
     match reply {
         Ok(Reply::HandOver(Ok(HandoverAnswer::Taken { kept }))) => HandoverResult::Done(kept),
+        Ok(Reply::HandOver(Ok(HandoverAnswer::Full { kept }))) => HandoverResult::Full(kept),
         Ok(Reply::HandOver(Ok(HandoverAnswer::Outdated))) => HandoverResult::Outdated,
         Ok(Reply::HandOver(Err(refusal))) => match refusal {
             SendRefusal::QueueFull { .. }

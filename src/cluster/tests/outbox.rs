@@ -178,7 +178,7 @@ async fn what_an_outbox_has_settled_is_forgotten_elsewhere_also_when_its_owner_i
                     "w{target}: {kept:?} are kept, and {last} was long ago"
                 );
             }
-            HandoverAnswer::Outdated => panic!("there is no later epoch"),
+            other => panic!("there is no later epoch, and room: {other:?}"),
         }
     }
     assert!(asked > 0, "no target is of another partition");

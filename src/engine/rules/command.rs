@@ -243,4 +243,7 @@ pub(crate) enum HandoverAnswer {
     Taken { kept: Vec<SequenceNumber> },
     /// A later owner of the outbox has handed something over: whoever asks was deposed.
     Outdated,
+    /// It is not stored, as the numbers of so many others are kept: these, if that was asked. Last, as nodes of versions that do not know
+    /// it take it for no answer, and ask again.
+    Full { kept: Vec<SequenceNumber> },
 }

@@ -29,12 +29,17 @@ impl Step<'_> {
         }
         let mut mark = HandoverMark { epoch, kept: before.kept.clone() };
         mark.kept.retain(|kept| kept.number == number || !settled.contains(&kept.number));
+        let mut is_taken = true;
         match mark.kept.binary_search_by_key(&number, |kept| kept.number) {
             Ok(at) if mark.kept[at].digest == digest => {}
             // Another outbox than that of before, as when one was restored and the other was not.
             Ok(_) => return refuse(SendRefusal::KeyReused(format!("handover {number}"))),
             Err(_) if mark.kept.len() >= limits::HANDOVERS_KEPT_MAX => {
-                return refuse(SendRefusal::TooManyKeys { kept: mark.kept.len() as u64 });
+                if !wants_kept {
+                    return refuse(SendRefusal::TooManyKeys { kept: mark.kept.len() as u64 });
+                }
+                // An owner that begins could tell nothing of them if it was just refused, and would be refused for ever.
+                is_taken = false;
             }
             Err(at) => {
                 self.send(&queue, vec![message])?;
@@ -46,6 +51,9 @@ impl Step<'_> {
         if mark != *before {
             self.write(Change::Handovers(partition, Some(Arc::new(mark))))?;
         }
-        Ok(HandoverAnswer::Taken { kept })
+        Ok(match is_taken {
+            true => HandoverAnswer::Taken { kept },
+            false => HandoverAnswer::Full { kept },
+        })
     }
 }

@@ -182,3 +182,20 @@ fn no_more_is_kept_in_mind_than_so_much_and_what_is_known_is_still_answered() {
     assert_eq!(target.hand_over(HandoverSource { settled, ..source(1, most + 1) }), taken(&[]));
     assert_eq!(target.accepted(), 1);
 }
+
+#[test]
+fn an_owner_that_begins_where_no_more_is_kept_hears_what_is_and_can_go_on() {
+    let mut target = Target::with_queue();
+    let most = limits::HANDOVERS_KEPT_MAX as u64;
+    let kept = (1..=most).map(|sequence| KeptHandover { number: number(sequence), digest: sequence });
+    let mark = HandoverMark { epoch: 1, kept: kept.collect() };
+    target.rows(|rows| rows.write(Change::Handovers(SOURCE, Some(Arc::new(mark.clone())))).unwrap());
+    let begins = HandoverSource { wants_kept: true, ..source(2, most + 1) };
+    let Ok(HandoverAnswer::Full { kept }) = target.hand_over(begins) else { panic!("it has no room") };
+    assert_eq!(kept.len(), limits::HANDOVERS_KEPT_MAX);
+    assert_eq!(target.accepted(), 0);
+    assert_eq!(target.hand_over(source(1, 1)), Ok(HandoverAnswer::Outdated), "another has begun since");
+    let settled = kept.into_iter().take(limits::HANDOVERS_SETTLED_MAX).collect();
+    assert_eq!(target.hand_over(HandoverSource { settled, ..source(2, most + 1) }), taken(&[]));
+    assert_eq!(target.accepted(), 1);
+}
