@@ -24,8 +24,17 @@ pub(crate) struct NodePulse {
     pub(crate) beat: Beat,
     /// The partitions that it cannot have.
     pub(crate) stopped: Vec<u16>,
+    /// The partitions of which it is still reading what there is.
+    pub(crate) behind: Vec<u16>,
     /// When the first beat was heard after a silence, and the last, by this node's own clock.
     pub(crate) since: Duration,
+    pub(crate) at: Duration,
+}
+
+/// How often in short succession a partition was taken away, and when it was the last time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartitionLoss {
+    pub(crate) times: u32,
     pub(crate) at: Duration,
 }
 
@@ -38,10 +47,16 @@ pub(crate) struct ClusterState {
     pub(crate) confirmed: BTreeMap<u16, Duration>,
     /// Since when a partition could be had.
     pub(crate) free_since: BTreeMap<u16, Duration>,
+    /// When it was last seen in the bucket or in the log that somebody else has a partition, and does something.
+    pub(crate) seen: BTreeMap<u16, Duration>,
+    /// The partitions that were taken away from this node while it was alive.
+    pub(crate) losses: BTreeMap<u16, PartitionLoss>,
     /// The nodes to which partitions were moved.
     pub(crate) pins: BTreeMap<u16, String>,
     /// The partitions that this node cannot have.
     pub(crate) own_stopped: BTreeSet<u16>,
+    /// The partitions of which this node is still reading what there is.
+    pub(crate) own_behind: BTreeSet<u16>,
     /// The revision at which it was written down that this node is there.
     pub(crate) entered: Option<u64>,
     /// The newest revisions at which it was read that nodes have come or gone.

@@ -61,7 +61,9 @@ pub(crate) async fn hear(
             Some(NodeSignal::Alive { node, beat, .. }) if leases.is_of_namesake(&node, beat) => {
                 leases.look_up_namesake().await;
             }
-            Some(NodeSignal::Alive { node, beat, stopped }) => leases.hear(&node, beat, stopped),
+            Some(NodeSignal::Alive { node, beat, stopped, behind }) => {
+                leases.hear(&node, beat, (stopped, behind));
+            }
             Some(NodeSignal::Appended { node, partition, position }) => {
                 leases.hear_of(&node);
                 if let Some(partition) = partitions.get(usize::from(partition)) {

@@ -3,7 +3,6 @@
 
 use crate::clock::Clock;
 use crate::cluster::cluster_state::PartitionHolder;
-use crate::cluster::cluster_state::note_holder;
 use crate::cluster::leases::Leases;
 use crate::cluster::leases::PARTITION_PREFIX;
 use crate::cluster::stop::pause;
@@ -21,11 +20,10 @@ impl Leases {
             }
             match tokio::time::timeout(limits::STREAM_ANSWER, self.ask_for_holder(partition)).await {
                 Ok(Some((revision, holder))) => {
-                    let mut state = self.state();
                     if self.is_own(&holder) {
-                        state.confirmed.insert(partition, asked);
+                        self.state().confirmed.insert(partition, asked);
                     }
-                    note_holder(&mut state, partition, revision, holder);
+                    self.note_holder(partition, revision, holder);
                 }
                 // The servers may be electing who leads the bucket.
                 _ => pause(limits::ROUTE_PAUSE * 10).await,

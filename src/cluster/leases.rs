@@ -22,7 +22,6 @@ use crate::clock::SystemClock;
 use crate::cluster::cluster_state::ClusterState;
 use crate::cluster::cluster_state::NodePulse;
 use crate::cluster::cluster_state::PartitionHolder;
-use crate::cluster::cluster_state::note_holder;
 use crate::cluster::entry_version::EntryVersion;
 use crate::cluster::error::ClusterError;
 use crate::cluster::hashing::preferred;
@@ -50,7 +49,7 @@ pub(crate) struct Leases {
     pub(crate) bucket: kv::Store,
     signals: NodeSignals,
     node: String,
-    incarnation: u64,
+    pub(crate) incarnation: u64,
     lease: Duration,
     pub(crate) entry_version: EntryVersion,
     pub(crate) clock: SystemClock,
@@ -63,6 +62,9 @@ pub(crate) struct Leases {
     /// Whether it hears nothing of who has what, in tests.
     #[cfg(test)]
     pub(crate) is_deaf: AtomicBool,
+    /// Whether it hears nothing of what other nodes tell, in tests.
+    #[cfg(test)]
+    pub(crate) is_deaf_to_others: AtomicBool,
 }
 
 impl Leases {
@@ -91,6 +93,8 @@ impl Leases {
             is_silent: AtomicBool::new(false),
             #[cfg(test)]
             is_deaf: AtomicBool::new(false),
+            #[cfg(test)]
+            is_deaf_to_others: AtomicBool::new(false),
         })
     }
 
@@ -122,8 +126,11 @@ impl Leases {
                 continue;
             }
             let beat = self.own_beat(self.is_draining());
-            let stopped = self.state().own_stopped.iter().copied().collect();
-            self.signals.tell(&NodeSignal::Alive { node: self.node.clone(), beat, stopped }).await;
+            let (stopped, behind) = {
+                let state = self.state();
+                (state.own_stopped.iter().copied().collect(), state.own_behind.iter().copied().collect())
+            };
+            self.signals.tell(&NodeSignal::Alive { node: self.node.clone(), beat, stopped, behind }).await;
         }
     }
 
@@ -191,7 +198,7 @@ impl Leases {
         } else if let Some(partition) = entry.key.strip_prefix(PARTITION_PREFIX)
             && let (Ok(partition), Some(holder)) = (partition.parse(), read::<PartitionHolder>(entry))
         {
-            note_holder(&mut self.state(), partition, entry.revision, holder);
+            self.note_holder(partition, entry.revision, holder);
         } else if let Some(partition) = entry.key.strip_prefix(PIN_PREFIX)
             && let Ok(partition) = partition.parse::<u16>()
         {
@@ -217,19 +224,23 @@ impl Leases {
             Some(_) if is_heard => {}
             Some(beat) => {
                 drop(state);
-                self.hear(node, beat, Vec::new());
+                self.hear(node, beat, (Vec::new(), Vec::new()));
             }
         }
     }
 
-    /// Notes what a node says of itself.
-    pub(crate) fn hear(&self, node: &str, beat: Beat, stopped: Vec<u16>) {
+    /// Notes what a node says of itself, of partitions that it cannot have, and of those that it cannot have yet.
+    pub(crate) fn hear(&self, node: &str, beat: Beat, (stopped, behind): (Vec<u16>, Vec<u16>)) {
+        #[cfg(test)]
+        if self.is_deaf_to(node) {
+            return;
+        }
         let (now, mut state) = (self.clock.elapsed(), self.state());
         let before = state.nodes.get(node).filter(|heard| now.saturating_sub(heard.at) <= self.lease);
         // A process that was started again is another, though nobody has missed it.
         let is_same = |heard: &&NodePulse| heard.beat.incarnation == beat.incarnation;
         let since = before.filter(is_same).map_or(now, |heard| heard.since);
-        state.nodes.insert(node.to_owned(), NodePulse { beat, stopped, since, at: now });
+        state.nodes.insert(node.to_owned(), NodePulse { beat, stopped, behind, since, at: now });
         self.note_versions(&state, now);
     }
 
@@ -245,6 +256,10 @@ impl Leases {
 
     /// Notes that a node has done something: so it is alive.
     pub(crate) fn hear_of(&self, node: &str) {
+        #[cfg(test)]
+        if self.is_deaf_to(node) {
+            return;
+        }
         let (now, mut state) = (self.clock.elapsed(), self.state());
         if let Some(heard) =
             state.nodes.get_mut(node).filter(|heard| now.saturating_sub(heard.at) <= self.lease)
@@ -254,27 +269,12 @@ impl Leases {
     }
 
     /// Whether this node hears at all: what it says itself comes back to it.
-    fn hears(&self, state: &ClusterState, now: Duration) -> bool {
+    pub(crate) fn hears(&self, state: &ClusterState, now: Duration) -> bool {
         self.is_alive(state, now, &self.node)
     }
 
-    fn is_alive(&self, state: &ClusterState, now: Duration, node: &str) -> bool {
+    pub(crate) fn is_alive(&self, state: &ClusterState, now: Duration, node: &str) -> bool {
         state.nodes.get(node).is_some_and(|heard| now.saturating_sub(heard.at) <= self.lease)
-    }
-
-    /// The nodes that can own a partition.
-    fn candidates<'b>(
-        &self,
-        partition: u16,
-        state: &'b ClusterState,
-        now: Duration,
-    ) -> impl Iterator<Item = &'b str> {
-        let lease = self.lease;
-        state.nodes.iter().filter_map(move |(node, heard)| {
-            let is_there = now.saturating_sub(heard.at) <= lease;
-            let can = !heard.beat.drains && !heard.stopped.contains(&partition);
-            (is_there && can).then_some(node.as_str())
-        })
     }
 
     /// Says whether this node cannot have a partition.
@@ -284,14 +284,6 @@ impl Leases {
             true => stopped.insert(partition),
             false => stopped.remove(&partition),
         };
-    }
-
-    /// The node that should own a partition: the one to which it was moved, or else as the hash says.
-    fn preferred<'b>(&self, partition: u16, state: &'b ClusterState, now: Duration) -> Option<&'b str> {
-        let pin = state.pins.get(&partition);
-        let mut candidates = self.candidates(partition, state, now);
-        let pinned = candidates.find(|node| pin.is_some_and(|pin| pin == node));
-        pinned.or_else(|| preferred(partition, self.candidates(partition, state, now)))
     }
 
     /// The node to which a partition was moved, if it was.
@@ -318,31 +310,14 @@ impl Leases {
         Ok(())
     }
 
-    /// Whether this node should try to get a partition now, and behind which revision of its key.
-    pub(crate) fn may_claim(&self, partition: u16) -> Option<u64> {
-        let (now, mut state) = (self.clock.elapsed(), self.state());
-        if !self.hears(&state, now) || self.is_draining() {
-            return None;
-        }
-        let held = state.partitions.get(&partition).cloned();
-        let revision = held.as_ref().map_or(0, |(revision, _)| *revision);
-        let is_free = held.is_none_or(|(_, holder)| {
-            let is_own = holder.node == self.node && holder.incarnation != self.incarnation;
-            holder.released || is_own || !self.is_alive(&state, now, &holder.node)
-        });
-        if !is_free {
-            state.free_since.remove(&partition);
-            return None;
-        }
-        let free_since = *state.free_since.entry(partition).or_insert(now);
-        let is_preferred = self.preferred(partition, &state, now) == Some(&*self.node);
-        // Whoever should have it may be unable to.
-        (is_preferred || now.saturating_sub(free_since) > self.lease * 2).then_some(revision)
-    }
-
     /// Tries to become the holder of a partition.
     pub(crate) async fn claim(&self, partition: u16, revision: u64) -> bool {
-        self.put_holder(partition, revision, false).await
+        let is_had = self.put_holder(partition, revision, false).await;
+        if is_had {
+            // Once it is given up, whoever should have it is given time anew.
+            self.state().free_since.remove(&partition);
+        }
+        is_had
     }
 
     /// Gives up a partition, if this node has it.
@@ -367,7 +342,7 @@ impl Leases {
         };
         match put {
             Ok(revision) => {
-                note_holder(&mut self.state(), partition, revision, holder);
+                self.note_holder(partition, revision, holder);
                 true
             }
             Err(why) => {
@@ -393,30 +368,6 @@ impl Leases {
     /// Whether this node has the lease of a partition, as far as it has heard.
     pub(crate) fn has(&self, partition: u16) -> bool {
         self.state().partitions.get(&partition).is_some_and(|(_, holder)| self.is_own(holder))
-    }
-
-    /// Whether another node should have a partition that this one has.
-    pub(crate) fn should_move(&self, partition: u16) -> bool {
-        let (now, state) = (self.clock.elapsed(), self.state());
-        if !self.hears(&state, now) {
-            return false;
-        }
-        // Of those by which it is also decided who takes a partition over, or it would be taken over and given up again and again.
-        let preferred = self.preferred(partition, &state, now);
-        preferred.is_some_and(|node| node != self.node && self.is_settled(&state, node))
-    }
-
-    /// Whether a node has been heard for some time.
-    fn is_settled(&self, state: &ClusterState, node: &str) -> bool {
-        let heard = state.nodes.get(node);
-        heard.is_some_and(|heard| heard.at.saturating_sub(heard.since) >= self.lease * 3)
-    }
-
-    /// Since when the last of the nodes that have been heard for some time is heard.
-    pub(crate) fn newest_settled(&self) -> Option<Duration> {
-        let state = self.state();
-        let settled = state.nodes.iter().filter(|(node, _)| self.is_settled(&state, node));
-        settled.map(|(_, heard)| heard.since).max()
     }
 
     /// Whether this node is the one that is to take snapshots of a partition: one that follows, if there is one, as its disk
@@ -453,6 +404,11 @@ impl Leases {
         let (now, state) = (self.clock.elapsed(), self.state());
         let is_there = !self.hears(&state, now) || self.is_alive(&state, now, node);
         state.nodes.get(node).filter(|_| is_there).map(|heard| heard.beat.incarnation)
+    }
+
+    #[cfg(test)]
+    fn is_deaf_to(&self, node: &str) -> bool {
+        node != self.node && self.is_deaf_to_others.load(Ordering::Relaxed)
     }
 
     /// Says nothing any more, as if the process hung.

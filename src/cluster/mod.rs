@@ -64,6 +64,7 @@ mod snapshot_taker;
 mod snapshots;
 mod splitting;
 mod stop;
+mod taking_over;
 #[cfg(test)]
 mod tests;
 mod topic_changes;

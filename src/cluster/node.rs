@@ -212,6 +212,12 @@ impl ClusterNode {
         self.router.leases.is_deaf.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 
+    /// Hears no other node any more, as without NATS between them, but what is written down.
+    #[cfg(test)]
+    pub(crate) fn set_deaf_to_others(&self) {
+        self.router.leases.is_deaf_to_others.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+
     /// Hears no more which queues are made, or hears it again.
     #[cfg(test)]
     pub(crate) fn set_deaf(&self, is_deaf: bool) {

@@ -300,6 +300,7 @@ impl Partition {
                 return Err(fault.into());
             }
             tracing::warn!(partition = self.number, position, "the file ends before its log begins");
+            self.node.leases.set_behind(self.number, true);
             self.file.set_closed();
             drop(follower);
             if !self.restore(position)? {
@@ -311,9 +312,16 @@ impl Partition {
 
     /// Follows until this node is to take over, and serves then until that is over.
     fn follow_and_serve(self: &Arc<Partition>) -> Result<(), OpenError> {
-        let (mut follower, mut quiet) = (self.open()?, 0_u32);
+        self.node.leases.set_behind(self.number, true);
+        let (mut follower, mut quiet, mut is_first) = (self.open()?, 0_u32, true);
         loop {
+            let before = follower.position();
             follower = self.catch_up(follower)?;
+            // What was there before this node came may be old.
+            if !std::mem::take(&mut is_first) && follower.position() > before {
+                self.node.leases.note_entries(self.number);
+            }
+            self.node.leases.set_behind(self.number, false);
             self.goes_on();
             self.epoch.store(follower.epoch(), Ordering::Relaxed);
             match self.wait_for_news() {

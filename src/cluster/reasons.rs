@@ -10,11 +10,14 @@ pub(crate) fn is_deposed(error: &OpenError) -> bool {
 
 /// Whether the disk could not be written or read, which says nothing of what is on it.
 pub(crate) fn is_of_disk(error: &OpenError) -> bool {
-    match error {
-        OpenError::Fault(Fault::File(_)) => true,
-        OpenError::Fault(Fault::Store(error)) => {
-            matches!(**error, redb::Error::Io(_) | redb::Error::PreviousIo)
-        }
+    matches!(error, OpenError::Fault(fault) if is_fault_of_disk(fault))
+}
+
+/// The same of a fault.
+pub(crate) fn is_fault_of_disk(fault: &Fault) -> bool {
+    match fault {
+        Fault::File(_) => true,
+        Fault::Store(error) => matches!(**error, redb::Error::Io(_) | redb::Error::PreviousIo),
         _ => false,
     }
 }

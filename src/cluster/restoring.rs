@@ -28,7 +28,7 @@ impl Partition {
     /// not needed, because the log has what comes behind that position, and not possible.
     ///
     /// # Errors
-    /// [`Fault::Log`] when it is needed, and no snapshot can be used.
+    /// [`Fault::Log`] when it is needed, and no snapshot can be used; [`Fault::File`] when the disk does not take one.
     pub(crate) fn restore(&self, position: u64) -> Result<bool, OpenError> {
         let (mut looks, mut damaged) = (0, BTreeSet::new());
         loop {
@@ -79,6 +79,7 @@ impl Partition {
                     is_unread = true;
                     why
                 }
+                Err(SnapshotError::Disk(fault)) => return Err(fault.into()),
             };
             tracing::warn!(
                 partition = self.number(),

@@ -31,8 +31,14 @@ fn first_version() -> u32 {
 /// What a node tells all others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NodeSignal {
-    /// It is alive, and cannot go on with these partitions.
-    Alive { node: String, beat: Beat, stopped: Vec<u16> },
+    /// It is alive, cannot go on with some partitions, and is still reading what there is of others, which older nodes do not say.
+    Alive {
+        node: String,
+        beat: Beat,
+        stopped: Vec<u16>,
+        #[serde(default)]
+        behind: Vec<u16>,
+    },
     /// It has appended an entry to the log of a partition, so that there is something to read.
     Appended { node: String, partition: u16, position: u64 },
 }
@@ -87,7 +93,7 @@ mod tests {
             br#"{"Alive": {"node": "a", "beat": {"incarnation": 7, "drains": false}, "stopped": [3]}}"#;
         let newer = br#"{"Alive": {"node": "a", "beat": {"incarnation": 7, "drains": false, "entry_version": 1, "mood": 2}, "stopped": [3], "x": 1}}"#;
         let beat = Beat { incarnation: 7, drains: false, entry_version: 1 };
-        let signal = NodeSignal::Alive { node: "a".to_owned(), beat, stopped: vec![3] };
+        let signal = NodeSignal::Alive { node: "a".to_owned(), beat, stopped: vec![3], behind: Vec::new() };
         for bytes in [&older[..], &newer[..], &bytes_of(&signal)[..]] {
             assert_eq!(read(bytes).as_ref(), Some(&signal));
         }

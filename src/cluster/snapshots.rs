@@ -32,12 +32,15 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::cluster::error::ClusterError;
 use crate::cluster::options::ClusterOptions;
+use crate::cluster::reasons::is_fault_of_disk;
 use crate::cluster::shape::check_kept;
 use crate::cluster::snapshot_list::SnapshotList;
 use crate::cluster::snapshot_list::SnapshotRecord;
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::watching::BucketWatch;
 use crate::engine::log::SnapshotFile;
+use crate::error::Fault;
+use crate::error::OpenError;
 use crate::limits;
 
 const LIST_PREFIX: &str = "snapshots.";
@@ -57,6 +60,8 @@ pub(crate) enum SnapshotError {
     Damaged(String),
     /// Nothing is known of it.
     Unread(String),
+    /// The disk of this node does not take it, or does not give it back.
+    Disk(Fault),
 }
 
 /// What was written of a snapshot.
@@ -260,7 +265,8 @@ impl Snapshots {
             };
             xxh3.update(&piece[..read]);
             bytes += read as u64;
-            into.write_all(&piece[..read]).map_err(|error| unread(&error))?;
+            let written = into.write_all(&piece[..read]);
+            written.map_err(|error| SnapshotError::Disk(Fault::File(Arc::new(error))))?;
         }
         let found = ObjectSum { bytes, digest: xxh3.digest() };
         if found != wanted {
@@ -279,12 +285,14 @@ impl Snapshots {
         record: &SnapshotRecord,
         path: &Path,
     ) -> Result<SnapshotFile, SnapshotError> {
-        let unread = |error: &dyn std::fmt::Display| SnapshotError::Unread(error.to_string());
-        let (file, mut bytes) = SnapshotFile::create(path).map_err(|fault| unread(&fault))?;
+        let (file, mut bytes) = SnapshotFile::create(path).map_err(SnapshotError::Disk)?;
         let wanted = ObjectSum { bytes: record.bytes, digest: record.digest };
         runtime.block_on(self.read(&record.object, wanted, &mut bytes))?;
         drop(bytes);
-        let place = file.check().map_err(|error| SnapshotError::Damaged(error.to_string()))?;
+        let place = file.check().map_err(|error| match error {
+            OpenError::Fault(fault) if is_fault_of_disk(&fault) => SnapshotError::Disk(fault),
+            error => SnapshotError::Damaged(error.to_string()),
+        })?;
         if place != record.place {
             let what = format!("it ends with {place:?} and should with {:?}", record.place);
             return Err(SnapshotError::Damaged(what));

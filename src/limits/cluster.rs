@@ -122,6 +122,13 @@ pub const CLUSTER_NAME_BYTES_MAX: usize = 64;
 /// How long an owner may be silent before others take over.
 pub const LEASE: Duration = Duration::from_secs(1);
 
+/// For how many leases at most a node leaves a partition to others that was taken away from it while it was alive: it waits twice as
+/// long each time, so that two nodes which do not hear each other do not take it from each other all the time.
+pub const LOSS_WAIT_LEASES_MAX: u32 = 32;
+
+/// After how many leases without such a loss it waits no more: some times the longest wait, so that a fight that goes on is known as one.
+pub const LOSS_QUIET_LEASES: u32 = 128;
+
 /// For how many leases no node was heard that reads no newer version of entries, before they are written in one: longer than a node
 /// takes that is started again.
 pub const ENTRY_VERSION_LEASES: u32 = 20;

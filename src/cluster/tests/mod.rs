@@ -21,3 +21,4 @@ mod starting;
 mod stuck;
 mod takeover;
 mod topics;
+mod unheard;

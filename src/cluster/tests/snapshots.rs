@@ -8,7 +8,10 @@ use async_nats::jetstream;
 use async_nats::jetstream::Context;
 use futures_util::StreamExt;
 
+use crate::clock::Clock;
+use crate::clock::SystemClock;
 use crate::cluster::hashing::partition_of;
+use crate::cluster::hashing::preferred;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::partition::PartitionState;
@@ -360,6 +363,50 @@ async fn a_partition_without_a_snapshot_to_begin_from_is_stopped_with_one_senten
     );
     assert!(why.starts_with(&begins) && why.contains("damaged") && why.contains("it is missing"), "{why}");
     node.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_is_not_given_to_a_node_that_is_still_reading_what_there_is() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (observer, mut load) = (Observer::new(&servers).await, Load { sent: 0 });
+    let owner = ClusterNode::start(options(&servers, "first")).await.unwrap();
+    let list = load.send_until_trimmed(&owner, &observer, 1).await;
+    for record in &list.0 {
+        observer.lose(&record.object).await;
+    }
+    // Until it is stopped, as it finds no snapshot to begin from.
+    let should_have = |name: &&str| preferred(0, ["first", name].into_iter()) == Some(name);
+    let name = ["a", "b", "c", "d", "e", "f", "g"].into_iter().find(should_have).expect("one of them");
+    let newcomer = ClusterNode::start(idle_options(&servers, name)).await.unwrap();
+    wait_for("they hear each other", || owner.nodes().len() == 2);
+    let clock = SystemClock::default();
+    while clock.elapsed() < Duration::from_secs(5) {
+        assert!(owner.engine(0).is_some(), "whom it is given to cannot take it yet");
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(newcomer.status()[0].state, PartitionState::Following, "it is looking for a snapshot");
+    newcomer.close().await;
+    owner.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_disk_does_not_take_a_snapshot_says_so_and_goes_on_when_it_does() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (observer, mut load) = (Observer::new(&servers).await, Load { sent: 0 });
+    let owner = ClusterNode::start(options(&servers, "first")).await.unwrap();
+    load.send_until_trimmed(&owner, &observer, 1).await;
+    let newcomer = idle_options(&servers, "second");
+    let in_the_way = newcomer.folder.join("partition-0.redb.new");
+    std::fs::create_dir_all(in_the_way.join("something")).unwrap();
+    let newcomer = ClusterNode::start(newcomer).await.unwrap();
+    let state = || newcomer.status()[0].state.clone();
+    wait_for("it is stopped", || matches!(state(), PartitionState::Stopped(_)));
+    let PartitionState::Stopped(why) = state() else { unreachable!("it was waited for") };
+    assert!(why.contains("a file operation failed"), "{why}");
+    std::fs::remove_dir_all(&in_the_way).unwrap();
+    wait_caught_up(&newcomer, &owner);
+    newcomer.close().await;
+    owner.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

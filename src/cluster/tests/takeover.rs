@@ -28,24 +28,24 @@ use crate::limits;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 
-const PARTITIONS: u16 = 4;
-const LEASE: Duration = Duration::from_millis(500);
+pub(crate) const PARTITIONS: u16 = 4;
+pub(crate) const LEASE: Duration = Duration::from_millis(500);
 
 fn options(servers: &NatsServers, node: &str) -> ClusterOptions {
     servers.options("orders", node).partitions(PARTITIONS).lease(LEASE)
 }
 
-async fn start(servers: &NatsServers, node: &str) -> ClusterNode {
+pub(crate) async fn start(servers: &NatsServers, node: &str) -> ClusterNode {
     ClusterNode::start(options(servers, node)).await.unwrap()
 }
 
 /// The first partition that a node has.
-fn first_of(node: &ClusterNode) -> Option<u16> {
+pub(crate) fn first_of(node: &ClusterNode) -> Option<u16> {
     (0..PARTITIONS).find(|number| node.engine(*number).is_some())
 }
 
 /// Two nodes, each with its share of the partitions.
-async fn start_both(servers: &NatsServers) -> (ClusterNode, ClusterNode) {
+pub(crate) async fn start_both(servers: &NatsServers) -> (ClusterNode, ClusterNode) {
     let (first, second) = (start(servers, "first").await, start(servers, "second").await);
     let are_shared = || first_of(&first).is_some() && first_of(&second).is_some();
     tokio::task::block_in_place(|| wait_until("both nodes have partitions", are_shared));

@@ -1,0 +1,173 @@
+//! Who takes a partition over, and when: whoever should have it, or else anybody, once nobody has it that is alive.
+//!
+//! Nodes that do not hear each other's signals may still reach the bucket and the log. What they read there of whoever has a partition
+//! counts as hearing it; and whoever had one taken away while it was alive takes it back only after a while, twice as long each time.
+
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::cluster::cluster_state::ClusterState;
+use crate::cluster::cluster_state::PartitionHolder;
+use crate::cluster::cluster_state::PartitionLoss;
+use crate::cluster::cluster_state::note_holder;
+use crate::cluster::hashing::preferred;
+use crate::cluster::leases::Leases;
+use crate::limits;
+
+impl Leases {
+    /// The nodes that can own a partition now.
+    pub(crate) fn candidates<'b>(
+        &'b self,
+        partition: u16,
+        state: &'b ClusterState,
+        now: Duration,
+    ) -> impl Iterator<Item = &'b str> {
+        state.nodes.iter().filter_map(move |(node, heard)| {
+            let is_there = now.saturating_sub(heard.at) <= self.lease();
+            // Of itself a node knows it sooner than it hears what it has said.
+            let is_behind = match node == self.node() {
+                true => state.own_behind.contains(&partition),
+                false => heard.behind.contains(&partition),
+            };
+            let can = !heard.beat.drains && !heard.stopped.contains(&partition) && !is_behind;
+            (is_there && can).then_some(node.as_str())
+        })
+    }
+
+    /// Says whether this node is still reading what there is of a partition, and could not take it yet.
+    pub(crate) fn set_behind(&self, partition: u16, is_behind: bool) {
+        let behind = &mut self.state().own_behind;
+        match is_behind {
+            true => behind.insert(partition),
+            false => behind.remove(&partition),
+        };
+    }
+
+    /// The node that should own a partition: the one to which it was moved, or else as the hash says.
+    pub(crate) fn preferred<'b>(
+        &'b self,
+        partition: u16,
+        state: &'b ClusterState,
+        now: Duration,
+    ) -> Option<&'b str> {
+        let pin = state.pins.get(&partition);
+        let mut candidates = self.candidates(partition, state, now);
+        let pinned = candidates.find(|node| pin.is_some_and(|pin| pin == node));
+        pinned.or_else(|| preferred(partition, self.candidates(partition, state, now)))
+    }
+
+    /// Whether this node should try to get a partition now, and behind which revision of its key.
+    pub(crate) fn may_claim(&self, partition: u16) -> Option<u64> {
+        let (now, mut state) = (self.clock.elapsed(), self.state());
+        if !self.hears(&state, now) || self.is_draining() {
+            return None;
+        }
+        let held = state.partitions.get(&partition).cloned();
+        let revision = held.as_ref().map_or(0, |(revision, _)| *revision);
+        if !held.is_none_or(|(_, holder)| self.is_free(&state, now, partition, &holder)) {
+            state.free_since.remove(&partition);
+            return None;
+        }
+        let free_since = *state.free_since.entry(partition).or_insert(now);
+        if now.saturating_sub(free_since) < self.wait_after_losses(&state, now, partition) {
+            return None;
+        }
+        let is_preferred = self.preferred(partition, &state, now) == Some(self.node());
+        // Whoever should have it may be unable to.
+        (is_preferred || now.saturating_sub(free_since) > self.lease() * 2).then_some(revision)
+    }
+
+    /// Whether whoever has a partition has given it up, or is gone.
+    fn is_free(&self, state: &ClusterState, now: Duration, partition: u16, holder: &PartitionHolder) -> bool {
+        let is_own = holder.node == self.node() && !self.is_own_process(holder);
+        // What was read while its signals came says nothing once they do not: whoever is dead was alive then.
+        let heard_at = state.nodes.get(&holder.node).map_or(Duration::ZERO, |heard| heard.at);
+        let is_seen = |at: &Duration| {
+            at.saturating_sub(heard_at) > self.lease() / 2 && now.saturating_sub(*at) <= self.lease() * 2
+        };
+        let is_alive =
+            self.is_alive(state, now, &holder.node) || state.seen.get(&partition).is_some_and(is_seen);
+        holder.released || is_own || !is_alive || self.is_begun_anew(state, now, partition, holder)
+    }
+
+    /// Whether the process that has a partition is gone, and another that runs as the same node is still reading what there is of it,
+    /// after a lease.
+    fn is_begun_anew(
+        &self,
+        state: &ClusterState,
+        now: Duration,
+        partition: u16,
+        holder: &PartitionHolder,
+    ) -> bool {
+        state.nodes.get(&holder.node).is_some_and(|heard| {
+            let is_another = heard.beat.incarnation != holder.incarnation;
+            let is_late = now.saturating_sub(heard.since) > self.lease();
+            is_another && is_late && heard.behind.contains(&partition)
+        })
+    }
+
+    /// How long a partition is left to others that was taken away from this node while it was alive.
+    fn wait_after_losses(&self, state: &ClusterState, now: Duration, partition: u16) -> Duration {
+        let Some(loss) = state.losses.get(&partition) else { return Duration::ZERO };
+        match now.saturating_sub(loss.at) > self.lease() * limits::LOSS_QUIET_LEASES {
+            true => Duration::ZERO,
+            false => self.lease() * limits::LOSS_WAIT_LEASES_MAX.min(2_u32.saturating_pow(loss.times - 1)),
+        }
+    }
+
+    /// Notes who has a partition, unless something newer is known.
+    pub(crate) fn note_holder(&self, partition: u16, revision: u64, holder: PartitionHolder) {
+        let (now, mut state) = (self.clock.elapsed(), self.state());
+        let before = state.partitions.get(&partition).cloned();
+        if before.as_ref().is_some_and(|(known, _)| *known >= revision) {
+            return;
+        }
+        if !self.is_own_process(&holder) {
+            // Whoever writes is there; what is heard first may have been written long ago.
+            if before.is_some() {
+                state.seen.insert(partition, now);
+            }
+            if before.is_some_and(|(_, before)| self.is_own(&before)) && !holder.released {
+                let quiet = self.lease() * limits::LOSS_QUIET_LEASES;
+                let known = state.losses.get(&partition).filter(|loss| now.saturating_sub(loss.at) <= quiet);
+                let times = known.map_or(0, |loss| loss.times).saturating_add(1);
+                state.losses.insert(partition, PartitionLoss { times, at: now });
+            }
+        }
+        note_holder(&mut state, partition, revision, holder);
+    }
+
+    /// Notes that whoever has a partition has appended to its log.
+    pub(crate) fn note_entries(&self, partition: u16) {
+        let now = self.clock.elapsed();
+        self.state().seen.insert(partition, now);
+    }
+
+    fn is_own_process(&self, holder: &PartitionHolder) -> bool {
+        holder.node == self.node() && holder.incarnation == self.incarnation
+    }
+
+    /// Whether another node should have a partition that this one has.
+    pub(crate) fn should_move(&self, partition: u16) -> bool {
+        let (now, state) = (self.clock.elapsed(), self.state());
+        if !self.hears(&state, now) {
+            return false;
+        }
+        // Of those by which it is also decided who takes a partition over, or it would be taken over and given up again and again.
+        let preferred = self.preferred(partition, &state, now);
+        preferred.is_some_and(|node| node != self.node() && self.is_settled(&state, node))
+    }
+
+    /// Whether a node has been heard for some time.
+    fn is_settled(&self, state: &ClusterState, node: &str) -> bool {
+        let heard = state.nodes.get(node);
+        heard.is_some_and(|heard| heard.at.saturating_sub(heard.since) >= self.lease() * 3)
+    }
+
+    /// Since when the last of the nodes that have been heard for some time is heard.
+    pub(crate) fn newest_settled(&self) -> Option<Duration> {
+        let state = self.state();
+        let settled = state.nodes.iter().filter(|(node, _)| self.is_settled(&state, node));
+        settled.map(|(_, heard)| heard.since).max()
+    }
+}

@@ -1,0 +1,92 @@
+//! Nodes that do not hear something that others say: what they know then is old.
+
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::clock::SystemClock;
+use crate::cluster::hashing::preferred;
+use crate::cluster::node::ClusterNode;
+use crate::cluster::tests::nats::NatsServers;
+use crate::cluster::tests::nats::wait_until;
+use crate::cluster::tests::router::has_all;
+use crate::cluster::tests::router::workflow_of;
+use crate::cluster::tests::takeover::LEASE;
+use crate::cluster::tests::takeover::PARTITIONS;
+use crate::cluster::tests::takeover::start;
+use crate::cluster::tests::takeover::start_both;
+use crate::message::Message;
+use crate::queue::QueueOptions;
+
+fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    tokio::task::block_in_place(|| wait_until(what, is_so));
+}
+
+/// How many times the partitions were taken over, as far as one of the nodes knows.
+fn epochs(nodes: &[&ClusterNode]) -> Vec<u32> {
+    let of_partition = |number: usize| nodes.iter().map(|node| node.status()[number].epoch).max();
+    (0..usize::from(PARTITIONS)).filter_map(of_partition).collect()
+}
+
+/// Lets both nodes hear each other no more for so many leases, in which they do something; returns the most times that a partition
+/// was taken over.
+async fn fight(leases: u32, work: impl AsyncFn(&ClusterNode)) -> Option<u32> {
+    let servers = NatsServers::start(1)?;
+    let (first, second) = start_both(&servers).await;
+    first.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let nodes = [&first, &second];
+    let (before, clock) = (epochs(&nodes), SystemClock::default());
+    nodes.iter().for_each(|node| node.set_deaf_to_others());
+    while clock.elapsed() < leases * LEASE {
+        for node in nodes {
+            work(node).await;
+        }
+        tokio::task::yield_now().await;
+    }
+    let most = epochs(&nodes).iter().zip(&before).map(|(now, before)| now - before).max();
+    first.close().await;
+    second.close().await;
+    most
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_that_is_not_heard_but_appends_keeps_its_partitions() {
+    let work = async |node: &ClusterNode| {
+        for partition in 0..PARTITIONS {
+            if let Some(engine) = node.engine(partition) {
+                // It may just be losing it.
+                let queue = engine.queue("q").unwrap();
+                let sending = queue.send(Message::new("").workflow(workflow_of(partition)));
+                let _ = tokio::time::timeout(LEASE, sending).await;
+            }
+        }
+    };
+    let Some(most) = fight(16, work).await else { return };
+    assert!(most <= 2, "a partition was taken over {most} times");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_that_do_not_hear_each_other_take_partitions_from_each_other_ever_more_rarely() {
+    let Some(most) = fight(16, async |_: &ClusterNode| {}).await else { return };
+    assert!(most <= 7, "a partition was taken over {most} times");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_should_have_a_partition_is_given_time_before_it_is_taken_back() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let first = start(&servers, "first").await;
+    wait_for("it has all partitions", || has_all(&first));
+    let second = start(&servers, "second").await;
+    second.set_deaf_to_leases();
+    let names = ["first", "second"];
+    let number = (0..PARTITIONS).find(|number| preferred(*number, names.into_iter()) == Some("second"));
+    let number = number.expect("the hash gives it something");
+    wait_for("it is given up", || first.engine(number).is_none());
+    let clock = SystemClock::default();
+    while clock.elapsed() < LEASE {
+        assert!(first.engine(number).is_none(), "it is taken back at once, and given up again");
+        tokio::task::yield_now().await;
+    }
+    wait_for("whoever can have it takes it back", || first.engine(number).is_some());
+    first.close().await;
+    second.close().await;
+}
