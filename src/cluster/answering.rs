@@ -16,6 +16,7 @@ use crate::cluster::wire::NodeReply;
 use crate::cluster::wire::What;
 use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::Reply;
+use crate::engine::elsewhere::VerbOutcome;
 use crate::engine::elsewhere::token_of;
 use crate::error::Fault;
 use crate::error::Unavailable;
@@ -123,14 +124,14 @@ impl Router {
 
     async fn do_in_its_time(&self, ask: &Ask) -> NodeReply {
         let partition = self.partition(ask.partition.unwrap_or_default());
-        let Some((client, epoch)) = partition.owned() else { return self.not_owner(ask) };
+        let number = partition.number();
+        let owned = partition.owned().filter(|_| self.leases.has(number));
+        let Some((client, epoch)) = owned else { return self.not_owner(ask) };
         if ask.epoch.is_some_and(|meant| meant != epoch) {
             return self.not_owner(ask);
         }
         // A lock is renewed without an entry in the log, which would be refused to whoever was deposed.
-        if matches!(ask.what, What::Have(Command::Renew(_), _))
-            && !self.leases.surely_has(partition.number()).await
-        {
+        if matches!(ask.what, What::Have(Command::Renew(_), _)) && !self.leases.surely_has(number).await {
             return self.not_owner(ask);
         }
         let replied = |reply: Result<Reply, Unavailable>| {
@@ -150,6 +151,10 @@ impl Router {
             }
         };
         match done {
+            // What was not written either was seen in the file, which may be that of a node that was deposed: nothing was changed.
+            Ok(said) if changes_nothing(&ask.what, &said) && !self.leases.surely_has(number).await => {
+                self.not_owner(ask)
+            }
             Ok(said) => said,
             // What such an engine has not answered it has not done: its log has not got it.
             Err(Unavailable::Closed | Unavailable::Stopped(Fault::Deposed)) => self.not_owner(ask),
@@ -189,6 +194,15 @@ impl Router {
             },
             _ => too_large(),
         }
+    }
+}
+
+/// Whether an answer is of the kind that comes without an entry in the log: what was found, or tried, or refused.
+fn changes_nothing(what: &What, said: &NodeReply) -> bool {
+    match (what, said) {
+        (What::TryOut(_) | What::Look(_), _) => true,
+        (_, NodeReply::Reply(reply, ..)) => reply.is_refusal(),
+        _ => false,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Whether this node has a lease for certain. What it has heard last may be old, and what needs no entry in the log is not refused
-//! there: a lock that a deposed node renews would keep its handler at work beside that of another node.
+//! there: a lock that a deposed node renews would keep its handler at work beside that of another node, and what it finds or
+//! refuses may be otherwise by now.
 
 use crate::clock::Clock;
 use crate::cluster::cluster_state::PartitionHolder;
@@ -13,11 +14,15 @@ impl Leases {
     /// once it has not got it any more.
     pub(crate) async fn surely_has(&self, partition: u16) -> bool {
         while self.has(partition) {
-            let asked = self.clock.elapsed();
-            let confirmed = self.state().confirmed.get(&partition).copied();
-            if confirmed.is_some_and(|at| asked.saturating_sub(at) <= self.lease()) {
+            if self.is_confirmed(partition) {
                 return true;
             }
+            // Many want to know it at once when the last answer is that old, and one of them asks for all.
+            let asks = self.asking.lock().await;
+            if self.is_confirmed(partition) {
+                continue;
+            }
+            let asked = self.clock.elapsed();
             match tokio::time::timeout(limits::STREAM_ANSWER, self.ask_for_holder(partition)).await {
                 Ok(Some((revision, holder))) => {
                     if self.is_own(&holder) {
@@ -26,10 +31,18 @@ impl Leases {
                     self.note_holder(partition, revision, holder);
                 }
                 // The servers may be electing who leads the bucket.
-                _ => pause(limits::ROUTE_PAUSE * 10).await,
+                _ => {
+                    drop(asks);
+                    pause(limits::ROUTE_PAUSE * 10).await;
+                }
             }
         }
         false
+    }
+
+    fn is_confirmed(&self, partition: u16) -> bool {
+        let confirmed = self.state().confirmed.get(&partition).copied();
+        confirmed.is_some_and(|at| self.clock.elapsed().saturating_sub(at) <= self.lease())
     }
 
     /// Who has a partition, as the leader of the bucket says: a replica may be cut off from the others.

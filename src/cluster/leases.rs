@@ -54,6 +54,8 @@ pub(crate) struct Leases {
     pub(crate) entry_version: EntryVersion,
     pub(crate) clock: SystemClock,
     state: Mutex<ClusterState>,
+    /// Held by whoever asks the leader of the bucket who has a partition.
+    pub(crate) asking: tokio::sync::Mutex<()>,
     drains: AtomicBool,
     /// Set when another process has begun to run as this node.
     namesake: SetOnce<()>,
@@ -88,6 +90,7 @@ impl Leases {
             entry_version: EntryVersion::new(options.entry_version),
             clock: SystemClock::default(),
             state: Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
             drains: AtomicBool::new(false),
             namesake: SetOnce::new(),
             is_silent: AtomicBool::new(false),

@@ -44,6 +44,7 @@ pub(crate) use crate::engine::rules::transact::StepCommand;
 pub(crate) use crate::engine::rules::transact::StepRefusal;
 pub(crate) use crate::engine::rules::verb::EngineVerb;
 use crate::engine::rules::verb::HandOut;
+pub(crate) use crate::engine::rules::verb::VerbOutcome;
 use crate::engine::rules::verb::WorkVerb;
 use crate::engine::rules::verb::surely;
 pub(crate) use crate::engine::rules::verbs;

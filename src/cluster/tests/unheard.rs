@@ -12,6 +12,7 @@ use crate::cluster::tests::router::has_all;
 use crate::cluster::tests::router::workflow_of;
 use crate::cluster::tests::takeover::LEASE;
 use crate::cluster::tests::takeover::PARTITIONS;
+use crate::cluster::tests::takeover::first_of;
 use crate::cluster::tests::takeover::start;
 use crate::cluster::tests::takeover::start_both;
 use crate::message::Message;
@@ -19,6 +20,29 @@ use crate::queue::QueueOptions;
 
 fn wait_for(what: &str, is_so: impl Fn() -> bool) {
     tokio::task::block_in_place(|| wait_until(what, is_so));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_deposed_and_has_not_heard_of_it_finds_and_refuses_nothing_by_what_it_has() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (first, second) = start_both(&servers).await;
+    let partition = first_of(&first).unwrap();
+    let workflow = workflow_of(partition);
+    let queue = first.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    queue.send(Message::new("x").workflow(&workflow)).await.unwrap();
+    first.set_deaf_to_leases();
+    first.fall_silent();
+    wait_for("the other node has taken over", || second.engine(partition).is_some());
+    assert!(first.engine(partition).is_some(), "it has not heard of it");
+    let later = second.client().wall_now() + Duration::from_secs(3600);
+    let message = Message::new("y").workflow(&workflow).schedule_at(later);
+    let sent = second.client().queue("q").unwrap().send(message).await.unwrap();
+    queue.cancel(sent.sequence_number().unwrap()).await.expect("the other node has it");
+    second.client().queue("q").unwrap().send(Message::new("z").workflow(&workflow)).await.unwrap();
+    let seen = queue.workflow(workflow.as_str()).unwrap().view().await.unwrap().unwrap();
+    assert_eq!(seen.messages, 2);
+    first.close().await;
+    second.close().await;
 }
 
 /// How many times the partitions were taken over, as far as one of the nodes knows.
