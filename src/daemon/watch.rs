@@ -163,6 +163,7 @@ pub(crate) async fn stay_alive(daemon_state: Arc<DaemonState>) {
         (daemon_state.intake.client(), tokio::time::interval(limits::BLOCKED_MONITOR_INTERVAL));
     loop {
         tokio::select! {
+            biased;
             _ = client.ended() => return,
             _ = ticks.tick() => {}
         }
