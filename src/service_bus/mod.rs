@@ -45,6 +45,7 @@ mod piped_stream;
 mod plain_json;
 mod prompt;
 mod property;
+mod publish_each;
 mod published;
 mod raw_sections;
 mod receive;

@@ -18,6 +18,7 @@ use crate::service_bus::entity::Entity;
 use crate::service_bus::incoming;
 use crate::service_bus::links::EndpointLink;
 use crate::service_bus::links::MessageGroup;
+use crate::service_bus::publish_each::publish_each;
 use crate::service_bus::published::published;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
@@ -64,16 +65,7 @@ impl Entity {
             let answers = self.queue.send_each(messages).await?;
             return Ok(answers.into_iter().map(|answer| answer.map(drop)).collect());
         };
-        let messages: Vec<_> = messages.into_iter().map(published).collect::<Result<_, _>>()?;
-        // Nearly always none is refused: then they are sent as one.
-        if topic.publish(messages.clone()).await.is_ok() {
-            return Ok(messages.iter().map(|_| Ok(())).collect());
-        }
-        let mut answers = Vec::with_capacity(messages.len());
-        for message in messages {
-            answers.push(topic.publish(vec![message]).await.map(drop));
-        }
-        Ok(answers)
+        Ok(publish_each(messages, |messages| topic.publish(messages)).await)
     }
 
     /// Sends messages, all or none.
