@@ -20,17 +20,16 @@ use crate::service_bus::entity::Entity;
 use crate::service_bus::held_session;
 use crate::service_bus::held_session::SessionChoice;
 use crate::service_bus::links::EndpointLink;
-use crate::service_bus::links::MessageGroup;
 use crate::service_bus::links::Node;
 use crate::service_bus::links::Receiver;
 use crate::service_bus::links::Requests;
-use crate::service_bus::links::Sender;
 use crate::service_bus::management::replies::Replies;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::rights;
 use crate::service_bus::selection;
 use crate::service_bus::selection::SESSION_FILTER;
+use crate::service_bus::sender::Sender;
 
 /// The property that says how large a batch may be.
 const BATCH_BYTES_MAX: &str = "com.microsoft:max-message-batch-size";
@@ -147,7 +146,7 @@ impl ConnectionTask {
             ..LinkAnswer::to(attach).credit(limits::SERVICE_BUS_SEND_CREDIT)
         };
         answer.properties.push((Value::symbol(BATCH_BYTES_MAX), Value::Ulong(bytes_max)));
-        self.links.insert(link, EndpointLink::Sender(Sender { entity, group: MessageGroup::default() }));
+        self.links.insert(link, EndpointLink::Sender(Sender::new(entity)));
         self.amqp.accept_link(link, answer);
     }
 

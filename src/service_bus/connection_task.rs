@@ -18,6 +18,7 @@ use crate::service_bus::elapsed::elapsed_ms;
 use crate::service_bus::grants::Grants;
 use crate::service_bus::in_order::InOrder;
 use crate::service_bus::links::EndpointLink;
+use crate::service_bus::links::Node;
 use crate::service_bus::links::Receiver;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::shared::EndpointState;
@@ -43,7 +44,9 @@ pub(crate) struct ConnectionTask {
     pub(crate) browsing: BTreeSet<LinkId>,
     /// Senders with messages that came together.
     pub(crate) grouped: BTreeSet<LinkId>,
-    /// Bytes of messages that the engine was given and has not answered.
+    /// A request that comes after messages which wait for the answer of a topic; nothing behind it is looked at before.
+    pub(crate) held_event: Option<AmqpEvent>,
+    /// Bytes of messages that wait, or that the engine was given and has not answered.
     pub(crate) sending_bytes: usize,
     /// Receivers that have been sent what is to be deleted.
     pub(crate) deleting: BTreeSet<LinkId>,
@@ -89,6 +92,7 @@ impl ConnectionTask {
             hungry: BTreeSet::new(),
             browsing: BTreeSet::new(),
             grouped: BTreeSet::new(),
+            held_event: None,
             sending_bytes: 0,
             deleting: BTreeSet::new(),
             answering: BTreeSet::new(),
@@ -146,7 +150,7 @@ impl ConnectionTask {
     pub(crate) fn turn(&mut self) {
         loop {
             let mut is_idle = true;
-            while let Some(event) = self.amqp.next_event() {
+            while let Some(event) = self.next_event() {
                 self.heed(event);
                 is_idle = false;
             }
@@ -163,6 +167,30 @@ impl ConnectionTask {
                 return;
             }
         }
+    }
+
+    /// What the client has said next, unless it has to wait.
+    fn next_event(&mut self) -> Option<AmqpEvent> {
+        let event = self.held_event.take().or_else(|| self.amqp.next_event())?;
+        if self.must_wait(&event) {
+            self.held_event = Some(event);
+            return None;
+        }
+        Some(event)
+    }
+
+    /// Whether something may only be done once every message that was sent before it has been given to the engine.
+    fn must_wait(&mut self, event: &AmqpEvent) -> bool {
+        let AmqpEvent::Message { link, .. } = event else { return false };
+        let comes_after_messages = match self.links.get(link) {
+            Some(EndpointLink::Coordinator) => true,
+            Some(EndpointLink::Requests(requests)) => matches!(requests.node, Node::Management(_)),
+            _ => false,
+        };
+        if comes_after_messages {
+            self.send_groups();
+        }
+        comes_after_messages && !self.grouped.is_empty()
     }
 
     fn heed(&mut self, event: AmqpEvent) {

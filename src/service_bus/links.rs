@@ -9,7 +9,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::amqp::DeliveryNumber;
 use crate::id::SequenceNumber;
-use crate::message::Message;
 use crate::service_bus::browser::Browser;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::held_session::HeldSession;
@@ -18,6 +17,7 @@ use crate::service_bus::link_window::LinkWindow;
 use crate::service_bus::management::replies::Replies;
 use crate::service_bus::on_their_way::OnTheirWay;
 use crate::service_bus::refusal::AmqpRefusal;
+use crate::service_bus::sender::Sender;
 
 /// A link, and what it is for.
 pub(crate) enum EndpointLink {
@@ -35,22 +35,6 @@ pub(crate) enum EndpointLink {
     Requests(Requests),
     /// Answers go out.
     Replies(Replies),
-}
-
-/// A link over which messages come to a queue.
-pub(crate) struct Sender {
-    pub(crate) entity: Entity,
-    /// Messages that came together, to be sent together.
-    pub(crate) group: MessageGroup,
-}
-
-/// Messages that came together.
-#[derive(Default)]
-pub(crate) struct MessageGroup {
-    pub(crate) messages: Vec<Message>,
-    /// What each is settled by; nothing for one that the client has settled.
-    pub(crate) deliveries: Vec<Option<DeliveryNumber>>,
-    pub(crate) bytes: usize,
 }
 
 /// A link over which messages go out of a queue.

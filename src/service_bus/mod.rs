@@ -54,6 +54,7 @@ mod rights;
 mod selected;
 mod selection;
 mod send;
+mod sender;
 mod session;
 mod settle;
 mod shared;

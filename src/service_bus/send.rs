@@ -17,17 +17,17 @@ use crate::service_bus::description::EntityStatus;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::incoming;
 use crate::service_bus::links::EndpointLink;
-use crate::service_bus::links::MessageGroup;
 use crate::service_bus::publish_each::publish_each;
 use crate::service_bus::published::published;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
+use crate::service_bus::sender::MessageGroup;
 use crate::service_bus::shared::EndpointState;
 
 /// The format of a batch: each of its data sections is a message.
 const BATCH: u32 = 0x8001_3700;
 
-/// What the engine answered to each message of a group.
+/// What the engine answered to each delivery of a group.
 type GroupAnswers = Result<Vec<Result<(), SendError>>, SendError>;
 
 impl EndpointState {
@@ -59,6 +59,14 @@ impl EndpointState {
 }
 
 impl Entity {
+    /// Sends what came together.
+    async fn send_group(&self, messages: Vec<Message>, is_batch: bool) -> GroupAnswers {
+        match is_batch {
+            true => Ok(vec![self.send_whole(messages).await]),
+            false => self.send_each(messages).await,
+        }
+    }
+
     /// Sends messages, each for itself, in the order given.
     async fn send_each(&self, messages: Vec<Message>) -> GroupAnswers {
         let Some(topic) = &self.topic else {
@@ -152,14 +160,14 @@ impl ConnectionTask {
         let Some(EndpointLink::Sender(sender)) = self.links.get_mut(&link) else { return };
         match read {
             Ok(message) => {
-                let group = &mut sender.group;
+                let group = sender.open_group();
                 group.messages.push(message);
                 group.deliveries.push(delivery);
                 group.bytes += bytes;
+                let is_full = group.is_full();
+                self.sending_bytes += bytes;
                 self.grouped.insert(link);
-                if group.messages.len() >= limits::SERVICE_BUS_GROUP_MAX
-                    || group.bytes >= limits::SERVICE_BUS_GROUP_BYTES
-                {
+                if is_full {
                     self.send_group(link);
                 }
             }
@@ -173,77 +181,78 @@ impl ConnectionTask {
         }
     }
 
-    /// Sends what has come together.
+    /// Sends what has come together, as far as it may be sent.
     pub(crate) fn send_groups(&mut self) {
         std::mem::take(&mut self.grouped).into_iter().for_each(|link| self.send_group(link));
     }
 
     fn send_group(&mut self, link: LinkId) {
-        let Some(EndpointLink::Sender(sender)) = self.links.get_mut(&link) else { return };
-        let MessageGroup { messages, deliveries, bytes } = std::mem::take(&mut sender.group);
-        if messages.is_empty() {
-            return;
+        self.grouped.remove(&link);
+        while let Some(EndpointLink::Sender(sender)) = self.links.get_mut(&link) {
+            let Some(MessageGroup { messages, deliveries, bytes, is_batch }) = sender.next_group() else {
+                if sender.waiting() > 0 {
+                    self.grouped.insert(link);
+                }
+                return;
+            };
+            let entity = sender.entity.clone();
+            let of_each = if is_batch { messages.len() } else { 1 };
+            self.start(async move {
+                let answers = entity.send_group(messages, is_batch).await;
+                move |connection_task: &mut ConnectionTask| {
+                    connection_task.sending_bytes -= bytes;
+                    connection_task.group_sent(link, (&deliveries, of_each), answers)
+                }
+            });
         }
-        let entity = sender.entity.clone();
-        self.sending_bytes += bytes;
-        self.start(async move {
-            let answers = entity.send_each(messages).await;
-            move |connection_task: &mut ConnectionTask| {
-                connection_task.group_sent(link, &deliveries, bytes, answers)
-            }
-        });
     }
 
+    /// Answers the deliveries of a group, of so many messages each.
     fn group_sent(
         &mut self,
         link: LinkId,
-        deliveries: &[Option<DeliveryNumber>],
-        bytes: usize,
+        (deliveries, of_each): (&[Option<DeliveryNumber>], usize),
         answers: GroupAnswers,
     ) {
-        self.sending_bytes -= bytes;
         let answers = match answers {
             Ok(answers) => answers,
             Err(error) => deliveries.iter().map(|_| Err(error.clone())).collect(),
         };
         let accepted = answers.iter().filter(|answer| answer.is_ok()).count();
-        self.shared.meters.note_received(accepted, answers.len() - accepted);
+        self.shared.meters.note_received(accepted * of_each, (answers.len() - accepted) * of_each);
         for (delivery, answer) in deliveries.iter().zip(answers) {
             let Some(delivery) = delivery else { continue };
             self.amqp.settle(link, *delivery, outcome(answer));
         }
+        if let Some(EndpointLink::Sender(sender)) = self.links.get_mut(&link) {
+            sender.note_answered();
+        }
+        self.send_group(link);
         self.replenish(link);
     }
 
-    /// Sends the messages of a batch, all or none.
+    /// Takes the messages of a batch, all or none.
     fn take_batch(&mut self, link: LinkId, delivery: DeliveryNumber, settled: bool, payload: &Bytes) {
-        self.send_group(link);
-        let Some(EndpointLink::Sender(sender)) = self.links.get(&link) else { return };
-        let entity = sender.entity.clone();
-        let messages = match self.shared.read_all(&entity, BATCH, payload) {
+        let Some(EndpointLink::Sender(sender)) = self.links.get_mut(&link) else { return };
+        let (delivery, bytes) = ((!settled).then_some(delivery), payload.len());
+        let messages = match self.shared.read_all(&sender.entity, BATCH, payload) {
             Ok(messages) => messages,
-            Err(refusal) => return self.group(link, (!settled).then_some(delivery), Err(refusal), 0),
+            Err(refusal) => return self.group(link, delivery, Err(refusal), 0),
         };
-        let (bytes, count) = (payload.len(), messages.len());
+        sender.add_batch(MessageGroup { messages, deliveries: vec![delivery], bytes, is_batch: true });
         self.sending_bytes += bytes;
-        self.start(async move {
-            let sent = entity.send_whole(messages).await;
-            move |connection_task: &mut ConnectionTask| {
-                connection_task.sending_bytes -= bytes;
-                let accepted = if sent.is_ok() { count } else { 0 };
-                connection_task.shared.meters.note_received(accepted, count - accepted);
-                if !settled {
-                    connection_task.amqp.settle(link, delivery, outcome(sent));
-                }
-                connection_task.replenish(link);
-            }
-        });
+        self.send_group(link);
     }
 
-    /// Lets a sender go on, once it has used half of what it may send.
+    /// Lets a sender go on, once it has used half of what it may send. What waits here counts against it.
     pub(crate) fn replenish(&mut self, link: LinkId) {
-        if self.amqp.credit(link) <= limits::SERVICE_BUS_SEND_CREDIT / 2 {
-            self.amqp.grant(link, limits::SERVICE_BUS_SEND_CREDIT);
+        let waiting = match self.links.get(&link) {
+            Some(EndpointLink::Sender(sender)) => u32::try_from(sender.waiting()).unwrap_or(u32::MAX),
+            _ => 0,
+        };
+        let credit = limits::SERVICE_BUS_SEND_CREDIT.saturating_sub(waiting);
+        if self.amqp.credit(link) <= credit / 2 {
+            self.amqp.grant(link, credit);
         }
     }
 }

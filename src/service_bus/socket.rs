@@ -104,7 +104,9 @@ impl ConnectionTask {
     /// Whether what comes is read: who sends faster than the engine commits, or takes less than it asks for, is not read
     /// meanwhile.
     fn may_read(&self) -> bool {
-        self.sending_bytes < limits::SERVICE_BUS_SENDING_BYTES && self.amqp.may_read()
+        self.held_event.is_none()
+            && self.sending_bytes < limits::SERVICE_BUS_SENDING_BYTES
+            && self.amqp.may_read()
     }
 
     /// Waits until there is something to do.

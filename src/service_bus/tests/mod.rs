@@ -24,6 +24,7 @@ mod prefetching;
 mod settling;
 mod small_buffers;
 mod topic_scheduling;
+mod topics;
 mod transactions;
 mod translation;
 mod typed;
