@@ -161,6 +161,10 @@ impl Session {
             return;
         };
         let link = link.id;
+        let unsent = self.stop_sending(hub, handle);
+        if !unsent.is_empty() {
+            hub.unsent.insert(link, unsent);
+        }
         self.detach(hub, handle, Some(error.clone()));
         hub.events.push_back(AmqpEvent::Detached { link, error: Some(error), closed: true });
     }

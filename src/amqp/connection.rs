@@ -240,9 +240,12 @@ impl Connection {
     }
 
     /// Of which deliveries not everything was written, in their order: what waits for the peer's window, or did when the
-    /// peer ended the link.
+    /// link ended. They are known until the link is [detached](Connection::detach), which answers that end.
     pub fn unsent(&self, link: LinkId) -> Vec<DeliveryNumber> {
-        self.sessions.get(&link.channel).map(|session| session.unsent(link)).unwrap_or_default()
+        match self.hub.unsent.get(&link) {
+            Some(unsent) => unsent.iter().copied().map(DeliveryNumber).collect(),
+            None => self.sessions.get(&link.channel).map(|session| session.unsent(link)).unwrap_or_default(),
+        }
     }
 
     /// Ends a session that the peer has ended. Nothing happens if it is over, or the peer goes on with it.
@@ -257,6 +260,7 @@ impl Connection {
     /// Ends a link, or answers the peer that has ended it; one that was not answered is refused. Its deliveries are
     /// forgotten, and no event tells so.
     pub fn detach(&mut self, link: LinkId, error: Option<AmqpError>) {
+        self.hub.unsent.remove(&link);
         self.on_link(link, |session, hub| session.detach(hub, link.handle, error));
     }
 
@@ -272,9 +276,7 @@ impl Connection {
             }
             return self.finish();
         }
-        self.sessions.clear();
-        self.endings = None;
-        self.held = None;
+        self.forget_sessions();
         if self.phase == ConnectionPhase::Open {
             self.hub
                 .outbox
@@ -300,6 +302,12 @@ impl Connection {
     pub(crate) fn finish(&mut self) {
         self.phase = ConnectionPhase::Finished;
         self.input = BytesMut::new();
+        self.forget_sessions();
+    }
+
+    /// Forgets everything on the connection but what is already to be written.
+    fn forget_sessions(&mut self) {
+        self.sessions.values_mut().for_each(|session| session.keep_unsent(&mut self.hub));
         self.sessions.clear();
         self.endings = None;
         self.held = None;

@@ -1,9 +1,11 @@
 //! What the sessions of a connection share: the way out, the events, and what everything together may cost.
 
+use std::collections::BTreeMap;
 use std::collections::VecDeque;
 
 use crate::amqp::error::AmqpError;
 use crate::amqp::event::AmqpEvent;
+use crate::amqp::event::LinkId;
 use crate::amqp::frame_queue::FrameQueue;
 use crate::amqp::options::ConnectionOptions;
 
@@ -23,6 +25,8 @@ pub(crate) struct Hub {
     pub(crate) partial_bytes: usize,
     /// Bytes of messages that wait for a peer's window.
     pub(crate) queued_bytes: usize,
+    /// Of links that are over, and whose end the application has not heard or answered: which deliveries were not written whole.
+    pub(crate) unsent: BTreeMap<LinkId, Vec<u32>>,
 }
 
 impl Hub {
@@ -37,6 +41,7 @@ impl Hub {
             unsettled: 0,
             partial_bytes: 0,
             queued_bytes: 0,
+            unsent: BTreeMap::new(),
         }
     }
 

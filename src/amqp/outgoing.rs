@@ -134,6 +134,18 @@ impl Session {
         link.unsent.iter().copied().chain(queued).map(DeliveryNumber).collect()
     }
 
+    /// Keeps for the application which deliveries were not written whole: the session is about to be forgotten.
+    pub(crate) fn keep_unsent(&mut self, hub: &mut Hub) {
+        for queued in &self.queue {
+            if let Some(link) = self.links.get_mut(&queued.handle()) {
+                link.unsent.extend(queued.number());
+            }
+        }
+        for link in self.links.values_mut().filter(|link| !link.unsent.is_empty()) {
+            hub.unsent.insert(link.id, std::mem::take(&mut link.unsent));
+        }
+    }
+
     /// Settles a delivery that still waits: it will go out settled. Says whether it does.
     pub(crate) fn settle_queued(&mut self, number: u32) -> bool {
         let waiting = self.queue.iter_mut().find_map(|queued| match queued {

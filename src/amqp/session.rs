@@ -191,6 +191,7 @@ impl Session {
     /// Forgets everything in the session, and tells of each link that it is over. There may be many, so the error that
     /// each is told is short.
     pub(crate) fn forget(&mut self, hub: &mut Hub, error: Option<&AmqpError>) {
+        self.keep_unsent(hub);
         let error = error.map(AmqpError::shortened);
         hub.links -= self.links.len();
         hub.unsettled -= self.incoming.len() + self.outgoing.len() + self.described.len();

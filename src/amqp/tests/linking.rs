@@ -206,6 +206,26 @@ fn what_was_not_written_when_a_peer_left_is_named() {
 }
 
 #[test]
+fn what_was_not_written_when_a_link_ended_by_itself_is_named_until_the_end_is_answered() {
+    for how in ["stolen", "breach of the session", "breach of the connection", "silence"] {
+        let (mut pair, link) = Pair::attached(Role::Receiver, 5);
+        pair.says(Performative::Flow(crate::amqp::transfer::Flow { incoming_window: 1, ..flow(0, 5) }));
+        pair.events();
+        let sent = [1, 2, 3].map(|_| pair.connection.send(link, message("m")).unwrap());
+        match how {
+            "stolen" => pair.says(says_attach(attach("link", 1, Role::Receiver))),
+            "breach of the session" => pair.says(says_attach(attach("other", 0, Role::Receiver))),
+            "breach of the connection" => pair.says_bytes(&[0; 8]),
+            _ => pair.connection.tick(u64::from(u32::MAX)),
+        }
+        assert!(!pair.events().is_empty(), "{how}: the application is told");
+        assert_eq!(pair.connection.unsent(link), sent[1..], "{how}");
+        pair.connection.detach(link, None);
+        assert_eq!(pair.connection.unsent(link), [], "{how}: it is known no longer");
+    }
+}
+
+#[test]
 fn a_link_that_was_never_answered_can_be_detached() {
     let mut pair = begun();
     pair.says(says_attach(attach("link", 0, Role::Receiver)));

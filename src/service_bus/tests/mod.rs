@@ -28,6 +28,7 @@ mod topics;
 mod transactions;
 mod translation;
 mod typed;
+mod unwritten;
 mod websockets;
 mod whole;
 mod window;
