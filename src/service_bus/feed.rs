@@ -1,6 +1,7 @@
 //! Messages that go out: fetched when a client has given credit, never before, and sent in the order in which they were
 //! handed out.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -129,7 +130,7 @@ impl ConnectionTask {
         let Some(receiver) = self.receiver(link) else { return };
         let (entity, session) = (receiver.entity.clone(), receiver.session.clone());
         let handing = Handing {
-            is_of_session: session.is_some(),
+            session: session.as_ref().map(Arc::downgrade),
             deletes: receiver.deletes,
             state: MessageStateWord::Active,
             window: receiver.window.clone(),

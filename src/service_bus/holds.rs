@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::sync::Weak;
 
 use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_128;
@@ -15,6 +16,7 @@ use crate::engine::DeliveryId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
+use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::link_window::WindowPlace;
 use crate::token::LockToken;
 
@@ -49,8 +51,8 @@ pub(crate) struct ClientHold {
     pub(crate) token: LockUuid,
     pub(crate) id: DeliveryId,
     pub(crate) is_dead_letter: bool,
-    /// Whether its lock is that of its session.
-    pub(crate) is_of_session: bool,
+    /// The session whose lock is its own, if there is one.
+    pub(crate) session: Option<Weak<HeldSession>>,
     /// Until when it is locked, as far as is known.
     pub(crate) until: Timestamp,
     /// When its time to live is over; never, for a dead letter.
@@ -75,6 +77,16 @@ impl ClientHold {
         if let Some(place) = &self.in_window {
             place.note_activity();
         }
+    }
+
+    /// Whether its lock is that of its session.
+    pub(crate) fn is_of_session(&self) -> bool {
+        self.session.is_some()
+    }
+
+    /// Whether it may still be held at an instant. What is of a session is held as long as that is, however often it is renewed.
+    fn may_be_held(&self, now: Timestamp) -> bool {
+        self.until > now || self.session.as_ref().is_some_and(|session| session.strong_count() > 0)
     }
 
     /// The message's number.
@@ -116,7 +128,7 @@ impl ClientHolds {
             inside.by_token.insert(hold.token, hold);
         }
         if inside.by_token.len() > inside.sweep_at {
-            inside.by_token.retain(|_, hold| hold.until > now);
+            inside.by_token.retain(|_, hold| hold.may_be_held(now));
             inside.sweep_at = limits::SERVICE_BUS_HOLDS_SWEPT_FROM.max(2 * inside.by_token.len());
         }
     }
@@ -176,7 +188,7 @@ mod tests {
                 delivery_count: 1,
             },
             is_dead_letter: false,
-            is_of_session: false,
+            session: None,
             until: Timestamp::from_millis(until),
             expiry: None,
             in_window: None,

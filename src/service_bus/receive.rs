@@ -1,6 +1,7 @@
 //! Messages as they were handed out, made ready for a client.
 
 use std::sync::Arc;
+use std::sync::Weak;
 
 use crate::engine::Delivery;
 use crate::engine::DeliveryId;
@@ -8,6 +9,7 @@ use crate::engine::Queue;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::service_bus::elapsed::millis;
+use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::holds::ClientHold;
 use crate::service_bus::holds::LockUuid;
 use crate::service_bus::link_window::LinkWindow;
@@ -22,8 +24,8 @@ use crate::service_bus::shared::EndpointState;
 
 /// How deliveries are handed to a client.
 pub(crate) struct Handing {
-    /// Whether their lock is that of their session.
-    pub(crate) is_of_session: bool,
+    /// The session whose lock is theirs, if there is one.
+    pub(crate) session: Option<Weak<HeldSession>>,
     /// Whether they are gone once they are sent.
     pub(crate) deletes: bool,
     /// Whether they had been set aside.
@@ -44,7 +46,7 @@ impl EndpointState {
         &self,
         queue: &Queue,
         deliveries: Vec<Delivery>,
-        Handing { is_of_session, deletes, state, window }: Handing,
+        Handing { session, deletes, state, window }: Handing,
     ) -> MessageBatch {
         let mut packed_messages = Vec::with_capacity(deliveries.len());
         let mut deliveries = deliveries.into_iter();
@@ -78,7 +80,7 @@ impl EndpointState {
                 token,
                 id,
                 is_dead_letter,
-                is_of_session,
+                session: session.clone(),
                 until,
                 expiry,
                 in_window,

@@ -1,5 +1,7 @@
 //! Where requests are taken, and given to who answers them.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::amqp::LinkId;
@@ -115,7 +117,7 @@ impl ConnectionTask {
         };
         let shared = self.shared.clone();
         self.start(async move {
-            let answer = operate(&shared, &entity, session.as_deref(), &request).await;
+            let answer = operate(&shared, &entity, session.as_ref(), &request).await;
             let answer = answer.unwrap_or_else(|refusal| {
                 tracing::debug!(%refusal, operation = request.operation, "refuse a request");
                 ManagementAnswer::refused(&refusal)
@@ -130,9 +132,10 @@ impl ConnectionTask {
 async fn operate(
     shared: &EndpointState,
     entity: &Entity,
-    session: Option<&HeldSession>,
+    held: Option<&Arc<HeldSession>>,
     request: &ManagementRequest,
 ) -> Result<ManagementAnswer, AmqpRefusal> {
+    let session = held.map(|session| &**session);
     match request.operation() {
         "schedule-message" => scheduling::schedule(shared, entity, request).await,
         "cancel-scheduled-message" => scheduling::cancel(shared, entity, request).await,
@@ -145,7 +148,7 @@ async fn operate(
         "enumerate-rules" => rules::list(shared, entity, request).await,
         "renew-lock" => locks::renew(shared, entity, request).await,
         "update-disposition" => locks::update_disposition(shared, entity, request).await,
-        "receive-by-sequence-number" => locks::receive_deferred(shared, entity, session, request).await,
+        "receive-by-sequence-number" => locks::receive_deferred(shared, entity, held, request).await,
         "batch-delete-messages" => deleting::delete(shared, entity, session, request).await,
         "peek-message" => looking::peek(entity, request).await,
         "get-message-sessions" => looking::sessions(entity, request).await,

@@ -1,5 +1,7 @@
 //! Messages that a client holds by token: renewed, settled, and fetched by number.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::amqp::Value;
@@ -65,7 +67,7 @@ pub(crate) async fn update_disposition(
 
 /// What settles by token has no link that knows its session: a lock that was lost is the session's.
 fn of_session(refusal: AmqpRefusal, hold: &ClientHold) -> AmqpRefusal {
-    match refusal.condition == condition::LOCK_LOST && hold.is_of_session {
+    match refusal.condition == condition::LOCK_LOST && hold.is_of_session() {
         true => AmqpRefusal::session_lock_lost(),
         false => refusal,
     }
@@ -94,7 +96,7 @@ fn settlement(request: &ManagementRequest) -> Result<(ClientSettlement, ClientSe
 pub(crate) async fn receive_deferred(
     shared: &EndpointState,
     entity: &Entity,
-    session: Option<&HeldSession>,
+    session: Option<&Arc<HeldSession>>,
     request: &ManagementRequest,
 ) -> Result<ManagementAnswer, AmqpRefusal> {
     let numbers = request.numbers()?;
@@ -120,8 +122,8 @@ pub(crate) async fn receive_deferred(
         Some(session) => session.accepted.receive_deferred(&numbers).await?,
         None => queue.receive_deferred(&numbers).await?,
     };
-    let is_of_session = session.is_some() && !entity.is_dead_letters;
-    let handing = Handing { is_of_session, deletes, state: MessageStateWord::Deferred, window: None };
+    let session = session.filter(|_| !entity.is_dead_letters).map(Arc::downgrade);
+    let handing = Handing { session, deletes, state: MessageStateWord::Deferred, window: None };
     let packed = shared.pack(queue, deliveries, handing);
     let packed_messages = packed.packed_messages;
     let holds = packed_messages

@@ -21,6 +21,7 @@ mod limited;
 mod managing;
 mod older_java;
 mod prefetching;
+mod renewing;
 mod settling;
 mod small_buffers;
 mod topic_scheduling;
