@@ -11,7 +11,7 @@ use crate::engine::letter::LetterHandle;
 use crate::engine::rules::waits_for::WaitsFor;
 use crate::token::LockToken;
 
-/// Below this many receivers nobody looks for ones that have gone.
+/// Below this many receivers, or sleepers, nobody looks for ones that have gone.
 const SWEEP_FROM: usize = 1_024;
 
 /// A receiver that waits, to be applied again.
@@ -42,6 +42,7 @@ pub(crate) struct Wakeups {
     sweep_at: usize,
     /// Who sleeps until when, in the clock's elapsed time.
     sleepers: BTreeMap<(Duration, WaiterPlace), oneshot::Sender<()>>,
+    sweep_sleepers_at: usize,
     /// Whose receivers have to be served in the next turn, because this one has done enough.
     pub(crate) later: BTreeSet<WaitsFor>,
     /// Whose receivers a rate keeps waiting, and when there is room again, in engine time.
@@ -109,6 +110,10 @@ impl Wakeups {
 
     /// Lets somebody sleep. Time is the engine's everywhere, so that a test moves one clock.
     pub(crate) fn sleep_until(&mut self, until: Duration, slot: oneshot::Sender<()>) {
+        if self.sleepers.len() >= self.sweep_sleepers_at {
+            self.sleepers.retain(|_, slot| !slot.is_closed());
+            self.sweep_sleepers_at = SWEEP_FROM.max(2 * self.sleepers.len());
+        }
         self.next_place += 1;
         self.sleepers.insert((until, self.next_place), slot);
     }
@@ -186,5 +191,20 @@ impl Wakeups {
 
     pub(crate) fn take_all(&mut self) -> Vec<Waiter> {
         self.take_where(|_| true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_does_not_sleep_any_more_is_forgotten_long_before_it_would_wake() {
+        let mut wakeups = Wakeups::default();
+        for second in 0..10 * SWEEP_FROM as u64 {
+            let (slot, _) = oneshot::channel();
+            wakeups.sleep_until(Duration::from_secs(second), slot);
+            assert!(wakeups.sleepers.len() <= SWEEP_FROM);
+        }
     }
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::amqp::Attach;
 use crate::amqp::LinkAnswer;
 use crate::amqp::LinkId;
@@ -42,7 +44,7 @@ const TIMEOUT: &str = "com.microsoft:timeout";
 
 impl ConnectionTask {
     pub(crate) fn attach(&mut self, link: LinkId, attach: Attach) {
-        self.links.insert(link, EndpointLink::Pending);
+        self.links.insert(link, EndpointLink::Pending { _wait: None });
         match attach.role {
             Role::Sender => self.attach_sender(link, attach),
             Role::Receiver => self.attach_receiver(link, attach),
@@ -57,7 +59,7 @@ impl ConnectionTask {
 
     /// Whether a link still waits for an answer.
     pub(crate) fn is_pending(&self, link: LinkId) -> bool {
-        matches!(self.links.get(&link), Some(EndpointLink::Pending))
+        matches!(self.links.get(&link), Some(EndpointLink::Pending { .. }))
     }
 
     /// The client sends.
@@ -210,9 +212,11 @@ impl ConnectionTask {
             Some(id) => SessionChoice::Named(id.to_owned()),
             None => SessionChoice::Next(wait.min(limits::SERVICE_BUS_SESSION_WAIT_MAX)),
         };
-        let shared = self.shared.clone();
+        let (shared, unwanted) = (self.shared.clone(), CancellationToken::new());
+        let wait = Some(unwanted.clone().drop_guard());
+        self.links.insert(link, EndpointLink::Pending { _wait: wait });
         self.wait_for(async move {
-            let session = held_session::accept(&shared, &entity, wanted).await;
+            let session = held_session::accept(&shared, &entity, wanted, &unwanted).await;
             move |connection_task: &mut ConnectionTask| match session {
                 // Dropped, it is given back.
                 _ if !connection_task.is_pending(link) => {}

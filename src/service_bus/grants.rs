@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tokio_util::sync::DropGuard;
+
 use crate::clock::Timestamp;
 use crate::sas::Right;
 use crate::sas::Rights;
@@ -13,6 +15,8 @@ pub(crate) struct Grants {
     pub(crate) by_path: BTreeMap<String, Rights>,
     /// The rights of the key that the client gave when it opened the connection.
     pub(crate) of_key: Option<Rights>,
+    /// When somebody looks for tokens that have ended, and what keeps that waiting.
+    pub(crate) watched_until: Option<(Timestamp, DropGuard)>,
 }
 
 impl Grants {
@@ -24,6 +28,11 @@ impl Grants {
         self.by_path.iter().any(|(above, rights)| {
             is_path_below(path, above) && rights.until > now && rights.allows(right, queue)
         })
+    }
+
+    /// When the first of those ends that have not.
+    pub(crate) fn first_end(&self, now: Timestamp) -> Option<Timestamp> {
+        self.by_path.values().map(|rights| rights.until).filter(|until| *until > now).min()
     }
 
     /// Whether one of them reaches a queue of this name now, whatever it allows there.

@@ -4,6 +4,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::clock::Timestamp;
 use crate::engine::AcceptedWorkflow;
 use crate::error::ReceiveError;
@@ -48,11 +50,12 @@ impl HeldSession {
     }
 }
 
-/// Takes a session.
+/// Takes a session. Once it is not wanted any more, it waits for none.
 pub(crate) async fn accept(
     shared: &EndpointState,
     entity: &Entity,
     wanted: SessionChoice,
+    unwanted: &CancellationToken,
 ) -> Result<HeldSession, AmqpRefusal> {
     let accepted = match wanted {
         SessionChoice::Named(id) => match entity.queue.accept_workflow(&id).await {
@@ -65,7 +68,7 @@ pub(crate) async fn accept(
         },
         SessionChoice::Next(wait) => {
             let next = tokio::select! {
-                next = entity.queue.accept_next_workflow(wait) => next?,
+                next = entity.queue.accept_next_workflow_until(wait, unwanted.cancelled()) => next?,
                 () = shared.stopping.cancelled() => None,
             };
             next.ok_or_else(|| AmqpRefusal::new(condition::TIMEOUT, "no session has work"))?

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
+use tokio_util::sync::DropGuard;
 
 use crate::amqp::DeliveryNumber;
 use crate::id::SequenceNumber;
@@ -21,8 +22,8 @@ use crate::service_bus::sender::Sender;
 
 /// A link, and what it is for.
 pub(crate) enum EndpointLink {
-    /// It is not decided yet.
-    Pending,
+    /// It is not decided yet. What is waited for to decide it is given up with this.
+    Pending { _wait: Option<DropGuard> },
     /// Messages come to a queue.
     Sender(Sender),
     /// Messages go out of a queue.

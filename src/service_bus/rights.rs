@@ -1,5 +1,7 @@
 //! What a connection may do: what the tokens allow that it has shown, each until it ends.
 
+use tokio_util::sync::CancellationToken;
+
 use crate::amqp::LinkId;
 use crate::amqp::Value;
 use crate::amqp::lookup;
@@ -55,14 +57,33 @@ impl ConnectionTask {
         if self.grants.by_path.len() >= limits::SERVICE_BUS_TOKENS_MAX {
             return Err(unauthorized("the connection has shown too many tokens".to_owned()));
         }
-        let lasts = rights.until.since(now);
         self.grants.by_path.insert(EntityAddress::path(resource), rights);
-        let client = self.shared.client.clone();
-        self.wait_for(async move {
-            let _ = client.sleep(lasts).await;
-            |connection_task: &mut ConnectionTask| connection_task.end_unauthorized()
-        });
+        self.watch_grants();
         Ok(())
+    }
+
+    /// Sees to it that somebody looks when the first of the tokens ends. One sleep is enough for all of them: clients show new
+    /// ones again and again, long before the old ones end.
+    fn watch_grants(&mut self) {
+        let now = self.shared.clock.now();
+        let Some(first) = self.grants.first_end(now) else { return };
+        if self.grants.watched_until.as_ref().is_some_and(|(until, _)| *until <= first) {
+            return;
+        }
+        let (client, replaced) = (self.shared.client.clone(), CancellationToken::new());
+        // The guard of the sleep before ends it.
+        self.grants.watched_until = Some((first, replaced.clone().drop_guard()));
+        self.wait_for(async move {
+            let woken = replaced.run_until_cancelled(client.sleep(first.since(now))).await;
+            move |connection_task: &mut ConnectionTask| {
+                // Neither when an earlier end is waited for instead, nor when the engine has ended.
+                if matches!(woken, Some(Ok(()))) {
+                    connection_task.grants.watched_until = None;
+                    connection_task.end_unauthorized();
+                    connection_task.watch_grants();
+                }
+            }
+        });
     }
 
     /// Whether the connection may do something with an entity.
@@ -130,7 +151,7 @@ impl ConnectionTask {
                 Node::Tokens => None,
                 Node::Management(entity) => self.may_attach_management(entity).err(),
             },
-            EndpointLink::Pending | EndpointLink::Coordinator | EndpointLink::Replies(_) => None,
+            EndpointLink::Pending { .. } | EndpointLink::Coordinator | EndpointLink::Replies(_) => None,
         };
         let over: Vec<(LinkId, AmqpRefusal)> =
             self.links.iter().filter_map(|(id, link)| Some((*id, is_over(link)?))).collect();
@@ -151,4 +172,67 @@ fn path_of(queue: &str, (is_dead_letters, is_transfer): (bool, bool), below: &st
         (false, false) => "",
     };
     format!("{}{dead_letters}{below}", entity_name(queue).to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::Arc;
+
+    use bytes::BytesMut;
+    use futures_util::FutureExt;
+    use futures_util::StreamExt;
+
+    use super::*;
+    use crate::amqp::Connection;
+    use crate::amqp::ConnectionOptions;
+    use crate::amqp::message::encode_application_properties;
+    use crate::amqp::message::encode_value;
+    use crate::intake::Intake;
+    use crate::sas::Keys;
+    use crate::sas::Signatures;
+    use crate::sas::signatures::tests::KEY;
+    use crate::sas::signatures::tests::token;
+    use crate::service_bus::meters::Meters;
+    use crate::service_bus::shared::EndpointState;
+    use crate::service_bus::shared::Owners;
+
+    const LATER: u64 = 10_000_000_000;
+
+    /// A request that shows a token for an entity until then, in seconds.
+    fn shows(entity: &str, until: u64) -> ManagementRequest {
+        let resource = format!("amqp://localhost/{entity}");
+        let application = [
+            (Value::from("operation"), Value::from("put-token")),
+            (Value::from("name"), Value::from(resource.as_str())),
+        ];
+        let mut out = BytesMut::new();
+        encode_application_properties(&mut out, &application);
+        encode_value(&mut out, &Value::from(token(KEY, "shop", &resource, until).as_str()));
+        ManagementRequest::read(&out.freeze()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_shows_token_after_token_sleeps_until_the_first_ends_and_no_other() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        write!(file, "[[key]]\nname = \"shop\"\nkey_env = \"K\"\nrights = [\"send\"]\n").unwrap();
+        let signatures = Signatures::new(Keys::read(file.path(), |_| Some(KEY.to_owned())).unwrap());
+        let (engine, clock) = crate::testing::engine().await.unwrap();
+        let (intake, clock) = (Intake::new(engine.client().clone()), Arc::new(clock));
+        let owners = Owners::nobody();
+        let shared = EndpointState::new(intake, owners, clock, Meters::default(), Some(signatures), false);
+        let amqp = Connection::new(ConnectionOptions::default(), 0);
+        let mut connection_task = ConnectionTask::new(amqp, Arc::new(shared));
+        for second in 0..50 {
+            connection_task.take_token(&shows("q", LATER + second)).unwrap();
+            assert_eq!(connection_task.work.len(), 1, "a token in place of another");
+        }
+        for second in 1..50 {
+            connection_task.take_token(&shows(&format!("q{second}"), LATER - second)).unwrap();
+            while let Some(Some(then)) = connection_task.work.next().now_or_never() {
+                then(&mut connection_task);
+            }
+            assert_eq!(connection_task.work.len(), 1, "a token that ends before the others");
+        }
+    }
 }

@@ -72,6 +72,19 @@ impl Queue {
         let grant = self.client.ask_for_work(AcceptWorkflow { queue, workflow: None, token }, wait).await?;
         Ok(grant.map(|grant| AcceptedWorkflow::new(self.client.clone(), self.name.clone(), grant)))
     }
+
+    /// The same, and does not wait on once there is `enough`: it is answered at once then, with what was granted by that time.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+    pub(crate) async fn accept_next_workflow_until(
+        &self,
+        wait: Duration,
+        enough: impl Future<Output = ()>,
+    ) -> Result<Option<AcceptedWorkflow>, ReceiveError> {
+        let (queue, token) = (self.name.clone(), self.client.token()?);
+        let command = AcceptWorkflow { queue, workflow: None, token };
+        let grant = self.client.ask_for_work_until(command, token, wait, enough).await?;
+        Ok(grant.map(|grant| AcceptedWorkflow::new(self.client.clone(), self.name.clone(), grant)))
+    }
 }
 
 impl AcceptedWorkflow {

@@ -2,8 +2,10 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use crate::amqp::Value;
+use crate::clock::Clock;
 use crate::queue::QueueOptions;
 use crate::sas::Keys;
 use crate::sas::signatures::tests::KEY;
@@ -11,6 +13,7 @@ use crate::sas::signatures::tests::token;
 use crate::service_bus::endpoint::EndpointOptions;
 use crate::service_bus::tests::wire::ACCEPTED;
 use crate::service_bus::tests::wire::ATTACH;
+use crate::service_bus::tests::wire::DETACH;
 use crate::service_bus::tests::wire::Host;
 use crate::service_bus::tests::wire::Source;
 use crate::service_bus::tests::wire::data;
@@ -138,4 +141,20 @@ async fn who_has_no_right_for_a_queue_does_not_hear_whether_there_is_one() {
         "who has one hears it"
     );
     assert_eq!(frames[8].0, "amqp:not-found");
+}
+
+#[tokio::test]
+async fn a_link_lasts_as_long_as_the_last_token_that_was_shown_for_it() {
+    let host = host("\"send\", \"listen\"").await;
+    let mut client = host.client().await;
+    let (resource, now) = ("amqp://localhost/q", host.clock.now().as_millis() / 1_000);
+    for until in [now + 61, now + 121] {
+        assert_eq!(client.put_token(resource, &token(KEY, "shop", resource, until)).await.status, 202);
+    }
+    client.attach_receiver(0, Source::of("q")).await;
+    host.clock.advance(Duration::from_secs(100));
+    assert!(client.drained(0, 1).await.is_empty(), "the first has ended, the second has not");
+    host.clock.advance(Duration::from_secs(100));
+    let ended = client.another_answer().await;
+    assert_eq!((ended.code, ended.error(2).0.as_str()), (DETACH, "amqp:unauthorized-access"));
 }

@@ -104,3 +104,22 @@ async fn one_session_of_amqp_has_more_than_a_thousand_links() {
     client.credit(1_499, 0, 1, true).await;
     assert_eq!(client.next_answer().await.code, FLOW);
 }
+
+#[tokio::test]
+async fn who_gives_up_waiting_for_the_next_session_keeps_it_from_nobody() {
+    let host = Host::open().await;
+    let queue = host.queue("q", QueueOptions::default()).await;
+    let mut client = host.client().await;
+    client.attach_receiver(0, Source::of("q")).await;
+    for round in 0..50 {
+        let next = Source::of("q").filter("com.microsoft:session-filter", Value::Null);
+        client.ask_for_receiver(1, next.property("com.microsoft:timeout", Value::Uint(86_400_000))).await;
+        assert!(client.drained(0, 1).await.is_empty(), "the answer to a drain tells that the wait has begun");
+        client.detach(1).await;
+        // What the engine was told when the link ended, it was told before this is answered.
+        assert!(client.drained(0, 1).await.is_empty());
+        queue.send(Message::new("x").workflow("s")).await.unwrap();
+        let received = queue.receive(Duration::ZERO).await.unwrap();
+        received.unwrap_or_else(|| panic!("somebody else has it in round {round}")).complete().await.unwrap();
+    }
+}
