@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::limits::BODY_BYTES_MAX;
 use crate::limits::LOCKS_MAX;
+use crate::limits::RECEIVE_BYTES_MAX;
 
 /// Longest token of a shared access signature: a resource, a name and a signature are a few hundred bytes.
 pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
@@ -182,7 +183,11 @@ pub const SERVICE_BUS_REQUEST_CREDIT: u32 = 100;
 /// Answers that wait for a client to take them; beyond it, they are dropped.
 pub const SERVICE_BUS_REQUESTS_MAX: usize = 1_000;
 
-/// Bytes of messages of one connection that wait for a commit; beyond it, nothing more is read of it.
+/// Bytes of answers of one connection that wait for its client to take them; beyond it, further ones are dropped: two of the largest
+/// receives by number.
+pub const SERVICE_BUS_REPLYING_BYTES: usize = 2 * RECEIVE_BYTES_MAX;
+
+/// Bytes of messages and requests of one connection that wait for a commit; beyond it, nothing more is read of it.
 pub const SERVICE_BUS_SENDING_BYTES: usize = 8 * 1024 * 1024;
 
 /// Messages that a client sends as one, as a batch or for later: as many as the data sections of a batch.

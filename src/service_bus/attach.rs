@@ -121,7 +121,7 @@ impl ConnectionTask {
     }
 
     fn accept_requests(&mut self, link: LinkId, attach: &Attach, node: Node) {
-        self.links.insert(link, EndpointLink::Requests(Requests { node }));
+        self.links.insert(link, EndpointLink::Requests(Requests { node, unanswered: 0 }));
         self.amqp.accept_link(link, LinkAnswer::to(attach).credit(limits::SERVICE_BUS_REQUEST_CREDIT));
     }
 

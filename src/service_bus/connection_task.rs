@@ -48,6 +48,8 @@ pub(crate) struct ConnectionTask {
     pub(crate) held_event: Option<AmqpEvent>,
     /// Bytes of messages that wait, or that the engine was given and has not answered.
     pub(crate) sending_bytes: usize,
+    /// Bytes of answers to requests that wait for the client to take them.
+    pub(crate) replying_bytes: usize,
     /// Receivers that have been sent what is to be deleted.
     pub(crate) deleting: BTreeSet<LinkId>,
     /// Links over which answers went with what is to be deleted.
@@ -94,6 +96,7 @@ impl ConnectionTask {
             grouped: BTreeSet::new(),
             held_event: None,
             sending_bytes: 0,
+            replying_bytes: 0,
             deleting: BTreeSet::new(),
             answering: BTreeSet::new(),
             work: FuturesUnordered::new(),

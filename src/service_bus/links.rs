@@ -91,9 +91,10 @@ pub(crate) struct PackedMessage {
 }
 
 /// A link over which requests come.
-#[derive(Clone)]
 pub(crate) struct Requests {
     pub(crate) node: Node,
+    /// How many requests have come over it whose answers are not handed over.
+    pub(crate) unanswered: u32,
 }
 
 /// What requests are for.

@@ -123,12 +123,9 @@ impl ConnectionTask {
             self.give_back(link, holds);
             self.break_off(left);
         }
-        match self.links.remove(&link) {
-            Some(EndpointLink::Replies(mut replies)) => {
-                replies.take_undeleted().iter().rev().for_each(|hold| self.shared.give_back(hold));
-            }
-            Some(EndpointLink::Coordinator) => self.transactions.forget(link),
-            _ => {}
+        self.give_up_replies(link);
+        if let Some(EndpointLink::Coordinator) = self.links.remove(&link) {
+            self.transactions.forget(link);
         }
     }
 

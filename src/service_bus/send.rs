@@ -115,18 +115,17 @@ impl ConnectionTask {
                                with x-opt-scheduled-enqueue-time";
                 let refusal = AmqpRefusal::new(condition::NOT_IMPLEMENTED, refusal);
                 self.refuse_delivery(link, (delivery, settled), refusal);
-                self.amqp.grant(link, limits::SERVICE_BUS_REQUEST_CREDIT);
+                self.grant_requests(link);
             }
             Some(EndpointLink::Requests(requests)) => {
-                let requests = requests.clone();
+                let node = requests.node.clone();
                 if !settled {
                     self.amqp.settle(link, delivery, DeliveryOutcome::Accepted);
                 }
-                self.amqp.grant(link, limits::SERVICE_BUS_REQUEST_CREDIT);
                 // What was said before it is asked before it.
                 self.send_groups();
                 self.send_completions();
-                self.take_request(link, &requests.node, &payload);
+                self.take_request(link, &node, &payload);
             }
             _ => {}
         }
@@ -147,7 +146,13 @@ impl ConnectionTask {
 
     pub(crate) fn reject_too_large(&mut self, link: LinkId, delivery: DeliveryNumber, settled: bool) {
         let refusal = AmqpRefusal::new(condition::SIZE_EXCEEDED, "the message is larger than the link takes");
-        self.group(link, (!settled).then_some(delivery), Err(refusal), 0);
+        match self.links.get(&link) {
+            Some(EndpointLink::Coordinator | EndpointLink::Requests(_)) => {
+                self.refuse_delivery(link, (delivery, settled), refusal);
+                self.grant_requests(link);
+            }
+            _ => self.group(link, (!settled).then_some(delivery), Err(refusal), 0),
+        }
     }
 
     fn group(

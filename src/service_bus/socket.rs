@@ -14,7 +14,6 @@ use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::elapsed::elapsed_ms;
 use crate::service_bus::elapsed::millis;
 use crate::service_bus::in_order::InOrder;
-use crate::service_bus::links::EndpointLink;
 use crate::service_bus::stream::ConnectionStream;
 
 impl ConnectionTask {
@@ -94,11 +93,7 @@ impl ConnectionTask {
             let holds = receiver.sent.take_all().collect();
             self.give_back(link, holds);
         }
-        for link in std::mem::take(&mut self.answering) {
-            if let Some(EndpointLink::Replies(replies)) = self.links.get_mut(&link) {
-                replies.take_undeleted().iter().rev().for_each(|hold| self.shared.give_back(hold));
-            }
-        }
+        std::mem::take(&mut self.answering).into_iter().for_each(|link| self.give_up_replies(link));
     }
 
     /// Whether what comes is read: who sends faster than the engine commits, or takes less than it asks for, is not read

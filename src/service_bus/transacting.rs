@@ -16,7 +16,6 @@ use crate::amqp::message::Sections;
 use crate::engine;
 use crate::engine::Transaction;
 use crate::header::Properties;
-use crate::limits;
 use crate::service_bus::client_settlement::ClientSettlement;
 use crate::service_bus::client_settlement::echo;
 use crate::service_bus::connection_task::ConnectionTask;
@@ -62,7 +61,7 @@ impl CoordinatorRequest {
 impl ConnectionTask {
     /// Does what is asked of a coordinator.
     pub(crate) fn coordinate(&mut self, link: LinkId, delivery: DeliveryNumber, payload: &Bytes) {
-        self.amqp.grant(link, limits::SERVICE_BUS_REQUEST_CREDIT);
+        self.grant_requests(link);
         let now_ms = elapsed_ms(&*self.shared.clock);
         let declared = CoordinatorRequest::read(payload).and_then(|request| match request {
             CoordinatorRequest::Declare => Ok(Some(self.transactions.declare(link, now_ms)?)),

@@ -27,9 +27,19 @@ use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::shared::EndpointState;
 
+/// Where a request came from, and where its answer goes.
+#[derive(Clone, Copy)]
+struct ReplyRoute {
+    asked_over: LinkId,
+    reply_link: LinkId,
+}
+
 impl ConnectionTask {
     /// Answers a request.
     pub(crate) fn take_request(&mut self, link: LinkId, node: &Node, payload: &Bytes) {
+        if let Some(EndpointLink::Requests(requests)) = self.links.get_mut(&link) {
+            requests.unanswered += 1;
+        }
         let request = match ManagementRequest::read(payload) {
             Ok(request) => request,
             // What cannot be read cannot be answered: nobody knows whom.
@@ -37,14 +47,15 @@ impl ConnectionTask {
         };
         let Some(reply_link) = self.reply_link(link, node, &request) else {
             tracing::debug!(operation = request.operation, "a request has no link for its answer");
-            return;
+            return self.note_answered(link);
         };
+        let route = ReplyRoute { asked_over: link, reply_link };
         match node {
             Node::Tokens => {
                 let accepted = self.take_token(&request);
-                self.answer_token(reply_link, request, accepted);
+                self.answer_token(route, request, accepted);
             }
-            Node::Management(entity) => self.manage(reply_link, Entity::clone(entity), request),
+            Node::Management(entity) => self.manage(route, Entity::clone(entity), request, payload.len()),
         }
     }
 
@@ -78,7 +89,7 @@ impl ConnectionTask {
     /// a link for a lost connection, and try for ever.
     fn answer_token(
         &mut self,
-        reply_link: LinkId,
+        route: ReplyRoute,
         request: ManagementRequest,
         accepted: Result<(), AmqpRefusal>,
     ) {
@@ -89,7 +100,7 @@ impl ConnectionTask {
             {
                 path
             }
-            (accepted, _) => return self.reply(reply_link, tokens::answer(&request, accepted)),
+            (accepted, _) => return self.reply(route, tokens::answer(&request, accepted)),
         };
         let shared = self.shared.clone();
         self.start(async move {
@@ -97,34 +108,45 @@ impl ConnectionTask {
             move |connection_task: &mut ConnectionTask| {
                 // Who has no right for a queue of that name does not hear whether there is one.
                 let found = if connection_task.may_know(&path.queue) { found } else { Ok(()) };
-                connection_task.reply(reply_link, tokens::answer(&request, found));
+                connection_task.reply(route, tokens::answer(&request, found));
             }
         });
     }
 
-    fn manage(&mut self, reply_link: LinkId, entity: Entity, request: ManagementRequest) {
+    fn manage(&mut self, route: ReplyRoute, entity: Entity, request: ManagementRequest, bytes: usize) {
         if let Err(refusal) = request.check().and_then(|()| self.may_manage(&entity, &request)) {
-            return self.reply(reply_link, ManagementAnswer::refused(&refusal).encode(&request));
+            return self.reply(route, ManagementAnswer::refused(&refusal).encode(&request));
         }
         let session = match &request.session_id {
             Some(id) if request.needs_session() => match self.session(&entity, id) {
                 Ok(session) => Some(session),
                 Err(refusal) => {
-                    return self.reply(reply_link, ManagementAnswer::refused(&refusal).encode(&request));
+                    return self.reply(route, ManagementAnswer::refused(&refusal).encode(&request));
                 }
             },
             _ => None,
         };
         let shared = self.shared.clone();
+        self.sending_bytes += bytes;
         self.start(async move {
             let answer = operate(&shared, &entity, session.as_ref(), &request).await;
             let answer = answer.unwrap_or_else(|refusal| {
                 tracing::debug!(%refusal, operation = request.operation, "refuse a request");
                 ManagementAnswer::refused(&refusal)
             });
-            let reply = ManagementReply { payload: answer.encode(&request), deletes: answer.deletes };
-            move |connection_task: &mut ConnectionTask| connection_task.reply_with(reply_link, reply)
+            let (payload, asked_over) = (answer.encode(&request), route.asked_over);
+            let reply = ManagementReply { asked_over, payload, deletes: answer.deletes };
+            move |connection_task: &mut ConnectionTask| {
+                connection_task.sending_bytes -= bytes;
+                connection_task.reply_with(route.reply_link, reply);
+            }
         });
+    }
+
+    /// Sends an answer in which there is nothing to delete.
+    fn reply(&mut self, route: ReplyRoute, payload: Bytes) {
+        let reply = ManagementReply { asked_over: route.asked_over, payload, deletes: Vec::new() };
+        self.reply_with(route.reply_link, reply);
     }
 }
 

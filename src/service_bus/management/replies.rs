@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
+use crate::amqp::LinkId;
 use crate::amqp::Text;
 use crate::service_bus::address::EntityAddress;
 use crate::service_bus::holds::ClientHold;
@@ -23,6 +24,8 @@ pub(crate) struct Replies {
 
 /// An answer.
 pub(crate) struct ManagementReply {
+    /// The link over which the request came.
+    pub(crate) asked_over: LinkId,
     pub(crate) payload: Bytes,
     /// Messages in it that are deleted once it is on its way.
     pub(crate) deletes: Vec<ClientHold>,
@@ -38,9 +41,8 @@ impl Replies {
         self.on_their_way.len() <= unsent
     }
 
-    /// What was to be deleted and has not gone out.
+    /// What was to be deleted with answers that were sent and have not gone out.
     pub(crate) fn take_undeleted(&mut self) -> Vec<ClientHold> {
-        let sent = self.on_their_way.take_all().flatten();
-        sent.chain(self.backlog.drain(..).flat_map(|reply| reply.deletes)).collect()
+        self.on_their_way.take_all().flatten().collect()
     }
 }

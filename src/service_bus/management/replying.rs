@@ -14,26 +14,29 @@ use crate::service_bus::management::replies::ManagementReply;
 
 impl ConnectionTask {
     /// Sends an answer to a request, as soon as the client takes it.
-    pub(crate) fn reply(&mut self, link: LinkId, payload: Bytes) {
-        self.reply_with(link, ManagementReply { payload, deletes: Vec::new() });
-    }
-
-    /// The same with messages, which are deleted once it is on its way.
     pub(crate) fn reply_with(&mut self, link: LinkId, reply: ManagementReply) {
+        let bytes = self.replying_bytes + reply.payload.len();
+        // One that is larger than the limit finds room where none waits.
+        let has_room = self.replying_bytes == 0 || bytes <= limits::SERVICE_BUS_REPLYING_BYTES;
         match self.links.get_mut(&link) {
             Some(EndpointLink::Replies(replies))
-                if replies.backlog.len() < limits::SERVICE_BUS_REQUESTS_MAX =>
+                if has_room && replies.backlog.len() < limits::SERVICE_BUS_REQUESTS_MAX =>
             {
+                self.replying_bytes = bytes;
                 replies.backlog.push_back(reply);
             }
-            _ => reply.deletes.iter().rev().for_each(|hold| self.shared.give_back(hold)),
+            _ => self.give_up_reply(reply),
         }
         self.send_replies(link);
     }
 
     pub(crate) fn send_replies(&mut self, link: LinkId) {
-        let Some(EndpointLink::Replies(replies)) = self.links.get_mut(&link) else { return };
-        while let Some(reply) = replies.backlog.front() {
+        if self.is_write_closed {
+            // Who asked for messages to have them deleted will not get them.
+            return self.give_up_replies(link);
+        }
+        while let Some(EndpointLink::Replies(replies)) = self.links.get_mut(&link) {
+            let Some(reply) = replies.backlog.front() else { return };
             let tag = Bytes::copy_from_slice(&replies.sent.to_be_bytes());
             let outgoing = OutgoingMessage { tag, payload: reply.payload.clone(), format: 0, settled: true };
             let sent = self.amqp.send(link, outgoing);
@@ -41,16 +44,52 @@ impl ConnectionTask {
                 return;
             }
             replies.sent += 1;
-            let deletes = replies.backlog.pop_front().map(|reply| reply.deletes).unwrap_or_default();
+            let Some(reply) = replies.backlog.pop_front() else { return };
+            self.replying_bytes -= reply.payload.len();
             match sent {
-                Ok(_) if !deletes.is_empty() || !replies.on_their_way.is_empty() => {
-                    replies.on_their_way.push(deletes);
-                    self.answering.insert(link);
+                Ok(_) => {
+                    if !reply.deletes.is_empty() || !replies.on_their_way.is_empty() {
+                        replies.on_their_way.push(reply.deletes);
+                        self.answering.insert(link);
+                    }
+                    self.note_answered(reply.asked_over);
                 }
-                Ok(_) => {}
-                Err(_) => deletes.iter().rev().for_each(|hold| self.shared.give_back(hold)),
+                Err(_) => self.give_up_reply(reply),
             }
         }
+    }
+
+    /// Gives up all answers that have not left over a link.
+    pub(crate) fn give_up_replies(&mut self, link: LinkId) {
+        let Some(EndpointLink::Replies(replies)) = self.links.get_mut(&link) else { return };
+        let (undeleted, backlog) = (replies.take_undeleted(), std::mem::take(&mut replies.backlog));
+        for reply in backlog.into_iter().rev() {
+            self.replying_bytes -= reply.payload.len();
+            self.give_up_reply(reply);
+        }
+        undeleted.iter().rev().for_each(|hold| self.shared.give_back(hold));
+    }
+
+    fn give_up_reply(&mut self, reply: ManagementReply) {
+        reply.deletes.iter().rev().for_each(|hold| self.shared.give_back(hold));
+        self.note_answered(reply.asked_over);
+    }
+
+    /// Lets a client make another request for one that is answered, or that nobody answers any more.
+    pub(crate) fn note_answered(&mut self, asked_over: LinkId) {
+        if let Some(EndpointLink::Requests(requests)) = self.links.get_mut(&asked_over) {
+            requests.unanswered = requests.unanswered.saturating_sub(1);
+            self.grant_requests(asked_over);
+        }
+    }
+
+    /// Lets a client make requests, fewer by those that are not answered.
+    pub(crate) fn grant_requests(&mut self, link: LinkId) {
+        let unanswered = match self.links.get(&link) {
+            Some(EndpointLink::Requests(requests)) => requests.unanswered,
+            _ => 0,
+        };
+        self.amqp.grant(link, limits::SERVICE_BUS_REQUEST_CREDIT.saturating_sub(unanswered));
     }
 
     /// Deletes what was answered, as far as it is on its way.
@@ -81,5 +120,88 @@ impl ConnectionTask {
             }
             |_: &mut ConnectionTask| {}
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use futures_util::StreamExt;
+
+    use super::*;
+    use crate::amqp::Connection;
+    use crate::amqp::ConnectionOptions;
+    use crate::amqp::Value;
+    use crate::amqp::tests::peer;
+    use crate::amqp::tests::peer::Performative;
+    use crate::amqp::tests::peer::Role;
+    use crate::amqp::tests::peer::Target;
+    use crate::clock::SystemClock;
+    use crate::engine::Engine;
+    use crate::intake::Intake;
+    use crate::message::Message;
+    use crate::queue::QueueOptions;
+    use crate::service_bus::meters::Meters;
+    use crate::service_bus::shared::EndpointState;
+    use crate::service_bus::shared::Owners;
+    use crate::service_bus::tests::bare::attach;
+    use crate::service_bus::tests::bare::credit;
+    use crate::service_bus::tests::bare::receiver;
+    use crate::service_bus::tests::bare::request;
+
+    impl ConnectionTask {
+        /// Hears frames, and waits until everything that is asked of the engine is answered.
+        async fn hear(&mut self, performatives: &[Performative]) {
+            let bytes = performatives.iter().flat_map(|performative| peer::frame(0, performative));
+            self.amqp.receive(&bytes.collect::<Vec<u8>>(), 0);
+            self.turn();
+            self.settle_down().await;
+        }
+
+        async fn settle_down(&mut self) {
+            while let Some(then) = self.work.next().await {
+                self.answered.push_back(then);
+                self.turn();
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_asked_for_to_be_deleted_stays_when_nothing_can_be_written_any_more() {
+        let engine = Engine::in_memory().open().await.unwrap();
+        let queue = engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
+        let number = queue.send(Message::new("x")).await.unwrap().sequence_number().unwrap();
+        queue.receive(Duration::ZERO).await.unwrap().unwrap().defer().await.unwrap();
+        let (intake, clock) = (Intake::new(engine.client().clone()), Arc::new(SystemClock::default()));
+        let shared = EndpointState::new(intake, Owners::nobody(), clock, Meters::default(), None, false);
+        shared.descriptions.open().await.unwrap();
+        let amqp = Connection::new(ConnectionOptions::default(), 0);
+        let mut connection_task = ConnectionTask::new(amqp, Arc::new(shared));
+        connection_task.amqp.receive(peer::HEADER, 0);
+        let requests = Target { address: Some("q/$management".into()), ..Target::default() };
+        let requests = peer::Attach { target: Some(requests), ..peer::attach("requests", 1, Role::Sender) };
+        let (replies, requests) = (attach(receiver(0, "q/$management")), attach(requests));
+        connection_task.hear(&[peer::open(), peer::begin(), replies, requests, credit(0, 0, 5)]).await;
+        let asked = vec![
+            (
+                Value::string("sequence-numbers"),
+                Value::Array(vec![Value::Long(i64::try_from(number.get()).unwrap())]),
+            ),
+            (Value::string("receiver-settle-mode"), Value::Uint(0)),
+        ];
+        let asked = request("com.microsoft:receive-by-sequence-number", asked);
+        let asked = peer::frame(0, &peer::transfer(1, 0, &asked));
+        connection_task.is_write_closed = true;
+        connection_task.amqp.receive(&asked, 0);
+        connection_task.turn();
+        connection_task.settle_down().await;
+        // As the socket does with what cannot be written.
+        connection_task.amqp.output().clear();
+        connection_task.delete_answered();
+        connection_task.settle_down().await;
+        let counts = queue.view().await.unwrap().counts;
+        assert_eq!((counts.completed, counts.by_consumer, counts.locked), (0, 1, 0), "{counts:?}");
     }
 }

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use crate::amqp::Value;
 use crate::amqp::lookup;
+use crate::limits;
 use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::tests::wire::ATTACH;
+use crate::service_bus::tests::wire::DISPOSITION;
 use crate::service_bus::tests::wire::FLOW;
 use crate::service_bus::tests::wire::Host;
 use crate::service_bus::tests::wire::REJECTED;
@@ -106,6 +108,32 @@ async fn one_session_of_amqp_has_more_than_a_thousand_links() {
 }
 
 #[tokio::test]
+async fn a_request_that_is_too_large_is_refused_and_the_next_may_come() {
+    const REQUESTS: u32 = 0;
+    const COORDINATOR: u32 = 1;
+    let host = Host::open().await;
+    host.queue("q", QueueOptions::default()).await;
+    let mut client = host.client().await;
+    client.attach_sender(REQUESTS, vec![Value::from("q/$management")]).await;
+    client.attach_coordinator(COORDINATOR).await;
+    let too_large = vec![0; usize::try_from(limits::SERVICE_BUS_MESSAGE_BYTES_MAX).unwrap() + 1];
+    for handle in [REQUESTS, COORDINATOR] {
+        let number = client.transfer(handle, 0, &too_large).await;
+        let refused = loop {
+            let answer = client.another_answer().await;
+            if answer.code == DISPOSITION {
+                break answer;
+            }
+        };
+        assert_eq!((refused.field(1).as_u64(), refused.state(4)), (Some(number.into()), REJECTED));
+        assert_eq!(refused.error(4).0, "amqp:link:message-size-exceeded");
+        let granted = client.next_answer().await;
+        assert_eq!((granted.code, granted.field(4)), (FLOW, &Value::Uint(handle)));
+        assert_eq!(granted.field(6), &Value::Uint(limits::SERVICE_BUS_REQUEST_CREDIT));
+    }
+}
+
+#[tokio::test]
 async fn who_gives_up_waiting_for_the_next_session_keeps_it_from_nobody() {
     let host = Host::open().await;
     let queue = host.queue("q", QueueOptions::default()).await;
@@ -121,5 +149,34 @@ async fn who_gives_up_waiting_for_the_next_session_keeps_it_from_nobody() {
         queue.send(Message::new("x").workflow("s")).await.unwrap();
         let received = queue.receive(Duration::ZERO).await.unwrap();
         received.unwrap_or_else(|| panic!("somebody else has it in round {round}")).complete().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_takes_no_answers_may_make_a_hundred_requests() {
+    let host = Host::open().await;
+    host.queue("q", QueueOptions::default()).await;
+    let mut client = host.client().await;
+    client.manage_without_credit("q").await;
+    for _ in 0..limits::SERVICE_BUS_REQUEST_CREDIT {
+        client.ask_only("peek-message", &map(vec![("message-count", Value::Int(1))])).await;
+    }
+    // The answer to an attach is heard after every request was.
+    client.ask_for_receiver(0, Source::of("q")).await;
+    let mut granted = 0;
+    loop {
+        let answer = client.next_answer().await;
+        granted += usize::from(answer.code == FLOW && *answer.field(4) == Value::Uint(101));
+        if answer.code == ATTACH {
+            break;
+        }
+    }
+    assert_eq!(granted, 1, "at first, and not again for what is not answered");
+    client.credit(100, 0, 1, false).await;
+    assert_eq!(client.reply().await.status, 204);
+    client.ask_only("peek-message", &map(vec![("message-count", Value::Int(1))])).await;
+    client.credit(100, 1, 100, false).await;
+    for _ in 0..limits::SERVICE_BUS_REQUEST_CREDIT {
+        assert_eq!(client.reply().await.status, 204);
     }
 }
