@@ -14,13 +14,13 @@ use crate::amqp::Value;
 use crate::amqp::lookup;
 use crate::limits;
 use crate::sas::Right;
+use crate::service_bus::accept::SessionChoice;
+use crate::service_bus::accept::accept;
 use crate::service_bus::address::EntityAddress;
 use crate::service_bus::address::EntityPath;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::description::EntityStatus;
 use crate::service_bus::entity::Entity;
-use crate::service_bus::held_session;
-use crate::service_bus::held_session::SessionChoice;
 use crate::service_bus::links::EndpointLink;
 use crate::service_bus::links::Node;
 use crate::service_bus::links::Receiver;
@@ -216,7 +216,7 @@ impl ConnectionTask {
         let wait = Some(unwanted.clone().drop_guard());
         self.links.insert(link, EndpointLink::Pending { _wait: wait });
         self.wait_for(async move {
-            let session = held_session::accept(&shared, &entity, wanted, &unwanted).await;
+            let session = accept(&shared, &entity, wanted, &unwanted).await;
             move |connection_task: &mut ConnectionTask| match session {
                 // Dropped, it is given back.
                 _ if !connection_task.is_pending(link) => {}

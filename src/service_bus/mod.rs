@@ -3,6 +3,7 @@
 //! What AMQP means as a protocol is the module `amqp`; here is what Service Bus means by it. Every connection is a task that
 //! reads, writes, and waits for the engine all at once; nothing is answered before the engine has it on disk.
 
+mod accept;
 mod accepted_connection;
 mod address;
 mod administration;
