@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::cluster::hashing::preferred;
 use crate::cluster::node::ClusterNode;
+use crate::cluster::stop::pause;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
 use crate::cluster::tests::router::has_all;
@@ -64,7 +65,7 @@ async fn fight(leases: u32, work: impl AsyncFn(&ClusterNode)) -> Option<u32> {
         for node in nodes {
             work(node).await;
         }
-        tokio::task::yield_now().await;
+        pause(LEASE / 16).await;
     }
     let most = epochs(&nodes).iter().zip(&before).map(|(now, before)| now - before).max();
     first.close().await;
@@ -108,7 +109,7 @@ async fn whoever_should_have_a_partition_is_given_time_before_it_is_taken_back()
     let clock = SystemClock::default();
     while clock.elapsed() < LEASE {
         assert!(first.engine(number).is_none(), "it is taken back at once, and given up again");
-        tokio::task::yield_now().await;
+        pause(LEASE / 16).await;
     }
     wait_for("whoever can have it takes it back", || first.engine(number).is_some());
     first.close().await;
