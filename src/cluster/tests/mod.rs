@@ -14,6 +14,7 @@ mod nats;
 mod nats_program;
 mod outbox;
 mod process;
+mod processing;
 mod proxy;
 mod router;
 mod snapshots;
