@@ -240,7 +240,7 @@ impl Connection {
     }
 
     /// Of which deliveries not everything was written, in their order: what waits for the peer's window, or did when the
-    /// link ended. They are known until the link is [detached](Connection::detach), which answers that end.
+    /// link ended. They are known until the link is [detached](Connection::detach), which answers that end, or the connection is dropped.
     pub fn unsent(&self, link: LinkId) -> Vec<DeliveryNumber> {
         match self.hub.unsent.get(&link) {
             Some(unsent) => unsent.iter().copied().map(DeliveryNumber).collect(),

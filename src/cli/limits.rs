@@ -17,7 +17,7 @@ pub(crate) const LINE_BYTES_MAX: u64 = 96 * 1024 * 1024;
 /// Longest body given as a file or on stdin; the daemon's limit is lower, and says so.
 pub(crate) const BODY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// How often a message that the daemon has no room for is sent again before it counts as refused.
+/// How often messages that the daemon has no room for are sent again in a row, none of them accepted, before they count as refused.
 pub(crate) const FEED_RETRIES_MAX: usize = 60;
 
 /// Longest wait before it is sent again, whatever the daemon says.

@@ -68,23 +68,24 @@ async fn take(remote: &Remote, out: &Stdout, arguments: &ReceiveArguments) -> Re
     let (read, unread) = received.deliveries.split_at(print(out, &received.deliveries)?);
     let failed = || CliFailure::to(format!("settle what was received from {queue}"));
     match (&received.run, arguments.complete) {
-        (Some(run), false) => {
+        (Some(run), false) if unread.is_empty() => {
             remark(format!("settle the run with POST /v1/queues/{queue}/runs/{run}/settle"));
             return Ok(true);
         }
-        // What is not completed of it is given back with that.
-        (Some(run), true) => {
-            let settled = remote.settle_run(queue, run, &json!({ "completed": read.len() })).await;
+        // What is not completed of it is given back with that; a run is kept whole or not at all.
+        (Some(run), complete) => {
+            let completed = if complete { read.len() } else { 0 };
+            let settled = remote.settle_run(queue, run, &json!({ "completed": completed })).await;
             settled.map_err(failed())?;
         }
         (None, complete) => {
-            let all_completed = !complete || complete_all(remote, queue, read).await?;
+            let all_completed = if complete { complete_all(remote, queue, read).await } else { Ok(true) };
             // The last first: what is given back goes before what is ready.
             for delivery in unread.iter().rev().filter_map(|delivery| delivery.delivery.as_deref()) {
                 let released = remote.settle(queue, delivery, "release", &json!({})).await;
                 released.map_err(failed())?;
             }
-            if !all_completed {
+            if !all_completed? {
                 return Ok(false);
             }
         }

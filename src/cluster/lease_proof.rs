@@ -18,7 +18,7 @@ impl Leases {
                 return true;
             }
             // Many want to know it at once when the last answer is that old, and one of them asks for all.
-            let asks = self.asking.lock().await;
+            let asks = self.asking[usize::from(partition)].lock().await;
             if self.is_confirmed(partition) {
                 continue;
             }

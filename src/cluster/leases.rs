@@ -54,8 +54,8 @@ pub(crate) struct Leases {
     pub(crate) entry_version: EntryVersion,
     pub(crate) clock: SystemClock,
     state: Mutex<ClusterState>,
-    /// Held by whoever asks the leader of the bucket who has a partition.
-    pub(crate) asking: tokio::sync::Mutex<()>,
+    /// By partition, held by whoever asks the leader of the bucket who has it.
+    pub(crate) asking: Vec<tokio::sync::Mutex<()>>,
     drains: AtomicBool,
     /// Set when another process has begun to run as this node.
     namesake: SetOnce<()>,
@@ -90,7 +90,7 @@ impl Leases {
             entry_version: EntryVersion::new(options.entry_version),
             clock: SystemClock::default(),
             state: Mutex::default(),
-            asking: tokio::sync::Mutex::default(),
+            asking: (0..options.partitions).map(|_| tokio::sync::Mutex::default()).collect(),
             drains: AtomicBool::new(false),
             namesake: SetOnce::new(),
             is_silent: AtomicBool::new(false),
@@ -129,10 +129,7 @@ impl Leases {
                 continue;
             }
             let beat = self.own_beat(self.is_draining());
-            let (stopped, behind) = {
-                let state = self.state();
-                (state.own_stopped.iter().copied().collect(), state.own_behind.iter().copied().collect())
-            };
+            let (stopped, behind) = (self.state().own_stopped.iter().copied().collect(), self.behind());
             self.signals.tell(&NodeSignal::Alive { node: self.node.clone(), beat, stopped, behind }).await;
         }
     }

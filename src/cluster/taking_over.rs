@@ -3,6 +3,7 @@
 //! Nodes that do not hear each other's signals may still reach the bucket and the log. What they read there of whoever has a partition
 //! counts as hearing it; and whoever had one taken away while it was alive takes it back only after a while, twice as long each time.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::clock::Clock;
@@ -26,12 +27,26 @@ impl Leases {
             let is_there = now.saturating_sub(heard.at) <= self.lease();
             // Of itself a node knows it sooner than it hears what it has said.
             let is_behind = match node == self.node() {
-                true => state.own_behind.contains(&partition),
+                true => state.own_behind.contains(&partition) || self.leaves_to_others(state, now, partition),
                 false => heard.behind.contains(&partition),
             };
             let can = !heard.beat.drains && !heard.stopped.contains(&partition) && !is_behind;
             (is_there && can).then_some(node.as_str())
         })
+    }
+
+    /// The partitions that this node cannot take now, as it tells others: what it leaves to them they should not give it either.
+    pub(crate) fn behind(&self) -> Vec<u16> {
+        let (now, state) = (self.clock.elapsed(), self.state());
+        let lost = state.losses.keys().filter(|number| self.leaves_to_others(&state, now, **number));
+        let behind: BTreeSet<u16> = lost.chain(&state.own_behind).copied().collect();
+        behind.into_iter().collect()
+    }
+
+    /// Whether this node leaves a partition to others that was taken away from it while it was alive.
+    fn leaves_to_others(&self, state: &ClusterState, now: Duration, partition: u16) -> bool {
+        let is_own = state.partitions.get(&partition).is_some_and(|(_, holder)| self.is_own(holder));
+        !is_own && self.wait_after_losses(state, now, partition) > self.lease()
     }
 
     /// Says whether this node is still reading what there is of a partition, and could not take it yet.

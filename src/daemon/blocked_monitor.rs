@@ -179,6 +179,9 @@ impl BlockedMonitor {
         self.known().retain(|(queue, workflow), _| membership.has(queue, workflow));
         let places: Vec<BlockedKey> = self.known().keys().cloned().collect();
         for (queue, workflow) in places {
+            if !membership.answers_for(&queue, &workflow) {
+                continue;
+            }
             let handle = client.queue(queue.as_str())?.workflow(workflow.as_str())?;
             let seen = match handle.view().await {
                 Ok(seen) => seen,

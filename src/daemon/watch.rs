@@ -196,12 +196,20 @@ impl TroubleWatch {
             self.is_walked = blocked_monitor.walk(client, membership, clock.now()).await.is_ok();
         }
         let pause_notes = daemon_state.handler_supervisor.pause_notes();
-        if let Ok(queues) = client.all_queues().await {
-            daemon_state.rates.note(clock.elapsed(), &queues);
+        let all_queues = client.all_queues().await.ok();
+        // A partition that waits for its log keeps the whole from being seen; who is paused is known of each part.
+        let seen = match &all_queues {
+            Some(queues) => Some(queues.clone()),
+            None => membership.queues().await,
+        };
+        if let Some(seen) = seen {
             // Somebody may have paused or resumed them elsewhere.
-            for queue in daemon_state.handler_supervisor.note_pauses_seen(&queues, pause_notes) {
+            for queue in daemon_state.handler_supervisor.note_pauses_seen(&seen, pause_notes) {
                 daemon_state.handler_supervisor.heed(&queue).await;
             }
+        }
+        if let Some(queues) = all_queues {
+            daemon_state.rates.note(clock.elapsed(), &queues);
             if let Err(error) = daemon_state.gaps.look(client, membership, &queues).await {
                 tracing::debug!(%error, "failed to count the workflows that wait for a predecessor");
             }

@@ -177,14 +177,17 @@ pub const SERVICE_BUS_MESSAGE_BYTES_MAX: u64 = 4 * 1024 * 1024 + 128 * 1024;
 /// Messages a client may send before the first is answered.
 pub const SERVICE_BUS_SEND_CREDIT: u32 = 1_000;
 
-/// Requests a client may make before the first is answered.
+/// Requests over one link that may be unanswered: credit for the next is given when an answer is handed over.
 pub const SERVICE_BUS_REQUEST_CREDIT: u32 = 100;
 
 /// Answers that wait for a client to take them; beyond it, they are dropped.
 pub const SERVICE_BUS_REQUESTS_MAX: usize = 1_000;
 
-/// Bytes of answers of one connection that wait for its client to take them; beyond it, further ones are dropped: two of the largest
-/// receives by number.
+/// Bytes of an answer that always finds room among those that wait for a client: as many of them may wait as requests.
+pub const SERVICE_BUS_REPLY_SMALL: usize = 4 * 1024;
+
+/// Bytes of answers of one connection that wait for its client to take them: two of the largest receives by number. Beyond it, an answer
+/// that is not small says that the server is busy.
 pub const SERVICE_BUS_REPLYING_BYTES: usize = 2 * RECEIVE_BYTES_MAX;
 
 /// Bytes of messages and requests of one connection that wait for a commit; beyond it, nothing more is read of it.

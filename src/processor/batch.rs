@@ -189,7 +189,15 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         let settled = match (run.messages().first(), outcome.next) {
             (Some(head), Some(Outcome::Abandon(abandon))) => {
                 let abandon = self.delays.apply(abandon, &self.queue, head.delivery_count)?;
-                run.complete_first_then(0, Outcome::Abandon(abandon)).await
+                let plain = abandon.plain();
+                match run.complete_first_then(0, Outcome::Abandon(abandon)).await {
+                    // What was to be kept with it is not possible; that it failed, and when it is tried again, is.
+                    Err(error) if !is_lost(&error) && !lacks_room(&error) => {
+                        let plain = plain.reason(error.to_string());
+                        run.complete_first_then(0, Outcome::Abandon(plain)).await
+                    }
+                    settled => settled,
+                }
             }
             (Some(_), Some(next)) => run.complete_first_then(0, next).await,
             (Some(_), None) => run.release().await,

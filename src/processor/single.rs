@@ -292,7 +292,7 @@ pub(crate) fn settled_as(
         Ok(()) => Ok(handled),
         Err(SettleError::Unavailable(unavailable)) if unavailable.is_over() => Err(unavailable),
         Err(SettleError::Unavailable(error)) => {
-            tracing::warn!(%error, "settling a delivery was not answered: it is handed out again, unless it was done");
+            tracing::warn!(%error, "a delivery was not settled for sure: it is handed out again, unless it was");
             Ok(DeliveryEnd::Lost)
         }
         Err(error) => {

@@ -83,7 +83,7 @@ impl ConnectionTask {
         }
     }
 
-    /// From now on nothing more goes over a link, and what was fetched for it and not sent goes back.
+    /// From now on nothing more goes over a link or is taken from it, and what was fetched for it and not sent goes back.
     fn stop_feeding(&mut self, link: LinkId) {
         match self.links.get_mut(&link) {
             Some(EndpointLink::Pending { .. }) => drop(self.links.remove(&link)),
@@ -93,6 +93,7 @@ impl ConnectionTask {
                 let backlog = receiver.backlog.drain(..).map(|packed_message| packed_message.hold).collect();
                 self.give_back(link, backlog);
             }
+            Some(EndpointLink::Sender(sender)) => sender.is_leaving = true,
             _ => {}
         }
     }

@@ -50,9 +50,13 @@ where
     answers
 }
 
-/// Whether an error says that nothing was done, and that it was for what was asked: asking less may then do better.
+/// Whether an error says that nothing was done, and that it was for what was asked: asking less may then do better. A cluster takes
+/// no messages of several partitions together, and not too many bytes.
 fn was_not_done(error: &SendError) -> bool {
-    matches!(error, SendError::Refused(_) | SendError::Misuse(_))
+    match error {
+        SendError::Refused(_) | SendError::Misuse(_) => true,
+        SendError::Unavailable(why) => why.is_of_request(),
+    }
 }
 
 #[cfg(test)]
@@ -116,6 +120,20 @@ mod tests {
         let (asked, answered) = played(&["a", "b", "c"], refuses).await;
         assert_eq!(answered, ["accepted", "refused", "accepted"]);
         assert_eq!(asked.concat(), ["a", "b", "c", "a", "b", "c"]);
+    }
+
+    #[tokio::test]
+    async fn what_a_cluster_does_not_take_together_is_asked_one_by_one() {
+        let too_large = Unavailable::TooLarge { bytes: 4, bytes_max: 3 };
+        for why in [Unavailable::Unsupported("several partitions"), too_large] {
+            let refuses = |asked: &[String]| match asked {
+                [_] => Ok(()),
+                _ => Err(SendError::Unavailable(why.clone())),
+            };
+            let (asked, answered) = played(&["a", "b"], refuses).await;
+            assert_eq!(answered, ["accepted", "accepted"]);
+            assert_eq!(asked.concat(), ["a", "b", "a", "b"]);
+        }
     }
 
     #[tokio::test]

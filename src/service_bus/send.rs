@@ -22,6 +22,7 @@ use crate::service_bus::published::published;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::sender::MessageGroup;
+use crate::service_bus::sender::Sender;
 use crate::service_bus::shared::EndpointState;
 
 /// The format of a batch: each of its data sections is a message.
@@ -155,6 +156,14 @@ impl ConnectionTask {
         }
     }
 
+    /// The sender of a link from which more is taken.
+    fn open_sender(&mut self, link: LinkId) -> Option<&mut Sender> {
+        match self.links.get_mut(&link) {
+            Some(EndpointLink::Sender(sender)) if !sender.is_leaving => Some(sender),
+            _ => None,
+        }
+    }
+
     fn group(
         &mut self,
         link: LinkId,
@@ -162,7 +171,7 @@ impl ConnectionTask {
         read: Result<Message, AmqpRefusal>,
         bytes: usize,
     ) {
-        let Some(EndpointLink::Sender(sender)) = self.links.get_mut(&link) else { return };
+        let Some(sender) = self.open_sender(link) else { return };
         match read {
             Ok(message) => {
                 let group = sender.open_group();
@@ -238,9 +247,10 @@ impl ConnectionTask {
 
     /// Takes the messages of a batch, all or none.
     fn take_batch(&mut self, link: LinkId, delivery: DeliveryNumber, settled: bool, payload: &Bytes) {
-        let Some(EndpointLink::Sender(sender)) = self.links.get_mut(&link) else { return };
+        let shared = self.shared.clone();
+        let Some(sender) = self.open_sender(link) else { return };
         let (delivery, bytes) = ((!settled).then_some(delivery), payload.len());
-        let messages = match self.shared.read_all(&sender.entity, BATCH, payload) {
+        let messages = match shared.read_all(&sender.entity, BATCH, payload) {
             Ok(messages) => messages,
             Err(refusal) => return self.group(link, delivery, Err(refusal), 0),
         };
@@ -252,6 +262,7 @@ impl ConnectionTask {
     /// Lets a sender go on, once it has used half of what it may send. What waits here counts against it.
     pub(crate) fn replenish(&mut self, link: LinkId) {
         let waiting = match self.links.get(&link) {
+            Some(EndpointLink::Sender(sender)) if sender.is_leaving => return,
             Some(EndpointLink::Sender(sender)) => u32::try_from(sender.waiting()).unwrap_or(u32::MAX),
             _ => 0,
         };

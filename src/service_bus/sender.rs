@@ -12,7 +12,9 @@ pub(crate) struct Sender {
     pub(crate) entity: Entity,
     /// What came together, to be sent together; the first is sent first.
     groups: VecDeque<MessageGroup>,
-    /// Whether a topic has not answered the last group. It refuses one as a whole, whose messages are then sent one by one:
+    /// Whether it ends, and takes nothing more: what still comes over it was not taken, as its end tells.
+    pub(crate) is_leaving: bool,
+    /// Whether a topic has not answered the group that was sent last. It refuses one as a whole, whose messages are then sent one by one:
     /// what was sent meanwhile would come before them.
     is_unanswered: bool,
 }
@@ -30,7 +32,7 @@ pub(crate) struct MessageGroup {
 
 impl Sender {
     pub(crate) fn new(entity: Entity) -> Sender {
-        Sender { entity, groups: VecDeque::new(), is_unanswered: false }
+        Sender { entity, groups: VecDeque::new(), is_leaving: false, is_unanswered: false }
     }
 
     /// The group that the next message joins.

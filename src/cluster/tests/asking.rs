@@ -50,7 +50,7 @@ async fn what_is_sent_without_waiting_is_stored_in_its_order_while_its_partition
             let numbers = stream::iter((0_u64..).take_while(|_| !is_over.load(Ordering::Relaxed)));
             let sends = numbers.map(|number| queue.send(Message::new(number.to_string()).workflow("w")));
             // What was not acknowledged has no place to keep.
-            let sent = sends.buffered(AT_ONCE).filter_map(async |sent| sent.ok());
+            let sent = sends.buffered(AT_ONCE).filter_map(|sent| std::future::ready(sent.ok()));
             sent.map(|receipt| receipt.sequence_number()).collect::<Vec<_>>().await
         }
     });

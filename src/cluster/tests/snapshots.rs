@@ -8,9 +8,7 @@ use async_nats::jetstream;
 use async_nats::jetstream::Context;
 use futures_util::StreamExt;
 
-use crate::clock::Clock;
 use crate::cluster::hashing::partition_of;
-use crate::cluster::hashing::preferred;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::partition::PartitionState;
@@ -362,28 +360,6 @@ async fn a_partition_without_a_snapshot_to_begin_from_is_stopped_with_one_senten
     );
     assert!(why.starts_with(&begins) && why.contains("damaged") && why.contains("it is missing"), "{why}");
     node.close().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_partition_is_not_given_to_a_node_that_is_still_reading_what_there_is() {
-    let Some(servers) = NatsServers::start(1) else { return };
-    let (observer, mut load) = (Observer::new(&servers).await, Load { sent: 0 });
-    let owner = ClusterNode::start(options(&servers, "first")).await.unwrap();
-    let list = load.send_until_trimmed(&owner, &observer, 1).await;
-    for record in &list.0 {
-        observer.lose(&record.object).await;
-    }
-    // Until it is stopped, as it finds no snapshot to begin from.
-    let should_have = |name: &&str| preferred(0, ["first", name].into_iter()) == Some(name);
-    let name = ["a", "b", "c", "d", "e", "f", "g"].into_iter().find(should_have).expect("one of them");
-    let leases = &owner.handle().router.leases;
-    let begun = leases.clock.elapsed();
-    let newcomer = ClusterNode::start(idle_options(&servers, name)).await.unwrap();
-    wait_for("it is heard for long enough to be given it", || leases.newest_settled() >= Some(begun));
-    assert!(!leases.should_move(0), "whom it is given to cannot take it yet");
-    assert!(newcomer.engine(0).is_none());
-    newcomer.close().await;
-    owner.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,11 +10,13 @@ use crate::clock::SystemClock;
 use crate::clock::Timestamp;
 use crate::cluster::cluster_state::PartitionHolder;
 use crate::cluster::error::ClusterError;
+use crate::cluster::hashing::preferred;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::node::NodeRoute;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::options::NodeClock;
 use crate::cluster::partition::PartitionState;
+use crate::cluster::signals::Beat;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
 use crate::cluster::tests::router::has_all;
@@ -446,4 +448,52 @@ async fn entries_are_written_in_a_newer_version_once_every_node_reads_it() {
     let why = why_stopped(&left_behind, 0);
     assert!(why.contains("is of version 2, and this node reads version 1"), "{why}");
     left_behind.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_is_not_given_to_a_node_that_says_it_could_not_take_it_yet() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let owner = start(&servers, "first").await;
+    tokio::task::block_in_place(|| wait_until("it has all partitions", || has_all(&owner)));
+    let router = owner.handle().router;
+    let leases = &router.leases;
+    let should_have = |name: &&str| preferred(0, ["first", name].into_iter()) == Some(name);
+    let name = ["a", "b", "c", "d", "e", "f", "g"].into_iter().find(should_have).expect("one of them");
+    let (beat, begun) = (Beat { incarnation: 7, drains: false, entry_version: 1 }, leases.clock.elapsed());
+    let says = |behind: Vec<u16>| leases.hear(name, beat, (Vec::new(), behind));
+    let is_heard = || {
+        says((0..PARTITIONS).collect());
+        leases.newest_settled() >= Some(begun)
+    };
+    tokio::task::block_in_place(|| wait_until("it is heard for long enough to be given it", is_heard));
+    assert!(!leases.should_move(0), "it could not take it");
+    says(Vec::new());
+    assert!(leases.should_move(0), "it can take it now");
+    owner.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_node_leaves_to_others_after_losses_it_tells_them_not_to_give_it() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let node = start(&servers, "first").await;
+    tokio::task::block_in_place(|| wait_until("it has all partitions", || has_all(&node)));
+    let router = node.handle().router;
+    let leases = &router.leases;
+    let held_by = |node: &str, incarnation: u64| PartitionHolder {
+        node: node.to_owned(),
+        incarnation,
+        released: false,
+    };
+    assert_eq!(leases.behind(), [0; 0]);
+    // Behind everything that the bucket has: it was taken away three times while it was alive.
+    for turn in 0..3_u64 {
+        leases.note_holder(0, 1_000_000 + 2 * turn, held_by("other", 7));
+        if turn < 2 {
+            leases.note_holder(0, 1_000_001 + 2 * turn, held_by("first", leases.incarnation));
+        }
+    }
+    assert_eq!(leases.behind(), [0]);
+    leases.note_holder(0, 1_000_009, held_by("first", leases.incarnation));
+    assert_eq!(leases.behind(), [0; 0], "what it has it could take");
+    node.close().await;
 }

@@ -19,8 +19,10 @@ pub(crate) struct ManagementAnswer {
     description: String,
     condition: Option<&'static str>,
     body: Map,
-    /// Messages in it that are gone once it is on its way.
-    pub(crate) deletes: Vec<ClientHold>,
+    /// Messages in it that are handed out by it.
+    pub(crate) handed_out: Vec<ClientHold>,
+    /// Whether those are gone once it is on its way.
+    pub(crate) deletes: bool,
 }
 
 impl ManagementAnswer {
@@ -31,7 +33,8 @@ impl ManagementAnswer {
             description: "OK".to_owned(),
             condition: None,
             body,
-            deletes: Vec::new(),
+            handed_out: Vec::new(),
+            deletes: false,
         }
     }
 
@@ -42,13 +45,14 @@ impl ManagementAnswer {
             description: "NoContent".to_owned(),
             condition: None,
             body: Map::new(),
-            deletes: Vec::new(),
+            handed_out: Vec::new(),
+            deletes: false,
         }
     }
 
-    /// The same, with messages in it that are gone once it is on its way.
-    pub(crate) fn deleting(self, deletes: Vec<ClientHold>) -> ManagementAnswer {
-        ManagementAnswer { deletes, ..self }
+    /// The same with messages that are handed out by it, and with that gone or not.
+    pub(crate) fn handing_out(self, handed_out: Vec<ClientHold>, deletes: bool) -> ManagementAnswer {
+        ManagementAnswer { handed_out, deletes, ..self }
     }
 
     pub(crate) fn refused(refusal: &AmqpRefusal) -> ManagementAnswer {
@@ -57,7 +61,8 @@ impl ManagementAnswer {
             description: refusal.description.clone(),
             condition: Some(refusal.condition),
             body: Map::new(),
-            deletes: Vec::new(),
+            handed_out: Vec::new(),
+            deletes: false,
         }
     }
 

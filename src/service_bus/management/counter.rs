@@ -134,11 +134,19 @@ impl ConnectionTask {
                 tracing::debug!(%refusal, operation = request.operation, "refuse a request");
                 ManagementAnswer::refused(&refusal)
             });
-            let (payload, asked_over) = (answer.encode(&request), route.asked_over);
-            let reply = ManagementReply { asked_over, payload, deletes: answer.deletes };
+            let payload = answer.encode(&request);
             move |connection_task: &mut ConnectionTask| {
                 connection_task.sending_bytes -= bytes;
-                connection_task.reply_with(route.reply_link, reply);
+                let ManagementAnswer { handed_out, deletes, .. } = answer;
+                if !connection_task.has_room_for_reply(payload.len()) {
+                    handed_out.iter().rev().for_each(|hold| connection_task.shared.give_back(hold));
+                    let busy = AmqpRefusal::new(condition::SERVER_BUSY, "too many answers wait to be taken");
+                    let payload = ManagementAnswer::refused(&busy).encode(&request);
+                    return connection_task.reply(route, payload);
+                }
+                let (asked_over, deletes) = (route.asked_over, if deletes { handed_out } else { Vec::new() });
+                connection_task
+                    .reply_with(route.reply_link, ManagementReply { asked_over, payload, deletes });
             }
         });
     }

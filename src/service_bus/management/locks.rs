@@ -126,14 +126,10 @@ pub(crate) async fn receive_deferred(
     let handing = Handing { session, deletes, state: MessageStateWord::Deferred, window: None };
     let packed = shared.pack(queue, deliveries, handing);
     let packed_messages = packed.packed_messages;
-    let holds = packed_messages
-        .iter()
-        .filter(|_| deletes)
-        .map(|packed_message| packed_message.hold.clone())
-        .collect();
+    let holds = packed_messages.iter().map(|packed_message| packed_message.hold.clone()).collect();
     let messages = packed_messages.into_iter().map(|packed_message| entry(packed_message, deletes)).collect();
     let answer = ManagementAnswer::done(vec![(Value::string("messages"), Value::List(messages))]);
-    Ok(answer.deleting(holds))
+    Ok(answer.handing_out(holds, deletes))
 }
 
 fn entry(packed_message: PackedMessage, deletes: bool) -> Value {

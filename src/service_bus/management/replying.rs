@@ -15,19 +15,26 @@ use crate::service_bus::management::replies::ManagementReply;
 impl ConnectionTask {
     /// Sends an answer to a request, as soon as the client takes it.
     pub(crate) fn reply_with(&mut self, link: LinkId, reply: ManagementReply) {
-        let bytes = self.replying_bytes + reply.payload.len();
-        // One that is larger than the limit finds room where none waits.
-        let has_room = self.replying_bytes == 0 || bytes <= limits::SERVICE_BUS_REPLYING_BYTES;
+        let has_room = self.has_room_for_reply(reply.payload.len());
         match self.links.get_mut(&link) {
             Some(EndpointLink::Replies(replies))
                 if has_room && replies.backlog.len() < limits::SERVICE_BUS_REQUESTS_MAX =>
             {
-                self.replying_bytes = bytes;
+                self.replying_bytes += reply.payload.len();
                 replies.backlog.push_back(reply);
             }
             _ => self.give_up_reply(reply),
         }
         self.send_replies(link);
+    }
+
+    /// Whether an answer of so many bytes may wait for the client: a small one always, and a larger one than is allowed together where
+    /// none waits.
+    pub(crate) fn has_room_for_reply(&self, bytes: usize) -> bool {
+        let together = self.replying_bytes + bytes;
+        bytes <= limits::SERVICE_BUS_REPLY_SMALL
+            || self.replying_bytes == 0
+            || together <= limits::SERVICE_BUS_REPLYING_BYTES
     }
 
     pub(crate) fn send_replies(&mut self, link: LinkId) {
