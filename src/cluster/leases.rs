@@ -129,7 +129,8 @@ impl Leases {
                 continue;
             }
             let beat = self.own_beat(self.is_draining());
-            let (stopped, behind) = (self.state().own_stopped.iter().copied().collect(), self.behind());
+            let stopped = self.state().own_stopped.iter().copied().collect();
+            let behind = self.behind();
             self.signals.tell(&NodeSignal::Alive { node: self.node.clone(), beat, stopped, behind }).await;
         }
     }
