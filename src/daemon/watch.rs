@@ -200,7 +200,8 @@ impl TroubleWatch {
         // A partition that waits for its log keeps the whole from being seen; who is paused is known of each part.
         let seen = match &all_queues {
             Some(queues) => Some(queues.clone()),
-            None => membership.queues().await,
+            // None at all is seen where no part answers, and says nothing.
+            None => membership.queues().await.filter(|queues| !queues.is_empty()),
         };
         if let Some(seen) = seen {
             // Somebody may have paused or resumed them elsewhere.
