@@ -75,6 +75,11 @@ pub trait Clock: Send + Sync + 'static {
     fn on_change(&self, _wake: Box<dyn Fn() + Send + Sync>) {}
 }
 
+/// A span of time in whole milliseconds.
+pub(crate) fn whole_millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// The operating system's clocks: the wall clock, and one that is never set.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
@@ -92,7 +97,7 @@ impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that asks for the time")]
     fn now(&self) -> Timestamp {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp(u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX))
+        Timestamp(whole_millis(since_epoch))
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the one place that asks for the time")]

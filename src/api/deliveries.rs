@@ -15,8 +15,8 @@ use crate::api::SendEnvelope;
 use crate::api::WireDuration;
 use crate::api::WireProperty;
 use crate::api::WireTime;
-use crate::api::time::whole_millis;
 use crate::clock::Timestamp;
+use crate::clock::whole_millis;
 
 /// What a receiver asks for.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -29,11 +29,6 @@ pub(crate) const NOTATION: &str = "x-notation";
 /// The notation of spans of time.
 pub(crate) const DURATION_NOTATION: &str = "duration";
 
-/// A span of time in whole milliseconds.
-pub(crate) fn whole_millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// An instant: written as RFC 3339 text in UTC with milliseconds, read from RFC 3339 text or whole milliseconds since
 /// the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,6 +10,7 @@ use crate::api::views::SnapshotView;
 use crate::api::views::StoppedPartitionView;
 use crate::clock::Clock;
 use crate::clock::Timestamp;
+use crate::clock::whole_millis;
 use crate::cluster::ClusterError;
 use crate::cluster::ClusterHandle;
 use crate::cluster::NodeOverview;
@@ -64,7 +65,7 @@ fn problem(error: ClusterError) -> Problem {
 fn show_node(overview: NodeOverview, now: Timestamp) -> NodeView {
     let NodeOverview { node, drains, problem, heard_for, owned, stopped, .. } = overview;
     let show = |(partition, reason)| StoppedPartitionView { partition, reason };
-    let heard_for = u64::try_from(heard_for.as_millis()).unwrap_or(u64::MAX);
+    let heard_for = whole_millis(heard_for);
     let heard_since = Some(WireTime(Timestamp::from_millis(now.as_millis().saturating_sub(heard_for))));
     let stopped = stopped.into_iter().map(show).collect();
     NodeView { node, drains, heard_since, owned, problem, stopped }

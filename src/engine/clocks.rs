@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::clock::ClockStep;
 use crate::clock::ClockSteps;
 use crate::clock::Timestamp;
+use crate::clock::whole_millis;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::due::NextDue;
@@ -56,7 +57,7 @@ impl ClockReading {
 
     /// The moment of the reading in whole milliseconds of the monotonic clock.
     fn moment(self) -> u64 {
-        u64::try_from(self.elapsed.as_millis()).unwrap_or(u64::MAX)
+        whole_millis(self.elapsed)
     }
 }
 

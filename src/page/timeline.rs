@@ -9,6 +9,7 @@ use crate::api::views::EndingWord;
 use crate::api::views::HistoryView;
 use crate::api::views::MessageEnvelope;
 use crate::api::views::WorkflowEnvelope;
+use crate::clock::whole_millis;
 use crate::page::present::Present;
 use crate::page::present::lasted;
 use crate::page::text::brief;
@@ -141,7 +142,7 @@ fn name(position: Option<u64>, number: u64) -> String {
 fn lane(message: &MessageEnvelope) -> TimelineLane {
     let mut marks = vec![arrival(message.accepted_at)];
     for attempt in &message.attempts {
-        let how_long = u64::try_from(attempt.lasted.0.as_millis()).unwrap_or(u64::MAX);
+        let how_long = whole_millis(attempt.lasted.0);
         let (took, why) = (lasted(attempt.lasted.0), brief(&attempt.reason, 120));
         let says = format!("attempt {} failed after {took}: {why}", attempt.delivery_count);
         marks.push(TimelineMark { at: millis(attempt.at), lasted: how_long, kind: "failure", says });

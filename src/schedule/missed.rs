@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::clock::Timestamp;
+use crate::clock::whole_millis;
 use crate::limits;
 use crate::schedule::cron::Cron;
 
@@ -39,7 +40,7 @@ impl MissedTicks {
     /// Whoever starts a schedule for the first time has handled everything through its start. When the clock has stepped
     /// back before what was handled, nothing is due.
     pub fn due(self, cron: &Cron, handled_through: Timestamp, now: Timestamp, limit: usize) -> DueTicks {
-        let grace = u64::try_from(limits::TICK_GRACE.as_millis()).unwrap_or(u64::MAX);
+        let grace = whole_millis(limits::TICK_GRACE);
         let grace_began = Timestamp::from_millis(now.as_millis().saturating_sub(grace));
         let from = match self {
             MissedTicks::All => handled_through,

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
+use crate::clock::whole_millis;
 use crate::engine::AcceptedWorkflow;
 use crate::error::SettleError;
-use crate::service_bus::elapsed::millis;
 
 /// A session that a link holds.
 pub(crate) struct HeldSession {
@@ -20,7 +20,7 @@ pub(crate) struct HeldSession {
 impl HeldSession {
     pub(crate) fn new(accepted: AcceptedWorkflow) -> HeldSession {
         let id = accepted.workflow_id().map(ToString::to_string).unwrap_or_default();
-        let ends_at_ms = AtomicU64::new(millis(accepted.first_end()));
+        let ends_at_ms = AtomicU64::new(whole_millis(accepted.first_end()));
         HeldSession { id, accepted, ends_at_ms }
     }
 
@@ -36,7 +36,7 @@ impl HeldSession {
     /// As [`Settler::renew`](crate::engine::Settler::renew).
     pub(crate) async fn renew(&self) -> Result<Timestamp, SettleError> {
         let (until, ends_at) = self.accepted.renewal().renew_until().await?;
-        self.ends_at_ms.store(millis(ends_at), Ordering::Relaxed);
+        self.ends_at_ms.store(whole_millis(ends_at), Ordering::Relaxed);
         Ok(until)
     }
 }

@@ -10,11 +10,11 @@ use std::sync::PoisonError;
 
 use tokio::sync::Notify;
 
+use crate::clock::whole_millis;
 use crate::engine::Client;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
-use crate::service_bus::elapsed::millis;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::meters::Meters;
 use crate::service_bus::waiting::WaitingLink;
@@ -93,7 +93,7 @@ impl LinkWindow {
         meters: &Meters,
     ) -> LinkWindow {
         let source = (entity.name().clone(), entity.is_dead_letters);
-        let (now_ms, lock_ms) = (millis(client.elapsed()), millis(entity.options.lock));
+        let (now_ms, lock_ms) = (whole_millis(client.elapsed()), whole_millis(entity.options.lock));
         let window = PrefetchWindow::new(now_ms, lock_ms, last_windows.get(&source, now_ms));
         LinkWindow {
             client: client.clone(),
@@ -179,7 +179,7 @@ impl LinkWindow {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut PrefetchWindow, u64) -> T) -> T {
-        let now_ms = millis(self.client.elapsed());
+        let now_ms = whole_millis(self.client.elapsed());
         let mut inside = self.inside();
         let losses_before = inside.window.losses();
         let done = change(&mut inside.window, now_ms);

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::Weak;
 
+use crate::clock::whole_millis;
 use crate::engine::Delivery;
 use crate::engine::DeliveryId;
 use crate::engine::Queue;
 use crate::id::SequenceNumber;
 use crate::limits;
-use crate::service_bus::elapsed::millis;
 use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::holds::ClientHold;
 use crate::service_bus::holds::LockUuid;
@@ -53,7 +53,7 @@ impl EndpointState {
         let mut held_back = None;
         while let Some(delivery) = deliveries.next() {
             let (since, lasts) = delivery.lock_time();
-            let (message, until_ms) = (delivery.sequence_number(), millis(since.saturating_add(lasts)));
+            let (message, until_ms) = (delivery.sequence_number(), whole_millis(since.saturating_add(lasts)));
             let place = enter(window.as_ref(), message, delivery.message().times_lock_lost(), until_ms);
             let in_window = match place {
                 Ok(place) => place,

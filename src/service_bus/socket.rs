@@ -9,10 +9,10 @@ use futures_util::StreamExt;
 use tokio::io::Interest;
 
 use crate::amqp::AmqpError;
+use crate::clock::whole_millis;
 use crate::limits;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::elapsed::elapsed_ms;
-use crate::service_bus::elapsed::millis;
 use crate::service_bus::in_order::InOrder;
 use crate::service_bus::stream::ConnectionStream;
 
@@ -156,9 +156,11 @@ impl ConnectionTask {
     /// How long it waits for anything at most.
     fn time_limit(&self, waits_for_peer: bool) -> Duration {
         let now_ms = elapsed_ms(&*self.shared.clock);
-        let linkless =
-            self.links.is_empty().then(|| self.linkless_since_ms + millis(limits::SERVICE_BUS_LINKLESS_MAX));
-        let stalled = waits_for_peer.then(|| self.progress_at_ms + millis(limits::AMQP_WRITE_TIMEOUT));
+        let linkless = self
+            .links
+            .is_empty()
+            .then(|| self.linkless_since_ms + whole_millis(limits::SERVICE_BUS_LINKLESS_MAX));
+        let stalled = waits_for_peer.then(|| self.progress_at_ms + whole_millis(limits::AMQP_WRITE_TIMEOUT));
         let due = [self.amqp.deadline_ms(), linkless.filter(|_| !self.is_closing), stalled]
             .into_iter()
             .flatten()
@@ -170,14 +172,14 @@ impl ConnectionTask {
         let now_ms = elapsed_ms(&*self.shared.clock);
         self.amqp.tick(now_ms);
         let stalled_ms = now_ms.saturating_sub(self.progress_at_ms);
-        if waits_for_peer && stalled_ms >= millis(limits::AMQP_WRITE_TIMEOUT) {
+        if waits_for_peer && stalled_ms >= whole_millis(limits::AMQP_WRITE_TIMEOUT) {
             self.stop_speaking(&io::Error::new(io::ErrorKind::TimedOut, "the peer takes nothing"));
             self.gives_up = true;
         }
         let linkless_ms = now_ms.saturating_sub(self.linkless_since_ms);
         if self.links.is_empty()
             && !self.is_closing
-            && linkless_ms >= millis(limits::SERVICE_BUS_LINKLESS_MAX)
+            && linkless_ms >= whole_millis(limits::SERVICE_BUS_LINKLESS_MAX)
         {
             self.force("it had no links for too long");
         }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::amqp::LinkId;
+use crate::clock::whole_millis;
 use crate::limits;
 use crate::message::Message;
 use crate::service_bus::client_settlement::ClientSettlement;
-use crate::service_bus::elapsed::millis;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::holds::ClientHold;
 use crate::service_bus::refusal::AmqpRefusal;
@@ -49,7 +49,7 @@ impl Transactions {
             return Err(AmqpRefusal::new(condition::RESOURCE_LIMIT, refusal));
         }
         self.declared += 1;
-        let ends_at_ms = now_ms.saturating_add(millis(limits::SERVICE_BUS_TRANSACTION_LASTS));
+        let ends_at_ms = now_ms.saturating_add(whole_millis(limits::SERVICE_BUS_TRANSACTION_LASTS));
         let open = OpenTransaction { coordinator, ends_at_ms, parts: Vec::new(), bytes: 0 };
         self.open.insert(self.declared, open);
         Ok(Bytes::copy_from_slice(&self.declared.to_be_bytes()))

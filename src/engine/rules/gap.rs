@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::clock::Timestamp;
+use crate::clock::whole_millis;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::history::HistoryEnding;
 use crate::engine::rules::holds::HoldCause;
@@ -132,7 +133,7 @@ struct OpenGap {
 /// When the wait of a gap began, in engine time, as far as its reminder tells; if it is over, nothing waits for that any
 /// more.
 fn began(gap: &GapRecord, wait: Duration) -> Timestamp {
-    let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+    let wait_ms = whole_millis(wait);
     let due_ms = gap.due.map_or(0, Timestamp::as_millis);
     Timestamp::from_millis(due_ms.saturating_sub(wait_ms))
 }

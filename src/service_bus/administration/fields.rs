@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use roxmltree::Node;
 
+use crate::clock::whole_millis;
 use crate::limits;
 use crate::queue::ExpiryPolicy;
 use crate::queue::QueueOptions;
@@ -141,7 +142,6 @@ impl EntitySettings {
 
     /// Keeps for a topic, which has no queue, what its subscriptions are given.
     pub(crate) fn remember(&mut self) {
-        let millis = |length: Duration| u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
         // Its subscriptions have no window where it has none; it tells which one it would have.
         let unused = self.description.duplicate_window_ms.filter(|_| self.options.duplicate_window.is_none());
         match unused {
@@ -151,8 +151,8 @@ impl EntitySettings {
             }
             None => drop(self.description.echoed.remove(WINDOW)),
         }
-        self.description.time_to_live_ms = self.options.time_to_live.map(millis);
-        self.description.duplicate_window_ms = self.options.duplicate_window.map(millis);
+        self.description.time_to_live_ms = self.options.time_to_live.map(whole_millis);
+        self.description.duplicate_window_ms = self.options.duplicate_window.map(whole_millis);
         self.description
             .echoed
             .insert("AutoDeleteOnIdle".to_owned(), span_text(self.options.delete_when_idle));

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::amqp::Value;
+use crate::clock::whole_millis;
 use crate::limits;
 use crate::service_bus::client_settlement::ClientSettlement;
-use crate::service_bus::elapsed::millis;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::holds::ClientHold;
@@ -32,7 +32,7 @@ pub(crate) async fn renew(
     let mut expirations = Vec::new();
     for token in request.tokens()? {
         let hold = shared.holds.get(entity.name(), token).ok_or_else(AmqpRefusal::lock_lost)?;
-        let requested_at_ms = millis(shared.client.elapsed());
+        let requested_at_ms = whole_millis(shared.client.elapsed());
         let until = shared.settler(entity.name())?.renew(hold.id.lock_token()).await?;
         if let Some(place) = &hold.in_window {
             place.note_renewed(requested_at_ms);
