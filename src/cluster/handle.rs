@@ -67,17 +67,17 @@ impl ClusterHandle {
         numbered.filter_map(|(number, partition)| Some((number, partition.client()?))).collect()
     }
 
-    /// Those of the engines that answer: one that waits for its log answers nothing, and whoever asks it waits with it.
+    /// Those of the engines that answer.
     pub(crate) fn engines_that_answer(&self) -> Vec<(u16, Client)> {
-        let answers = |(number, _): &(u16, Client)| self.router.partition(*number).trouble().is_none();
-        self.engines().into_iter().filter(answers).collect()
+        let numbered = (0..self.router.places.partitions).zip(&self.router.partitions);
+        numbered.filter_map(|(number, partition)| Some((number, partition.client_that_answers()?))).collect()
     }
 
     /// How many messages the partition of a workflow has to hand over to others; `None` when this node does not have it.
     pub(crate) async fn outbox_of(&self, queue: &QueueName, workflow: &WorkflowId) -> Option<u64> {
         let router = &self.router;
         let partition = router.partition(router.places.workflow(queue, workflow));
-        let engine = partition.client().filter(|_| partition.trouble().is_none())?;
+        let engine = partition.client_that_answers()?;
         match ClusterHandle::in_time(engine.queue(OUTBOX_QUEUE).ok()?.view()).await {
             Ok(view) => Some(view.counts.stored() - view.counts.dead_lettered),
             // Nothing was ever sent to another partition.
@@ -94,7 +94,7 @@ impl ClusterHandle {
     /// Whether this node owns the partition of a workflow, and that answers.
     pub(crate) fn answers_for(&self, queue: &QueueName, workflow: &WorkflowId) -> bool {
         let partition = self.router.partition(self.router.places.workflow(queue, workflow));
-        partition.client().is_some() && partition.trouble().is_none()
+        partition.client_that_answers().is_some()
     }
 
     /// The queues, with what they have in the partitions that this node owns.

@@ -188,6 +188,11 @@ impl Partition {
         &self.log
     }
 
+    /// The engine, if this node is the owner and it answers: one that waits for its log does not, and whoever asks waits with it.
+    pub(crate) fn client_that_answers(&self) -> Option<Client> {
+        self.client().filter(|_| self.trouble().is_none())
+    }
+
     /// Why it waits for its log, if it has for some time.
     pub(crate) fn trouble(&self) -> Option<String> {
         self.log.server().trouble()

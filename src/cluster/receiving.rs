@@ -113,12 +113,8 @@ impl Router {
 
     fn sources(&self, here: bool) -> Vec<WorkSource> {
         let numbers = self.rotated();
-        let own = |number: &u16| {
-            let partition = self.partition(*number);
-            // One that waits for its log hands out nothing.
-            let client = partition.client().filter(|_| partition.trouble().is_none())?;
-            Some(WorkSource::Here(*number, client))
-        };
+        let own =
+            |number: &u16| Some(WorkSource::Here(*number, self.partition(*number).client_that_answers()?));
         let mut sources: Vec<WorkSource> = numbers.iter().filter_map(own).collect();
         if here {
             return sources;

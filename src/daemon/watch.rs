@@ -198,14 +198,14 @@ impl TroubleWatch {
         let pause_notes = daemon_state.handler_supervisor.pause_notes();
         let all_queues = client.all_queues().await.ok();
         // A partition that waits for its log keeps the whole from being seen; who is paused is known of each part.
-        let seen = match &all_queues {
-            Some(queues) => Some(queues.clone()),
+        let of_parts = match &all_queues {
+            Some(_) => None,
             // None at all is seen where no part answers, and says nothing.
             None => membership.queues().await.filter(|queues| !queues.is_empty()),
         };
-        if let Some(seen) = seen {
+        if let Some(seen) = all_queues.as_ref().or(of_parts.as_ref()) {
             // Somebody may have paused or resumed them elsewhere.
-            for queue in daemon_state.handler_supervisor.note_pauses_seen(&seen, pause_notes) {
+            for queue in daemon_state.handler_supervisor.note_pauses_seen(seen, pause_notes) {
                 daemon_state.handler_supervisor.heed(&queue).await;
             }
         }

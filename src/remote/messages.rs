@@ -59,10 +59,8 @@ impl Remote {
         queue: &str,
         messages: &[SendEnvelope],
     ) -> Result<Vec<ReceiptView>, RemoteError> {
-        let route = RequestPath::queue(queue)
-            .word("messages")
-            .asking(&SendQuery { atomic: true, ..SendQuery::default() });
-        all_accepted(post_lines(self.post(route), lines_of(messages)?.into(), messages.len()).await?)
+        let call = self.sending(queue, SendQuery { atomic: true, ..SendQuery::default() });
+        all_accepted(post_lines(call, lines_of(messages)?.into(), messages.len()).await?)
     }
 
     /// Sends messages in one transaction, once: the same request with the same key is given the same answer for a while,
@@ -76,10 +74,9 @@ impl Remote {
         key: &str,
         messages: &[SendEnvelope],
     ) -> Result<Vec<ReceiptView>, RemoteError> {
-        let route = RequestPath::queue(queue)
-            .word("messages")
-            .asking(&SendQuery { atomic: true, ..SendQuery::default() });
-        let call = self.post(route).header("idempotency-key", Some(key))?;
+        let call = self
+            .sending(queue, SendQuery { atomic: true, ..SendQuery::default() })
+            .header("idempotency-key", Some(key))?;
         all_accepted(post_lines(call, lines_of(messages)?.into(), messages.len()).await?)
     }
 
@@ -106,9 +103,12 @@ impl Remote {
         queue: &str,
         messages: &[SendEnvelope],
     ) -> Result<BatchAnswers, RemoteError> {
-        let query = SendQuery { in_order: true, ..SendQuery::default() };
-        let route = RequestPath::queue(queue).word("messages").asking(&query);
-        post_lines(self.post(route), lines_of(messages)?.into(), messages.len()).await
+        let call = self.sending(queue, SendQuery { in_order: true, ..SendQuery::default() });
+        post_lines(call, lines_of(messages)?.into(), messages.len()).await
+    }
+
+    fn sending(&self, queue: &str, query: SendQuery) -> RemoteCall<'_> {
+        self.post(RequestPath::queue(queue).word("messages").asking(&query))
     }
 
     /// Cancels a scheduled message and gives its place back.
