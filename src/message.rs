@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
+use crate::clock::whole_millis;
 use crate::error::Misuse;
 pub use crate::header::Headers;
 pub use crate::header::Properties;
@@ -49,6 +50,7 @@ pub struct Message {
     pub(crate) headers: Headers,
     pub(crate) time_to_live: Option<Duration>,
     pub(crate) schedule_at: Option<Timestamp>,
+    pub(crate) delay: Option<Duration>,
 }
 
 impl Message {
@@ -143,10 +145,18 @@ impl Message {
         self
     }
 
-    /// Keeps the message back until `at`. With a position it holds its place from the start.
+    /// Keeps the message back until `at` by the wall clock. With a position it holds its place from the start.
     #[must_use]
     pub fn schedule_at(mut self, at: Timestamp) -> Message {
         self.schedule_at = Some(at);
+        self
+    }
+
+    /// Keeps the message back for so long from when it is accepted, whatever the wall clock is set to meanwhile; at most
+    /// 100 years. In all else it is a scheduled message.
+    #[must_use]
+    pub fn delay(mut self, delay: Duration) -> Message {
+        self.delay = Some(delay);
         self
     }
 
@@ -169,6 +179,13 @@ impl Message {
         if self.time_to_live.is_some_and(|ttl| ttl.is_zero() || ttl > limits::DURATION_MAX) {
             return Err(Misuse::new("time to live", "must be more than zero and at most 100 years"));
         }
+        let kept_back = match (self.schedule_at, self.delay) {
+            (Some(_), Some(_)) => return Err(Misuse::new("delay", "is given together with an instant")),
+            (_, Some(delay)) if delay > limits::DURATION_MAX => {
+                return Err(Misuse::new("delay", "must be at most 100 years"));
+            }
+            (at, delay) => at.map(KeptBack::Until).or(delay.map(KeptBack::For)),
+        };
         if self.body.len() > limits::BODY_BYTES_CEILING {
             return Err(Misuse::new(
                 "body",
@@ -181,7 +198,7 @@ impl Message {
             place,
             message_id: self.message_id.map(MessageId::new).transpose()?,
             time_to_live: self.time_to_live,
-            schedule_at: self.schedule_at,
+            kept_back,
             headers: self.headers.into(),
             body: self.body,
         })
@@ -195,9 +212,43 @@ pub(crate) struct NewMessage {
     pub(crate) place: Place,
     pub(crate) message_id: Option<MessageId>,
     pub(crate) time_to_live: Option<Duration>,
-    pub(crate) schedule_at: Option<Timestamp>,
+    pub(crate) kept_back: Option<KeptBack>,
     pub(crate) headers: Seldom<Headers>,
     pub(crate) body: Bytes,
+}
+
+/// How long a message is kept back before it is offered for the first time.
+///
+/// Its bytes are those of a [`Timestamp`], whose highest bit says that it is a span: that is what nodes of a cluster tell
+/// each other, and those of before know instants only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "u64", into = "u64")]
+pub(crate) enum KeptBack {
+    /// Until an instant of the wall clock.
+    Until(Timestamp),
+    /// For a while from when it is accepted.
+    For(Duration),
+}
+
+/// Set in the bytes of a span.
+const OF_SPAN: u64 = 1 << 63;
+
+impl From<u64> for KeptBack {
+    fn from(bits: u64) -> KeptBack {
+        match bits & OF_SPAN {
+            0 => KeptBack::Until(Timestamp::from_millis(bits)),
+            _ => KeptBack::For(Duration::from_millis(bits & !OF_SPAN)),
+        }
+    }
+}
+
+impl From<KeptBack> for u64 {
+    fn from(kept: KeptBack) -> u64 {
+        match kept {
+            KeptBack::Until(at) => at.as_millis().min(OF_SPAN - 1),
+            KeptBack::For(span) => whole_millis(span).min(OF_SPAN - 1) | OF_SPAN,
+        }
+    }
 }
 
 impl NewMessage {
@@ -212,6 +263,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_instant_has_the_bytes_that_it_always_had_and_a_span_others() {
+        let written = |kept: KeptBack| postcard::to_allocvec(&kept).unwrap();
+        let at = Timestamp::from_millis(1_800_000_000_000);
+        assert_eq!(written(KeptBack::Until(at)), postcard::to_allocvec(&at).unwrap());
+        for kept in [KeptBack::Until(at), KeptBack::For(Duration::ZERO), KeptBack::For(limits::DURATION_MAX)]
+        {
+            assert_eq!(postcard::from_bytes::<KeptBack>(&written(kept)).unwrap(), kept);
+        }
+    }
+
+    #[test]
     fn a_message_that_is_wrong_is_told_which_field() {
         let field = |message: Message| message.check().unwrap_err().field().to_owned();
         assert_eq!(field(Message::new("").position(0)), "position");
@@ -220,6 +282,11 @@ mod tests {
         assert_eq!(field(Message::new("").workflow("")), "workflow ID");
         assert_eq!(field(Message::new("").message_id("")), "message ID");
         assert_eq!(field(Message::new("").time_to_live(Duration::ZERO)), "time to live");
+        assert_eq!(field(Message::new("").delay(Duration::MAX)), "delay");
+        assert_eq!(
+            field(Message::new("").delay(Duration::ZERO).schedule_at(Timestamp::from_millis(1))),
+            "delay"
+        );
         assert_eq!(field(Message::new("").subject("x".repeat(2_000))), "subject");
         assert_eq!(field(Message::new("").property("p", "x".repeat(70_000))), "properties");
     }

@@ -63,6 +63,9 @@ pub struct SendEnvelope {
     /// Until when it is kept back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule_at: Option<WireTime>,
+    /// How long it is kept back from its acceptance, whatever the clock is set to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<WireDuration>,
     /// The body as a JSON value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
@@ -105,6 +108,7 @@ impl SendEnvelope {
         message.headers.properties = read_properties(self.properties)?;
         message.time_to_live = self.time_to_live.map(|span| span.0);
         message.schedule_at = self.schedule_at.map(|instant| instant.0);
+        message.delay = self.delay.map(|span| span.0);
         Ok(message)
     }
 
@@ -126,6 +130,7 @@ impl SendEnvelope {
             properties: show_properties(&headers.properties),
             time_to_live: message.time_to_live.map(WireDuration),
             schedule_at: message.schedule_at.map(WireTime),
+            delay: message.delay.map(WireDuration),
             body: shown.body,
             body_text: shown.body_text,
             body_base64: shown.body_base64,

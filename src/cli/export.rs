@@ -168,6 +168,7 @@ fn read_message(line: &[u8], reading: ExportReader) -> Result<Option<SendEnvelop
         properties: message.properties,
         time_to_live: left.map(WireDuration),
         schedule_at,
+        delay: None,
         body: message.body,
         body_text: message.body_text,
         body_base64: message.body_base64,

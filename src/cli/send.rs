@@ -109,6 +109,7 @@ fn message(arguments: &SendArguments) -> Result<SendEnvelope, CliFailure> {
         properties: properties(&arguments.headers.properties)?,
         time_to_live: arguments.headers.time_to_live,
         schedule_at: arguments.headers.schedule_at,
+        delay: arguments.headers.delay,
         body_text,
         body_base64,
         ..SendEnvelope::default()

@@ -36,7 +36,7 @@ impl Handover {
             place: Place::default(),
             message_id: None,
             time_to_live: None,
-            schedule_at: None,
+            kept_back: None,
             headers: Headers { properties, ..Headers::default() }.into(),
             body,
         }

@@ -22,6 +22,7 @@ pub(crate) const HEADERS: &[(&str, &str)] = &[
     ("Seriatim-Correlation-Id", "The ID of the message or request it belongs to"),
     ("Seriatim-Reply-To", "Where an answer is expected"),
     ("Seriatim-Time-To-Live", "How long after its acceptance it expires, as `5m`"),
+    ("Seriatim-Delay", "How long it is kept back from its acceptance: 30s, 5 min"),
     ("Seriatim-Schedule-At", "Until when it is kept back, as RFC 3339 or milliseconds since 1970"),
     ("Seriatim-Property-Name", "A property of its own; the last word is the property's name"),
     ("Idempotency-Key", "The same request, sent again with the same key, is accepted once"),
@@ -116,6 +117,10 @@ fn with_field(
             let span: WireDuration = value.parse().map_err(|error: Misuse| wrong(error.to_string()))?;
             message.time_to_live = Some(span.0);
         }
+        "delay" => {
+            let span: WireDuration = value.parse().map_err(|error: Misuse| wrong(error.to_string()))?;
+            message.delay = Some(span.0);
+        }
         "schedule-at" => {
             let instant: WireTime = value.parse().map_err(|error: Misuse| wrong(error.to_string()))?;
             message.schedule_at = Some(instant.0);
@@ -184,6 +189,7 @@ mod tests {
         assert_eq!((message.position, message.message_id.as_deref()), (Some(3), Some("m-1")));
         assert_eq!(message.time_to_live, Some(Duration::from_secs(300)));
         assert_eq!(message.schedule_at, Some(Timestamp::from_millis(1_700_000_000_000)));
+        assert_eq!(read(&[("Seriatim-Delay", "5 min")]).unwrap().delay, Some(Duration::from_secs(300)));
         let properties = &message.headers.properties;
         assert_eq!(properties["tenant"], PropertyValue::from("blue"));
         assert_eq!(properties["traceparent"], PropertyValue::from("00-1-2-01"));
@@ -214,6 +220,7 @@ mod tests {
             ("seriatim-position", "three"),
             ("seriatim-time-to-live", "soon"),
             ("seriatim-schedule-at", "yesterday"),
+            ("seriatim-delay", "a while"),
             ("seriatim-first", "perhaps"),
             ("seriatim-workflow", "w"),
             ("ce-specversion", "0.3"),

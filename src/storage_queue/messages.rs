@@ -113,7 +113,7 @@ pub(crate) async fn put(
         message = message.time_to_live(lasts - hidden);
     }
     if !hidden.is_zero() {
-        message = message.schedule_at(shared.client().wall_now() + hidden);
+        message = message.delay(hidden);
     }
     let receipts = shared.intake.send(queue.name(), vec![message]).await?;
     put_answer(shared, &queue, receipts.first(), hidden).await

@@ -54,6 +54,39 @@ async fn what_is_set_aside_for_a_while_comes_back_after_it_whatever_the_wall_clo
 }
 
 #[tokio::test]
+async fn a_delayed_message_comes_after_its_delay_and_lives_from_then_on_whatever_the_wall_clock_shows() {
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let message = Message::new("later").delay(seconds(60)).time_to_live(seconds(10));
+    let number = fixture.queue.send(message).await.unwrap().sequence_number().unwrap();
+    let shown = fixture.queue.peek(number, 1).await.unwrap().remove(0);
+    let due = fixture.clock.now() + seconds(60);
+    assert_eq!(shown.status, MessageStatus::Scheduled { until: due });
+    step_forward(&fixture.clock, DAY);
+    fixture.clock.advance(seconds(59));
+    assert!(!is_ready(&fixture.queue).await, "a minute has not passed");
+    step_back(&fixture.clock, DAY);
+    fixture.clock.advance(seconds(1));
+    fixture.must().await.release().await.unwrap();
+    fixture.clock.advance(seconds(9));
+    fixture.must().await.release().await.unwrap();
+    fixture.clock.advance(seconds(1));
+    assert!(!is_ready(&fixture.queue).await, "it has lived for its ten seconds");
+    assert_eq!(fixture.queue.dead_letters(None, 9).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_delayed_message_that_is_rescheduled_lives_as_long_as_it_would_have() {
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let message = Message::new("later").delay(seconds(60)).time_to_live(seconds(10));
+    let number = fixture.queue.send(message).await.unwrap().sequence_number().unwrap();
+    fixture.queue.reschedule(number, fixture.clock.now() + seconds(120)).await.unwrap();
+    fixture.clock.advance(seconds(119));
+    assert!(!is_ready(&fixture.queue).await);
+    fixture.clock.advance(seconds(10));
+    fixture.must().await.complete().await.unwrap();
+}
+
+#[tokio::test]
 async fn one_forward_step_of_a_day_for_1_7_s_with_one_send_changes_no_lock_and_no_retry() {
     let fixture = Fixture::new(QueueOptions::default().lock(seconds(2))).await;
     let held = fixture.send("held", "").await;

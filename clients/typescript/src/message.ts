@@ -28,6 +28,8 @@ export interface MessageFields {
   timeToLiveMs?: number;
   /** When it is due. */
   scheduleAt?: Date;
+  /** For how long it is kept back from its acceptance, whatever the clock is set to. */
+  delayMs?: number;
 }
 
 /** A message to send. */
@@ -67,6 +69,7 @@ export function envelope(message: Message, queue?: string): Record<string, unkno
       properties && Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, shownProperty(value)])),
     time_to_live: message.timeToLiveMs === undefined ? undefined : duration(message.timeToLiveMs),
     schedule_at: message.scheduleAt?.toISOString(),
+    delay: message.delayMs === undefined ? undefined : duration(message.delayMs),
   };
   if (body instanceof Uint8Array) fields["body_base64"] = Buffer.from(body).toString("base64");
   else if (typeof body === "string") fields["body_text"] = body;

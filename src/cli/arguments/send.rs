@@ -75,6 +75,9 @@ pub(crate) struct HeaderArguments {
     /// Until when it is kept back: 2027-01-31T12:00:00Z.
     #[arg(long, conflicts_with = "ndjson")]
     pub(crate) schedule_at: Option<WireTime>,
+    /// How long it is kept back from now on: 30s, 5 min, 7d.
+    #[arg(long, conflicts_with_all = ["ndjson", "schedule_at"])]
+    pub(crate) delay: Option<WireDuration>,
     /// How long it lives: 30s, 5 min, 7d.
     #[arg(long, conflicts_with = "ndjson")]
     pub(crate) time_to_live: Option<WireDuration>,

@@ -77,6 +77,11 @@ impl Due {
         self.at() <= self.clock(now)
     }
 
+    /// So much later, on the same clock.
+    pub(crate) fn later_by(self, span: Duration) -> Due {
+        if self.is_of_wall() { Due::wall(self.at() + span) } else { Due::engine(self.at() + span) }
+    }
+
     /// When that is by the wall clock, if nobody sets it until then.
     pub(crate) fn shown(self, now: ClockInstants) -> Timestamp {
         if self.is_of_wall() { self.at() } else { shown(self.at(), now) }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
+use crate::engine::rules::send::due_of;
 use crate::engine::rules::step::Step;
 use crate::id::MessageId;
 use crate::id::Position;
@@ -64,7 +65,7 @@ impl ProjectedRun {
         workflow: &OpenWorkflow,
         message: &NewMessage,
     ) -> Read<bool> {
-        let scheduled = message.schedule_at.is_some_and(|due| due > step.wall);
+        let scheduled = due_of(message.kept_back, step.clocks()).is_some();
         let arrival = Arrival {
             place: message.place.clone(),
             message_id: message.message_id.clone(),

@@ -90,7 +90,7 @@ impl Step<'_> {
             place: position.map_or(Place::Arrival, Place::Position),
             message_id: message.message_id.clone(),
             time_to_live: message.rare.time_to_live,
-            schedule_at: None,
+            kept_back: None,
             headers: content.headers,
             body: content.body,
         };

@@ -70,6 +70,7 @@ use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::SubscriptionName;
 use crate::id::WorkflowId;
+use crate::message::KeptBack;
 use crate::message::NewMessage;
 use crate::message::Place;
 use crate::queue::QueueOptions;
@@ -122,7 +123,7 @@ pub(crate) fn message(place: Place) -> NewMessage {
         place,
         message_id: Some(id()),
         time_to_live: Some(Duration::from_millis(70_000)),
-        schedule_at: Some(at(5)),
+        kept_back: Some(KeptBack::Until(at(5))),
         headers: headers().into(),
         body: Bytes::from_static(b"body"),
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::rules::change::Change;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::incoming::IncomingMessages;
 use crate::engine::rules::judge::Judge;
@@ -28,6 +29,7 @@ use crate::engine::rules::step::refuse;
 use crate::error::SendRefusal;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::message::KeptBack;
 use crate::message::NewMessage;
 use crate::message::Place;
 use crate::queue::Order;
@@ -228,6 +230,15 @@ fn stream_of(queue: &QueueRecord, sequence: SequenceNumber, new: &mut NewMessage
     .map_or(WorkflowRef::Single(sequence), WorkflowRef::Named)
 }
 
+/// When a message that is kept back is due; nothing if that is over already.
+pub(crate) fn due_of(kept_back: Option<KeptBack>, now: ClockInstants) -> Option<Due> {
+    let due = match kept_back? {
+        KeptBack::Until(at) => Due::wall(at),
+        KeptBack::For(span) => Due::engine(now.engine + span),
+    };
+    Some(due).filter(|due| !due.is_past(now))
+}
+
 fn record_of(
     step: &Step<'_>,
     workflow: &OpenWorkflow,
@@ -240,12 +251,12 @@ fn record_of(
         Place::After(ref predecessor) => (None, predecessor.clone()),
         Place::Arrival => unreachable!("a message without a place is refused by an ordered workflow"),
     };
-    let due = new.schedule_at.filter(|due| *due > step.wall);
+    let due = due_of(new.kept_back, step.clocks());
     let longest = workflow.queue.options.time_to_live;
     let time_to_live = [new.time_to_live, longest].into_iter().flatten().min();
     let bytes = new.len() as u64;
     let expires_at = time_to_live.map(|lasts| match due {
-        Some(due) => Due::wall(due + lasts),
+        Some(due) => due.later_by(lasts),
         None => Due::engine(step.now + lasts),
     });
     let rare =
@@ -254,7 +265,7 @@ fn record_of(
         stream: workflow.key.stream.clone(),
         rank,
         message_id: new.message_id,
-        status: due.map_or(Status::Ready, |due| Status::Scheduled { due: Due::wall(due) }),
+        status: due.map_or(Status::Ready, |due| Status::Scheduled { due }),
         accepted_at: step.wall,
         bytes,
         delivery_count: 0,

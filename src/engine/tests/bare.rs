@@ -37,6 +37,7 @@ use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
+use crate::message::KeptBack;
 use crate::message::NewMessage;
 use crate::message::Place;
 use crate::queue::ExhaustedPolicy;
@@ -68,7 +69,7 @@ fn message(number: usize) -> NewMessage {
         place: Place::Arrival,
         message_id: None,
         time_to_live: None,
-        schedule_at: None,
+        kept_back: None,
         headers: Default::default(),
         body: bytes::Bytes::new(),
     }
@@ -373,7 +374,8 @@ fn in_after_order_a_completion_that_sends_its_own_message_again_is_told_that_it_
 fn what_expired_behind_a_cancelled_message_is_passed_when_its_place_is_filled() {
     let exhausted = Some(ExhaustedPolicy::Skip);
     let mut bare = Bare::new(QueueOptions { order: Order::After, exhausted, ..QueueOptions::default() });
-    let scheduled = NewMessage { schedule_at: Some(bare.now + Duration::from_secs(100)), ..chained(1) };
+    let until = KeptBack::Until(bare.now + Duration::from_secs(100));
+    let scheduled = NewMessage { kept_back: Some(until), ..chained(1) };
     let mortal = NewMessage { time_to_live: Some(Duration::from_secs(10)), ..chained(2) };
     let send =
         |bare: &mut Bare, messages| bare.apply(Command::Send(verbs::Send { queue: queue(), messages }));

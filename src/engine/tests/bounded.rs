@@ -65,6 +65,7 @@ use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
+use crate::message::KeptBack;
 use crate::message::NewMessage;
 use crate::message::Place;
 use crate::queue::ExhaustedPolicy;
@@ -197,7 +198,7 @@ fn numbered(order: Order, number: u64) -> NewMessage {
         place,
         message_id,
         time_to_live: None,
-        schedule_at: None,
+        kept_back: None,
         headers: Default::default(),
         body: Bytes::new(),
     }
@@ -215,7 +216,7 @@ impl Turns {
         let small = StoreOptions { generation_bytes: 128 * 1024, generations: 2, ..StoreOptions::default() };
         Turns::filled(small, options, |number| NewMessage {
             time_to_live: lives,
-            schedule_at: first_at.filter(|_| number == 1),
+            kept_back: first_at.filter(|_| number == 1).map(KeptBack::Until),
             ..numbered(order, number)
         })
     }

@@ -83,6 +83,7 @@ class Message:
     properties: Dict[str, Property] = dataclasses.field(default_factory=dict)
     time_to_live: Optional[Duration] = None
     schedule_at: Optional[Instant] = None
+    delay: Optional[Duration] = None
 
     def envelope(self, queue: Optional[str] = None) -> Dict[str, Any]:
         """The message as JSON, as the daemon reads it."""
@@ -100,6 +101,7 @@ class Message:
             "properties": {name: _property(value) for name, value in self.properties.items()} or None,
             "time_to_live": None if self.time_to_live is None else duration(self.time_to_live),
             "schedule_at": None if self.schedule_at is None else instant(self.schedule_at),
+            "delay": None if self.delay is None else duration(self.delay),
         }
         envelope = {name: value for name, value in fields.items() if value is not None}
         if isinstance(self.body, (bytes, bytearray)):

@@ -16,6 +16,7 @@ use crate::header::PropertyValue;
 use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
+use crate::message::KeptBack;
 use crate::message::NewMessage;
 use crate::message::Place;
 use crate::queue::Backoff;
@@ -109,6 +110,11 @@ fn low(random: &mut Random, end: u64) -> u64 {
     random.below(end).min(random.below(end))
 }
 
+fn kept_back(now: Timestamp, random: &mut Random) -> Option<KeptBack> {
+    let span = random.chance(15).then(|| random.pick(&[Duration::from_secs(1), LOCK, GAP]))?;
+    Some(if random.chance(66) { KeptBack::Until(now + span) } else { KeptBack::For(span) })
+}
+
 /// A message that fits the order, most of the time.
 pub(crate) fn message(order: Order, now: Timestamp, random: &mut Random) -> NewMessage {
     let order = if random.chance(2) { Order::POSITION } else { order };
@@ -133,7 +139,7 @@ pub(crate) fn message(order: Order, now: Timestamp, random: &mut Random) -> NewM
         place,
         message_id: message_number.map(message_id),
         time_to_live: random.chance(20).then(|| random.pick(&[Duration::from_secs(5), GAP, LOCK])),
-        schedule_at: random.chance(10).then(|| now + random.pick(&[Duration::from_secs(1), LOCK, GAP])),
+        kept_back: kept_back(now, random),
         headers: Headers { properties: properties(random), ..Headers::default() }.into(),
         body: bytes(random),
     }

@@ -50,7 +50,7 @@ fn short(line: &str) -> String {
         "00000000-",
         "0000-0000-0000-",
         "time_to_live: None, ",
-        "schedule_at: None, ",
+        "kept_back: None, ",
     ];
     NOISE.iter().fold(line.to_owned(), |line, noise| line.replace(noise, ""))
 }

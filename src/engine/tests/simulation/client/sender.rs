@@ -14,6 +14,7 @@ use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
 use crate::limits;
+use crate::message::KeptBack;
 use crate::message::NewMessage;
 use crate::message::Place;
 use crate::queue::Order;
@@ -84,10 +85,15 @@ impl Clients {
             place: if self.random.chance(1) { Place::Arrival } else { place },
             message_id,
             time_to_live: self.time_to_live(),
-            schedule_at: self.random.chance(15).then(|| now + self.delay()),
+            kept_back: self.kept_back(now),
             headers: Default::default(),
             body: Bytes::from_static(self.random.pick(&[b"a", b"a", b"a", b"b"])),
         }
+    }
+
+    fn kept_back(&mut self, now: Timestamp) -> Option<KeptBack> {
+        let span = self.random.chance(20).then(|| self.delay())?;
+        Some(if self.random.chance(70) { KeptBack::Until(now + span) } else { KeptBack::For(span) })
     }
 
     /// Nearly always the message before. A sender that is mistaken names one that comes later, and perhaps names this one in

@@ -28,7 +28,7 @@ pub(crate) struct Entry {
     pub(crate) stream: WorkflowRef,
     pub(crate) place: Place,
     pub(crate) message_id: Option<MessageId>,
-    pub(crate) scheduled_at: Option<Timestamp>,
+    pub(crate) scheduled_at: Option<Due>,
     /// From when on it may have expired: in engine time, and by the wall clock if it was scheduled.
     pub(crate) expires_at: Option<(Timestamp, Option<Timestamp>)>,
     /// The time to live that its sender gave, which a redrive begins anew.

@@ -129,7 +129,7 @@ impl Ledger {
         // What has come stays, whatever the wall clock shows afterwards.
         for entry in self.entries.values_mut() {
             entry.not_before = entry.not_before.filter(|due| !due.is_past(now));
-            if entry.scheduled_at.is_some_and(|due| due <= now.wall) {
+            if entry.scheduled_at.is_some_and(|due| due.is_past(now)) {
                 entry.scheduled_at = None;
                 // What is left of its time to live passes on engine time from now on.
                 entry.expires_at = entry.expires_at.map(|(at, by_wall)| {

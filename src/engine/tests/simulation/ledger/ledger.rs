@@ -17,6 +17,7 @@ use crate::engine::tests::simulation::ledger::fact::Fact;
 use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::message::KeptBack;
 use crate::message::NewMessage;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
@@ -115,7 +116,11 @@ impl Ledger {
         is_dead: bool,
         options: &QueueOptions,
     ) {
-        let due = message.schedule_at.filter(|due| *due > self.wall);
+        let due = match message.kept_back {
+            Some(KeptBack::Until(at)) if at > self.wall => Some(Due::wall(at)),
+            Some(KeptBack::For(span)) if !span.is_zero() => Some(Due::engine(self.now + span)),
+            _ => None,
+        };
         let lives = [message.time_to_live, options.time_to_live].into_iter().flatten().min();
         let stream = match &message.workflow_id {
             Some(id) if options.order != Order::None => WorkflowRef::Named(id.clone()),
@@ -128,11 +133,15 @@ impl Ledger {
             message_id: message.message_id.clone(),
             scheduled_at: due.filter(|_| !is_dead),
             expires_at: lives
-                .map(|lives| (self.now + lives, due.map(|due| due + lives)))
+                .map(|lives| match due {
+                    Some(due) if due.is_of_wall() => (self.now + lives, Some(due.at() + lives)),
+                    Some(due) => (due.at() + lives, None),
+                    None => (self.now + lives, None),
+                })
                 .filter(|_| !is_dead),
             lives: message.time_to_live,
             count: (0, 0),
-            not_before: due.map(Due::wall),
+            not_before: due,
             is_excused: false,
             is_asked: false,
             is_hidden: false,

@@ -2,6 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::engine::rules::command::Operation;
+use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
@@ -203,7 +204,8 @@ impl Ledger {
 
     fn note_cancel(&mut self, queue: &QueueName, sequence: SequenceNumber, is_done: bool) {
         let entry = self.entries.get(&sequence).filter(|entry| entry.queue == *queue && entry.end.is_none());
-        let is_scheduled = entry.and_then(|entry| entry.scheduled_at).is_some_and(|due| self.wall < due);
+        let clocks = ClockInstants { engine: self.now, wall: self.wall };
+        let is_scheduled = entry.and_then(|entry| entry.scheduled_at).is_some_and(|due| !due.is_past(clocks));
         let was_delivered = entry.is_some_and(|entry| entry.count.1 > 0);
         let (queue_of, is_known) = (queue.clone(), entry.is_some());
         self.facts.push(Fact::Cancelled {
@@ -226,11 +228,14 @@ impl Ledger {
         let (now, wall) = (self.now, self.wall);
         let Some(entry) = self.entries.get_mut(&sequence) else { return };
         entry.expires_at = entry.expires_at.map(|(expires_at, by_wall)| {
-            let lives = by_wall.zip(entry.scheduled_at).map(|(over, due)| over.since(due));
+            let lives = entry.scheduled_at.and_then(|due| match due.is_of_wall() {
+                true => by_wall.map(|over| over.since(due.at())),
+                false => Some(expires_at.since(due.at())),
+            });
             lives.map_or((expires_at, by_wall), |lives| (now + lives, (at > wall).then(|| at + lives)))
         });
-        entry.scheduled_at = Some(at).filter(|at| *at > wall);
-        entry.not_before = Some(Due::wall(at)).filter(|_| at > wall);
+        entry.scheduled_at = Some(Due::wall(at)).filter(|_| at > wall);
+        entry.not_before = entry.scheduled_at;
     }
 
     fn note_redriven(
@@ -252,7 +257,7 @@ impl Ledger {
             place,
             message_id,
             time_to_live,
-            schedule_at: None,
+            kept_back: None,
             headers: Default::default(),
             body: bytes::Bytes::new(),
         };

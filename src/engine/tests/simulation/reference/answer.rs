@@ -284,6 +284,7 @@ impl Naive {
         let (index, begins) = (self.at(seq).expect("it is stored"), at.max(self.wall));
         let message = &mut self.messages[index];
         message.state = State::Scheduled(Due::wall(at));
+        // Both are of one clock: a time to live begins when it is due.
         message.expires = message.expires.map(|expires| Due::wall(begins + expires.at().since(due.at())));
         if is_due {
             self.come_due(seq);
@@ -313,7 +314,7 @@ impl Naive {
             place: position.map_or(Place::Arrival, Place::Position),
             message_id: None,
             time_to_live: message.lives,
-            schedule_at: None,
+            kept_back: None,
             headers: Default::default(),
             body: message.body.clone(),
         };

@@ -278,7 +278,9 @@ impl Naive {
         let message = &mut self.messages[index];
         if matches!(message.state, State::Scheduled(_)) {
             // It begins to live now; what is left of its life is a duration.
-            message.expires = message.expires.map(|expires| Due::engine(now + expires.at().since(wall)));
+            let of_wall = message.expires.filter(|expires| expires.is_of_wall());
+            let left = of_wall.map(|expires| Due::engine(now + expires.at().since(wall)));
+            message.expires = left.or(message.expires);
         }
         self.set(seq, State::Ready);
     }

@@ -1,6 +1,5 @@
 //! What becomes of a message that is sent.
 
-use crate::clock::Timestamp;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::WorkflowRef;
@@ -10,6 +9,7 @@ use crate::engine::tests::simulation::reference::naive::State;
 use crate::engine::tests::simulation::reference::naive::Suspect;
 use crate::error::SendRefusal;
 use crate::id::SequenceNumber;
+use crate::message::KeptBack;
 use crate::message::NewMessage;
 use crate::message::Place;
 use crate::queue::LatePolicy;
@@ -234,10 +234,14 @@ impl Naive {
             Some(id) if self.options.order != Order::None => WorkflowRef::Named(id.clone()),
             _ => WorkflowRef::Single(SequenceNumber::new(number)),
         };
-        let due = message.schedule_at.filter(|due| *due > self.wall);
+        let due = match message.kept_back {
+            Some(KeptBack::Until(at)) if at > self.wall => Some(Due::wall(at)),
+            Some(KeptBack::For(span)) if !span.is_zero() => Some(Due::engine(self.now + span)),
+            _ => None,
+        };
         let state = match (is_dead, due) {
             (true, _) => State::Dead,
-            (false, Some(due)) => State::Scheduled(Due::wall(due)),
+            (false, Some(due)) => State::Scheduled(due),
             (false, None) => State::Ready,
         };
         let (position, after) = match &message.place {
@@ -282,10 +286,11 @@ impl Naive {
         }
     }
 
-    fn expiry(&self, message: &NewMessage, due: Option<Timestamp>) -> Option<Due> {
+    fn expiry(&self, message: &NewMessage, due: Option<Due>) -> Option<Due> {
         let lives = [message.time_to_live, self.options.time_to_live].into_iter().flatten().min();
         lives.map(|lives| match due {
-            Some(due) => Due::wall(due + lives),
+            Some(due) if due.is_of_wall() => Due::wall(due.at() + lives),
+            Some(due) => Due::engine(due.at() + lives),
             None => Due::engine(self.now + lives),
         })
     }
