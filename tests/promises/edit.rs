@@ -1,5 +1,6 @@
 //! Editing a dead letter: it goes back with another body, and its original is kept.
 
+use seriatim::Abandon;
 use seriatim::Message;
 use seriatim::Queue;
 use seriatim::QueueOptions;
@@ -81,6 +82,18 @@ async fn an_edited_dead_letter_is_sent_anew_where_its_place_has_passed() {
         assert_eq!(fixture.drain().await, ["mended"]);
         fixture.counts().await;
     }
+}
+
+#[tokio::test]
+async fn a_dead_letter_that_a_settlement_has_added_properties_to_can_be_edited() {
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let number = fixture.accept(Message::new("x")).await;
+    fixture.must().await.abandon_with(Abandon::now().property("why", "no stock")).await.unwrap();
+    fixture.must().await.dead_letter("bad", "").await.unwrap();
+    let redriven = fixture.queue.edit_and_redrive(number, "y", None).await.unwrap();
+    assert_eq!(redriven, Redriven::InPlace);
+    assert_eq!(fixture.drain().await, ["y"]);
+    fixture.counts().await;
 }
 
 #[tokio::test]

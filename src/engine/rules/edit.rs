@@ -107,12 +107,12 @@ impl Step<'_> {
         let key = MessageKey { queue: queue.id, sequence };
         let mut content = self.records.content(key)?.expect("every stored message has its content");
         let before = self.message_listed(queue.id, sequence)?;
-        let length = |content: &MessageContent| (content.headers.len() + content.body.len()) as u64;
-        let bytes = before.bytes - length(&content);
         content.body = body;
         let number = PropertyValue::Integer(original.get().cast_signed());
         content.headers.properties.insert(ORIGINAL.to_owned(), number);
-        let after = MessageRecord { bytes: bytes + length(&content), ..MessageRecord::clone(&before) };
+        // Counted anew: what settlements have said since it was sent is in its headers, and not in its count.
+        let bytes = (content.headers.len() + content.body.len()) as u64;
+        let after = MessageRecord { bytes, ..MessageRecord::clone(&before) };
         self.write_content(key, Some(content))?;
         let mut workflow = OpenWorkflow::open(self, queue, before.stream.clone())?;
         workflow.restate(self, sequence, Some(&before), &after)?;
