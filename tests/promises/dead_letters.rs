@@ -125,6 +125,17 @@ async fn a_dead_letter_set_aside_is_received_by_number_only_also_after_a_restart
 }
 
 #[tokio::test]
+async fn a_dead_letter_of_a_message_without_workflow_is_handed_out_once_its_holder_lets_go() {
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.accept(Message::new("a")).await;
+    let taken = fixture.queue.accept_next_workflow(Duration::ZERO).await.unwrap().unwrap();
+    taken.receive(1, Duration::ZERO).await.unwrap()[0].dead_letter("bad", "").await.unwrap();
+    assert!(fixture.dead().await.is_none(), "its holder still has it");
+    taken.close().await.unwrap();
+    fixture.must_dead().await.complete().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_delivery_of_a_dead_letter_is_counted_when_the_process_dies_and_its_token_is_void() {
     let files = FileFixture::new();
     let (engine, queue) = files.open().await;

@@ -457,8 +457,23 @@ impl OpenWorkflow {
         }
         if step.locks.end(token) == LockKind::Whole {
             step.effects.push(Effect::AcceptedWork(token));
+            self.offer_own_dead_letter(step)?;
         }
         step.write_holding(&self.key, None)
+    }
+
+    /// A message that is a workflow of its own may have become a dead letter while somebody had that workflow: receivers of
+    /// dead letters passed it, as one that is locked.
+    fn offer_own_dead_letter(&self, step: &mut Step<'_>) -> Read<()> {
+        let WorkflowRef::Single(sequence) = self.key.stream else { return Ok(()) };
+        let key = self.message_key(sequence);
+        let Some(message) = step.message(key.queue, sequence)? else { return Ok(()) };
+        match &message.status {
+            Status::DeadLettered(dead_letter) if !dead_letter.deferred => {
+                step.offer_dead_letter(key, dead_letter.reason.clone())
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn set_state(&mut self, step: &mut Step<'_>, state: StateChange) -> Read<()> {
