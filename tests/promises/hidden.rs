@@ -5,6 +5,7 @@ use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::delivery::Claim;
 use seriatim::delivery::Hidden;
+use seriatim::error::ReceiveRefusal;
 use seriatim::error::SettleRefusal;
 
 use crate::promises::fixture::FileFixture;
@@ -96,6 +97,19 @@ async fn its_sender_may_end_a_message_nobody_was_handed() {
     hide(&fixture, 10).await.unwrap();
     let view = fixture.queue.peek(seen, 1).await.unwrap().remove(0);
     assert_eq!(refusal(&fixture, claim(&view)).await, Some(SettleRefusal::LockLost));
+}
+
+#[tokio::test]
+async fn what_its_sender_hides_is_not_fetched_before_its_turn() {
+    let fixture = Fixture::new(QueueOptions::by_position()).await;
+    let number = fixture.send_at("w", 5).await;
+    let view = fixture.queue.peek(number, 1).await.unwrap().remove(0);
+    fixture.queue.hide_again(Claim::of_sender(number, view.accepted_at), seconds(60), None).await.unwrap();
+    let refused = fixture.queue.receive_deferred(&[number]).await.err().expect("nobody set it aside");
+    assert_eq!(refused.refusal(), Some(&ReceiveRefusal::MessageNotFound(number)));
+    fixture.clock.advance(seconds(60));
+    assert!(fixture.queue.receive(seconds(0)).await.unwrap().is_none(), "four are missing before it");
+    fixture.counts().await;
 }
 
 #[tokio::test]

@@ -113,8 +113,14 @@ impl Step<'_> {
         if allowed == 0 {
             return Ok(Vec::new());
         }
+        // Where expired heads have filled the turn, nothing could be handed out under the lock.
+        if self.records.is_full() {
+            self.effects.push(Effect::MoreWork(queue.name.clone()));
+            return Ok(Vec::new());
+        }
         workflow.lock(self, token, LockKind::Run);
         let handed = workflow.hand_out_run(self, token, max.min(limits::RECEIVE_MAX).min(allowed))?;
+        assert!(!handed.is_empty(), "a run has its first message");
         workflow.close(self)?;
         Ok(handed)
     }
@@ -162,14 +168,18 @@ impl Step<'_> {
         Ok(handed)
     }
 
-    /// A message that its consumer has set aside.
+    /// A message that its consumer has set aside. What its sender hides before anybody had it is not: it stays in its turn.
     pub(crate) fn deferred(
         &self,
         queue: &QueueRecord,
         sequence: SequenceNumber,
     ) -> Ruling<Arc<MessageRecord>, ReceiveRefusal> {
         let message = self.message(queue.id, sequence)?;
-        match message.filter(|message| matches!(message.status, Status::ByConsumer { .. })) {
+        let is_set_aside = |message: &Arc<MessageRecord>| match message.status {
+            Status::ByConsumer { aside, .. } => aside || message.delivery_count > 0,
+            _ => false,
+        };
+        match message.filter(is_set_aside) {
             Some(message) if !is_expired(&message, self.clocks()) => Ok(message),
             _ => refuse(ReceiveRefusal::MessageNotFound(sequence)),
         }

@@ -77,7 +77,10 @@ impl Naive {
 
     /// Whether a message can be fetched by number.
     pub(crate) fn is_asked(&self, seq: u64) -> bool {
-        self.message(seq).is_some_and(|message| matches!(message.state, State::ByConsumer { .. }))
+        self.message(seq).is_some_and(|message| match message.state {
+            State::ByConsumer { aside, .. } => aside || message.count > 0,
+            _ => false,
+        })
     }
 
     /// The workflow that a token holds.
