@@ -17,6 +17,9 @@ use crate::engine::rules::workflow_record::GapRecord;
 use crate::queue::GapAction;
 use crate::queue::HoldKind;
 
+/// After this a long gap is given up further: not in the same turn.
+const GAP_STEP: Duration = Duration::from_millis(1);
+
 impl OpenWorkflow {
     /// Keeps the reminder of the gap that is there, and drops that of one that is gone, with the hold for it.
     pub(crate) fn plan_gap(&mut self, step: &mut Step<'_>) -> Read<()> {
@@ -110,14 +113,25 @@ impl OpenWorkflow {
         if self.is_chained() {
             return self.give_up_stray(step);
         }
+        let since = self.record.rare.gap.map(|gap| gap.since);
         self.drop_gap(step)?;
         let from = self.record.through + 1;
         let waiting = step.records.line_from(&self.key, from)?;
         let (waiting, _) = waiting.expect("where a gap is, a message waits behind it");
-        self.give_up(step, from, waiting - 1, SettlementKind::Skipped)?;
-        self.remember(step, HistorySubject::Places(from, waiting - 1), HistoryEnding::Skipped)?;
-        self.emit(step, None, EventKind::GapSkipped { from, to: waiting - 1 })?;
+        let to = self.give_up(step, from, waiting - 1, SettlementKind::Skipped)?;
+        self.remember(step, HistorySubject::Places(from, to), HistoryEnding::Skipped)?;
+        self.emit(step, None, EventKind::GapSkipped { from, to })?;
+        if to + 1 < waiting && !self.is_extending() {
+            self.skip_on(step, since.unwrap_or(step.wall))?;
+        }
         Ok(())
+    }
+
+    /// Lets what is left of a gap be judged at once: so much lies in it that one command gave up a part only.
+    fn skip_on(&mut self, step: &mut Step<'_>, since: Timestamp) -> Read<()> {
+        let due = step.now + GAP_STEP;
+        self.record.rare.gap = Some(GapRecord { at: self.record.through, since, due: Some(due) });
+        step.set_reminder(due, self.key.queue, Remind::Gap(self.key.stream.clone()))
     }
 }
 

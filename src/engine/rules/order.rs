@@ -25,7 +25,7 @@ impl OpenWorkflow {
         }
         match message.rank {
             Some(rank) => self.pass_range(step, rank, rank, how),
-            None => self.extend(step),
+            None => self.extend_unless_planned(step),
         }
     }
 
@@ -48,8 +48,8 @@ impl OpenWorkflow {
         // What was settled within the run leaves the run's end, and what is beyond it, as they were.
         let within = in_turn && self.record.cursor - 1 <= self.record.through && !self.is_chained();
         self.record.through = self.record.through.max(self.record.cursor - 1);
-        if !within || self.record.rare.extending {
-            self.extend(step)?;
+        if !within {
+            self.extend_unless_planned(step)?;
         }
         self.trim_links(step)
     }
@@ -85,6 +85,12 @@ impl OpenWorkflow {
         self.count_as_reached(step, message)
     }
 
+    /// Lets early messages join the run, unless the next steps do so anyway: a command that passes many messages would do
+    /// the work of many steps.
+    pub(crate) fn extend_unless_planned(&mut self, step: &mut Step<'_>) -> Read<()> {
+        if self.record.rare.extending { Ok(()) } else { self.extend(step) }
+    }
+
     /// Lets early messages join the run as far as there is no gap; at most a limited number in one command.
     pub(crate) fn extend(&mut self, step: &mut Step<'_>) -> Read<()> {
         if !self.shorten(step)? {
@@ -95,7 +101,7 @@ impl OpenWorkflow {
             self.record.rare.extending = false;
         }
         for looked in 0.. {
-            if looked == limits::EXTEND_MAX {
+            if looked == limits::EXTEND_MAX || (looked > 0 && step.records.is_full()) {
                 self.record.rare.extending = true;
                 break;
             }
@@ -164,16 +170,20 @@ impl OpenWorkflow {
         Ok(())
     }
 
-    /// Gives up every rank from `from` to `to` that is neither stored nor settled.
+    /// Gives up every rank from `from` to `to` that is neither stored nor settled, a limited number of ranges in one
+    /// command; says up to which it came.
     pub(crate) fn give_up(
         &mut self,
         step: &mut Step<'_>,
         from: u64,
         to: u64,
         how: SettlementKind,
-    ) -> Read<()> {
+    ) -> Read<u64> {
         let mut next = from;
-        while next <= to {
+        for _ in 0..limits::SWEEP_MAX {
+            if next > to {
+                break;
+            }
             if let Some(mark) = self.mark_at(step, next)? {
                 next = mark.to + 1;
                 continue;
@@ -182,7 +192,7 @@ impl OpenWorkflow {
             self.pass_range(step, next, upto, how)?;
             next = upto + 1;
         }
-        Ok(())
+        Ok(next - 1)
     }
 
     /// Drops what is remembered of settled ranks, a limited number at once; true when done.

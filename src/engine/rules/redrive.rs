@@ -267,6 +267,11 @@ impl OpenWorkflow {
             let Some((rank, sequence)) = step.records.dead_letter_of(&self.key, from)? else {
                 return Ok(true);
             };
+            if 0 < rank && rank < self.record.done {
+                // In after-order, behind those without a rank: none of what is settled comes back.
+                from = (self.record.done, SequenceNumber::new(0));
+                continue;
+            }
             from = (rank, SequenceNumber::new(sequence.get() + 1));
             let message = step.message_listed(self.key.queue, sequence)?;
             if self.place_is_ahead(step, sequence, &message)? {

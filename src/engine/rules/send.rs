@@ -217,7 +217,7 @@ impl OpenWorkflow {
             }
             None => self.wait_for_chain(step, sequence, message)?,
         }
-        if self.has_places() && !stays_out { self.extend(step) } else { Ok(()) }
+        if self.has_places() && !stays_out { self.extend_unless_planned(step) } else { Ok(()) }
     }
 }
 
