@@ -155,7 +155,9 @@ impl<'a> TurnRules<'a> {
     fn note_waiting_receivers(&mut self, reminder: &Reminder) -> Result<(), Fault> {
         if reminder.what == record::Remind::Idle
             && let Some(queue) = self.records.queue(reminder.queue)?
-            && self.wakeups.is_waited_for(&WaitsFor::Queue(queue.name.clone()))
+            && [WaitsFor::Queue(queue.name.clone()), WaitsFor::DeadLetters(queue.name.clone())]
+                .iter()
+                .any(|waits| self.wakeups.is_waited_for(waits))
         {
             self.rules.note_use(reminder.queue, self.now.engine);
         }

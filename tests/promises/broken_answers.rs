@@ -98,6 +98,27 @@ async fn a_queue_in_which_a_receiver_waits_is_not_idle() {
 }
 
 #[tokio::test]
+async fn a_queue_of_which_somebody_has_a_workflow_or_waits_for_a_dead_letter_is_not_idle() {
+    let options = || QueueOptions::default().delete_when_idle(seconds(60)).lock(seconds(3_600));
+    let fixture = Fixture::new(options()).await;
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
+    fixture.clock.advance(seconds(61));
+    breathe(&fixture).await;
+    fixture.accept(Message::new("1").workflow("w")).await;
+    assert_eq!(taken.receive(1, seconds(0)).await.unwrap().len(), 1);
+
+    let fixture = Fixture::new(options()).await;
+    let queue = fixture.queue.clone();
+    let waiting = tokio::spawn(async move { queue.receive_dead_letters(1, seconds(3_600)).await });
+    breathe(&fixture).await;
+    fixture.clock.advance(seconds(61));
+    breathe(&fixture).await;
+    fixture.accept(Message::new("1")).await;
+    fixture.must().await.dead_letter("bad", "").await.unwrap();
+    assert_eq!(waiting.await.unwrap().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn a_fault_is_told_as_one_to_whoever_met_it() {
     let fixture = Fixture::new(QueueOptions::default()).await;
     let queue = fixture.queue.clone();

@@ -85,8 +85,8 @@ impl Rules {
         let Rules { locks, rates, settlements, used_at } = self;
         let mut step = Step::new(now, records, locks, rates, settlements, used_at);
         let reply = step.run_or_refuse(verb)?;
-        let (gone, effects) = (step.gone, step.finish()?);
-        if let Some(queue) = gone {
+        let (gone, effects) = (std::mem::take(&mut step.gone), step.finish()?);
+        for queue in gone {
             self.used_at.remove(&queue);
             self.rates.forget(queue);
             self.locks.forget_queue(queue);

@@ -97,6 +97,12 @@ impl LockTable {
         self.deadlines.iter().filter(of_queue).collect()
     }
 
+    /// Whether somebody has a whole workflow of a queue.
+    pub(crate) fn has_whole(&self, queue: QueueId) -> bool {
+        let whole = |lock: &LockEntry| lock.kind == LockKind::Whole;
+        self.of_queue(queue).into_iter().any(|token| self.by_token.get(&token).is_some_and(whole))
+    }
+
     /// Begins a trial: every change from now on is taken back by [`LockTable::roll_back`].
     pub(crate) fn begin_trial(&mut self) {
         self.trial = Some(Vec::new());

@@ -132,6 +132,9 @@ impl Step<'_> {
 
     /// The same, where the topic whose subscription it may be says so already.
     pub(crate) fn remove_queue_only(&mut self, queue: &QueueRecord) -> Read<()> {
+        if self.locks.len() >= limits::LOCKS_MAX {
+            self.effects.push(Effect::LocksFreed);
+        }
         for token in self.locks.of_queue(queue.id) {
             self.effects.push(Effect::AcceptedWork(token));
             self.locks.end(token);
@@ -148,6 +151,8 @@ impl Step<'_> {
             return Ok(());
         };
         let counters = self.records.counters(id)?;
+        // Who has a workflow may wait for its messages.
+        let used_at = if self.locks.has_whole(id) { self.now } else { used_at };
         let due = used_at.max(counters.used_at) + idle;
         // A workflow is known as long as it has messages, a state, a hold, dead letters, or a cursor younger than
         // `forget_after`.

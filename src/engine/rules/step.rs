@@ -82,7 +82,7 @@ pub(crate) struct Step<'a> {
     /// Of the queues that the command has touched; nearly always one.
     counters: Vec<(QueueId, QueueCounters)>,
     /// The queue that the command deletes.
-    pub(crate) gone: Option<QueueId>,
+    pub(crate) gone: Vec<QueueId>,
     changes: usize,
     /// Room of workflows that it has closed.
     pub(crate) rooms: OpenRooms,
@@ -103,7 +103,7 @@ impl<'a> Step<'a> {
     ) -> Step<'a> {
         let (effects, counters) = (Vec::new(), Vec::new());
         let ClockInstants { engine: now, wall } = now;
-        let (numbers, gone, changes, rooms) = (None, None, 0, OpenRooms::default());
+        let (numbers, gone, changes, rooms) = (None, Vec::new(), 0, OpenRooms::default());
         Step {
             now,
             wall,
@@ -254,7 +254,7 @@ impl<'a> Step<'a> {
     /// Forgets what is kept in memory of a queue that is gone.
     pub(crate) fn forget_queue(&mut self, queue: QueueId) {
         self.counters.retain(|(touched, _)| *touched != queue);
-        self.gone = Some(queue);
+        self.gone.push(queue);
     }
 
     pub(crate) fn numbers(&mut self) -> Read<&mut Numbers> {
