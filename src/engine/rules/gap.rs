@@ -40,8 +40,17 @@ impl OpenWorkflow {
             _ => (step.wall, step.now),
         };
         // One whose wait is over already is judged in the next turn.
-        let due = (from + wait).max(step.now);
-        self.record.rare.gap = Some(GapRecord { at: open.at, since, due: Some(due) });
+        self.judge_gap_at(step, (open.at, since), (from + wait).max(step.now))
+    }
+
+    /// Lets a gap be judged at an instant.
+    fn judge_gap_at(
+        &mut self,
+        step: &mut Step<'_>,
+        (at, since): (u64, Timestamp),
+        due: Timestamp,
+    ) -> Read<()> {
+        self.record.rare.gap = Some(GapRecord { at, since, due: Some(due) });
         step.set_reminder(due, self.key.queue, Remind::Gap(self.key.stream.clone()))
     }
 
@@ -101,8 +110,7 @@ impl OpenWorkflow {
             GapAction::Skip => self.skip_gap(step),
             GapAction::Wait => {
                 let due = step.now + self.queue.options.gap.wait;
-                self.record.rare.gap = Some(GapRecord { due: Some(due), ..gap });
-                step.set_reminder(due, self.key.queue, Remind::Gap(self.key.stream.clone()))
+                self.judge_gap_at(step, (gap.at, gap.since), due)
             }
         }
     }
@@ -121,17 +129,12 @@ impl OpenWorkflow {
         let to = self.give_up(step, from, waiting - 1, SettlementKind::Skipped)?;
         self.remember(step, HistorySubject::Places(from, to), HistoryEnding::Skipped)?;
         self.emit(step, None, EventKind::GapSkipped { from, to })?;
-        if to + 1 < waiting && !self.is_extending() {
-            self.skip_on(step, since.unwrap_or(step.wall))?;
+        if to + 1 == waiting || self.is_extending() {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// Lets what is left of a gap be judged at once: so much lies in it that one command gave up a part only.
-    fn skip_on(&mut self, step: &mut Step<'_>, since: Timestamp) -> Read<()> {
-        let due = step.now + GAP_STEP;
-        self.record.rare.gap = Some(GapRecord { at: self.record.through, since, due: Some(due) });
-        step.set_reminder(due, self.key.queue, Remind::Gap(self.key.stream.clone()))
+        // So much lies in it that one command gave up a part only: what is left is the same gap.
+        let left = (self.record.through, since.unwrap_or(step.wall));
+        self.judge_gap_at(step, left, step.now + GAP_STEP)
     }
 }
 

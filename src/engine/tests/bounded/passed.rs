@@ -58,7 +58,7 @@ fn a_gap_with_many_holes_is_given_up_in_turns_of_bounded_work() {
 #[test]
 fn a_skipped_message_comes_back_although_very_many_dead_letters_before_it_do_not() {
     let order = Order::After;
-    let options = QueueOptions { order, ..QueueOptions::default() };
+    let options = QueueOptions { order, exhausted: Some(ExhaustedPolicy::Skip), ..QueueOptions::default() };
     let mut turns = Turns::filled(StoreOptions::default(), options, |number| mortal(order, number));
     turns.pass_time(MINUTE);
     assert_eq!(turns.counts().dead_lettered, MANY);
