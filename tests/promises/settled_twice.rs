@@ -10,6 +10,7 @@ use seriatim::Completion;
 use seriatim::Message;
 use seriatim::Outcome;
 use seriatim::QueueOptions;
+use seriatim::Run;
 use seriatim::error::SettleRefusal;
 use seriatim::error::SettledHow;
 
@@ -101,6 +102,41 @@ async fn a_prefix_of_a_run_that_is_asked_again_does_not_complete_the_next_ones()
     run.complete_first(1).await.unwrap();
     run.release().await.unwrap();
     assert_eq!(fixture.drain().await, ["4"]);
+}
+
+/// A run of three messages whose first is completed, which its holder has not heard.
+async fn completed_unheard(fixture: &Fixture) -> Run {
+    let before = fixture.counts().await.completed;
+    for text in ["1", "2", "3"] {
+        fixture.send("w", text).await;
+    }
+    let received = fixture.queue.receive_run(3, seconds(0)).await;
+    let mut run = received.expect("the queue exists").expect("three are ready");
+    {
+        let mut dropped = std::pin::pin!(run.complete_first(1));
+        let _ = dropped.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    }
+    assert_eq!(fixture.counts().await.completed, before + 1);
+    run
+}
+
+#[tokio::test]
+async fn a_run_dropped_after_a_completion_that_was_not_heard_is_locked_no_longer() {
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    drop(completed_unheard(&fixture).await);
+    assert_eq!(fixture.drain().await, ["2", "3"]);
+}
+
+#[tokio::test]
+async fn what_a_run_has_left_is_given_back_after_a_completion_that_was_not_heard() {
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let mut run = completed_unheard(&fixture).await;
+    run.release().await.unwrap();
+    run.release().await.expect("the same again");
+    assert_eq!(fixture.drain().await, ["2", "3"]);
+    let mut run = completed_unheard(&fixture).await;
+    run.abandon_all(Abandon::now()).await.unwrap();
+    assert_eq!(fixture.drain().await, ["2", "3"]);
 }
 
 #[tokio::test]

@@ -43,14 +43,16 @@ pub struct Run {
     lasts: Duration,
 }
 
+/// Where a settlement begins that gives back all that is left: wherever the run has come to, as a completion that nobody waited
+/// for may have taken effect. No run has the token of another, so it ends no other.
+const ALL_THAT_IS_LEFT: Option<SequenceNumber> = None;
+
 /// What it takes to settle a run; dropped unsettled, it gives the messages back.
 struct RunHold {
     client: Client,
     queue: QueueName,
     token: LockToken,
     settled: bool,
-    /// The first message that is not settled.
-    first: Option<SequenceNumber>,
 }
 
 impl Drop for RunHold {
@@ -63,7 +65,7 @@ impl Drop for RunHold {
                 output: Output::default(),
             });
             let settlement =
-                RunSettlement { completed: 0, completion, next, keep_rest: false, first: self.first };
+                RunSettlement { completed: 0, completion, next, keep_rest: false, first: ALL_THAT_IS_LEFT };
             let (queue, token) = (self.queue.clone(), self.token);
             self.client.give_back(SettleRun { queue, token, settlement });
         }
@@ -73,11 +75,10 @@ impl Drop for RunHold {
 impl Run {
     pub(crate) fn new(client: Client, queue: QueueName, handed: Vec<LockedMessage>) -> Option<Run> {
         let first = handed.first()?;
-        let sequence = first.sequence;
         let (token, locked_until) = (first.token, client.shown(first.locked_until));
         let (since, lasts) = (client.elapsed_at(first.record.handed_out_at), first.lasts());
         let messages = handed.into_iter().map(|handed| ReceivedMessage::new(&client, handed)).collect();
-        let hold = RunHold { client, queue, token, settled: false, first: Some(sequence) };
+        let hold = RunHold { client, queue, token, settled: false };
         Some(Run { messages, completed: 0, hold, locked_until, since, lasts })
     }
 
@@ -137,7 +138,6 @@ impl Run {
             RunSettlement { completed: count, completion, next: None, keep_rest: true, first: self.first() };
         let settled = self.settle(settlement).await?;
         self.completed += count;
-        self.hold.first = self.first();
         self.hold.settled = self.messages().is_empty();
         Ok(settled.receipts)
     }
@@ -150,7 +150,7 @@ impl Run {
     pub async fn complete_first_then(&mut self, count: usize, next: Outcome) -> Result<(), SettleError> {
         self.check(count.saturating_add(1))?;
         let next = next.check_next(&self.hold.client)?;
-        self.end(count, Some(next)).await
+        self.end(count, Some(next), self.first()).await
     }
 
     /// Gives back all that is left as failed, without saying which of the messages failed.
@@ -163,14 +163,14 @@ impl Run {
     /// As [`Run::complete_all`]; [`Misuse`] when properties are to be set.
     pub async fn abandon_all(&mut self, abandon: Abandon) -> Result<(), SettleError> {
         let next = abandon.check_shared(&self.hold.client)?;
-        self.end(0, Some(next)).await
+        self.end(0, Some(next), ALL_THAT_IS_LEFT).await
     }
 
     /// Gives back all that is left, handled, but without the room for what it leads to: it is tried again after the queue's
     /// backoff, and nothing is counted.
     pub(crate) async fn postpone_all(&mut self, reason: String) -> Result<(), SettleError> {
         let next = postponed(&self.hold.client, reason)?;
-        self.end(0, Some(next)).await
+        self.end(0, Some(next), ALL_THAT_IS_LEFT).await
     }
 
     /// Gives back all that is left as if it had not been handed out.
@@ -178,24 +178,29 @@ impl Run {
     /// # Errors
     /// As [`Run::complete_all`].
     pub async fn release(&mut self) -> Result<(), SettleError> {
-        self.end(0, None).await
+        self.end(0, None, ALL_THAT_IS_LEFT).await
     }
 
     /// Gives back all that is left as if it had not been handed out. It is asked before this returns, so that whatever is
     /// asked later finds it given back; nobody hears whether its lock was lost before.
     pub(crate) fn give_back(mut self) {
-        let (completion, first) = (CompletionCommand::default(), self.first());
-        let settlement = RunSettlement { completed: 0, completion, next: None, keep_rest: false, first };
+        let completion = CompletionCommand::default();
+        let settlement =
+            RunSettlement { completed: 0, completion, next: None, keep_rest: false, first: ALL_THAT_IS_LEFT };
         let (queue, token) = (self.hold.queue.clone(), self.hold.token);
         self.hold.client.give_back(SettleRun { queue, token, settlement });
         self.hold.settled = true;
     }
 
     /// Completes the first messages, ends the next in its own way, and gives back the others.
-    async fn end(&mut self, completed: usize, next: Option<Settlement>) -> Result<(), SettleError> {
+    async fn end(
+        &mut self,
+        completed: usize,
+        next: Option<Settlement>,
+        first: Option<SequenceNumber>,
+    ) -> Result<(), SettleError> {
         let completion = CompletionCommand::default();
-        self.settle(RunSettlement { completed, completion, next, keep_rest: false, first: self.first() })
-            .await?;
+        self.settle(RunSettlement { completed, completion, next, keep_rest: false, first }).await?;
         self.completed = self.messages.len();
         self.hold.settled = true;
         Ok(())
