@@ -24,6 +24,7 @@ mod promises {
     mod cursors;
     mod dead_letters;
     mod edit;
+    mod events;
     mod files;
     mod full;
     mod full_downstream;

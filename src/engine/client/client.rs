@@ -99,7 +99,7 @@ impl Client {
 
     /// Follows what happens to workflows from now on.
     pub fn events(&self) -> Events {
-        Events::new(self.shared.events.subscribe())
+        Events::new(self.shared.events.subscribe(), self.shared.inbox.clone())
     }
 
     /// How much room the disk has, as it was last looked at; `None` when no head room is kept on it.
@@ -195,7 +195,8 @@ impl Client {
     }
 
     /// Up to `limit` entries of the audit in order of number, after the given one (0: from the oldest that is kept): what
-    /// was done by clients that [act as somebody](Client::acting_as). The last 100,000 are kept.
+    /// was done by clients that [act as somebody](Client::acting_as). The last 100,000 are kept. At most 1,000 are returned,
+    /// whatever the limit.
     ///
     /// # Errors
     /// [`Unavailable`] when the engine is closed.
@@ -249,7 +250,6 @@ impl Client {
     }
 
     /// The wall clock as far as the engine believes it, which is what given instants are compared with.
-    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
     pub(crate) fn wall_now(&self) -> Timestamp {
         self.shared.clocks.wall(self.elapsed())
     }
