@@ -207,10 +207,17 @@ impl CommitWorker {
             Ok(snapshot) => snapshot,
             Err(fault) => return drop(slot.send(Err(Unavailable::Stopped(fault)))),
         };
-        let copy =
-            move || drop(slot.send(snapshot.write_to(&target, &|_| Ok(())).map_err(Unavailable::Stopped)));
-        if let Err(error) = spawn("seriatim-backup", copy) {
-            tracing::error!(%error, "the backup thread could not start");
+        // The thread gets the slot once it is there, so that who waits can be told if it cannot start.
+        let (sender, given) = mpsc::sync_channel::<BackupSlot>(1);
+        let copy = move || {
+            let copied = snapshot.write_to(&target, &|_| Ok(())).map_err(Unavailable::Stopped);
+            if let Ok(slot) = given.recv() {
+                let _ = slot.send(copied);
+            }
+        };
+        match spawn("seriatim-backup", copy) {
+            Ok(_) => drop(sender.send(slot)),
+            Err(error) => drop(slot.send(Err(Unavailable::Stopped(Fault::File(Arc::new(error)))))),
         }
     }
 }

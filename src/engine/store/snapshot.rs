@@ -10,6 +10,7 @@ use redb::ReadableTable;
 use redb::TableHandle;
 
 use crate::engine::store::block::BlockReader;
+use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::create::new_file;
@@ -49,7 +50,10 @@ impl Snapshot {
             return Err(fault_of(target, &std::io::ErrorKind::AlreadyExists.into()));
         }
         let (new, file) = new_file(target)?;
-        let copied = self.copy_to(file, progress).and_then(|rows| put_in_place(&new, target).map(|()| rows));
+        // Of pages that make no sense redb panics, and whoever waits for the copy is to hear of it.
+        let copied =
+            guarded(move || self.copy_to(file, progress)).unwrap_or_else(|panic| Err(Fault::Defect(panic)));
+        let copied = copied.and_then(|rows| put_in_place(&new, target).map(|()| rows));
         // What is left of a copy that failed would only take room.
         copied.inspect_err(|_| drop(std::fs::remove_file(&new)))
     }

@@ -23,6 +23,7 @@ use crate::engine::tests::flushing::flushing;
 use crate::engine::tests::flushing::story;
 use crate::engine::verify::report::Verification;
 use crate::engine::verify::verify::verify;
+use crate::error::Fault;
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -118,6 +119,18 @@ fn a_backup_counts_each_row_of_a_block() {
         }
     });
     assert_eq!(all - backed_up("c.redb"), rows as u64);
+}
+
+#[test]
+fn a_copy_that_panics_is_a_fault_and_leaves_nothing_behind() {
+    let (folder, path) = flushed_file();
+    let database = Database::open(&path).unwrap();
+    let snapshot = Snapshot::new(database.begin_read().unwrap());
+    let files = || std::fs::read_dir(folder.path()).unwrap().count();
+    let before = files();
+    let copied = snapshot.write_to(&folder.path().join("b.redb"), &|_| panic!("planted"));
+    assert!(matches!(&copied, Err(Fault::Defect(panic)) if panic == "planted"), "{copied:?}");
+    assert_eq!(files(), before);
 }
 
 #[test]
