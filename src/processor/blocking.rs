@@ -1,6 +1,11 @@
 //! Handlers that block their thread, run where that is allowed.
 
 use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+
+use tokio::task::JoinSet;
 
 use crate::engine::Outcome;
 use crate::processor::batch::BatchHandler;
@@ -26,7 +31,8 @@ where
 {
     async fn handle(&self, context: Context, body: T) -> Result<Outcome, Failure> {
         let work = self.0.clone();
-        on_a_thread(move || work(context, body).map_err(Into::into)).await
+        let ended = on_a_thread(context.clone(), move || work(context, body).map_err(Into::into)).await?;
+        Ok(ended.unwrap_or(Outcome::Release))
     }
 }
 
@@ -38,19 +44,39 @@ where
 {
     async fn handle(&self, context: Context, bodies: Vec<T>) -> Result<BatchOutcome, Failure> {
         let work = self.0.clone();
-        on_a_thread(move || work(context, bodies).map_err(Into::into)).await
+        let ended = on_a_thread(context.clone(), move || work(context, bodies).map_err(Into::into)).await?;
+        Ok(ended.unwrap_or_else(|| BatchOutcome::first(0).then(Outcome::Release)))
     }
 }
 
-/// Does work on a thread that nobody else needs.
+/// Does work on a thread that nobody else needs; `None` when it was to end before there was a thread, and never begins.
 async fn on_a_thread<T: Send + 'static>(
+    context: Context,
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-) -> Result<T, Failure> {
-    let span = tracing::Span::current();
-    match tokio::task::spawn_blocking(move || span.in_scope(work)).await {
-        Ok(ended) => ended,
+) -> Result<Option<T>, Failure> {
+    // Whether it begins is decided once: by a thread that takes it, or by the end of its time.
+    let (span, is_decided) = (tracing::Span::current(), Arc::new(AtomicBool::new(false)));
+    let (begins, until_begin) = (is_decided.clone(), context.clone());
+    let begin = move || match begins.swap(true, Ordering::AcqRel) || context.is_cancelled() {
+        true => Ok(None),
+        false => span.in_scope(work).map(Some),
+    };
+    // A set, because it takes back what still waits for a thread when it is dropped; a handle would let it begin.
+    let mut task = JoinSet::new();
+    task.spawn_blocking(begin);
+    let ended = tokio::select! {
+        biased;
+        ended = task.join_next() => ended,
+        () = until_begin.cancelled() => match is_decided.swap(true, Ordering::AcqRel) {
+            true => task.join_next().await,
+            // There may be no thread for long.
+            false => return Ok(None),
+        },
+    };
+    match ended {
+        Some(Ok(ended)) => ended,
         // Whoever runs the handler makes a failure of it.
-        Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
-        Err(_) => Err(Failure::new("the runtime was shut down before the handler began")),
+        Some(Err(error)) if error.is_panic() => resume_unwind(error.into_panic()),
+        Some(Err(_)) | None => Err(Failure::new("the runtime was shut down before the handler began")),
     }
 }

@@ -100,6 +100,9 @@ impl Processor {
     /// computing. A handler that blocks an ordinary task keeps its lock, too, because locks are renewed and deliveries settled
     /// by a thread of the engine's own; but everything else on the runtime, other handlers included, waits for it.
     ///
+    /// One that is to end before there is a thread for it does not begin; when its processor was stopped, its message is given
+    /// back uncounted.
+    ///
     /// A blocking handler cannot be stopped from outside. When its lock is lost [`Context::is_cancelled`](crate::Context::is_cancelled)
     /// says so, and the message may be handled by somebody else while the handler still runs; show the
     /// [lock token](crate::Context::lock_token) to whatever must not be written twice.
