@@ -247,7 +247,6 @@ pub(crate) struct SharedClocks {
 
 impl SharedClocks {
     /// The wall clock as far as it is believed, which goes on from the last turn.
-    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
     pub(crate) fn wall(&self, elapsed: Duration) -> Timestamp {
         let elapsed = i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
         let wall = elapsed.saturating_add(self.wall_less_elapsed.load(Ordering::Relaxed));

@@ -4,13 +4,18 @@
 use std::time::Duration;
 
 use seriatim::Clock;
+use seriatim::Context;
+use seriatim::Failure;
 use seriatim::Message;
+use seriatim::Outcome;
 use seriatim::Queue;
 use seriatim::QueueOptions;
+use seriatim::Raw;
 use seriatim::SequenceNumber;
 use seriatim::Timestamp;
 use seriatim::clock::ClockSteps;
 use seriatim::testing::ManualClock;
+use seriatim::testing::drain;
 use seriatim::view::MessageStatus;
 
 use crate::promises::fixture::FileFixture;
@@ -244,4 +249,20 @@ async fn instants_are_shown_by_the_wall_clock() {
     assert!(matches!(view.status, MessageStatus::Deferred { until: shown, .. } if shown == until));
     assert_eq!(fixture.engine.client().next_due().await.unwrap(), until);
     assert_eq!(fixture.queue.peek(SequenceNumber::new(0), 1).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_drain_lets_time_pass_until_a_step_of_the_clock_is_believed_and_no_more_than_it_may() {
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let at = fixture.clock.now() + seconds(3_600);
+    fixture.accept(Message::new("in an hour").schedule_at(at)).await;
+    step_forward(&fixture.clock, DAY);
+    let handler = |_: Context, _: Raw| async { Ok::<_, Failure>(Outcome::Complete) };
+    let (shown, passed) = (fixture.clock.now(), fixture.clock.elapsed());
+    let drained = drain(&fixture.queue, &fixture.clock, handler, seconds(29)).await.unwrap();
+    assert_eq!(drained.completed, 0);
+    assert!(fixture.clock.elapsed() - passed <= seconds(29));
+    let drained = drain(&fixture.queue, &fixture.clock, handler, seconds(40)).await.unwrap();
+    assert_eq!(drained.completed, 1);
+    assert_eq!(fixture.clock.now().since(shown), fixture.clock.elapsed() - passed);
 }
