@@ -13,6 +13,7 @@ use crate::error::operation::QueueError;
 use crate::error::operation::ReceiveError;
 use crate::error::operation::SendError;
 use crate::error::operation::SettleError;
+use crate::error::topic::TopicError;
 
 /// Any failure of any operation.
 #[derive(Clone, Debug, Error)]
@@ -33,6 +34,9 @@ pub enum Error {
     /// Changing a queue failed.
     #[error(transparent)]
     Queue(#[from] QueueError),
+    /// Changing a topic failed.
+    #[error(transparent)]
+    Topic(#[from] TopicError),
     /// Operating failed.
     #[error(transparent)]
     Operate(#[from] OperateError),

@@ -235,3 +235,17 @@ async fn topics_are_on_disk_and_in_a_backup_and_are_verified() {
         engine.close().await;
     }
 }
+
+#[tokio::test]
+async fn a_failure_of_a_topic_is_passed_on_as_any_other() {
+    async fn subscribe_to_none(fixture: &Fixture) -> Result<(), seriatim::Error> {
+        let topic = fixture.engine.client().topic("none")?;
+        topic.subscribe("all", options(), []).await?;
+        Ok(())
+    }
+    let failed = subscribe_to_none(&Fixture::new(options()).await).await.unwrap_err();
+    assert!(
+        matches!(&failed, seriatim::Error::Topic(topic) if matches!(topic.refusal(), Some(TopicRefusal::TopicNotFound(_)))),
+        "{failed:?}"
+    );
+}
