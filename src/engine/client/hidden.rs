@@ -120,6 +120,7 @@ impl Queue {
     }
 
     /// Up to `limit` of the messages that would be handed out next, in that order. Looking changes nothing.
+    /// At most 1,000 are returned, whatever the limit, and no more once their bodies have 16 MiB.
     ///
     /// # Errors
     /// As [`Queue::view`].

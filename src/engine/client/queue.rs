@@ -255,6 +255,7 @@ impl Queue {
     }
 
     /// Up to `limit` of its workflows in order of ID, after the given one: what each does, or why it does nothing.
+    /// At most 1,000 are returned, whatever the limit.
     ///
     /// # Errors
     /// As [`Queue::view`].
@@ -268,8 +269,8 @@ impl Queue {
     }
 
     /// Up to `limit` of its workflows that may stand still, in order of ID, after the given one: each one that does, and some
-    /// that do not. `None` as long as they are not all known, after the file was opened: who asks lets the engine look at
-    /// 1,000 more. What is ready and only waits for a rate is not among them.
+    /// that do not. At most 1,000 are returned, whatever the limit. `None` as long as they are not all known, after the file was
+    /// opened: who asks lets the engine look at 1,000 more. What is ready and only waits for a rate is not among them.
     ///
     /// # Errors
     /// As [`Queue::view`].
@@ -284,6 +285,7 @@ impl Queue {
     }
 
     /// Up to `limit` messages of any status, in order of number, from the given one on. Looking changes nothing.
+    /// At most 1,000 are returned, whatever the limit, and no more once their bodies have 16 MiB.
     ///
     /// # Errors
     /// As [`Queue::view`].

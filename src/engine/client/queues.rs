@@ -86,7 +86,7 @@ impl Client {
         Ok(())
     }
 
-    /// Up to `limit` queues in order of name, after the given one (from the start for `None`).
+    /// Up to `limit` queues in order of name, at most 1,000, after the given one (from the start for `None`).
     ///
     /// # Errors
     /// [`Unavailable`] when the engine is closed.

@@ -66,7 +66,7 @@ impl Workflow {
     }
 
     /// Up to `limit` of its messages that have ended, newest first: before the entry with this number, or the newest. Empty
-    /// where its queue remembers none.
+    /// where its queue remembers none. At most 1,000 are returned, whatever the limit.
     ///
     /// # Errors
     /// As [`Workflow::view`].
@@ -75,6 +75,7 @@ impl Workflow {
     }
 
     /// Up to `limit` messages of its line in order, from a position (or sequence number, or ordinal) on.
+    /// At most 1,000 are returned, whatever the limit, and no more once their bodies have 16 MiB.
     ///
     /// # Errors
     /// As [`Workflow::view`].
