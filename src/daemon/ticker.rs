@@ -86,10 +86,21 @@ impl TickerState {
 
     /// The same for a schedule as it is now: of a line that was another one before it has missed nothing.
     fn heeds(self, ticking: &Ticking, now: Timestamp) -> TickerState {
-        match &self.rhythm {
-            Some(rhythm) if *rhythm != ticking.rhythm() => TickerState::begin(ticking, now, self.last_ms),
-            _ => TickerState { rhythm: Some(ticking.rhythm()), ..self },
+        let is_other = self.rhythm.as_ref().is_some_and(|rhythm| *rhythm != ticking.rhythm());
+        match is_other || self.is_ahead(now) {
+            true => TickerState::begin(ticking, now, self.last_ms),
+            false => TickerState { rhythm: Some(ticking.rhythm()), ..self },
         }
+    }
+
+    /// Whether it stays as it is for a schedule as it is now.
+    fn stands(&self, ticking: &Ticking, now: Timestamp) -> bool {
+        self.rhythm.as_ref() == Some(&ticking.rhythm()) && !self.is_ahead(now)
+    }
+
+    /// Whether the clock was set back by more than drift since: until it came there again, nothing would tick.
+    fn is_ahead(&self, now: Timestamp) -> bool {
+        self.handled_through().since(now) > limits::CLOCK_STEP
     }
 
     fn handled_through(&self) -> Timestamp {
@@ -227,7 +238,7 @@ impl TickerContext {
     ) -> Result<(), Error> {
         let (workflow, now) = (self.queue.workflow(id)?, self.queue.client().wall_now());
         let known = workflow.state().await?.map(|state| read_state(&state)).transpose()?;
-        let is_known = known.as_ref().is_some_and(|known| known.rhythm == Some(ticking.rhythm()));
+        let is_known = known.as_ref().is_some_and(|known| known.stands(ticking, now));
         let ticker_state = match known {
             Some(known) => known.heeds(ticking, now),
             None => TickerState::begin(ticking, now, None),

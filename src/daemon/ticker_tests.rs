@@ -215,3 +215,32 @@ async fn a_schedule_that_is_changed_or_comes_back_has_missed_nothing() {
     stage.look().await;
     assert_eq!(stage.sent().await, ["report/2027-03-05T00:00:00.000Z"], "only the daemon did not run");
 }
+
+#[tokio::test]
+async fn a_schedule_goes_on_when_a_clock_that_was_years_ahead_is_set_right() {
+    for restarts in [false, true] {
+        let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+        let file = folder.path().join("a.redb");
+        let hourly = || vec![ticking("0 * * * *", MissedTicks::Once)];
+        Stage::open(&file, &clock, hourly()).await.engine.close().await;
+        let right = clock.now();
+        clock.step("2031-06-01T00:30:00Z".parse::<WireTime>().unwrap().0);
+        let mut stage = Stage::open(&file, &clock, hourly()).await;
+        stage.look().await;
+        assert_eq!(stage.sent().await, ["report/2031-06-01T00:00:00.000Z"], "it is believed at opening");
+        clock.set(right);
+        match restarts {
+            false => stage.ticker.see_to().await.unwrap(),
+            true => {
+                stage.engine.close().await;
+                stage = Stage::open(&file, &clock, hourly()).await;
+            }
+        }
+        stage.look().await;
+        assert_eq!(stage.sent().await.len(), 1, "nothing is due before its instant");
+        clock.advance(HOUR / 2);
+        stage.look().await;
+        assert_eq!(stage.sent().await[1..], ["report/2027-01-01T01:00:00.000Z"], "restarts: {restarts}");
+        assert_eq!(stage.waiting().await, 1);
+    }
+}

@@ -10,7 +10,7 @@ use crate::schedule::cron::Cron;
 
 /// What becomes of the ticks that a schedule missed, because the daemon was down or busy.
 ///
-/// A tick is missed when it is more than a minute late; what is less late is always sent.
+/// A tick is missed when it is more than a minute late. Of several that are less late, the latest is sent, or all with `all`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MissedTicks {
@@ -38,7 +38,7 @@ impl MissedTicks {
     /// The ticks to send at `now`, at most `limit`, when everything through `handled_through` has been handled.
     ///
     /// Whoever starts a schedule for the first time has handled everything through its start. When the clock has stepped
-    /// back before what was handled, nothing is due.
+    /// back before what was handled, nothing is due: who wants to go on begins anew.
     pub fn due(self, cron: &Cron, handled_through: Timestamp, now: Timestamp, limit: usize) -> DueTicks {
         let grace = whole_millis(limits::TICK_GRACE);
         let grace_began = Timestamp::from_millis(now.as_millis().saturating_sub(grace));
