@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::api::given::given;
 use crate::error::Misuse;
 
 /// A body inside JSON; one of the three is given, none for an empty body.
@@ -16,7 +17,7 @@ use crate::error::Misuse;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct BodyFields {
     /// The body as a JSON value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub body: Option<Box<RawValue>>,
     /// The body as UTF-8 text.

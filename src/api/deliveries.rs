@@ -15,6 +15,7 @@ use crate::api::SendEnvelope;
 use crate::api::WireDuration;
 use crate::api::WireProperty;
 use crate::api::WireTime;
+use crate::api::given::given;
 use crate::clock::Timestamp;
 use crate::clock::whole_millis;
 
@@ -75,7 +76,7 @@ pub struct ReceiveResponse {
 pub struct CompleteRequest {
     /// The workflow's new state, as JSON.
     #[schemars(with = "Option<serde_json::Value>")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub state: Option<Box<RawValue>>,
     /// The workflow's new state, as base64.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -187,7 +188,7 @@ pub struct SettleRunRequest {
     pub completed: usize,
     /// The workflow's new state, as JSON.
     #[schemars(with = "Option<serde_json::Value>")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub state: Option<Box<RawValue>>,
     /// The workflow's new state, as base64.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::api::body::BodyFields;
+use crate::api::given::given;
 use crate::api::message::WireProperty;
 use crate::api::message::show_properties;
 use crate::api::time::WireDuration;
@@ -82,14 +83,14 @@ pub struct DeliveryEnvelope {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<String, WireProperty>,
     /// The state of its workflow, if that is JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub state: Option<Box<RawValue>>,
     /// The state of its workflow as base64, if it is not JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_base64: Option<String>,
     /// The body as a JSON value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub body: Option<Box<RawValue>>,
     /// The body as UTF-8 text.

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::api::body::BodyFields;
+use crate::api::given::given;
 use crate::api::time::WireDuration;
 use crate::api::time::WireTime;
 use crate::error::Misuse;
@@ -67,7 +68,7 @@ pub struct SendEnvelope {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<WireDuration>,
     /// The body as a JSON value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub body: Option<Box<RawValue>>,
     /// The body as UTF-8 text.
@@ -217,6 +218,16 @@ mod tests {
         let json = serde_json::to_string(&SendEnvelope::show(&message)).unwrap();
         let back: SendEnvelope = serde_json::from_str(&json).unwrap();
         assert_eq!(back.into_message().unwrap().check().unwrap(), message.check().unwrap());
+    }
+
+    #[test]
+    fn a_body_that_is_null_is_sent_as_null() {
+        let sent: SendEnvelope = serde_json::from_str(r#"{"body":null}"#).unwrap();
+        let message = sent.into_message().unwrap();
+        assert_eq!(message.body(), "null");
+        assert_eq!(message.headers.content_type.as_deref(), Some("application/json"));
+        let none: SendEnvelope = serde_json::from_str("{}").unwrap();
+        assert_eq!(none.into_message().unwrap().body(), "");
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(crate) mod daemon;
 pub(crate) mod dead_letters;
 pub(crate) mod deliveries;
 mod delivery;
+mod given;
 mod message;
 pub(crate) mod messages;
 pub(crate) mod operations;

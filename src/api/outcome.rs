@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::api::given::given;
 use crate::api::message::SendEnvelope;
 use crate::api::time::WireDuration;
 use crate::api::time::WireTime;
@@ -59,7 +60,7 @@ pub struct OutcomeEnvelope {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The workflow's new state, as JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub state: Option<Box<RawValue>>,
     /// The workflow's new state, as base64.
@@ -207,5 +208,12 @@ mod tests {
         assert_eq!(field(r#"{"outcome":"defer","send":[{"queue":"q"}]}"#), "send");
         assert_eq!(field(r#"{"retry_after":"1s"}"#), "retry_after");
         assert_eq!(field(r#"{"state":1,"state_base64":"AA=="}"#), "state");
+    }
+
+    #[test]
+    fn a_state_that_is_null_is_a_state() {
+        let given: OutcomeEnvelope = serde_json::from_str(r#"{"state":null}"#).unwrap();
+        assert_eq!(given.state.as_deref().map(RawValue::get), Some("null"));
+        assert!(serde_json::from_str::<OutcomeEnvelope>("{}").unwrap().state.is_none());
     }
 }

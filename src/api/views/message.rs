@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::api::body::BodyFields;
 use crate::api::delivery::AttemptEnvelope;
+use crate::api::given::given;
 use crate::api::message::WireProperty;
 use crate::api::message::show_properties;
 use crate::api::time::WireTime;
@@ -75,7 +76,7 @@ pub struct MessageEnvelope {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<String, WireProperty>,
     /// The body as a JSON value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Value>")]
     pub body: Option<Box<RawValue>>,
     /// The body as UTF-8 text.
