@@ -16,6 +16,7 @@ use crate::api::WireDuration;
 use crate::api::WireProperty;
 use crate::api::WireTime;
 use crate::api::given::given;
+use crate::api::message::by_name;
 use crate::clock::Timestamp;
 use crate::clock::whole_millis;
 
@@ -110,7 +111,7 @@ pub struct AbandonRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Properties that are set on the message.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(deserialize_with = "by_name", skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<String, WireProperty>,
 }
 

@@ -8,7 +8,12 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde::Deserializer;
 use serde::Serialize;
+use serde::de::Error;
+use serde::de::MapAccess;
+use serde::de::Visitor;
+use serde_json::Number;
 use serde_json::value::RawValue;
 
 use crate::api::body::BodyFields;
@@ -56,7 +61,7 @@ pub struct SendEnvelope {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
     /// The sender's own properties: text, numbers, booleans, or `{"base64": ".."}` for bytes.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "by_name", skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<String, WireProperty>,
     /// How long after its acceptance, or its scheduled instant, it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,14 +146,17 @@ impl SendEnvelope {
 
 /// The value of a property in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "text, a number, a boolean or {\"base64\": \"...\"}")]
+#[serde(
+    untagged,
+    expecting = "is not text, a boolean, a number (a whole one below 2^63, else as text) or {\"base64\": \"...\"}"
+)]
 pub enum WireProperty {
     /// True or false.
     Boolean(bool),
     /// A whole number.
     Integer(i64),
-    /// A number.
-    Float(f64),
+    /// Another number.
+    Float(#[serde(deserialize_with = "fraction")] f64),
     /// Text.
     Text(String),
     /// Bytes.
@@ -170,11 +178,54 @@ impl fmt::Display for WireProperty {
     }
 }
 
+/// Reads properties; what is wrong with one of them is told with its name.
+pub(crate) fn by_name<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, WireProperty>, D::Error> {
+    deserializer.deserialize_map(PropertyVisitor)
+}
+
+struct PropertyVisitor;
+
+impl<'de> Visitor<'de> for PropertyVisitor {
+    type Value = BTreeMap<String, WireProperty>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("properties by name")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut properties = BTreeMap::new();
+        while let Some(name) = map.next_key::<String>()? {
+            let named = |error: A::Error| A::Error::custom(format!("property {name:?}: {error}"));
+            let value = map.next_value().map_err(named)?;
+            properties.insert(name, value);
+        }
+        Ok(properties)
+    }
+}
+
+/// Reads a number that is not whole: a whole one that comes here is too large, and would be rounded.
+fn fraction<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let number = Number::deserialize(deserializer)?;
+    number.as_f64().filter(|_| number.is_f64()).ok_or_else(|| D::Error::custom("is a whole number"))
+}
+
+/// A number as JSON has it; as text if JSON has no word for it, because only clients that speak AMQP can send such.
+fn show_float(number: f64) -> WireProperty {
+    match number.is_finite() {
+        true => WireProperty::Float(number),
+        false if number.is_nan() => WireProperty::Text("NaN".to_owned()),
+        false if number > 0.0 => WireProperty::Text("Infinity".to_owned()),
+        false => WireProperty::Text("-Infinity".to_owned()),
+    }
+}
+
 pub(crate) fn show_properties(properties: &Properties) -> BTreeMap<String, WireProperty> {
     let show = |value: &PropertyValue| match value {
         PropertyValue::Text(text) => WireProperty::Text(text.clone()),
         PropertyValue::Integer(number) => WireProperty::Integer(*number),
-        PropertyValue::Float(number) => WireProperty::Float(*number),
+        PropertyValue::Float(number) => show_float(*number),
         PropertyValue::Boolean(truth) => WireProperty::Boolean(*truth),
         PropertyValue::Binary(bytes) => WireProperty::Binary { base64: BASE64.encode(bytes) },
     };
@@ -218,6 +269,34 @@ mod tests {
         let json = serde_json::to_string(&SendEnvelope::show(&message)).unwrap();
         let back: SendEnvelope = serde_json::from_str(&json).unwrap();
         assert_eq!(back.into_message().unwrap().check().unwrap(), message.check().unwrap());
+    }
+
+    #[test]
+    fn every_property_a_message_can_have_is_read_back_from_what_is_shown() {
+        let floats = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -0.5];
+        let properties =
+            floats.iter().enumerate().map(|(n, float)| (n.to_string(), PropertyValue::Float(*float)));
+        let json = serde_json::to_string(&show_properties(&properties.collect())).unwrap();
+        let back: BTreeMap<String, WireProperty> = serde_json::from_str(&json).unwrap();
+        let text = |text: &str| WireProperty::Text(text.to_owned());
+        let expected = [text("NaN"), text("Infinity"), text("-Infinity")];
+        assert_eq!(back.values().take(3).cloned().collect::<Vec<_>>(), expected);
+        assert_eq!((&back["3"], &back["4"]), (&WireProperty::Float(1e300), &WireProperty::Float(-0.5)));
+    }
+
+    #[test]
+    fn a_whole_number_that_would_be_rounded_is_refused() {
+        let read = |number: &str| {
+            serde_json::from_str::<SendEnvelope>(&format!(r#"{{"properties":{{"count":{number}}}}}"#))
+        };
+        let largest = read("9223372036854775807").unwrap();
+        assert_eq!(largest.properties["count"], WireProperty::Integer(i64::MAX));
+        let error = read("9223372036854775808").unwrap_err().to_string();
+        assert!(
+            error.starts_with("property \"count\": is not text") && error.contains("below 2^63"),
+            "{error}"
+        );
+        assert_eq!(read("9.5e18").unwrap().properties["count"], WireProperty::Float(9.5e18));
     }
 
     #[test]

@@ -165,17 +165,21 @@ fn is_json(body: &[u8]) -> bool {
 
 fn properties(texts: &[String]) -> Result<BTreeMap<String, WireProperty>, CliFailure> {
     let read = |text: &String| match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), property(value))),
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), property(name, value)?)),
         _ => Err(CliFailure::Argument(format!("read the property {text:?}: it is not like NAME=VALUE"))),
     };
     texts.iter().map(read).collect()
 }
 
-fn property(text: &str) -> WireProperty {
-    match serde_json::from_str(text) {
-        Ok(value) => value,
-        Err(_) => WireProperty::Text(text.to_owned()),
+fn property(name: &str, text: &str) -> Result<WireProperty, CliFailure> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if is_whole && text.parse::<i64>().is_err() {
+        return Err(CliFailure::Argument(format!(
+            "read the property {name:?}: {text} has more than 64 bits; as text it is {name}='\"{text}\"'"
+        )));
     }
+    Ok(serde_json::from_str(text).unwrap_or_else(|_| WireProperty::Text(text.to_owned())))
 }
 
 /// A line of `send --ndjson`.
@@ -200,6 +204,17 @@ mod tests {
         assert_eq!(read("a=b=c"), WireProperty::Text("b=c".to_owned()));
         assert_eq!(read("a=[1]"), WireProperty::Text("[1]".to_owned()));
         assert!(properties(&["=1".to_owned()]).is_err() && properties(&["a".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn a_property_that_is_too_large_a_whole_number_is_refused_by_name() {
+        for number in ["9223372036854775808", "-9223372036854775809", "18446744073709551616"] {
+            let error = properties(&[format!("count={number}")]).unwrap_err().to_string();
+            assert!(error.contains("\"count\"") && error.contains(number), "{error}");
+        }
+        let read = |text: &str| properties(&[text.to_owned()]).unwrap()["a"].clone();
+        assert_eq!(read("a=9223372036854775807"), WireProperty::Integer(i64::MAX));
+        assert_eq!(read("a=007"), WireProperty::Text("007".to_owned()));
     }
 
     #[test]
