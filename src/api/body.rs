@@ -48,6 +48,15 @@ impl BodyFields {
         fields
     }
 
+    /// Shows bytes for who sends them on: as a JSON value only where that is written byte for byte as they are.
+    pub fn show_exactly(body: &Bytes, content_type: Option<&str>) -> BodyFields {
+        let shown = BodyFields::show(body, content_type);
+        match &shown.body {
+            Some(value) if value.get().as_bytes() != body.as_ref() => BodyFields::show(body, None),
+            _ => shown,
+        }
+    }
+
     /// The bytes, and whether they were given as a JSON value.
     ///
     /// # Errors

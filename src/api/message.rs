@@ -121,7 +121,7 @@ impl SendEnvelope {
     /// As outsiders would write a message.
     pub fn show(message: &Message) -> SendEnvelope {
         let headers = &message.headers;
-        let shown = BodyFields::show(message.body(), headers.content_type.as_deref());
+        let shown = BodyFields::show_exactly(message.body(), headers.content_type.as_deref());
         SendEnvelope {
             queue: None,
             workflow_id: message.workflow_id.clone(),
@@ -307,6 +307,17 @@ mod tests {
         assert_eq!(message.headers.content_type.as_deref(), Some("application/json"));
         let none: SendEnvelope = serde_json::from_str("{}").unwrap();
         assert_eq!(none.into_message().unwrap().body(), "");
+    }
+
+    #[test]
+    fn a_message_that_is_sent_on_keeps_its_body_byte_for_byte() {
+        for body in ["{\n  \"a\": 1\n}", " 1 ", "1\r\n", "{\"a\": 1.10}", "null", "{"] {
+            let message = Message::new(body).content_type("application/json");
+            let line = serde_json::to_string(&SendEnvelope::show(&message)).unwrap();
+            assert!(!line.contains(['\n', '\r']), "{line}");
+            let back = serde_json::from_str::<SendEnvelope>(&line).unwrap().into_message().unwrap();
+            assert_eq!(back.check().unwrap(), message.check().unwrap(), "{line}");
+        }
     }
 
     #[test]
