@@ -5,12 +5,31 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::HeaderValue;
 
+use crate::definition::credential_digest::CredentialDigest;
+use crate::definition::handler::ForwardTarget;
+use crate::definition::handler::HandlerSpec;
 use crate::definition::handler::SecretSource;
 use crate::error::Misuse;
 use crate::limits;
 
 /// What the text of a secret begins with that posts are signed with.
 const PREFIX: &str = "whsec_";
+
+impl HandlerSpec {
+    /// Reads the secret, key and authorities it points at. What cannot be read is a mistake of its own.
+    pub(crate) fn credentials(&self) -> CredentialDigest {
+        let (address, secret) = match self {
+            HandlerSpec::Http { address, secret } => (Some(address), secret.as_ref()),
+            HandlerSpec::Forward { target: ForwardTarget::Remote { address, key }, .. } => {
+                (Some(address), key.as_ref())
+            }
+            _ => (None, None),
+        };
+        let secret = secret.and_then(|secret| secret.read("secret").ok()).unwrap_or_default();
+        let authorities = address.and_then(|address| std::fs::read(address.ca_file.as_ref()?).ok());
+        CredentialDigest::new(&secret, &authorities.unwrap_or_default())
+    }
+}
 
 impl SecretSource {
     /// Reads it, without the white space around it; `what` it is, for the error.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::definition::credential_digest::CredentialDigest;
 use crate::id::QueueName;
 use crate::rate::Rate;
 
@@ -20,6 +21,8 @@ pub struct HandlerDefinition {
     pub rate: Option<Rate>,
     /// What is done with a message.
     pub spec: HandlerSpec,
+    /// What its secret, key and authorities were when the definition was read.
+    pub credentials: CredentialDigest,
 }
 
 /// What a handler does with a message.
@@ -131,7 +134,8 @@ pub enum ForwardTarget {
     },
 }
 
-/// Where something secret is. It is read when it is needed, so that it can be changed, and is never in a definition.
+/// Where something secret is. It is never in a definition: it is read when a definition is put in force, which it is again with
+/// the next reload after it was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretSource {
     /// In this file.

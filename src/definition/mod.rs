@@ -2,6 +2,7 @@
 
 mod address;
 mod credential;
+mod credential_digest;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod definition;
 mod diagnostic;
@@ -36,6 +37,7 @@ mod value_spans;
 
 pub(crate) use crate::definition::credential::bearer;
 pub(crate) use crate::definition::credential::signing_secret;
+pub use crate::definition::credential_digest::CredentialDigest;
 pub use crate::definition::definition::Definition;
 pub use crate::definition::diagnostic::Diagnostic;
 pub use crate::definition::handler::ForwardTarget;

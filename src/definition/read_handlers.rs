@@ -103,6 +103,7 @@ impl HandlerReader<'_> {
             subject: handler.subject.as_ref().map(|subject| subject.value.clone()),
             timeout,
             rate,
+            credentials: spec.credentials(),
             spec,
         })
     }

@@ -159,6 +159,36 @@ fn a_forward_keeps_a_position_where_there_is_one_and_one_is_wanted() {
 }
 
 #[test]
+fn a_reload_finds_a_definition_changed_whose_secret_key_or_authorities_were_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let secret = |letter: &str| format!("whsec_{}", letter.repeat(32));
+    write("secret", &secret("A"));
+    write("key", "one");
+    let certificate = include_str!("../../handlers/tests/localhost.pem");
+    write("roots.pem", certificate);
+    let address = "\n[[handler]]\nsubject = ";
+    write(
+        "a.toml",
+        &format!(
+            "{address}\"http\"\nhttp = \"https://example.com\"\nsecret_file = \"secret\"\n\
+             {address}\"forward\"\nforward = \"https://example.com/q\"\nkey_file = \"key\"\nca_file = \"roots.pem\"\n"
+        ),
+    );
+    let load = || Definitions::load(folder.path()).unwrap();
+    let mut before = load();
+    assert!(before.changes(&load()).is_empty(), "as it was");
+    let replaced =
+        [("secret", secret("B")), ("key", "two".to_owned()), ("roots.pem", format!("{certificate}\n"))];
+    for (file, text) in replaced {
+        write(file, &text);
+        let after = load();
+        assert_eq!(before.changes(&after).changed.len(), 1, "{file}");
+        before = after;
+    }
+}
+
+#[test]
 fn a_reload_knows_what_was_added_changed_and_removed() {
     let before = load(&[("a.toml", ""), ("b.toml", FULL), ("c.toml", "")]).unwrap();
     let same = load(&[("c.toml", ""), ("b.toml", &format!("# moved\n{FULL}")), ("a.toml", "")]).unwrap();
