@@ -36,8 +36,8 @@ use crate::daemon::reload_problem::explain;
 use crate::daemon::watch::reload;
 use crate::definition::Definition;
 use crate::definition::HandlerDefinition;
+use crate::definition::OWN_QUEUES;
 use crate::definition::SCHEDULES_QUEUE;
-use crate::definition::SOURCES_QUEUE;
 use crate::engine::Client;
 use crate::error::Misuse;
 use crate::error::Unavailable;
@@ -52,7 +52,6 @@ use crate::server::OversizeMessage;
 use crate::server::Placement;
 use crate::server::WindowStall;
 use crate::service_bus;
-use crate::storage_queue;
 
 /// The daemon, as the server knows it.
 pub(crate) struct DaemonHost {
@@ -61,8 +60,7 @@ pub(crate) struct DaemonHost {
 
 /// Whether a queue is the daemon's own: schedules live in one, the metadata of storage queues in another.
 pub(crate) fn is_own(queue: &QueueName) -> bool {
-    [SCHEDULES_QUEUE, SOURCES_QUEUE, service_bus::RECORDS_QUEUE, storage_queue::RECORDS_QUEUE]
-        .contains(&queue.as_str())
+    OWN_QUEUES.iter().any(|(own, _)| queue.as_str() == *own)
 }
 
 impl Placement for DaemonHost {
@@ -371,6 +369,21 @@ fn show_redaction(source: &FieldSource) -> RedactionView {
         }
         FieldSource::Property(name) => {
             RedactionView { property: Some(name.clone()), ..RedactionView::default() }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::SOURCES_QUEUE;
+    use crate::storage_queue;
+
+    #[test]
+    fn every_queue_in_which_a_part_of_the_daemon_keeps_something_is_its_own() {
+        let kept = [SCHEDULES_QUEUE, SOURCES_QUEUE, service_bus::RECORDS_QUEUE, storage_queue::RECORDS_QUEUE];
+        for name in kept {
+            assert!(is_own(&QueueName::new(name).unwrap()), "{name}");
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::definition::diagnostic::Mistakes;
 use crate::definition::file_value::span;
 use crate::definition::form::QueueForm;
 use crate::definition::grammar::prune;
-use crate::definition::outbox::SOURCES_QUEUE;
+use crate::definition::own_queues::OWN_QUEUES;
 use crate::definition::read_handlers::HandlerReader;
 use crate::definition::read_options::options;
 use crate::definition::read_options::order_word;
@@ -24,7 +24,6 @@ use crate::definition::read_sources::redactions;
 use crate::definition::read_sources::sources;
 use crate::definition::read_subscription::SubscriptionDefinition;
 use crate::definition::read_subscription::subscription;
-use crate::definition::schedule::SCHEDULES_QUEUE;
 use crate::definition::schema::SCHEMA;
 use crate::definition::value_spans::ValueSpans;
 use crate::id::QueueName;
@@ -66,9 +65,8 @@ pub(crate) fn read(file: &Path, text: &str) -> FileReading {
         None if form.subscription.is_some() => None,
         None => name(file, &form, &mut mistakes),
     };
-    let own = [(SCHEDULES_QUEUE, "its schedules"), (SOURCES_QUEUE, "how far its sources are copied")];
     let reserved =
-        own.iter().find(|(own, _)| reading.name.as_ref().is_some_and(|name| name.as_str() == *own));
+        OWN_QUEUES.iter().find(|(own, _)| reading.name.as_ref().is_some_and(|name| name.as_str() == *own));
     if let Some((own, what)) = reserved {
         let message = format!("the daemon keeps {what} in the queue `{own}`");
         match &form.name {

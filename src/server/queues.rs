@@ -82,6 +82,7 @@ pub(crate) async fn put(
     JsonBody(options): JsonBody<OptionsEnvelope>,
 ) -> HttpResult {
     let queue = extract.queue()?;
+    check_not_own(&shared, queue.name())?;
     check_not_defined(&shared, queue.name())?;
     let options = options.read()?;
     let existed = queue.view().await.is_ok();
@@ -103,6 +104,7 @@ pub(crate) async fn delete(
     extract: PathParams,
 ) -> HttpResult {
     let queue = extract.queue()?;
+    check_not_own(&shared, queue.name())?;
     check_not_defined(&shared, queue.name())?;
     client.delete_queue(queue.name()).await?;
     no_content()
@@ -120,13 +122,14 @@ pub(crate) fn check_not_defined(app_state: &ServerState, queue: &QueueName) -> R
     }
 }
 
-/// What the daemon keeps for itself is not emptied: schedules would end with their messages.
+/// What the daemon keeps for itself is not emptied, changed or deleted: schedules would end with their messages, and sources be
+/// copied anew.
 pub(crate) fn check_not_own(app_state: &ServerState, queue: &QueueName) -> Result<(), HttpRefusal> {
     match app_state.host.is_own(queue) {
         false => Ok(()),
         true => {
             let detail = format!(
-                "purge queue {queue}: the daemon keeps what it needs in it, such as its schedules; to end a schedule, \
+                "queue {queue} is the daemon's own: it keeps what it needs in it, such as its schedules; to end a schedule, \
                  remove it from its definition"
             );
             Err(HttpRefusal::new("queue_is_defined", detail))

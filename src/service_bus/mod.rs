@@ -75,6 +75,7 @@ mod window;
 #[cfg(fuzzing)]
 pub use crate::service_bus::administration::fuzz::administration as fuzz_administration;
 pub(crate) use crate::service_bus::config::ConfigurationError;
+#[cfg(test)]
 pub(crate) use crate::service_bus::description::RECORDS_QUEUE;
 pub(crate) use crate::service_bus::endpoint::Endpoint;
 pub(crate) use crate::service_bus::endpoint::EndpointOptions;

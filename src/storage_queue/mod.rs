@@ -29,6 +29,7 @@ mod xml;
 pub(crate) use crate::storage_queue::meters::RequestCount;
 pub(crate) use crate::storage_queue::meters::StorageMeterReading;
 pub(crate) use crate::storage_queue::meters::StorageMeters;
+#[cfg(test)]
 pub(crate) use crate::storage_queue::records::RECORDS_QUEUE;
 pub(crate) use crate::storage_queue::serve::StorageQueueOptions;
 pub(crate) use crate::storage_queue::serve::StorageQueues;

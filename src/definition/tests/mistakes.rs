@@ -43,6 +43,15 @@ fn all_mistakes_of_a_file_are_told_at_once() {
 }
 
 #[test]
+fn a_definition_cannot_take_a_queue_of_the_daemons_own() {
+    for name in ["seriatim.sources", "seriatim.service-bus", "seriatim.storage", "seriatim.outbox"] {
+        let mistakes = read(Path::new("a.toml"), &format!("name = \"{name}\"\n")).result.unwrap_err();
+        let described = mistakes[0].to_string();
+        assert!(described.contains("the daemon keeps ") && described.contains(name), "{described}");
+    }
+}
+
+#[test]
 fn a_definition_cannot_take_the_queue_of_the_schedules() {
     let described = "the daemon keeps its schedules in the queue `seriatim.schedules`";
     has("name = \"seriatim.schedules\"\n", &format!("1:8: {described}"));

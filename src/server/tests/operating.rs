@@ -245,10 +245,14 @@ async fn dead_letters_are_put_back_one_by_one_and_together() {
 }
 
 #[tokio::test]
-async fn what_the_daemon_keeps_for_itself_is_not_purged() {
+async fn what_the_daemon_keeps_for_itself_is_not_purged_changed_or_deleted() {
     let fixture = Fixture::open().await;
     let queue = fixture.create("seriatim.schedules", QueueOptions::default()).await;
     queue.send(Message::new("x").workflow("w")).await.unwrap();
+    let changed = fixture.put("/v1/queues/seriatim.schedules", json!({})).await;
+    assert_eq!(changed.code(), "queue_is_defined");
+    let deleted = fixture.delete("/v1/queues/seriatim.schedules").await;
+    assert_eq!(deleted.code(), "queue_is_defined");
     let purge = json!({ "reason": "a test" });
     let described = fixture.post("/v1/queues/seriatim.schedules/purge", purge.clone()).await;
     assert_eq!(described.code(), "queue_is_defined");
