@@ -203,6 +203,10 @@ pub struct SettleRunRequest {
     /// How the message behind them ends; without it, it is given back too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<NextOutcome>,
+    /// How often that message was handed out, as its delivery says: which of the exact delays of its queue's definition is due.
+    /// Without it, the first is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_delivery_count: Option<u32>,
 }
 
 /// How a message ends that is not completed.

@@ -55,9 +55,9 @@ impl AbandonRequest {
         self,
         app_state: &ServerState,
         queue: &QueueName,
-        delivery_count: Option<u32>,
+        delivery_count: u32,
     ) -> Result<Outcome, HttpRefusal> {
-        let own = || delivery_count.and_then(|count| app_state.place.retry_delay(queue, count));
+        let own = || app_state.place.retry_delay(queue, delivery_count);
         let abandon = match (self.retry_after, self.retry_at) {
             (Some(_), Some(_)) => {
                 return Err(HttpRefusal::misuse("retry_at", "is given together with retry_after"));
@@ -114,7 +114,7 @@ pub(crate) async fn abandon(
     JsonBody(request): JsonBody<AbandonRequest>,
 ) -> HttpResult {
     let (queue, id) = (extract.queue()?, delivery(&extract)?);
-    let ending = request.read(&shared, queue.name(), Some(id.delivery_count))?;
+    let ending = request.read(&shared, queue.name(), id.delivery_count)?;
     queue.settler().end(id, ending).await?;
     no_content()
 }
@@ -181,11 +181,14 @@ pub(crate) async fn settle_run(
     JsonBody(request): JsonBody<SettleRunRequest>,
 ) -> HttpResult {
     let (queue, token) = (extract.queue()?, run(&extract)?);
-    let SettleRunRequest { completed, state, state_base64, clear_state, send, next } = request;
+    let SettleRunRequest { completed, state, state_base64, clear_state, send, next, next_delivery_count } =
+        request;
     let completion = CompleteRequest { state, state_base64, clear_state, send }.read(&shared, &principal)?;
     let next = match next {
         None => None,
-        Some(NextOutcome::Abandon(abandon)) => Some(abandon.read(&shared, queue.name(), None)?),
+        Some(NextOutcome::Abandon(abandon)) => {
+            Some(abandon.read(&shared, queue.name(), next_delivery_count.unwrap_or(1))?)
+        }
         Some(NextOutcome::Defer(defer)) => Some(defer.read(&shared, queue.name())),
         Some(NextOutcome::DeadLetter(dead_letter)) => Some(dead_letter.read()?),
     };

@@ -181,3 +181,25 @@ async fn a_run_is_settled_from_its_first_on() {
         "given back uncounted"
     );
 }
+
+#[tokio::test]
+async fn a_failed_message_of_a_run_is_tried_again_after_the_delay_its_definition_says() {
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("delays", QueueOptions::default()).await;
+    queue.send(Message::new("x").workflow("w")).await.unwrap();
+    let receive = async || fixture.post("/v1/queues/delays/receive", json!({ "run": true })).await.json();
+    for (delivery_count, minutes) in [(None, 1), (Some(2), 2)] {
+        let run = receive().await;
+        let path = format!("/v1/queues/delays/runs/{}/settle", run["run"].as_str().unwrap());
+        let mut request = json!({ "completed": 0, "next": { "verb": "abandon" } });
+        if let Some(delivery_count) = delivery_count {
+            assert_eq!(run["deliveries"][0]["delivery_count"], delivery_count);
+            request["next_delivery_count"] = json!(delivery_count);
+        }
+        assert_eq!(fixture.post(&path, request).await.status, 204);
+        fixture.clock.advance(Duration::from_secs(60 * minutes - 1));
+        assert_eq!(receive().await["deliveries"], json!([]), "{minutes}");
+        fixture.clock.advance(Duration::from_secs(1));
+    }
+    assert_eq!(receive().await["deliveries"][0]["delivery_count"], 3);
+}
