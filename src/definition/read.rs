@@ -171,7 +171,8 @@ fn definition(
     let mut reader = HandlerReader { folder, renew_for, mistakes };
     let handlers = reader.handlers(&form.handler);
     let notify = form.notify.as_ref().and_then(|notify| reader.notify(notify));
-    let mut reader = ScheduleReader { order: order_word(form), rule: &rule, mistakes };
+    let bytes_max = options.body_bytes_max;
+    let mut reader = ScheduleReader { order: order_word(form), rule: &rule, bytes_max, mistakes };
     let schedules = reader.schedules(&form.schedule);
     let (order, has_key) = (order_word(form), form.key.is_some());
     let mut reader = OutboxReader { folder, order, has_key, spans: &form.spans, mistakes };

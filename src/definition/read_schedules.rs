@@ -26,6 +26,8 @@ use crate::schedule::time_zones;
 pub(crate) struct ScheduleReader<'a> {
     pub(crate) order: Option<OrderWord>,
     pub(crate) rule: &'a IntakeRule,
+    /// How many bytes a body of the queue may have.
+    pub(crate) bytes_max: usize,
     pub(crate) mistakes: &'a mut Mistakes,
 }
 
@@ -160,7 +162,19 @@ impl ScheduleReader<'_> {
     /// Tries what every tick will do: a message that could not be placed is a mistake now, not at two in the morning.
     fn can_be_sent(&mut self, schedule: &ScheduleDefinition, at: &Range<usize>) -> Option<()> {
         let message = self.rule.place(schedule.message(Timestamp::default()));
+        let (bytes, bytes_max) = (schedule.body.len(), self.bytes_max);
         match message.and_then(|message| message.check()) {
+            Ok(_) if bytes > bytes_max => {
+                let problem = format!(
+                    "a tick could not be sent: its body has {bytes} bytes, the queue takes {bytes_max}"
+                );
+                self.mistakes.add_with_help(
+                    at,
+                    problem,
+                    "give it a smaller body, or raise limits.body_bytes_max",
+                );
+                None
+            }
             Ok(_) => Some(()),
             Err(misuse) => {
                 let help = "the queue takes its messages like this; give the schedule a workflow_id or a body that fits";

@@ -13,6 +13,7 @@ use crate::definition::handler::HandlerSpec;
 use crate::definition::read::FileReading;
 use crate::definition::suggest::nearest;
 use crate::id::QueueName;
+use crate::intake::Sources;
 use crate::queue::Order;
 
 /// The mistakes of these files, taken together.
@@ -76,7 +77,10 @@ fn misplaced_forwards(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
     for reading in readings {
         for FolderForward { from, target, keep_position, span } in forwards(reading) {
             let Some(to) = definitions.get(target).filter(|to| to.name != from.name) else { continue };
-            let reads_position = to.rule.sources().position.is_some();
+            let Sources { key, position, predecessor, .. } = to.rule.sources();
+            let reads_position = position.is_some();
+            // A message without a workflow needs no predecessor.
+            let has_workflow = from.options.order != Order::None || key.is_some();
             let (message, help) = match (keep_position, by_position(to)) {
                 (true, false) => {
                     (format!("the queue `{target}` is not ordered by position"), "leave `keep_position` out")
@@ -88,6 +92,13 @@ fn misplaced_forwards(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
                 (false, true) if !reads_position => {
                     let message = format!("the queue `{target}` takes only messages with a position");
                     (message, "write keep_position = true, or give that queue a `position` to read")
+                }
+                (false, false)
+                    if to.options.order == Order::After && predecessor.is_none() && has_workflow =>
+                {
+                    let message =
+                        format!("the queue `{target}` takes only messages that name their predecessor");
+                    (message, "a forward names none: give that queue an `after` to read")
                 }
                 _ => continue,
             };

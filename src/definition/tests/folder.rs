@@ -159,6 +159,19 @@ fn a_forward_keeps_a_position_where_there_is_one_and_one_is_wanted() {
 }
 
 #[test]
+fn a_forward_that_names_no_predecessor_does_not_go_where_each_message_has_one() {
+    let load = |from: &str, to: &str| load(&[("a.toml", &format!("{from}{}", forward("b"))), ("b.toml", to)]);
+    let mistakes = load("", "order = \"after\"\n").unwrap_err();
+    assert!(
+        mistakes[0]
+            .starts_with("a.toml:2:11: the queue `b` takes only messages that name their predecessor; "),
+        "{mistakes:?}"
+    );
+    assert!(load("", "order = \"after\"\nafter = \"/before\"\n").is_ok(), "it is read from the body");
+    assert!(load("order = \"none\"\n", "order = \"after\"\n").is_ok(), "no message has a workflow");
+}
+
+#[test]
 fn a_reload_finds_a_definition_changed_whose_secret_key_or_authorities_were_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();

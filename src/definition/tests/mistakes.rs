@@ -302,6 +302,11 @@ fn a_schedule_is_one_that_can_tick_and_be_sent() {
         "2:1: a tick could not be sent: workflow ID is read from /id, which is missing; the queue takes its messages like this; \
          give the schedule a workflow_id or a body that fits",
     );
+    has(
+        &format!("limits.body_bytes_max = 4\n{tick}body = \"long\"\n"),
+        "2:1: a tick could not be sent: its body has 6 bytes, the queue takes 4; give it a smaller body, or raise \
+         limits.body_bytes_max",
+    );
     has(&format!("{tick}{tick}"), "5:8: there is a schedule `t` already, on line 2");
     has(
         "[[schedule]]\nname = \"t\"\ncron = \"0 2 * * mo\"\n",
