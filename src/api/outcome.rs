@@ -126,6 +126,9 @@ impl OutcomeEnvelope {
         place: impl Fn(&str, Message) -> Result<Message, Misuse>,
     ) -> Result<Completion, Misuse> {
         let mut completion = Completion::new();
+        if self.clear_state && (self.state.is_some() || self.state_base64.is_some()) {
+            return Err(Misuse::new("clear_state", "is given together with a new state"));
+        }
         match (self.state, self.state_base64) {
             (Some(_), Some(_)) => return Err(Misuse::new("state", "is given twice")),
             (Some(state), None) => {
@@ -160,6 +163,9 @@ impl OutcomeEnvelope {
         ];
         match wrong.into_iter().find(|(_, is_wrong)| *is_wrong) {
             Some((field, _)) => Err(Misuse::new(field, "does not go with this outcome")),
+            None if self.retry_after.is_some() && self.retry_at.is_some() => {
+                Err(Misuse::new("retry_at", "is given together with retry_after"))
+            }
             None => Ok(()),
         }
     }
@@ -208,6 +214,14 @@ mod tests {
         assert_eq!(field(r#"{"outcome":"defer","send":[{"queue":"q"}]}"#), "send");
         assert_eq!(field(r#"{"retry_after":"1s"}"#), "retry_after");
         assert_eq!(field(r#"{"state":1,"state_base64":"AA=="}"#), "state");
+    }
+
+    #[test]
+    fn an_answer_that_contradicts_itself_is_refused_by_name() {
+        let field = |json| read(json).map(drop).unwrap_err().field().to_owned();
+        assert_eq!(field(r#"{"outcome":"retry","retry_after":"1s","retry_at":1}"#), "retry_at");
+        assert_eq!(field(r#"{"state":1,"clear_state":true}"#), "clear_state");
+        assert_eq!(field(r#"{"state_base64":"AA==","clear_state":true}"#), "clear_state");
     }
 
     #[test]
