@@ -16,7 +16,8 @@ use crate::schedule::cron_line::CronLine;
 ///
 /// A line has five fields (minute, hour, day of month, month, weekday) or six, with the second first; or a name such as
 /// `@daily`. Months and weekdays have names; 0 and 7 are both Sunday. When days of the month *and* weekdays are
-/// restricted, one of them has to fit, as in Vixie's cron; a field that begins with `*` restricts nothing.
+/// restricted, one of them has to fit, as in Vixie's cron. A field that begins with `*` does not count as restricted, not even `*/2`:
+/// then both have to fit.
 ///
 /// # When clocks are changed
 /// A line with fixed hours ticks once for each of its civil times: in a night that skips it, at the first instant after
