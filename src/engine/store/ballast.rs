@@ -69,9 +69,15 @@ impl Space for Volume {
     }
 
     fn drop_ballast(&self) -> io::Result<()> {
-        std::fs::remove_file(&self.ballast)?;
-        // Some file systems give room free only once the deletion is on disk.
-        File::open(&self.folder)?.sync_all()
+        match std::fs::remove_file(&self.ballast) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        // Some file systems give room free only once the deletion is on disk. The file is gone whatever comes of that.
+        if let Err(error) = File::open(&self.folder).and_then(|folder| folder.sync_all()) {
+            tracing::warn!(%error, "the ballast file is deleted, and that may take a while to make room");
+        }
+        Ok(())
     }
 
     fn copy(&self, target: &Path) -> io::Result<Outlay> {
@@ -99,4 +105,20 @@ fn fill(mut file: &File, bytes: u64) -> io::Result<()> {
         done => done?,
     }
     file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ballast_that_is_gone_already_counts_as_deleted() {
+        let folder = tempfile::tempdir().unwrap();
+        let volume = Volume::of(&folder.path().join("a.redb"));
+        volume.make_ballast(4096).unwrap();
+        assert!(volume.has_ballast(4096));
+        volume.drop_ballast().unwrap();
+        assert!(!volume.has_ballast(4096));
+        volume.drop_ballast().expect("whoever tries again has what was wanted");
+    }
 }
