@@ -1,6 +1,7 @@
 //! Creation that survives a crash at any point: made under another name, synced, then renamed.
 
 use std::fs::File;
+use std::fs::TryLockError;
 use std::io;
 use std::path::Path;
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use crate::engine::store::meta::FORMAT_ROW;
 use crate::engine::store::options::StoreOptions;
 use crate::engine::store::schema;
 use crate::engine::store::transaction::begin;
+use crate::engine::store::watch::identity_of;
 use crate::error::Fault;
 
 /// Creates an empty store at `path`. A crash leaves either nothing there or a whole store.
@@ -33,15 +35,48 @@ pub(crate) fn create(path: &Path, options: StoreOptions) -> Result<(), Fault> {
     put_in_place(&new, path)
 }
 
-/// A new file under the name under which it is made, instead of what an earlier crash has left there.
+/// A new file under the name under which it is made, instead of what an earlier crash has left there. It is locked: somebody else
+/// who is making it is not disturbed.
 pub(crate) fn new_file(path: &Path) -> Result<(PathBuf, File), Fault> {
     let new = sibling(path, ".new");
+    let is_file = std::fs::symlink_metadata(&new).is_ok_and(|about| about.is_file());
+    // Kept until it is removed, so that nobody takes it up in between.
+    let left = if is_file { File::open(&new).ok() } else { None };
+    if let Some(left) = &left {
+        claim(&new, left)?;
+    }
     match std::fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fault_of(&new, &error)),
         _ => {}
     }
     let made = private().read(true).create_new(true).open(&new);
-    made.map_err(|error| fault_of(&new, &error)).map(|file| (new, file))
+    let file = made.map_err(|error| fault_of(&new, &error))?;
+    claim(&new, &file)?;
+    Ok((new, file))
+}
+
+/// Locks a file that is being made, and sees that it still has its name.
+///
+/// # Errors
+/// [`Fault::File`] when somebody else is making a file of that name.
+pub(crate) fn claim(new: &Path, file: &File) -> Result<(), Fault> {
+    let others = || {
+        let error = io::Error::new(io::ErrorKind::ResourceBusy, "somebody else is writing this file");
+        fault_of(new, &error)
+    };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(others()),
+        // Where there are no locks, nobody else can be told from a crash.
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
+        Err(TryLockError::Error(error)) => return Err(fault_of(new, &error)),
+    }
+    let ours = file.metadata().map_err(|error| fault_of(new, &error))?;
+    let there = std::fs::symlink_metadata(new);
+    match there.is_ok_and(|there| identity_of(&there) == identity_of(&ours)) {
+        true => Ok(()),
+        false => Err(others()),
+    }
 }
 
 /// Writes what tells a store from any other redb file, and makes the tables that are not there.

@@ -13,6 +13,7 @@ use crate::engine::store::block::BlockReader;
 use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::verify_checksum;
+use crate::engine::store::create::claim;
 use crate::engine::store::create::new_file;
 use crate::engine::store::create::put_in_place;
 use crate::engine::store::definition;
@@ -46,16 +47,24 @@ impl Snapshot {
         target: &Path,
         progress: &dyn Fn(u64) -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
-        if target.try_exists().map_err(file_fault)? {
-            return Err(fault_of(target, &std::io::ErrorKind::AlreadyExists.into()));
-        }
         let (new, file) = new_file(target)?;
+        let kept = file.try_clone().map_err(file_fault)?;
         // Of pages that make no sense redb panics, and whoever waits for the copy is to hear of it.
-        let copied =
-            guarded(move || self.copy_to(file, progress)).unwrap_or_else(|panic| Err(Fault::Defect(panic)));
+        let copy = move || self.copy_to(file, progress);
+        let copied = check_is_free(target)
+            .and_then(|()| guarded(copy).unwrap_or_else(|panic| Err(Fault::Defect(panic))));
+        // The database has unlocked it when it was closed: if somebody else has it now, it is theirs to put in place or remove.
+        if let Err(theirs) = claim(&new, &kept) {
+            return copied.and(Err(theirs));
+        }
         let copied = copied.and_then(|rows| put_in_place(&new, target).map(|()| rows));
-        // What is left of a copy that failed would only take room.
-        copied.inspect_err(|_| drop(std::fs::remove_file(&new)))
+        if copied.is_err() {
+            // What is left of a copy that failed would only take room.
+            drop(std::fs::remove_file(&new));
+        }
+        // A program that is just being started may have it open as well, and whoever opens the copy finds no lock.
+        let _ = kept.unlock();
+        copied
     }
 
     fn copy_to(&self, file: File, progress: &dyn Fn(u64) -> Result<(), Fault>) -> Result<u64, Fault> {
@@ -122,6 +131,14 @@ impl Snapshot {
     }
 }
 
+/// Refuses to copy over what is there already. Asked by who has the new file locked, as no other copy is put there then.
+fn check_is_free(target: &Path) -> Result<(), Fault> {
+    match target.try_exists().map_err(file_fault)? {
+        true => Err(fault_of(target, &std::io::ErrorKind::AlreadyExists.into())),
+        false => Ok(()),
+    }
+}
+
 /// How many of the rows that a row of the file is, or has in it, count, now that its checksum fits.
 fn counted(
     (definition, in_blocks): (RawTableDefinition, bool),
@@ -141,4 +158,70 @@ fn counted(
         count += u64::from(counts(key));
     }
     Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+    use std::io::ErrorKind;
+    use std::path::PathBuf;
+
+    use redb::ReadableDatabase;
+
+    use super::*;
+    use crate::engine::store::Store;
+    use crate::engine::store::StoreOptions;
+
+    /// A store, where copies of it go, and the name under which they are made.
+    fn store() -> (tempfile::TempDir, Store, [PathBuf; 2]) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("a"), StoreOptions::default()).unwrap();
+        let paths = ["copy", "copy.new"].map(|name| folder.path().join(name));
+        (folder, store, paths)
+    }
+
+    fn snapshot(store: &Store) -> Snapshot {
+        Snapshot::new(store.database.begin_read().unwrap())
+    }
+
+    #[test]
+    fn of_two_copies_to_one_name_the_second_is_refused_and_the_first_is_whole() {
+        let (_folder, store, [target, new]) = store();
+        let kinds = RefCell::new(BTreeSet::new());
+        let second = || match snapshot(&store).write_to(&target, &|_| Ok(())) {
+            Err(Fault::File(error)) => error.kind(),
+            other => panic!("{other:?}"),
+        };
+        let progress = |_| {
+            kinds.borrow_mut().insert(second());
+            Ok(())
+        };
+        snapshot(&store).write_to(&target, &progress).unwrap();
+        assert_eq!(kinds.take(), BTreeSet::from([ErrorKind::ResourceBusy]));
+        assert_eq!(second(), ErrorKind::AlreadyExists);
+        assert!(!new.exists());
+        Store::open(&target, StoreOptions::default()).unwrap();
+    }
+
+    #[test]
+    fn a_copy_whose_name_another_has_taken_puts_nothing_in_place_and_removes_nothing() {
+        let (_folder, store, [target, new]) = store();
+        let progress = |_| {
+            std::fs::remove_file(&new).unwrap();
+            std::fs::write(&new, "half a copy").unwrap();
+            Ok(())
+        };
+        snapshot(&store).write_to(&target, &progress).unwrap_err();
+        assert!(!target.exists());
+        assert_eq!(std::fs::read(&new).unwrap(), b"half a copy");
+    }
+
+    #[test]
+    fn what_a_crash_has_left_of_a_copy_is_in_nobodys_way() {
+        let (_folder, store, [target, new]) = store();
+        std::fs::write(&new, "half a copy").unwrap();
+        snapshot(&store).write_to(&target, &|_| Ok(())).unwrap();
+        assert!(target.exists() && !new.exists());
+    }
 }

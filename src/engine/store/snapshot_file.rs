@@ -83,6 +83,8 @@ impl SnapshotFile {
     #[cfg(feature = "cluster")]
     pub(crate) fn create(path: &Path) -> Result<(SnapshotFile, File), Fault> {
         let (path, file) = new_file(path)?;
+        // Nobody else reads the same snapshot, and who checks it opens it as a store.
+        file.unlock().map_err(file_fault)?;
         Ok((SnapshotFile { path }, file))
     }
 

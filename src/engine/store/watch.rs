@@ -93,14 +93,15 @@ fn name_place_of(_: &File) -> Option<PathBuf> {
     None
 }
 
+/// Which file it is; nothing where files have no such number.
 #[cfg(unix)]
-fn identity_of(about: &std::fs::Metadata) -> Option<(u64, u64)> {
+pub(crate) fn identity_of(about: &std::fs::Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     Some((about.dev(), about.ino()))
 }
 
 #[cfg(not(unix))]
-fn identity_of(_: &std::fs::Metadata) -> Option<(u64, u64)> {
+pub(crate) fn identity_of(_: &std::fs::Metadata) -> Option<(u64, u64)> {
     None
 }
 
