@@ -378,4 +378,60 @@ fn refuse(request: Request, why: &Unavailable) {
         | Request::NoteTime
         | Request::Wake => {}
     }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::engine::letter::letter;
+    use crate::engine::open::begin;
+    use crate::engine::rules::topic_record::Fanout;
+    use crate::engine::rules::verbs::Publish;
+    use crate::engine::rules::verbs::PublishOnce;
+    use crate::engine::store::StoreOptions;
+    use crate::id::IdempotencyKey;
+    use crate::id::QueueName;
+    use crate::message::NewMessage;
+    use crate::message::Place;
+
+    /// So many copies of one message.
+    fn fanout(count: usize) -> Fanout {
+        let message = NewMessage {
+            workflow_id: None,
+            place: Place::Arrival,
+            message_id: None,
+            time_to_live: None,
+            kept_back: None,
+            headers: Default::default(),
+            body: Bytes::new(),
+        };
+        let copies = vec![(QueueName::new("q").unwrap(), vec![message; count])];
+        Fanout { revision: 1, copies, origins: Vec::new() }
+    }
+
+    fn publish(count: usize) -> Command {
+        Command::Publish(Publish { topic: QueueName::new("t").unwrap(), fanout: fanout(count) })
+    }
+
+    fn publish_once(count: usize) -> Command {
+        let key = IdempotencyKey::new("k", 1).unwrap();
+        Command::PublishOnce(PublishOnce { topic: QueueName::new("t").unwrap(), key, fanout: fanout(count) })
+    }
+
+    #[test]
+    fn a_turn_ends_behind_a_send_to_a_topic_of_very_many_copies_and_the_next_goes_on() {
+        let store = Store::in_memory(StoreOptions::default()).unwrap();
+        let (_engine, mut writer) = begin(store, Arc::new(SystemClock::default())).unwrap();
+        let (few, many) = (limits::SEND_BATCH_MAX, limits::SEND_BATCH_MAX + 1);
+        let asked = [publish(few), publish(many), publish_once(few), publish_once(many), publish(few)];
+        for command in asked {
+            let (letter, _answer) = letter(command, None, |_| {});
+            writer.inbox.post_at_once(Request::Ask(letter));
+        }
+        let turns: Vec<usize> = (0..3).map(|_| writer.gather().commands.len()).collect();
+        assert_eq!(turns, [2, 2, 1]);
+    }
+}
 }

@@ -21,6 +21,10 @@ pub const TOPICS_MAX: usize = 1_000;
 /// Most copies that one send to a topic makes: one command must not own more than a turn.
 pub const TOPIC_COPIES_MAX: usize = 16 * 1024;
 
+/// Most copies that all sends to topics in one transaction make: they are one turn, whose rows are counted with 22 bits, and are
+/// tried before they are done. Service Bus takes 100 messages in a transaction.
+pub const TRANSACTION_COPIES_MAX: usize = 16 * TOPIC_COPIES_MAX;
+
 /// How often a send to a topic whose rules were changed meanwhile chooses its copies again: to give up it has to lose against
 /// as many commits of new rules in a row.
 pub const TOPIC_TRIES_MAX: usize = 256;

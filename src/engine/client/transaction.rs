@@ -112,16 +112,40 @@ impl Transaction {
     }
 
     async fn commands(&self) -> Result<Vec<StepCommand>, SendError> {
-        let mut commands = Vec::with_capacity(self.steps.len());
+        let (mut commands, mut count) = (Vec::with_capacity(self.steps.len()), 0);
         for step in &self.steps {
             commands.push(match step {
                 TransactionStep::Done(command) => command.clone(),
                 TransactionStep::Publish(topic, message) => {
                     let fanout = topic.fanout(std::slice::from_ref(message)).await?;
+                    count += fanout.copies.iter().map(|(_, copies)| copies.len()).sum::<usize>();
+                    check_copies(count)?;
                     StepCommand::Publish(Publish { topic: topic.name().clone(), fanout })
                 }
             });
         }
         Ok(commands)
+    }
+}
+
+fn check_copies(count: usize) -> Result<(), Misuse> {
+    match count <= limits::TRANSACTION_COPIES_MAX {
+        true => Ok(()),
+        false => {
+            let problem = format!("would make more than {} copies", limits::TRANSACTION_COPIES_MAX);
+            Err(Misuse::new("transaction", problem))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transaction_makes_no_more_copies_than_a_turn_can_count_the_rows_of() {
+        check_copies(limits::TRANSACTION_COPIES_MAX).unwrap();
+        let refused = check_copies(limits::TRANSACTION_COPIES_MAX + 1).unwrap_err().to_string();
+        assert!(refused.contains("would make more than 262144 copies"), "{refused}");
     }
 }

@@ -24,6 +24,7 @@ use crate::engine::rules::verbs::SendEach;
 use crate::engine::rules::verbs::SendOnce;
 use crate::error::SendRefusal;
 use crate::id::QueueName;
+use crate::limits;
 use crate::message::NewMessage;
 
 impl EngineVerb for Send {
@@ -117,6 +118,11 @@ impl EngineVerb for Publish {
         bytes_of_copies(&self.fanout)
     }
 
+    /// A turn of as many as it may take, each of very many copies, would have no end.
+    fn is_bulk(&self) -> bool {
+        count_of_copies(&self.fanout) > limits::SEND_BATCH_MAX
+    }
+
     fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
         Ok(room_of_copies(&self.fanout))
     }
@@ -133,6 +139,11 @@ impl EngineVerb for PublishOnce {
 
     fn bytes(&self) -> usize {
         bytes_of_copies(&self.fanout)
+    }
+
+    /// A turn of as many as it may take, each of very many copies, would have no end.
+    fn is_bulk(&self) -> bool {
+        count_of_copies(&self.fanout) > limits::SEND_BATCH_MAX
     }
 
     fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
@@ -165,7 +176,10 @@ fn bytes_of_copies(fanout: &Fanout) -> usize {
     fanout.copies.iter().map(|(_, messages)| bytes_of(messages)).sum()
 }
 
+fn count_of_copies(fanout: &Fanout) -> usize {
+    fanout.copies.iter().map(|(_, messages)| messages.len()).sum()
+}
+
 fn room_of_copies(fanout: &Fanout) -> RoomNeed {
-    let messages = fanout.copies.iter().map(|(_, messages)| messages.len()).sum();
-    RoomNeed::of_messages(bytes_of_copies(fanout), messages)
+    RoomNeed::of_messages(bytes_of_copies(fanout), count_of_copies(fanout))
 }
