@@ -79,13 +79,12 @@ impl Writer {
     /// Gives back what was handed out when the file was last closed, before anything else happens.
     pub(crate) fn recover(&mut self) -> Result<(), Fault> {
         loop {
-            let some = (0..limits::SWEEP_MAX)
-                .map(|_| QueuedCommand::Unattended(Box::new(Command::Recover(Recover {}))));
+            let some = QueuedCommand::Unattended(Box::new(Command::Recover(Recover {})));
             let mut release = Release::default();
-            // What is left over is asked anew, as there is more then.
-            let (job, _) = self.turn(some.collect(), &mut release)?;
+            let (job, left) = self.turn(vec![some], &mut release)?;
             self.commits.commit_now(job, release)?;
-            if !self.recovers {
+            // What is due comes first, and may have filled the turn: nothing was asked in it then.
+            if left.is_empty() && !self.recovers {
                 return Ok(());
             }
         }
@@ -378,6 +377,7 @@ fn refuse(request: Request, why: &Unavailable) {
         | Request::NoteTime
         | Request::Wake => {}
     }
+}
 
 #[cfg(test)]
 mod tests {
@@ -433,5 +433,4 @@ mod tests {
         let turns: Vec<usize> = (0..3).map(|_| writer.gather().commands.len()).collect();
         assert_eq!(turns, [2, 2, 1]);
     }
-}
 }

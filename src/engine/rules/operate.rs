@@ -29,6 +29,7 @@ use crate::id::Position;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
+use crate::limits;
 use crate::queue::HoldKind;
 use crate::queue::Order;
 use crate::token::LockToken;
@@ -105,17 +106,25 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Gives back what was handed out when the file was last closed or its process died.
+    /// Gives back what was handed out when the file was last closed or its process died, a limited number at once, each
+    /// looked for behind the one before; whether there may be more.
     pub(crate) fn recover(&mut self) -> Read<bool> {
-        let Some((key, holding)) = self.records.holding_after(None)? else {
-            return Ok(false);
-        };
         assert_eq!(self.locks.len(), 0, "recovery comes before the first lock");
-        let queue = self.queue(key.queue)?;
-        let mut workflow = OpenWorkflow::open(self, &queue, key.stream.clone())?;
-        workflow.fail_all(self, &holding, "the engine stopped while it was handed out")?;
-        self.write_holding(&key, None)?;
-        workflow.close(self)?;
+        let mut last = None;
+        for _ in 0..limits::SWEEP_MAX {
+            if self.records.is_full() {
+                break;
+            }
+            let Some((key, holding)) = self.records.holding_after(last.as_ref())? else {
+                return Ok(false);
+            };
+            let queue = self.queue(key.queue)?;
+            let mut workflow = OpenWorkflow::open(self, &queue, key.stream.clone())?;
+            workflow.fail_all(self, &holding, "the engine stopped while it was handed out")?;
+            self.write_holding(&key, None)?;
+            workflow.close(self)?;
+            last = Some(key);
+        }
         Ok(true)
     }
 }

@@ -183,10 +183,15 @@ impl Records for Turn<'_> {
     fn holding_after(&self, key: Option<&WorkflowKey>) -> Read<Option<(WorkflowKey, Holding)>> {
         let from = key.map_or(QueueId(0), |key| key.queue);
         for queue in self.meta.queues.range(from..).map(|(queue, _)| *queue) {
-            let after = key.filter(|key| key.queue == queue);
-            let after = after.map_or(Bound::Unbounded, |key| Bound::Excluded(&key.stream));
             let Memtables { of_workflows, holdings, .. } = &*self.memtables;
-            let found = holdings.page_of_queue(of_workflows, &self.base, queue, after, 1)?.pop();
+            let found = match key.filter(|key| key.queue == queue) {
+                Some(key) => {
+                    let after = Bound::Excluded(&key.stream);
+                    holdings.page_of_queue(of_workflows, &self.base, queue, after, 1)?.pop()
+                }
+                // From the very first, so that what was given back before is not passed over again each time.
+                None => holdings.first_of_queue(of_workflows, &self.base, queue, &WorkflowRef::FIRST)?,
+            };
             if let Some((stream, holding)) = found {
                 return Ok(Some((WorkflowKey { queue, stream }, holding)));
             }

@@ -1,6 +1,7 @@
 //! Work on many messages, counted turn by turn: however many there are, no turn does more than a bounded amount of it.
 
 mod passed;
+mod recovered;
 mod tried;
 
 use std::cell::Cell;
@@ -227,26 +228,37 @@ impl Turns {
         let (options, order) = (QueueOptions::by_position(), QueueOptions::by_position().order);
         let mut turns =
             Turns::filled(StoreOptions::default(), options, |number| numbered(order, place(number)));
-        // So few are not flushed by themselves: the first turn ends their generation.
-        turns.store.flush_turn().unwrap();
-        while turns.store.has_idle_work() {
-            turns.store.flush_turn().unwrap();
-        }
+        turns.flush();
         turns
+    }
+
+    /// Takes everything to its tables.
+    fn flush(&mut self) {
+        // So few are not flushed by themselves: the first turn ends their generation.
+        self.store.flush_turn().unwrap();
+        while self.store.has_idle_work() {
+            self.store.flush_turn().unwrap();
+        }
     }
 
     /// A store with many messages in one queue.
     fn filled(of: StoreOptions, options: QueueOptions, message: impl Fn(u64) -> NewMessage) -> Turns {
-        let store = Store::in_memory(of).unwrap();
-        let now = Timestamp::from_millis(1_000_000);
-        let (rules, wakeups) = (Rules::default(), Wakeups::default());
-        let mut turns = Turns { rules, wakeups, store, now, next_due: NextDue::default(), work: Vec::new() };
-        turns.ask(Command::CreateQueue(verbs::CreateQueue { name: queue(), options: Box::new(options) }));
+        let mut turns = Turns::with_queue(of, options);
         for first in (1..=MANY).step_by(limits::SWEEP_MAX) {
             let messages = (first..first + limits::SWEEP_MAX as u64).map(&message).collect();
             turns.ask(Command::Send(verbs::Send { queue: queue(), messages }));
         }
         turns.work.clear();
+        turns
+    }
+
+    /// A store with a queue.
+    fn with_queue(of: StoreOptions, options: QueueOptions) -> Turns {
+        let store = Store::in_memory(of).unwrap();
+        let now = Timestamp::from_millis(1_000_000);
+        let (rules, wakeups) = (Rules::default(), Wakeups::default());
+        let mut turns = Turns { rules, wakeups, store, now, next_due: NextDue::default(), work: Vec::new() };
+        turns.ask(Command::CreateQueue(verbs::CreateQueue { name: queue(), options: Box::new(options) }));
         turns
     }
 

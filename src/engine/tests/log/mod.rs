@@ -6,6 +6,8 @@ mod following;
 mod implementations;
 mod nodes;
 mod random;
+#[cfg(feature = "cluster")]
+mod recovered;
 pub(crate) mod server;
 #[cfg(feature = "cluster")]
 mod serving;

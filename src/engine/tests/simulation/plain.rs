@@ -29,7 +29,6 @@ use crate::engine::turn::TurnOutcome;
 use crate::engine::turn::TurnRules;
 use crate::engine::wakeups::Wakeups;
 use crate::id::QueueName;
-use crate::limits;
 
 /// Somebody's command, and how long it may wait for work.
 #[derive(Clone, Debug)]
@@ -296,9 +295,8 @@ impl Plain {
         *self = Plain::opened(SurvivingState { rows, stamped: self.stamped, position: self.position }, at);
         let mut played = Played::default();
         loop {
-            let some = (0..limits::SWEEP_MAX)
-                .map(|_| QueuedCommand::Unattended(Box::new(Command::Recover(verbs::Recover {}))));
-            self.clear_up(at, some.collect(), &mut played);
+            let some = QueuedCommand::Unattended(Box::new(Command::Recover(verbs::Recover {})));
+            self.clear_up(at, vec![some], &mut played);
             if self.rows.holdings.is_empty() {
                 return played;
             }
