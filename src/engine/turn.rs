@@ -30,6 +30,10 @@ use crate::error::Fault;
 use crate::error::Unavailable;
 use crate::limits;
 
+/// Rows that count as one step of what is due: about as many as change when one message comes back. What forgets hundreds of
+/// entries in one step takes as much of the turn as hundreds of messages.
+const CHANGES_OF_A_STEP: usize = 4;
+
 /// Something to do in a turn.
 pub(crate) enum QueuedCommand {
     /// Somebody waits for its answer.
@@ -117,12 +121,10 @@ impl<'a> TurnRules<'a> {
 
     /// Applies what is due: locks that have run out, then reminders, a limited number of both.
     pub(crate) fn apply_due(&mut self) -> Result<(), Fault> {
-        for _ in 0..limits::REMINDERS_PER_TURN {
-            if self.records.is_half_full() {
-                break;
-            }
+        let mut work = 0;
+        while work < limits::REMINDERS_PER_TURN && !self.records.is_half_full() {
             match self.rules.locks().first_deadline() {
-                Some((due, token)) if due <= self.now.engine => self.run(ExpireLock { token })?,
+                Some((due, token)) if due <= self.now.engine => work += self.run(ExpireLock { token })?,
                 _ => break,
             }
         }
@@ -131,10 +133,10 @@ impl<'a> TurnRules<'a> {
             let Some(reminder) = self.next_reminder()? else {
                 break;
             };
-            // A sweep is many steps in one, and may ask to be called again at once.
-            work += if matches!(reminder.what, record::Remind::Sweep(_)) { limits::SWEEP_MAX } else { 1 };
+            // A sweep is many steps in one, also where it changes little, and may ask to be called again at once.
+            let least = if matches!(reminder.what, record::Remind::Sweep(_)) { limits::SWEEP_MAX } else { 1 };
             self.note_waiting_receivers(&reminder)?;
-            self.run(Remind { reminder })?;
+            work += self.run(Remind { reminder })?.max(least);
         }
         Ok(())
     }
@@ -255,10 +257,11 @@ impl<'a> TurnRules<'a> {
         Ok(outcome.found_nothing)
     }
 
-    fn run(&mut self, verb: impl EngineVerb) -> Result<(), Fault> {
+    /// Does what is due; as how many steps it counts, which is one for most.
+    fn run(&mut self, verb: impl EngineVerb) -> Result<usize, Fault> {
         let outcome = self.rules.run(self.now, verb, self.records)?;
         self.note(outcome.effects);
-        Ok(())
+        Ok((outcome.changes / CHANGES_OF_A_STEP).max(1))
     }
 
     fn note(&mut self, effects: Vec<Effect>) {

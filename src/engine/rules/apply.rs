@@ -26,6 +26,8 @@ use crate::id::QueueName;
 pub(crate) struct CommandOutcome<A> {
     pub(crate) reply: A,
     pub(crate) effects: Vec<Effect>,
+    /// How many rows it has changed.
+    pub(crate) changes: usize,
 }
 
 /// The rules with what they keep in memory only.
@@ -69,8 +71,8 @@ impl Rules {
         command: Command,
         records: &mut dyn Records,
     ) -> Result<CommandOutcome<Reply>, Fault> {
-        let CommandOutcome { reply, effects } = self.run(now, command, records)?;
-        Ok(CommandOutcome { reply: surely(reply), effects })
+        let CommandOutcome { reply, effects, changes } = self.run(now, command, records)?;
+        Ok(CommandOutcome { reply: surely(reply), effects, changes })
     }
 
     /// Does what a verb asks. Deterministic: the same verbs at the same instants against the same rows give the same
@@ -85,13 +87,14 @@ impl Rules {
         let Rules { locks, rates, settlements, used_at } = self;
         let mut step = Step::new(now, records, locks, rates, settlements, used_at);
         let reply = step.run_or_refuse(verb)?;
-        let (gone, effects) = (std::mem::take(&mut step.gone), step.finish()?);
+        let (gone, changes) = (std::mem::take(&mut step.gone), step.changes());
+        let effects = step.finish()?;
         for queue in gone {
             self.used_at.remove(&queue);
             self.rates.forget(queue);
             self.locks.forget_queue(queue);
         }
-        Ok(CommandOutcome { reply, effects })
+        Ok(CommandOutcome { reply, effects, changes })
     }
 
     /// Answers what a verb would be answered, and changes nothing.

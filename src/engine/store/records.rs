@@ -287,7 +287,9 @@ impl Records for Turn<'_> {
     }
 
     fn cursor_oldest(&self, queue: QueueId) -> Read<Option<(Timestamp, WorkflowKey)>> {
-        let oldest = self.memtables.cursors_by_age.page(&self.base, &queue, Bound::Unbounded, 1)?.pop();
+        // From the very first, so that what was forgotten before is not passed over again each time.
+        let first = (Timestamp::default(), WorkflowRef::FIRST);
+        let oldest = self.memtables.cursors_by_age.first(&self.base, &queue, &first)?;
         Ok(oldest.map(|((since, stream), ())| (since, WorkflowKey { queue, stream })))
     }
 

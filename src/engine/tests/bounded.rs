@@ -1,5 +1,6 @@
 //! Work on many messages, counted turn by turn: however many there are, no turn does more than a bounded amount of it.
 
+mod forgotten;
 mod passed;
 mod recovered;
 mod tried;
