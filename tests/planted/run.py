@@ -41,7 +41,7 @@ BUGS = [
     ("gap_given_up_whole", R + "order.rs", "for _ in 0..limits::SWEEP_MAX {\n            if next > to", "for _ in 0..usize::MAX {\n            if next > to"),
     ("passing_extends_further", R + "order.rs", "if self.record.rare.extending { Ok(()) } else { self.extend(step) }", "self.extend(step)"),
     ("own_dead_letter_not_offered", R + "settle.rs", "            self.offer_own_dead_letter(step)?;\n", ""),
-    ("delay_by_the_wall_clock", R + "send.rs", "Due::engine(now.engine + span)", "Due::wall(now.wall + span)"),
+    ("delay_by_the_wall_clock", R + "due.rs", "Due::engine(now.engine + span)", "Due::wall(now.wall + span)"),
     ("fetched_though_hidden_by_its_sender", R + "receive.rs", "aside || message.delivery_count > 0", "aside || message.delivery_count < u32::MAX"),
     ("gap_judged_before_it_is_reached", R + "gap.rs", "if stays || !is_there || self.is_before_gap(step)? {", "if stays || !is_there {"),
     ("gap_judged_between_sends", R + "incoming.rs", "destination.workflow.close_unjudged(step)?", "destination.workflow.close(step)?"),

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
+use crate::message::KeptBack;
 
 /// What both clocks show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +49,15 @@ impl Due {
 
     pub(crate) fn wall(at: Timestamp) -> Due {
         Due(at.as_millis().min(OF_WALL - 1) | OF_WALL)
+    }
+
+    /// When a message that is kept back comes; nothing if that is over already.
+    pub(crate) fn of_kept_back(kept_back: Option<KeptBack>, now: ClockInstants) -> Option<Due> {
+        let due = match kept_back? {
+            KeptBack::Until(at) => Due::wall(at),
+            KeptBack::For(span) => Due::engine(now.engine + span),
+        };
+        Some(due).filter(|due| !due.is_past(now))
     }
 
     pub(crate) fn from_bits(bits: u64) -> Due {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
+use crate::engine::rules::due::Due;
 use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::records::Read;
-use crate::engine::rules::send::due_of;
 use crate::engine::rules::step::Step;
 use crate::id::MessageId;
 use crate::id::Position;
@@ -65,7 +65,7 @@ impl ProjectedRun {
         workflow: &OpenWorkflow,
         message: &NewMessage,
     ) -> Read<bool> {
-        let scheduled = due_of(message.kept_back, step.clocks()).is_some();
+        let scheduled = Due::of_kept_back(message.kept_back, step.clocks()).is_some();
         let arrival = Arrival {
             place: message.place.clone(),
             message_id: message.message_id.clone(),

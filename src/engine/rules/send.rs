@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::engine::rules::change::Change;
-use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::due::Due;
 use crate::engine::rules::incoming::IncomingMessages;
 use crate::engine::rules::judge::Judge;
@@ -29,7 +28,6 @@ use crate::engine::rules::step::refuse;
 use crate::error::SendRefusal;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
-use crate::message::KeptBack;
 use crate::message::NewMessage;
 use crate::message::Place;
 use crate::queue::Order;
@@ -230,15 +228,6 @@ fn stream_of(queue: &QueueRecord, sequence: SequenceNumber, new: &mut NewMessage
     .map_or(WorkflowRef::Single(sequence), WorkflowRef::Named)
 }
 
-/// When a message that is kept back is due; nothing if that is over already.
-pub(crate) fn due_of(kept_back: Option<KeptBack>, now: ClockInstants) -> Option<Due> {
-    let due = match kept_back? {
-        KeptBack::Until(at) => Due::wall(at),
-        KeptBack::For(span) => Due::engine(now.engine + span),
-    };
-    Some(due).filter(|due| !due.is_past(now))
-}
-
 fn record_of(
     step: &Step<'_>,
     workflow: &OpenWorkflow,
@@ -251,7 +240,7 @@ fn record_of(
         Place::After(ref predecessor) => (None, predecessor.clone()),
         Place::Arrival => unreachable!("a message without a place is refused by an ordered workflow"),
     };
-    let due = due_of(new.kept_back, step.clocks());
+    let due = Due::of_kept_back(new.kept_back, step.clocks());
     let longest = workflow.queue.options.time_to_live;
     let time_to_live = [new.time_to_live, longest].into_iter().flatten().min();
     let bytes = new.len() as u64;
