@@ -49,8 +49,8 @@ impl Watch {
     /// [`Fault::Lost`] when it was deleted, moved or replaced, or the link that led to it was.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         self.check_link()?;
-        if self.is_called_as_before() && self.looks.fetch_add(1, Ordering::Relaxed) % LOOKS_BETWEEN_PATHS != 0
-        {
+        let looks = self.looks.fetch_add(1, Ordering::Relaxed);
+        if !looks.is_multiple_of(LOOKS_BETWEEN_PATHS) && self.is_called_as_before() {
             return Ok(());
         }
         let what = match std::fs::metadata(&self.path) {
