@@ -206,10 +206,10 @@ async fn none_is_counted_without_a_thread() {
         stopped.is_finished()
     })
     .await;
-    let again = fixture.must().await;
+    let again = fixture.next().await;
     gate.open();
     busy.await.expect("nobody panics with it");
-    assert_eq!(again.message().delivery_count, 1);
+    assert_eq!(again.map(|again| again.message().delivery_count), Some(1));
 }
 
 #[test]
