@@ -62,7 +62,10 @@ impl BodyFields {
     /// # Errors
     /// [`Misuse`] when more than one is given, or what is given is not base64.
     pub fn read(self) -> Result<(Bytes, bool), Misuse> {
-        match (self.body, self.body_text, self.body_base64) {
+        // Beside another one, null is a field that a typed program has left empty.
+        let is_other = self.body_text.is_some() || self.body_base64.is_some();
+        let body = self.body.filter(|body| !is_other || body.get() != "null");
+        match (body, self.body_text, self.body_base64) {
             (None, None, None) => Ok((Bytes::new(), false)),
             (Some(value), None, None) => Ok((Bytes::from(String::from(Box::<str>::from(value))), true)),
             (None, Some(text), None) => Ok((Bytes::from(text), false)),

@@ -15,7 +15,6 @@ use crate::api::SendEnvelope;
 use crate::api::WireDuration;
 use crate::api::WireProperty;
 use crate::api::WireTime;
-use crate::api::given::given;
 use crate::api::message::by_name;
 use crate::clock::Timestamp;
 use crate::clock::whole_millis;
@@ -77,7 +76,7 @@ pub struct ReceiveResponse {
 pub struct CompleteRequest {
     /// The workflow's new state, as JSON.
     #[schemars(with = "Option<serde_json::Value>")]
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<Box<RawValue>>,
     /// The workflow's new state, as base64.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -189,7 +188,7 @@ pub struct SettleRunRequest {
     pub completed: usize,
     /// The workflow's new state, as JSON.
     #[schemars(with = "Option<serde_json::Value>")]
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<Box<RawValue>>,
     /// The workflow's new state, as base64.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -204,7 +203,7 @@ pub struct SettleRunRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<NextOutcome>,
     /// How often that message was handed out, as its delivery says: which of the exact delays of its queue's definition is due.
-    /// Without it, the first is.
+    /// Without it, the only one is; where there are several, it comes by the queue's backoff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_delivery_count: Option<u32>,
 }

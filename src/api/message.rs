@@ -304,6 +304,8 @@ mod tests {
         let sent: SendEnvelope = serde_json::from_str(r#"{"body":null}"#).unwrap();
         let message = sent.into_message().unwrap();
         assert_eq!(message.body(), "null");
+        let empty: SendEnvelope = serde_json::from_str(r#"{"body":null,"body_text":"x"}"#).unwrap();
+        assert_eq!(empty.into_message().unwrap().body(), "x");
         assert_eq!(message.headers.content_type.as_deref(), Some("application/json"));
         let none: SendEnvelope = serde_json::from_str("{}").unwrap();
         assert_eq!(none.into_message().unwrap().body(), "");

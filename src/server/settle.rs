@@ -1,5 +1,7 @@
 //! Settling deliveries and runs by their IDs.
 
+use std::time::Duration;
+
 use axum::extract::State;
 
 use crate::api::AbandonRequest;
@@ -55,9 +57,9 @@ impl AbandonRequest {
         self,
         app_state: &ServerState,
         queue: &QueueName,
-        delivery_count: u32,
+        delivery_count: Option<u32>,
     ) -> Result<Outcome, HttpRefusal> {
-        let own = || app_state.place.retry_delay(queue, delivery_count);
+        let own = || own_delay(app_state, queue, delivery_count);
         let abandon = match (self.retry_after, self.retry_at) {
             (Some(_), Some(_)) => {
                 return Err(HttpRefusal::misuse("retry_at", "is given together with retry_after"));
@@ -71,6 +73,15 @@ impl AbandonRequest {
         let properties = read_properties(self.properties)?;
         let with_properties = |abandon: Abandon, (name, value): (String, _)| abandon.property(name, value);
         Ok(Outcome::Abandon(properties.into_iter().fold(abandon.reason(reason), with_properties)))
+    }
+}
+
+/// After which delay a message of a queue is tried again; of several, that is known only with its delivery count.
+fn own_delay(app_state: &ServerState, queue: &QueueName, delivery_count: Option<u32>) -> Option<Duration> {
+    let after = |delivery_count: u32| app_state.place.retry_delay(queue, delivery_count);
+    match delivery_count {
+        Some(delivery_count) => after(delivery_count),
+        None => after(1).filter(|first| after(u32::MAX) == Some(*first)),
     }
 }
 
@@ -114,7 +125,7 @@ pub(crate) async fn abandon(
     JsonBody(request): JsonBody<AbandonRequest>,
 ) -> HttpResult {
     let (queue, id) = (extract.queue()?, delivery(&extract)?);
-    let ending = request.read(&shared, queue.name(), id.delivery_count)?;
+    let ending = request.read(&shared, queue.name(), Some(id.delivery_count))?;
     queue.settler().end(id, ending).await?;
     no_content()
 }
@@ -187,7 +198,7 @@ pub(crate) async fn settle_run(
     let next = match next {
         None => None,
         Some(NextOutcome::Abandon(abandon)) => {
-            Some(abandon.read(&shared, queue.name(), next_delivery_count.unwrap_or(1))?)
+            Some(abandon.read(&shared, queue.name(), next_delivery_count)?)
         }
         Some(NextOutcome::Defer(defer)) => Some(defer.read(&shared, queue.name())),
         Some(NextOutcome::DeadLetter(dead_letter)) => Some(dead_letter.read()?),

@@ -109,7 +109,10 @@ impl OpenWorkflow {
                 break;
             }
         }
-        self.pass_marks(step)
+        self.pass_marks(step)?;
+        // Where the turn had room for a part of the run only, the cursor may have come further.
+        self.record.through = self.record.through.max(self.record.cursor - 1);
+        Ok(())
     }
 
     fn extend_by_one(&mut self, step: &mut Step<'_>) -> Read<bool> {

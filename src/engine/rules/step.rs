@@ -81,7 +81,7 @@ pub(crate) struct Step<'a> {
     numbers: Option<Numbers>,
     /// Of the queues that the command has touched; nearly always one.
     counters: Vec<(QueueId, QueueCounters)>,
-    /// The queue that the command deletes.
+    /// The queues that the command deletes.
     pub(crate) gone: Vec<QueueId>,
     changes: usize,
     /// Room of workflows that it has closed.

@@ -40,8 +40,8 @@ pub(crate) fn create(path: &Path, options: StoreOptions) -> Result<(), Fault> {
 pub(crate) fn new_file(path: &Path) -> Result<(PathBuf, File), Fault> {
     let new = sibling(path, ".new");
     let is_file = std::fs::symlink_metadata(&new).is_ok_and(|about| about.is_file());
-    // Kept until it is removed, so that nobody takes it up in between.
-    let left = if is_file { File::open(&new).ok() } else { None };
+    // Kept until it is removed, so that nobody takes it up in between. On a network it is locked only if it is open for writing.
+    let left = if is_file { File::options().read(true).write(true).open(&new).ok() } else { None };
     if let Some(left) = &left {
         claim(&new, left)?;
     }

@@ -66,7 +66,11 @@ impl Placement for FakePlace {
     }
 
     fn retry_delay(&self, queue: &QueueName, delivery_count: u32) -> Option<Duration> {
-        (queue.as_str() == "delays").then(|| Duration::from_secs(60 * u64::from(delivery_count)))
+        match queue.as_str() {
+            "delays" => Some(Duration::from_secs(60 * u64::from(delivery_count))),
+            "delay" => Some(Duration::from_secs(60)),
+            _ => None,
+        }
     }
 
     fn defer_delay(&self, queue: &QueueName) -> Option<Duration> {

@@ -185,12 +185,20 @@ async fn a_run_is_settled_from_its_first_on() {
 #[tokio::test]
 async fn a_failed_message_of_a_run_is_tried_again_after_the_delay_its_definition_says() {
     let fixture = Fixture::open().await;
-    let queue = fixture.create("delays", QueueOptions::default()).await;
+    for (name, counts) in [("delays", [(Some(1), 1), (Some(2), 2)]), ("delay", [(None, 1), (None, 1)])] {
+        fail_runs_of(&fixture, name, counts).await;
+    }
+}
+
+/// Lets the message of a queue fail as often, with what is said of its count; it comes again after so many minutes.
+async fn fail_runs_of(fixture: &Fixture, name: &str, counts: [(Option<u32>, u64); 2]) {
+    let queue = fixture.create(name, QueueOptions::default()).await;
     queue.send(Message::new("x").workflow("w")).await.unwrap();
-    let receive = async || fixture.post("/v1/queues/delays/receive", json!({ "run": true })).await.json();
-    for (delivery_count, minutes) in [(None, 1), (Some(2), 2)] {
+    let receive =
+        async || fixture.post(&format!("/v1/queues/{name}/receive"), json!({ "run": true })).await.json();
+    for (delivery_count, minutes) in counts {
         let run = receive().await;
-        let path = format!("/v1/queues/delays/runs/{}/settle", run["run"].as_str().unwrap());
+        let path = format!("/v1/queues/{name}/runs/{}/settle", run["run"].as_str().unwrap());
         let mut request = json!({ "completed": 0, "next": { "verb": "abandon" } });
         if let Some(delivery_count) = delivery_count {
             assert_eq!(run["deliveries"][0]["delivery_count"], delivery_count);
