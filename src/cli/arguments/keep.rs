@@ -41,7 +41,7 @@ pub(crate) struct RestoreArguments {
     /// The backup.
     pub(crate) file: PathBuf,
     /// The data folder it is restored to; no daemon may have it open.
-    #[arg(long, default_value = "seriatim-data")]
+    #[arg(long, env = "SERIATIM_DATA", default_value = "seriatim-data")]
     pub(crate) data: PathBuf,
     /// Replaces the file that is there; it is kept beside the new one.
     #[arg(long)]
