@@ -36,8 +36,8 @@ use crate::daemon::reload_problem::explain;
 use crate::daemon::watch::reload;
 use crate::definition::Definition;
 use crate::definition::HandlerDefinition;
-use crate::definition::OWN_QUEUES;
 use crate::definition::SCHEDULES_QUEUE;
+use crate::definition::kept_in;
 use crate::engine::Client;
 use crate::error::Misuse;
 use crate::error::Unavailable;
@@ -60,7 +60,7 @@ pub(crate) struct DaemonHost {
 
 /// Whether a queue is the daemon's own: schedules live in one, the metadata of storage queues in another.
 pub(crate) fn is_own(queue: &QueueName) -> bool {
-    OWN_QUEUES.iter().any(|(own, _)| queue.as_str() == *own)
+    kept_in(queue).is_some()
 }
 
 impl Placement for DaemonHost {

@@ -5,8 +5,8 @@ use std::fmt;
 use sha2::Digest;
 use sha2::Sha256;
 
-/// Of what a handler's definition points at, so that a reading tells whether it was changed since another: who signs or asks with it
-/// has read it once.
+/// Of what a handler's definition points at, so that a reading tells whether it was changed since another: who signs or asks
+/// with it has read it once.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CredentialDigest([u8; 32]);
 

@@ -13,7 +13,7 @@ use crate::definition::diagnostic::Mistakes;
 use crate::definition::file_value::span;
 use crate::definition::form::QueueForm;
 use crate::definition::grammar::prune;
-use crate::definition::own_queues::OWN_QUEUES;
+use crate::definition::own_queues::kept_in;
 use crate::definition::read_handlers::HandlerReader;
 use crate::definition::read_options::options;
 use crate::definition::read_options::order_word;
@@ -65,10 +65,10 @@ pub(crate) fn read(file: &Path, text: &str) -> FileReading {
         None if form.subscription.is_some() => None,
         None => name(file, &form, &mut mistakes),
     };
-    let reserved =
-        OWN_QUEUES.iter().find(|(own, _)| reading.name.as_ref().is_some_and(|name| name.as_str() == *own));
-    if let Some((own, what)) = reserved {
-        let message = format!("the daemon keeps {what} in the queue `{own}`");
+    if let Some(name) = &reading.name
+        && let Some(what) = kept_in(name)
+    {
+        let message = format!("the daemon keeps {what} in the queue `{name}`");
         match &form.name {
             Some(given) => mistakes.add(&given.span, message),
             None => mistakes.add_of_file(message, "rename the file, or write another `name` into it"),

@@ -10,6 +10,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::clock::Timestamp;
+use crate::definition::SERVICE_BUS_QUEUE;
 use crate::engine::Client;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
@@ -22,7 +23,7 @@ use crate::service_bus::refusal::condition;
 use crate::topic::Rule;
 
 /// The queue in which descriptions live; no client can use it.
-pub(crate) const RECORDS_QUEUE: &str = "seriatim.service-bus";
+pub(crate) const RECORDS_QUEUE: &str = SERVICE_BUS_QUEUE;
 
 /// The record that is another with each change of any; no entity has this name.
 const LAST_CHANGE: &str = "!last-change";

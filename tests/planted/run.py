@@ -61,7 +61,7 @@ BUGS = [
     ("purge_takes_what_is_out", R + "purge.rs", "if matches!(message.status, Status::Locked { .. }) {\n            return Ok(false);\n        }", ""),
     ("cancel_after_activation", R + "schedule.rs", "Status::Scheduled { due } => Some(due),", "Status::Scheduled { due } => Some(due),\n            Status::Ready => Some(Due::wall(self.wall)),"),
     ("cancelled_place_is_settled", R + "schedule.rs", "match void || !workflow.has_places() {", "match void || workflow.exists() {"),
-    ("rescheduled_lives_from_the_old_instant", R + "schedule.rs", "Due::wall(begins + lives(expiry))", "{ let _ = lives; expiry }"),
+    ("rescheduled_lives_from_the_old_instant", R + "schedule.rs", "Due::wall(begins + expiry.at().since(before_due.at()))", "expiry"),
     ("given_back_place_is_jumped", R + "shorten.rs", "self.record.rare.shortening = Some(Shortening { rank, after: message.rare.after.clone() });", "self.record.rare.extending = true;"),
     ("offered_while_a_run_is_shortened", R + "workflow_record.rs", "rank > self.through || self.rare.shortening.as_ref().is_some_and(|missing| rank > missing.rank)", "rank > self.through"),
     ("cancelled_place_blocks", R + "line.rs", "self.pass(step, message, how)\n    }", "if how == SettlementKind::Cancelled { Ok(()) } else { self.pass(step, message, how) }\n    }"),

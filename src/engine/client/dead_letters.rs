@@ -24,8 +24,8 @@ use crate::id::Position;
 use crate::id::SequenceNumber;
 
 impl Queue {
-    /// Up to `limit` dead letters in order of reason and number, after the given one. At most 1,000 are returned, whatever the limit; only none at all says
-    /// that there are no more.
+    /// Up to `limit` dead letters in order of reason and number, after the given one. At most 1,000 are returned, whatever the
+    /// limit; only none at all says that there are no more.
     ///
     /// # Errors
     /// As [`Queue::view`].

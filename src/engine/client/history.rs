@@ -11,7 +11,8 @@ use crate::id::WorkflowId;
 
 impl Queue {
     /// Up to `limit` of the messages that have ended, newest first: before the entry with this number, or the newest. Empty
-    /// where the queue remembers none ([`QueueOptions::history`](crate::QueueOptions::history)). At most 1,000 are returned, whatever the limit.
+    /// where the queue remembers none ([`QueueOptions::history`](crate::QueueOptions::history)). At most 1,000 are returned,
+    /// whatever the limit.
     ///
     /// # Errors
     /// As [`Queue::view`].

@@ -58,17 +58,25 @@ struct RunHold {
 impl Drop for RunHold {
     fn drop(&mut self) {
         if !self.settled {
-            let completion = CompletionCommand::default();
             let next = Some(Settlement::Suspect {
                 retry: Retry::Now,
                 reason: DROPPED.to_owned(),
                 output: Output::default(),
             });
-            let settlement =
-                RunSettlement { completed: 0, completion, next, keep_rest: false, first: ALL_THAT_IS_LEFT };
-            let (queue, token) = (self.queue.clone(), self.token);
-            self.client.give_back(SettleRun { queue, token, settlement });
+            self.give_back(next);
         }
+    }
+}
+
+impl RunHold {
+    /// Gives back all that is left, and waits for no answer; the next message ends in its own way.
+    fn give_back(&mut self, next: Option<Settlement>) {
+        let completion = CompletionCommand::default();
+        let settlement =
+            RunSettlement { completed: 0, completion, next, keep_rest: false, first: ALL_THAT_IS_LEFT };
+        let (queue, token) = (self.queue.clone(), self.token);
+        self.client.give_back(SettleRun { queue, token, settlement });
+        self.settled = true;
     }
 }
 
@@ -184,12 +192,7 @@ impl Run {
     /// Gives back all that is left as if it had not been handed out. It is asked before this returns, so that whatever is
     /// asked later finds it given back; nobody hears whether its lock was lost before.
     pub(crate) fn give_back(mut self) {
-        let completion = CompletionCommand::default();
-        let settlement =
-            RunSettlement { completed: 0, completion, next: None, keep_rest: false, first: ALL_THAT_IS_LEFT };
-        let (queue, token) = (self.hold.queue.clone(), self.hold.token);
-        self.hold.client.give_back(SettleRun { queue, token, settlement });
-        self.hold.settled = true;
+        self.hold.give_back(None);
     }
 
     /// Completes the first messages, ends the next in its own way, and gives back the others.

@@ -118,7 +118,7 @@ impl Transaction {
                 TransactionStep::Done(command) => command.clone(),
                 TransactionStep::Publish(topic, message) => {
                     let fanout = topic.fanout(std::slice::from_ref(message)).await?;
-                    count += fanout.copies.iter().map(|(_, copies)| copies.len()).sum::<usize>();
+                    count += fanout.copy_count();
                     check_copies(count)?;
                     StepCommand::Publish(Publish { topic: topic.name().clone(), fanout })
                 }

@@ -280,9 +280,7 @@ impl Step<'_> {
     pub(crate) fn end_lock_of_dead_letter(&mut self, key: MessageKey) {
         let held = self.locks.of(&lock_key(key.queue, key.sequence));
         let Some((token, _)) = held.filter(|(_, lock)| lock.kind == LockKind::DeadLetter) else { return };
-        if self.locks.len() >= limits::LOCKS_MAX {
-            self.effects.push(Effect::LocksFreed);
-        }
+        self.note_locks_freed();
         self.locks.end(token);
     }
 }

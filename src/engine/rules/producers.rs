@@ -120,7 +120,7 @@ impl EngineVerb for Publish {
 
     /// A turn of as many as it may take, each of very many copies, would have no end.
     fn is_bulk(&self) -> bool {
-        count_of_copies(&self.fanout) > limits::SEND_BATCH_MAX
+        self.fanout.copy_count() > limits::SEND_BATCH_MAX
     }
 
     fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
@@ -143,7 +143,7 @@ impl EngineVerb for PublishOnce {
 
     /// A turn of as many as it may take, each of very many copies, would have no end.
     fn is_bulk(&self) -> bool {
-        count_of_copies(&self.fanout) > limits::SEND_BATCH_MAX
+        self.fanout.copy_count() > limits::SEND_BATCH_MAX
     }
 
     fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
@@ -176,10 +176,6 @@ fn bytes_of_copies(fanout: &Fanout) -> usize {
     fanout.copies.iter().map(|(_, messages)| bytes_of(messages)).sum()
 }
 
-fn count_of_copies(fanout: &Fanout) -> usize {
-    fanout.copies.iter().map(|(_, messages)| messages.len()).sum()
-}
-
 fn room_of_copies(fanout: &Fanout) -> RoomNeed {
-    RoomNeed::of_messages(bytes_of_copies(fanout), count_of_copies(fanout))
+    RoomNeed::of_messages(bytes_of_copies(fanout), fanout.copy_count())
 }

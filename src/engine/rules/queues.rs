@@ -132,9 +132,7 @@ impl Step<'_> {
 
     /// The same, where the topic whose subscription it may be says so already.
     pub(crate) fn remove_queue_only(&mut self, queue: &QueueRecord) -> Read<()> {
-        if self.locks.len() >= limits::LOCKS_MAX {
-            self.effects.push(Effect::LocksFreed);
-        }
+        self.note_locks_freed();
         for token in self.locks.of_queue(queue.id) {
             self.effects.push(Effect::AcceptedWork(token));
             self.locks.end(token);

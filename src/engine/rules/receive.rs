@@ -120,6 +120,7 @@ impl Step<'_> {
         }
         workflow.lock(self, token, LockKind::Run);
         let handed = workflow.hand_out_run(self, token, max.min(limits::RECEIVE_MAX).min(allowed))?;
+        // A lock under which nothing was handed out is known to nobody.
         if handed.is_empty() {
             workflow.unlock(self, token)?;
         }

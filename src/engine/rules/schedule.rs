@@ -54,11 +54,11 @@ impl Step<'_> {
         message.status = Status::Scheduled { due: Due::wall(at) };
         // What would have come long ago comes now, and lives from now on.
         let begins = at.max(self.wall);
-        let lives = |expiry: Due| expiry.at().since(before_due.at());
-        message.rare.expires_at = before.rare.expires_at.map(|expiry| {
-            let is_told_apart = expiry.is_of_wall() != before_due.is_of_wall();
-            if is_told_apart { expiry } else { Due::wall(begins + lives(expiry)) }
-        });
+        message.rare.expires_at =
+            before.rare.expires_at.map(|expiry| match expiry.is_of_wall() == before_due.is_of_wall() {
+                true => Due::wall(begins + expiry.at().since(before_due.at())),
+                false => expiry,
+            });
         let mut workflow = OpenWorkflow::open(self, &queue, before.stream.clone())?;
         workflow.restate(self, sequence, Some(&before), &message)?;
         if at > self.wall {

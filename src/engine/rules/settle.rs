@@ -40,7 +40,6 @@ use crate::error::SettleRefusal;
 use crate::error::SettledHow;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
-use crate::limits;
 use crate::queue::ExhaustedPolicy;
 use crate::queue::Order;
 use crate::token::LockToken;
@@ -452,9 +451,7 @@ impl OpenWorkflow {
 
     /// Takes the workflow from its holder.
     pub(crate) fn unlock(&mut self, step: &mut Step<'_>, token: LockToken) -> Read<()> {
-        if step.locks.len() >= limits::LOCKS_MAX {
-            step.effects.push(Effect::LocksFreed);
-        }
+        step.note_locks_freed();
         if step.locks.end(token) == LockKind::Whole {
             step.effects.push(Effect::AcceptedWork(token));
             self.offer_own_dead_letter(step)?;

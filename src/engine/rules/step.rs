@@ -251,6 +251,13 @@ impl<'a> Step<'a> {
         Ok(self.counts(queue.id)?.limited() < queue.options.drain_max())
     }
 
+    /// Before a lock ends: whoever waited because there were as many as there may be can go on.
+    pub(crate) fn note_locks_freed(&mut self) {
+        if self.locks.len() >= limits::LOCKS_MAX {
+            self.effects.push(Effect::LocksFreed);
+        }
+    }
+
     /// Forgets what is kept in memory of a queue that is gone.
     pub(crate) fn forget_queue(&mut self, queue: QueueId) {
         self.counters.retain(|(touched, _)| *touched != queue);

@@ -111,6 +111,12 @@ pub(crate) struct Fanout {
     pub(crate) origins: Vec<MessageOrigin>,
 }
 
+impl Fanout {
+    pub(crate) fn copy_count(&self) -> usize {
+        self.copies.iter().map(|(_, messages)| messages.len()).sum()
+    }
+}
+
 impl TopicRecord {
     pub(crate) fn subscription(&self, name: &SubscriptionName) -> Option<&SubscriptionRecord> {
         let at = self.subscriptions.binary_search_by(|subscription| subscription.name.cmp(name));
