@@ -3,6 +3,7 @@
 //! Whoever asks and whoever answers share it, so a request costs one allocation. Its answer has the type that the verb's
 //! answer has; the threads in between know neither.
 
+use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::PoisonError;
@@ -189,25 +190,42 @@ impl<V: EngineVerb> Letter<V> {
 }
 
 /// What the threads of the engine do with a letter, whatever verb is in it.
-trait Envelope: Send + Sync {
+pub(crate) trait Envelope: Send + Sync {
+    /// Whether it moves as many messages as one turn should.
     fn is_bulk(&self) -> bool;
+    /// Whether nobody waits for its answer any more.
     fn is_left(&self) -> bool;
+    /// About how many bytes of bodies and headers it carries.
     fn bytes(&self) -> usize;
+    /// What it takes of the room that there is.
     fn room(&self, records: &dyn Records) -> Read<RoomNeed>;
+    /// Answers that there is no room for it; false if it is done all the same.
     fn refuse_for_room(&self) -> bool;
+    /// What it waits for if there is nothing; `None` for what never waits.
     fn waits_for(&self) -> Option<&WaitsFor>;
+    /// How long it may wait.
     fn wait(&self) -> Duration;
+    /// The token under which it can be told that it has waited long enough.
     fn token(&self) -> Option<LockToken>;
+    /// Does what is asked, and keeps the answer for when it is committed. What asks for work can be applied again.
     fn apply(&self, rules: &mut Rules, now: ClockInstants, records: &mut dyn Records) -> Read<LetterOutcome>;
+    /// Does what is asked, takes it back, and keeps the answer.
     fn try_out(&self, rules: &mut Rules, now: ClockInstants, records: &mut dyn Records) -> Read<()>;
+    /// Answers that there was nothing.
     fn find_nothing(&self);
+    /// Answers that too many wait already.
     fn refuse_to_wait(&self, waiting: usize);
+    /// Lets the answer out. What it hands out to nobody is posted to be given back.
     fn publish(&self, post: &mut dyn FnMut(Command));
+    /// What is asked, for whoever has it done elsewhere; `None` if it can only be done here.
     #[cfg(feature = "cluster")]
     fn command(&self) -> Option<Command>;
+    /// Keeps what is answered from elsewhere; false if that answers something else.
     #[cfg(feature = "cluster")]
     fn answer(&self, reply: Reply) -> bool;
+    /// Says why there is no answer.
     fn fail(&self, why: Unavailable);
+    /// Says that no answer comes, if none has come.
     fn lose(&self);
 }
 
@@ -315,95 +333,21 @@ impl<V: EngineVerb> Envelope for Letter<V> {
     }
 }
 
+impl Deref for LetterHandle {
+    type Target = dyn Envelope;
+
+    fn deref(&self) -> &(dyn Envelope + 'static) {
+        &*self.0
+    }
+}
+
 impl LetterHandle {
-    /// Whether it moves as many messages as one turn should.
-    pub(crate) fn is_bulk(&self) -> bool {
-        self.0.is_bulk()
-    }
-
-    /// Whether nobody waits for its answer any more.
-    pub(crate) fn is_left(&self) -> bool {
-        self.0.is_left()
-    }
-
-    /// About how many bytes of bodies and headers it carries.
-    pub(crate) fn bytes(&self) -> usize {
-        self.0.bytes()
-    }
-
-    /// What it takes of the room that there is.
-    pub(crate) fn room(&self, records: &dyn Records) -> Read<RoomNeed> {
-        self.0.room(records)
-    }
-
-    /// Answers that there is no room for it; false if it is done all the same.
-    pub(crate) fn refuse_for_room(&self) -> bool {
-        self.0.refuse_for_room()
-    }
-
-    /// What it waits for if there is nothing; `None` for what never waits.
-    pub(crate) fn waits_for(&self) -> Option<&WaitsFor> {
-        self.0.waits_for()
-    }
-
-    /// How long it may wait.
-    pub(crate) fn wait(&self) -> Duration {
-        self.0.wait()
-    }
-
-    /// The token under which it can be told that it has waited long enough.
-    pub(crate) fn token(&self) -> Option<LockToken> {
-        self.0.token()
-    }
-
-    /// Does what is asked, and keeps the answer for when it is committed. What asks for work can be applied again.
-    pub(crate) fn apply(
-        &self,
-        rules: &mut Rules,
-        now: ClockInstants,
-        records: &mut dyn Records,
-    ) -> Read<LetterOutcome> {
-        self.0.apply(rules, now, records)
-    }
-
-    /// Does what is asked, takes it back, and keeps the answer.
-    pub(crate) fn try_out(
-        &self,
-        rules: &mut Rules,
-        now: ClockInstants,
-        records: &mut dyn Records,
-    ) -> Read<()> {
-        self.0.try_out(rules, now, records)
-    }
-
-    /// Answers that there was nothing.
-    pub(crate) fn find_nothing(&self) {
-        self.0.find_nothing();
-    }
-
-    /// Answers that too many wait already.
-    pub(crate) fn refuse_to_wait(&self, waiting: usize) {
-        self.0.refuse_to_wait(waiting);
-    }
-
-    /// Lets the answer out. What it hands out to nobody is posted to be given back.
+    /// Lets the answer out, and is done with.
     pub(crate) fn publish(self, post: &mut dyn FnMut(Command)) {
         self.0.publish(post);
     }
 
-    /// What is asked, for whoever has it done elsewhere; `None` if it can only be done here.
-    #[cfg(feature = "cluster")]
-    pub(crate) fn command(&self) -> Option<Command> {
-        self.0.command()
-    }
-
-    /// Keeps what is answered from elsewhere; false if that answers something else.
-    #[cfg(feature = "cluster")]
-    pub(crate) fn answer(&self, reply: Reply) -> bool {
-        self.0.answer(reply)
-    }
-
-    /// Says why there is no answer.
+    /// Says why there is no answer, and is done with.
     pub(crate) fn fail(self, why: Unavailable) {
         self.0.fail(why);
     }
