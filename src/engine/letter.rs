@@ -37,11 +37,20 @@ use crate::token::LockToken;
 pub(crate) struct LetterHandle(Arc<dyn Envelope>);
 
 /// A verb on its way, and its answer.
+///
+/// A verb that hands out is needed until it is certain who has what it handed out:
+///
+/// | the answer | who takes the verb |
+/// |---|---|
+/// | is awaited | who applies it; of one that hands out, a copy |
+/// | has arrived | who leaves without the answer, to give back with it |
+/// | is left | who publishes the answer, to give back with it |
+/// | is lost | nobody |
 struct Letter<V: EngineVerb> {
     /// For the thread that writes and the one that commits, which never have it at the same time.
     work: Mutex<LetterWork<V>>,
     /// For the one that commits, and whoever waits.
-    delivery: Mutex<AnswerDelivery<V>>,
+    slot: Mutex<AnswerSlot<V>>,
     work_wait: Option<WorkWait<V>>,
     is_bulk: bool,
 }
@@ -53,8 +62,9 @@ struct LetterWork<V: EngineVerb> {
     answer: Option<Answer<V>>,
 }
 
-enum AnswerDelivery<V: EngineVerb> {
-    Waited(Option<Waker>),
+/// Where the answer gets to whoever waits.
+enum AnswerSlot<V: EngineVerb> {
+    Awaited(Option<Waker>),
     Arrived(Result<Answer<V>, Unavailable>),
     /// No answer comes: the engine says why when it ends.
     Lost,
@@ -107,7 +117,7 @@ pub(crate) fn letter<V: EngineVerb, P: FnMut(Command)>(
     let letter = Arc::new(Letter {
         is_bulk: verb.is_bulk(),
         work: Mutex::new(LetterWork { verb: Some(verb), answer: None }),
-        delivery: Mutex::new(AnswerDelivery::Waited(None)),
+        slot: Mutex::new(AnswerSlot::Awaited(None)),
         work_wait,
     });
     (LetterHandle(letter.clone()), AwaitedAnswer { letter, is_taken: false, post })
@@ -117,17 +127,17 @@ pub(crate) fn letter<V: EngineVerb, P: FnMut(Command)>(
 impl<V: EngineVerb, P: FnMut(Command)> AwaitedAnswer<V, P> {
     /// The answer, if it has come; `None` in it when none comes.
     pub(crate) fn try_take(&mut self) -> Option<Option<Result<Answer<V>, Unavailable>>> {
-        let mut delivery = self.letter.delivery();
-        self.is_taken = !matches!(*delivery, AnswerDelivery::Waited(_));
-        self.is_taken.then(|| delivery.take())
+        let mut slot = self.letter.slot();
+        self.is_taken = !matches!(*slot, AnswerSlot::Awaited(_));
+        self.is_taken.then(|| slot.take())
     }
 }
 
-impl<V: EngineVerb> AnswerDelivery<V> {
+impl<V: EngineVerb> AnswerSlot<V> {
     /// Takes the answer out, if there is one.
     fn take(&mut self) -> Option<Result<Answer<V>, Unavailable>> {
-        match std::mem::replace(self, AnswerDelivery::Left) {
-            AnswerDelivery::Arrived(answer) => Some(answer),
+        match std::mem::replace(self, AnswerSlot::Left) {
+            AnswerSlot::Arrived(answer) => Some(answer),
             _ => None,
         }
     }
@@ -138,8 +148,8 @@ impl<V: EngineVerb, P: FnMut(Command) + Unpin> Future for AwaitedAnswer<V, P> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let awaited = self.get_mut();
-        let mut delivery = awaited.letter.delivery();
-        if let AnswerDelivery::Waited(waker) = &mut *delivery {
+        let mut slot = awaited.letter.slot();
+        if let AnswerSlot::Awaited(waker) = &mut *slot {
             match waker {
                 Some(waker) => waker.clone_from(context.waker()),
                 none => *none = Some(context.waker().clone()),
@@ -147,7 +157,7 @@ impl<V: EngineVerb, P: FnMut(Command) + Unpin> Future for AwaitedAnswer<V, P> {
             return Poll::Pending;
         }
         awaited.is_taken = true;
-        Poll::Ready(delivery.take())
+        Poll::Ready(slot.take())
     }
 }
 
@@ -156,7 +166,7 @@ impl<V: EngineVerb, P: FnMut(Command)> Drop for AwaitedAnswer<V, P> {
         if self.is_taken {
             return;
         }
-        let left = self.letter.delivery().take();
+        let left = self.letter.slot().take();
         if let Some(Ok(Ok(done))) = left
             && let Some(verb) = self.letter.work().verb.take()
         {
@@ -170,18 +180,18 @@ impl<V: EngineVerb> Letter<V> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn delivery(&self) -> MutexGuard<'_, AnswerDelivery<V>> {
-        self.delivery.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slot(&self) -> MutexGuard<'_, AnswerSlot<V>> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hands an answer over; gives it back when nobody waits for it.
-    fn arrive(&self, arrived: AnswerDelivery<V>) -> Option<AnswerDelivery<V>> {
-        let mut delivery = self.delivery();
-        if !matches!(*delivery, AnswerDelivery::Waited(_)) {
+    fn arrive(&self, arrived: AnswerSlot<V>) -> Option<AnswerSlot<V>> {
+        let mut slot = self.slot();
+        if !matches!(*slot, AnswerSlot::Awaited(_)) {
             return Some(arrived);
         }
-        let AnswerDelivery::Waited(waker) = std::mem::replace(&mut *delivery, arrived) else { return None };
-        drop(delivery);
+        let AnswerSlot::Awaited(waker) = std::mem::replace(&mut *slot, arrived) else { return None };
+        drop(slot);
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -242,7 +252,7 @@ impl<V: EngineVerb> Envelope for Letter<V> {
     }
 
     fn is_left(&self) -> bool {
-        matches!(*self.delivery(), AnswerDelivery::Left)
+        matches!(*self.slot(), AnswerSlot::Left)
     }
 
     fn bytes(&self) -> usize {
@@ -304,7 +314,7 @@ impl<V: EngineVerb> Envelope for Letter<V> {
         let Some(answer) = work.answer.take() else { return };
         // Whoever leaves meanwhile takes the verb, to give back with it.
         drop(work);
-        if let Some(AnswerDelivery::Arrived(Ok(Ok(done)))) = self.arrive(AnswerDelivery::Arrived(Ok(answer)))
+        if let Some(AnswerSlot::Arrived(Ok(Ok(done)))) = self.arrive(AnswerSlot::Arrived(Ok(answer)))
             && let Some(verb) = self.work().verb.take()
         {
             verb.give_back(done, post);
@@ -325,11 +335,11 @@ impl<V: EngineVerb> Envelope for Letter<V> {
     }
 
     fn fail(&self, why: Unavailable) {
-        drop(self.arrive(AnswerDelivery::Arrived(Err(why))));
+        drop(self.arrive(AnswerSlot::Arrived(Err(why))));
     }
 
     fn lose(&self) {
-        drop(self.arrive(AnswerDelivery::Lost));
+        drop(self.arrive(AnswerSlot::Lost));
     }
 }
 
