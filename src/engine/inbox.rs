@@ -113,7 +113,7 @@ impl Drop for PendingRequest {
 }
 
 impl Door {
-    /// Posts a request, or lets it wait for room behind those that wait already; false when nobody takes it any more.
+    /// Posts a request, or lets it wait for room behind those that wait already; refuses it when nobody takes requests any more.
     fn post(self: &Arc<Door>, places: usize, request: Request) -> Result<PendingRequest, InboxClosure> {
         let mut queue = self.lock();
         if queue.is_closed {
@@ -248,15 +248,15 @@ impl InboxReceiver {
 }
 
 impl Inbox {
-    /// Posts a request. It waits for room if the inbox is full, behind those that came before it, as long as its ticket is
-    /// kept. A request with `bytes` of bodies takes more room.
+    /// Posts a request. It waits for room if the inbox is full, behind those that came before it, as long as what is
+    /// returned is kept. A request with `bytes` of bodies takes more room.
     ///
     /// Its place in the order is taken when this is first polled: nothing is awaited before, not even a turn of the
     /// runtime, which makes a task that has done much pause at anything that could wait.
     pub(crate) async fn post(&self, request: Request, bytes: usize) -> Result<PendingRequest, Unavailable> {
         let places = 1 + bytes / limits::INBOX_PLACE_BYTES;
         match self.door.post(places.min(limits::INBOX_MAX), request) {
-            Ok(ticket) => Ok(ticket),
+            Ok(pending) => Ok(pending),
             Err(InboxClosure) => Err(self.why_ended().await),
         }
     }
@@ -269,7 +269,7 @@ impl Inbox {
     ) -> Result<Answer<V>, Unavailable> {
         let bytes = verb.bytes();
         let (letter, answer) = self.letter(verb, work_wait);
-        let _ticket = self.post(Request::Ask(letter), bytes).await?;
+        let _pending = self.post(Request::Ask(letter), bytes).await?;
         self.open(answer.await).await
     }
 
@@ -284,12 +284,12 @@ impl Inbox {
     ) -> Result<Answer<V>, Unavailable> {
         let nothing = work_wait.nothing;
         let (letter, mut answer) = self.letter(verb, Some(WorkWait { token: Some(token), ..work_wait }));
-        let mut ticket = self.post(Request::Ask(letter), 0).await?;
+        let mut pending = self.post(Request::Ask(letter), 0).await?;
         let answered = tokio::select! {
             biased;
             answered = &mut answer => answered,
             // It waits for room: a withdrawal, which needs none, would come before it.
-            () = enough => match ticket.withdraw() {
+            () = enough => match pending.withdraw() {
                 true => return Ok(nothing()),
                 false => {
                     self.post_at_once(Request::Withdraw(token));
@@ -304,7 +304,7 @@ impl Inbox {
     pub(crate) async fn try_out<V: EngineVerb>(&self, verb: V) -> Result<Answer<V>, Unavailable> {
         let bytes = verb.bytes();
         let (letter, answer) = self.letter(verb, None);
-        let _ticket = self.post(Request::TryOut(letter), bytes).await?;
+        let _pending = self.post(Request::TryOut(letter), bytes).await?;
         self.open(answer.await).await
     }
 
@@ -329,7 +329,7 @@ impl Inbox {
         request: impl FnOnce(LookSlot<T>) -> Request,
     ) -> Result<T, Unavailable> {
         let (slot, found) = oneshot::channel();
-        let _ticket = self.post(request(LookSlot(slot)), 0).await?;
+        let _pending = self.post(request(LookSlot(slot)), 0).await?;
         match found.await {
             Ok(found) => found,
             Err(_) => Err(self.why_ended().await),

@@ -415,7 +415,7 @@ BUGS = [
     ("deposed_node_refuses_by_what_it_has", K + "answering.rs", "Ok(said) if changes_nothing(&ask.what, &said) && !self.leases.surely_has(number).await => {", "Ok(said) if changes_nothing(&ask.what, &said) && !self.leases.has(number) => {"),
     ("one_request_without_an_answer_ends_all_handlers", "src/error/fault.rs", "matches!(self, Unavailable::Closed | Unavailable::Stopped(_))", "!self.is_of_request()"),
     ("later_line_takes_the_room_of_an_earlier_one", "src/server/batch.rs", "if !self.in_order || problem.retry_after_seconds.is_none()", "if !self.in_order || problem.retry_after_seconds.is_some()"),
-    ("receiver_loses_its_place_before_a_full_inbox", "src/engine/inbox.rs", "        let mut ticket = self.post(Request::Ask(letter), 0).await?;\n", "        let mut ticket = self.post(Request::Ask(letter), 0).await?;\n        ticket.withdraw();\n"),
+    ("receiver_loses_its_place_before_a_full_inbox", "src/engine/inbox.rs", "        let mut pending = self.post(Request::Ask(letter), 0).await?;\n", "        let mut pending = self.post(Request::Ask(letter), 0).await?;\n        pending.withdraw();\n"),
     ("names_grow_without_a_bound", K + "definitions.rs", "self.state().known.len() < names_max", "self.state().known.len() < names_max.max(99)"),
     ("newer_version_is_written_before_all_nodes_are_known", K + "entry_version.rs", "(is_all && read > written)", "read > written"),
     ("older_node_is_not_heard", K + "leases.rs", "heard.map(|heard| heard.beat.entry_version).min()", "heard.map(|heard| heard.beat.entry_version).max()"),

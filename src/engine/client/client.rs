@@ -216,7 +216,7 @@ impl Client {
         if let Some(room) = &self.shared.room {
             room.check_backup(&target).map_err(OperateError::Refused)?;
         }
-        let _ticket = self.shared.inbox.post(Request::Backup { target, slot }, 0).await?;
+        let _pending = self.shared.inbox.post(Request::Backup { target, slot }, 0).await?;
         match answer.await {
             Ok(copied) => copied.map_err(OperateError::from),
             Err(_) => Err(self.shared.inbox.why_ended().await.into()),
@@ -229,7 +229,7 @@ impl Client {
 
     pub(crate) async fn close(&self) {
         let (slot, closed) = oneshot::channel();
-        if let Ok(_ticket) = self.shared.inbox.post(Request::Close { slot }, 0).await {
+        if let Ok(_pending) = self.shared.inbox.post(Request::Close { slot }, 0).await {
             let _ = closed.await;
         }
     }
@@ -294,7 +294,7 @@ impl Client {
     /// [`Unavailable`] when the engine ends before.
     pub(crate) async fn sleep_until(&self, until: Duration) -> Result<(), Unavailable> {
         let (slot, awake) = oneshot::channel();
-        let _ticket = self.shared.inbox.post(Request::Sleep { until, slot }, 0).await?;
+        let _pending = self.shared.inbox.post(Request::Sleep { until, slot }, 0).await?;
         match awake.await {
             Ok(()) => Ok(()),
             Err(_) => Err(self.shared.inbox.why_ended().await),

@@ -79,7 +79,7 @@ impl Asker {
     pub(crate) fn back_up(&mut self) {
         let (slot, answer) = oneshot::channel();
         let posted = block_on(self.inbox.post(Request::Backup { target: PathBuf::new(), slot }, 0));
-        if let (Ok(_ticket), Ok(Ok(copied))) = (posted, block_on(answer)) {
+        if let (Ok(_pending), Ok(Ok(copied))) = (posted, block_on(answer)) {
             assert!(copied >= self.last, "a backup has what was acknowledged before");
         }
     }
