@@ -6,7 +6,6 @@ use crate::engine::elsewhere::LookFor;
 use crate::engine::elsewhere::LookResultSlot;
 use crate::engine::elsewhere::Request;
 use crate::engine::elsewhere::split_query;
-use crate::engine::elsewhere::split_standing;
 use crate::error::Unavailable;
 
 /// What is asked of partitions.
@@ -34,10 +33,6 @@ impl RoutedRequest {
                 elsewhere(letter).map(|(letter, command)| RoutedRequest::TryOut(letter, command))
             }
             Request::Query(query) => split_query(*query).map(|(look, slot)| RoutedRequest::Look(look, slot)),
-            Request::Standing(query) => {
-                let (look, slot) = split_standing(*query);
-                Some(RoutedRequest::Look(look, slot))
-            }
             _ => None,
         }
     }

@@ -124,10 +124,7 @@ impl Router {
                     let _ = slot.send(());
                     return;
                 }
-                request @ (Request::Ask(_)
-                | Request::TryOut(_)
-                | Request::Query(_)
-                | Request::Standing(_)) => {
+                request @ (Request::Ask(_) | Request::TryOut(_) | Request::Query(_)) => {
                     if let Some(request) = RoutedRequest::of(request) {
                         self.begin_in_place(request, &places, &inbox);
                     }

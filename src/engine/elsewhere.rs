@@ -22,7 +22,6 @@ pub(crate) use crate::engine::looks::LookFor;
 pub(crate) use crate::engine::looks::LookResult;
 pub(crate) use crate::engine::looks::LookResultSlot;
 pub(crate) use crate::engine::looks::split_query;
-pub(crate) use crate::engine::looks::split_standing;
 use crate::engine::meter::CommitMeter;
 pub(crate) use crate::engine::rules::command::CompletionCommand;
 pub(crate) use crate::engine::rules::command::HandoverAnswer;

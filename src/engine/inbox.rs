@@ -20,7 +20,6 @@ use super::threads::MutexGuard;
 use super::threads::mpsc;
 use crate::engine::query::LookSlot;
 use crate::engine::query::Query;
-use crate::engine::query::StandingQuery;
 use crate::engine::rules::verb::Answer;
 use crate::engine::rules::verb::EngineVerb;
 use crate::engine::rules::verbs::Command;
@@ -35,8 +34,6 @@ pub(crate) enum Request {
     /// What a verb would be answered, if it were asked now.
     TryOut(LetterHandle),
     Query(Box<Query>),
-    /// A look for workflows that may stand still.
-    Standing(Box<StandingQuery>),
     Backup {
         target: PathBuf,
         slot: oneshot::Sender<Result<u64, Unavailable>>,
@@ -324,12 +321,9 @@ impl Inbox {
     }
 
     /// Asks to look something up, and waits for what is found.
-    pub(crate) async fn look<T>(
-        &self,
-        request: impl FnOnce(LookSlot<T>) -> Request,
-    ) -> Result<T, Unavailable> {
+    pub(crate) async fn look<T>(&self, query: impl FnOnce(LookSlot<T>) -> Query) -> Result<T, Unavailable> {
         let (slot, found) = oneshot::channel();
-        let _pending = self.post(request(LookSlot(slot)), 0).await?;
+        let _pending = self.post(Request::Query(Box::new(query(LookSlot(slot)))), 0).await?;
         match found.await {
             Ok(found) => found,
             Err(_) => Err(self.why_ended().await),

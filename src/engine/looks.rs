@@ -8,10 +8,9 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
-use crate::engine::inbox::Request;
 use crate::engine::query::LookSlot;
 use crate::engine::query::Query;
-use crate::engine::query::StandingQuery;
+use crate::engine::query::looks;
 use crate::engine::rules::history::HistoryEntry;
 use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::view::DeadLetterView;
@@ -27,13 +26,12 @@ use crate::id::WorkflowId;
 pub(crate) type LookResultSlot = Box<dyn FnOnce(Result<LookResult, Unavailable>) + Send>;
 
 /// Makes what is looked for, what was found, and the way between them and the engine's queries.
-macro_rules! looks {
-    ($($look:ident { $($field:ident: $kind:ty),* $(,)? } -> $found:ty;)*) => {
+macro_rules! look_values {
+    ($($(#[$doc:meta])* $look:ident { $($field:ident: $kind:ty),* $(,)? } -> $found:ty;)*) => {
         /// Something to look for.
         #[derive(Clone, Debug, Serialize, Deserialize)]
         pub(crate) enum LookFor {
-            $($look { $($field: $kind),* },)*
-            Standing { queue: QueueName, after: Option<WorkflowId>, limit: usize },
+            $($(#[$doc])* $look { $($field: $kind),* },)*
         }
 
         /// What was found.
@@ -41,7 +39,6 @@ macro_rules! looks {
         #[derive(Clone, Debug, Serialize, Deserialize)]
         pub(crate) enum LookResult {
             $($look($found),)*
-            Standing(Option<Option<Vec<WorkflowView>>>),
         }
 
         impl LookFor {
@@ -52,15 +49,9 @@ macro_rules! looks {
             pub(crate) async fn look(self, client: &Client) -> Result<LookResult, Unavailable> {
                 match self {
                     $(LookFor::$look { $($field),* } => {
-                        let look = |slot| Request::Query(Box::new(Query::$look { $($field,)* slot }));
-                        Ok(LookResult::$look(client.inbox().look(look).await?))
+                        let found = client.look_up(|slot| Query::$look { $($field,)* slot }).await?;
+                        Ok(LookResult::$look(found))
                     })*
-                    LookFor::Standing { queue, after, limit } => {
-                        let look = |slot| {
-                            Request::Standing(Box::new(StandingQuery { queue, after, limit, slot }))
-                        };
-                        Ok(LookResult::Standing(client.inbox().look(look).await?))
-                    }
                 }
             }
         }
@@ -85,25 +76,7 @@ macro_rules! looks {
     };
 }
 
-looks! {
-    Queues { after: Option<QueueName>, limit: usize } -> Vec<QueueView>;
-    Queue { name: QueueName } -> Option<QueueView>;
-    Workflows { queue: QueueName, after: Option<WorkflowId>, limit: usize } -> Option<Vec<WorkflowView>>;
-    Workflow { queue: QueueName, id: WorkflowId } -> Option<Option<WorkflowView>>;
-    Alone { queue: QueueName, from: SequenceNumber, limit: usize } -> Option<Vec<(SequenceNumber, WorkflowView)>>;
-    Messages { queue: QueueName, from: SequenceNumber, limit: usize } -> Option<Vec<MessageView>>;
-    Offered { queue: QueueName, limit: usize } -> Option<Vec<MessageView>>;
-    Line { queue: QueueName, id: WorkflowId, from: u64, limit: usize } -> Option<Vec<MessageView>>;
-    DeadLetters { queue: QueueName, after: Option<(String, SequenceNumber)>, limit: usize }
-        -> Option<Vec<DeadLetterView>>;
-    State { queue: QueueName, id: WorkflowId } -> Option<Option<Bytes>>;
-    History { queue: QueueName, id: Option<WorkflowId>, before: Option<u64>, limit: usize }
-        -> Option<Vec<HistoryEntry>>;
-    Ended { queue: QueueName, sequence: SequenceNumber } -> Option<Vec<HistoryEntry>>;
-    NextDue {} -> Option<Timestamp>;
-    Topic { name: QueueName } -> Option<Arc<TopicRecord>>;
-    Topics { after: Option<QueueName>, limit: usize } -> Vec<Arc<TopicRecord>>;
-}
+looks!(look_values);
 
 impl LookResult {
     /// Leaves the first half of what was found, if that is less.
@@ -127,16 +100,6 @@ impl LookResult {
             _ => false,
         }
     }
-}
-
-/// What a query for standing workflows looks for, and where what is found goes.
-pub(crate) fn split_standing(query: StandingQuery) -> (LookFor, LookResultSlot) {
-    let StandingQuery { queue, after, limit, slot } = query;
-    let slot = slot_of(slot, |found| match found {
-        LookResult::Standing(found) => Some(found),
-        _ => None,
-    });
-    (LookFor::Standing { queue, after, limit }, slot)
 }
 
 fn slot_of<T: Send + 'static>(slot: LookSlot<T>, of: fn(LookResult) -> Option<T>) -> LookResultSlot {

@@ -27,6 +27,7 @@ use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::rules::workflow_record::WorkflowRecord;
+use crate::engine::store::Turn;
 use crate::engine::upcoming::next_hand_out;
 use crate::engine::view::DeadLetterView;
 use crate::engine::view::Deferral;
@@ -56,111 +57,56 @@ impl<T: Send + 'static> LookSlot<T> {
     }
 }
 
-/// Where what is found in a queue goes; `None` when there is no such queue.
-pub(crate) type QueueLookSlot<T> = LookSlot<Option<T>>;
+/// Makes something of each thing that can be looked up in an engine or in several: what is said, and what is found.
+macro_rules! looks {
+    ($make:ident) => {
+        $make! {
+            Queues { after: Option<QueueName>, limit: usize } -> Vec<QueueView>;
+            Queue { name: QueueName } -> Option<QueueView>;
+            Workflows { queue: QueueName, after: Option<WorkflowId>, limit: usize } -> Option<Vec<WorkflowView>>;
+            Workflow { queue: QueueName, id: WorkflowId } -> Option<Option<WorkflowView>>;
+            /// Messages for themselves, each as the workflow that it is.
+            Alone { queue: QueueName, from: SequenceNumber, limit: usize }
+                -> Option<Vec<(SequenceNumber, WorkflowView)>>;
+            Messages { queue: QueueName, from: SequenceNumber, limit: usize } -> Option<Vec<MessageView>>;
+            /// The messages that would be handed out next, in that order.
+            Offered { queue: QueueName, limit: usize } -> Option<Vec<MessageView>>;
+            /// The line of one workflow from a rank on.
+            Line { queue: QueueName, id: WorkflowId, from: u64, limit: usize } -> Option<Vec<MessageView>>;
+            DeadLetters { queue: QueueName, after: Option<(String, SequenceNumber)>, limit: usize }
+                -> Option<Vec<DeadLetterView>>;
+            State { queue: QueueName, id: WorkflowId } -> Option<Option<Bytes>>;
+            /// What has ended in a queue or in one workflow of it, newest first, before the entry with this number.
+            History { queue: QueueName, id: Option<WorkflowId>, before: Option<u64>, limit: usize }
+                -> Option<Vec<HistoryEntry>>;
+            /// How a message has ended.
+            Ended { queue: QueueName, sequence: SequenceNumber } -> Option<Vec<HistoryEntry>>;
+            /// When the next thing is due, or when a queue that has something ready may hand it out again.
+            NextDue {} -> Option<Timestamp>;
+            Topic { name: QueueName } -> Option<Arc<TopicRecord>>;
+            Topics { after: Option<QueueName>, limit: usize } -> Vec<Arc<TopicRecord>>;
+            /// Workflows that may stand still: never too few of them, and `None` while they are not all known.
+            Standing { queue: QueueName, after: Option<WorkflowId>, limit: usize }
+                -> Option<Option<Vec<WorkflowView>>>;
+        }
+    };
+}
+#[cfg(feature = "cluster")]
+pub(crate) use looks;
 
-/// A look for workflows that may stand still: never too few of them, and `None` while they are not all known.
-pub(crate) struct StandingQuery {
-    pub(crate) queue: QueueName,
-    pub(crate) after: Option<WorkflowId>,
-    pub(crate) limit: usize,
-    pub(crate) slot: QueueLookSlot<Option<Vec<WorkflowView>>>,
+/// Makes the queries of one engine: what is looked up, and where what is found goes.
+macro_rules! queries {
+    ($($(#[$doc:meta])* $look:ident { $($field:ident: $kind:ty),* $(,)? } -> $found:ty;)*) => {
+        /// Something to look up. What is found in a queue is `None` when there is no such queue.
+        pub(crate) enum Query {
+            $($(#[$doc])* $look { $($field: $kind,)* slot: LookSlot<$found> },)*
+            /// What operators did, after the entry with this number.
+            Audit { after: u64, limit: usize, slot: LookSlot<Vec<AuditEntry>> },
+        }
+    };
 }
 
-/// Something to look up.
-pub(crate) enum Query {
-    Queues {
-        after: Option<QueueName>,
-        limit: usize,
-        slot: LookSlot<Vec<QueueView>>,
-    },
-    Queue {
-        name: QueueName,
-        slot: QueueLookSlot<QueueView>,
-    },
-    Workflows {
-        queue: QueueName,
-        after: Option<WorkflowId>,
-        limit: usize,
-        slot: QueueLookSlot<Vec<WorkflowView>>,
-    },
-    Workflow {
-        queue: QueueName,
-        id: WorkflowId,
-        slot: QueueLookSlot<Option<WorkflowView>>,
-    },
-    /// Messages for themselves, each as the workflow that it is.
-    Alone {
-        queue: QueueName,
-        from: SequenceNumber,
-        limit: usize,
-        slot: QueueLookSlot<Vec<(SequenceNumber, WorkflowView)>>,
-    },
-    Messages {
-        queue: QueueName,
-        from: SequenceNumber,
-        limit: usize,
-        slot: QueueLookSlot<Vec<MessageView>>,
-    },
-    /// The messages that would be handed out next, in that order.
-    Offered {
-        queue: QueueName,
-        limit: usize,
-        slot: QueueLookSlot<Vec<MessageView>>,
-    },
-    /// The line of one workflow from a rank on.
-    Line {
-        queue: QueueName,
-        id: WorkflowId,
-        from: u64,
-        limit: usize,
-        slot: QueueLookSlot<Vec<MessageView>>,
-    },
-    DeadLetters {
-        queue: QueueName,
-        after: Option<(String, SequenceNumber)>,
-        limit: usize,
-        slot: QueueLookSlot<Vec<DeadLetterView>>,
-    },
-    State {
-        queue: QueueName,
-        id: WorkflowId,
-        slot: QueueLookSlot<Option<Bytes>>,
-    },
-    /// What has ended in a queue or in one workflow of it, newest first, before the entry with this number.
-    History {
-        queue: QueueName,
-        id: Option<WorkflowId>,
-        before: Option<u64>,
-        limit: usize,
-        slot: QueueLookSlot<Vec<HistoryEntry>>,
-    },
-    /// How a message has ended.
-    Ended {
-        queue: QueueName,
-        sequence: SequenceNumber,
-        slot: QueueLookSlot<Vec<HistoryEntry>>,
-    },
-    /// What operators did, after the entry with this number.
-    Audit {
-        after: u64,
-        limit: usize,
-        slot: LookSlot<Vec<AuditEntry>>,
-    },
-    Topic {
-        name: QueueName,
-        slot: LookSlot<Option<Arc<TopicRecord>>>,
-    },
-    Topics {
-        after: Option<QueueName>,
-        limit: usize,
-        slot: LookSlot<Vec<Arc<TopicRecord>>>,
-    },
-    /// When the next thing is due, and whether anything of a queue is ready.
-    NextDue {
-        slot: LookSlot<Option<Timestamp>>,
-    },
-}
+looks!(queries);
 
 impl Query {
     /// The queue it looks into.
@@ -176,7 +122,8 @@ impl Query {
             | Query::DeadLetters { queue, .. }
             | Query::State { queue, .. }
             | Query::History { queue, .. }
-            | Query::Ended { queue, .. } => Some(queue),
+            | Query::Ended { queue, .. }
+            | Query::Standing { queue, .. } => Some(queue),
             Query::Topic { .. }
             | Query::Topics { .. }
             | Query::Queues { .. }
@@ -192,13 +139,21 @@ impl Query {
 }
 
 /// Looks something up.
-pub(crate) fn look(query: Query, records: &dyn Records, rules: &Rules, now: ClockInstants) -> Read<Look> {
+pub(crate) fn look(query: Query, turn: &mut Turn<'_>, rules: &Rules, now: ClockInstants) -> Read<Look> {
     let (locks, rates) = (rules.locks(), rules.rates());
     let page = |limit: usize| limit.min(limits::PAGE_MAX);
     let queue = match query.queue() {
-        Some(name) => records.queue_named(name)?,
+        Some(name) => turn.queue_named(name)?,
         None => None,
     };
+    // Before all else, because only this one notes what it comes across.
+    let standing = match (&query, &queue) {
+        (Query::Standing { after, limit, .. }, Some(queue)) => {
+            turn.standing(queue.id, after.as_ref(), page(*limit))?
+        }
+        _ => None,
+    };
+    let records: &dyn Records = turn;
     let look = queue.map(|queue| QueueLook { queue, records, locks, rates, now });
     let look = look.as_ref();
     Ok(match query {
@@ -235,23 +190,15 @@ pub(crate) fn look(query: Query, records: &dyn Records, rules: &Rules, now: Cloc
             let entries = |look: &QueueLook<'_>| history::page(records, look.queue.id, id, before, limit);
             slot.found(look.map(entries).transpose()?)
         }
+        Query::Standing { slot, .. } => {
+            let views = |look: &QueueLook<'_>| standing.map(|found| look.views(found)).transpose();
+            slot.found(look.map(views).transpose()?)
+        }
         Query::Ended { sequence, slot, .. } => {
             let entries = |look: &QueueLook<'_>| history::of_message(records, look.queue.id, sequence);
             slot.found(look.map(entries).transpose()?)
         }
     })
-}
-
-/// What workflows of a queue do, or why they do nothing.
-pub(crate) fn look_at(
-    queue: Arc<QueueRecord>,
-    workflows: &[(WorkflowRef, WorkflowRecord)],
-    records: &dyn Records,
-    rules: &Rules,
-    now: ClockInstants,
-) -> Read<Vec<WorkflowView>> {
-    let look = QueueLook { queue, records, locks: rules.locks(), rates: rules.rates(), now };
-    workflows.iter().map(|(stream, record)| look.workflow_view(&look.key(stream.clone()), record)).collect()
 }
 
 fn queues(
@@ -287,7 +234,12 @@ impl QueueLook<'_> {
     fn workflows(&self, after: Option<WorkflowId>, limit: usize) -> Read<Vec<WorkflowView>> {
         let after = after.map_or(WorkflowRef::Single(SequenceNumber::new(u64::MAX)), WorkflowRef::Named);
         let page = self.records.workflows(self.queue.id, Some(&after), limit.min(limits::PAGE_MAX))?;
-        page.into_iter().map(|(stream, record)| self.workflow_view(&self.key(stream), &record)).collect()
+        self.views(page)
+    }
+
+    fn views(&self, workflows: Vec<(WorkflowRef, WorkflowRecord)>) -> Read<Vec<WorkflowView>> {
+        let view = |(stream, record)| self.workflow_view(&self.key(stream), &record);
+        workflows.into_iter().map(view).collect()
     }
 
     fn alone(&self, from: SequenceNumber, limit: usize) -> Read<Vec<(SequenceNumber, WorkflowView)>> {

@@ -19,7 +19,6 @@ use crate::engine::inbox::Request;
 use crate::engine::letter::LetterHandle;
 use crate::engine::query;
 use crate::engine::query::Query;
-use crate::engine::query::StandingQuery;
 use crate::engine::rules::Rules;
 use crate::engine::rules::due::NextDue;
 use crate::engine::rules::records::Records;
@@ -71,7 +70,6 @@ struct RequestBatch {
 /// Something that is looked up and changes nothing.
 pub(crate) enum LookRequest {
     Query(Box<Query>),
-    Standing(Box<StandingQuery>),
     TryOut(LetterHandle),
 }
 
@@ -297,17 +295,6 @@ impl Writer {
                 self.store.try_out(|turn| letter.try_out(rules, now, turn))?;
                 release.answers.push(letter);
             }
-            LookRequest::Standing(query) => {
-                let StandingQuery { queue, after, limit, slot } = *query;
-                let (found, job) = self.store.prepare(|turn| {
-                    let Some(queue) = turn.queue_named(&queue)? else { return Ok(None) };
-                    let found = turn.standing(queue.id, after.as_ref(), limit.min(limits::PAGE_MAX))?;
-                    let seen = found.map(|found| query::look_at(queue, &found, turn, rules, now));
-                    Ok(Some(seen.transpose()?))
-                })?;
-                assert!(job.is_none(), "a look changes nothing");
-                release.looks.push(slot.found(found));
-            }
             LookRequest::Query(query) => {
                 let (look, job) = self.store.prepare(|turn| {
                     if query.is_use()
@@ -351,7 +338,6 @@ impl RequestBatch {
             Request::Ask(letter) => self.commands.push(QueuedCommand::Letter(letter)),
             Request::TryOut(letter) => self.looks.push(LookRequest::TryOut(letter)),
             Request::Query(query) => self.looks.push(LookRequest::Query(query)),
-            Request::Standing(query) => self.looks.push(LookRequest::Standing(query)),
             Request::Backup { target, slot } => self.backups.push((target, slot)),
             Request::GiveBack(command) => self.commands.push(QueuedCommand::Unattended(command)),
             Request::Sleep { until, slot } => self.sleepers.push((until, slot)),
@@ -369,7 +355,6 @@ fn refuse(request: Request, why: &Unavailable) {
         Request::Ask(letter) | Request::TryOut(letter) => letter.fail(why.clone()),
         Request::Close { slot } => drop(slot.send(())),
         Request::Query(_)
-        | Request::Standing(_)
         | Request::Backup { .. }
         | Request::GiveBack(_)
         | Request::Sleep { .. }

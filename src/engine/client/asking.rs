@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use crate::actor::Actor;
 use crate::engine::client::client::Client;
-use crate::engine::inbox::Request;
 use crate::engine::letter::WorkWait;
 use crate::engine::query::LookSlot;
 use crate::engine::query::Query;
-use crate::engine::query::QueueLookSlot;
 use crate::engine::rules::verb::Answer;
 use crate::engine::rules::verb::AnswerTypes;
 use crate::engine::rules::verb::EngineVerb;
@@ -97,18 +95,9 @@ impl Client {
     pub(crate) async fn look<T>(
         &self,
         queue: &QueueName,
-        query: impl FnOnce(QueueLookSlot<T>) -> Query,
+        query: impl FnOnce(LookSlot<Option<T>>) -> Query,
     ) -> Result<T, QueueError> {
-        self.look_by(queue, |slot| Request::Query(Box::new(query(slot)))).await
-    }
-
-    /// Looks something up in a queue, in whatever way.
-    pub(crate) async fn look_by<T>(
-        &self,
-        queue: &QueueName,
-        request: impl FnOnce(QueueLookSlot<T>) -> Request,
-    ) -> Result<T, QueueError> {
-        let found = self.inbox().look(request).await?;
+        let found = self.look_up(query).await?;
         found.ok_or_else(|| QueueError::Refused(QueueRefusal::QueueNotFound(queue.clone())))
     }
 
@@ -117,6 +106,6 @@ impl Client {
         &self,
         query: impl FnOnce(LookSlot<T>) -> Query,
     ) -> Result<T, Unavailable> {
-        self.inbox().look(|slot| Request::Query(Box::new(query(slot)))).await
+        self.inbox().look(query).await
     }
 }

@@ -9,9 +9,7 @@ use crate::engine::client::delivery::Delivery;
 use crate::engine::client::delivery::DeliveryHold;
 use crate::engine::client::delivery::DeliveryOrigin;
 use crate::engine::client::run::Run;
-use crate::engine::inbox::Request;
 use crate::engine::query::Query;
-use crate::engine::query::StandingQuery;
 use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::command::PurgeScope;
@@ -280,8 +278,7 @@ impl Queue {
         limit: usize,
     ) -> Result<Option<Vec<WorkflowView>>, QueueError> {
         let (queue, after) = (self.name.clone(), after.cloned());
-        let query = |slot| Request::Standing(Box::new(StandingQuery { queue, after, limit, slot }));
-        self.client.look_by(&self.name, query).await
+        self.client.look(&self.name, |slot| Query::Standing { queue, after, limit, slot }).await
     }
 
     /// Up to `limit` messages of any status, in order of number, from the given one on. Looking changes nothing.

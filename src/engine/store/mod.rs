@@ -113,3 +113,4 @@ pub(crate) use crate::engine::store::room::DiskRoom;
 pub(crate) use crate::engine::store::stamp::Stamp;
 pub(crate) use crate::engine::store::stamp::WallRecord;
 pub(crate) use crate::engine::store::store::Store;
+pub(crate) use crate::engine::store::turn::Turn;

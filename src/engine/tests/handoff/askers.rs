@@ -68,7 +68,7 @@ impl Asker {
     }
 
     pub(crate) fn look(&mut self) -> Result<(), Unavailable> {
-        let looked = block_on(self.inbox.look(|slot| Request::Query(Box::new(Query::NextDue { slot }))));
+        let looked = block_on(self.inbox.look(|slot| Query::NextDue { slot }));
         let seen = looked.map_err(|why| self.refused(why))?.expect("there is always something due");
         assert!(seen.as_millis() <= self.disk.durable(), "a look shows what is on disk");
         assert!(seen.as_millis() >= self.last, "a look shows what was acknowledged before");

@@ -182,8 +182,7 @@ impl Gathered {
             Request::Backup { target, slot } => self.backups.push((target, slot)),
             Request::GiveBack(command) => self.given_back.push(*command),
             Request::Close { slot } => self.closing.push(slot),
-            Request::Standing(_)
-            | Request::TryOut(_)
+            Request::TryOut(_)
             | Request::Wake
             | Request::NoteTime
             | Request::Sleep { .. }
@@ -198,7 +197,6 @@ fn refuse(request: Request, why: &Unavailable) {
         Request::Ask(asked) => asked.fail(why.clone()),
         Request::Close { slot } => _ = slot.send(()),
         Request::Query(_)
-        | Request::Standing(_)
         | Request::TryOut(_)
         | Request::Backup { .. }
         | Request::GiveBack(_)
