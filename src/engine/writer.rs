@@ -78,8 +78,7 @@ impl Writer {
     pub(crate) fn recover(&mut self) -> Result<(), Fault> {
         loop {
             let some = QueuedCommand::Unattended(Box::new(Command::Recover(Recover {})));
-            let mut release = Release::default();
-            let (job, left) = self.turn(vec![some], &mut release)?;
+            let (job, release, left) = self.turn(vec![some])?;
             self.commits.commit_now(job, release)?;
             // What is due comes first, and may have filled the turn: nothing was asked in it then.
             if left.is_empty() && !self.recovers {
@@ -145,15 +144,11 @@ impl Writer {
         self.clocks.advance(ClockReading::of(&*self.clock));
         self.expire_waiters();
         let has_requests = !commands.is_empty() || !looks.is_empty();
-        let (mut job, mut release) = (None, Release::default());
-        if !commands.is_empty() || self.next_due.is_past(self.clocks.now()) {
-            let mut left;
-            (job, left) = self.turn(commands, &mut release)?;
-            while !left.is_empty() {
-                self.commit(job, std::mem::take(&mut release))?;
-                (job, left) = self.turn(left, &mut release)?;
-            }
-        }
+        let has_work = !commands.is_empty() || self.next_due.is_past(self.clocks.now());
+        let (mut job, mut release) = match has_work {
+            true => self.turns(commands)?,
+            false => (None, Release::default()),
+        };
         release.backups = backups;
         for look in looks {
             self.look(look, &mut release)?;
@@ -188,13 +183,24 @@ impl Writer {
         self.commits.hand_over(job, release).inspect_err(|fault| self.store.fail(fault))
     }
 
+    /// As many turns as it takes. All are committed but the last.
+    fn turns(&mut self, mut commands: Vec<QueuedCommand>) -> Result<(Option<Job>, Release), Fault> {
+        loop {
+            let (job, release, left) = self.turn(commands)?;
+            if left.is_empty() {
+                return Ok((job, release));
+            }
+            self.commit(job, release)?;
+            commands = left;
+        }
+    }
+
     /// One turn: due reminders and locks first, then requests. What it leads to waits for its commit, and
     /// what was too much for it is left over.
     fn turn(
         &mut self,
         commands: Vec<QueuedCommand>,
-        release: &mut Release,
-    ) -> Result<(Option<Job>, Vec<QueuedCommand>), Fault> {
+    ) -> Result<(Option<Job>, Release, Vec<QueuedCommand>), Fault> {
         self.store.mark_committed(self.commits.committed());
         let (now, stamp, elapsed) = (self.clocks.now(), self.clocks.stamp(), self.clock.elapsed());
         let (rules, wakeups) = (&mut self.rules, &mut self.wakeups);
@@ -209,15 +215,14 @@ impl Writer {
         })?;
         self.next_due = applied.next_due;
         self.recovers = applied.more;
-        release.events = applied.events;
-        release.answers = applied.answers;
         match (&mut job, room) {
             (Some(job), _) => job.promised_bytes = applied.promised_bytes,
             // Nothing of it is written.
             (None, Some(room)) => room.redeem(applied.promised_bytes),
             (None, None) => {}
         }
-        Ok((job, applied.left))
+        let release = Release { answers: applied.answers, events: applied.events, ..Release::default() };
+        Ok((job, release, applied.left))
     }
 
     /// Waits for the first request or the next due instant, then takes what else has come.

@@ -208,7 +208,7 @@ BUGS = [
     ("failed_commit_is_answered", E + "commits.rs", "self.refuse(release, fault);\n                // The hot loop", "self.publish(release);\n                // The hot loop"),
     ("waiter_waits_too_long", E + "wakeups.rs", "self.deadlines.iter().take_while(|(until, _)| *until <= elapsed)", "self.deadlines.iter().take_while(|(until, _)| *until < elapsed)"),
     ("due_work_waits_for_a_request", E + "writer.rs", "!commands.is_empty() || self.next_due.is_past(self.clocks.now())", "!commands.is_empty()"),
-    ("nothing_given_back_after_a_restart", E + "writer.rs", "self.turn(vec![some], &mut release)?;", "{ drop(some); self.turn(Vec::new(), &mut release)? };"),
+    ("nothing_given_back_after_a_restart", E + "writer.rs", "self.turn(vec![some])?;", "{ drop(some); self.turn(Vec::new())? };"),
     ("idle_flush_ends_behind_its_commit", S + "window.rs", "            self.close(position);\n        }\n        ends", "            self.close(position + 1);\n        }\n        ends"),
     ("idle_flush_forgets_what_was_filling", S + "store.rs", "if self.window.append_idle(job.position, job.bytes()) {", "if self.window.append_idle(job.position, job.bytes()) && false {"),
     ("idle_after_what_was_asked_first", E + "writer.rs", "        if has_requests {", "        if has_requests && false {"),
