@@ -212,10 +212,13 @@ impl<'a> TurnRules<'a> {
         }
         // So many expired messages stand before what it could have that the turn after this goes on with them.
         let is_put_off = waits_for.is_some_and(|waits_for| self.wakeups.later.contains(waits_for));
-        if is_put_off {
+        let found_nothing = if is_put_off {
             letter.find_nothing();
-        }
-        if (is_put_off || self.found_nothing(&letter)?) && !letter.wait().is_zero() {
+            true
+        } else {
+            self.found_nothing(&letter)?
+        };
+        if found_nothing && !letter.wait().is_zero() {
             self.park(letter);
         } else {
             self.applied.answers.push(letter);
