@@ -61,7 +61,7 @@ impl Router {
     /// `None` when somebody else has changed the same queue at the same moment: it has to be judged anew.
     async fn define_unless_overtaken(&self, command: Command) -> Result<Option<Reply>, Unavailable> {
         let asked = match &command {
-            Command::OnRecord(on_record) => &*on_record.command,
+            Command::OnRecord(on_record) => &on_record.command,
             command => command,
         };
         let (name, change) = match asked.clone() {

@@ -189,7 +189,7 @@ impl Router {
     ) -> Result<(), Unavailable> {
         let Command::OnRecord(mut on_record) = command.clone() else { return Ok(()) };
         if let (Command::ChangeTopic(verb), QueueDefinition::Topic { plan, .. }) =
-            (&mut *on_record.command, definition)
+            (&mut on_record.command, definition)
             && verb.change != TopicChange::Create
         {
             verb.change = TopicChange::Put { revision: topic_revision(revision), plan: plan.clone() };

@@ -151,8 +151,8 @@ pub(crate) fn commands() -> Vec<Command> {
     commands.push(Command::SettleApart(verbs::SettleApart { queue: queue.clone(), token: token(1) }));
     commands.push(Command::PauseQueue(verbs::PauseQueue { name: queue.clone(), paused: true }));
     let actor = Arc::new(Actor::new("ada").and_then(|actor| actor.because("r")).unwrap());
-    let command = Box::new(Command::DeleteQueue(verbs::DeleteQueue { name: queue.clone() }));
-    commands.push(Command::OnRecord(verbs::OnRecord { actor, begun: Some(300), command }));
+    let command = Command::DeleteQueue(verbs::DeleteQueue { name: queue.clone() });
+    commands.push(Command::OnRecord(Box::new(verbs::OnRecord { actor, begun: Some(300), command })));
     let edit = Edit { sequence: number(1), position: None, body: Bytes::from_static(b"b") };
     commands.push(Command::EditAndRedrive(verbs::EditAndRedrive { queue: queue.clone(), edit }));
     let scopes = [

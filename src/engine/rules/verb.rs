@@ -179,51 +179,6 @@ impl HandOut for Option<WorkflowGrant> {
     }
 }
 
-impl<V: AnswerTypes> AnswerTypes for Box<V> {
-    type Done = V::Done;
-    type Refusal = V::Refusal;
-
-    #[cfg(feature = "cluster")]
-    fn into_command(self) -> Option<Command> {
-        (*self).into_command()
-    }
-
-    #[cfg(feature = "cluster")]
-    fn answer_in(reply: Reply) -> Option<Answer<V>> {
-        V::answer_in(reply)
-    }
-}
-
-impl<V: EngineVerb> EngineVerb for Box<V> {
-    fn run(self, step: &mut Step<'_>) -> VerbRuling<V> {
-        (*self).run(step)
-    }
-
-    fn bytes(&self) -> usize {
-        V::bytes(self)
-    }
-
-    fn is_bulk(&self) -> bool {
-        V::is_bulk(self)
-    }
-
-    fn room(&self, records: &dyn Records) -> Read<RoomNeed> {
-        V::room(self, records)
-    }
-
-    fn without_room(&self) -> Option<Answer<V>> {
-        V::without_room(self)
-    }
-
-    fn audited(&self) -> Option<(AuditVerb, &QueueName)> {
-        V::audited(self)
-    }
-
-    fn draft(&self, step: &Step<'_>, entry: &mut AuditEntry) -> Read<()> {
-        V::draft(self, step, entry)
-    }
-}
-
 /// What comes of a verb that is never refused.
 pub(crate) fn surely<T>(answer: Result<T, Infallible>) -> T {
     let Ok(done) = answer;

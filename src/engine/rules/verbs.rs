@@ -97,7 +97,7 @@ macro_rules! verbs {
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub(crate) enum Command {
             $($verb($verb),)*
-            OnRecord(OnRecord<Box<Command>>),
+            OnRecord(Box<OnRecord<Command>>),
         }
 
         /// The same for the verb in it, whichever that is.
@@ -237,8 +237,8 @@ impl<V: AnswerTypes> AnswerTypes for OnRecord<V> {
     #[cfg(feature = "cluster")]
     fn into_command(self) -> Option<Command> {
         let OnRecord { actor, begun, command } = self;
-        let command = Box::new(command.into_command()?);
-        Some(Command::OnRecord(OnRecord { actor, begun, command }))
+        let command = command.into_command()?;
+        Some(Command::OnRecord(Box::new(OnRecord { actor, begun, command })))
     }
 
     #[cfg(feature = "cluster")]
@@ -345,7 +345,7 @@ impl Command {
     /// What is asked, whether on record or not.
     pub(crate) fn asked(&self) -> &Command {
         match self {
-            Command::OnRecord(OnRecord { command, .. }) => command,
+            Command::OnRecord(on_record) => &on_record.command,
             command => command,
         }
     }

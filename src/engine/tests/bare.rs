@@ -204,9 +204,8 @@ fn the_oldest_entry_of_the_audit_goes_when_there_are_too_many() {
     let actor = Arc::new(Actor::new("ada").unwrap());
     let hold = || {
         let operation = Operation::Hold { reason: "said so".to_owned() };
-        let command =
-            Box::new(Command::Operate(verbs::Operate { queue: queue(), workflow: workflow(1), operation }));
-        Command::OnRecord(verbs::OnRecord { actor: actor.clone(), begun: None, command })
+        let command = Command::Operate(verbs::Operate { queue: queue(), workflow: workflow(1), operation });
+        Command::OnRecord(Box::new(verbs::OnRecord { actor: actor.clone(), begun: None, command }))
     };
     bare.apply(hold());
     let first = bare.rows(|rows| rows.audit_last().unwrap()).expect("it is on record");

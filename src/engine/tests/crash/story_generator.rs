@@ -194,11 +194,10 @@ impl StoryGenerator {
             _ => self.change_much(rows, queue, name, order),
         };
         match command.is_operators() && self.random.chance(50) {
-            true => Command::OnRecord(verbs::OnRecord {
-                actor: random_messages::actor(),
-                begun: None,
-                command: Box::new(command),
-            }),
+            true => {
+                let actor = random_messages::actor();
+                Command::OnRecord(Box::new(verbs::OnRecord { actor, begun: None, command }))
+            }
             false => command,
         }
     }

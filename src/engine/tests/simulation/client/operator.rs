@@ -25,7 +25,7 @@ impl Clients {
             true => {
                 let name = self.random.pick(&["ada", "grace"]);
                 let actor = Arc::new(Actor::new(name).expect("a good name"));
-                Command::OnRecord(verbs::OnRecord { actor, begun: None, command: Box::new(command) })
+                Command::OnRecord(Box::new(verbs::OnRecord { actor, begun: None, command }))
             }
             false => command,
         }

@@ -130,7 +130,7 @@ impl Ledger {
 
     /// Something was asked on record.
     pub(crate) fn record_on_record(&mut self, command: &Command, reply: &Reply) {
-        let Command::OnRecord(verbs::OnRecord { actor, command, .. }) = command else { return };
+        let Command::OnRecord(on_record) = command else { return };
         let is_refused = match reply {
             Reply::Queue(answer) => answer.is_err(),
             Reply::Topic(answer) => answer.is_err(),
@@ -139,8 +139,8 @@ impl Ledger {
             Reply::Purge(answer) => answer.is_err(),
             other => unreachable!("no operator is answered so: {other:?}"),
         };
-        let queue = queue_operated(command).clone();
-        self.on_record.push((actor.name().to_owned(), queue, is_refused));
+        let queue = queue_operated(&on_record.command).clone();
+        self.on_record.push((on_record.actor.name().to_owned(), queue, is_refused));
     }
 
     /// Something has happened that nobody asked for.
