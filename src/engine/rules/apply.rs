@@ -104,14 +104,12 @@ impl Rules {
         verb: V,
         records: &mut dyn Records,
     ) -> Result<Answer<V>, Fault> {
-        records.begin_trial();
-        self.locks.begin_trial();
-        self.settlements.begin_trial();
-        let done = self.run(now, verb, records);
-        self.settlements.roll_back();
-        self.locks.roll_back();
-        records.roll_back();
-        Ok(done?.reply)
+        let Rules { locks, rates, settlements, used_at } = self;
+        Step::new(now, records, locks, rates, settlements, used_at).in_trial(|mut step| {
+            let reply = step.run_or_refuse(verb)?;
+            step.finish()?;
+            Ok(reply)
+        })
     }
 
     /// Notes a receive, which uses its queue whatever it finds.

@@ -116,7 +116,7 @@ impl EngineVerb for Transact {
     /// Does every step, in order, or none.
     fn run(self, step: &mut Step<'_>) -> VerbRuling<Transact> {
         assert!(self.steps.len() <= limits::TRANSACTION_STEPS_MAX, "who asks has counted the steps");
-        step.in_trial(|step| step.run_steps(self.steps.clone()))?;
+        step.in_trial(|mut step| step.run_steps(self.steps.clone()))?;
         step.run_steps(self.steps).map_err(|stop| match stop {
             Stop::Refused(refused) => panic!("what was tried goes the same way again: {refused}"),
             Stop::Fault(fault) => Stop::Fault(fault),
@@ -168,12 +168,12 @@ impl Step<'_> {
         Ok(replies)
     }
 
-    /// Does something and takes all of it back.
-    fn in_trial<T, R>(&mut self, work: impl FnOnce(&mut Step<'_>) -> Ruling<T, R>) -> Ruling<T, R> {
+    /// Does something in a step of its own, and takes all of it back.
+    pub(crate) fn in_trial<T>(&mut self, work: impl FnOnce(Step<'_>) -> T) -> T {
         self.records.begin_trial();
         self.locks.begin_trial();
         self.settlements.begin_trial();
-        let done = work(&mut self.next_step());
+        let done = work(self.next_step());
         self.settlements.roll_back();
         self.locks.roll_back();
         self.records.roll_back();
