@@ -1,9 +1,7 @@
 //! How a client asks: a verb or a look, answered by its own type.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::actor::Actor;
 use crate::engine::client::client::Client;
 use crate::engine::letter::WorkWait;
 use crate::engine::query::LookSlot;
@@ -40,19 +38,22 @@ impl Client {
         if self.is_dry_run() && V::CAN_BE_TRIED {
             return self.inbox().try_out(verb).await;
         }
-        match self.actor() {
-            Some(actor) if V::IS_OPERATORS => self.answer_on_record(verb, actor, begun).await,
-            _ => self.inbox().ask(verb, None).await,
+        match V::IS_OPERATORS {
+            true => self.answer_on_record(verb, begun).await,
+            false => self.inbox().ask(verb, None).await,
         }
     }
 
+    /// Puts what is asked on record, if somebody is named.
     async fn answer_on_record<V: EngineVerb>(
         &self,
         command: V,
-        actor: &Arc<Actor>,
         begun: Option<u64>,
     ) -> Result<Answer<V>, Unavailable> {
-        self.inbox().ask(OnRecord { actor: actor.clone(), begun, command }, None).await
+        match self.actor().cloned() {
+            Some(actor) => self.inbox().ask(OnRecord { actor, begun, command }, None).await,
+            None => self.inbox().ask(command, None).await,
+        }
     }
 
     /// Asks for what operators do only now and then, and puts it on record if somebody is named.
@@ -61,11 +62,7 @@ impl Client {
     where
         V: EngineVerb + AnswerTypes<Refusal: std::error::Error>,
     {
-        let answer = match self.actor() {
-            Some(actor) => self.answer_on_record(verb, actor, None).await?,
-            None => self.inbox().ask(verb, None).await?,
-        };
-        answer.map_err(OperationError::Refused)
+        self.answer_on_record(verb, None).await?.map_err(OperationError::Refused)
     }
 
     /// Asks for work, and waits for it up to `wait`.
