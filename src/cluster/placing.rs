@@ -9,7 +9,7 @@ use crate::engine::elsewhere::PurgeFrom;
 use crate::engine::elsewhere::PurgeScope;
 use crate::engine::elsewhere::Settlement;
 use crate::engine::elsewhere::StepCommand;
-use crate::engine::elsewhere::verbs;
+use crate::id::IdempotencyKey;
 use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -71,16 +71,13 @@ impl PartitionMap {
             | Command::PauseQueue(_)
             | Command::ChangeTopic(_) => CommandPlace::Each,
             Command::Publish(verb) => self.of_origins(&verb.topic, &verb.fanout),
-            Command::PublishOnce(verb) => match self.of_origins(&verb.topic, &verb.fanout) {
-                CommandPlace::Any => CommandPlace::One(self.of_text(&verb.topic, verb.key.as_str())),
-                place => place,
-            },
+            Command::PublishOnce(verb) => {
+                self.once(self.of_origins(&verb.topic, &verb.fanout), &verb.topic, &verb.key)
+            }
             Command::Send(verb) => self.of_messages(&verb.queue, &verb.messages),
-            Command::SendOnce(verb) => match self.of_messages(&verb.queue, &verb.messages) {
-                // Whoever asks again has to find the answer.
-                CommandPlace::Any => CommandPlace::One(self.of_text(&verb.queue, verb.key.as_str())),
-                place => place,
-            },
+            Command::SendOnce(verb) => {
+                self.once(self.of_messages(&verb.queue, &verb.messages), &verb.queue, &verb.key)
+            }
             Command::HandOver(verb) => self.of_messages(&verb.queue, std::slice::from_ref(&verb.message)),
             Command::SendEach(_) | Command::CompleteAll(_) => CommandPlace::Parts,
             Command::Cancel(verb) => self.of_number(verb.sequence),
@@ -89,30 +86,16 @@ impl PartitionMap {
             Command::Receive(_)
             | Command::ReceiveRun(_)
             | Command::ReceiveDeadLetters(_)
-            | Command::ReceiveHidden(_)
-            | Command::AcceptWorkflow(verbs::AcceptWorkflow { workflow: None, .. }) => CommandPlace::Work,
-            Command::AcceptWorkflow(verbs::AcceptWorkflow { queue, workflow: Some(id), .. }) => {
-                self.of_workflow(queue, id)
-            }
+            | Command::ReceiveHidden(_) => CommandPlace::Work,
+            Command::AcceptWorkflow(verb) => match &verb.workflow {
+                Some(id) => self.of_workflow(&verb.queue, id),
+                None => CommandPlace::Work,
+            },
             Command::ReceiveDeferred(verb) => self.of_numbers(&verb.sequences),
             Command::ReceiveDeferredDeadLetters(verb) => self.of_numbers(&verb.sequences),
-            Command::OnRecord(on_record) => self.of(&on_record.command),
-            held => self.of_held(held),
-        }
-    }
-
-    /// Where what holders and operators ask is done.
-    fn of_held(self, command: &Command) -> CommandPlace {
-        match command {
             Command::ReceiveFromWorkflow(verb) => self.of_token(verb.token),
             Command::ReceiveDeferredFromWorkflow(verb) => self.of_token(verb.token),
-            Command::Settle(verb) => {
-                let held = self.of_token(verb.token);
-                match &verb.settlement {
-                    Settlement::Complete(completion) => held.and(self.of_completion(completion)),
-                    _ => held,
-                }
-            }
+            Command::Settle(verb) => self.of_token(verb.token).and(self.of_settlement(&verb.settlement)),
             Command::SettleRun(verb) => {
                 self.of_token(verb.token).and(self.of_completion(&verb.settlement.completion))
             }
@@ -131,7 +114,18 @@ impl PartitionMap {
                 PurgeScope::DeadLetter(sequence) => self.of_number(*sequence),
                 PurgeScope::Everything | PurgeScope::DeadLetters => self.of_purge(&verb.from),
             },
-            _ => CommandPlace::Nowhere("each engine asks that of itself"),
+            Command::OnRecord(on_record) => self.of(&on_record.command),
+            Command::Remind(_) | Command::ExpireLock(_) | Command::Recover(_) => {
+                CommandPlace::Nowhere("each engine asks that of itself")
+            }
+        }
+    }
+
+    /// Where something is done once under a key: whoever asks again has to find the answer.
+    fn once(self, place: CommandPlace, queue: &QueueName, key: &IdempotencyKey) -> CommandPlace {
+        match place {
+            CommandPlace::Any => CommandPlace::One(self.of_text(queue, key.as_str())),
+            place => place,
         }
     }
 
@@ -202,6 +196,13 @@ impl PartitionMap {
         messages.iter().map(|message| self.message(queue, message)).fold(CommandPlace::Any, CommandPlace::and)
     }
 
+    fn of_settlement(self, settlement: &Settlement) -> CommandPlace {
+        match settlement {
+            Settlement::Complete(completion) => self.of_completion(completion),
+            _ => CommandPlace::Any,
+        }
+    }
+
     fn of_completion(self, completion: &CompletionCommand) -> CommandPlace {
         // What is in the outbox is for others, and stays where it is sent.
         let sends = completion.sends.iter().filter(|(queue, _)| queue.as_str() != OUTBOX_QUEUE);
@@ -235,6 +236,7 @@ impl PartitionMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::elsewhere::verbs;
     use crate::message::Message;
 
     const PLACES: PartitionMap = PartitionMap { partitions: 16 };

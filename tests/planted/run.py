@@ -385,7 +385,7 @@ BUGS = [
     ("rules_written_over_those_of_another_node", K + "topic_changes.rs", "if bucket_revision(*revision) != self.revision {", "if bucket_revision(*revision) > self.revision {"),
     ("topic_of_the_same_name_takes_the_answers_of_the_one_before", K + "topic_changes.rs", "number: topic_revision(behind), created_at", "number: topic_revision(behind.min(0)), created_at"),
     ("deleted_topic_stays_in_partitions", K + "enforcing.rs", "let removed = refusal_of(remove_topic(client, name).await)?;", "let removed = Ok::<(), String>(());\n            let _ = remove_topic;"),
-    ("once_is_placed_by_its_key", K + "placing.rs", "Command::PublishOnce(verb) => match self.of_origins(&verb.topic, &verb.fanout) {", "Command::PublishOnce(verb) => match CommandPlace::Any {"),
+    ("once_is_placed_by_its_key", K + "placing.rs", "self.once(self.of_origins(&verb.topic, &verb.fanout), &verb.topic, &verb.key)", "self.once(CommandPlace::Any, &verb.topic, &verb.key)"),
     ("rule_changed_and_answered_before_others_have_it", K + "defining_topics.rs", "                self.wherever_it_goes_on(name, revision).await?;\n                true", "                true"),
     ("what_came_later_overtakes_what_is_asked_again", K + "lane.rs", "        state.route = None;\n", ""),
     ("batch_that_is_partly_done_is_said_to_be_undone", K + "splitting.rs", "if is_partly_done { partly(&why) } else { why }", "if is_partly_done && false { partly(&why) } else { why }"),
