@@ -10,7 +10,6 @@ use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::WorkflowGrant;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
-#[cfg(feature = "cluster")]
 use crate::engine::rules::reply::Reply;
 use crate::engine::rules::room_need::RoomNeed;
 use crate::engine::rules::step::Ruling;
@@ -38,7 +37,6 @@ pub(crate) trait AnswerTypes {
     }
 
     /// The answer to it in a reply to that command; `None` when it is the reply to another.
-    #[cfg(feature = "cluster")]
     fn answer_in(_reply: Reply) -> Option<Answer<Self>>
     where
         Self: Sized,
@@ -103,6 +101,15 @@ pub(crate) trait EngineVerb: AnswerTypes + Clone + Debug + Send + 'static {
 
     /// Takes back, uncounted, what an answer hands out that nobody is there to take.
     fn give_back(&self, _done: Self::Done, _post: &mut dyn FnMut(Command)) {}
+
+    /// The same of an answer that is in a reply.
+    fn give_back_reply(&self, reply: Reply, post: &mut dyn FnMut(Command)) {
+        if Self::HANDS_OUT
+            && let Some(Ok(done)) = Self::answer_in(reply)
+        {
+            self.give_back(done, post);
+        }
+    }
 }
 
 /// A verb that asks for work, and may wait for it.

@@ -80,7 +80,6 @@ macro_rules! verbs {
                     Some(Command::$verb(self))
                 }
 
-                #[cfg(feature = "cluster")]
                 fn answer_in(reply: Reply) -> Option<Answer<$verb>> {
                     reply.try_into().ok()
                 }
@@ -241,7 +240,6 @@ impl<V: AnswerTypes> AnswerTypes for OnRecord<V> {
         Some(Command::OnRecord(Box::new(OnRecord { actor, begun, command })))
     }
 
-    #[cfg(feature = "cluster")]
     fn answer_in(reply: Reply) -> Option<Answer<V>> {
         V::answer_in(reply)
     }
@@ -278,7 +276,6 @@ impl AnswerTypes for Command {
         Some(self)
     }
 
-    #[cfg(feature = "cluster")]
     fn answer_in(reply: Reply) -> Option<Answer<Command>> {
         Some(Ok(reply))
     }
@@ -320,23 +317,7 @@ impl EngineVerb for Command {
     }
 
     fn give_back(&self, done: Reply, post: &mut dyn FnMut(Command)) {
-        match (self, done) {
-            (Command::Receive(verb), Reply::Receive(Ok(handed))) => verb.give_back(handed, post),
-            (Command::ReceiveRun(verb), Reply::Receive(Ok(handed))) => verb.give_back(handed, post),
-            (Command::ReceiveDeferred(verb), Reply::Receive(Ok(handed))) => verb.give_back(handed, post),
-            (Command::ReceiveDeadLetters(verb), Reply::Receive(Ok(handed))) => verb.give_back(handed, post),
-            (Command::ReceiveDeferredDeadLetters(verb), Reply::Receive(Ok(handed))) => {
-                verb.give_back(handed, post);
-            }
-            (Command::ReceiveFromWorkflow(verb), Reply::Receive(Ok(handed))) => verb.give_back(handed, post),
-            (Command::ReceiveDeferredFromWorkflow(verb), Reply::Receive(Ok(handed))) => {
-                verb.give_back(handed, post)
-            }
-            (Command::AcceptWorkflow(verb), Reply::AcceptWorkflow(Ok(granted))) => {
-                verb.give_back(granted, post)
-            }
-            _ => {}
-        }
+        each!(self, verb => verb.give_back_reply(done, post));
     }
 }
 
