@@ -118,9 +118,8 @@ impl EngineVerb for Publish {
         bytes_of_copies(&self.fanout)
     }
 
-    /// A turn of as many as it may take, each of very many copies, would have no end.
     fn is_bulk(&self) -> bool {
-        self.fanout.copy_count() > limits::SEND_BATCH_MAX
+        has_many_copies(&self.fanout)
     }
 
     fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
@@ -141,9 +140,8 @@ impl EngineVerb for PublishOnce {
         bytes_of_copies(&self.fanout)
     }
 
-    /// A turn of as many as it may take, each of very many copies, would have no end.
     fn is_bulk(&self) -> bool {
-        self.fanout.copy_count() > limits::SEND_BATCH_MAX
+        has_many_copies(&self.fanout)
     }
 
     fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
@@ -174,6 +172,11 @@ pub(crate) fn bytes_of(messages: &[NewMessage]) -> usize {
 
 fn bytes_of_copies(fanout: &Fanout) -> usize {
     fanout.copies.iter().map(|(_, messages)| bytes_of(messages)).sum()
+}
+
+/// A turn of as many sends as it may take, each of very many copies, would have no end.
+fn has_many_copies(fanout: &Fanout) -> bool {
+    fanout.copy_count() > limits::SEND_BATCH_MAX
 }
 
 fn room_of_copies(fanout: &Fanout) -> RoomNeed {

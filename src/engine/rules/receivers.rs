@@ -95,34 +95,24 @@ impl EngineVerb for ReceiveHidden {
     }
 }
 
-impl WorkVerb for Receive {
-    fn waits_for(&self) -> WaitsFor {
-        WaitsFor::Queue(self.queue.clone())
-    }
+/// Says what a verb waits for that found no work.
+macro_rules! waits {
+    ($($verb:ident: |$request:ident| $waits_for:expr;)*) => {
+        $(impl WorkVerb for $verb {
+            fn waits_for(&self) -> WaitsFor {
+                let $request = self;
+                $waits_for
+            }
+        })*
+    };
 }
 
-impl WorkVerb for ReceiveRun {
-    fn waits_for(&self) -> WaitsFor {
-        WaitsFor::Queue(self.queue.clone())
-    }
-}
-
-impl WorkVerb for ReceiveDeadLetters {
-    fn waits_for(&self) -> WaitsFor {
-        WaitsFor::DeadLetters(self.queue.clone())
-    }
-}
-
-impl WorkVerb for ReceiveFromWorkflow {
-    fn waits_for(&self) -> WaitsFor {
-        WaitsFor::AcceptedWorkflow(self.token)
-    }
-}
-
-impl WorkVerb for AcceptWorkflow {
-    fn waits_for(&self) -> WaitsFor {
-        WaitsFor::Queue(self.queue.clone())
-    }
+waits! {
+    Receive: |verb| WaitsFor::Queue(verb.queue.clone());
+    ReceiveRun: |verb| WaitsFor::Queue(verb.queue.clone());
+    AcceptWorkflow: |verb| WaitsFor::Queue(verb.queue.clone());
+    ReceiveDeadLetters: |verb| WaitsFor::DeadLetters(verb.queue.clone());
+    ReceiveFromWorkflow: |verb| WaitsFor::AcceptedWorkflow(verb.token);
 }
 
 /// Gives messages back uncounted: the last first, so that none of a run waits behind one that was given back before it.
