@@ -39,12 +39,7 @@ impl Headers {
                 return Err(Misuse::new(field, problem));
             }
         }
-        let length = properties_len(&self.properties);
-        if length > limits::PROPERTIES_BYTES_MAX {
-            let problem =
-                format!("have {length} bytes, at most {} are allowed", limits::PROPERTIES_BYTES_MAX);
-            return Err(Misuse::new("properties", problem));
-        }
+        check_properties(&self.properties)?;
         let raw_bytes = self.properties.get(RAW_SECTIONS).map_or(0, PropertyValue::len);
         if raw_bytes > limits::KEPT_BYTES_MAX {
             let problem = format!("has {raw_bytes} bytes, at most {} are allowed", limits::KEPT_BYTES_MAX);
@@ -79,6 +74,15 @@ pub(crate) const SCHEDULED_AS: &str = "seriatim-amqp-scheduled";
 /// Whether a property is an endpoint's own, and not the sender's.
 pub(crate) fn is_internal(name: &str) -> bool {
     matches!(name, RAW_SECTIONS | SET_BY_SETTLING | FORWARDED | SCHEDULED_AS)
+}
+
+pub(crate) fn check_properties(properties: &Properties) -> Result<(), Misuse> {
+    let length = properties_len(properties);
+    if length > limits::PROPERTIES_BYTES_MAX {
+        let problem = format!("have {length} bytes, at most {} are allowed", limits::PROPERTIES_BYTES_MAX);
+        return Err(Misuse::new("properties", problem));
+    }
+    Ok(())
 }
 
 /// Bytes of all names and values that a sender has chosen: what an endpoint keeps says them once more, and is not counted.

@@ -16,7 +16,7 @@ use crate::error::Misuse;
 use crate::error::SettleError;
 use crate::header::Properties;
 use crate::header::PropertyValue;
-use crate::header::properties_len;
+use crate::header::check_properties;
 use crate::id::QueueName;
 use crate::limits;
 use crate::message::Message;
@@ -214,17 +214,6 @@ pub(crate) fn check_state(state: &Bytes) -> Result<(), Misuse> {
         length if length > limits::STATE_BYTES_MAX => {
             let problem = format!("has {length} bytes, at most {} are allowed", limits::STATE_BYTES_MAX);
             Err(Misuse::new("state", problem))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn check_properties(properties: &Properties) -> Result<(), Misuse> {
-    match properties_len(properties) {
-        length if length > limits::PROPERTIES_BYTES_MAX => {
-            let problem =
-                format!("have {length} bytes, at most {} are allowed", limits::PROPERTIES_BYTES_MAX);
-            Err(Misuse::new("properties", problem))
         }
         _ => Ok(()),
     }
