@@ -13,7 +13,7 @@ use crate::engine::rules::record::QueueId;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
-use crate::engine::rules::records::Records;
+use crate::engine::rules::records::MutableRecords;
 use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;

@@ -18,6 +18,7 @@ use super::threads::MutexGuard;
 use crate::engine::rules::Rules;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::effect::Effect;
+use crate::engine::rules::records::MutableRecords;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 #[cfg(feature = "cluster")]
@@ -218,9 +219,14 @@ pub(crate) trait Envelope: Send + Sync {
     /// The token under which it can be told that it has waited long enough.
     fn token(&self) -> Option<LockToken>;
     /// Does what is asked, and keeps the answer for when it is committed. What asks for work can be applied again.
-    fn apply(&self, rules: &mut Rules, now: ClockInstants, records: &mut dyn Records) -> Read<LetterOutcome>;
+    fn apply(
+        &self,
+        rules: &mut Rules,
+        now: ClockInstants,
+        records: &mut dyn MutableRecords,
+    ) -> Read<LetterOutcome>;
     /// Does what is asked, takes it back, and keeps the answer.
-    fn try_out(&self, rules: &mut Rules, now: ClockInstants, records: &mut dyn Records) -> Read<()>;
+    fn try_out(&self, rules: &mut Rules, now: ClockInstants, records: &mut dyn MutableRecords) -> Read<()>;
     /// Answers that there was nothing.
     fn find_nothing(&self);
     /// Answers that too many wait already.
@@ -283,7 +289,12 @@ impl<V: EngineVerb> Envelope for Letter<V> {
         self.work_wait.as_ref().and_then(|work_wait| work_wait.token)
     }
 
-    fn apply(&self, rules: &mut Rules, now: ClockInstants, records: &mut dyn Records) -> Read<LetterOutcome> {
+    fn apply(
+        &self,
+        rules: &mut Rules,
+        now: ClockInstants,
+        records: &mut dyn MutableRecords,
+    ) -> Read<LetterOutcome> {
         let mut work = self.work();
         let verb = if V::HANDS_OUT { work.verb.clone() } else { work.verb.take() };
         let outcome =
@@ -294,7 +305,7 @@ impl<V: EngineVerb> Envelope for Letter<V> {
         Ok(LetterOutcome { effects: outcome.effects, found_nothing })
     }
 
-    fn try_out(&self, rules: &mut Rules, now: ClockInstants, records: &mut dyn Records) -> Read<()> {
+    fn try_out(&self, rules: &mut Rules, now: ClockInstants, records: &mut dyn MutableRecords) -> Read<()> {
         let mut work = self.work();
         let verb = work.verb.take().expect("a letter is tried once");
         work.answer = Some(rules.try_out(now, verb, records)?);

@@ -14,7 +14,7 @@ use crate::engine::rules::effect::Event;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::record;
 use crate::engine::rules::record::Reminder;
-use crate::engine::rules::records::Records;
+use crate::engine::rules::records::MutableRecords;
 use crate::engine::rules::reply::Reply;
 use crate::engine::rules::verb::EngineVerb;
 use crate::engine::rules::verbs::Command;
@@ -74,7 +74,7 @@ pub(crate) struct TurnRules<'a> {
     elapsed: Duration,
     rules: &'a mut Rules,
     wakeups: &'a mut Wakeups,
-    records: &'a mut dyn Records,
+    records: &'a mut dyn MutableRecords,
     admission: Admission<'a>,
     /// Most bytes of one command, if they are bounded.
     bytes_max: Option<usize>,
@@ -89,7 +89,7 @@ impl<'a> TurnRules<'a> {
         elapsed: Duration,
         rules: &'a mut Rules,
         wakeups: &'a mut Wakeups,
-        records: &'a mut dyn Records,
+        records: &'a mut dyn MutableRecords,
         (room, bytes_max): (Option<&'a DiskRoom>, Option<usize>),
     ) -> TurnRules<'a> {
         TurnRules {

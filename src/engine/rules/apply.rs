@@ -8,6 +8,7 @@ use crate::engine::rules::effect::Effect;
 use crate::engine::rules::lock::LockTable;
 use crate::engine::rules::rate_buckets::RateBuckets;
 use crate::engine::rules::record::QueueId;
+use crate::engine::rules::records::MutableRecords;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 use crate::engine::rules::reply::Reply;
@@ -69,7 +70,7 @@ impl Rules {
         &mut self,
         now: ClockInstants,
         command: Command,
-        records: &mut dyn Records,
+        records: &mut dyn MutableRecords,
     ) -> Result<CommandOutcome<Reply>, Fault> {
         let CommandOutcome { reply, effects, changes } = self.run(now, command, records)?;
         Ok(CommandOutcome { reply: surely(reply), effects, changes })
@@ -81,7 +82,7 @@ impl Rules {
         &mut self,
         now: ClockInstants,
         verb: V,
-        records: &mut dyn Records,
+        records: &mut dyn MutableRecords,
     ) -> Result<CommandOutcome<Answer<V>>, Fault> {
         self.note_receive(now.engine, verb.receives_from(), records)?;
         let Rules { locks, rates, settlements, used_at } = self;
@@ -102,7 +103,7 @@ impl Rules {
         &mut self,
         now: ClockInstants,
         verb: V,
-        records: &mut dyn Records,
+        records: &mut dyn MutableRecords,
     ) -> Result<Answer<V>, Fault> {
         let Rules { locks, rates, settlements, used_at } = self;
         Step::new(now, records, locks, rates, settlements, used_at).in_trial(|mut step| {

@@ -1,4 +1,4 @@
-//! What the rules may look up: the face of the store towards the rules, without a word on how it stores.
+//! What the rules may look up and write: the face of the store towards the rules, without a word on how it stores.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -41,14 +41,8 @@ pub(crate) type Read<T> = Result<T, Fault>;
 
 /// Rows as they are after every change written so far, whether committed or not.
 ///
-/// Every look-up costs at most a few steps down a tree; none scans what is blocked. `write` takes effect at once
-/// for later look-ups, and on disk with the turn's commit.
+/// Every look-up costs at most a few steps down a tree; none scans what is blocked.
 pub(crate) trait Records {
-    /// Begins a trial: whatever is written from now on is taken back by `roll_back`, as if it had not been. In a trial no
-    /// queue is created, changed or deleted.
-    fn begin_trial(&mut self);
-    /// Ends a trial.
-    fn roll_back(&mut self);
     /// Whether so much was written that the turn takes no more: what goes on for long ends its step then.
     fn is_full(&self) -> bool {
         false
@@ -150,12 +144,20 @@ pub(crate) trait Records {
     fn handover_mark(&self, partition: u16) -> Read<Option<Arc<HandoverMark>>>;
     /// Up to `limit` topics in order of name, after the given one.
     fn topics(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<TopicRecord>>>;
+}
 
+/// Rows that a turn changes. What is written takes effect at once for later look-ups, and on disk with the turn's commit.
+pub(crate) trait MutableRecords: Records {
+    /// Begins a trial: whatever is written from now on is taken back by `roll_back`, as if it had not been. In a trial no
+    /// queue is created, changed or deleted.
+    fn begin_trial(&mut self);
+    /// Ends a trial.
+    fn roll_back(&mut self);
     /// Puts or deletes a row.
     fn write(&mut self, change: Change) -> Result<(), Fault>;
 
-    /// Puts or deletes a workflow. This and those below are [`Records::write`] for what every command does again and again: no
-    /// change is put together, and no key copied.
+    /// Puts or deletes a workflow. This and those below are [`MutableRecords::write`] for what every command does again and
+    /// again: no change is put together, and no key copied.
     fn write_workflow(&mut self, key: &WorkflowKey, record: Option<WorkflowRecord>) -> Result<(), Fault> {
         self.write(Change::Workflow(key.clone(), record.map(Box::new)))
     }

@@ -25,8 +25,8 @@ use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::WorkflowKey;
+use crate::engine::rules::records::MutableRecords;
 use crate::engine::rules::records::Read;
-use crate::engine::rules::records::Records;
 use crate::engine::rules::settlements::Settlements;
 use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::error::Fault;
@@ -71,7 +71,7 @@ pub(crate) struct Step<'a> {
     pub(crate) now: Timestamp,
     /// Wall time, with which given instants are compared and which people are shown.
     pub(crate) wall: Timestamp,
-    pub(crate) records: &'a mut dyn Records,
+    pub(crate) records: &'a mut dyn MutableRecords,
     pub(crate) locks: &'a mut LockTable,
     pub(crate) rates: &'a mut RateBuckets,
     pub(crate) settlements: &'a mut Settlements,
@@ -95,7 +95,7 @@ const TICKETS_BITS: u32 = 15;
 impl<'a> Step<'a> {
     pub(crate) fn new(
         now: ClockInstants,
-        records: &'a mut dyn Records,
+        records: &'a mut dyn MutableRecords,
         locks: &'a mut LockTable,
         rates: &'a mut RateBuckets,
         settlements: &'a mut Settlements,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use redb::CompactionError;
 
 use crate::engine::rules::change::Change;
+use crate::engine::rules::records::MutableRecords;
 use crate::engine::rules::records::Records;
 use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;

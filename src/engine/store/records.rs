@@ -7,7 +7,6 @@ use bytes::Bytes;
 
 use crate::clock::Timestamp;
 use crate::engine::rules::audit::AuditEntry;
-use crate::engine::rules::change::Change;
 use crate::engine::rules::change::TrailEntry;
 use crate::engine::rules::cursor::Cursor;
 use crate::engine::rules::cursor::CursorCount;
@@ -39,21 +38,12 @@ use crate::engine::store::memtables::Memtables;
 use crate::engine::store::schema;
 use crate::engine::store::table::Table;
 use crate::engine::store::turn::Turn;
-use crate::error::Fault;
 use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::lookup::RecentKey;
 
 impl Records for Turn<'_> {
-    fn begin_trial(&mut self) {
-        Turn::begin_trial(self);
-    }
-
-    fn roll_back(&mut self) {
-        Turn::roll_back(self);
-    }
-
     fn is_full(&self) -> bool {
         self.written_bytes >= self.bytes_max
     }
@@ -295,47 +285,5 @@ impl Records for Turn<'_> {
 
     fn cursor_count(&self, queue: QueueId) -> Read<CursorCount> {
         Ok(self.memtables.cursor_counts.get(&self.base, &queue, &())?.unwrap_or_default())
-    }
-
-    fn write(&mut self, change: Change) -> Result<(), Fault> {
-        self.apply_change(change)
-    }
-
-    fn write_workflow(&mut self, key: &WorkflowKey, record: Option<WorkflowRecord>) -> Result<(), Fault> {
-        self.set_workflow(key, record)
-    }
-
-    fn write_content(&mut self, key: MessageKey, content: Option<MessageContent>) -> Result<(), Fault> {
-        self.set_content(key, content)
-    }
-
-    fn write_ready(&mut self, key: &WorkflowKey, ticket: u64, is_ready: bool) -> Result<(), Fault> {
-        self.set_ready(key.queue, ticket, is_ready.then(|| key.stream.clone()))
-    }
-
-    fn write_message(&mut self, key: MessageKey, record: Option<Arc<MessageRecord>>) -> Result<(), Fault> {
-        self.set_message(key, record)
-    }
-
-    fn update_message(
-        &mut self,
-        key: MessageKey,
-        found: Arc<MessageRecord>,
-        change: &mut dyn FnMut(&mut MessageRecord),
-    ) -> Read<Arc<MessageRecord>> {
-        Turn::update_message(self, key, found, change)
-    }
-
-    fn write_line(
-        &mut self,
-        key: &WorkflowKey,
-        rank: u64,
-        entry: Option<SequenceNumber>,
-    ) -> Result<(), Fault> {
-        self.set_line(key, rank, entry)
-    }
-
-    fn write_holding(&mut self, key: &WorkflowKey, holding: Option<Holding>) -> Result<(), Fault> {
-        self.set_holding(key, holding)
     }
 }

@@ -13,6 +13,8 @@ use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::records::MutableRecords;
+use crate::engine::rules::records::Read;
 use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::store::key::ReminderKey;
 use crate::engine::store::memtables::Memtables;
@@ -21,18 +23,25 @@ use crate::engine::store::weight::Weight;
 use crate::error::Fault;
 use crate::id::SequenceNumber;
 
-impl Turn<'_> {
-    /// Puts or deletes the rows of one change.
-    pub(crate) fn apply_change(&mut self, change: Change) -> Result<(), Fault> {
+impl MutableRecords for Turn<'_> {
+    fn begin_trial(&mut self) {
+        Turn::begin_trial(self);
+    }
+
+    fn roll_back(&mut self) {
+        Turn::roll_back(self);
+    }
+
+    fn write(&mut self, change: Change) -> Result<(), Fault> {
         self.changed = true;
         self.note_written(|| weight_of(&change));
         let (memtables, base) = (&mut *self.memtables, &self.base);
         match change {
-            Change::Workflow(key, record) => self.set_workflow(&key, record.map(|record| *record)),
-            Change::Message(key, record) => self.set_message(key, record),
-            Change::Content(key, content) => self.set_content(key, content),
-            Change::Line(key, rank, entry) => self.set_line(&key, rank, entry),
-            Change::Holding(key, holding) => self.set_holding(&key, holding),
+            Change::Workflow(key, record) => self.write_workflow(&key, record.map(|record| *record)),
+            Change::Message(key, record) => self.write_message(key, record),
+            Change::Content(key, content) => self.write_content(key, content),
+            Change::Line(key, rank, entry) => self.write_line(&key, rank, entry),
+            Change::Holding(key, holding) => self.write_holding(&key, holding),
             Change::Ready(queue, ticket, stream) => self.set_ready(queue, ticket, stream),
             Change::Mark(key, rank, mark) => memtables.marks.set(base, &key, &rank, mark),
             Change::Reminder(reminder, there) => {
@@ -67,6 +76,79 @@ impl Turn<'_> {
         }
     }
 
+    fn write_workflow(&mut self, key: &WorkflowKey, record: Option<WorkflowRecord>) -> Result<(), Fault> {
+        self.changed = true;
+        self.note_written(|| 2 * ROW_BYTES + weight_of_key(key));
+        let is_trial = self.memtables.workflows.trial.is_some();
+        self.meta.standing.note(key, record.as_ref(), is_trial);
+        let Memtables { of_workflows, workflows, .. } = &mut *self.memtables;
+        workflows.set(of_workflows, &self.base, key, &(), record)
+    }
+
+    fn write_message(&mut self, key: MessageKey, record: Option<Arc<MessageRecord>>) -> Result<(), Fault> {
+        self.note_message(key, record.as_deref());
+        let Memtables { of_messages, messages, .. } = &mut *self.memtables;
+        messages.set(of_messages, &self.base, &key, &(), record)
+    }
+
+    fn update_message(
+        &mut self,
+        key: MessageKey,
+        found: Arc<MessageRecord>,
+        change: &mut dyn FnMut(&mut MessageRecord),
+    ) -> Read<Arc<MessageRecord>> {
+        let mut found = Some(found);
+        let Memtables { of_messages, messages, .. } = &mut *self.memtables;
+        let changed = messages.update(of_messages, &key, &(), |kept| {
+            // Given up first: when the window has the only reference, nothing is copied.
+            let is_same = found.take().is_some_and(|found| Arc::ptr_eq(&found, kept));
+            assert!(is_same, "what is changed is what was found");
+            change(Arc::make_mut(kept));
+            kept.clone()
+        });
+        if let Some(record) = changed {
+            self.note_message(key, Some(&record));
+            return Ok(record);
+        }
+        let mut record = found.expect("nothing was changed in the window");
+        change(Arc::make_mut(&mut record));
+        self.write_message(key, Some(record.clone()))?;
+        Ok(record)
+    }
+
+    fn write_content(&mut self, key: MessageKey, content: Option<MessageContent>) -> Result<(), Fault> {
+        self.changed = true;
+        self.note_written(|| ROW_BYTES + content.as_ref().map_or(0, Weight::bytes));
+        let Memtables { of_messages, contents, .. } = &mut *self.memtables;
+        contents.set(of_messages, &self.base, &key, &(), content)
+    }
+
+    fn write_line(
+        &mut self,
+        key: &WorkflowKey,
+        rank: u64,
+        entry: Option<SequenceNumber>,
+    ) -> Result<(), Fault> {
+        self.changed = true;
+        self.note_written(|| weight_of_key(key));
+        let Memtables { of_workflows, line, .. } = &mut *self.memtables;
+        line.set(of_workflows, &self.base, key, &rank, entry)
+    }
+
+    fn write_ready(&mut self, key: &WorkflowKey, ticket: u64, is_ready: bool) -> Result<(), Fault> {
+        self.set_ready(key.queue, ticket, is_ready.then(|| key.stream.clone()))
+    }
+
+    fn write_holding(&mut self, key: &WorkflowKey, holding: Option<Holding>) -> Result<(), Fault> {
+        self.changed = true;
+        let listed = holding.as_ref().map_or(0, |holding| 10 * holding.out.len() as u64);
+        self.note_written(|| weight_of_key(key) + listed);
+        let Memtables { of_workflows, holdings, .. } = &mut *self.memtables;
+        holdings.set(of_workflows, &self.base, key, &(), holding)
+    }
+}
+
+impl Turn<'_> {
     fn apply_rare_change(&mut self, change: Change) -> Result<(), Fault> {
         let (memtables, base) = (&mut *self.memtables, &self.base);
         match change {
@@ -96,74 +178,10 @@ impl Turn<'_> {
         }
     }
 
-    pub(crate) fn set_workflow(
-        &mut self,
-        key: &WorkflowKey,
-        record: Option<WorkflowRecord>,
-    ) -> Result<(), Fault> {
-        self.changed = true;
-        self.note_written(|| 2 * ROW_BYTES + weight_of_key(key));
-        let is_trial = self.memtables.workflows.trial.is_some();
-        self.meta.standing.note(key, record.as_ref(), is_trial);
-        let Memtables { of_workflows, workflows, .. } = &mut *self.memtables;
-        workflows.set(of_workflows, &self.base, key, &(), record)
-    }
-
-    pub(crate) fn set_content(
-        &mut self,
-        key: MessageKey,
-        content: Option<MessageContent>,
-    ) -> Result<(), Fault> {
-        self.changed = true;
-        self.note_written(|| ROW_BYTES + content.as_ref().map_or(0, Weight::bytes));
-        let Memtables { of_messages, contents, .. } = &mut *self.memtables;
-        contents.set(of_messages, &self.base, &key, &(), content)
-    }
-
-    pub(crate) fn set_ready(
-        &mut self,
-        queue: QueueId,
-        ticket: u64,
-        stream: Option<WorkflowRef>,
-    ) -> Result<(), Fault> {
+    fn set_ready(&mut self, queue: QueueId, ticket: u64, stream: Option<WorkflowRef>) -> Result<(), Fault> {
         self.changed = true;
         self.note_written(|| ROW_BYTES + stream.as_ref().map_or(0, weight_of_stream));
         self.memtables.ready.set(&self.base, &queue, &ticket, stream)
-    }
-
-    pub(crate) fn set_message(
-        &mut self,
-        key: MessageKey,
-        record: Option<Arc<MessageRecord>>,
-    ) -> Result<(), Fault> {
-        self.note_message(key, record.as_deref());
-        let Memtables { of_messages, messages, .. } = &mut *self.memtables;
-        messages.set(of_messages, &self.base, &key, &(), record)
-    }
-
-    pub(crate) fn update_message(
-        &mut self,
-        key: MessageKey,
-        found: Arc<MessageRecord>,
-        change: &mut dyn FnMut(&mut MessageRecord),
-    ) -> Result<Arc<MessageRecord>, Fault> {
-        let mut found = Some(found);
-        let Memtables { of_messages, messages, .. } = &mut *self.memtables;
-        let changed = messages.update(of_messages, &key, &(), |kept| {
-            // Given up first: when the window has the only reference, nothing is copied.
-            let is_same = found.take().is_some_and(|found| Arc::ptr_eq(&found, kept));
-            assert!(is_same, "what is changed is what was found");
-            change(Arc::make_mut(kept));
-            kept.clone()
-        });
-        if let Some(record) = changed {
-            self.note_message(key, Some(&record));
-            return Ok(record);
-        }
-        let mut record = found.expect("nothing was changed in the window");
-        change(Arc::make_mut(&mut record));
-        self.set_message(key, Some(record.clone()))?;
-        Ok(record)
     }
 
     /// Notes that a message is written.
@@ -173,26 +191,6 @@ impl Turn<'_> {
         if let Some(record) = record {
             self.meta.standing.note_message(key.queue, record);
         }
-    }
-
-    pub(crate) fn set_line(
-        &mut self,
-        key: &WorkflowKey,
-        rank: u64,
-        entry: Option<SequenceNumber>,
-    ) -> Result<(), Fault> {
-        self.changed = true;
-        self.note_written(|| weight_of_key(key));
-        let Memtables { of_workflows, line, .. } = &mut *self.memtables;
-        line.set(of_workflows, &self.base, key, &rank, entry)
-    }
-
-    pub(crate) fn set_holding(&mut self, key: &WorkflowKey, holding: Option<Holding>) -> Result<(), Fault> {
-        self.changed = true;
-        let listed = holding.as_ref().map_or(0, |holding| 10 * holding.out.len() as u64);
-        self.note_written(|| weight_of_key(key) + listed);
-        let Memtables { of_workflows, holdings, .. } = &mut *self.memtables;
-        holdings.set(of_workflows, &self.base, key, &(), holding)
     }
 
     fn list_dead_letter(&mut self, key: DeadLetterKey, there: bool) -> Result<(), Fault> {

@@ -21,7 +21,7 @@ use crate::engine::rules::record::Remind;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
-use crate::engine::rules::records::Records;
+use crate::engine::rules::records::MutableRecords;
 use crate::engine::rules::reply::Reply;
 use crate::engine::rules::verbs;
 use crate::engine::rules::verbs::Command;
@@ -100,7 +100,7 @@ impl Bare {
     }
 
     /// Looks at the rows, or changes them.
-    fn rows<T>(&mut self, look: impl Fn(&mut dyn Records) -> T) -> T {
+    fn rows<T>(&mut self, look: impl Fn(&mut dyn MutableRecords) -> T) -> T {
         let mut seen = None;
         let looked = self.store.turn(|turn| {
             seen = Some(look(turn));

@@ -47,6 +47,7 @@ use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::records::MutableRecords;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 use crate::engine::rules::reply::Reply;
@@ -84,7 +85,7 @@ const MANY: u64 = 16 * limits::SWEEP_MAX as u64;
 
 /// Rows that count how often they are looked at and written.
 struct Counted<'a> {
-    rows: &'a mut dyn Records,
+    rows: &'a mut dyn MutableRecords,
     work: Cell<u64>,
 }
 
@@ -104,14 +105,6 @@ macro_rules! counted {
 }
 
 impl Records for Counted<'_> {
-    fn begin_trial(&mut self) {
-        self.rows.begin_trial();
-    }
-
-    fn roll_back(&mut self) {
-        self.rows.roll_back();
-    }
-
     counted! {
         fn numbers(&self) -> Read<Numbers>;
         fn queue(&self, id: QueueId) -> Read<Option<Arc<QueueRecord>>>;
@@ -158,6 +151,16 @@ impl Records for Counted<'_> {
         fn cursor(&self, key: &WorkflowKey) -> Read<Option<Cursor>>;
         fn cursor_oldest(&self, queue: QueueId) -> Read<Option<(Timestamp, WorkflowKey)>>;
         fn cursor_count(&self, queue: QueueId) -> Read<CursorCount>;
+    }
+}
+
+impl MutableRecords for Counted<'_> {
+    fn begin_trial(&mut self) {
+        self.rows.begin_trial();
+    }
+
+    fn roll_back(&mut self) {
+        self.rows.roll_back();
     }
 
     fn write(&mut self, change: Change) -> Result<(), Fault> {

@@ -11,7 +11,7 @@ use crate::engine::rules::command::HandoverSource;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::record::HandoverMark;
 use crate::engine::rules::record::KeptHandover;
-use crate::engine::rules::records::Records;
+use crate::engine::rules::records::MutableRecords;
 use crate::engine::rules::reply::Reply;
 use crate::engine::rules::verbs;
 use crate::engine::rules::verbs::Command;
@@ -85,7 +85,7 @@ impl Target {
         }
     }
 
-    fn rows<T>(&mut self, look: impl Fn(&mut dyn Records) -> T) -> T {
+    fn rows<T>(&mut self, look: impl Fn(&mut dyn MutableRecords) -> T) -> T {
         self.store.turn(|turn| Ok(look(turn))).unwrap()
     }
 

@@ -16,6 +16,7 @@ use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::records::MutableRecords;
 use crate::engine::rules::records::Records;
 use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::tests::crash::random_messages::WORKFLOWS;
@@ -49,7 +50,7 @@ pub(crate) struct Listing {
 impl Listing {
     /// The number of all rows. It uses up the reminders and ready lists, of which only the first can be looked up, so
     /// the turn must not be committed.
-    pub(crate) fn number(records: &mut dyn Records) -> Result<u64, Fault> {
+    pub(crate) fn number(records: &mut dyn MutableRecords) -> Result<u64, Fault> {
         let mut listing = Listing::default();
         listing.add_all(records)?;
         Ok(listing.hasher.digest())
@@ -63,7 +64,7 @@ impl Listing {
     }
 
     /// All rows as lines; like [`Listing::number`], it uses rows up.
-    pub(crate) fn lines(records: &mut dyn Records) -> Result<Vec<String>, Fault> {
+    pub(crate) fn lines(records: &mut dyn MutableRecords) -> Result<Vec<String>, Fault> {
         let mut listing = Listing { lines: Some(Vec::new()), ..Listing::default() };
         listing.add_all(records)?;
         Ok(listing.lines.unwrap_or_default())
@@ -85,7 +86,7 @@ impl Listing {
         self.bytes.clear();
     }
 
-    fn add_all(&mut self, records: &mut dyn Records) -> Result<(), Fault> {
+    fn add_all(&mut self, records: &mut dyn MutableRecords) -> Result<(), Fault> {
         self.add_surface(records)?;
         for queue in records.queues(None, limits::QUEUES_MAX)? {
             while let Some((ticket, stream)) = records.ready_from(queue.id, 0)?

@@ -3,7 +3,7 @@
 use crate::clock::Timestamp;
 use crate::engine::rules::Rules;
 use crate::engine::rules::due::ClockInstants;
-use crate::engine::rules::records::Records;
+use crate::engine::rules::records::MutableRecords;
 use crate::engine::rules::reply::Reply;
 use crate::engine::rules::verbs;
 use crate::engine::rules::verbs::Command;
@@ -101,7 +101,7 @@ pub(crate) fn lines_of(store: &mut Store) -> Result<Vec<String>, Fault> {
 /// Does something in a turn that is never committed.
 fn in_vain<T>(
     store: &mut Store,
-    work: impl FnOnce(&mut dyn Records) -> Result<T, Fault>,
+    work: impl FnOnce(&mut dyn MutableRecords) -> Result<T, Fault>,
 ) -> Result<T, Fault> {
     let mut done = None;
     let stopped: Result<(), Fault> = store.turn(|records| {
@@ -112,7 +112,7 @@ fn in_vain<T>(
 }
 
 /// What is due comes first, then what is asked.
-fn play(records: &mut dyn Records, rules: &mut Rules, turn: &Turn) -> Result<Vec<Reply>, Fault> {
+fn play(records: &mut dyn MutableRecords, rules: &mut Rules, turn: &Turn) -> Result<Vec<Reply>, Fault> {
     while let Some((_, token)) = rules.locks().first_deadline().filter(|(due, _)| *due <= turn.now) {
         apply(records, rules, turn.now, Command::ExpireLock(verbs::ExpireLock { token }))?;
     }
@@ -132,7 +132,7 @@ fn play(records: &mut dyn Records, rules: &mut Rules, turn: &Turn) -> Result<Vec
 }
 
 fn apply(
-    records: &mut dyn Records,
+    records: &mut dyn MutableRecords,
     rules: &mut Rules,
     now: Timestamp,
     command: Command,

@@ -33,6 +33,7 @@ use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
+use crate::engine::rules::records::MutableRecords;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 use crate::engine::rules::topic_record::TopicRecord;
@@ -146,15 +147,6 @@ impl Rows {
 }
 
 impl Records for Rows {
-    fn begin_trial(&mut self) {
-        self.trial = Some(Box::new(self.clone()));
-    }
-
-    fn roll_back(&mut self) {
-        let before = self.trial.take().expect("only a trial that has begun can end");
-        *self = *before;
-    }
-
     fn numbers(&self) -> Read<Numbers> {
         Ok(self.numbers)
     }
@@ -360,6 +352,17 @@ impl Records for Rows {
 
     fn cursor_count(&self, queue: QueueId) -> Read<CursorCount> {
         Ok(self.cursor_counts.get(&queue).copied().unwrap_or_default())
+    }
+}
+
+impl MutableRecords for Rows {
+    fn begin_trial(&mut self) {
+        self.trial = Some(Box::new(self.clone()));
+    }
+
+    fn roll_back(&mut self) {
+        let before = self.trial.take().expect("only a trial that has begun can end");
+        *self = *before;
     }
 
     fn write(&mut self, change: Change) -> Result<(), Fault> {
