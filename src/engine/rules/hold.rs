@@ -88,6 +88,8 @@ impl OpenWorkflow {
 
     /// Holds it for nothing but the redrive that is to come: what held it is lifted.
     pub(crate) fn hold_for_redrive(&mut self, step: &mut Step<'_>) -> Read<()> {
+        // One that was broken off may have come further than this one begins.
+        step.locks.take_redrive_from(&self.key);
         let exhausted = self.record.rare.holds.exhausted();
         self.record.rare.holds.clear();
         let reason = "its dead letters are put back in place".to_owned();

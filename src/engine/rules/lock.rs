@@ -60,6 +60,9 @@ pub(crate) struct LockTable {
     /// Where the first dead letter of a queue may be that can be handed out: all before it are locked or set aside. It is
     /// only known to spare looking at them again.
     dead_letters_from: BTreeMap<QueueId, DeadLetterPlace>,
+    /// Where the next step of a workflow's redrive begins, by rank and number: what stands before it was put back, or could not
+    /// be. After a restart it begins anew.
+    redrives_from: BTreeMap<WorkflowKey, (u64, SequenceNumber)>,
     /// During a trial: each lock that has changed, as it was before (`None` when there was none).
     trial: Option<Vec<(LockToken, Option<LockEntry>)>>,
 }
@@ -140,6 +143,17 @@ impl LockTable {
     /// A queue is gone, and its locks have ended.
     pub(crate) fn forget_queue(&mut self, queue: QueueId) {
         self.dead_letters_from.remove(&queue);
+        self.redrives_from.retain(|workflow, _| workflow.queue != queue);
+    }
+
+    /// Where the next step of a redrive begins, if one before it has noted that.
+    pub(crate) fn take_redrive_from(&mut self, workflow: &WorkflowKey) -> Option<(u64, SequenceNumber)> {
+        self.redrives_from.remove(workflow)
+    }
+
+    /// Notes where the next step of a redrive begins.
+    pub(crate) fn note_redrive_from(&mut self, workflow: WorkflowKey, from: (u64, SequenceNumber)) {
+        self.redrives_from.insert(workflow, from);
     }
 
     /// Notes that the dead letter at a place can be handed out.

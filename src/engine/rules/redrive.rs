@@ -251,14 +251,19 @@ impl OpenWorkflow {
         Ok(())
     }
 
-    /// Puts back dead letters of a held workflow whose places are ahead, a limited number at once; true when done.
-    pub(crate) fn put_back_some(&mut self, step: &mut Step<'_>) -> Read<bool> {
+    /// Puts back dead letters of a held workflow whose places are ahead, a limited number at once, from where the step before
+    /// has ended, if there was one; true when done.
+    pub(crate) fn put_back_some(
+        &mut self,
+        step: &mut Step<'_>,
+        from: Option<(u64, SequenceNumber)>,
+    ) -> Read<bool> {
         let first = if self.is_chained() { 0 } else { self.record.done };
-        let mut from = (first, SequenceNumber::new(0));
+        let mut from = from.unwrap_or((first, SequenceNumber::new(0)));
         let mut put_back = 0;
         for _ in 0..REDRIVE_LOOKED_AT_MAX {
             if put_back == limits::SWEEP_MAX {
-                return Ok(false);
+                break;
             }
             // What there is no room for stays where it is.
             if !step.has_drain_room(&self.queue)? {
@@ -279,7 +284,8 @@ impl OpenWorkflow {
                 put_back += 1;
             }
         }
-        Ok(put_back == 0)
+        step.locks.note_redrive_from(self.key.clone(), from);
+        Ok(false)
     }
 }
 

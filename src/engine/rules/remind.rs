@@ -76,9 +76,10 @@ impl Step<'_> {
     fn sweep(&mut self, queue: &Arc<QueueRecord>, stream: WorkflowRef) -> Read<()> {
         let mut workflow = OpenWorkflow::open(self, queue, stream)?;
         workflow.record.rare.sweep = None;
+        let from = self.locks.take_redrive_from(&workflow.key);
         if workflow.record.rare.holds.has(HoldKind::Quarantine) {
             workflow.quarantine_some(self)?;
-        } else if workflow.record.rare.holds.has(HoldKind::Redriving) && workflow.put_back_some(self)? {
+        } else if workflow.record.rare.holds.has(HoldKind::Redriving) && workflow.put_back_some(self, from)? {
             workflow.resume_for(self, HoldKind::Redriving)?;
         }
         if workflow.is_extending() {

@@ -82,3 +82,19 @@ fn a_skipped_message_comes_back_although_very_many_dead_letters_before_it_do_not
     turns.finish();
     assert_eq!((turns.counts().dead_lettered, turns.counts().ready), (MANY, 2));
 }
+
+#[test]
+fn a_dead_letter_comes_back_although_as_many_before_it_as_a_step_looks_at_do_not() {
+    let options = QueueOptions { lock: 10 * MINUTE, ..QueueOptions::by_position() };
+    let mut turns = Turns::filled(StoreOptions::default(), options, |number| mortal(Order::POSITION, number));
+    turns.pass_time(MINUTE);
+    turns.send(numbered(Order::POSITION, MANY + 1));
+    turns.ask(Command::Receive(verbs::Receive { queue: queue(), max: 1, token: token(1) }));
+    turns.send(mortal(Order::POSITION, MANY + 2));
+    turns.pass_time(MINUTE);
+    assert_eq!((turns.counts().dead_lettered, turns.counts().locked), (MANY + 1, 1));
+    turns.operate(Operation::Hold { reason: "look".to_owned() });
+    turns.operate(Operation::Resume { redrive: true });
+    turns.finish();
+    assert_eq!((turns.counts().dead_lettered, turns.counts().ready), (MANY, 1));
+}
