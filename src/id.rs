@@ -284,6 +284,11 @@ impl SequenceNumber {
     pub const fn get(self) -> u64 {
         self.0
     }
+
+    /// The lowest number above it, whether a message has that or not.
+    pub(crate) const fn next(self) -> SequenceNumber {
+        SequenceNumber(self.0 + 1)
+    }
 }
 
 impl fmt::Display for SequenceNumber {

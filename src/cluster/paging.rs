@@ -2,7 +2,6 @@
 
 use crate::engine::elsewhere::LookFor;
 use crate::engine::elsewhere::LookResult;
-use crate::id::SequenceNumber;
 
 /// What is looked for behind the beginning of what was found, if it is known where that ends and more was asked for.
 pub(crate) fn look_behind(look: &LookFor, found: &LookResult) -> Option<LookFor> {
@@ -30,7 +29,7 @@ pub(crate) fn look_behind(look: &LookFor, found: &LookResult) -> Option<LookFor>
         }
         (LookFor::Alone { queue, limit, .. }, LookResult::Alone(found)) => {
             let ((last, _), limit) = rest(found.as_ref(), limit)?;
-            Some(LookFor::Alone { queue, from: SequenceNumber::new(last.get() + 1), limit })
+            Some(LookFor::Alone { queue, from: last.next(), limit })
         }
         _ => None,
     }

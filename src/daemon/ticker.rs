@@ -217,7 +217,7 @@ impl TickerContext {
             while let page = self.membership.look(queue.peek(from, limits::PAGE_MAX)).await?
                 && let Some(last) = page.last()
             {
-                from = SequenceNumber::new(last.sequence_number.get() + 1);
+                from = last.sequence_number.next();
                 for message in page {
                     if let Some(id) = &message.workflow_id {
                         pending.entry(id.to_string()).or_default().push(message);

@@ -31,7 +31,7 @@ impl QueueLook<'_> {
                 break;
             };
             page.add(self.message_view(sequence, record)?);
-            next = SequenceNumber::new(sequence.get() + 1);
+            next = sequence.next();
         }
         Ok(page.views)
     }
@@ -87,7 +87,7 @@ impl QueueLook<'_> {
             if !page.has_room() {
                 break;
             }
-            from = from.max(SequenceNumber::new(root.get() + 1));
+            from = from.max(root.next());
             found = self.records.root_from(key, from)?;
         }
         Ok(())

@@ -41,7 +41,7 @@ impl UnorderedSummary {
         for _ in 0..limits::HTTP_LOOKS_MAX / limits::HTTP_PAGE {
             let page = queue.alone(from, limits::HTTP_PAGE).await?;
             let Some((last, _)) = page.last() else { break };
-            from = SequenceNumber::new(last.get() + 1);
+            from = last.next();
             for (sequence, seen) in &page {
                 alone.note(*sequence, seen, reason);
             }

@@ -280,7 +280,7 @@ async fn lists_add_up_over_partitions_and_operators_reach_each_workflow() {
     loop {
         let page = queue.peek(from, 5).await.unwrap();
         let Some(last) = page.last() else { break };
-        from = SequenceNumber::new(last.sequence_number.get() + 1);
+        from = last.sequence_number.next();
         peeked.extend(page.into_iter().map(|view| String::from_utf8(view.body.to_vec()).unwrap()));
     }
     peeked.sort();

@@ -179,7 +179,7 @@ impl OpenWorkflow {
             if message.status == Status::Ready {
                 return Ok(Some((root, message)));
             }
-            from = SequenceNumber::new(root.get() + 1);
+            from = root.next();
         }
         if from.get() > 0 {
             return Ok(None);

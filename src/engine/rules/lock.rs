@@ -136,7 +136,7 @@ impl LockTable {
     /// Notes that the dead letter at a place, and every one before it, is locked or set aside.
     pub(crate) fn pass_dead_letter(&mut self, queue: QueueId, (reason, sequence): DeadLetterPlace) {
         assert!(self.trial.is_none(), "what a trial takes back would have been passed over for ever");
-        let next = SequenceNumber::new(sequence.get() + 1);
+        let next = sequence.next();
         self.dead_letters_from.insert(queue, (reason, next));
     }
 

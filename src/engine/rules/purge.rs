@@ -53,7 +53,7 @@ impl Step<'_> {
             let Some((sequence, message)) = self.records.message_from(queue.id, next)? else {
                 return Ok(PurgeStep::new(count, None));
             };
-            next = SequenceNumber::new(sequence.get() + 1);
+            next = sequence.next();
             count += u64::from(self.purge_one(queue, sequence, &message)?);
         }
         Ok(PurgeStep::new(count, Some(PurgeFrom::Message(next))))
@@ -162,9 +162,7 @@ impl OpenWorkflow {
             }
         };
         let dead_letter = step.records.dead_letter_of(&self.key, dead_letters_from)?;
-        Ok(dead_letter.map(|(rank, sequence)| {
-            (sequence, PurgeFrom::DeadLetter(rank, SequenceNumber::new(sequence.get() + 1)))
-        }))
+        Ok(dead_letter.map(|(rank, sequence)| (sequence, PurgeFrom::DeadLetter(rank, sequence.next()))))
     }
 
     /// The first message of the line, from a rank on, that nobody has out; early ones last.

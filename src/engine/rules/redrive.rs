@@ -277,7 +277,7 @@ impl OpenWorkflow {
                 from = (self.record.done, SequenceNumber::new(0));
                 continue;
             }
-            from = (rank, SequenceNumber::new(sequence.get() + 1));
+            from = (rank, sequence.next());
             let message = step.message_listed(self.key.queue, sequence)?;
             if self.place_is_ahead(step, sequence, &message)? {
                 self.put_back(step, sequence, &message)?;

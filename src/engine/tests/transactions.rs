@@ -40,10 +40,6 @@ fn settle(token: LockToken, sequence: SequenceNumber) -> Command {
     Command::Settle(verbs::Settle { queue: queue(), token, sequence, delivery_count: 1, settlement })
 }
 
-fn next(sequence: SequenceNumber) -> SequenceNumber {
-    SequenceNumber::new(sequence.get() + 1)
-}
-
 impl Played {
     fn new(options: QueueOptions) -> Played {
         let (rules, rows, now) = (Rules::default(), Rows::default(), Timestamp::from_millis(1_000));
@@ -85,7 +81,7 @@ fn what_comes_before_a_refused_step_has_not_happened() {
     let (token, sequence) = played.received();
     let before = Listing::number(&mut played.rows.clone()).unwrap();
     let refused =
-        played.transact(vec![send(), settle(token, sequence), settle(token, next(sequence)), send()]);
+        played.transact(vec![send(), settle(token, sequence), settle(token, sequence.next()), send()]);
     assert_eq!(refused, Err(2));
     assert_eq!(Listing::number(&mut played.rows.clone()).unwrap(), before, "every row is as it was");
     assert_eq!(played.transact(vec![send(), settle(token, sequence), send(), send()]), Ok(4));
@@ -96,7 +92,7 @@ fn what_comes_before_a_refused_step_has_not_happened() {
 fn a_settlement_that_was_only_tried_is_not_remembered_as_done() {
     let mut played = Played::new(QueueOptions::default());
     let (token, sequence) = played.received();
-    assert_eq!(played.transact(vec![settle(token, sequence), settle(token, next(sequence))]), Err(1));
+    assert_eq!(played.transact(vec![settle(token, sequence), settle(token, sequence.next())]), Err(1));
     played.now = played.now + Duration::from_secs(40);
     played.ask(Command::ExpireLock(verbs::ExpireLock { token }));
     match played.ask(settle(token, sequence)) {

@@ -86,7 +86,7 @@ async fn messages(
     while found.len() < max && looked_at < limits::SERVICE_BUS_LOOKS_MAX {
         let page = entity.queue.peek(next, limits::HTTP_PAGE).await?;
         let Some(last) = page.last() else { break };
-        next = SequenceNumber::new(last.sequence_number.get() + 1);
+        next = last.sequence_number.next();
         looked_at += page.len();
         found.extend(page.into_iter().filter(is_wanted));
     }

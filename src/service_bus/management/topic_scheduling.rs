@@ -101,7 +101,7 @@ async fn sent_with(queue: &Queue, first: SequenceNumber) -> Result<Vec<MessageVi
         if until.get() >= last {
             return Ok(found);
         }
-        next = SequenceNumber::new(until.get() + 1);
+        next = until.next();
     }
 }
 

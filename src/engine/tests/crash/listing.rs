@@ -152,7 +152,7 @@ impl Listing {
             let key = MessageKey { queue: queue.id, sequence };
             self.add("message", &(sequence, record, records.message(key)?.is_some()));
             self.add("content", &records.content(key)?);
-            from = SequenceNumber::new(sequence.get() + 1);
+            from = sequence.next();
         }
         self.add("dead", &records.dead_letters(queue.id, Bound::Unbounded, limits::PAGE_MAX)?);
         self.add("answers", &records.answer_count(queue.id)?);
@@ -236,7 +236,7 @@ impl Listing {
             && self.goes_on()
         {
             self.add("dead", &dead);
-            from = (dead.0, SequenceNumber::new(dead.1.get() + 1));
+            from = (dead.0, dead.1.next());
         }
         match queue.options.order {
             Order::After => self.add_chain(records, &key),

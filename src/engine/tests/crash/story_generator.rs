@@ -162,7 +162,7 @@ impl StoryGenerator {
                 if is_wanted(&message.status) {
                     wanted.push((known.name.clone(), sequence));
                 }
-                from = SequenceNumber::new(sequence.get() + 1);
+                from = sequence.next();
             }
         }
         if wanted.is_empty() || self.random.chance(10) {
