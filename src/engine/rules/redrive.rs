@@ -21,7 +21,6 @@ use crate::engine::rules::records::Read;
 use crate::engine::rules::redriven::Redriven;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::refuse;
 use crate::error::OperateRefusal;
 use crate::error::SendRefusal;
@@ -110,13 +109,10 @@ impl Step<'_> {
     /// A redriven message is never taken for a duplicate of itself, so it is judged without its ID.
     fn judge_redrive(&self, queue: &Arc<QueueRecord>, new: &NewMessage) -> Ruling<(), OperateRefusal> {
         let anonymous = NewMessage { message_id: None, ..new.clone() };
-        let mut judge = Judge::draining();
-        let judged = judge.judge(self, queue, std::slice::from_ref(&anonymous));
-        match judged {
-            Ok(verdicts) if verdicts[0] == Verdict::Accept => Ok(()),
-            Ok(_) => refuse(OperateRefusal::Send(SendRefusal::AlreadySettled { index: 0 })),
-            Err(Stop::Refused(refusal)) => refuse(OperateRefusal::Send(refusal)),
-            Err(Stop::Fault(fault)) => Err(Stop::Fault(fault)),
+        let judged = Judge::draining().judge(self, queue, std::slice::from_ref(&anonymous));
+        match judged.map_err(|stop| stop.map(OperateRefusal::Send))?[0] {
+            Verdict::Accept => Ok(()),
+            _ => refuse(OperateRefusal::Send(SendRefusal::AlreadySettled { index: 0 })),
         }
     }
 }

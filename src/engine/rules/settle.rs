@@ -233,10 +233,8 @@ impl Step<'_> {
         let mut judge = Judge::after_completing(workflow.queue.id, completed);
         let mut judged = Vec::with_capacity(completion.sends.len());
         for (queue, messages) in completion.sends {
-            judged.push(self.judge(&mut judge, &queue, messages).map_err(|stop| match stop {
-                Stop::Refused(refusal) => Stop::Refused(SettleRefusal::Send(refusal)),
-                Stop::Fault(fault) => Stop::Fault(fault),
-            })?);
+            let admitted = self.judge(&mut judge, &queue, messages);
+            judged.push(admitted.map_err(|stop| stop.map(SettleRefusal::Send))?);
         }
         Ok((Settlement::Complete(CompletionCommand::default()), completion.state, judged))
     }

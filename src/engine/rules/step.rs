@@ -45,6 +45,16 @@ pub(crate) enum Stop<R> {
 /// What a rule arrives at.
 pub(crate) type Ruling<T, R> = Result<T, Stop<R>>;
 
+impl<R> Stop<R> {
+    /// The same, with another refusal.
+    pub(crate) fn map<S>(self, of: impl FnOnce(R) -> S) -> Stop<S> {
+        match self {
+            Stop::Refused(refusal) => Stop::Refused(of(refusal)),
+            Stop::Fault(fault) => Stop::Fault(fault),
+        }
+    }
+}
+
 impl<R> From<Fault> for Stop<R> {
     fn from(fault: Fault) -> Stop<R> {
         Stop::Fault(fault)

@@ -6,7 +6,6 @@ use crate::engine::rules::change::Change;
 use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::refuse;
 use crate::engine::rules::topic_record::SubscriptionPlan;
 use crate::engine::rules::topic_record::TopicPlan;
@@ -70,10 +69,11 @@ impl Step<'_> {
                 self.add_queue(name, options)?;
                 true
             }
-            Some(_) => self.change_queue(name, options).map_err(|stop| match stop {
-                Stop::Refused(refusal) => unreachable!("its order is what it was: {refusal}"),
-                Stop::Fault(fault) => Stop::Fault(fault),
-            })?,
+            Some(_) => {
+                let impossible =
+                    |refusal| -> TopicRefusal { unreachable!("its order is what it was: {refusal}") };
+                self.change_queue(name, options).map_err(|stop| stop.map(impossible))?
+            }
         };
         match self.queue_named(name)? {
             Some(queue) if queue.paused != plan.paused => {

@@ -105,13 +105,11 @@ impl Step<'_> {
         let at = changed.subscriptions.partition_point(|subscription| subscription.name < name);
         changed.subscriptions.insert(at, SubscriptionRecord { name, rules });
         check_size(&changed).map_err(Stop::Refused)?;
-        self.create_queue_of_any_name(&queue, options).map_err(|stop| match stop {
-            Stop::Refused(QueueRefusal::TooManyQueues(count)) => {
-                Stop::Refused(TopicRefusal::TooManyQueues(count))
-            }
-            Stop::Refused(other) => unreachable!("nobody else creates the queue of a subscription: {other}"),
-            Stop::Fault(fault) => Stop::Fault(fault),
-        })?;
+        let refusal = |refusal| match refusal {
+            QueueRefusal::TooManyQueues(count) => TopicRefusal::TooManyQueues(count),
+            other => unreachable!("nobody else creates the queue of a subscription: {other}"),
+        };
+        self.create_queue_of_any_name(&queue, options).map_err(|stop| stop.map(refusal))?;
         self.write_topic(changed)?;
         Ok(true)
     }

@@ -13,7 +13,6 @@ use crate::engine::rules::reply::Reply;
 use crate::engine::rules::room_need::RoomNeed;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::refuse;
 use crate::engine::rules::verb::Answer;
 use crate::engine::rules::verb::EngineVerb;
@@ -117,10 +116,8 @@ impl EngineVerb for Transact {
     fn run(self, step: &mut Step<'_>) -> VerbRuling<Transact> {
         assert!(self.steps.len() <= limits::TRANSACTION_STEPS_MAX, "who asks has counted the steps");
         step.in_trial(|mut step| step.run_steps(self.steps.clone()))?;
-        step.run_steps(self.steps).map_err(|stop| match stop {
-            Stop::Refused(refused) => panic!("what was tried goes the same way again: {refused}"),
-            Stop::Fault(fault) => Stop::Fault(fault),
-        })
+        let done = step.run_steps(self.steps);
+        done.map_err(|stop| stop.map(|refused| panic!("what was tried goes the same way again: {refused}")))
     }
 
     fn bytes(&self) -> usize {
@@ -157,10 +154,8 @@ impl Step<'_> {
         let mut replies = Vec::with_capacity(steps.len());
         for (index, command) in steps.into_iter().enumerate() {
             let mut step = self.next_step();
-            let reply = command.run(&mut step).map_err(|stop| match stop {
-                Stop::Refused(refusal) => Stop::Refused(RefusedStep { index, refusal }),
-                Stop::Fault(fault) => Stop::Fault(fault),
-            })?;
+            let reply = command.run(&mut step);
+            let reply = reply.map_err(|stop| stop.map(|refusal| RefusedStep { index, refusal }))?;
             let effects = step.finish()?;
             self.effects.extend(effects);
             replies.push(reply);
