@@ -50,7 +50,7 @@ BUGS = [
     ("window_is_closed", R + "judge.rs", "step.now < known.until", "step.now <= known.until"),
     ("taken_place_is_overwritten", R + "judge.rs", "if same { Ok(Verdict::Duplicate(by)) } else", "if same { Ok(Verdict::Duplicate(by)) } else if true { Ok(Verdict::Accept) } else"),
     ("rest_of_a_run_is_counted", R + "settle.rs", "                self.give_back(step, *sequence)?;", "                self.fail(step, *sequence, crate::engine::rules::command::Retry::Now, Why::of(\"rest\"))?;"),
-    ("later_ones_not_revoked", R + "settle.rs", "if let Some(rank) = self.blocking_rank(step, sequence)?.filter(|_| !self.settles_apart(step, token)) {\n            self.revoke_behind(step, token, rank)?;", "if self.blocking_rank(step, sequence)?.is_some() {"),
+    ("later_ones_not_revoked", R + "settle.rs", "&& self.is_in_line(step, sequence)?);", "&& self.is_in_line(step, sequence)? && self.is_held());"),
     ("state_lost_on_complete", R + "settle.rs", "workflow.set_state(self, state)?;\n        let queue", "let _ = state;\n        let queue"),
     ("sends_lost_on_complete", R + "settle.rs", "let (_, receipts) = self.close_and_send(workflow, token, judged)?;", "let _ = judged;\n        let (_, receipts) = self.close_and_send(workflow, token, Vec::new())?;"),
     ("expiry_ignores_successor", R + "fail.rs", "self.pass(step, &message, how)", "if how == SettlementKind::Expired { Ok(()) } else { self.pass(step, &message, how) }"),

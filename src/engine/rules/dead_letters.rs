@@ -158,7 +158,7 @@ impl Step<'_> {
         &mut self,
         name: &QueueName,
         held: DeliveryRef,
-        settlement: Settlement,
+        mut settlement: Settlement,
     ) -> Ruling<SettledReply, SettleRefusal> {
         let (queue, message) = self.held_dead_letter(name, held)?;
         if matches!(settlement, Settlement::DeadLetter { .. }) {
@@ -167,7 +167,7 @@ impl Step<'_> {
         let as_asked = (settlement.how(), digest_of(&settlement));
         let workflow = OpenWorkflow::open(self, &queue, message.stream.clone())?;
         self.check_properties(&workflow, held.sequence, &settlement)?;
-        let (settlement, state, judged) = self.judge_settlement(&workflow, settlement, &[])?;
+        let (state, judged) = self.judge_settlement(&workflow, &mut settlement, &[])?;
         if state != StateChange::Keep {
             return refuse(SettleRefusal::NoWorkflow);
         }

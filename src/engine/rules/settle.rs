@@ -50,7 +50,7 @@ impl Step<'_> {
         &mut self,
         name: &QueueName,
         held: DeliveryRef,
-        settlement: Settlement,
+        mut settlement: Settlement,
     ) -> Ruling<SettledReply, SettleRefusal> {
         let DeliveryRef { token, sequence, .. } = held;
         let (mut workflow, message) = match self.held_message(name, held) {
@@ -62,7 +62,7 @@ impl Step<'_> {
         };
         let as_asked = (settlement.how(), digest_of(&settlement));
         self.check_properties(&workflow, sequence, &settlement)?;
-        let (settlement, state, judged) = self.judge_settlement(&workflow, settlement, &[sequence])?;
+        let (state, judged) = self.judge_settlement(&workflow, &mut settlement, &[sequence])?;
         workflow.apply_settlement(self, token, (sequence, message), settlement)?;
         workflow.set_state(self, state)?;
         let queue = workflow.queue.id;
@@ -132,22 +132,22 @@ impl Step<'_> {
             held => held?,
         };
         let as_asked = (settlement.how(), digest_of_run(&settlement));
-        let RunSettlement { completed, completion, next, keep_rest, first: _ } = settlement;
-        let needed = completed.saturating_add(usize::from(next.is_some()));
+        let needed = settlement.completed.saturating_add(usize::from(settlement.next.is_some()));
         if needed > out.len() {
             let last = out.last().copied().unwrap_or(SequenceNumber::new(0));
             return refuse(SettleRefusal::MessageNotFound(last));
         }
-        if let Some(next) = &next {
-            self.check_properties(&workflow, out[completed], next)?;
+        if let Some(next) = &settlement.next {
+            self.check_properties(&workflow, out[settlement.completed], next)?;
         }
-        let (_, state, judged) =
-            self.judge_settlement(&workflow, Settlement::Complete(completion), &out[..completed])?;
-        let endings = self.endings(&workflow, (token, &out), (completed, next.as_ref(), keep_rest))?;
+        // Before anything is changed: how often each was handed out is looked up.
+        let endings = self.endings(&workflow, token, &out, &settlement)?;
+        let RunSettlement { completed, completion, next, keep_rest, first: _ } = settlement;
+        let (state, judged) = self.judge_completion(&workflow, completion, &out[..completed])?;
         for sequence in &out[..completed] {
             let message = self.message_listed(workflow.queue.id, *sequence)?;
-            let completed = Settlement::Complete(CompletionCommand::default());
-            workflow.apply_settlement(self, token, (*sequence, message), completed)?;
+            self.locks.take_back(token, *sequence);
+            workflow.end(self, *sequence, &message, SettlementKind::Completed)?;
         }
         workflow.end_rest(self, token, &out[completed..], next, keep_rest)?;
         workflow.set_state(self, state)?;
@@ -194,16 +194,17 @@ impl Step<'_> {
     fn endings(
         &self,
         workflow: &OpenWorkflow,
-        (token, out): (LockToken, &[SequenceNumber]),
-        (completed, next, keep_rest): (usize, Option<&Settlement>, bool),
+        token: LockToken,
+        out: &[SequenceNumber],
+        settlement: &RunSettlement,
     ) -> Read<Vec<(DeliveryRef, SettledHow)>> {
         let mut endings = Vec::with_capacity(out.len());
         for (at, sequence) in out.iter().enumerate() {
-            let how = match next {
-                _ if at < completed => SettledHow::Completed,
+            let how = match &settlement.next {
+                _ if at < settlement.completed => SettledHow::Completed,
                 Some(Settlement::Suspect { .. }) => SettledHow::Abandoned,
-                Some(next) if at == completed => next.how(),
-                _ if keep_rest => break,
+                Some(next) if at == settlement.completed => next.how(),
+                _ if settlement.keep_rest => break,
                 _ => SettledHow::Released,
             };
             let delivery_count = self.message_listed(workflow.queue.id, *sequence)?.delivery_count;
@@ -212,23 +213,35 @@ impl Step<'_> {
         Ok(endings)
     }
 
-    /// Judges what a settlement sends and sets, before anything is changed: what it sends as if the messages that it
-    /// completes were completed already.
+    /// Judges what a settlement sends and sets, and takes it out of there.
     pub(crate) fn judge_settlement(
         &self,
         workflow: &OpenWorkflow,
-        settlement: Settlement,
+        settlement: &mut Settlement,
         completed: &[SequenceNumber],
-    ) -> Ruling<(Settlement, StateChange, Vec<AdmittedMessages>), SettleRefusal> {
-        let Settlement::Complete(completion) = settlement else {
-            return Ok((settlement, StateChange::Keep, Vec::new()));
-        };
+    ) -> Ruling<(StateChange, Vec<AdmittedMessages>), SettleRefusal> {
+        match settlement {
+            Settlement::Complete(completion) => {
+                self.judge_completion(workflow, std::mem::take(completion), completed)
+            }
+            _ => Ok((StateChange::Keep, Vec::new())),
+        }
+    }
+
+    /// Judges what a completion sends and sets, before anything is changed: what it sends as if the messages that it
+    /// completes were completed already.
+    fn judge_completion(
+        &self,
+        workflow: &OpenWorkflow,
+        completion: CompletionCommand,
+        completed: &[SequenceNumber],
+    ) -> Ruling<(StateChange, Vec<AdmittedMessages>), SettleRefusal> {
         let stateless = matches!(workflow.key.stream, WorkflowRef::Single(_));
         if stateless && completion.state != StateChange::Keep {
             return refuse(SettleRefusal::NoWorkflow);
         }
         if completion.sends.is_empty() {
-            return Ok((Settlement::Complete(CompletionCommand::default()), completion.state, Vec::new()));
+            return Ok((completion.state, Vec::new()));
         }
         let mut judge = Judge::after_completing(workflow.queue.id, completed);
         let mut judged = Vec::with_capacity(completion.sends.len());
@@ -236,7 +249,7 @@ impl Step<'_> {
             let admitted = self.judge(&mut judge, &queue, messages);
             judged.push(admitted.map_err(|stop| stop.map(SettleRefusal::Send))?);
         }
-        Ok((Settlement::Complete(CompletionCommand::default()), completion.state, judged))
+        Ok((completion.state, judged))
     }
 
     pub(crate) fn accept_all(&mut self, judged: Vec<AdmittedMessages>) -> Read<Vec<Receipt>> {
@@ -361,8 +374,8 @@ impl OpenWorkflow {
     ) -> Read<()> {
         step.locks.take_back(token, sequence);
         let holds_before = self.record.rare.holds.clone();
-        let place = message.rank.unwrap_or(0);
         match settlement {
+            // Nothing stops what is behind it.
             Settlement::Complete(_) => return self.end(step, sequence, &message, SettlementKind::Completed),
             Settlement::Abandon { retry, reason, properties, output } => {
                 self.change_properties(step, sequence, properties)?;
@@ -385,14 +398,14 @@ impl OpenWorkflow {
             }
             Settlement::Postpone { retry, reason } => self.postpone(step, sequence, retry, &reason)?,
         }
-        if let Some(rank) = self.blocking_rank(step, sequence)?.filter(|_| !self.settles_apart(step, token)) {
-            self.revoke_behind(step, token, rank)?;
-        }
+        // A workflow that is held is held for every holder; what only waits in the line stops those that keep the order.
         let is_new = |hold: &Hold| !holds_before.has(hold.cause.kind());
-        if self.record.rare.holds.iter().any(is_new) {
-            self.revoke_behind(step, token, place)?;
+        let is_stopped = self.record.rare.holds.iter().any(is_new)
+            || (!self.settles_apart(step, token) && self.is_in_line(step, sequence)?);
+        match is_stopped {
+            true => self.revoke_behind(step, token, message.rank.unwrap_or(0)),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// Whether a message that fails leaves its holder what he has ahead of it: he asked for that, as the receiver of a
@@ -405,13 +418,13 @@ impl OpenWorkflow {
             && !options.hold_on_defer
     }
 
-    /// Where a settled message still stands in the line, so that nothing behind it may be handled.
-    fn blocking_rank(&self, step: &Step<'_>, sequence: SequenceNumber) -> Read<Option<u64>> {
-        let Some(message) = step.message(self.key.queue, sequence)? else { return Ok(None) };
-        Ok(match message.status {
-            Status::Ready | Status::Failed { .. } | Status::ByConsumer { aside: false, .. } => message.rank,
-            _ => None,
-        })
+    /// Whether a settled message still stands in the line, so that nothing behind it may be handled.
+    fn is_in_line(&self, step: &Step<'_>, sequence: SequenceNumber) -> Read<bool> {
+        let Some(message) = step.message(self.key.queue, sequence)? else { return Ok(false) };
+        Ok(matches!(
+            message.status,
+            Status::Ready | Status::Failed { .. } | Status::ByConsumer { aside: false, .. }
+        ))
     }
 
     /// Takes back what a holder has ahead of a message that failed: it is offered again after it.
