@@ -1,5 +1,7 @@
 //! What becomes of a message that failed, was set aside, expired, or is moved to the dead letters.
 
+use std::sync::Arc;
+
 use crate::engine::rules::change::Change;
 use crate::engine::rules::change::DeadLetterKey;
 use crate::engine::rules::command::Retry;
@@ -49,6 +51,16 @@ impl<'a> Why<'a> {
         static NOTHING: Output = Output { text: String::new(), cut_bytes: 0 };
         Why { reason, output: &NOTHING }
     }
+}
+
+/// A message that was handed out and is back.
+struct ReturnedMessage {
+    sequence: SequenceNumber,
+    before: Arc<MessageRecord>,
+    /// What it becomes.
+    message: MessageRecord,
+    /// The deferral it had when it was fetched by its number.
+    fetched: Option<DeferralRecord>,
 }
 
 impl OpenWorkflow {
@@ -107,36 +119,28 @@ impl OpenWorkflow {
         why: Why<'_>,
         is_shared: bool,
     ) -> Read<()> {
-        let reason = why.reason;
-        let before = step.message_listed(self.key.queue, sequence)?;
-        let Status::Locked { fetched } = before.status else {
-            unreachable!("only a handed-out message fails")
-        };
-        let mut message = MessageRecord::clone(&before);
-        note_attempt(&mut message, before.delivery_count, step.clocks(), why);
-        if is_shared {
-            message.rare.suspicion = Suspicion::Counted;
-        }
-        if is_expired(&message, step.clocks()) {
-            self.restate(step, sequence, Some(&before), &message)?;
-            return self.expire(step, sequence, &message);
-        }
-        let due = self.due_of_retry(step, retry, message.delivery_count);
-        let exhausted = !is_shared && message.delivery_count >= self.queue.options.delivery_count_max;
-        if let Some(DeferralRecord { aside: true, .. }) = fetched {
-            self.await_retry(step, sequence, &before, (message, fetched, due), reason)?;
-            return match exhausted && !step.has_all_dead_letters(&self.queue)? {
-                // Beside the line it blocks nobody, so there is nothing to hold.
-                true => self.dead_letter_quietly(step, sequence, MAX_DELIVERY_COUNT_EXCEEDED, reason),
-                false => Ok(()),
-            };
-        }
+        let now = step.clocks();
+        let returned = self.take_from_hands(step, sequence, |message| {
+            note_attempt(message, message.delivery_count, now, why);
+            if is_shared {
+                message.rare.suspicion = Suspicion::Counted;
+            }
+        })?;
+        let Some(returned) = returned else { return Ok(()) };
+        let deliveries = returned.message.delivery_count;
+        let due = self.due_of_retry(step, retry, deliveries);
+        let is_exhausted = !is_shared && deliveries >= self.queue.options.delivery_count_max;
+        let is_aside = self.is_aside(&returned.before);
         let by_another = [HoldKind::Exhausted, HoldKind::Quarantine, HoldKind::Predecessor];
         let held_by_another = by_another.into_iter().any(|kind| self.record.rare.holds.has(kind));
-        if exhausted && !held_by_another {
-            return self.spend(step, sequence, &before, (message, due), reason);
+        match is_exhausted {
+            // Beside the line it blocks nobody, so there is nothing to hold.
+            true if is_aside && !step.has_all_dead_letters(&self.queue)? => {
+                self.dead_letter_exhausted(step, &returned, why.reason)
+            }
+            true if !is_aside && !held_by_another => self.exhaust(step, returned, due, why.reason),
+            _ => self.await_retry(step, returned, due, why.reason),
         }
-        self.await_retry(step, sequence, &before, (message, fetched, due), reason)
     }
 
     /// A message was handled, and what it leads to has to wait for room: it is tried again, and that attempt is not counted.
@@ -148,31 +152,47 @@ impl OpenWorkflow {
         retry: Retry,
         reason: &str,
     ) -> Read<()> {
-        let before = step.message_listed(self.key.queue, sequence)?;
-        let Status::Locked { fetched } = before.status else {
-            unreachable!("only a handed-out message is postponed")
-        };
-        let mut message = MessageRecord::clone(&before);
-        note_attempt(&mut message, before.delivery_count, step.clocks(), Why::of(reason));
+        let now = step.clocks();
+        let returned = self.take_from_hands(step, sequence, |message| {
+            note_attempt(message, message.delivery_count, now, Why::of(reason));
+            message.delivery_count -= 1;
+        })?;
+        let Some(returned) = returned else { return Ok(()) };
+        let before = &returned.before;
         let is_same = |attempt: &&Attempt| attempt.delivery_count == before.delivery_count;
         let times = before.rare.attempts.iter().rev().take_while(is_same).count();
         let growth = u32::try_from(times).unwrap_or(u32::MAX);
         let due = self.due_of_retry(step, retry, before.delivery_count.saturating_add(growth));
-        message.delivery_count -= 1;
+        self.await_retry(step, returned, due, reason)
+    }
+
+    /// Takes a message back from its holder, with what that changes of it; `None` when its time to live is over, which ends it.
+    fn take_from_hands(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        change: impl FnOnce(&mut MessageRecord),
+    ) -> Read<Option<ReturnedMessage>> {
+        let before = step.message_listed(self.key.queue, sequence)?;
+        let Status::Locked { fetched } = before.status else {
+            unreachable!("only a handed-out message comes back")
+        };
+        let mut message = MessageRecord::clone(&before);
+        change(&mut message);
         if is_expired(&message, step.clocks()) {
             self.restate(step, sequence, Some(&before), &message)?;
-            return self.expire(step, sequence, &message);
+            self.expire(step, sequence, &message)?;
+            return Ok(None);
         }
-        self.await_retry(step, sequence, &before, (message, fetched, due), reason)
+        Ok(Some(ReturnedMessage { sequence, before, message, fetched }))
     }
 
     /// Lets a message that comes back wait until its retry is due: in its place, or beside the line if it was fetched there.
     fn await_retry(
         &mut self,
         step: &mut Step<'_>,
-        sequence: SequenceNumber,
-        before: &MessageRecord,
-        (mut message, fetched, due): (MessageRecord, Option<DeferralRecord>, Option<Due>),
+        ReturnedMessage { sequence, before, mut message, fetched }: ReturnedMessage,
+        due: Option<Due>,
         reason: &str,
     ) -> Read<()> {
         message.status = match (fetched, due) {
@@ -187,7 +207,7 @@ impl OpenWorkflow {
             let blocked = EventKind::Blocked { until, reason: reason.to_owned() };
             self.emit(step, Some(sequence), blocked)?;
         }
-        self.restate(step, sequence, Some(before), &message)
+        self.restate(step, sequence, Some(&before), &message)
     }
 
     fn due_of_retry(&self, step: &Step<'_>, retry: Retry, delivery_count: u32) -> Option<Due> {
@@ -203,55 +223,53 @@ impl OpenWorkflow {
     }
 
     /// A message has failed as often as it may: the queue's policy decides.
-    fn spend(
+    fn exhaust(
         &mut self,
         step: &mut Step<'_>,
-        sequence: SequenceNumber,
-        before: &MessageRecord,
-        (mut message, due): (MessageRecord, Option<Due>),
+        mut returned: ReturnedMessage,
+        due: Option<Due>,
         reason: &str,
     ) -> Read<()> {
-        // A message for itself has nothing behind it, and nobody could name its workflow to resume it.
-        let policy = match self.key.stream {
-            WorkflowRef::Named(_) => self.queue.options.exhausted_policy(),
-            WorkflowRef::Single(_) => ExhaustedPolicy::Skip,
-        };
-        let policy = match policy != ExhaustedPolicy::Hold && step.has_all_dead_letters(&self.queue)? {
-            true => ExhaustedPolicy::Hold,
-            false => policy,
-        };
-        if let (ExhaustedPolicy::Hold, WorkflowRef::Single(_)) = (policy, &self.key.stream) {
+        let sequence = returned.sequence;
+        let is_alone = matches!(self.key.stream, WorkflowRef::Single(_));
+        let is_full = step.has_all_dead_letters(&self.queue)?;
+        match (self.queue.options.exhausted_policy(), is_alone, is_full) {
             // Nobody could name its workflow to resume it, so it comes back by itself.
-            let longest = Due::engine(step.now + self.queue.options.backoff.max);
-            message.status = Status::Failed { due: Some(due.unwrap_or(longest)) };
-            return self.restate(step, sequence, Some(before), &message);
+            (_, true, true) => {
+                let longest = Due::engine(step.now + self.queue.options.backoff.max);
+                returned.message.status = Status::Failed { due: Some(due.unwrap_or(longest)) };
+                self.restate(step, sequence, Some(&returned.before), &returned.message)
+            }
+            // A message for itself has nothing behind it.
+            (_, true, false) | (ExhaustedPolicy::Skip, false, false) => {
+                self.dead_letter_exhausted(step, &returned, reason)
+            }
+            (ExhaustedPolicy::Quarantine, false, false) => {
+                self.dead_letter_exhausted(step, &returned, reason)?;
+                self.hold(step, HoldCause::Quarantine(sequence), reason)
+            }
+            (ExhaustedPolicy::Hold, false, _) | (_, false, true) => {
+                returned.message.status = Status::Failed { due: None };
+                self.restate(step, sequence, Some(&returned.before), &returned.message)?;
+                self.hold(step, HoldCause::Exhausted(sequence), reason)
+            }
         }
-        if policy == ExhaustedPolicy::Hold {
-            message.status = Status::Failed { due: None };
-            self.restate(step, sequence, Some(before), &message)?;
-            self.hold(step, HoldCause::Exhausted(sequence), reason)?;
-            return Ok(());
-        }
-        self.restate(step, sequence, Some(before), &message)?;
-        self.dead_letter(step, sequence, MAX_DELIVERY_COUNT_EXCEEDED, reason)?;
-        if policy == ExhaustedPolicy::Quarantine {
-            self.hold(step, HoldCause::Quarantine(sequence), reason)?;
-        }
-        Ok(())
+    }
+
+    fn dead_letter_exhausted(
+        &mut self,
+        step: &mut Step<'_>,
+        ReturnedMessage { sequence, before, message, .. }: &ReturnedMessage,
+        reason: &str,
+    ) -> Read<()> {
+        self.restate(step, *sequence, Some(before), message)?;
+        self.dead_letter_quietly(step, *sequence, MAX_DELIVERY_COUNT_EXCEEDED, reason)
     }
 
     /// Gives back a message that its holder has not started: its hand-out is not counted.
     pub(crate) fn give_back(&mut self, step: &mut Step<'_>, sequence: SequenceNumber) -> Read<()> {
-        let before = step.message_listed(self.key.queue, sequence)?;
-        let Status::Locked { fetched } = before.status else {
-            unreachable!("only a handed-out message comes back")
-        };
-        let mut message = MessageRecord::clone(&before);
-        message.delivery_count -= 1;
-        if is_expired(&message, step.clocks()) {
-            self.restate(step, sequence, Some(&before), &message)?;
-            return self.expire(step, sequence, &message);
-        }
+        let returned = self.take_from_hands(step, sequence, |message| message.delivery_count -= 1)?;
+        let Some(ReturnedMessage { before, mut message, fetched, .. }) = returned else { return Ok(()) };
         message.status = match fetched {
             Some(DeferralRecord { due, aside }) => Status::ByConsumer { due, aside },
             None => Status::Ready,
