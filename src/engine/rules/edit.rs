@@ -39,9 +39,7 @@ impl Step<'_> {
         edit: Edit,
     ) -> Ruling<Redriven, OperateRefusal> {
         let Edit { sequence, position, body } = edit;
-        let Some(queue) = self.queue_named(name)? else {
-            return refuse(OperateRefusal::QueueNotFound(name.clone()));
-        };
+        let queue = self.queue_to_operate(name)?;
         let (bytes, bytes_max) = (body.len(), queue.options.body_bytes_max);
         if bytes > bytes_max {
             return refuse(OperateRefusal::Send(SendRefusal::BodyTooLarge { index: 0, bytes, bytes_max }));

@@ -16,6 +16,7 @@ use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::Holding;
 use crate::engine::rules::record::LOCK_LOST;
 use crate::engine::rules::record::MessageRecord;
+use crate::engine::rules::record::QueueRecord;
 use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::record::Status;
 use crate::engine::rules::record::WorkflowRef;
@@ -44,13 +45,7 @@ impl Step<'_> {
         id: WorkflowId,
         operation: Operation,
     ) -> Ruling<(), OperateRefusal> {
-        let Some(queue) = self.queue_named(name)? else {
-            return refuse(OperateRefusal::QueueNotFound(name.clone()));
-        };
-        if queue.options.order == Order::None {
-            return refuse(OperateRefusal::Unordered(name.clone()));
-        }
-        let mut workflow = OpenWorkflow::open(self, &queue, WorkflowRef::Named(id))?;
+        let mut workflow = self.workflow_to_operate(name, id)?;
         let unknown = !workflow.exists() && self.locks.of(&workflow.key).is_none();
         if unknown && !matches!(operation, Operation::Hold { .. }) {
             return refuse(OperateRefusal::WorkflowNotFound);
@@ -75,19 +70,33 @@ impl Step<'_> {
         id: WorkflowId,
         state: Option<Bytes>,
     ) -> Ruling<(), OperateRefusal> {
-        let Some(queue) = self.queue_named(name)? else {
-            return refuse(OperateRefusal::QueueNotFound(name.clone()));
-        };
-        if queue.options.order == Order::None {
-            return refuse(OperateRefusal::Unordered(name.clone()));
-        }
-        let mut workflow = OpenWorkflow::open(self, &queue, WorkflowRef::Named(id))?;
+        let mut workflow = self.workflow_to_operate(name, id)?;
         if self.locks.of(&workflow.key).is_some() {
             return refuse(OperateRefusal::WorkflowLocked);
         }
         workflow.set_state(self, state.map_or(StateChange::Clear, StateChange::Set))?;
         workflow.close(self)?;
         Ok(())
+    }
+
+    /// The queue in which an operator does something.
+    pub(crate) fn queue_to_operate(&self, name: &QueueName) -> Ruling<Arc<QueueRecord>, OperateRefusal> {
+        match self.queue_named(name)? {
+            Some(queue) => Ok(queue),
+            None => refuse(OperateRefusal::QueueNotFound(name.clone())),
+        }
+    }
+
+    fn workflow_to_operate(
+        &self,
+        name: &QueueName,
+        id: WorkflowId,
+    ) -> Ruling<Box<OpenWorkflow>, OperateRefusal> {
+        let queue = self.queue_to_operate(name)?;
+        if queue.options.order == Order::None {
+            return refuse(OperateRefusal::Unordered(name.clone()));
+        }
+        Ok(OpenWorkflow::open(self, &queue, WorkflowRef::Named(id))?)
     }
 
     /// Takes a lock that has run out from its holder: every message it has out has failed.

@@ -17,7 +17,6 @@ use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::step::refuse;
 use crate::error::OperateRefusal;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -32,9 +31,7 @@ impl Step<'_> {
         scope: PurgeScope,
         from: PurgeFrom,
     ) -> Ruling<PurgeStep, OperateRefusal> {
-        let Some(queue) = self.queue_named(name)? else {
-            return refuse(OperateRefusal::QueueNotFound(name.clone()));
-        };
+        let queue = self.queue_to_operate(name)?;
         Ok(match scope {
             PurgeScope::Everything => self.purge_everything(&queue, &from)?,
             PurgeScope::DeadLetters => self.purge_dead_letters(&queue, &from)?,

@@ -44,9 +44,7 @@ impl Step<'_> {
         sequence: SequenceNumber,
         position: Option<Position>,
     ) -> Ruling<Redriven, OperateRefusal> {
-        let Some(queue) = self.queue_named(name)? else {
-            return refuse(OperateRefusal::QueueNotFound(name.clone()));
-        };
+        let queue = self.queue_to_operate(name)?;
         let Some(message) = self.message(queue.id, sequence)?.filter(|message| is_dead(message)) else {
             return refuse(OperateRefusal::NotDeadLettered(sequence));
         };
