@@ -107,8 +107,7 @@ impl QueueLook<'_> {
     }
 
     fn message_view(&self, sequence: SequenceNumber, record: Arc<MessageRecord>) -> Read<MessageView> {
-        let content = self.records.content(MessageKey { queue: self.queue.id, sequence })?;
-        let content = content.expect("every stored message has its content");
+        let content = self.records.content_listed(MessageKey { queue: self.queue.id, sequence })?;
         let delivery_count = delivery_count_of(&record);
         let (status, locked_until) = (self.message_status(&record)?, self.locked_until(sequence, &record));
         let record = Arc::unwrap_or_clone(record);

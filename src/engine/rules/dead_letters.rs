@@ -137,7 +137,7 @@ impl Step<'_> {
         let key = MessageKey { queue: queue.id, sequence };
         self.write_message(key, Some(Arc::new(record.clone())))?;
         record.delivery_count = delivery_count_of(&record);
-        let content = self.records.content(key)?.expect("every stored message has its content");
+        let content = self.records.content_listed(key)?;
         Ok(LockedMessage {
             token,
             locked_until,

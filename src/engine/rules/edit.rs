@@ -103,7 +103,7 @@ impl Step<'_> {
         original: SequenceNumber,
     ) -> Read<()> {
         let key = MessageKey { queue: queue.id, sequence };
-        let mut content = self.records.content(key)?.expect("every stored message has its content");
+        let mut content = self.records.content_listed(key)?;
         let before = self.message_listed(queue.id, sequence)?;
         content.body = body;
         let number = PropertyValue::Integer(original.get().cast_signed());

@@ -16,7 +16,6 @@ use crate::engine::rules::due::Due;
 use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::line::LinePlace;
 use crate::engine::rules::open_workflow::OpenWorkflow;
-use crate::engine::rules::record::MessageContent;
 use crate::engine::rules::record::MessageRecord;
 use crate::engine::rules::record::SettlementKind;
 use crate::engine::rules::record::Status;
@@ -53,7 +52,7 @@ impl Step<'_> {
                 break;
             }
             self.count_against_rate(&queue);
-            let content = self.content_listed(&workflow, sequence)?;
+            let content = self.records.content_listed(workflow.message_key(sequence))?;
             let mut record = claimed_anew(&before, self.now);
             record.count_hand_out();
             // At least a moment, or the loop would meet it again.
@@ -80,7 +79,7 @@ impl Step<'_> {
         if let Some(bytes) = body.as_ref().map(Bytes::len).filter(|bytes| *bytes > bytes_max) {
             return refuse(SettleRefusal::Send(SendRefusal::BodyTooLarge { index: 0, bytes, bytes_max }));
         }
-        let mut content = self.content_listed(&workflow, sequence)?;
+        let mut content = self.records.content_listed(workflow.message_key(sequence))?;
         let mut record = claimed_anew(&before, self.now);
         if let Some(body) = body {
             record.bytes = record.bytes - content.body.len() as u64 + body.len() as u64;
@@ -125,11 +124,6 @@ impl Step<'_> {
             return refuse(SettleRefusal::LockLost);
         }
         Ok((OpenWorkflow::open(self, &queue, message.stream.clone())?, message))
-    }
-
-    fn content_listed(&self, workflow: &OpenWorkflow, sequence: SequenceNumber) -> Read<MessageContent> {
-        let content = self.records.content(workflow.message_key(sequence))?;
-        Ok(content.expect("every stored message has its content"))
     }
 }
 

@@ -29,8 +29,7 @@ impl Step<'_> {
         if properties.is_empty() {
             return Ok(());
         }
-        let content = self.records.content(workflow.message_key(sequence))?;
-        let content = content.expect("every stored message has its content");
+        let content = self.records.content_listed(workflow.message_key(sequence))?;
         let mut together = content.headers.properties.clone();
         together.extend(properties.clone());
         match properties_len(&together) {
@@ -53,7 +52,7 @@ impl OpenWorkflow {
             return Ok(());
         }
         let key = self.message_key(sequence);
-        let mut content = step.records.content(key)?.expect("every stored message has its content");
+        let mut content = step.records.content_listed(key)?;
         content.headers.properties.extend(properties);
         step.write_content(key, Some(content))
     }

@@ -307,8 +307,7 @@ impl OpenWorkflow {
         if lock.kind == LockKind::Whole {
             step.settlements.forget(DeliveryRef { token, sequence, delivery_count });
         }
-        let content = step.records.content(self.message_key(sequence))?;
-        let content = content.expect("every stored message has its content");
+        let content = step.records.content_listed(self.message_key(sequence))?;
         Ok(LockedMessage {
             token,
             locked_until,

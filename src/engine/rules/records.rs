@@ -80,6 +80,10 @@ pub(crate) trait Records {
         from: SequenceNumber,
     ) -> Read<Option<(SequenceNumber, Arc<MessageRecord>)>>;
     fn content(&self, key: MessageKey) -> Read<Option<MessageContent>>;
+    /// The content of a message that is stored.
+    fn content_listed(&self, key: MessageKey) -> Read<MessageContent> {
+        Ok(self.content(key)?.expect("every stored message has its content"))
+    }
     /// The first place in the line with at least this rank.
     fn line_from(&self, key: &WorkflowKey, rank: u64) -> Read<Option<(u64, SequenceNumber)>>;
     /// The first place set aside with at least this rank.

@@ -80,8 +80,7 @@ impl Step<'_> {
         message: &MessageRecord,
         position: Option<Position>,
     ) -> Ruling<Redriven, OperateRefusal> {
-        let key = MessageKey { queue: queue.id, sequence };
-        let content = self.records.content(key)?.expect("every stored message has its content");
+        let content = self.records.content_listed(MessageKey { queue: queue.id, sequence })?;
         let new = NewMessage {
             workflow_id: content.workflow_id,
             place: position.map_or(Place::Arrival, Place::Position),
