@@ -12,8 +12,8 @@ use crate::token::LockToken;
 /// A workflow in the hands of one command.
 ///
 /// Every change of it ends with [`OpenWorkflow::close`], which decides anew what it offers and sets its reminders, or with a
-/// shorter way, for a send that leaves what is offered as it is. A workflow that is dropped without would leave rows that
-/// contradict each other.
+/// shorter way: for a send that leaves what is offered as it is, or for a workflow that is forgotten. One that is dropped
+/// without would leave rows that contradict each other.
 #[must_use = "a workflow that was opened has to be closed"]
 pub(crate) struct OpenWorkflow {
     pub(crate) queue: Arc<QueueRecord>,

@@ -103,11 +103,12 @@ impl Step<'_> {
             workflow.remind_to_forget(self, due.max(self.now + queue.options.lock))?;
             return workflow.close(self);
         }
-        if !workflow.leave_cursor(self)? && !workflow.forget_places(self)? {
+        let is_done = workflow.leave_cursor(self)? || workflow.forget_places(self)?;
+        if !is_done {
             workflow.remind_to_forget(self, self.now)?;
             return workflow.close(self);
         }
-        self.write_workflow(&workflow.key, None)
+        workflow.forget_record(self)
     }
 
     fn forget_duplicate(&mut self, queue: &Arc<QueueRecord>, id: MessageId) -> Read<()> {

@@ -190,6 +190,11 @@ impl OpenWorkflow {
         self.write_down(step)
     }
 
+    /// Forgets it, instead of closing it: of one that is empty nothing is offered, and no reminder is left.
+    pub(crate) fn forget_record(self: Box<Self>, step: &mut Step<'_>) -> Read<()> {
+        step.write_workflow(&self.key, None)
+    }
+
     /// The same workflow, held by the owner of a token.
     pub(crate) fn held_by(mut self: Box<Self>, token: LockToken) -> Box<OpenWorkflow> {
         self.holder = Some(token);
