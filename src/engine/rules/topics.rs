@@ -32,24 +32,20 @@ impl Step<'_> {
         name: &QueueName,
         change: TopicChange,
     ) -> Ruling<bool, TopicRefusal> {
-        if let TopicChange::Put { revision, plan } = change {
-            return self.put_topic(name, revision, &plan);
-        }
-        let topic = self.records.topic(name)?;
-        let topic = match (change, topic) {
-            (TopicChange::Create, Some(_)) => return Ok(false),
-            (TopicChange::Create, None) => return self.create_topic(name),
-            (_, None) => return refuse(TopicRefusal::TopicNotFound(name.clone())),
-            (change, Some(topic)) => (change, topic),
-        };
-        match topic {
-            (TopicChange::Subscribe { name, options, rules }, topic) => {
+        match (change, self.records.topic(name)?) {
+            (TopicChange::Put { revision, plan }, _) => self.put_topic(name, revision, &plan),
+            (TopicChange::Create, Some(_)) => Ok(false),
+            (TopicChange::Create, None) => self.create_topic(name),
+            (TopicChange::Delete, Some(topic)) => self.delete_topic(&topic),
+            (TopicChange::Subscribe { name, options, rules }, Some(topic)) => {
                 self.subscribe(&topic, name, *options, rules)
             }
-            (TopicChange::SetRules { name, revision, rules }, topic) => {
+            (TopicChange::SetRules { name, revision, rules }, Some(topic)) => {
                 self.set_rules(&topic, name, revision, rules)
             }
-            (_, topic) => self.delete_topic(&topic),
+            (TopicChange::Delete | TopicChange::Subscribe { .. } | TopicChange::SetRules { .. }, None) => {
+                refuse(TopicRefusal::TopicNotFound(name.clone()))
+            }
         }
     }
 

@@ -72,7 +72,28 @@ impl MutableRecords for Turn<'_> {
                 memtables.cursors.set(base, &key.queue, &key.stream, cursor)
             }
             Change::CursorCount(queue, count) => memtables.cursor_counts.set(base, &queue, &(), count),
-            other => self.apply_rare_change(other),
+            Change::State(key, state) => memtables.states.set(base, &key.queue, &key.stream, state),
+            Change::Aside(key, rank, entry) => memtables.aside.set(base, &key, &rank, entry),
+            Change::Link(key, after, link) => memtables.links.set(base, &key, &after, link),
+            Change::Trail(key, rank, entry) => memtables.trails.set(base, &key, &rank, entry),
+            Change::Root(key, sequence, there) => {
+                memtables.roots.set(base, &key, &sequence, there.then_some(()))
+            }
+            Change::Waiting(key, id, entry) => memtables.waiting.set(base, &key, &id, entry),
+            Change::DeadLetter(key, there) => self.list_dead_letter(*key, there),
+            Change::Topic(name, topic) => memtables.topics.set(base, &(), &name, topic),
+            Change::Handovers(partition, mark) => {
+                memtables.handovers.set(base, &(), &u64::from(partition), mark)
+            }
+            Change::Audit(number, entry) => memtables.audit.set(base, &(), &number, entry),
+            Change::Queue(record) => {
+                self.put_queue(*record);
+                Ok(())
+            }
+            Change::QueueGone(queue) => {
+                self.delete_queue(queue);
+                Ok(())
+            }
         }
     }
 
@@ -149,35 +170,6 @@ impl MutableRecords for Turn<'_> {
 }
 
 impl Turn<'_> {
-    fn apply_rare_change(&mut self, change: Change) -> Result<(), Fault> {
-        let (memtables, base) = (&mut *self.memtables, &self.base);
-        match change {
-            Change::State(key, state) => memtables.states.set(base, &key.queue, &key.stream, state),
-            Change::Aside(key, rank, entry) => memtables.aside.set(base, &key, &rank, entry),
-            Change::Link(key, after, link) => memtables.links.set(base, &key, &after, link),
-            Change::Trail(key, rank, entry) => memtables.trails.set(base, &key, &rank, entry),
-            Change::Root(key, sequence, there) => {
-                memtables.roots.set(base, &key, &sequence, there.then_some(()))
-            }
-            Change::Waiting(key, id, entry) => memtables.waiting.set(base, &key, &id, entry),
-            Change::DeadLetter(key, there) => self.list_dead_letter(*key, there),
-            Change::Topic(name, topic) => memtables.topics.set(base, &(), &name, topic),
-            Change::Handovers(partition, mark) => {
-                memtables.handovers.set(base, &(), &u64::from(partition), mark)
-            }
-            Change::Audit(number, entry) => memtables.audit.set(base, &(), &number, entry),
-            Change::Queue(record) => {
-                self.put_queue(*record);
-                Ok(())
-            }
-            Change::QueueGone(queue) => {
-                self.delete_queue(queue);
-                Ok(())
-            }
-            other => unreachable!("every change has its rows: {other:?}"),
-        }
-    }
-
     fn set_ready(&mut self, queue: QueueId, ticket: u64, stream: Option<WorkflowRef>) -> Result<(), Fault> {
         self.changed = true;
         self.note_written(|| ROW_BYTES + stream.as_ref().map_or(0, weight_of_stream));
