@@ -41,7 +41,7 @@ struct Destination {
     is_behind: bool,
     /// Whether what comes, by position, changes nothing of what it offers.
     offers_the_same: bool,
-    messages: usize,
+    messages: u64,
 }
 
 impl IncomingMessages {
@@ -50,14 +50,32 @@ impl IncomingMessages {
         Ok(SequenceNumber::new(step.peek_sequence()? + self.messages.len() as u64))
     }
 
+    /// Adds the next message, which is made for its workflow.
+    pub(crate) fn add(
+        &mut self,
+        step: &mut Step<'_>,
+        queue: &Arc<QueueRecord>,
+        (stream, sequence): (WorkflowRef, SequenceNumber),
+        make: impl FnOnce(&mut Step<'_>, &OpenWorkflow) -> Read<(Arc<MessageRecord>, MessageContent)>,
+    ) -> Read<()> {
+        let to = self.destination(step, queue, stream)?;
+        let destination = &mut self.workflows[to];
+        let (record, content) = make(step, &destination.workflow)?;
+        destination.messages += 1;
+        destination.offers_the_same =
+            record.rank.is_some_and(|rank| destination.workflow.offers_the_same_with(rank));
+        self.messages.push(IncomingMessage { sequence, record, content: Some(content), to });
+        Ok(())
+    }
+
     /// The workflow of the next message, opened unless it is open already for what joins the end of its line. All are put to their
     /// places first if they are enough, or one of them changes that workflow.
-    pub(crate) fn destination(
+    fn destination(
         &mut self,
         step: &mut Step<'_>,
         queue: &Arc<QueueRecord>,
         stream: WorkflowRef,
-    ) -> Read<&OpenWorkflow> {
+    ) -> Read<usize> {
         if self.messages.len() == limits::SIDE_BY_SIDE_MAX {
             self.place_all(step)?;
         }
@@ -77,21 +95,7 @@ impl IncomingMessages {
                 messages: 0,
             });
         }
-        Ok(&self.workflows[self.workflows.len() - 1].workflow)
-    }
-
-    /// Adds the message whose workflow was asked for last.
-    pub(crate) fn push(
-        &mut self,
-        sequence: SequenceNumber,
-        (record, content): (Arc<MessageRecord>, MessageContent),
-    ) {
-        let to = self.workflows.len() - 1;
-        let destination = &mut self.workflows[to];
-        destination.messages += 1;
-        destination.offers_the_same =
-            record.rank.is_some_and(|rank| destination.workflow.offers_the_same_with(rank));
-        self.messages.push(IncomingMessage { sequence, record, content: Some(content), to });
+        Ok(self.workflows.len() - 1)
     }
 
     /// Puts all to their places, and closes their workflows.
@@ -107,9 +111,7 @@ impl IncomingMessages {
         }
         for destination in self.workflows.drain(..) {
             // The numbers are used up one workflow after the other, because the next one says where it becomes ready.
-            for _ in 0..destination.messages {
-                step.next_sequence()?;
-            }
+            step.next_sequences(destination.messages)?;
             match (destination.is_behind, destination.offers_the_same) {
                 (true, _) => destination.workflow.close_behind(step)?,
                 (false, true) => destination.workflow.close_offering_the_same(step)?,

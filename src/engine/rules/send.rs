@@ -142,11 +142,11 @@ impl Step<'_> {
     ) -> Read<SequenceNumber> {
         let sequence = incoming.next_sequence(self)?;
         let stream = stream_of(queue, sequence, &mut new);
-        let workflow = incoming.destination(self, queue, stream)?;
-        self.counters(queue.id)?.counts.accepted += 1;
-        self.remember_id(queue, sequence, &new)?;
-        let message = record_of(self, workflow, sequence, new);
-        incoming.push(sequence, message);
+        incoming.add(self, queue, (stream, sequence), |step, workflow| {
+            step.counters(queue.id)?.counts.accepted += 1;
+            step.remember_id(queue, sequence, &new)?;
+            Ok(record_of(step, workflow, sequence, new))
+        })?;
         Ok(sequence)
     }
 

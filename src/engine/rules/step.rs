@@ -292,12 +292,18 @@ impl<'a> Step<'a> {
     }
 
     pub(crate) fn next_sequence(&mut self) -> Read<SequenceNumber> {
+        self.next_sequences(1)
+    }
+
+    /// Uses up so many numbers, each the next; the first of them.
+    pub(crate) fn next_sequences(&mut self, count: u64) -> Read<SequenceNumber> {
         let next = self.peek_sequence()?;
+        let in_partition = next % limits::NUMBER_END;
         assert!(
-            !next.is_multiple_of(limits::NUMBER_END),
+            0 < in_partition && in_partition + count <= limits::NUMBER_END,
             "a send is refused before the sequence numbers are used up"
         );
-        self.numbers()?.next_sequence = next + 1;
+        self.numbers()?.next_sequence = next + count;
         Ok(SequenceNumber::new(next))
     }
 
