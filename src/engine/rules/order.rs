@@ -41,8 +41,8 @@ impl OpenWorkflow {
         if !in_turn || is_remembered(how) {
             self.mark(step, from, to, how)?;
         }
-        if in_turn && to >= self.record.cursor {
-            self.record.cursor = to + 1;
+        if in_turn {
+            self.record.cursor = self.record.cursor.max(to + 1);
         }
         self.pass_marks(step)?;
         // What was settled within the run leaves the run's end, and what is beyond it, as they were.

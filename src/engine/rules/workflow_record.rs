@@ -101,7 +101,7 @@ impl WorkflowRecord {
 /// A gap that later messages wait behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GapRecord {
-    /// The last rank before the gap.
+    /// The last rank before the gap; in after-order the number of the message whose predecessor is unknown.
     pub(crate) at: u64,
     /// When the first message began to wait.
     pub(crate) since: Timestamp,
