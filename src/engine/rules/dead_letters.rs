@@ -55,10 +55,7 @@ impl Step<'_> {
     ) -> Ruling<Vec<LockedMessage>, ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
         let (mut handed, mut bytes, mut passed) = (Vec::new(), 0, 0);
-        while handed.len() < max.min(limits::RECEIVE_MAX)
-            && bytes < limits::RECEIVE_BYTES_MAX as u64
-            && !self.records.is_full()
-        {
+        while self.receives_more(handed.len(), bytes, max) {
             if self.locks.len() >= limits::LOCKS_MAX {
                 break;
             }

@@ -41,10 +41,7 @@ impl Step<'_> {
         let queue = self.queue_to_receive(name)?;
         let mut shown = Vec::new();
         let mut bytes = 0;
-        while shown.len() < max.min(limits::RECEIVE_MAX)
-            && bytes < limits::RECEIVE_BYTES_MAX as u64
-            && !self.records.is_full()
-        {
+        while self.receives_more(shown.len(), bytes, max) {
             let Some((mut workflow, (_, sequence, before))) = self.next_ready(&queue)? else {
                 break;
             };

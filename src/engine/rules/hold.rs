@@ -108,11 +108,21 @@ impl OpenWorkflow {
     fn try_again(&mut self, step: &mut Step<'_>, sequence: Option<SequenceNumber>) -> Read<()> {
         let Some(sequence) = sequence else { return Ok(()) };
         let Some(before) = step.message(self.key.queue, sequence)? else { return Ok(()) };
-        if before.status != (Status::Failed { due: None }) {
-            return Ok(());
+        match before.status {
+            Status::Failed { due: None } => self.make_ready(step, sequence, &before),
+            _ => Ok(()),
         }
-        let mut ready = MessageRecord { status: Status::Ready, ..MessageRecord::clone(&before) };
-        ready.rare.has_extra = false;
-        self.restate(step, sequence, Some(&before), &ready)
+    }
+
+    /// Makes a message ready that has failed.
+    pub(crate) fn make_ready(
+        &mut self,
+        step: &mut Step<'_>,
+        sequence: SequenceNumber,
+        before: &MessageRecord,
+    ) -> Read<()> {
+        let mut message = MessageRecord { status: Status::Ready, ..before.clone() };
+        message.rare.has_extra = false;
+        self.restate(step, sequence, Some(before), &message)
     }
 }

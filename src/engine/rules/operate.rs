@@ -164,18 +164,6 @@ impl OpenWorkflow {
         Ok(head.filter(|(_, _, message)| waits(message)).map(|(_, sequence, message)| (sequence, message)))
     }
 
-    fn make_ready(
-        &mut self,
-        step: &mut Step<'_>,
-        sequence: SequenceNumber,
-        before: &MessageRecord,
-    ) -> Ruling<(), OperateRefusal> {
-        let mut message = MessageRecord::clone(before);
-        message.status = Status::Ready;
-        message.rare.has_extra = false;
-        Ok(self.restate(step, sequence, Some(before), &message)?)
-    }
-
     fn retry_now(&mut self, step: &mut Step<'_>) -> Ruling<(), OperateRefusal> {
         let Some((sequence, head)) = self.waiting_head(step)? else {
             return refuse(OperateRefusal::NothingWaits);

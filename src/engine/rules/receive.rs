@@ -68,10 +68,7 @@ impl Step<'_> {
         let at_once = if queue.options.rate.is_some() { 1 } else { limits::SIDE_BY_SIDE_MAX };
         let (mut handed, mut waiting) = (Vec::new(), HandOutGroup::default());
         let (mut granted, mut bytes) = (0, 0);
-        while granted < max.min(limits::RECEIVE_MAX)
-            && bytes < limits::RECEIVE_BYTES_MAX as u64
-            && !self.records.is_full()
-        {
+        while self.receives_more(granted, bytes, max) {
             if self.locks.len() >= limits::LOCKS_MAX {
                 break;
             }
@@ -193,6 +190,13 @@ impl Step<'_> {
             Some(queue) => Ok(queue),
             None => refuse(ReceiveRefusal::QueueNotFound(name.clone())),
         }
+    }
+
+    /// Whether a receive of at most `max` messages goes on behind so many, of so many bytes.
+    pub(crate) fn receives_more(&self, handed: usize, bytes: u64, max: usize) -> bool {
+        handed < max.min(limits::RECEIVE_MAX)
+            && bytes < limits::RECEIVE_BYTES_MAX as u64
+            && !self.records.is_full()
     }
 
     /// The workflow that has been ready for longest, and its head, once expired heads are out of the way.
