@@ -169,6 +169,13 @@ text_newtype!(
     |text| check_chars(text, limits::MESSAGE_ID_CHARS_MAX)
 );
 
+impl MessageId {
+    /// Where a search among message IDs begins: it sorts before all of them, and no message has it.
+    pub(crate) fn before_all() -> MessageId {
+        MessageId(Arc::from(""))
+    }
+}
+
 impl WorkflowId {
     /// The fixed hash by which a workflow is assigned to a partition: XXH3-64, seed 0, of the ID's bytes. It is the
     /// same in every version; one machine is one partition, so nothing depends on it yet.

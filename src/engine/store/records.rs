@@ -158,8 +158,9 @@ impl Records for Turn<'_> {
     }
 
     fn waiting_first(&self, key: &WorkflowKey) -> Read<Option<SequenceNumber>> {
-        let page = self.memtables.waiting.page(&self.base, key, Bound::Unbounded, 1)?;
-        Ok(page.into_iter().next().map(|(_, sequence)| sequence))
+        // From the very first, so that what waited before is not passed over again each time.
+        let first = self.memtables.waiting.first(&self.base, key, &MessageId::before_all())?;
+        Ok(first.map(|(_, sequence)| sequence))
     }
 
     fn mark_upto(&self, key: &WorkflowKey, rank: u64) -> Read<Option<MarkRecord>> {

@@ -35,6 +35,24 @@ fn a_purge_of_messages_that_join_the_run_costs_no_more_in_one_step_than_in_anoth
 }
 
 #[test]
+fn a_long_purge_of_messages_that_follow_each_other_costs_the_same_from_its_first_step_to_its_last() {
+    let order = Order::After;
+    // Each two name each other as their predecessors: of none of them is the predecessor unknown.
+    let partner = |number: u64| if number.is_multiple_of(2) { number - 1 } else { number + 1 };
+    let options = QueueOptions { order, ..QueueOptions::default() };
+    let mut turns = Turns::filled(StoreOptions::default(), options, |number| NewMessage {
+        place: Place::After(Some(MessageId::new(format!("m{}", partner(number))).unwrap())),
+        ..numbered(order, number)
+    });
+    turns.flush();
+    assert_eq!(turns.purge(&PurgeScope::Workflow(workflow())), MANY);
+    let steps = turns.work.len();
+    let of = |steps: &[u64]| steps.iter().sum::<u64>();
+    let (first, last) = (of(&turns.work[..steps / 4]), of(&turns.work[steps - steps / 4..]));
+    assert!(last * 5 <= first * 6, "{:?} rows a step", turns.work);
+}
+
+#[test]
 fn a_gap_with_many_holes_is_given_up_in_turns_of_bounded_work() {
     let gap = GapPolicy { wait: 2 * MINUTE, then: GapAction::Skip };
     let mut turns = Turns::filled(
