@@ -161,15 +161,9 @@ impl Step<'_> {
             self.forget_places(&queue, &mut messages)?;
             judged.push(self.judge(&mut judge, &queue, messages)?);
         }
-        let mut receipts = Vec::new();
-        for judged in judged {
-            receipts.extend(self.accept_judged(judged)?);
-        }
-        Ok(receipts)
+        Ok(self.accept_all(judged)?)
     }
-}
 
-impl Step<'_> {
     /// A place is for those subscriptions whose order has places; the others take the message as it comes.
     fn forget_places(&self, queue: &QueueName, messages: &mut [NewMessage]) -> Read<()> {
         let order = self.queue_named(queue)?.map(|queue| queue.options.order);
