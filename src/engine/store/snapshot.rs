@@ -1,6 +1,6 @@
 //! Backup: the state of one instant, copied to a second file while turns go on.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 
@@ -8,6 +8,7 @@ use redb::Database;
 use redb::ReadTransaction;
 use redb::ReadableTable;
 use redb::TableHandle;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::engine::store::block::BlockReader;
 use crate::engine::store::caught::guarded;
@@ -24,6 +25,7 @@ use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::schema;
 use crate::error::Fault;
+use crate::limits;
 
 /// Bytes copied in one commit: a backup's memory stays bounded.
 const BYTES_PER_COMMIT: usize = 8 * 1024 * 1024;
@@ -68,26 +70,28 @@ impl Snapshot {
     }
 
     fn copy_to(&self, file: File, progress: &dyn Fn(u64) -> Result<(), Fault>) -> Result<u64, Fault> {
-        let copy = Database::builder().create_file(file).map_err(store_fault)?;
+        let mut builder = Database::builder();
+        builder.set_cache_size(limits::STORE_CACHE_BYTES);
+        let copy = builder.create_file(file).map_err(store_fault)?;
         let journaled = self.journaled()?;
         let mut rows = journaled.values().filter(|is_there| **is_there).count() as u64;
         for definition in schema::all() {
-            let counts = |key: &[u8]| !journaled.contains_key(&(definition.name().to_owned(), key.to_vec()));
+            let table = table_number(definition.name());
+            let counts = |key: &[u8]| !journaled.contains_key(&row_hash(table, key));
             rows = self.copy_table(&copy, definition, rows, &counts, progress)?;
         }
         Ok(rows)
     }
 
-    /// Checks the journal: which rows it has, and whether they are put or deleted by it.
-    fn journaled(&self) -> Result<BTreeMap<(String, Vec<u8>), bool>, Fault> {
-        let mut rows = BTreeMap::new();
+    /// Checks the journal: which rows it has, by their hashes, as a whole window of keys would take much memory, and whether they
+    /// are put or deleted by it.
+    fn journaled(&self) -> Result<HashMap<u64, bool>, Fault> {
+        let mut rows = HashMap::new();
         journal::read_all(&self.transaction, |_, row| {
             let (_, _, mut row) = RowReader::open(row)?;
             while let Some(number) = row.next_table()? {
-                let table = schema::MEMTABLE.get(usize::from(number));
-                let name = table.map(|table| table.name().to_owned()).unwrap_or_default();
                 while let Some((key, value)) = row.next_row()? {
-                    rows.insert((name.clone(), key.to_vec()), value.is_some());
+                    rows.insert(row_hash(Some(number), key), value.is_some());
                 }
             }
             Ok(())
@@ -129,6 +133,16 @@ impl Snapshot {
             }
         }
     }
+}
+
+/// The number under which the journal has rows of a table; `None` of those that are written in place.
+fn table_number(name: &str) -> Option<u8> {
+    u8::try_from(schema::MEMTABLE.iter().position(|table| table.name() == name)?).ok()
+}
+
+/// Tells rows apart that are counted.
+fn row_hash(table: Option<u8>, key: &[u8]) -> u64 {
+    xxh3_64_with_seed(key, table.map_or(u64::MAX, u64::from))
 }
 
 /// Refuses to copy over what is there already. Asked by who has the new file locked, as no other copy is put there then.
