@@ -185,9 +185,9 @@ impl Router {
     /// Does what is asked of no partition.
     async fn have_done(self: &Arc<Router>, request: Request) {
         match request {
-            Request::Backup { slot, .. } => {
+            Request::Backup(backup) => {
                 let why = "there is no file to copy: what was sent is on the NATS servers";
-                let _ = slot.send(Err(Unavailable::Unsupported(why)));
+                let _ = backup.slot.send(Err(Unavailable::Unsupported(why).into()));
             }
             Request::GiveBack(command) => self.give_back(*command).await,
             Request::Sleep { until, slot } => {

@@ -4,34 +4,38 @@
 //! what the turn has changed, and backups. A small turn beside no other is committed by the hot loop itself, so that it waits
 //! for no other thread.
 
-use std::path::PathBuf;
+use std::cell::Cell;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use tokio::sync::broadcast;
-use tokio::sync::oneshot;
 
 // Named from here, because the tests compile this file among other threads (`handoff`).
+use super::inbox::BackupOrder;
+use super::inbox::BackupSlot;
 use super::inbox::Inbox;
 use super::inbox::Request;
 use super::letter::LetterHandle;
+use super::threads::AtomicBool;
 use super::threads::AtomicU64;
 use super::threads::AtomicUsize;
 use super::threads::Committer;
 use super::threads::Job;
 use super::threads::JoinHandle;
+use super::threads::Snapshot;
 use super::threads::mpsc;
 use super::threads::spawn;
 use crate::engine::meter::CommitMeter;
 use crate::engine::query::Look;
 use crate::engine::rules::effect::Event;
+use crate::engine::store::room::CopyRoom;
 use crate::error::Fault;
+use crate::error::OperateError;
 use crate::error::Unavailable;
 use crate::limits;
-
-/// Where the answer to a backup goes.
-pub(crate) type BackupSlot = oneshot::Sender<Result<u64, Unavailable>>;
 
 /// What is published once a turn is on disk.
 #[derive(Default)]
@@ -39,7 +43,7 @@ pub(crate) struct Release {
     pub(crate) answers: Vec<LetterHandle>,
     pub(crate) events: Vec<Event>,
     pub(crate) looks: Vec<Look>,
-    pub(crate) backups: Vec<(PathBuf, BackupSlot)>,
+    pub(crate) backups: Vec<BackupOrder>,
 }
 
 impl Release {
@@ -53,6 +57,8 @@ pub(crate) struct Commits {
     commit_worker: CommitWorker,
     sender: Option<mpsc::SyncSender<(Option<Job>, Release)>>,
     thread: Option<JoinHandle<()>>,
+    /// Ends once there is no copy under way, and none can begin.
+    copies: mpsc::Receiver<()>,
 }
 
 /// Whoever commits, on whichever thread.
@@ -63,6 +69,8 @@ struct CommitWorker {
     events: broadcast::Sender<Event>,
     meter: CommitMeter,
     progress: Arc<CommitProgress>,
+    /// Each copy under way has one like it; `None` once none may begin.
+    copying: Option<mpsc::Sender<()>>,
 }
 
 /// How far commits have come.
@@ -71,6 +79,8 @@ struct CommitProgress {
     under_way: AtomicUsize,
     committed: AtomicU64,
     failed: OnceLock<Fault>,
+    /// Whether copies are to end, because the file is to be closed.
+    ends_copies: AtomicBool,
 }
 
 impl Commits {
@@ -81,7 +91,9 @@ impl Commits {
         events: broadcast::Sender<Event>,
         meter: CommitMeter,
     ) -> Result<Commits, Fault> {
-        let commit_worker = CommitWorker { committer, inbox, events, meter, progress: Arc::default() };
+        let (copying, copies) = mpsc::channel();
+        let (progress, copying) = (Arc::default(), Some(copying));
+        let commit_worker = CommitWorker { committer, inbox, events, meter, progress, copying };
         let (sender, jobs) = mpsc::sync_channel::<(Option<Job>, Release)>(limits::COMMITS_UNDER_WAY);
         let own_commit_worker = commit_worker.clone();
         let work = move || {
@@ -92,7 +104,7 @@ impl Commits {
             }
         };
         let thread = spawn("seriatim-commits", work).map_err(|error| Fault::File(Arc::new(error)))?;
-        Ok(Commits { commit_worker, sender: Some(sender), thread: Some(thread) })
+        Ok(Commits { commit_worker, sender: Some(sender), thread: Some(thread), copies })
     }
 
     /// Commits a turn, and lets out what follows from it. The hot loop does not wait for that, unless the turn is so small that
@@ -140,13 +152,16 @@ impl Commits {
         self.commit_worker.progress.failed.get()
     }
 
-    /// Waits until nothing is under way.
+    /// Waits until nothing is under way. Copies are ended: the file could not be opened again as long as one reads it.
     pub(crate) fn finish(&mut self) {
         self.sender = None;
         if let Some(thread) = self.thread.take() {
             // A panic in it was caught and noted as a fault.
             let _ = thread.join();
         }
+        self.commit_worker.progress.ends_copies.store(true, Ordering::Release);
+        self.commit_worker.copying = None;
+        while self.copies.recv().is_ok() {}
     }
 }
 
@@ -183,8 +198,8 @@ impl CommitWorker {
         for look in release.looks {
             look(Ok(()));
         }
-        for (target, slot) in release.backups {
-            self.back_up(target, slot);
+        for backup in release.backups {
+            self.back_up(backup);
         }
     }
 
@@ -196,28 +211,59 @@ impl CommitWorker {
         for look in release.looks {
             look(Err(why.clone()));
         }
-        for (_, slot) in release.backups {
-            let _ = slot.send(Err(why.clone()));
+        for backup in release.backups {
+            let _ = backup.slot.send(Err(why.clone().into()));
         }
     }
 
     /// Copies the store on a thread of its own, while turns go on.
-    fn back_up(&self, target: PathBuf, slot: BackupSlot) {
+    fn back_up(&self, BackupOrder { target, room, slot }: BackupOrder) {
         let snapshot = match self.committer.snapshot() {
             Ok(snapshot) => snapshot,
-            Err(fault) => return drop(slot.send(Err(Unavailable::Stopped(fault)))),
+            Err(fault) => return drop(slot.send(Err(Unavailable::Stopped(fault).into()))),
         };
         // The thread gets the slot once it is there, so that who waits can be told if it cannot start.
         let (sender, given) = mpsc::sync_channel::<BackupSlot>(1);
+        let (progress, copying) = (self.progress.clone(), self.copying.clone());
         let copy = move || {
-            let copied = snapshot.write_to(&target, &|_| Ok(())).map_err(Unavailable::Stopped);
-            if let Ok(slot) = given.recv() {
+            let copied = copy_to(&target, snapshot, room.as_ref(), &progress.ends_copies);
+            drop((room, copying));
+            if let (Ok(slot), Some(copied)) = (given.recv(), copied) {
                 let _ = slot.send(copied);
             }
         };
         match spawn("seriatim-backup", copy) {
             Ok(_) => drop(sender.send(slot)),
-            Err(error) => drop(slot.send(Err(Unavailable::Stopped(Fault::File(Arc::new(error)))))),
+            Err(error) => {
+                drop(slot.send(Err(Unavailable::Stopped(Fault::File(Arc::new(error))).into())));
+            }
         }
+    }
+}
+
+/// Copies the store; `None` when it was ended, as its file is to be closed. Then whoever asked hears why that is.
+fn copy_to(
+    target: &Path,
+    snapshot: Snapshot,
+    room: Option<&CopyRoom>,
+    ends: &AtomicBool,
+) -> Option<Result<u64, OperateError>> {
+    let (refusal, is_over) = (Cell::new(None), || ends.load(Ordering::Acquire));
+    let goes_on = |_| {
+        let refused = room.and_then(|room| room.check().err());
+        let goes_on = refused.is_none() && !is_over();
+        refusal.set(refused);
+        match goes_on {
+            true => Ok(()),
+            false => Err(Fault::File(Arc::new(io::Error::other("the copy was ended")))),
+        }
+    };
+    match snapshot.back_up_to(target, &goes_on) {
+        Ok(rows) => Some(Ok(rows)),
+        Err(_) if is_over() => None,
+        Err(fault) => Some(Err(match refusal.take() {
+            Some(refusal) => OperateError::Refused(refusal),
+            None => Unavailable::Stopped(fault).into(),
+        })),
     }
 }

@@ -23,10 +23,23 @@ use crate::engine::query::Query;
 use crate::engine::rules::verb::Answer;
 use crate::engine::rules::verb::EngineVerb;
 use crate::engine::rules::verbs::Command;
+use crate::engine::store::room::CopyRoom;
 use crate::error::Fault;
+use crate::error::OperateError;
 use crate::error::Unavailable;
 use crate::limits;
 use crate::token::LockToken;
+
+/// Where the answer to a backup goes.
+pub(crate) type BackupSlot = oneshot::Sender<Result<u64, OperateError>>;
+
+/// A backup that is asked for.
+pub(crate) struct BackupOrder {
+    pub(crate) target: PathBuf,
+    /// The room that it was promised, where room is looked after.
+    pub(crate) room: Option<CopyRoom>,
+    pub(crate) slot: BackupSlot,
+}
 
 /// Something asked of the thread that writes.
 pub(crate) enum Request {
@@ -34,10 +47,7 @@ pub(crate) enum Request {
     /// What a verb would be answered, if it were asked now.
     TryOut(LetterHandle),
     Query(Box<Query>),
-    Backup {
-        target: PathBuf,
-        slot: oneshot::Sender<Result<u64, Unavailable>>,
-    },
+    Backup(Box<BackupOrder>),
     /// A command whose answer nobody waits for.
     GiveBack(Box<Command>),
     /// Answer when the clock's elapsed time is this.

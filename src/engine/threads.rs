@@ -5,6 +5,7 @@ use std::io;
 
 pub(crate) use std::sync::Mutex;
 pub(crate) use std::sync::MutexGuard;
+pub(crate) use std::sync::atomic::AtomicBool;
 pub(crate) use std::sync::atomic::AtomicU64;
 pub(crate) use std::sync::atomic::AtomicUsize;
 pub(crate) use std::sync::mpsc;
@@ -12,6 +13,7 @@ pub(crate) use std::thread::JoinHandle;
 
 pub(crate) use crate::engine::store::Committer;
 pub(crate) use crate::engine::store::Job;
+pub(crate) use crate::engine::store::snapshot::Snapshot;
 
 /// Starts a thread.
 pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {

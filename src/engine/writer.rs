@@ -1,6 +1,5 @@
 //! The hot loop: gather what has come, apply it, write it, commit once, and only then answer.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -10,9 +9,9 @@ use tokio::sync::oneshot;
 use crate::clock::Clock;
 use crate::engine::clocks::ClockReading;
 use crate::engine::clocks::Clocks;
-use crate::engine::commits::BackupSlot;
 use crate::engine::commits::Commits;
 use crate::engine::commits::Release;
+use crate::engine::inbox::BackupOrder;
 use crate::engine::inbox::Inbox;
 use crate::engine::inbox::InboxReceiver;
 use crate::engine::inbox::Request;
@@ -60,7 +59,7 @@ pub(crate) struct Writer {
 struct RequestBatch {
     commands: Vec<QueuedCommand>,
     looks: Vec<LookRequest>,
-    backups: Vec<(PathBuf, BackupSlot)>,
+    backups: Vec<BackupOrder>,
     closing: Vec<oneshot::Sender<()>>,
     sleepers: Vec<(Duration, oneshot::Sender<()>)>,
     withdrawn: Vec<LockToken>,
@@ -134,7 +133,7 @@ impl Writer {
         &mut self,
         commands: Vec<QueuedCommand>,
         looks: Vec<LookRequest>,
-        backups: Vec<(PathBuf, BackupSlot)>,
+        backups: Vec<BackupOrder>,
     ) -> Result<(), Fault> {
         if let Some(fault) = self.commits.failed() {
             self.store.fail(fault);
@@ -343,7 +342,7 @@ impl RequestBatch {
             Request::Ask(letter) => self.commands.push(QueuedCommand::Letter(letter)),
             Request::TryOut(letter) => self.looks.push(LookRequest::TryOut(letter)),
             Request::Query(query) => self.looks.push(LookRequest::Query(query)),
-            Request::Backup { target, slot } => self.backups.push((target, slot)),
+            Request::Backup(backup) => self.backups.push(*backup),
             Request::GiveBack(command) => self.commands.push(QueuedCommand::Unattended(command)),
             Request::Sleep { until, slot } => self.sleepers.push((until, slot)),
             Request::Withdraw(token) => self.withdrawn.push(token),
@@ -360,7 +359,7 @@ fn refuse(request: Request, why: &Unavailable) {
         Request::Ask(letter) | Request::TryOut(letter) => letter.fail(why.clone()),
         Request::Close { slot } => drop(slot.send(())),
         Request::Query(_)
-        | Request::Backup { .. }
+        | Request::Backup(_)
         | Request::GiveBack(_)
         | Request::Sleep { .. }
         | Request::Withdraw(_)

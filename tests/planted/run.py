@@ -283,7 +283,7 @@ BUGS = [
     ("rows_of_a_block_are_not_counted_in_a_backup", S + "snapshot.rs", "count += u64::from(counts(key));", "count = u64::from(counts(key));"),
     ("chain_of_an_older_journal_is_not_checked", S + "upgrade.rs", "last.position + 1 == position && last.hash == header.previous", "last.position + 1 == position"),
     ("sleep_lasts_until_something_is_due", E + "timers.rs", ".map(|wait| wait.min(limits::SLEEP_MAX))", ""),
-    ("name_of_a_new_file_is_not_synced", S + "create.rs", "names.sync_folder(folder)", "Ok(drop(folder))"),
+    ("name_of_a_new_file_is_not_synced", S + "create.rs", "names.sync_folder(folder_of(path))", "Ok(drop(folder))"),
     ("content_of_a_new_file_is_not_synced", S + "create.rs", "    names.sync_file(new)?;\n", ""),
     ("older_journal_is_not_flushed", S + "upgrade.rs", "Some(payload) => sheet.put_payload(key, payload.to_vec())?,", "Some(_) => {}"),
     ("older_deletion_is_not_flushed", S + "upgrade.rs", "None => sheet.delete(key)?,", "None => {}"),

@@ -16,6 +16,7 @@ use crate::engine::client::background::Background;
 use crate::engine::client::events::Events;
 use crate::engine::client::known_topics::KnownTopics;
 use crate::engine::clocks::SharedClocks;
+use crate::engine::inbox::BackupOrder;
 use crate::engine::inbox::Inbox;
 use crate::engine::inbox::Request;
 use crate::engine::meter::CommitMeter;
@@ -26,8 +27,11 @@ use crate::engine::rules::due::Due;
 use crate::engine::rules::effect::Event;
 use crate::engine::rules::verbs::Command;
 use crate::engine::store::DiskRoom;
+use crate::engine::store::leftover::remove_unfinished_copies;
+use crate::engine::store::lock_file::is_beside_a_store;
 use crate::engine::store::room::StorageRoom;
 use crate::error::Fault;
+use crate::error::Misuse;
 use crate::error::OperateError;
 use crate::error::Unavailable;
 use crate::token::LockToken;
@@ -205,20 +209,28 @@ impl Client {
     }
 
     /// Copies the state as it is now to a new file, while the engine goes on; the copy is an engine's file itself.
-    /// Returns how many records it has. While it runs, the engine's file cannot reuse freed space.
+    /// Returns how many records it has. While it runs, the engine's file cannot reuse freed space. What a process that was ended
+    /// has left of a copy into the same folder is removed.
     ///
     /// # Errors
-    /// [`OperateRefusal::StorageFull`](crate::error::OperateRefusal::StorageFull) when there is not enough room where it goes, if head room is kept; [`Fault`] when
-    /// the target exists or cannot be written, or when a record is damaged.
+    /// [`OperateRefusal::StorageFull`](crate::error::OperateRefusal::StorageFull) when there is not enough room where it goes, or the disk of the engine's file is
+    /// nearly full meanwhile, if head room is kept; [`Misuse`] when its name ends as what is made beside a file does (`.new`, `.part`,
+    /// `.lock`, `.ballast`); [`Fault`] when the target exists or cannot be written, or when a record is damaged.
     pub async fn backup(&self, target: impl AsRef<Path>) -> Result<u64, OperateError> {
         let (slot, answer) = oneshot::channel();
         let target = target.as_ref().to_owned();
-        if let Some(room) = &self.shared.room {
-            room.check_backup(&target).map_err(OperateError::Refused)?;
+        if is_beside_a_store(&target) {
+            return Err(
+                Misuse::new("path", "ends as what is made beside a file does: choose another name").into()
+            );
         }
-        let _pending = self.shared.inbox.post(Request::Backup { target, slot }, 0).await?;
+        remove_unfinished_copies(&target);
+        let room = self.shared.room.as_ref().map(|room| room.admit_copy(&target));
+        let room = room.transpose().map_err(OperateError::Refused)?;
+        let order = Box::new(BackupOrder { target, room, slot });
+        let _pending = self.shared.inbox.post(Request::Backup(order), 0).await?;
         match answer.await {
-            Ok(copied) => copied.map_err(OperateError::from),
+            Ok(copied) => copied,
             Err(_) => Err(self.shared.inbox.why_ended().await.into()),
         }
     }

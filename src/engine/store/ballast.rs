@@ -12,10 +12,11 @@ use rustix::fs::fallocate;
 use rustix::fs::statvfs;
 use rustix::io::Errno;
 
+use crate::engine::store::lock_file::folder_of;
 use crate::engine::store::lock_file::private;
 use crate::engine::store::lock_file::sibling;
-use crate::engine::store::room::Outlay;
-use crate::engine::store::room::Space;
+use crate::engine::store::space::Outlay;
+use crate::engine::store::space::Space;
 
 /// What file systems count blocks in.
 const BLOCK_BYTES: u64 = 512;
@@ -33,11 +34,8 @@ pub(crate) struct Volume {
 impl Volume {
     /// The file system on which an engine's file is, or will be.
     pub(crate) fn of(path: &Path) -> Volume {
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        Volume { store: path.to_owned(), folder: folder.to_owned(), ballast: sibling(path, ".ballast") }
+        let (store, folder) = (path.to_owned(), folder_of(path).to_owned());
+        Volume { store, folder, ballast: sibling(path, ".ballast") }
     }
 }
 

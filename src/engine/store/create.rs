@@ -12,8 +12,10 @@ use redb::WriteTransaction;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::definition;
 use crate::engine::store::key::name_key;
+use crate::engine::store::lock_file::NEW;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
+use crate::engine::store::lock_file::folder_of;
 use crate::engine::store::lock_file::private;
 use crate::engine::store::lock_file::sibling;
 use crate::engine::store::meta::ChecksummedTable;
@@ -38,7 +40,7 @@ pub(crate) fn create(path: &Path, options: StoreOptions) -> Result<(), Fault> {
 /// A new file under the name under which it is made, instead of what an earlier crash has left there. It is locked: somebody else
 /// who is making it is not disturbed.
 pub(crate) fn new_file(path: &Path) -> Result<(PathBuf, File), Fault> {
-    let new = sibling(path, ".new");
+    let new = sibling(path, NEW);
     let is_file = std::fs::symlink_metadata(&new).is_ok_and(|about| about.is_file());
     // Kept until it is removed, so that nobody takes it up in between. On a network it is locked only if it is open for writing.
     let left = if is_file { File::options().read(true).write(true).open(&new).ok() } else { None };
@@ -121,12 +123,8 @@ pub(crate) fn put_in_place(new: &Path, path: &Path) -> Result<(), Fault> {
 fn put_by(names: &impl FileNames, new: &Path, path: &Path) -> io::Result<()> {
     names.sync_file(new)?;
     names.rename(new, path)?;
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
     // Without this the name itself may be lost in a power failure; redb never does it.
-    names.sync_folder(folder)
+    names.sync_folder(folder_of(path))
 }
 
 #[cfg(test)]

@@ -14,6 +14,9 @@ use xxhash_rust::xxh3::xxh3_128;
 /// Length of the header with its two slots.
 const LEN: usize = 320;
 
+/// The bytes every redb file begins with.
+pub(crate) const MAGIC: &[u8; FLAGS] = b"redb\x1a\x0a\xa9\x0d\x0a";
+
 /// Where the flags are, and the one that says that the file was not closed.
 const FLAGS: usize = 9;
 const WAS_NOT_CLOSED: u8 = 2;
@@ -45,6 +48,13 @@ pub(crate) fn header_damage(file: &mut File) -> Option<String> {
         return Some(format!("it ends after {} bytes, within its header of {LEN}", header.len()));
     }
     damage_of(&header, len)
+}
+
+/// Whether a file of redb was not closed by who wrote it.
+pub(crate) fn was_left_open(file: &mut File) -> bool {
+    let mut begin = [0; FLAGS + 1];
+    let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_exact(&mut begin));
+    read.is_ok() && begin[..FLAGS] == *MAGIC && begin[FLAGS] & WAS_NOT_CLOSED != 0
 }
 
 fn damage_of(header: &[u8], len: u64) -> Option<String> {

@@ -21,10 +21,12 @@ use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::definition;
 use crate::engine::store::definition::RawTableDefinition;
+use crate::engine::store::key::name_key;
 use crate::engine::store::lock_file::check_is_file;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::lock_file::held_by_another;
+use crate::engine::store::meta::EPOCH_ROW;
 use crate::engine::store::options::StoreOptions;
 use crate::engine::store::pages::with_place;
 use crate::engine::store::recognize::check_format;
@@ -107,6 +109,12 @@ impl Inspection {
     /// What was last committed.
     pub(crate) fn transaction(&self) -> Result<ReadTransaction, Fault> {
         self.database().begin_read().map_err(store_fault)
+    }
+
+    /// Whether an engine has had it open, or what it is a copy of.
+    pub(crate) fn has_epoch(&self) -> Result<bool, Fault> {
+        let meta = self.transaction()?.open_table(definition::META).map_err(store_fault)?;
+        Ok(meta.get(name_key(EPOCH_ROW).as_slice()).map_err(store_fault)?.is_some())
     }
 
     fn database(&self) -> &Database {

@@ -76,6 +76,23 @@ fn held(path: &Path, file: &mut File) -> OpenError {
     OpenError::Held { path: path.to_owned(), holder }
 }
 
+/// What follows the name of a file as long as it is made.
+pub(crate) const NEW: &str = ".new";
+
+/// Whether a file is named as what is made beside a store: who makes such a thing would take the file for it.
+pub(crate) fn is_beside_a_store(path: &Path) -> bool {
+    let name = path.as_os_str().as_encoded_bytes();
+    [NEW, ".part", ".lock", ".ballast"].into_iter().any(|suffix| name.ends_with(suffix.as_bytes()))
+}
+
+/// The folder in which a file is.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
 /// The path of a file beside the engine's file.
 pub(crate) fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();

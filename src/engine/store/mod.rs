@@ -41,13 +41,14 @@ pub(crate) mod job;
 pub(crate) mod journal;
 pub(crate) mod journal_row;
 pub(crate) mod key;
+pub(crate) mod leftover;
 #[cfg_attr(
     not(any(test, feature = "cluster")),
     allow(dead_code, reason = "who follows a log needs the feature")
 )]
 mod line_rows;
 pub(crate) mod local_log;
-mod lock_file;
+pub(crate) mod lock_file;
 #[cfg_attr(
     not(any(test, feature = "cluster")),
     allow(dead_code, reason = "who follows a log needs the feature")
@@ -83,6 +84,8 @@ mod slots;
 pub(crate) mod snapshot;
 #[cfg(any(test, feature = "cluster"))]
 pub(crate) mod snapshot_file;
+#[cfg_attr(not(feature = "head-room"), allow(dead_code, reason = "who asks for head room needs the feature"))]
+mod space;
 mod stamp;
 mod standing;
 mod standing_page;

@@ -25,10 +25,13 @@ use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::create::create;
+#[cfg(test)]
+use crate::engine::store::header::MAGIC;
 use crate::engine::store::in_place::Epoch;
 use crate::engine::store::inspect::damaged_tables;
 use crate::engine::store::inspect::page_damage;
 use crate::engine::store::key::name_key;
+use crate::engine::store::leftover::check_no_store;
 use crate::engine::store::lock_file::LockFile;
 use crate::engine::store::lock_file::check_is_file;
 use crate::engine::store::lock_file::fault_of;
@@ -40,8 +43,6 @@ use crate::engine::store::meta::ChecksummedTable;
 use crate::engine::store::meta::EPOCH_ROW;
 use crate::engine::store::meta::StoreMeta;
 use crate::engine::store::meta::write_epoch;
-#[cfg(test)]
-use crate::engine::store::recognize::MAGIC;
 use crate::engine::store::recognize::check_format;
 use crate::engine::store::recognize::check_magic;
 use crate::engine::store::recognize::damaged_file;
@@ -98,7 +99,10 @@ impl Store {
         let room = room_of(path, options, &written)?;
         match path.try_exists() {
             Ok(true) => {}
-            Ok(false) => create(path, options)?,
+            Ok(false) => {
+                check_no_store(path)?;
+                create(path, options)?;
+            }
             Err(error) => return Err(fault_of(path, &error).into()),
         }
         let opened = guarded(|| {

@@ -15,6 +15,7 @@ use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::LAST_COMMIT_LEADS_ASTRAY;
 use crate::engine::store::definition;
 use crate::engine::store::flushed_row::record;
+use crate::engine::store::header::MAGIC;
 use crate::engine::store::header::header_damage;
 use crate::engine::store::key::name_key;
 use crate::engine::store::lock_file::file_fault;
@@ -22,9 +23,6 @@ use crate::engine::store::meta::FORMAT_ROW;
 use crate::engine::store::pages::with_place;
 use crate::engine::store::schema;
 use crate::error::OpenError;
-
-/// The bytes every redb file begins with.
-pub(crate) const MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";
 
 /// Refuses a file that redb has not begun.
 pub(crate) fn check_magic(path: &Path, file: &mut File) -> Result<(), OpenError> {

@@ -15,34 +15,10 @@ use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
+use crate::engine::store::space::Outlay;
+use crate::engine::store::space::Space;
 use crate::error::OperateRefusal;
 use crate::limits;
-
-/// The disk, as far as its room goes.
-pub(crate) trait Space: Send + Sync + 'static {
-    /// Bytes that are free.
-    fn free(&self) -> io::Result<u64>;
-
-    /// Whether there is a ballast of this size.
-    fn has_ballast(&self, bytes: u64) -> bool;
-
-    /// Makes the ballast, or leaves nothing.
-    fn make_ballast(&self, bytes: u64) -> io::Result<()>;
-
-    /// Deletes the ballast.
-    fn drop_ballast(&self) -> io::Result<()>;
-
-    /// What a copy of the file needs, and what is free where it goes.
-    fn copy(&self, target: &Path) -> io::Result<Outlay>;
-}
-
-/// What a copy of the file needs.
-pub(crate) struct Outlay {
-    pub(crate) needed_bytes: u64,
-    /// What is free where it goes, whether that is the disk of the file or another.
-    pub(crate) free_bytes: u64,
-    pub(crate) is_same_disk: bool,
-}
 
 /// What the disk has room for. Cheap to clone.
 #[derive(Clone)]
@@ -71,6 +47,8 @@ struct DiskRoomState {
     written_then: u64,
     /// What was admitted and is not written yet.
     promised_bytes: u64,
+    /// What copies of the file under way take of this disk, at most.
+    copies_bytes: u64,
     ballast: Ballast,
     /// Whether only what ends something goes on.
     is_full: bool,
@@ -81,6 +59,33 @@ enum Ballast {
     None,
     Making,
     There,
+}
+
+/// The room of a copy under way; given back when it is dropped.
+pub(crate) struct CopyRoom {
+    room: DiskRoom,
+    outlay: Outlay,
+}
+
+impl CopyRoom {
+    /// Refuses to go on once the disk of the file has no more than its head room, wherever the copy goes: as long as it is under
+    /// way the file cannot use freed room again, and so grows with all that goes on.
+    pub(crate) fn check(&self) -> Result<(), OperateRefusal> {
+        let mut state = self.room.state();
+        self.room.look(&mut state);
+        self.room.judge(&mut state);
+        match state.is_full {
+            true => Err(Outlay { free_bytes: 0, ..self.outlay }.refusal()),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Drop for CopyRoom {
+    fn drop(&mut self) {
+        let copies_bytes = &mut self.room.state().copies_bytes;
+        *copies_bytes = copies_bytes.saturating_sub(self.outlay.of_this_disk());
+    }
 }
 
 /// How much room there is on the disk of an engine's file.
@@ -104,7 +109,9 @@ impl DiskRoom {
     ) -> io::Result<DiskRoom> {
         let ballast = if space.has_ballast(head_room_bytes) { Ballast::There } else { Ballast::None };
         let free_bytes = space.free()?;
-        let state = DiskRoomState { free_bytes, written_then: 0, promised_bytes: 0, ballast, is_full: false };
+        let (written_then, promised_bytes, copies_bytes, is_full) = (0, 0, 0, false);
+        let state =
+            DiskRoomState { free_bytes, written_then, promised_bytes, copies_bytes, ballast, is_full };
         let shared =
             DiskRoomLimits { space: Box::new(space), head_room_bytes, written, state: Mutex::new(state) };
         let room = DiskRoom { shared: Arc::new(shared) };
@@ -196,20 +203,24 @@ impl DiskRoom {
         self.judge(state);
     }
 
-    /// Refuses a backup for which there is no room where it goes, or only the head room.
-    pub(crate) fn check_backup(&self, target: &Path) -> Result<(), OperateRefusal> {
+    /// Promises room for a copy of the file, which is refused where there is none, or only the head room. Copies under way are
+    /// taken to need as much as they did in the beginning.
+    pub(crate) fn admit_copy(&self, target: &Path) -> Result<CopyRoom, OperateRefusal> {
         // What cannot be told is found out by trying.
-        let Ok(copy) = self.shared.space.copy(target) else { return Ok(()) };
-        let Outlay { needed_bytes, mut free_bytes, is_same_disk } = copy;
-        if is_same_disk {
-            let mut state = self.state();
+        let unknown = Outlay { needed_bytes: 0, free_bytes: 0, is_same_disk: false };
+        let mut outlay = self.shared.space.copy(target).unwrap_or(unknown);
+        let mut state = self.state();
+        if outlay.is_same_disk {
             self.look(&mut state);
-            free_bytes = self.left(&state).saturating_sub(self.full_below());
+            outlay.free_bytes =
+                self.left(&state).saturating_sub(self.full_below()).saturating_sub(state.copies_bytes);
         }
-        match free_bytes >= needed_bytes {
-            true => Ok(()),
-            false => Err(OperateRefusal::StorageFull { needed_bytes, free_bytes }),
+        if outlay.free_bytes < outlay.needed_bytes {
+            return Err(outlay.refusal());
         }
+        state.copies_bytes += outlay.of_this_disk();
+        drop(state);
+        Ok(CopyRoom { room: self.clone(), outlay })
     }
 
     /// Looks at the disk anew, and makes the ballast again where there is room for it. Called about once a second.
@@ -433,11 +444,21 @@ mod tests {
     #[test]
     fn a_backup_that_would_eat_the_head_room_is_refused() {
         let (room, made, _) = room(4 * HEAD_ROOM);
-        assert_eq!(room.check_backup(Path::new("a")), Ok(()));
+        let refusal = |free_bytes| Some(OperateRefusal::StorageFull { needed_bytes: HEAD_ROOM, free_bytes });
+        let copy = room.admit_copy(Path::new("a")).map_err(drop).unwrap();
+        assert_eq!(copy.check(), Ok(()));
+        made.set_free(2 * HEAD_ROOM);
+        assert_eq!(room.admit_copy(Path::new("b")).err(), refusal(HEAD_ROOM / 2), "another is under way");
+        made.set_free(HEAD_ROOM / 2);
+        assert_eq!(copy.check().err(), refusal(0), "the disk has become full meanwhile");
+        drop(copy);
+        made.set_free(2 * HEAD_ROOM);
+        assert!(
+            room.admit_copy(Path::new("b")).is_ok(),
+            "what was promised to one that is over is free again"
+        );
         made.set_free(HEAD_ROOM);
-        let refused = room.check_backup(Path::new("a"));
-        let free_bytes = HEAD_ROOM / 2;
-        assert_eq!(refused, Err(OperateRefusal::StorageFull { needed_bytes: HEAD_ROOM, free_bytes }));
+        assert_eq!(room.admit_copy(Path::new("b")).err(), refusal(HEAD_ROOM / 2));
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::engine::store::definition;
 use crate::engine::store::definition::RawTableDefinition;
 use crate::engine::store::journal;
 use crate::engine::store::journal_row::RowReader;
+use crate::engine::store::leftover::check_no_store;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::schema;
@@ -38,6 +39,16 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     pub(crate) fn new(transaction: ReadTransaction) -> Snapshot {
         Snapshot { transaction }
+    }
+
+    /// The same as [`Snapshot::write_to`], to where anything may be: a store that has the name under which the file is made stays.
+    pub(crate) fn back_up_to(
+        self,
+        target: &Path,
+        progress: &dyn Fn(u64) -> Result<(), Fault>,
+    ) -> Result<u64, Fault> {
+        check_no_store(target)?;
+        self.write_to(target, progress)
     }
 
     /// Copies every row to a new file, checking each; `progress` is told how many so far, and may end it. Returns how many.

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use super::disk::Disk;
 use super::hot_loop::HotLoop;
+use super::inbox::BackupOrder;
 use super::inbox::Inbox;
 use super::inbox::Request;
 use super::letter::letter;
@@ -78,7 +79,8 @@ impl Asker {
 
     pub(crate) fn back_up(&mut self) {
         let (slot, answer) = oneshot::channel();
-        let posted = block_on(self.inbox.post(Request::Backup { target: PathBuf::new(), slot }, 0));
+        let order = Box::new(BackupOrder { target: PathBuf::new(), room: None, slot });
+        let posted = block_on(self.inbox.post(Request::Backup(order), 0));
         if let (Ok(_pending), Ok(Ok(copied))) = (posted, block_on(answer)) {
             assert!(copied >= self.last, "a backup has what was acknowledged before");
         }

@@ -99,12 +99,12 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    #[expect(clippy::unnecessary_wraps, reason = "a real one may fail")]
-    pub(crate) fn write_to(
+    pub(crate) fn back_up_to(
         self,
         _target: &Path,
-        _progress: &dyn Fn(u64) -> Result<(), Fault>,
+        progress: &dyn Fn(u64) -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
+        progress(self.position)?;
         Ok(self.position)
     }
 }

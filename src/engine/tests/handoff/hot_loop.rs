@@ -1,6 +1,5 @@
 //! A hot loop as `writer.rs` has it, without rules: it gathers, makes a commit of what it has, and hands it over.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -8,13 +7,13 @@ use shuttle::rand::RngCore;
 use tokio::sync::broadcast;
 use tokio::sync::oneshot;
 
-use super::commits::BackupSlot;
 use super::commits::Commits;
 use super::commits::Release;
 use super::disk::Committer;
 use super::disk::Disk;
 use super::disk::Job;
 use super::disk::Planted;
+use super::inbox::BackupOrder;
 use super::inbox::Inbox;
 use super::inbox::InboxReceiver;
 use super::inbox::Request;
@@ -76,7 +75,7 @@ struct Gathered {
     asked: Vec<LetterHandle>,
     given_back: Vec<Command>,
     looks: Vec<LookSlot<Option<Timestamp>>>,
-    backups: Vec<(PathBuf, BackupSlot)>,
+    backups: Vec<BackupOrder>,
     closing: Vec<oneshot::Sender<()>>,
 }
 
@@ -179,7 +178,7 @@ impl Gathered {
                 Query::NextDue { slot } => self.looks.push(slot),
                 _ => unreachable!("nothing else is looked for here"),
             },
-            Request::Backup { target, slot } => self.backups.push((target, slot)),
+            Request::Backup(backup) => self.backups.push(*backup),
             Request::GiveBack(command) => self.given_back.push(*command),
             Request::Close { slot } => self.closing.push(slot),
             Request::TryOut(_)
@@ -198,7 +197,7 @@ fn refuse(request: Request, why: &Unavailable) {
         Request::Close { slot } => _ = slot.send(()),
         Request::Query(_)
         | Request::TryOut(_)
-        | Request::Backup { .. }
+        | Request::Backup(_)
         | Request::GiveBack(_)
         | Request::Sleep { .. }
         | Request::Withdraw(_)

@@ -4,12 +4,14 @@ use std::io;
 
 pub(crate) use shuttle::sync::Mutex;
 pub(crate) use shuttle::sync::MutexGuard;
+pub(crate) use shuttle::sync::atomic::AtomicBool;
 pub(crate) use shuttle::sync::atomic::AtomicU64;
 pub(crate) use shuttle::sync::atomic::AtomicUsize;
 pub(crate) use shuttle::thread::JoinHandle;
 
 pub(crate) use super::disk::Committer;
 pub(crate) use super::disk::Job;
+pub(crate) use super::disk::Snapshot;
 
 /// Starts a thread.
 pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
