@@ -4,6 +4,7 @@ use std::fs;
 use std::fs::File;
 use std::fs::OpenOptions;
 use std::io;
+use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::path::PathBuf;
@@ -23,8 +24,8 @@ const FILE: &str = "seriatim.redb";
 pub(crate) fn run(arguments: &RestoreArguments) -> Result<bool, CliFailure> {
     let out = Stdout::new(arguments.json);
     let target = arguments.data.join(FILE);
-    let exists = target.try_exists().map_err(|error| named(&target, &error))?;
-    if exists && !arguments.force {
+    let there = store_at(&target)?;
+    if there.is_some() && !arguments.force {
         return Err(CliFailure::Refused(format!(
             "restore: {} is there already; --force puts the backup in its place, and keeps it beside",
             target.display()
@@ -32,11 +33,25 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Result<bool, CliFailure> {
     }
     let traces = Traces::of(&arguments.data, &target);
     fs::create_dir_all(&arguments.data).map_err(|error| named(&arguments.data, &error))?;
-    let restored = put(arguments, &target, exists, &out);
+    let restored = put(arguments, &target, there.as_deref(), &out);
     if restored.is_err() {
         traces.remove();
     }
     restored
+}
+
+/// The file that is there, behind the link if it is one, which then stays: another disk may be meant. A link to nothing is refused, as
+/// an engine does.
+fn store_at(target: &Path) -> Result<Option<PathBuf>, CliFailure> {
+    match target.canonicalize() {
+        Ok(place) => Ok(Some(place)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(named(target, &error).into()),
+        Err(_) if target.is_symlink() => Err(CliFailure::Refused(format!(
+            "restore: {} is a link to a file that is not there",
+            target.display()
+        ))),
+        Err(_) => Ok(None),
+    }
 }
 
 /// What was not there before a restore, and is to go when it fails.
@@ -58,11 +73,17 @@ impl Traces {
     }
 }
 
-fn put(arguments: &RestoreArguments, target: &Path, exists: bool, out: &Stdout) -> Result<bool, CliFailure> {
+fn put(
+    arguments: &RestoreArguments,
+    target: &Path,
+    there: Option<&Path>,
+    out: &Stdout,
+) -> Result<bool, CliFailure> {
     // Held until the backup is in its place, so that no daemon starts on a file that is being replaced.
     let _lock = lock(target)?;
     // A copy first: the file that is verified is the file that is used.
-    let part = PartialCopy(beside(target, ".part"));
+    let place = there.unwrap_or(target);
+    let part = PartialCopy(beside(place, ".part"));
     copy(&arguments.file, &part.0)?;
     let found = verify(&part.0)?;
     if !found.is_sound() {
@@ -71,9 +92,15 @@ fn put(arguments: &RestoreArguments, target: &Path, exists: bool, out: &Stdout) 
             format!("restore: {file} is damaged in {damages} places; `seriatim verify {file}` names them");
         return Err(CliFailure::Refused(problem));
     }
-    let old_file = if exists { Some(keep_old(target)?) } else { None };
-    fs::rename(&part.0, target).map_err(|error| named(target, &error))?;
-    sync_folder(&arguments.data)?;
+    let old_file = there.map(keep_old).transpose()?;
+    fs::rename(&part.0, place).map_err(|error| match &old_file {
+        Some(old_file) => {
+            let problem = format!("{error}; what was there before is {}", old_file.display());
+            named(place, &io::Error::new(error.kind(), problem))
+        }
+        None => named(place, &error),
+    })?;
+    sync_folder_of(place)?;
     out.json(&json!({ "file": target, "messages": found.messages, "kept": old_file }))?;
     let messages = counted(found.messages, "message");
     out.say(format!("{}: {messages}, restored and verified", target.display()))?;
@@ -100,13 +127,18 @@ fn verify(file: &Path) -> Result<seriatim::store::Verification, CliFailure> {
     Ok(found?)
 }
 
-/// The lock of the engine's file, as an engine takes it.
+/// The lock of the engine's file, as an engine takes it: it says who has it.
 fn lock(target: &Path) -> Result<File, CliFailure> {
     let path = beside(target, ".lock");
     let file = private().read(true).create(true).truncate(false).open(&path);
-    let file = file.map_err(|error| named(&path, &error))?;
+    let mut file = file.map_err(|error| named(&path, &error))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => {
+            let holder = std::process::id().to_string();
+            let noted = file.write_all(holder.as_bytes()).and_then(|()| file.set_len(holder.len() as u64));
+            noted.map_err(|error| named(&path, &error))?;
+            Ok(file)
+        }
         Err(fs::TryLockError::Error(error)) => Err(named(&path, &error).into()),
         Err(fs::TryLockError::WouldBlock) => {
             let holder = fs::read_to_string(&path).unwrap_or_default();
@@ -135,21 +167,30 @@ fn private() -> OpenOptions {
     options
 }
 
-/// Moves the file that is there to a name nobody uses.
-fn keep_old(target: &Path) -> Result<PathBuf, CliFailure> {
+/// Gives the file that is there another name, which nobody uses, beside its own: at no moment is there none.
+fn keep_old(place: &Path) -> Result<PathBuf, CliFailure> {
     for number in 1..=1_000 {
-        let old_file = beside(target, &format!(".replaced-{number}"));
-        if !old_file.try_exists().map_err(|error| named(&old_file, &error))? {
-            fs::rename(target, &old_file).map_err(|error| named(&old_file, &error))?;
-            return Ok(old_file);
+        let old_file = beside(place, &format!(".replaced-{number}"));
+        match fs::hard_link(place, &old_file) {
+            Ok(()) => {
+                sync_folder_of(place)?;
+                return Ok(old_file);
+            }
+            Err(_) if fs::symlink_metadata(&old_file).is_ok() => {}
+            // Not everywhere may a file have two names.
+            Err(_) => {
+                fs::rename(place, &old_file).map_err(|error| named(&old_file, &error))?;
+                return Ok(old_file);
+            }
         }
     }
-    Err(CliFailure::Refused(format!("restore: too many replaced files are beside {}", target.display())))
+    Err(CliFailure::Refused(format!("restore: too many replaced files are beside {}", place.display())))
 }
 
 /// A rename is on disk once its folder is.
-fn sync_folder(folder: &Path) -> Result<(), CliFailure> {
+fn sync_folder_of(place: &Path) -> Result<(), CliFailure> {
     if cfg!(unix) {
+        let folder = place.parent().unwrap_or(place);
         let synced = File::open(folder).and_then(|folder| folder.sync_all());
         synced.map_err(|error| named(folder, &error))?;
     }

@@ -59,6 +59,30 @@ async fn what_is_there_is_kept_and_only_replaced_when_that_was_said() {
     assert_eq!(messages(&data.join("seriatim.redb")), 7);
     let kept = ran.json()[0]["kept"].as_str().map(ToOwned::to_owned).expect("it is named");
     assert_eq!(messages(Path::new(&kept)), 3);
+    let holder = std::fs::read_to_string(data.join("seriatim.redb.lock")).expect("it is there");
+    assert_ne!(holder, std::process::id().to_string(), "a restore says who has the file, as an engine does");
+    assert!(holder.parse::<u32>().is_ok(), "{holder:?}");
+}
+
+#[tokio::test]
+async fn where_the_store_is_a_link_its_file_is_replaced_where_it_is() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [backup, data, elsewhere] = ["backup", "data", "elsewhere"].map(|name| folder.path().join(name));
+    std::fs::create_dir(&data).expect("a folder");
+    std::fs::create_dir(&elsewhere).expect("a folder");
+    file_with(&backup, 7).await;
+    let (target, place) = (data.join("seriatim.redb"), elsewhere.join("a.redb"));
+    std::os::unix::fs::symlink(&place, &target).expect("a link");
+    let ran = restore(&backup, &data, &["--force"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("a link to a file that is not there"), "{ran:?}");
+    assert!(!place.exists());
+    file_with(&place, 3).await;
+    assert_eq!(restore(&backup, &data, &[]).code, Some(1), "it is there already");
+    let ran = restore(&backup, &data, &["--force"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(target.is_symlink() && messages(&place) == 7 && messages(&target) == 7);
+    assert_eq!(messages(&elsewhere.join("a.redb.replaced-1")), 3);
 }
 
 #[tokio::test]

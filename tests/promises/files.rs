@@ -9,6 +9,7 @@ use seriatim::Message;
 use seriatim::QueueOptions;
 use seriatim::Unavailable;
 use seriatim::error::OpenError;
+use seriatim::error::OperateError;
 use seriatim::error::SendError;
 
 async fn store_with_messages(path: &Path, count: u64) {
@@ -200,6 +201,43 @@ async fn a_backup_of_a_live_engine_is_an_engines_file() {
     let backup = Engine::open(&copy).await.unwrap();
     let counts = backup.client().queue("q").unwrap().view().await.unwrap().counts;
     assert_eq!((counts.stored(), counts.completed), (300, 0), "the copy is of its instant");
+}
+
+#[tokio::test]
+async fn a_close_ends_a_backup_under_way_and_lets_go_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, copy, new] = ["a.redb", "b.redb", "b.redb.new"].map(|name| folder.path().join(name));
+    let engine = Engine::open(&path).await.unwrap();
+    let queue = engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    for _ in 0..100 {
+        queue.send(Message::new(vec![b'a'; 500_000])).await.unwrap();
+    }
+    let (client, target) = (engine.client().clone(), copy.clone());
+    let backup = tokio::spawn(async move { client.backup(target).await });
+    while !new.exists() && !copy.exists() {
+        tokio::task::yield_now().await;
+    }
+    engine.close().await;
+    Engine::open(&path).await.expect("nobody reads it any more");
+    match backup.await.unwrap() {
+        Ok(_) => assert!(copy.exists() && !new.exists(), "it was faster"),
+        Err(OperateError::Unavailable(Unavailable::Closed)) => assert!(!copy.exists() && !new.exists()),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn a_backup_is_not_named_as_what_is_made_beside_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Engine::open(folder.path().join("a.redb")).await.unwrap();
+    for name in ["b.new", "b.part", "a.redb.lock", "b.ballast"] {
+        let refused = engine.client().backup(folder.path().join(name)).await;
+        assert!(
+            matches!(&refused, Err(OperateError::Misuse(misuse)) if misuse.field() == "path"),
+            "{refused:?}"
+        );
+    }
+    engine.client().backup(folder.path().join("new")).await.unwrap();
 }
 
 #[tokio::test]

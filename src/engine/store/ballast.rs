@@ -1,7 +1,9 @@
 //! The room on a real disk, and the file that keeps some of it.
 
 use std::fs::File;
+use std::fs::Metadata;
 use std::io;
+use std::io::Read;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -32,10 +34,34 @@ pub(crate) struct Volume {
 }
 
 impl Volume {
-    /// The file system on which an engine's file is, or will be.
-    pub(crate) fn of(path: &Path) -> Volume {
+    /// The file system on which an engine's file is, or will be: where its path is a link, that of the file to which this leads.
+    ///
+    /// # Errors
+    /// Of the file system.
+    pub(crate) fn of_store(path: &Path) -> io::Result<Volume> {
+        match path.canonicalize() {
+            Ok(path) => Ok(Volume::of(&path)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Ok(Volume::of(&std::path::absolute(path)?))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The file system on which a file is.
+    fn of(path: &Path) -> Volume {
         let (store, folder) = (path.to_owned(), folder_of(path).to_owned());
         Volume { store, folder, ballast: sibling(path, ".ballast") }
+    }
+}
+
+impl Volume {
+    /// How long the ballast is that is there. What has anything but zeros at its beginning is none, and somebody else's.
+    fn ballast_bytes(&self) -> Option<u64> {
+        let about = std::fs::symlink_metadata(&self.ballast).ok().filter(Metadata::is_file)?;
+        let mut begin = Vec::new();
+        File::open(&self.ballast).ok()?.take(PIECE as u64).read_to_end(&mut begin).ok()?;
+        begin.iter().all(|byte| *byte == 0).then_some(about.len())
     }
 }
 
@@ -51,19 +77,23 @@ impl Space for Volume {
     }
 
     fn has_ballast(&self, bytes: u64) -> bool {
-        let is_whole = std::fs::symlink_metadata(&self.ballast)
-            .is_ok_and(|about| about.is_file() && about.len() == bytes);
-        if !is_whole {
+        match self.ballast_bytes() {
+            Some(found) if found == bytes => true,
             // One of another size, or half of one.
-            let _ = std::fs::remove_file(&self.ballast);
+            Some(_) => {
+                let _ = std::fs::remove_file(&self.ballast);
+                false
+            }
+            None => false,
         }
-        is_whole
     }
 
     fn make_ballast(&self, bytes: u64) -> io::Result<()> {
-        let made = private().create(true).truncate(true).open(&self.ballast);
-        let made = made.and_then(|file| fill(&file, bytes));
-        made.inspect_err(|_| drop(std::fs::remove_file(&self.ballast)))
+        if self.ballast_bytes().is_some() {
+            std::fs::remove_file(&self.ballast)?;
+        }
+        let file = private().create_new(true).open(&self.ballast)?;
+        fill(&file, bytes).inspect_err(|_| drop(std::fs::remove_file(&self.ballast)))
     }
 
     fn drop_ballast(&self) -> io::Result<()> {
@@ -108,6 +138,38 @@ fn fill(mut file: &File, bytes: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn somebody_elses_file_is_no_ballast_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let volume = Volume::of(&folder.path().join("a.redb"));
+        for text in ["kept", "kept as well"] {
+            std::fs::write(&volume.ballast, text).unwrap();
+            assert!(!volume.has_ballast(4));
+            assert!(volume.make_ballast(4096).is_err());
+            assert_eq!(std::fs::read_to_string(&volume.ballast).unwrap(), text);
+        }
+        for left in [0, 4095, 4097] {
+            std::fs::write(&volume.ballast, vec![0; left]).unwrap();
+            assert!(!volume.has_ballast(4096) && !volume.ballast.exists(), "half of one is");
+        }
+    }
+
+    #[test]
+    fn where_a_store_is_a_link_its_disk_is_that_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let [elsewhere, link] = ["elsewhere", "a.redb"].map(|name| folder.path().join(name));
+        let path = elsewhere.join("b.redb");
+        std::fs::create_dir(&elsewhere).unwrap();
+        assert_eq!(Volume::of_store(&path).unwrap().folder, elsewhere, "it will be made there");
+        std::fs::write(&path, "").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let volume = Volume::of_store(&link).unwrap();
+        assert_eq!(
+            (volume.folder, volume.store),
+            (elsewhere.canonicalize().unwrap(), path.canonicalize().unwrap())
+        );
+    }
 
     #[test]
     fn a_ballast_that_is_gone_already_counts_as_deleted() {

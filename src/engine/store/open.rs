@@ -252,8 +252,8 @@ fn room_of(path: &Path, options: StoreOptions, written: &Arc<AtomicU64>) -> Resu
     if options.head_room_bytes == 0 {
         return Ok(None);
     }
-    let volume = std::path::absolute(path).map(|path| Volume::of(&path));
-    let begun = volume.and_then(|volume| DiskRoom::begin(volume, options.head_room_bytes, written.clone()));
+    let begun = Volume::of_store(path)
+        .and_then(|volume| DiskRoom::begin(volume, options.head_room_bytes, written.clone()));
     begun.map(Some).map_err(|error| fault_of(path, &error))
 }
 
