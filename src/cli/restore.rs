@@ -81,8 +81,8 @@ fn put(
 ) -> Result<bool, CliFailure> {
     // Held until the backup is in its place, so that no daemon starts on a file that is being replaced.
     let _lock = lock(target)?;
-    // A copy first: the file that is verified is the file that is used.
     let place = there.unwrap_or(target);
+    // A copy first: the file that is verified is the file that is used.
     let part = PartialCopy(beside(place, ".part"));
     copy(&arguments.file, &part.0)?;
     let found = verify(&part.0)?;

@@ -77,14 +77,19 @@ impl Store {
         options: StoreOptions,
         log: Arc<dyn Log>,
     ) -> Result<Store, OpenError> {
-        let mut store = Store::open_by(path, options, |database, options, lock| {
+        let mut store = Store::open_within_epoch(path, options)?;
+        store.log = Some(log);
+        Ok(store)
+    }
+
+    /// Opens the store of a file, or creates it, and begins no epoch.
+    pub(crate) fn open_within_epoch(path: &Path, options: StoreOptions) -> Result<Store, OpenError> {
+        Store::open_by(path, options, |database, options, lock| {
             let transaction = begin(&database, options)?;
             bring_up_to_date(&database, &transaction)?;
             let epoch = last_epoch(&transaction)?;
             Store::load(database, transaction, epoch, options, lock)
-        })?;
-        store.log = Some(log);
-        Ok(store)
+        })
     }
 
     fn open_by(

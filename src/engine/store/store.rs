@@ -268,7 +268,7 @@ impl Store {
         self.memtables.end_generation(position);
     }
 
-    fn flush(&mut self, job: &mut Job, slice: &Slice) {
+    pub(crate) fn flush(&mut self, job: &mut Job, slice: &Slice) {
         if slice.begins {
             self.memtables.each(|memtable| memtable.begin_flush());
         }

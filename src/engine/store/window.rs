@@ -118,7 +118,7 @@ impl JournalWindow {
             return None;
         }
         let until_full = self.generation_bytes.saturating_sub(self.bytes).max(1);
-        Some(self.begin_slice(bytes * PACE_TENTHS, until_full * 10))
+        Some(self.begin_slice(bytes.saturating_mul(PACE_TENTHS), until_full.saturating_mul(10)))
     }
 
     fn begin_slice(&mut self, share: u64, of: u64) -> Slice {
@@ -150,6 +150,14 @@ mod tests {
         assert!(!window.append_idle(4, 10) && !window.idle_slice().begins, "one flush at a time");
         window.flushed();
         assert!(!window.has_idle_work(), "the commits that flushed are no reason for another");
+    }
+
+    #[test]
+    fn a_generation_of_any_size_is_flushed() {
+        let mut window = JournalWindow::new(u64::MAX, 0);
+        window.close(1);
+        assert_eq!(window.slice(1_000).unwrap().units(1_000), UNITS_MIN);
+        assert_eq!(window.slice(u64::MAX).unwrap().units(1_000), 1_000);
     }
 
     #[test]

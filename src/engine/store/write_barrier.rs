@@ -79,7 +79,7 @@ impl GatedFile {
         let mut held_back = self.held_back();
         for operation in held_back.operations.drain(..) {
             match operation {
-                WriteOperation::Write { offset, data } => self.file.write(offset, &data)?,
+                WriteOperation::Write { offset, data } => self.write_to_file(offset, &data)?,
                 WriteOperation::SetLen(len) => self.file.set_len(len)?,
                 WriteOperation::Sync => self.file.sync_data()?,
             }
@@ -87,6 +87,16 @@ impl GatedFile {
         held_back.pieces.clear();
         self.open.store(true, Ordering::Release);
         Ok(())
+    }
+
+    fn write_to_file(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        match (self.file.write(offset, data), &self.room) {
+            // Somebody else on the disk was faster than every look.
+            (Err(error), Some(room)) if is_out_of_room(&error) && room.rescue() => {
+                self.file.write(offset, data)
+            }
+            (written, _) => written,
+        }
     }
 
     fn is_open(&self) -> bool {
@@ -180,13 +190,7 @@ impl StorageBackend for GatedFile {
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.written.fetch_add(data.len() as u64, Ordering::Relaxed);
         if self.is_open() {
-            return match (self.file.write(offset, data), &self.room) {
-                // Somebody else on the disk was faster than every look.
-                (Err(error), Some(room)) if error.kind() == io::ErrorKind::StorageFull && room.rescue() => {
-                    self.file.write(offset, data)
-                }
-                (written, _) => written,
-            };
+            return self.write_to_file(offset, data);
         }
         let mut held_back = self.held_back();
         GatedFile::for_each_piece(offset, data.len(), |index, within, place| {
@@ -235,6 +239,11 @@ impl StorageBackend for GatedFile {
     fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
         self.file.query_lock_range(start, end)
     }
+}
+
+/// Whether a write has failed because the disk is full, or what whoever writes may have of it is used up.
+fn is_out_of_room(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Makes a sync as slow as that of another disk.

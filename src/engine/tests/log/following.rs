@@ -11,6 +11,7 @@ use crate::engine::rules::verbs;
 use crate::engine::rules::verbs::Command;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
+use crate::engine::store::compact::compact;
 use crate::engine::store::shared_log::SharedLog;
 use crate::engine::tests::log::server::Servers;
 use crate::error::Fault;
@@ -146,6 +147,28 @@ fn an_owner_whose_file_was_not_synced_has_everything_again_from_the_log() {
     assert!(again.place().0 < owner.place().0, "commits behind the log are not synced one by one");
     assert!(again.catch_up().unwrap() > 0);
     assert_eq!(again.content_hash().unwrap(), owner.content_hash().unwrap());
+}
+
+#[test]
+fn a_file_that_is_compacted_goes_on_where_it_was_in_its_log() {
+    let (folder, servers) = (tempfile::tempdir().unwrap(), Servers::sound());
+    let [path, other] = ["owner.redb", "other.redb"].map(|name| folder.path().join(name));
+    let mut owner = owner(&path, &servers, 30);
+    let (place, epoch, held) = (owner.place(), owner.epoch(), owner.content_hash().unwrap());
+    owner.close().unwrap();
+    for _ in 0..2 {
+        compact(&path).unwrap();
+        let mut again = open(&path, StoreOptions::default(), &servers);
+        assert_eq!((again.catch_up().unwrap(), again.place(), again.epoch()), (0, place, epoch));
+        assert_eq!(again.content_hash().unwrap(), held);
+    }
+    let mut new = follower(&other, &servers);
+    new.take_over(2).unwrap();
+    apply(&mut new, &mut Rules::default(), send(100), 100).unwrap();
+    let mut again = follower(&path, &servers);
+    assert_eq!(again.content_hash().unwrap(), new.content_hash().unwrap(), "it follows others");
+    again.take_over(3).unwrap();
+    apply(&mut again, &mut Rules::default(), send(101), 101).unwrap();
 }
 
 #[test]
