@@ -133,12 +133,13 @@ impl DiskRoom {
     /// Promises room for something new that takes so many bytes, if it leaves the head room alone.
     pub(crate) fn admit(&self, bytes: u64) -> bool {
         let mut state = self.state();
-        if state.is_full || self.left(&state) < bytes + self.full_below() {
+        let needed = bytes.saturating_add(self.full_below());
+        if state.is_full || self.left(&state) < needed {
             // Nobody is refused for what was written over and over in one place.
             self.look(&mut state);
             self.judge(&mut state);
         }
-        let admits = !state.is_full && self.left(&state) >= bytes + self.full_below();
+        let admits = !state.is_full && self.left(&state) >= needed;
         state.promised_bytes += if admits { bytes } else { 0 };
         admits
     }
@@ -166,9 +167,10 @@ impl DiskRoom {
     /// calls this.
     pub(crate) fn make_way(&self, bytes: u64) {
         let mut state = self.state();
-        let needed = bytes.saturating_mul(limits::ROOM_PER_BYTE) + self.scarce_below();
+        let needed = bytes.saturating_mul(limits::ROOM_PER_BYTE).saturating_add(self.scarce_below());
         // Others on the disk write too: where little is left, what was found a moment ago is not relied on.
-        if state.ballast != Ballast::There || self.free(&state) >= needed + 2 * self.shared.head_room_bytes {
+        let plenty = needed.saturating_add(self.shared.head_room_bytes.saturating_mul(2));
+        if state.ballast != Ballast::There || self.free(&state) >= plenty {
             return;
         }
         self.look(&mut state);
@@ -280,7 +282,7 @@ impl DiskRoom {
     /// Free bytes with the ballast.
     fn left(&self, state: &DiskRoomState) -> u64 {
         let ballast = if state.ballast == Ballast::There { self.shared.head_room_bytes } else { 0 };
-        self.free(state) + ballast
+        self.free(state).saturating_add(ballast)
     }
 
     fn look(&self, state: &mut DiskRoomState) {
@@ -313,12 +315,12 @@ impl DiskRoom {
     /// With no more room than this, nothing new is accepted: the head room, and half of it for what is under way, so that
     /// what is new never makes the ballast go.
     fn full_below(&self) -> u64 {
-        self.shared.head_room_bytes / 4 * 6
+        (self.shared.head_room_bytes / 4).saturating_mul(6)
     }
 
     /// With as much room as this everything is accepted again: more, so that the answer does not change all the time.
     fn roomy_from(&self) -> u64 {
-        self.shared.head_room_bytes / 4 * 7
+        (self.shared.head_room_bytes / 4).saturating_mul(7)
     }
 
     /// With fewer free bytes than this a commit may not find room.
@@ -467,6 +469,15 @@ mod tests {
         *made.0.lock().unwrap() = (0, true);
         let room = DiskRoom::begin(made.clone(), HEAD_ROOM, Arc::default()).unwrap();
         assert!(!made.has() && room.view().is_full);
+    }
+
+    #[test]
+    fn a_head_room_that_no_disk_has_is_never_there() {
+        let made = Made::default();
+        made.set_free(HEAD_ROOM);
+        let room = DiskRoom::begin(made.clone(), u64::MAX, Arc::default()).unwrap();
+        room.tick();
+        assert!(!made.has() && room.view().is_full && !room.admit(1));
     }
 
     #[test]

@@ -253,3 +253,15 @@ fn wait(sync_delay: Duration) {
         std::thread::sleep(sync_delay);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_that_is_used_up_is_a_full_disk() {
+        let full = [rustix::io::Errno::NOSPC, rustix::io::Errno::DQUOT].map(io::Error::from);
+        assert!(full.iter().all(is_out_of_room));
+        assert!(!is_out_of_room(&io::ErrorKind::PermissionDenied.into()));
+    }
+}
