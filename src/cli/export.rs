@@ -5,21 +5,26 @@ use std::io;
 use std::io::BufWriter;
 use std::io::Read;
 use std::io::Write;
+use std::path::Path;
 
 use seriatim::Clock;
 use seriatim::SystemClock;
 use seriatim::Timestamp;
+use seriatim::api::MessagePage;
 use seriatim::api::SendEnvelope;
 use seriatim::api::WireDuration;
 use seriatim::api::options::OrderWord;
 use seriatim::api::views::MessageEnvelope;
 use seriatim::api::views::MessageWord;
+use seriatim::remote::Remote;
 
 use crate::cli::arguments::keep::ExportArguments;
 use crate::cli::arguments::keep::ImportArguments;
 use crate::cli::connect::connect;
 use crate::cli::cursors::WorkflowCursor;
 use crate::cli::cursors::cursors_of;
+use crate::cli::durable_file::private;
+use crate::cli::durable_file::sync_folder_of;
 use crate::cli::failure::CliFailure;
 use crate::cli::feed::FeedLine;
 use crate::cli::feed::LineFeed;
@@ -35,27 +40,22 @@ use crate::cli::word::counted;
 /// is taken: messages that come or go meanwhile may or may not be among them.
 pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
-    let mut output: Box<dyn Write> = match &arguments.output {
-        None => Box::new(BufWriter::new(io::stdout())),
-        Some(path) => {
-            let created = File::create_new(path);
-            Box::new(BufWriter::new(created.map_err(|error| {
-                io::Error::new(error.kind(), format!("export to {}: {error}", path.display()))
-            })?))
-        }
-    };
     // Read before the messages: nothing that is settled meanwhile is left out as settled and not sent either.
     let cursors = cursors_of(&remote, &arguments.queue).await;
     let cursors = cursors.map_err(CliFailure::to(format!("export {}", arguments.queue)))?;
+    let (mut from, mut count) = (arguments.from, 0);
+    let mut page = page_from(&remote, &arguments.queue, from).await?;
+    // Once the daemon has answered: a name that was mistyped leaves no file.
+    let file = arguments.output.as_deref().map(create).transpose()?;
+    let mut output: Box<dyn Write + '_> = match &file {
+        None => Box::new(BufWriter::new(io::stdout())),
+        Some(file) => Box::new(BufWriter::new(file)),
+    };
     if arguments.from == 1 {
         write_cursors(&mut output, &cursors.plain)?;
     }
     let progress = Progress::new("messages");
-    let (mut from, mut count) = (arguments.from, 0);
     loop {
-        let page = remote.messages(&arguments.queue, from, limits::EXPORT_PAGE).await;
-        let page = page.map_err(CliFailure::to(format!("export {}", arguments.queue)));
-        let page = page.inspect_err(|_| remark(format!("go on with --from {from}")))?;
         for message in &page.messages {
             if arguments.no_dead_letters && message.status == MessageWord::DeadLettered {
                 continue;
@@ -69,14 +69,31 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, CliFailur
             Some(next) => from = next,
             None => break,
         }
+        page = page_from(&remote, &arguments.queue, from).await?;
     }
     write_cursors(&mut output, &cursors.around)?;
     output.flush()?;
     progress.end();
-    if arguments.output.is_some() {
+    if let (Some(file), Some(path)) = (&file, &arguments.output) {
+        file.sync_all().and_then(|()| sync_folder_of(path)).map_err(|error| named(path, &error))?;
         Stdout::new(arguments.daemon.json).say(format!("{} exported", counted(count, "message")))?;
     }
     Ok(true)
+}
+
+async fn page_from(remote: &Remote, queue: &str, from: u64) -> Result<MessagePage, CliFailure> {
+    let page = remote.messages(queue, from, limits::EXPORT_PAGE).await;
+    let page = page.map_err(CliFailure::to(format!("export {queue}")));
+    page.inspect_err(|_| remark(format!("go on with --from {from}")))
+}
+
+/// A new file for the lines.
+fn create(path: &Path) -> io::Result<File> {
+    private().create_new(true).open(path).map_err(|error| named(path, &error))
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("export to {}: {error}", path.display()))
 }
 
 fn write_cursors(output: &mut dyn Write, cursors: &[WorkflowCursor]) -> io::Result<()> {

@@ -22,6 +22,7 @@ mod demo_git;
 mod dev_cluster;
 mod dlq;
 mod doctor;
+mod durable_file;
 mod export;
 mod failure;
 mod feed;

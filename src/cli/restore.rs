@@ -2,16 +2,16 @@
 
 use std::fs;
 use std::fs::File;
-use std::fs::OpenOptions;
 use std::io;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::path::PathBuf;
 
 use serde_json::json;
 
 use crate::cli::arguments::keep::RestoreArguments;
+use crate::cli::durable_file::private;
+use crate::cli::durable_file::sync_folder_of;
 use crate::cli::failure::CliFailure;
 use crate::cli::out::Stdout;
 use crate::cli::progress::Progress;
@@ -100,7 +100,7 @@ fn put(
         }
         None => named(place, &error),
     })?;
-    sync_folder_of(place)?;
+    sync_folder_of(place).map_err(|error| named(place, &error))?;
     out.json(&json!({ "file": target, "messages": found.messages, "kept": old_file }))?;
     let messages = counted(found.messages, "message");
     out.say(format!("{}: {messages}, restored and verified", target.display()))?;
@@ -160,20 +160,13 @@ fn copy(from: &Path, to: &Path) -> Result<(), CliFailure> {
     Ok(target.sync_all().map_err(|error| named(to, &error))?)
 }
 
-/// How files of a data folder are made: what is in them is for nobody else on this machine.
-fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true).mode(0o600);
-    options
-}
-
 /// Gives the file that is there another name, which nobody uses, beside its own: at no moment is there none.
 fn keep_old(place: &Path) -> Result<PathBuf, CliFailure> {
     for number in 1..=1_000 {
         let old_file = beside(place, &format!(".replaced-{number}"));
         match fs::hard_link(place, &old_file) {
             Ok(()) => {
-                sync_folder_of(place)?;
+                sync_folder_of(place).map_err(|error| named(place, &error))?;
                 return Ok(old_file);
             }
             Err(_) if fs::symlink_metadata(&old_file).is_ok() => {}
@@ -185,16 +178,6 @@ fn keep_old(place: &Path) -> Result<PathBuf, CliFailure> {
         }
     }
     Err(CliFailure::Refused(format!("restore: too many replaced files are beside {}", place.display())))
-}
-
-/// A rename is on disk once its folder is.
-fn sync_folder_of(place: &Path) -> Result<(), CliFailure> {
-    if cfg!(unix) {
-        let folder = place.parent().unwrap_or(place);
-        let synced = File::open(folder).and_then(|folder| folder.sync_all());
-        synced.map_err(|error| named(folder, &error))?;
-    }
-    Ok(())
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {

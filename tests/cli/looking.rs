@@ -244,6 +244,22 @@ fn an_export_is_what_an_import_reads() {
 }
 
 #[test]
+fn an_export_is_for_nobody_else_and_one_of_a_name_that_was_mistyped_leaves_no_file() {
+    let fake = Fake::new(|asked| match asked.line.contains("/orders") {
+        true => Answer::json(json!({ "messages": [] })),
+        false => Answer::problem(404, "queue_not_found", "there is no queue oders"),
+    });
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("orders.ndjson");
+    let output = path.to_str().expect("a plain name");
+    assert_eq!(fake.run(&["export", "oders", "--output", output]).code, Some(1));
+    assert!(!path.exists());
+    assert_eq!(fake.run(&["export", "orders", "--output", output]).code, Some(0));
+    let mode = std::os::unix::fs::PermissionsExt::mode(&path.metadata().expect("it is there").permissions());
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
 fn a_backup_is_named_by_us_and_placed_by_the_daemon() {
     let fake = Fake::always(json!({ "path": "/data/backups/copy.redb", "records": 7 }));
     let ran = fake.run(&["backup", "copy.redb"]);
