@@ -248,7 +248,7 @@ impl Partition {
                 Ok(Err(error)) if is_deposed(&error) => Ok(()),
                 Ok(ended) => ended,
                 // As long as this node has the lease, no other would take it.
-                Err(panic) => Err(Fault::Defect(panic).into()),
+                Err(panic) => Err(panic.into_defect().into()),
             };
             self.published().client = None;
             self.node.leases.set_stopped(self.number, ended.is_err());

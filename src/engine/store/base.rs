@@ -11,7 +11,6 @@ use redb::ReadableTableMetadata;
 
 use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;
-use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::flushed_row::FlushedRow;
 use crate::engine::store::key::key_of;
@@ -198,7 +197,7 @@ fn go_on_while(more: bool) -> ControlFlow<()> {
 
 /// Reads a table. Where its pages contradict each other redb panics, and that is damage, no defect.
 fn sensibly<T: Table, R>(read: impl FnOnce() -> Result<R, Fault>) -> Result<R, Fault> {
-    guarded(read).unwrap_or_else(|_| Err(damaged(&T::DEFINITION, PAGES_MAKE_NO_SENSE)))
+    guarded(read).unwrap_or_else(|panic| Err(panic.fault_in(&T::DEFINITION)))
 }
 
 #[cfg(test)]

@@ -7,8 +7,6 @@ use redb::CompactionError;
 
 use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;
-use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
-use crate::engine::store::checksum::damaged;
 use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::job::Job;
 use crate::engine::store::lock_file::fault_of;
@@ -62,7 +60,7 @@ pub fn compact(path: impl AsRef<Path>) -> Result<Compaction, OpenError> {
     let bytes_before = bytes_of(path)?;
     let store = Store::open_within_epoch(path, one_generation(StoreOptions::default()))?;
     let compacted = guarded(|| store.compact());
-    compacted.unwrap_or_else(|_| Err(damaged(&JOURNAL, PAGES_MAKE_NO_SENSE)))?;
+    compacted.unwrap_or_else(|panic| Err(panic.fault_in(&JOURNAL)))?;
     Ok(Compaction { bytes_before, bytes_after: bytes_of(path)? })
 }
 

@@ -69,7 +69,7 @@ impl Store {
             return Err(fault.clone());
         }
         let prepared = guarded(|| self.prepare_to_follow(entry));
-        let prepared = prepared.unwrap_or_else(|panic| Err(Fault::Defect(panic)));
+        let prepared = prepared.unwrap_or_else(|panic| Err(panic.into_defect()));
         let job = prepared.inspect_err(|fault| self.fail(fault))?;
         self.commit(&job)
     }

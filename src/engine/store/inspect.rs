@@ -17,7 +17,6 @@ use redb::backends::FileBackend;
 use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::LAST_COMMIT_LEADS_ASTRAY;
-use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::definition;
 use crate::engine::store::definition::RawTableDefinition;
@@ -31,8 +30,8 @@ use crate::engine::store::options::StoreOptions;
 use crate::engine::store::pages::with_place;
 use crate::engine::store::recognize::check_format;
 use crate::engine::store::recognize::check_magic;
-use crate::engine::store::recognize::damaged_file;
 use crate::engine::store::recognize::refusal;
+use crate::engine::store::recognize::refusal_of_panic;
 use crate::engine::store::schema;
 use crate::engine::store::transaction::begin;
 use crate::engine::store::upgrade::bring_up_to_date;
@@ -65,12 +64,12 @@ impl Inspection {
             Ok(Ok(database)) => database,
             Ok(Err(DatabaseError::DatabaseAlreadyOpen)) => return Err(held_by_another(path)),
             Ok(Err(error)) => return Err(refusal(path, error)),
-            Err(_) => return Err(damaged_file(path, PAGES_MAKE_NO_SENSE)),
+            Err(panic) => return Err(refusal_of_panic(path, panic)),
         };
         let mut inspection = Inspection { database: Some(database), path: path.to_owned(), format: 0 };
         match guarded(|| check_format(path, inspection.database())) {
             Ok(checked) => inspection.format = checked?,
-            Err(_) => return Err(damaged_file(path, PAGES_MAKE_NO_SENSE)),
+            Err(panic) => return Err(refusal_of_panic(path, panic)),
         }
         Ok(inspection)
     }
@@ -92,8 +91,8 @@ impl Inspection {
             bring_up_to_date(self.database(), &transaction)?;
             transaction.commit().map_err(store_fault)
         });
-        let nonsense = || Fault::Damaged { table: "pages", detail: PAGES_MAKE_NO_SENSE.to_owned() };
-        done.unwrap_or_else(|_| Err(nonsense()))?;
+        let damaged = |detail| Fault::Damaged { table: "pages", detail };
+        done.unwrap_or_else(|panic| Err(panic.damage().map_or_else(|defect| defect, damaged)))?;
         self.format = schema::FORMAT;
         Ok(self)
     }
@@ -137,7 +136,7 @@ pub(crate) fn page_damage(database: &mut Database) -> Result<Option<String>, Fau
         Ok(Ok(false)) => Ok(Some("a checksum of a page or the list of free pages does not fit".to_owned())),
         Ok(Err(DatabaseError::Storage(StorageError::Io(error)))) => Err(store_fault(StorageError::Io(error))),
         Ok(Err(_)) => Ok(Some(LAST_COMMIT_LEADS_ASTRAY.to_owned())),
-        Err(_) => Ok(Some(PAGES_MAKE_NO_SENSE.to_owned())),
+        Err(panic) => panic.damage().map(Some),
     }
 }
 

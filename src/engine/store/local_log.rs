@@ -13,8 +13,6 @@ use redb::WriteTransaction;
 
 use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;
-use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
-use crate::engine::store::checksum::damaged;
 use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::journal;
 use crate::engine::store::log::EachEntry;
@@ -100,7 +98,7 @@ impl LocalLog {
             transaction.commit().map_err(store_fault)?;
             freed.keep(&self.database)
         });
-        committed.unwrap_or_else(|_| Err(damaged(&JOURNAL, PAGES_MAKE_NO_SENSE)))
+        committed.unwrap_or_else(|panic| Err(panic.fault_in(&JOURNAL)))
     }
 
     /// The entry at a position, and the last position; zero without an entry.

@@ -22,7 +22,6 @@ use crate::engine::store::ballast::Volume;
 use crate::engine::store::base::Base;
 use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;
-use crate::engine::store::checksum::PAGES_MAKE_NO_SENSE;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::create::create;
 #[cfg(test)]
@@ -49,6 +48,7 @@ use crate::engine::store::recognize::damaged_file;
 #[cfg(test)]
 use crate::engine::store::recognize::foreign;
 use crate::engine::store::recognize::refusal;
+use crate::engine::store::recognize::refusal_of_panic;
 use crate::engine::store::room::DiskRoom;
 use crate::engine::store::row_room::RowRoom;
 use crate::engine::store::schema::Handovers;
@@ -114,7 +114,7 @@ impl Store {
             let (database, watch) = open_file(path, options, (written, room.clone()))?;
             Ok((load(database, options, Some(lock))?, watch))
         });
-        let opened = opened.unwrap_or_else(|_| Err(damaged_file(path, PAGES_MAKE_NO_SENSE)));
+        let opened = opened.unwrap_or_else(|panic| Err(refusal_of_panic(path, panic)));
         let (mut store, watch) = opened.map_err(|error| match error {
             OpenError::Fault(Fault::Damaged { table, detail }) => {
                 OpenError::Damaged { path: path.to_owned(), detail: format!("table {table}: {detail}") }
@@ -180,7 +180,7 @@ impl Store {
             check_format(path, &database)?;
             Ok(database)
         });
-        let database = opened.unwrap_or_else(|panic| Err(foreign(path, panic)))?;
+        let database = opened.unwrap_or_else(|panic| Err(foreign(path, panic.told())))?;
         Ok(Store::begin_epoch(database, options, None)?)
     }
 

@@ -11,6 +11,7 @@ use redb::ReadableDatabase;
 use redb::StorageError;
 use redb::TableError;
 
+use crate::engine::store::caught::PanicReport;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::LAST_COMMIT_LEADS_ASTRAY;
 use crate::engine::store::definition;
@@ -69,6 +70,11 @@ pub(crate) fn refusal(path: &Path, error: DatabaseError) -> OpenError {
 pub(crate) fn damaged_file(path: &Path, met: &str) -> OpenError {
     let in_header = File::open(path).ok().and_then(|mut file| header_damage(&mut file));
     OpenError::Damaged { path: path.to_owned(), detail: in_header.unwrap_or_else(|| with_place(path, met)) }
+}
+
+/// Why a file is not opened on which what reads it has panicked.
+pub(crate) fn refusal_of_panic(path: &Path, panic: PanicReport) -> OpenError {
+    panic.damage().map_or_else(OpenError::Fault, |detail| damaged_file(path, &detail))
 }
 
 /// The refusal of a file that is not ours.

@@ -65,7 +65,7 @@ impl Snapshot {
         // Of pages that make no sense redb panics, and whoever waits for the copy is to hear of it.
         let copy = move || self.copy_to(file, progress);
         let copied = check_is_free(target)
-            .and_then(|()| guarded(copy).unwrap_or_else(|panic| Err(Fault::Defect(panic))));
+            .and_then(|()| guarded(copy).unwrap_or_else(|panic| Err(panic.into_defect())));
         // The database has unlocked it when it was closed: if somebody else has it now, it is theirs to put in place or remove.
         if let Err(theirs) = claim(&new, &kept) {
             return copied.and(Err(theirs));

@@ -103,7 +103,7 @@ impl SnapshotFile {
         }
         let inspection = Inspection::open(&self.path)?;
         let place = guarded(|| place(&inspection.transaction()?));
-        Ok(place.unwrap_or_else(|panic| Err(Fault::Defect(panic)))?)
+        Ok(place.unwrap_or_else(|panic| Err(panic.into_defect()))?)
     }
 
     /// Puts it in place of a file that nobody has open, if one is there. A crash leaves the one or the other.

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use redb::Database;
 
 use crate::engine::store::base::Base;
+use crate::engine::store::caught::PanicReport;
 use crate::engine::store::caught::guarded;
 use crate::engine::store::in_place;
 use crate::engine::store::in_place::Epoch;
@@ -83,7 +84,10 @@ impl Store {
             return None;
         }
         self.set_stamp(stamp);
-        guarded(|| self.job(Vec::new())).map_err(Fault::Defect).inspect_err(|fault| self.fail(fault)).ok()
+        guarded(|| self.job(Vec::new()))
+            .map_err(PanicReport::into_defect)
+            .inspect_err(|fault| self.fail(fault))
+            .ok()
     }
 
     /// Who writes this store's jobs.
@@ -170,7 +174,7 @@ impl Store {
             return Err(fault.clone());
         }
         let prepared = guarded(|| self.prepare_or_panic(work));
-        let prepared = prepared.unwrap_or_else(|panic| Err(Fault::Defect(panic)));
+        let prepared = prepared.unwrap_or_else(|panic| Err(panic.into_defect()));
         prepared.inspect_err(|fault| self.fail(fault))
     }
 
@@ -212,7 +216,7 @@ impl Store {
         if let Some(fault) = &self.failed {
             return Err(fault.clone());
         }
-        guarded(|| self.idle_job()).map_err(Fault::Defect).inspect_err(|fault| self.fail(fault))
+        guarded(|| self.idle_job()).map_err(PanicReport::into_defect).inspect_err(|fault| self.fail(fault))
     }
 
     fn idle_job(&mut self) -> Job {

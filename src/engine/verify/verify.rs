@@ -86,7 +86,7 @@ fn verify_file(path: &Path, findings: &mut Findings<'_>) -> Result<(), OpenError
     let rows = MergedTables::new(&transaction, &overlay)?;
     match guarded(|| RowComparison::new(&rows, &ledger, findings).compare()) {
         Ok(compared) => compared?,
-        Err(panic) => return Err(Fault::Defect(panic).into()),
+        Err(panic) => return Err(panic.into_defect().into()),
     }
     findings.report.compared = true;
     Ok(())
