@@ -8,6 +8,8 @@ use async_nats::Subscriber;
 use futures_util::StreamExt;
 use tokio::sync::Notify;
 
+use crate::cluster::placing::ARBITER;
+use crate::cluster::placing::CommandPlace;
 use crate::cluster::request_places::RequestPlaces;
 use crate::cluster::router::Router;
 use crate::cluster::wire;
@@ -138,6 +140,9 @@ impl Router {
             Ok(NodeReply::Reply(reply?, client.engine_now(), Some(epoch)))
         };
         let done = match &ask.what {
+            What::Have(command, _) if number == ARBITER && self.places.of(command) == CommandPlace::Each => {
+                replied(partition.enforced.arbitrate(&client, command.clone()).await)
+            }
             What::Have(command, wait) => replied(client.relay(command.clone(), *wait).await),
             What::TryOut(command) => replied(client.try_relay(command.clone()).await),
             What::Look(look) => {

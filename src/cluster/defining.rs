@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use crate::cluster::defining_topics::TopicAsk;
 use crate::cluster::definitions::QueueDefinition;
 use crate::cluster::placing::ARBITER;
 use crate::cluster::router::Router;
 use crate::cluster::router::nonsense;
 use crate::cluster::stop::pause;
+use crate::cluster::topic_ask::TopicAsk;
 use crate::cluster::topic_changes::ORDER_STAYS;
 use crate::cluster::wire::Ask;
 use crate::cluster::wire::NodeReply;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::cluster::definitions::QueueDefinition;
 use crate::cluster::placing::ARBITER;
 use crate::cluster::router::Router;
+use crate::cluster::topic_ask::TopicAsk;
 use crate::cluster::topic_changes::ORDER_STAYS;
 use crate::cluster::topic_changes::PlannedTopic;
 use crate::cluster::topic_changes::SubscriptionChange;
@@ -15,64 +16,14 @@ use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::Reply;
 use crate::engine::elsewhere::SubscriptionPlan;
 use crate::engine::elsewhere::TopicChange;
-use crate::engine::elsewhere::verbs;
 use crate::error::QueueRefusal;
 use crate::error::TopicRefusal;
 use crate::error::Unavailable;
 use crate::id::QueueName;
-use crate::id::SubscriptionName;
 use crate::limits;
-
-/// What is asked of a topic.
-pub(crate) enum TopicAsk {
-    Topic(TopicChange),
-    Subscription { queue: QueueName, name: SubscriptionName, change: SubscriptionChange },
-}
 
 /// What comes of it: what is to be from now on, if it is something else.
 type Judgement = Result<Option<QueueDefinition>, Reply>;
-
-impl TopicAsk {
-    /// What a command asks of which topic, if it is about one.
-    pub(crate) fn of(command: &Command) -> Option<(QueueName, TopicAsk)> {
-        let of_queue = |queue: &QueueName, change| {
-            let (topic, name) = queue.subscription()?;
-            Some((topic, TopicAsk::Subscription { queue: queue.clone(), name, change }))
-        };
-        match command {
-            Command::OnRecord(on_record) => TopicAsk::of(&on_record.command),
-            Command::ChangeTopic(verbs::ChangeTopic { name, change }) => {
-                Some((name.clone(), TopicAsk::Topic(change.clone())))
-            }
-            Command::CreateQueue(verbs::CreateQueue { name, options }) => {
-                of_queue(name, SubscriptionChange::Say(options.clone()))
-            }
-            Command::ChangeQueue(verbs::ChangeQueue { name, options }) => {
-                of_queue(name, SubscriptionChange::Options(options.clone()))
-            }
-            Command::PauseQueue(verbs::PauseQueue { name, paused }) => {
-                of_queue(name, SubscriptionChange::Pause(*paused))
-            }
-            Command::DeleteQueue(verbs::DeleteQueue { name }) => of_queue(name, SubscriptionChange::Delete),
-            _ => None,
-        }
-    }
-
-    /// Whether a queue is to be gone that another could be taken for later.
-    fn ends_something(&self) -> bool {
-        match self {
-            TopicAsk::Topic(change) => matches!(change, TopicChange::Delete),
-            TopicAsk::Subscription { change, .. } => matches!(change, SubscriptionChange::Delete),
-        }
-    }
-
-    fn answer(&self, is_changed: bool) -> Reply {
-        match self {
-            TopicAsk::Topic(_) => Reply::Topic(Ok(is_changed)),
-            TopicAsk::Subscription { .. } => Reply::Queue(Ok(is_changed)),
-        }
-    }
-}
 
 impl Router {
     /// `None` when somebody else has changed the same topic at the same moment: it has to be judged anew.

@@ -219,6 +219,21 @@ impl QueueDefinitions {
         Ok(read.map_or((0, None), |(revision, definition)| (revision, Some(definition))))
     }
 
+    /// What there is under a name, with its revision: as the servers say, or as was heard if that is newer.
+    ///
+    /// # Errors
+    /// [`Unavailable::Unanswered`] when they do not say.
+    pub(crate) async fn newest_of(
+        &self,
+        name: &QueueName,
+    ) -> Result<(u64, Option<QueueDefinition>), Unavailable> {
+        if let (revision, Some(definition)) = self.entry(name).await? {
+            self.know(revision, definition);
+        }
+        let known = self.state().known.get(name).cloned();
+        Ok(known.map_or((0, None), |(revision, definition)| (revision, Some(definition))))
+    }
+
     /// Sees to it that a name can be had that nothing was ever called by: names stay in the bucket when what they named is deleted.
     ///
     /// # Errors

@@ -3,28 +3,56 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+use std::time::Duration;
 
 use crate::cluster::definitions::QueueDefinition;
 use crate::cluster::definitions::QueueDefinitions;
+use crate::cluster::topic_ask::TopicAsk;
+use crate::cluster::topic_changes::SubscriptionChange;
 use crate::cluster::topic_changes::enforce_topic;
 use crate::cluster::topic_changes::remove_topic;
+use crate::cluster::topic_changes::topic_revision;
 use crate::engine::Client;
+use crate::engine::elsewhere::Command;
+use crate::engine::elsewhere::Reply;
+use crate::engine::elsewhere::TopicChange;
+use crate::engine::elsewhere::TopicPlan;
+use crate::engine::elsewhere::verbs;
 use crate::error::OperationError;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
 use crate::error::Unavailable;
 use crate::id::QueueName;
+use crate::limits;
 use crate::queue::QueueOptions;
 
 /// Which definitions are in force in the engine of a partition: of each name, up to which revision.
 pub(crate) struct EnforcedDefinitions {
     definitions: Arc<QueueDefinitions>,
     enforced: tokio::sync::Mutex<BTreeMap<QueueName, u64>>,
+    /// Queues that were changed here before the bucket had it: whoever has asked may have ended.
+    ahead: Mutex<BTreeMap<QueueName, AheadChange>>,
+}
+
+/// A change that the bucket may not have.
+#[derive(Clone, Copy)]
+struct AheadChange {
+    /// When it was done, by the engine's clock.
+    at: Duration,
+    /// Which revision was in force then.
+    behind: u64,
 }
 
 impl EnforcedDefinitions {
     pub(crate) fn new(definitions: Arc<QueueDefinitions>) -> EnforcedDefinitions {
-        EnforcedDefinitions { definitions, enforced: tokio::sync::Mutex::default() }
+        EnforcedDefinitions { definitions, enforced: tokio::sync::Mutex::default(), ahead: Mutex::default() }
+    }
+
+    fn ahead(&self) -> MutexGuard<'_, BTreeMap<QueueName, AheadChange>> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has all in force in an engine that has just taken over, as they are now: nobody is to find that there is no queue that
@@ -34,16 +62,84 @@ impl EnforcedDefinitions {
     /// [`Unavailable`] when they could not all be heard, or the engine ends.
     pub(crate) async fn begin(&self, client: &Client) -> Result<(), Unavailable> {
         self.enforced.lock().await.clear();
+        self.ahead().clear();
         self.definitions.catch_up().await?;
         self.bring(client, None).await
     }
 
-    /// Has in force what was heard since.
+    /// Has in force what was heard since, and again what the bucket has of queues that were changed here before it long ago.
     ///
     /// # Errors
     /// [`Unavailable`] when the engine ends.
     pub(crate) async fn go_on(&self, client: &Client) -> Result<(), Unavailable> {
+        self.take_back(client.elapsed()).await;
         self.bring(client, None).await
+    }
+
+    /// Forgets that a queue is as the bucket has it which was changed here long ago, if that was before the bucket had it.
+    async fn take_back(&self, now: Duration) {
+        let is_late = |ahead: &AheadChange| now.saturating_sub(ahead.at) > limits::DEFINITION_AHEAD;
+        let late =
+            self.ahead().iter().find(|(_, ahead)| is_late(ahead)).map(|(name, at)| (name.clone(), *at));
+        let Some((name, late)) = late else { return };
+        if self.revision_of(&name).await > late.behind {
+            // The bucket has had it since, or something else that is in force.
+            self.ahead().remove(&name);
+            return;
+        }
+        let newest = tokio::time::timeout(limits::STREAM_ANSWER, self.definitions.newest_of(&name)).await;
+        let Ok(Ok((_, newest))) = newest else {
+            self.ahead().insert(name, AheadChange { at: now, ..late });
+            return;
+        };
+        // What only this partition has is left to whoever creates it: it may have messages.
+        if matches!(newest, Some(QueueDefinition::There { .. })) {
+            self.enforced.lock().await.remove(&name);
+        }
+        self.ahead().remove(&name);
+    }
+
+    /// Which revision of a definition is in force.
+    async fn revision_of(&self, name: &QueueName) -> u64 {
+        self.enforced.lock().await.get(name).copied().unwrap_or_default()
+    }
+
+    /// Does in the engine of the arbiter what is asked of a queue or a topic. A change that the bucket has had before, and that has
+    /// waited for an owner, is not done once something else came after it: that may be in force already.
+    ///
+    /// # Errors
+    /// [`Unavailable`] when the servers do not say what there is, or the engine ends.
+    pub(crate) async fn arbitrate(&self, client: &Client, command: Command) -> Result<Reply, Unavailable> {
+        if let Some(name) = changed_before_the_bucket(&command).cloned() {
+            let reply = client.relay(command, Duration::ZERO).await?;
+            if matches!(reply, Reply::Queue(Ok(true))) {
+                let behind = self.revision_of(&name).await;
+                self.ahead().insert(name, AheadChange { at: client.elapsed(), behind });
+            }
+            return Ok(reply);
+        }
+        let of_topic = TopicAsk::of(&command);
+        let name = match (&of_topic, deleted(&command)) {
+            (Some((name, _)), _) | (None, Some(name)) => name.clone(),
+            (None, None) => return client.relay(command, Duration::ZERO).await,
+        };
+        // Nothing is enforced meanwhile.
+        let _enforced = self.enforced.lock().await;
+        let newest = self.definitions.newest_of(&name).await?;
+        let left = match &of_topic {
+            Some((_, ask)) => left_of_topic(command, ask, newest),
+            None => left_of_queue(command, newest.1.as_ref()),
+        };
+        match (left, of_topic) {
+            (Some(command), _) => client.relay(command, Duration::ZERO).await,
+            (None, of_topic) => {
+                tracing::info!(queue = %name, "a change has come after a later one, and is not done any more");
+                Ok(match of_topic {
+                    Some((_, ask)) => ask.answer(false),
+                    None => Reply::Queue(Err(QueueRefusal::QueueNotFound(name))),
+                })
+            }
+        }
     }
 
     /// Has a definition in force at a revision, or a later one, and all that were heard before.
@@ -76,6 +172,76 @@ impl EnforcedDefinitions {
         }
         refused
     }
+}
+
+/// The queue of a command that the arbiter does before the bucket has it.
+fn changed_before_the_bucket(command: &Command) -> Option<&QueueName> {
+    let name = match command {
+        Command::OnRecord(on_record) => return changed_before_the_bucket(&on_record.command),
+        Command::CreateQueue(verb) => &verb.name,
+        Command::ChangeQueue(verb) => &verb.name,
+        Command::PauseQueue(verb) => &verb.name,
+        _ => return None,
+    };
+    name.subscription().is_none().then_some(name)
+}
+
+/// The queue that a command deletes.
+fn deleted(command: &Command) -> Option<&QueueName> {
+    match command {
+        Command::OnRecord(on_record) => deleted(&on_record.command),
+        Command::DeleteQueue(verbs::DeleteQueue { name }) => Some(name),
+        _ => None,
+    }
+}
+
+/// What is left to be done of deleting a queue: nothing if there is another of its name.
+fn left_of_queue(command: Command, newest: Option<&QueueDefinition>) -> Option<Command> {
+    let is_made_anew = matches!(newest, Some(QueueDefinition::There { .. } | QueueDefinition::Topic { .. }));
+    (!is_made_anew).then_some(command)
+}
+
+/// What is left to be done of a change of a topic that the bucket has had: nothing if it is otherwise by now.
+fn left_of_topic(
+    command: Command,
+    ask: &TopicAsk,
+    (revision, newest): (u64, Option<QueueDefinition>),
+) -> Option<Command> {
+    let plan = match newest {
+        Some(QueueDefinition::Topic { plan, .. }) => plan,
+        newest => {
+            let is_over = matches!(ask, TopicAsk::Topic(TopicChange::Delete));
+            return left_of_queue(command, newest.as_ref()).filter(|_| is_over);
+        }
+    };
+    match ask {
+        TopicAsk::Topic(TopicChange::Delete) => None,
+        TopicAsk::Topic(TopicChange::Put { .. }) => Some(with_plan(command, topic_revision(revision), plan)),
+        TopicAsk::Topic(_) => Some(command),
+        TopicAsk::Subscription { name, change, .. } => {
+            let known = plan.subscriptions.iter().find(|known| known.name == *name);
+            let is_so = match (change, known) {
+                (SubscriptionChange::Delete, known) => known.is_none(),
+                (SubscriptionChange::Pause(paused), Some(known)) => known.paused == *paused,
+                (SubscriptionChange::Options(options), Some(known)) => known.options == *options,
+                (SubscriptionChange::Say(_), _) => true,
+                (_, None) => false,
+            };
+            is_so.then_some(command)
+        }
+    }
+}
+
+/// A command that puts a plan, with another one.
+fn with_plan(mut command: Command, revision: u64, plan: Box<TopicPlan>) -> Command {
+    match &mut command {
+        Command::OnRecord(on_record) => {
+            *on_record.command = with_plan((*on_record.command).clone(), revision, plan);
+        }
+        Command::ChangeTopic(verb) => verb.change = TopicChange::Put { revision, plan },
+        _ => {}
+    }
+    command
 }
 
 /// Makes an engine have what is defined. Why it refuses that is an answer.

@@ -67,6 +67,7 @@ mod stop;
 mod taking_over;
 #[cfg(test)]
 mod tests;
+mod topic_ask;
 mod topic_changes;
 mod watched_log;
 mod watching;

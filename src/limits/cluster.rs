@@ -162,6 +162,10 @@ pub const DEFINED_NAMES_MAX: usize = 20_000;
 /// begin at once with the same definitions.
 pub const DEFINE_ATTEMPTS: u32 = 16;
 
+/// How long after the first partition has changed a queue the bucket may not have it before that partition takes it back: as long as
+/// servers take that agree anew who leads the bucket.
+pub const DEFINITION_AHEAD: Duration = Duration::from_secs(10);
+
 /// How often a daemon that is stopped looks whether its partitions are other nodes', at intervals of 50 ms: ten seconds, in which
 /// many more move than a node has. What it still has then is taken over as from a node that died.
 pub const DRAIN_LOOKS: u32 = 200;

@@ -1,17 +1,36 @@
 //! What queues there are, where nodes hear late of what others define.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::actor::Actor;
+use crate::cluster::definitions::QueueDefinition;
+use crate::cluster::node::ClusterNode;
+use crate::cluster::placing::ARBITER;
+use crate::cluster::stop::pause;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
 use crate::cluster::tests::router::PARTITIONS;
 use crate::cluster::tests::router::close;
 use crate::cluster::tests::router::has_all;
 use crate::cluster::tests::router::nodes;
+use crate::cluster::tests::router::workflow_of;
 use crate::cluster::tests::router::workflows;
+use crate::cluster::topic_changes::topic_revision;
+use crate::cluster::wire::Ask;
+use crate::cluster::wire::NodeReply;
+use crate::cluster::wire::What;
 use crate::engine::Queue;
+use crate::engine::elsewhere::Command;
+use crate::engine::elsewhere::Reply;
+use crate::engine::elsewhere::TopicChange;
+use crate::engine::elsewhere::verbs;
+use crate::error::QueueRefusal;
+use crate::id::QueueName;
+use crate::limits;
 use crate::message::Message;
 use crate::queue::QueueOptions;
+use crate::topic::Rule;
 
 /// Sends a message to each workflow, and with them to each partition.
 async fn send_to_all(queue: &Queue) {
@@ -76,5 +95,100 @@ async fn names_of_deleted_queues_and_topics_count_and_can_be_had_again() {
         assert!(why.contains("no further name can be had"), "{why}");
     }
     client.create_topic("q").await.unwrap();
+    close(nodes).await;
+}
+
+/// Has a command done in the first partition as if it had waited for an owner until this moment.
+async fn come_late(node: &ClusterNode, command: Command) -> Reply {
+    let ask = Ask::of_partition(ARBITER, What::Have(command, Duration::ZERO));
+    match node.handle().router.do_here(&ask).await {
+        NodeReply::Reply(reply, ..) => reply,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn on_record(command: Command) -> Command {
+    let actor = Arc::new(Actor::new("ada").unwrap());
+    Command::OnRecord(verbs::OnRecord { actor, begun: None, command: Box::new(command) })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_a_topic_that_comes_late_takes_nothing_back_in_the_first_partition() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first"]).await;
+    let client = nodes[0].client();
+    let name = QueueName::new("t").unwrap();
+    let topic = client.create_topic("t").await.unwrap();
+    let a = topic.subscribe("a", QueueOptions::default(), [Rule::everything()]).await.unwrap();
+    let definitions = nodes[0].handle().router.definitions.clone();
+    let Some((revision, QueueDefinition::Topic { plan, .. })) =
+        definitions.due(|known, _| *known == name).pop()
+    else {
+        panic!("it was put")
+    };
+    let b = topic.subscribe("b", QueueOptions::default(), [Rule::everything()]).await.unwrap();
+    for workflow in workflows() {
+        assert_eq!(topic.send(Message::new("kept").workflow(workflow)).await.unwrap().len(), 2);
+    }
+    let of_topic = |change| Command::ChangeTopic(verbs::ChangeTopic { name: name.clone(), change });
+    let of_a = || a.name().clone();
+    let late = [
+        of_topic(TopicChange::Put { revision: topic_revision(revision), plan }),
+        of_topic(TopicChange::Delete),
+        Command::DeleteQueue(verbs::DeleteQueue { name: of_a() }),
+        Command::PauseQueue(verbs::PauseQueue { name: of_a(), paused: true }),
+        Command::ChangeQueue(verbs::ChangeQueue {
+            name: of_a(),
+            options: Box::new(QueueOptions::default().messages_max(7)),
+        }),
+    ];
+    let before = nodes[0].engine(ARBITER).unwrap().topic("t").unwrap().view().await.unwrap();
+    for command in late {
+        come_late(&nodes[0], on_record(command)).await;
+        let after = nodes[0].engine(ARBITER).unwrap().topic("t").unwrap().view().await.unwrap();
+        assert_eq!(after, before);
+        for queue in [&a, &b] {
+            let view = queue.view().await.unwrap();
+            let is_kept = view.counts.ready == workflows().len() as u64;
+            assert!(is_kept && !view.paused && view.options == QueueOptions::default(), "{view:?}");
+        }
+    }
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_that_comes_late_does_not_delete_a_queue_that_was_made_anew() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first"]).await;
+    let queue = nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    send_to_all(&queue).await;
+    let command = Command::DeleteQueue(verbs::DeleteQueue { name: queue.name().clone() });
+    for command in [command.clone(), on_record(command)] {
+        let reply = come_late(&nodes[0], command).await;
+        assert!(matches!(reply, Reply::Queue(Err(QueueRefusal::QueueNotFound(_)))), "{reply:?}");
+        assert_eq!(queue.view().await.unwrap().counts.ready, workflows().len() as u64);
+    }
+    nodes[0].client().delete_queue("q").await.unwrap();
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_first_partition_has_changed_alone_is_taken_back() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first"]).await;
+    let queue = nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    queue.send(Message::new("kept").workflow(workflow_of(ARBITER))).await.unwrap();
+    // As by a node that has ended before it has put that into the bucket.
+    let pausing = Command::PauseQueue(verbs::PauseQueue { name: queue.name().clone(), paused: true });
+    come_late(&nodes[0], pausing).await;
+    let engine = nodes[0].engine(ARBITER).unwrap().queue("q").unwrap();
+    assert!(engine.view().await.unwrap().paused);
+    let is_taken_back = async {
+        while engine.view().await.unwrap().paused {
+            pause(limits::ROUTE_PAUSE).await;
+        }
+    };
+    tokio::time::timeout(limits::DEFINITION_AHEAD * 2, is_taken_back).await.expect("it is taken back");
+    assert_eq!(engine.view().await.unwrap().counts.ready, 1);
     close(nodes).await;
 }

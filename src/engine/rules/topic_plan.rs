@@ -16,7 +16,7 @@ use crate::error::TopicRefusal;
 use crate::id::QueueName;
 
 impl Step<'_> {
-    /// Makes a topic what it is to be, whatever it was; its limits were judged by whoever has planned it.
+    /// Makes a topic what it is to be, whatever it was, unless that is later; its limits were judged by whoever has planned it.
     pub(crate) fn put_topic(
         &mut self,
         name: &QueueName,
@@ -24,6 +24,10 @@ impl Step<'_> {
         plan: &TopicPlan,
     ) -> Ruling<bool, TopicRefusal> {
         let (before, topic) = (self.records.topic(name)?, plan.record(name, revision));
+        // What was put is put again, as its queues may have been changed.
+        if before.as_ref().is_some_and(|before| before.revision > revision) {
+            return Ok(false);
+        }
         if before.is_none() && self.queue_named(name)?.is_some() {
             return refuse(TopicRefusal::NameIsQueue(name.clone()));
         }

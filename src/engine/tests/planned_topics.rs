@@ -78,3 +78,14 @@ async fn a_plan_that_does_not_fit_is_refused_and_changes_nothing() {
     assert_eq!(topic.view().await.unwrap(), before);
     assert_eq!(stored(&topic, "a").await, Some(0));
 }
+
+#[tokio::test]
+async fn a_plan_of_before_changes_nothing() {
+    let engine = Engine::in_memory().open().await.unwrap();
+    let topic = engine.client().topic("t").unwrap();
+    put(&topic, 9, plan(5, &["a", "b"], QueueOptions::default())).await.unwrap();
+    assert_eq!(topic.send(Message::new("x").workflow("w")).await.unwrap().len(), 2);
+    assert!(!put(&topic, 8, plan(5, &["a"], QueueOptions::default())).await.unwrap());
+    assert!(!put(&topic, 4, plan(3, &["a", "b"], QueueOptions::default())).await.unwrap());
+    assert_eq!((stored(&topic, "a").await, stored(&topic, "b").await), (Some(1), Some(1)));
+}

@@ -1,0 +1,57 @@
+//! What is asked of a topic, by the command that asks it.
+
+use crate::cluster::topic_changes::SubscriptionChange;
+use crate::engine::elsewhere::Command;
+use crate::engine::elsewhere::Reply;
+use crate::engine::elsewhere::TopicChange;
+use crate::engine::elsewhere::verbs;
+use crate::id::QueueName;
+use crate::id::SubscriptionName;
+
+/// What is asked of a topic.
+pub(crate) enum TopicAsk {
+    Topic(TopicChange),
+    Subscription { queue: QueueName, name: SubscriptionName, change: SubscriptionChange },
+}
+
+impl TopicAsk {
+    /// What a command asks of which topic, if it is about one.
+    pub(crate) fn of(command: &Command) -> Option<(QueueName, TopicAsk)> {
+        let of_queue = |queue: &QueueName, change| {
+            let (topic, name) = queue.subscription()?;
+            Some((topic, TopicAsk::Subscription { queue: queue.clone(), name, change }))
+        };
+        match command {
+            Command::OnRecord(on_record) => TopicAsk::of(&on_record.command),
+            Command::ChangeTopic(verbs::ChangeTopic { name, change }) => {
+                Some((name.clone(), TopicAsk::Topic(change.clone())))
+            }
+            Command::CreateQueue(verbs::CreateQueue { name, options }) => {
+                of_queue(name, SubscriptionChange::Say(options.clone()))
+            }
+            Command::ChangeQueue(verbs::ChangeQueue { name, options }) => {
+                of_queue(name, SubscriptionChange::Options(options.clone()))
+            }
+            Command::PauseQueue(verbs::PauseQueue { name, paused }) => {
+                of_queue(name, SubscriptionChange::Pause(*paused))
+            }
+            Command::DeleteQueue(verbs::DeleteQueue { name }) => of_queue(name, SubscriptionChange::Delete),
+            _ => None,
+        }
+    }
+
+    /// Whether a queue is to be gone that another could be taken for later.
+    pub(crate) fn ends_something(&self) -> bool {
+        match self {
+            TopicAsk::Topic(change) => matches!(change, TopicChange::Delete),
+            TopicAsk::Subscription { change, .. } => matches!(change, SubscriptionChange::Delete),
+        }
+    }
+
+    pub(crate) fn answer(&self, is_changed: bool) -> Reply {
+        match self {
+            TopicAsk::Topic(_) => Reply::Topic(Ok(is_changed)),
+            TopicAsk::Subscription { .. } => Reply::Queue(Ok(is_changed)),
+        }
+    }
+}
