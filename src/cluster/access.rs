@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use async_nats::ConnectOptions;
 
 use crate::cluster::error::ClusterError;
+use crate::limits;
 
 /// How a node shows the NATS servers who it is, and whom it trusts; nothing of it by default.
 #[derive(Clone, Default)]
@@ -32,16 +34,22 @@ impl fmt::Debug for NatsAccess {
 }
 
 impl NatsAccess {
-    /// The options of a connection with all of it.
+    /// The options of a connection with all of it. A server whose machine vanishes is missed after three leases, and after some seconds
+    /// at most if these are short.
     ///
     /// # Errors
     /// [`ClusterError::Options`] when there are two ways to say who the node is; [`ClusterError::System`] when a file cannot be read.
-    pub(crate) async fn connect_options(&self, name: String) -> Result<ConnectOptions, ClusterError> {
+    pub(crate) async fn connect_options(
+        &self,
+        name: String,
+        lease: Duration,
+    ) -> Result<ConnectOptions, ClusterError> {
         if self.credentials.is_some() && self.login.is_some() {
             let what = "there are credentials, and a user with a password: one of both is enough";
             return Err(ClusterError::Options(what.to_owned()));
         }
-        let mut options = ConnectOptions::new().name(name);
+        let mut options = ConnectOptions::new().name(name).connection_timeout(limits::NATS_CONNECT);
+        options = options.ping_interval(lease.max(limits::NATS_PING_MIN));
         if let Some(file) = &self.credentials {
             options = options.credentials_file(file).await?;
         }

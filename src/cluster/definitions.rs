@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use tokio::sync::Notify;
 
+use crate::cluster::connection::in_time;
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
 use crate::cluster::topic_changes::DefinedCounts;
@@ -159,11 +160,14 @@ impl QueueDefinitions {
     /// The last message of a key, or of all that a subject stands for. Replicas, which answer sooner, may be late.
     async fn last_of(&self, keys: &str) -> Result<Option<StreamMessage>, String> {
         let subject = format!("{}{keys}", self.bucket.prefix);
-        match self.bucket.stream.get_last_raw_message_by_subject(&subject).await {
-            Ok(message) => Ok(Some(message)),
-            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
-            Err(error) => Err(error.to_string()),
-        }
+        let found = async {
+            match self.bucket.stream.get_last_raw_message_by_subject(&subject).await {
+                Ok(message) => Ok(Some(message)),
+                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        in_time(limits::NATS_ANSWER, found).await
     }
 
     /// Follows them until the node is stopped.
@@ -310,8 +314,8 @@ impl QueueDefinitions {
         let name = definition.name().clone();
         let bytes = serde_json::to_vec(&definition).expect("a definition can be written").into();
         let put = match behind {
-            0 => self.bucket.create(key_of(&name), bytes).await.map_err(|error| failed(&error)),
-            _ => self.bucket.update(key_of(&name), bytes, behind).await.map_err(|error| failed(&error)),
+            0 => in_time(limits::NATS_ANSWER, self.bucket.create(key_of(&name), bytes)).await,
+            _ => in_time(limits::NATS_ANSWER, self.bucket.update(key_of(&name), bytes, behind)).await,
         };
         match put {
             Ok(revision) => {
@@ -326,7 +330,7 @@ impl QueueDefinitions {
                     }
                     pause(limits::ROUTE_PAUSE).await;
                 }
-                Err(why)
+                Err(failed(&why))
             }
         }
     }

@@ -24,12 +24,15 @@ use serde_json::json;
 use tokio::runtime::Handle;
 
 use crate::clock::SystemClock;
+use crate::cluster::connection::in_time;
+use crate::cluster::connection::is_connected;
 use crate::cluster::entry_version::EntryVersion;
 use crate::cluster::error::ClusterError;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::signals::NodeSignal;
 use crate::cluster::signals::NodeSignals;
 use crate::cluster::stop::ClusterStop;
+use crate::cluster::stop::STOPPED;
 use crate::engine::CommitStats;
 use crate::engine::log::AppendAnswer;
 use crate::engine::log::Bounds;
@@ -139,21 +142,35 @@ impl JetStreamLog {
     /// # Errors
     /// What the servers say.
     pub(crate) async fn size(&self) -> Result<(u64, u64), String> {
-        let info = self.stream.get_info().await.map_err(|error| error.to_string())?;
+        let info = self.asked(self.stream.get_info()).await?;
         Ok((info.state.messages, info.state.bytes))
     }
 
     async fn bounds(&self) -> Result<Bounds, String> {
-        let info = self.stream.get_info().await.map_err(|error| error.to_string())?;
+        let info = self.asked(self.stream.get_info()).await?;
         Ok(Bounds { first: info.state.first_sequence.max(1), last: info.state.last_sequence })
     }
 
-    async fn entry(&self, position: u64) -> Result<Option<Bytes>, String> {
-        match self.stream.get_raw_message(position).await {
-            Ok(message) => Ok(Some(message.payload)),
-            Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(None),
-            Err(error) => Err(error.to_string()),
+    /// What the servers say, if one is connected, and in time.
+    async fn asked<T, E: std::fmt::Display>(
+        &self,
+        asked: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, String> {
+        match is_connected(&self.client) {
+            true => in_time(limits::NATS_ANSWER, asked).await,
+            false => Err(NOT_CONNECTED.to_owned()),
         }
+    }
+
+    async fn entry(&self, position: u64) -> Result<Option<Bytes>, String> {
+        let found = async {
+            match self.stream.get_raw_message(position).await {
+                Ok(message) => Ok(Some(message.payload)),
+                Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        self.asked(found).await
     }
 
     /// Reads as many entries from a position on as come in one answer. Any server with a copy of the stream gives it, and
@@ -161,14 +178,15 @@ impl JetStreamLog {
     async fn read(&self, position: u64, each: &mut EachEntry<'_>) -> Result<(), ReadError> {
         let server = |error: &dyn std::fmt::Display| ReadError::Server(error.to_string());
         if self.stop.is_said() {
-            return Err(server(&"the node is stopped"));
+            return Err(server(&STOPPED));
         }
         let inbox = self.client.new_inbox();
-        let mut answers = self.client.subscribe(inbox.clone()).await.map_err(|error| server(&error))?;
+        let asked = self.asked(self.client.subscribe(inbox.clone())).await;
+        let mut answers = asked.map_err(|error| server(&error))?;
         let ask = json!({ "seq": position, "batch": READ_ENTRIES, "max_bytes": READ_BYTES });
         let subject = format!("$JS.API.DIRECT.GET.{}", self.name);
-        let asked = self.client.publish_with_reply(subject, inbox, ask.to_string().into()).await;
-        asked.map_err(|error| server(&error))?;
+        let asked = self.client.publish_with_reply(subject, inbox, ask.to_string().into());
+        self.asked(asked).await.map_err(|error| server(&error))?;
         loop {
             let next = tokio::time::timeout(ANSWER, answers.next()).await;
             let message = next.ok().flatten().ok_or_else(|| server(&"no answer came in time"))?;
@@ -187,6 +205,8 @@ impl JetStreamLog {
 /// With what status a server ends what it gives at once, and says that there is nothing.
 const END_OF_BATCH: u16 = 204;
 const NOTHING_THERE: u16 = 404;
+
+const NOT_CONNECTED: &str = "no server is connected";
 
 /// The position of an entry that was read.
 fn position_of(message: &Message) -> Option<u64> {
@@ -307,12 +327,17 @@ impl JetStreamLog {
         if let Some(version) = self.version.in_header() {
             headers.insert(ENTRY_VERSION_HEADER, version.to_string());
         }
+        if !is_connected(&self.client) {
+            return AppendAnswer::Unknown(NOT_CONNECTED.to_owned());
+        }
         let payload = Bytes::copy_from_slice(entry.bytes);
         let request = Request::new().headers(headers).payload(payload).timeout(Some(ANSWER));
         self.runtime.block_on(async {
-            let answer = match self.client.send_request(self.subject.clone(), request).await {
+            // The node may be stopping: what was asked of its engines before is still to be answered.
+            let asked = in_time(ANSWER, self.client.send_request(self.subject.clone(), request)).await;
+            let answer = match asked {
                 Ok(answer) => read_answer(&answer.payload),
-                Err(error) => AppendAnswer::Unknown(error.to_string()),
+                Err(why) => AppendAnswer::Unknown(why),
             };
             if let AppendAnswer::Appended(position) = answer {
                 let (node, partition) = (self.node.clone(), self.partition);
@@ -345,7 +370,7 @@ impl LogServer for JetStreamLog {
 
     fn trim(&self, through: u64) -> Result<(), String> {
         let purge = self.stream.purge().sequence(through + 1);
-        self.runtime.block_on(async { purge.await }).map(drop).map_err(|error| error.to_string())
+        self.runtime.block_on(self.asked(async { purge.await })).map(drop)
     }
 
     fn pause(&self, attempt: u32) -> bool {

@@ -22,6 +22,7 @@ use crate::clock::SystemClock;
 use crate::cluster::cluster_state::ClusterState;
 use crate::cluster::cluster_state::NodePulse;
 use crate::cluster::cluster_state::PartitionHolder;
+use crate::cluster::connection::in_time;
 use crate::cluster::entry_version::EntryVersion;
 use crate::cluster::error::ClusterError;
 use crate::cluster::hashing::preferred;
@@ -161,9 +162,7 @@ impl Leases {
 
     /// Looks which process has begun to run as this node.
     pub(crate) async fn look_up_namesake(&self) {
-        if let Ok(Some(entry)) = self.bucket.entry(format!("{NODE_PREFIX}{}", self.node)).await {
-            self.note(&entry);
-        }
+        self.look_at(&format!("{NODE_PREFIX}{}", self.node)).await;
     }
 
     /// Says that this node is gone, so that others need not wait for it.
@@ -171,7 +170,8 @@ impl Leases {
         if self.namesake.get().is_some() {
             return;
         }
-        let _ = self.bucket.delete(format!("{NODE_PREFIX}{}", self.node)).await;
+        let gone = self.bucket.delete(format!("{NODE_PREFIX}{}", self.node));
+        let _ = in_time(limits::NATS_ANSWER, gone).await;
     }
 
     /// Follows what all nodes say until this one is stopped.
@@ -300,11 +300,11 @@ impl Leases {
         let key = format!("{PIN_PREFIX}{partition}");
         match node {
             Some(node) => {
-                self.bucket.put(&key, bytes_of(&node)).await.map_err(|error| error.to_string())?;
+                in_time(limits::NATS_ANSWER, self.bucket.put(&key, bytes_of(&node))).await?;
                 self.state().pins.insert(partition, node.to_owned());
             }
             None => {
-                self.bucket.delete(&key).await.map_err(|error| error.to_string())?;
+                in_time(limits::NATS_ANSWER, self.bucket.delete(&key)).await?;
                 self.state().pins.remove(&partition);
             }
         }
@@ -332,14 +332,14 @@ impl Leases {
     }
 
     async fn put_holder(&self, partition: u16, revision: u64, released: bool) -> bool {
+        if !self.signals.is_connected() {
+            return false;
+        }
         let holder = PartitionHolder { node: self.node.clone(), incarnation: self.incarnation, released };
         let key = format!("{PARTITION_PREFIX}{partition}");
         let put = match revision {
-            0 => self.bucket.create(&key, bytes_of(&holder)).await.map_err(|error| error.to_string()),
-            _ => {
-                let update = self.bucket.update(&key, bytes_of(&holder), revision).await;
-                update.map_err(|error| error.to_string())
-            }
+            0 => in_time(limits::NATS_ANSWER, self.bucket.create(&key, bytes_of(&holder))).await,
+            _ => in_time(limits::NATS_ANSWER, self.bucket.update(&key, bytes_of(&holder), revision)).await,
         };
         match put {
             Ok(revision) => {
@@ -357,7 +357,13 @@ impl Leases {
 
     /// Looks who has a partition, as the watch may hang for a while when a server has died.
     pub(crate) async fn look_up(&self, partition: u16) {
-        if let Ok(Some(entry)) = self.bucket.entry(format!("{PARTITION_PREFIX}{partition}")).await {
+        self.look_at(&format!("{PARTITION_PREFIX}{partition}")).await;
+    }
+
+    async fn look_at(&self, key: &str) {
+        if self.signals.is_connected()
+            && let Ok(Some(entry)) = in_time(limits::NATS_ANSWER, self.bucket.entry(key)).await
+        {
             self.note(&entry);
         }
     }

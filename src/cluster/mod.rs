@@ -14,6 +14,7 @@ mod access;
 mod answering;
 mod asking;
 mod cluster_state;
+mod connection;
 mod defining;
 mod defining_topics;
 mod definitions;

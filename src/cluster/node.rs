@@ -418,6 +418,6 @@ async fn make_streams(
 
 async fn connect(options: &ClusterOptions) -> Result<NatsClient, ClusterError> {
     let name = format!("seriatim {} {}", options.cluster, options.node);
-    let connecting = options.access.connect_options(name).await?.connect(&options.servers);
+    let connecting = options.access.connect_options(name, options.lease).await?.connect(&options.servers);
     connecting.await.map_err(|error| ClusterError::Servers(error.to_string()))
 }

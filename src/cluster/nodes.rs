@@ -7,6 +7,8 @@ use async_nats::Request;
 use async_nats::RequestErrorKind;
 use async_nats::Subscriber;
 
+use crate::cluster::connection::in_time;
+use crate::cluster::connection::is_connected;
 use crate::cluster::error::ClusterError;
 use crate::cluster::wire;
 use crate::cluster::wire::Ask;
@@ -68,6 +70,11 @@ impl Nodes {
         }
     }
 
+    /// Whether any node can be asked.
+    pub(crate) fn is_connected(&self) -> bool {
+        is_connected(&self.client)
+    }
+
     pub(crate) fn cluster(&self) -> &str {
         &self.cluster
     }
@@ -111,28 +118,33 @@ impl Nodes {
         }
         let timeout = wait.saturating_add(limits::NODE_ANSWER);
         let request = Request::new().payload(payload.into()).timeout(Some(timeout));
-        match self.client.send_request(self.subject(node, incarnation), request).await {
-            Ok(answer) => match wire::read(&answer.payload) {
+        // What waits for a connection would be done when nobody waits for its answer any more.
+        if !self.is_connected() {
+            return NodeAnswer::Nobody;
+        }
+        let asked = self.client.send_request(self.subject(node, incarnation), request);
+        match tokio::time::timeout(timeout, asked).await {
+            Ok(Ok(answer)) => match wire::read(&answer.payload) {
                 Some(said) => NodeAnswer::Replied(said),
                 None => NodeAnswer::Nothing(format!("what node {node} has answered is not understood")),
             },
-            Err(error) if error.kind() == RequestErrorKind::NoResponders => NodeAnswer::Nobody,
-            Err(error) => NodeAnswer::Nothing(format!("node {node}: {error}")),
+            Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => NodeAnswer::Nobody,
+            Ok(Err(error)) => NodeAnswer::Nothing(format!("node {node}: {error}")),
+            Err(_) => NodeAnswer::Nothing(format!("node {node}: it has not answered in {timeout:?}")),
         }
     }
 
     /// Tells a process that runs as a node something that is not answered.
     pub(crate) async fn tell(&self, (node, incarnation): (&str, u64), ask: &Ask) {
-        if let Err(error) =
-            self.client.publish(self.subject(node, incarnation), wire::write(ask).into()).await
-        {
+        let told = self.client.publish(self.subject(node, incarnation), wire::write(ask).into());
+        if let Err(error) = in_time(limits::NATS_ANSWER, told).await {
             tracing::warn!(node, %error, "a node could not be told what was given back; its locks run out");
         }
     }
 
     /// Answers whoever has asked.
     pub(crate) async fn answer(&self, to: async_nats::Subject, said: Vec<u8>) {
-        if let Err(error) = self.client.publish(to, said.into()).await {
+        if let Err(error) = in_time(limits::NATS_ANSWER, self.client.publish(to, said.into())).await {
             tracing::warn!(%error, "a node could not be answered");
         }
     }

@@ -30,6 +30,7 @@ use crate::cluster::snapshot_list::PartitionSnapshot;
 use crate::cluster::snapshot_list::SnapshotList;
 use crate::cluster::snapshot_list::SnapshotRecord;
 use crate::cluster::snapshots::SnapshotError;
+use crate::cluster::stop::STOPPED;
 use crate::cluster::watched_log::WatchedLog;
 use crate::engine::Client;
 use crate::engine::Engine;
@@ -213,7 +214,9 @@ impl Partition {
 
     /// Its snapshots, as the servers say.
     pub(crate) fn snapshot_list(&self) -> Result<SnapshotList, String> {
-        self.node.runtime.block_on(self.node.snapshots.list(self.number)).map(|(_, list)| list)
+        let listed = self.node.stop.before(self.node.snapshots.list(self.number));
+        let (_, list) = self.node.runtime.block_on(listed).ok_or(STOPPED)??;
+        Ok(list)
     }
 
     /// Reads a snapshot.
@@ -232,7 +235,7 @@ impl Partition {
     /// [`Fault::Log`] when the node is stopped.
     pub(crate) fn wait(&self, time: Duration) -> Result<(), Fault> {
         match self.node.stop.wait(time) {
-            true => Err(Fault::Log("the node is stopped".to_owned())),
+            true => Err(Fault::Log(STOPPED.to_owned())),
             false => Ok(()),
         }
     }

@@ -9,8 +9,11 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::Serialize;
 
+use crate::cluster::connection::in_time;
+use crate::cluster::connection::is_connected;
 use crate::cluster::entry_version;
 use crate::cluster::error::ClusterError;
+use crate::limits;
 
 /// What a node says of itself, again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,9 +69,18 @@ impl NodeSignals {
         NodeSignals { client, subject: format!("seriatim.{cluster}.signal") }
     }
 
-    /// Tells all nodes, whether or not somebody hears it.
+    /// Whether somebody can be told.
+    pub(crate) fn is_connected(&self) -> bool {
+        is_connected(&self.client)
+    }
+
+    /// Tells all nodes, whether or not somebody hears it; nobody, while no server is connected: it would be old when it is heard.
     pub(crate) async fn tell(&self, signal: &NodeSignal) {
-        if let Err(error) = self.client.publish(self.subject.clone(), bytes_of(signal)).await {
+        if !self.is_connected() {
+            return;
+        }
+        let told = self.client.publish(self.subject.clone(), bytes_of(signal));
+        if let Err(error) = in_time(limits::NATS_ANSWER, told).await {
             tracing::debug!(%error, "a node could not say that it is alive");
         }
     }

@@ -17,6 +17,7 @@ use crate::cluster::snapshot_pace::SnapshotPace;
 use crate::cluster::snapshot_pace::SnapshotStep;
 use crate::cluster::snapshots::ObjectSum;
 use crate::cluster::snapshots::object_of;
+use crate::cluster::stop::STOPPED;
 
 /// Takes the snapshots of a node: one at a time, so that a disk needs room for one.
 pub(crate) struct SnapshotTaker {
@@ -29,6 +30,11 @@ pub(crate) struct SnapshotTaker {
 impl SnapshotTaker {
     pub(crate) fn new(pace: SnapshotPace, partitions: Vec<Arc<Partition>>, node: NodeMeans) -> SnapshotTaker {
         SnapshotTaker { pace, partitions, node, clock: SystemClock::default() }
+    }
+
+    /// Waits for the servers, as long as the node is not stopped.
+    fn wait_for<T>(&self, asked: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+        self.node.runtime.block_on(self.node.stop.before(asked)).ok_or(STOPPED)?
     }
 
     /// Takes what is due until the node is stopped.
@@ -56,7 +62,7 @@ impl SnapshotTaker {
         if !self.is_due(partition, &self.node.snapshots.known(number))? {
             return Ok(());
         }
-        let (_, list) = self.node.runtime.block_on(self.node.snapshots.list(number))?;
+        let (_, list) = self.wait_for(self.node.snapshots.list(number))?;
         if self.is_due(partition, &list)? {
             self.take(partition)?;
         }
@@ -74,7 +80,7 @@ impl SnapshotTaker {
         if since >= self.pace.entries * factor {
             return Ok(true);
         }
-        let (entries, bytes) = self.node.runtime.block_on(partition.log().server().size())?;
+        let (entries, bytes) = self.wait_for(partition.log().server().size())?;
         let about = u128::from(since) * u128::from(bytes) / u128::from(entries.max(1));
         // As much as the last one has, or more would be written for snapshots than for the log.
         let least = self.pace.bytes.max(list.0.first().map_or(0, |newest| newest.bytes));
@@ -102,7 +108,7 @@ impl SnapshotTaker {
         self.reach(SnapshotStep::Trim);
         self.trim(partition, &list)?;
         self.reach(SnapshotStep::Remove);
-        self.node.runtime.block_on(self.node.snapshots.remove_beyond(partition.number(), &list))?;
+        self.wait_for(self.node.snapshots.remove_beyond(partition.number(), &list))?;
         Ok(())
     }
 
@@ -115,7 +121,7 @@ impl SnapshotTaker {
         self.reach(SnapshotStep::Put);
         let object = object_of(number, place.position, random());
         let mut bytes = std::fs::File::open(file.path()).map_err(|error| error.to_string())?;
-        let sum = self.node.runtime.block_on(self.node.snapshots.put(&object, &mut bytes))?;
+        let sum = self.wait_for(self.node.snapshots.put(&object, &mut bytes))?;
         drop(file);
         let ObjectSum { bytes, digest } = sum;
         let (node, taken_at) = (self.node.leases.node().to_owned(), self.clock.now());
@@ -132,9 +138,9 @@ impl SnapshotTaker {
     /// Lists a snapshot; another that is newer may have come first.
     fn list(&self, partition: &Partition, record: SnapshotRecord) -> Result<SnapshotList, String> {
         let number = partition.number();
-        let (revision, list) = self.node.runtime.block_on(self.node.snapshots.list(number))?;
+        let (revision, list) = self.wait_for(self.node.snapshots.list(number))?;
         let Some(longer) = list.with(record) else { return Ok(list) };
-        self.node.runtime.block_on(self.node.snapshots.put_list(number, &longer, revision))?;
+        self.wait_for(self.node.snapshots.put_list(number, &longer, revision))?;
         let position = longer.newest();
         tracing::info!(partition = number, position, "a snapshot was taken");
         Ok(longer)

@@ -37,6 +37,7 @@ use crate::cluster::shape::check_kept;
 use crate::cluster::snapshot_list::SnapshotList;
 use crate::cluster::snapshot_list::SnapshotRecord;
 use crate::cluster::stop::ClusterStop;
+use crate::cluster::stop::STOPPED;
 use crate::cluster::watching::BucketWatch;
 use crate::engine::log::SnapshotFile;
 use crate::error::Fault;
@@ -180,7 +181,7 @@ impl Snapshots {
     }
 
     fn check_stop(&self) -> Result<(), String> {
-        if self.stop.is_said() { Err("the node is stopped".to_owned()) } else { Ok(()) }
+        if self.stop.is_said() { Err(STOPPED.to_owned()) } else { Ok(()) }
     }
 
     /// Puts the bytes of a snapshot into an object, piece by piece. Says what was put.
@@ -243,7 +244,8 @@ impl Snapshots {
         into: &mut impl Write,
     ) -> Result<(), SnapshotError> {
         let unread = |error: &dyn std::fmt::Display| SnapshotError::Unread(error.to_string());
-        let mut reader = match self.objects.get(object).await {
+        let found = self.stop.before(self.objects.get(object)).await;
+        let mut reader = match found.ok_or(SnapshotError::Unread(STOPPED.to_owned()))? {
             Ok(reader) if self.has_pieces(&reader.info).await? => reader,
             Ok(_) => return Err(SnapshotError::Missing),
             Err(error) if error.kind() == GetErrorKind::NotFound => return Err(SnapshotError::Missing),

@@ -47,6 +47,16 @@ pub const ROUTE_PAUSE: Duration = Duration::from_millis(20);
 /// How long another node may take to answer, beside the time for which it may wait for work.
 pub const NODE_ANSWER: Duration = Duration::from_secs(10);
 
+/// How long NATS may take to do what is asked of it, with the time in which that waits for room in the queue of the connection.
+pub const NATS_ANSWER: Duration = Duration::from_secs(5);
+
+/// How long a server of NATS may take to let a node in: another is tried then.
+pub const NATS_CONNECT: Duration = Duration::from_secs(2);
+
+/// How often a server of NATS is asked at most whether it is still there: one that has not answered three times counts as gone, and
+/// a machine that is busy may take its time.
+pub const NATS_PING_MIN: Duration = Duration::from_secs(1);
+
 /// How long an engine of this node may take to answer, beside the time for which it may wait for work: servers that have lost one of
 /// them take up to ten seconds until they agree who leads a log, and whoever waits three times as long waits for servers that are down.
 pub const OWN_ANSWER: Duration = Duration::from_secs(30);

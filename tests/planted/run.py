@@ -351,7 +351,7 @@ BUGS = [
     ("snapshot_is_not_read_back", K + "snapshot_taker.rs", "        read.map_err(|error| format!(\"the snapshot {object} was read back: {error:?}\"))?;\n", "        drop(read);\n"),
     ("trimmed_for_a_snapshot_of_another_history", K + "snapshot_taker.rs", "if !partition.log().has(oldest.place)", "if false && !partition.log().has(oldest.place)"),
     ("trimmed_for_a_snapshot_that_cannot_be_read", K + "snapshot_taker.rs", "oldest.object)\n        })?;", "oldest.object)\n        }).ok();"),
-    ("what_no_snapshot_needs_stays", K + "snapshot_taker.rs", "self.node.runtime.block_on(self.node.snapshots.remove_beyond(partition.number(), &list))?;", "let _ = &list;"),
+    ("what_no_snapshot_needs_stays", K + "snapshot_taker.rs", "self.wait_for(self.node.snapshots.remove_beyond(partition.number(), &list))?;", "let _ = &list;"),
     ("snapshot_is_copied_into_its_place", S + "snapshot_file.rs", "Ok(put_in_place(&self.path, path)?)", "let _ = put_in_place;\n        Ok(drop(std::fs::copy(&self.path, path).map_err(file_fault)?))"),
     ("stale_file_wins", K + "partition.rs", "self.log.first()? <= position + 1 {", "self.log.first()? > 0 {"),
     ("damaged_snapshot_ends_the_search", K + "restoring.rs", "for record in list.0.iter().filter(|record| reaches(record.place.position)) {", "for record in list.0.iter().filter(|record| reaches(record.place.position)).take(1) {"),

@@ -22,4 +22,5 @@ mod starting;
 mod stuck;
 mod takeover;
 mod topics;
+mod unconnected;
 mod unheard;
