@@ -102,7 +102,15 @@ impl Leases {
         };
         let is_alive =
             self.is_alive(state, now, &holder.node) || state.seen.get(&partition).is_some_and(is_seen);
-        holder.released || is_own || !is_alive || self.is_begun_anew(state, now, partition, holder)
+        let is_dead = !is_alive && self.hears_others(state, now);
+        holder.released || is_own || is_dead || self.is_begun_anew(state, now, partition, holder)
+    }
+
+    /// Whether this node has heard itself for a lease, so that it would have heard all others meanwhile: once it is connected again, it may
+    /// hear itself first.
+    fn hears_others(&self, state: &ClusterState, now: Duration) -> bool {
+        let own = state.nodes.get(self.node());
+        self.hears(state, now) && own.is_some_and(|own| now.saturating_sub(own.since) > self.lease())
     }
 
     /// Whether the process that has a partition is gone, and another that runs as the same node is still reading what there is of it,
@@ -165,7 +173,7 @@ impl Leases {
     /// Whether another node should have a partition that this one has.
     pub(crate) fn should_move(&self, partition: u16) -> bool {
         let (now, state) = (self.clock.elapsed(), self.state());
-        if !self.hears(&state, now) {
+        if !self.hears_others(&state, now) {
             return false;
         }
         // Of those by which it is also decided who takes a partition over, or it would be taken over and given up again and again.

@@ -4,8 +4,12 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::clock::SystemClock;
+use crate::cluster::cluster_state::PartitionHolder;
 use crate::cluster::hashing::preferred;
+use crate::cluster::leases::Leases;
 use crate::cluster::node::ClusterNode;
+use crate::cluster::signals::Beat;
+use crate::cluster::signals::NodeSignals;
 use crate::cluster::stop::pause;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
@@ -44,6 +48,42 @@ async fn a_node_that_was_deposed_and_has_not_heard_of_it_finds_and_refuses_nothi
     assert_eq!(seen.messages, 2);
     first.close().await;
     second.close().await;
+}
+
+/// The leases of a node of which nothing runs.
+async fn leases(servers: &NatsServers) -> Leases {
+    let options = servers.options("orders", "first").partitions(PARTITIONS).lease(LEASE);
+    let client = async_nats::connect(&options.servers).await.unwrap();
+    let signals = NodeSignals::new(client.clone(), "orders");
+    Leases::open(&async_nats::jetstream::new(client), signals, &options, 7).await.unwrap()
+}
+
+fn beat(incarnation: u64) -> Beat {
+    Beat { incarnation, drains: false, entry_version: 1 }
+}
+
+fn held_by(node: &str, incarnation: u64) -> PartitionHolder {
+    PartitionHolder { node: node.to_owned(), incarnation, released: false }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_hears_itself_first_when_it_is_connected_again_takes_nothing_from_the_others() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let leases = leases(&servers).await;
+    let says = |node: &str, incarnation| leases.hear(node, beat(incarnation), (Vec::new(), Vec::new()));
+    says("first", 7);
+    says("second", 8);
+    leases.note_holder(0, 1, held_by("second", 8));
+    pause(LEASE * 2).await;
+    says("first", 7);
+    assert_eq!(leases.may_claim(0), None, "it has not heard the others yet");
+    let is_free = || {
+        says("first", 7);
+        leases.may_claim(0) == Some(1)
+    };
+    let clock = SystemClock::default();
+    wait_for("nobody else is heard", is_free);
+    assert!(clock.elapsed() > LEASE / 2);
 }
 
 /// How many times the partitions were taken over, as far as one of the nodes knows.
