@@ -21,6 +21,7 @@ mod definitions;
 mod enforcing;
 mod entry_version;
 mod error;
+mod failure_pause;
 mod handing_over;
 mod handle;
 mod handover;

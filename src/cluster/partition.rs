@@ -19,6 +19,7 @@ use tokio::sync::broadcast;
 use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::cluster::enforcing::EnforcedDefinitions;
+use crate::cluster::failure_pause::FailurePause;
 use crate::cluster::jet_stream::JetStreamLog;
 use crate::cluster::metering::PartitionMeter;
 use crate::cluster::node_means::NodeMeans;
@@ -89,9 +90,6 @@ const QUIET_LEASES: u32 = 4;
 
 /// For so many leases a partition is kept that another node should have.
 const KEPT_LEASES: u32 = 3;
-
-/// The longest pause before a disk is tried again that was full.
-const PAUSE_LEASES_MAX: u32 = 64;
 
 /// What a follower has waited for.
 enum FollowerNews {
@@ -240,15 +238,15 @@ impl Partition {
         }
     }
 
-    /// Follows and serves until the node is stopped, or the partition cannot go on. A disk that was full may have room later:
-    /// it is tried again then, each time after twice as long.
+    /// Follows and serves until the node is stopped, or the partition cannot go on. A disk that was full may have room later, and a log
+    /// that has failed may go on: it is tried again then, each time after twice as long.
     pub(crate) fn run(self: Arc<Partition>) {
-        let (clock, mut failures) = (SystemClock::default(), 0);
+        let (clock, mut pause) = (SystemClock::default(), FailurePause::new(self.node.leases.lease()));
         while !self.node.stop.is_said() {
             let began = clock.elapsed();
             let ended = match guarded(|| self.follow_and_serve()) {
                 // Another goes on with it, and this node follows.
-                Ok(Err(error)) if is_deposed(&error) => Ok(()),
+                Ok(Err(error)) if is_deposed(&error) => Ok(None),
                 Ok(ended) => ended,
                 // As long as this node has the lease, no other would take it.
                 Err(panic) => Err(panic.into_defect().into()),
@@ -259,7 +257,15 @@ impl Partition {
             // Last: a snapshot that is being written holds the file, and is to keep nobody from the partition.
             self.file.set_closed();
             match ended {
-                Ok(()) => self.published().state = PartitionState::Following,
+                Ok(fault) => {
+                    self.published().state = PartitionState::Following;
+                    if let Some(fault) = fault.filter(|_| !self.node.stop.is_said()) {
+                        tracing::warn!(partition = self.number, %fault, "a partition is followed anew");
+                        // Others may have it meanwhile.
+                        self.node.leases.set_behind(self.number, true);
+                        self.node.stop.wait(pause.after(clock.elapsed() - began));
+                    }
+                }
                 Err(_) if self.node.stop.is_said() => {}
                 Err(error) => {
                     tracing::error!(partition = self.number, %error, "a partition is stopped on this node");
@@ -267,11 +273,7 @@ impl Partition {
                     if !is_of_disk(&error) {
                         return;
                     }
-                    let longest = self.node.leases.lease() * PAUSE_LEASES_MAX;
-                    failures = if clock.elapsed() - began > longest { 0 } else { failures };
-                    let pause = self.node.leases.lease().saturating_mul(2_u32.saturating_pow(failures));
-                    self.node.stop.wait(pause.min(longest));
-                    failures += 1;
+                    self.node.stop.wait(pause.after(clock.elapsed() - began));
                 }
             }
         }
@@ -318,8 +320,9 @@ impl Partition {
         }
     }
 
-    /// Follows until this node is to take over, and serves then until that is over.
-    fn follow_and_serve(self: &Arc<Partition>) -> Result<(), OpenError> {
+    /// Follows until this node is to take over, and serves then until that is over; tells the fault of the log that has ended it, if one
+    /// has.
+    fn follow_and_serve(self: &Arc<Partition>) -> Result<Option<Fault>, OpenError> {
         self.node.leases.set_behind(self.number, true);
         let (mut follower, mut quiet, mut is_first) = (self.open()?, 0_u32, true);
         loop {
@@ -333,7 +336,7 @@ impl Partition {
             self.goes_on();
             self.epoch.store(follower.epoch(), Ordering::Relaxed);
             match self.wait_for_news() {
-                FollowerNews::Stopped => return Ok(()),
+                FollowerNews::Stopped => return Ok(None),
                 FollowerNews::Entries => {}
                 FollowerNews::Nothing => {
                     quiet += 1;

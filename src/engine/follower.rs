@@ -79,9 +79,25 @@ impl Follower {
     /// Takes over, and serves as an engine on this thread until that is closed, or stopped by a fault. `began` is given the engine and its epoch; it begins with the `first` number if it has numbered no message yet.
     /// `passed` is what is known of the time since the last entry was written.
     ///
+    /// What the log has failed with is no error: whoever opens the file and reads the log again finds out whether it can go on.
+    ///
     /// # Errors
-    /// [`Fault::Deposed`] when another was or is faster; the fault that stopped the engine, unless to follow anew tells more of it.
+    /// [`Fault::Deposed`] when another was or is faster; any other fault that stopped the engine.
     pub(crate) fn serve(
+        self,
+        holder: u64,
+        first: u64,
+        clock: Arc<dyn Clock>,
+        passed: PassedTime,
+        began: impl FnOnce(Engine, u32),
+    ) -> Result<Option<Fault>, OpenError> {
+        match self.serve_until_fault(holder, first, clock, passed, began) {
+            Err(OpenError::Fault(fault @ (Fault::Log(_) | Fault::Lost { .. }))) => Ok(Some(fault)),
+            ended => ended.map(|()| None),
+        }
+    }
+
+    fn serve_until_fault(
         mut self,
         holder: u64,
         first: u64,
@@ -97,10 +113,6 @@ impl Follower {
         let epoch = self.store.epoch();
         let (engine, writer) = begin_with(self.store, clock, clocks)?;
         began(engine, epoch);
-        match writer.run() {
-            // Whoever opens the file and reads the log again finds out whether it can go on.
-            Ok(()) | Err(Fault::Log(_) | Fault::Lost { .. }) => Ok(()),
-            Err(fault) => Err(fault.into()),
-        }
+        Ok(writer.run()?)
     }
 }

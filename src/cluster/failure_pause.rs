@@ -1,0 +1,44 @@
+//! How long a partition is left alone that could not go on: twice as long each time.
+
+use std::time::Duration;
+
+/// The longest pause before it is tried again.
+const PAUSE_LEASES_MAX: u32 = 64;
+
+/// The pauses of a partition.
+pub(crate) struct FailurePause {
+    lease: Duration,
+    failures: u32,
+}
+
+impl FailurePause {
+    pub(crate) fn new(lease: Duration) -> FailurePause {
+        FailurePause { lease, failures: 0 }
+    }
+
+    /// The pause after another failure; whoever went on for longer than the longest pause begins anew.
+    pub(crate) fn after(&mut self, lasted: Duration) -> Duration {
+        let longest = self.lease * PAUSE_LEASES_MAX;
+        if lasted > longest {
+            self.failures = 0;
+        }
+        let pause = self.lease.saturating_mul(2_u32.saturating_pow(self.failures));
+        self.failures += 1;
+        pause.min(longest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_is_twice_as_long_each_time_until_it_went_on_for_long() {
+        let seconds = Duration::from_secs;
+        let mut pause = FailurePause::new(seconds(1));
+        let after_none: Vec<Duration> = (0..8).map(|_| pause.after(Duration::ZERO)).collect();
+        assert_eq!(after_none, [1, 2, 4, 8, 16, 32, 64, 64].map(seconds));
+        assert_eq!(pause.after(seconds(64)), seconds(64));
+        assert_eq!(pause.after(seconds(65)), seconds(1));
+    }
+}
