@@ -133,7 +133,9 @@ impl Router {
             return self.not_owner(ask);
         }
         // A lock is renewed without an entry in the log, which would be refused to whoever was deposed.
-        if matches!(ask.what, What::Have(Command::Renew(_), _)) && !self.leases.surely_has(number).await {
+        if matches!(ask.what, What::Have(Command::Renew(_), _))
+            && !self.leases.surely_writes(number, partition.watched(), &client).await
+        {
             return self.not_owner(ask);
         }
         let replied = |reply: Result<Reply, Unavailable>| {

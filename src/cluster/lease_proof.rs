@@ -2,11 +2,16 @@
 //! there: a lock that a deposed node renews would keep its handler at work beside that of another node, and what it finds or
 //! refuses may be otherwise by now.
 
+use futures_util::FutureExt;
+
 use crate::clock::Clock;
 use crate::cluster::cluster_state::PartitionHolder;
 use crate::cluster::leases::Leases;
 use crate::cluster::leases::PARTITION_PREFIX;
 use crate::cluster::stop::pause;
+use crate::cluster::watched_log::WatchedLog;
+use crate::engine::Client;
+use crate::engine::log::Log;
 use crate::limits;
 
 impl Leases {
@@ -35,6 +40,32 @@ impl Leases {
                     drop(asks);
                     pause(limits::ROUTE_PAUSE * 10).await;
                 }
+            }
+        }
+        false
+    }
+
+    /// Waits until the log has taken an entry of this node less than a lease ago, by the clock of this node: what the bucket says may come
+    /// from a server that led it before. False once the node has not got the partition any more, or its engine ends.
+    pub(crate) async fn surely_writes<L: Log>(
+        &self,
+        partition: u16,
+        log: &WatchedLog<L>,
+        client: &Client,
+    ) -> bool {
+        if log.taken_within(self.lease()).now_or_never().is_some() {
+            return true;
+        }
+        // It also learns from the bucket who has it instead.
+        while self.surely_has(partition).await {
+            client.note_time();
+            let taken = tokio::time::timeout(self.lease(), log.taken_within(self.lease()));
+            tokio::select! {
+                taken = taken => match taken {
+                    Ok(()) => return true,
+                    Err(_) => continue,
+                },
+                _ = client.ended() => return false,
             }
         }
         false

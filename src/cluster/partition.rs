@@ -187,6 +187,11 @@ impl Partition {
         &self.log
     }
 
+    /// The same, with what its owner has offered to it.
+    pub(crate) fn watched(&self) -> &WatchedLog<SharedLog<JetStreamLog>> {
+        &self.watched
+    }
+
     /// The engine, if this node is the owner and it answers: one that waits for its log does not, and whoever asks waits with it.
     pub(crate) fn client_that_answers(&self) -> Option<Client> {
         self.client().filter(|_| self.trouble().is_none())

@@ -7,6 +7,8 @@ use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use crate::clock::Clock;
 use crate::engine::log::EachEntry;
 use crate::engine::log::Entry;
@@ -19,6 +21,8 @@ pub(crate) struct WatchedLog<L> {
     log: Arc<L>,
     clock: Arc<dyn Clock>,
     last: Mutex<LastEntry>,
+    /// When the last entry that the log has taken from here was offered to it.
+    taken: watch::Sender<Option<Duration>>,
 }
 
 /// The last entry of a log, and when what was known of it, in elapsed time.
@@ -46,11 +50,19 @@ impl LastEntry {
 
 impl<L: Log> WatchedLog<L> {
     pub(crate) fn new(log: Arc<L>, clock: Arc<dyn Clock>) -> WatchedLog<L> {
-        WatchedLog { log, clock, last: Mutex::default() }
+        WatchedLog { log, clock, last: Mutex::default(), taken: watch::Sender::default() }
     }
 
     fn last(&self) -> MutexGuard<'_, LastEntry> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the log has taken an entry from here that was offered to it no longer ago than this: nobody else had it then.
+    pub(crate) async fn taken_within(&self, age: Duration) {
+        let is_young =
+            |at: &Option<Duration>| at.is_some_and(|at| self.clock.elapsed().saturating_sub(at) <= age);
+        // It ends with this log.
+        let _ = self.taken.subscribe().wait_for(is_young).await;
     }
 
     /// What is known of the time since the entry at a position was appended, if it is the last.
@@ -74,6 +86,8 @@ impl<L: Log> Log for WatchedLog<L> {
         let mut last = self.last();
         last.see(entry.position - 1, asked, asked);
         last.see(entry.position, asked, there_at);
+        drop(last);
+        self.taken.send_replace(Some(asked));
         Ok(())
     }
 

@@ -410,6 +410,7 @@ BUGS = [
     ("another_cluster_is_monitored", K + "server_identity.rs", "known.cluster.is_some() && known.cluster == monitored.cluster", "known.cluster == monitored.cluster"),
     ("beginning_of_a_page_is_taken_for_the_page", K + "looking.rs", "NodeReply::FoundBeginning(found) => (*found, true),", "NodeReply::FoundBeginning(found) => (*found, false),"),
     ("deposed_node_renews_locks", K + "lease_proof.rs", "confirmed.is_some_and(|at| self.clock.elapsed().saturating_sub(at) <= self.lease())", "confirmed.is_none_or(|at| self.clock.elapsed().saturating_sub(at) <= self.lease() * 99)"),
+    ("deposed_node_renews_locks_as_the_bucket_says", K + "lease_proof.rs", "            client.note_time();\n", "            if true {\n                return true;\n            }\n"),
     ("given_to_who_cannot_take_it_yet", K + "taking_over.rs", "let can = !heard.beat.drains && !heard.stopped.contains(&partition) && !is_behind;", "let can = !heard.beat.drains && !heard.stopped.contains(&partition);"),
     ("deposed_node_refuses_by_what_it_has", K + "answering.rs", "Ok(said) if changes_nothing(&ask.what, &said) && !self.leases.surely_has(number).await => {", "Ok(said) if changes_nothing(&ask.what, &said) && !self.leases.has(number) => {"),
     ("one_request_without_an_answer_ends_all_handlers", "src/error/fault.rs", "matches!(self, Unavailable::Closed | Unavailable::Stopped(_))", "!self.is_of_request()"),

@@ -20,10 +20,7 @@ use crate::cluster::signals::Beat;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
 use crate::cluster::tests::router::has_all;
-use crate::cluster::tests::router::workflow_of;
 use crate::engine::Client;
-use crate::error::SettleError;
-use crate::error::SettleRefusal;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
 use crate::limits;
@@ -274,8 +271,14 @@ async fn a_node_that_appends_is_alive_though_its_beat_is_not_heard() {
     second.close().await;
 }
 
+pub(crate) async fn bucket(servers: &NatsServers) -> kv::Store {
+    let client = async_nats::connect(&options(servers, "first").servers).await.unwrap();
+    let context = async_nats::jetstream::new(client);
+    context.get_key_value(options(servers, "first").bucket()).await.unwrap()
+}
+
 /// What the bucket says of who has a partition.
-async fn holder(bucket: &kv::Store, partition: u16) -> PartitionHolder {
+pub(crate) async fn holder(bucket: &kv::Store, partition: u16) -> PartitionHolder {
     let holder = bucket.get(format!("partition.{partition}")).await.unwrap().unwrap();
     serde_json::from_slice(&holder).unwrap()
 }
@@ -284,9 +287,7 @@ async fn holder(bucket: &kv::Store, partition: u16) -> PartitionHolder {
 async fn a_node_that_does_not_know_that_it_has_a_partition_does_not_keep_it_from_others() {
     let Some(servers) = NatsServers::start(1) else { return };
     let (first, second) = start_both(&servers).await;
-    let client = async_nats::connect(&options(&servers, "first").servers).await.unwrap();
-    let bucket = async_nats::jetstream::new(client).get_key_value(options(&servers, "first").bucket()).await;
-    let bucket = bucket.unwrap();
+    let bucket = bucket(&servers).await;
     let (of_first, of_second) = (first_of(&first).unwrap(), first_of(&second).unwrap());
     let position = || first.status()[usize::from(of_first)].position;
     let before = position();
@@ -385,26 +386,6 @@ async fn the_number_of_partitions_is_fixed() {
     let refused =
         ClusterNode::start(options(&servers, "first").partitions(5)).await.err().unwrap().to_string();
     assert!(refused.contains("it has 4 partitions, and 5 are asked for; their number is fixed"), "{refused}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_was_deposed_and_has_not_heard_of_it_renews_no_lock() {
-    let Some(servers) = NatsServers::start(1) else { return };
-    let (first, second) = start_both(&servers).await;
-    let queue = first.client().create_queue("q", QueueOptions::default()).await.unwrap();
-    let partition = first_of(&first).unwrap();
-    queue.send(Message::new("x").workflow(workflow_of(partition))).await.unwrap();
-    let mut delivery = queue.receive(Duration::from_secs(10)).await.unwrap().unwrap();
-    delivery.renew().await.unwrap();
-    first.set_deaf_to_leases();
-    first.fall_silent();
-    let is_taken_over = || second.engine(partition).is_some();
-    tokio::task::block_in_place(|| wait_until("the other node has taken over", is_taken_over));
-    assert!(first.engine(partition).is_some(), "it has not heard of it");
-    let refused = delivery.renew().await.unwrap_err();
-    assert!(matches!(refused, SettleError::Refused(SettleRefusal::LockLost)), "{refused:?}");
-    first.close().await;
-    second.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

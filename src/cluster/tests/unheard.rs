@@ -17,9 +17,14 @@ use crate::cluster::tests::router::has_all;
 use crate::cluster::tests::router::workflow_of;
 use crate::cluster::tests::takeover::LEASE;
 use crate::cluster::tests::takeover::PARTITIONS;
+use crate::cluster::tests::takeover::bucket;
 use crate::cluster::tests::takeover::first_of;
+use crate::cluster::tests::takeover::holder;
 use crate::cluster::tests::takeover::start;
 use crate::cluster::tests::takeover::start_both;
+use crate::error::SettleError;
+use crate::error::SettleRefusal;
+use crate::limits;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 
@@ -152,6 +157,51 @@ async fn whoever_should_have_a_partition_is_given_time_before_it_is_taken_back()
         pause(LEASE / 16).await;
     }
     wait_for("whoever can have it takes it back", || first.engine(number).is_some());
+    first.close().await;
+    second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_deposed_and_has_not_heard_of_it_renews_no_lock() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (first, second) = start_both(&servers).await;
+    let queue = first.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let partition = first_of(&first).unwrap();
+    queue.send(Message::new("x").workflow(workflow_of(partition))).await.unwrap();
+    let mut delivery = queue.receive(Duration::from_secs(10)).await.unwrap().unwrap();
+    delivery.renew().await.unwrap();
+    first.set_deaf_to_leases();
+    first.fall_silent();
+    let is_taken_over = || second.engine(partition).is_some();
+    tokio::task::block_in_place(|| wait_until("the other node has taken over", is_taken_over));
+    assert!(first.engine(partition).is_some(), "it has not heard of it");
+    let refused = delivery.renew().await.unwrap_err();
+    assert!(matches!(refused, SettleError::Refused(SettleRefusal::LockLost)), "{refused:?}");
+    first.close().await;
+    second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_deposed_renews_no_lock_though_the_bucket_names_it() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (first, second) = start_both(&servers).await;
+    let queue = first.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let partition = first_of(&first).unwrap();
+    queue.send(Message::new("x").workflow(workflow_of(partition))).await.unwrap();
+    let mut delivery = queue.receive(Duration::from_secs(10)).await.unwrap().unwrap();
+    let bucket = bucket(&servers).await;
+    let before = serde_json::to_vec(&holder(&bucket, partition).await).unwrap();
+    first.set_deaf_to_leases();
+    first.fall_silent();
+    let is_taken_over = || second.engine(partition).is_some();
+    tokio::task::block_in_place(|| wait_until("the other node has taken over", is_taken_over));
+    assert!(first.engine(partition).is_some(), "it has not heard of it");
+    second.set_deaf_to_leases();
+    // As a server says that led the bucket before.
+    bucket.put(format!("partition.{partition}"), before.into()).await.unwrap();
+    let refused = tokio::time::timeout(limits::ROUTE_WAIT * 2, delivery.renew()).await;
+    refused.expect("it is answered").expect_err("the other node has it");
+    drop(delivery);
     first.close().await;
     second.close().await;
 }
