@@ -274,6 +274,11 @@ impl Leases {
         self.is_alive(state, now, &self.node)
     }
 
+    /// The same as it is now.
+    pub(crate) fn hears_itself(&self) -> bool {
+        self.hears(&self.state(), self.clock.elapsed())
+    }
+
     pub(crate) fn is_alive(&self, state: &ClusterState, now: Duration, node: &str) -> bool {
         state.nodes.get(node).is_some_and(|heard| now.saturating_sub(heard.at) <= self.lease)
     }

@@ -345,8 +345,10 @@ impl Router {
 
     /// Asks another node, as long as it is there.
     pub(crate) async fn ask_node(&self, node: &str, ask: &Ask, wait: Duration) -> NodeAnswer {
-        // Whoever is not alive is not asked, whoever has named it: then it is known that nothing was done.
-        let Some(incarnation) = self.leases.incarnation(node) else { return NodeAnswer::Nobody };
+        // Whoever is not alive is not asked, whoever has named it, and nobody by who hears nothing: what is asked then may be heard late.
+        // So it is known that nothing was done.
+        let there = self.leases.incarnation(node).filter(|_| self.leases.hears_itself());
+        let Some(incarnation) = there else { return NodeAnswer::Nobody };
         let gone = async {
             while self.leases.incarnation(node) == Some(incarnation) {
                 pause(self.leases.lease() / 4).await;

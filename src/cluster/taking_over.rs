@@ -103,7 +103,7 @@ impl Leases {
         let is_alive =
             self.is_alive(state, now, &holder.node) || state.seen.get(&partition).is_some_and(is_seen);
         let is_dead = !is_alive && self.hears_others(state, now);
-        holder.released || is_own || is_dead || self.is_begun_anew(state, now, partition, holder)
+        holder.released || is_own || is_dead || self.is_left(state, now, partition, holder)
     }
 
     /// Whether this node has heard itself for a lease, so that it would have heard all others meanwhile: once it is connected again, it may
@@ -113,20 +113,21 @@ impl Leases {
         self.hears(state, now) && own.is_some_and(|own| now.saturating_sub(own.since) > self.lease())
     }
 
-    /// Whether the process that has a partition is gone, and another that runs as the same node is still reading what there is of it,
-    /// after a lease.
-    fn is_begun_anew(
-        &self,
-        state: &ClusterState,
-        now: Duration,
-        partition: u16,
-        holder: &PartitionHolder,
-    ) -> bool {
-        state.nodes.get(&holder.node).is_some_and(|heard| {
-            let is_another = heard.beat.incarnation != holder.incarnation;
-            let is_late = now.saturating_sub(heard.since) > self.lease();
-            is_another && is_late && heard.behind.contains(&partition)
-        })
+    /// Whether the process that has a partition has said for a lease that it cannot go on with it, as one whose claim came late; or is gone,
+    /// and another that runs as the same node does not take it, after a lease.
+    fn is_left(&self, state: &ClusterState, now: Duration, partition: u16, holder: &PartitionHolder) -> bool {
+        let Some(heard) = state.nodes.get(&holder.node) else { return false };
+        let is_stopped = heard.stopped.contains(&partition);
+        match heard.beat.incarnation == holder.incarnation {
+            true => {
+                let seen = state.seen.get(&partition);
+                is_stopped && seen.is_none_or(|at| now.saturating_sub(*at) > self.lease())
+            }
+            false => {
+                let is_late = now.saturating_sub(heard.since) > self.lease();
+                is_late && (is_stopped || heard.beat.drains || heard.behind.contains(&partition))
+            }
+        }
     }
 
     /// How long a partition is left to others that was taken away from this node while it was alive.

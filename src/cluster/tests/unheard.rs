@@ -41,7 +41,7 @@ async fn a_node_that_was_deposed_and_has_not_heard_of_it_finds_and_refuses_nothi
     let queue = first.client().create_queue("q", QueueOptions::default()).await.unwrap();
     queue.send(Message::new("x").workflow(&workflow)).await.unwrap();
     first.set_deaf_to_leases();
-    first.fall_silent();
+    second.set_deaf_to_others();
     wait_for("the other node has taken over", || second.engine(partition).is_some());
     assert!(first.engine(partition).is_some(), "it has not heard of it");
     let later = second.client().wall_now() + Duration::from_secs(3600);
@@ -89,6 +89,25 @@ async fn a_node_that_hears_itself_first_when_it_is_connected_again_takes_nothing
     let clock = SystemClock::default();
     wait_for("nobody else is heard", is_free);
     assert!(clock.elapsed() > LEASE / 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_is_taken_from_a_node_that_has_it_and_says_that_it_does_not_go_on_with_it() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let leases = leases(&servers).await;
+    let drains = Beat { drains: true, ..beat(9) };
+    leases.note_holder(0, 1, held_by("second", 8));
+    leases.note_holder(1, 1, held_by("second", 8));
+    leases.note_holder(2, 1, held_by("third", 6));
+    let may_claim = |partition| {
+        leases.hear("first", beat(7), (Vec::new(), Vec::new()));
+        leases.hear("second", beat(8), (vec![0], Vec::new()));
+        leases.hear("third", drains, (Vec::new(), Vec::new()));
+        leases.may_claim(partition).is_some()
+    };
+    wait_for("a claim that came late is no obstacle", || may_claim(0));
+    wait_for("a process before one that drains is no obstacle", || may_claim(2));
+    assert!(!may_claim(1), "whoever goes on keeps it");
 }
 
 /// How many times the partitions were taken over, as far as one of the nodes knows.
@@ -171,7 +190,7 @@ async fn a_node_that_was_deposed_and_has_not_heard_of_it_renews_no_lock() {
     let mut delivery = queue.receive(Duration::from_secs(10)).await.unwrap().unwrap();
     delivery.renew().await.unwrap();
     first.set_deaf_to_leases();
-    first.fall_silent();
+    second.set_deaf_to_others();
     let is_taken_over = || second.engine(partition).is_some();
     tokio::task::block_in_place(|| wait_until("the other node has taken over", is_taken_over));
     assert!(first.engine(partition).is_some(), "it has not heard of it");
@@ -192,7 +211,7 @@ async fn a_node_that_was_deposed_renews_no_lock_though_the_bucket_names_it() {
     let bucket = bucket(&servers).await;
     let before = serde_json::to_vec(&holder(&bucket, partition).await).unwrap();
     first.set_deaf_to_leases();
-    first.fall_silent();
+    second.set_deaf_to_others();
     let is_taken_over = || second.engine(partition).is_some();
     tokio::task::block_in_place(|| wait_until("the other node has taken over", is_taken_over));
     assert!(first.engine(partition).is_some(), "it has not heard of it");
