@@ -31,11 +31,19 @@ pub(crate) struct NodePulse {
     pub(crate) at: Duration,
 }
 
-/// How often in short succession a partition was taken away, and when it was the last time.
+/// How often in short succession a partition was taken away, or given in vain, and when it was the last time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PartitionLoss {
     pub(crate) times: u32,
     pub(crate) at: Duration,
+}
+
+impl PartitionLoss {
+    /// One more than those before, if they are not longer ago than it is quiet after them.
+    pub(crate) fn after(before: Option<&PartitionLoss>, now: Duration, quiet: Duration) -> PartitionLoss {
+        let known = before.filter(|before| now.saturating_sub(before.at) <= quiet);
+        PartitionLoss { times: known.map_or(0, |before| before.times).saturating_add(1), at: now }
+    }
 }
 
 /// What was last heard.
@@ -51,6 +59,10 @@ pub(crate) struct ClusterState {
     pub(crate) seen: BTreeMap<u16, Duration>,
     /// The partitions that were taken away from this node while it was alive.
     pub(crate) losses: BTreeMap<u16, PartitionLoss>,
+    /// The partitions that this node has given up and taken back, as whoever should have had them did not take them.
+    pub(crate) takebacks: BTreeMap<u16, PartitionLoss>,
+    /// When this node had read all that there is of a partition the last time.
+    pub(crate) read_up_at: BTreeMap<u16, Duration>,
     /// The nodes to which partitions were moved.
     pub(crate) pins: BTreeMap<u16, String>,
     /// The partitions that this node cannot have.

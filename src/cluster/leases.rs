@@ -318,8 +318,12 @@ impl Leases {
 
     /// Tries to become the holder of a partition.
     pub(crate) async fn claim(&self, partition: u16, revision: u64) -> bool {
+        let before = self.state().partitions.get(&partition).map(|(_, holder)| holder.clone());
         let is_had = self.put_holder(partition, revision, false).await;
         if is_had {
+            if before.is_some_and(|holder| self.is_own_process(&holder)) {
+                self.note_takeback(partition);
+            }
             // Once it is given up, whoever should have it is given time anew.
             self.state().free_since.remove(&partition);
         }

@@ -267,7 +267,7 @@ impl Partition {
                     if let Some(fault) = fault.filter(|_| !self.node.stop.is_said()) {
                         tracing::warn!(partition = self.number, %fault, "a partition is followed anew");
                         // Others may have it meanwhile.
-                        self.node.leases.set_behind(self.number, true);
+                        self.node.leases.note_behind(self.number);
                         self.node.stop.wait(pause.after(clock.elapsed() - began));
                     }
                 }
@@ -315,7 +315,7 @@ impl Partition {
                 return Err(fault.into());
             }
             tracing::warn!(partition = self.number, position, "the file ends before its log begins");
-            self.node.leases.set_behind(self.number, true);
+            self.node.leases.note_behind(self.number);
             self.file.set_closed();
             drop(follower);
             if !self.restore(position)? {
@@ -328,7 +328,7 @@ impl Partition {
     /// Follows until this node is to take over, and serves then until that is over; tells the fault of the log that has ended it, if one
     /// has.
     fn follow_and_serve(self: &Arc<Partition>) -> Result<Option<Fault>, OpenError> {
-        self.node.leases.set_behind(self.number, true);
+        self.node.leases.note_behind(self.number);
         let (mut follower, mut quiet, mut is_first) = (self.open()?, 0_u32, true);
         loop {
             let before = follower.position();
@@ -337,7 +337,7 @@ impl Partition {
             if !std::mem::take(&mut is_first) && follower.position() > before {
                 self.node.leases.note_entries(self.number);
             }
-            self.node.leases.set_behind(self.number, false);
+            self.node.leases.note_read_up(self.number);
             self.goes_on();
             self.epoch.store(follower.epoch(), Ordering::Relaxed);
             match self.wait_for_news() {
@@ -385,6 +385,7 @@ impl Partition {
             if end > at {
                 return FollowerNews::Entries;
             }
+            self.node.leases.note_read_up(self.number);
         }
         FollowerNews::Nothing
     }

@@ -27,7 +27,7 @@ impl Leases {
             let is_there = now.saturating_sub(heard.at) <= self.lease();
             // Of itself a node knows it sooner than it hears what it has said.
             let is_behind = match node == self.node() {
-                true => state.own_behind.contains(&partition) || self.leaves_to_others(state, now, partition),
+                true => self.is_behind(state, now, partition) || self.leaves_to_others(state, now, partition),
                 false => heard.behind.contains(&partition),
             };
             let can = !heard.beat.drains && !heard.stopped.contains(&partition) && !is_behind;
@@ -39,8 +39,17 @@ impl Leases {
     pub(crate) fn behind(&self) -> Vec<u16> {
         let (now, state) = (self.clock.elapsed(), self.state());
         let lost = state.losses.keys().filter(|number| self.leaves_to_others(&state, now, **number));
-        let behind: BTreeSet<u16> = lost.chain(&state.own_behind).copied().collect();
+        let late = state.read_up_at.keys().filter(|number| self.is_behind(&state, now, **number));
+        let behind: BTreeSet<u16> = lost.chain(late).chain(&state.own_behind).copied().collect();
         behind.into_iter().collect()
+    }
+
+    /// Whether this node has not read all that there is of a partition for a lease: its disk may be slow, or hang.
+    fn is_behind(&self, state: &ClusterState, now: Duration, partition: u16) -> bool {
+        let is_late = |at: &Duration| now.saturating_sub(*at) > self.lease();
+        let is_own = state.partitions.get(&partition).is_some_and(|(_, holder)| self.is_own(holder));
+        let is_late = !is_own && state.read_up_at.get(&partition).is_some_and(is_late);
+        is_late || state.own_behind.contains(&partition)
     }
 
     /// Whether this node leaves a partition to others that was taken away from it while it was alive.
@@ -49,13 +58,16 @@ impl Leases {
         !is_own && self.wait_after_losses(state, now, partition) > self.lease()
     }
 
-    /// Says whether this node is still reading what there is of a partition, and could not take it yet.
-    pub(crate) fn set_behind(&self, partition: u16, is_behind: bool) {
-        let behind = &mut self.state().own_behind;
-        match is_behind {
-            true => behind.insert(partition),
-            false => behind.remove(&partition),
-        };
+    /// Says that this node is still reading what there is of a partition, and could not take it yet.
+    pub(crate) fn note_behind(&self, partition: u16) {
+        self.state().own_behind.insert(partition);
+    }
+
+    /// Says that this node has read all that there is of a partition at this moment.
+    pub(crate) fn note_read_up(&self, partition: u16) {
+        let (now, mut state) = (self.clock.elapsed(), self.state());
+        state.own_behind.remove(&partition);
+        state.read_up_at.insert(partition, now);
     }
 
     /// The node that should own a partition: the one to which it was moved, or else as the hash says.
@@ -152,13 +164,33 @@ impl Leases {
                 state.seen.insert(partition, now);
             }
             if before.is_some_and(|(_, before)| self.is_own(&before)) && !holder.released {
-                let quiet = self.lease() * limits::LOSS_QUIET_LEASES;
-                let known = state.losses.get(&partition).filter(|loss| now.saturating_sub(loss.at) <= quiet);
-                let times = known.map_or(0, |loss| loss.times).saturating_add(1);
-                state.losses.insert(partition, PartitionLoss { times, at: now });
+                let loss = PartitionLoss::after(state.losses.get(&partition), now, self.quiet());
+                state.losses.insert(partition, loss);
             }
+            // Somebody has taken it.
+            state.takebacks.remove(&partition);
         }
         note_holder(&mut state, partition, revision, holder);
+    }
+
+    /// How long nothing has to happen before what has happened does not count any more.
+    fn quiet(&self) -> Duration {
+        self.lease() * limits::LOSS_QUIET_LEASES
+    }
+
+    /// Notes that this node has a partition again that it has given up, as nobody else has taken it.
+    pub(crate) fn note_takeback(&self, partition: u16) {
+        let (now, mut state) = (self.clock.elapsed(), self.state());
+        let takeback = PartitionLoss::after(state.takebacks.get(&partition), now, self.quiet());
+        state.takebacks.insert(partition, takeback);
+    }
+
+    /// How much longer a partition is kept that nobody has taken when it was given up; twice as long each time.
+    fn wait_after_takebacks(&self, state: &ClusterState, now: Duration, partition: u16) -> Duration {
+        let Some(takeback) = state.takebacks.get(&partition) else { return Duration::ZERO };
+        // At first a little longer than it is kept in any case.
+        let leases = limits::LOSS_WAIT_LEASES_MAX.min(2_u32.saturating_pow(takeback.times + 1));
+        (self.lease() * leases).saturating_sub(now.saturating_sub(takeback.at))
     }
 
     /// Notes that whoever has a partition has appended to its log.
@@ -167,7 +199,7 @@ impl Leases {
         self.state().seen.insert(partition, now);
     }
 
-    fn is_own_process(&self, holder: &PartitionHolder) -> bool {
+    pub(crate) fn is_own_process(&self, holder: &PartitionHolder) -> bool {
         holder.node == self.node() && holder.incarnation == self.incarnation
     }
 
@@ -178,8 +210,10 @@ impl Leases {
             return false;
         }
         // Of those by which it is also decided who takes a partition over, or it would be taken over and given up again and again.
-        let preferred = self.preferred(partition, &state, now);
-        preferred.is_some_and(|node| node != self.node() && self.is_settled(&state, node))
+        let Some(preferred) = self.preferred(partition, &state, now) else { return false };
+        let is_given_time = state.pins.get(&partition).is_some_and(|pin| pin == preferred)
+            || self.wait_after_takebacks(&state, now, partition).is_zero();
+        preferred != self.node() && self.is_settled(&state, preferred) && is_given_time
     }
 
     /// Whether a node has been heard for some time.

@@ -110,6 +110,48 @@ async fn a_partition_is_taken_from_a_node_that_has_it_and_says_that_it_does_not_
     assert!(!may_claim(1), "whoever goes on keeps it");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_has_not_read_all_of_a_partition_for_a_lease_says_that_it_is_behind() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let leases = leases(&servers).await;
+    leases.note_read_up(0);
+    leases.note_read_up(1);
+    assert_eq!(leases.behind(), [0; 0]);
+    assert!(leases.claim(1, 0).await);
+    wait_for("it was long ago", || leases.behind() == [0]);
+    leases.note_read_up(0);
+    assert_eq!(leases.behind(), [0; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_that_was_given_up_and_not_taken_is_kept_for_longer_each_time() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let leases = leases(&servers).await;
+    let should_have = |number: &u16| preferred(*number, ["first", "second"].into_iter()) == Some("second");
+    let number = (0..PARTITIONS).find(should_have).expect("the hash gives it something");
+    let should_move = || {
+        for (node, incarnation) in [("first", 7), ("second", 8)] {
+            leases.hear(node, beat(incarnation), (Vec::new(), Vec::new()));
+        }
+        leases.should_move(number)
+    };
+    assert!(leases.claim(number, 0).await);
+    wait_for("the other node is known for some time", should_move);
+    for waited in [3, 6] {
+        leases.release(number).await;
+        let revision = leases.state().partitions[&number].0;
+        assert!(leases.claim(number, revision).await);
+        let clock = SystemClock::default();
+        wait_for("the other node may take it meanwhile", should_move);
+        assert!(clock.elapsed() > LEASE * waited, "{:?}", clock.elapsed());
+    }
+    leases.release(number).await;
+    let revision = leases.state().partitions[&number].0;
+    leases.note_holder(number, revision + 1, held_by("second", 8));
+    leases.note_holder(number, revision + 2, held_by("first", 7));
+    assert!(should_move(), "it was taken");
+}
+
 /// How many times the partitions were taken over, as far as one of the nodes knows.
 fn epochs(nodes: &[&ClusterNode]) -> Vec<u32> {
     let of_partition = |number: usize| nodes.iter().map(|node| node.status()[number].epoch).max();
