@@ -57,6 +57,7 @@ mod router;
 mod server_health;
 mod server_identity;
 mod servers;
+mod serving;
 mod shape;
 mod shifting;
 mod signals;

@@ -2,19 +2,16 @@
 //! the partition is lost or given up.
 
 use std::path::PathBuf;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use serde::Serialize;
-use tokio::sync::OwnedMutexGuard;
-use tokio::sync::broadcast;
 
 use crate::clock::Clock;
 use crate::clock::SystemClock;
@@ -34,9 +31,6 @@ use crate::cluster::snapshots::SnapshotError;
 use crate::cluster::stop::STOPPED;
 use crate::cluster::watched_log::WatchedLog;
 use crate::engine::Client;
-use crate::engine::Engine;
-use crate::engine::Event;
-use crate::engine::Events;
 use crate::engine::log::Follower;
 use crate::engine::log::Log;
 use crate::engine::log::SharedLog;
@@ -44,7 +38,6 @@ use crate::engine::log::SnapshotFile;
 use crate::engine::log::guarded;
 use crate::error::Fault;
 use crate::error::OpenError;
-use crate::error::Unavailable;
 use crate::limits;
 
 /// What a node does with a partition.
@@ -83,13 +76,10 @@ pub struct PartitionStatus {
 }
 
 /// How often in the time of a lease it is looked whether there is something to do.
-const LOOKS_A_LEASE: u32 = 8;
+pub(crate) const LOOKS_A_LEASE: u32 = 8;
 
 /// After so many leases in which nothing was heard, it is looked up who has the partition.
 const QUIET_LEASES: u32 = 4;
-
-/// For so many leases a partition is kept that another node should have.
-const KEPT_LEASES: u32 = 3;
 
 /// What a follower has waited for.
 enum FollowerNews {
@@ -104,24 +94,26 @@ enum FollowerNews {
 }
 
 /// What others may know of it.
-struct SharedPartition {
-    state: PartitionState,
-    client: Option<Client>,
+pub(crate) struct SharedPartition {
+    pub(crate) state: PartitionState,
+    pub(crate) client: Option<Client>,
 }
 
 /// A partition on this node.
 pub(crate) struct Partition {
-    number: u16,
+    pub(crate) number: u16,
     file: PartitionFile,
     log: Arc<SharedLog<JetStreamLog>>,
     /// The same, for whoever follows and appends.
     watched: Arc<WatchedLog<SharedLog<JetStreamLog>>>,
-    epoch: AtomicU32,
+    pub(crate) epoch: AtomicU32,
     published: Mutex<SharedPartition>,
     meter: PartitionMeter,
     /// Which queues its engine has.
     pub(crate) enforced: EnforcedDefinitions,
-    node: NodeMeans,
+    pub(crate) node: NodeMeans,
+    /// Whether it is being given to another node, and hands out nothing more.
+    pub(crate) gives_away: AtomicBool,
 }
 
 impl Partition {
@@ -138,10 +130,11 @@ impl Partition {
             meter: PartitionMeter::default(),
             enforced: EnforcedDefinitions::new(node.definitions.clone()),
             node,
+            gives_away: AtomicBool::new(false),
         }
     }
 
-    fn published(&self) -> MutexGuard<'_, SharedPartition> {
+    pub(crate) fn published(&self) -> MutexGuard<'_, SharedPartition> {
         self.published.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -195,6 +188,11 @@ impl Partition {
     /// The engine, if this node is the owner and it answers: one that waits for its log does not, and whoever asks waits with it.
     pub(crate) fn client_that_answers(&self) -> Option<Client> {
         self.client().filter(|_| self.trouble().is_none())
+    }
+
+    /// The engine, if receivers may be handed out of it: it answers, and is not being given to another node.
+    pub(crate) fn client_that_hands_out(&self) -> Option<Client> {
+        self.client_that_answers().filter(|_| !self.gives_away.load(Ordering::Relaxed))
     }
 
     /// Why it waits for its log, if it has for some time.
@@ -388,91 +386,6 @@ impl Partition {
             self.node.leases.note_read_up(self.number);
         }
         FollowerNews::Nothing
-    }
-
-    /// Lets the engine of an owner be used, and looks after it until it ends.
-    fn publish(self: &Arc<Partition>, engine: Engine, epoch: u32) {
-        self.epoch.store(epoch, Ordering::Relaxed);
-        tracing::info!(partition = self.number, "this node owns a partition");
-        self.node.runtime.spawn(pass_on(engine.client().events(), self.node.events.clone()));
-        self.node.runtime.spawn(self.clone().watch_over(engine));
-    }
-
-    async fn watch_over(self: Arc<Partition>, engine: Engine) {
-        self.meter.begin(engine.client());
-        self.look_after(engine).await;
-        self.meter.end();
-    }
-
-    /// Ends an engine when the node is stopped, or the partition is another's or should be.
-    async fn look_after(&self, engine: Engine) {
-        let client = engine.client().clone();
-        let mut ticks = tokio::time::interval(self.node.leases.lease() / LOOKS_A_LEASE);
-        let (mut looks, mut is_published, mut newest) = (0, false, self.node.leases.newest_settled());
-        loop {
-            tokio::select! {
-                _ = client.ended() => return,
-                _ = ticks.tick() => looks += 1,
-            }
-            if self.node.stop.is_said() || !self.node.leases.has(self.number) {
-                break;
-            }
-            // Whoever has begun to follow sees that come, and knows from then on what passes.
-            let newest_before = std::mem::replace(&mut newest, self.node.leases.newest_settled());
-            if newest > newest_before {
-                client.note_time();
-            }
-            if is_published {
-                let _ = self.enforced.go_on(&client).await;
-            } else {
-                is_published = self.open_doors(&client).await.is_ok();
-            }
-            // Who should have it may have been unable to take it: it is not given up at once, or nobody would have it for long.
-            let is_kept = looks < KEPT_LEASES * LOOKS_A_LEASE;
-            if self.node.leases.is_draining() || (!is_kept && self.node.leases.should_move(self.number)) {
-                // Who waits for it asks again.
-                let Ok(moving) = self.node.moving.clone().try_lock_owned() else { continue };
-                return self.end_in_turn(engine, moving).await;
-            }
-        }
-        self.end(engine).await;
-    }
-
-    /// Lets the engine be asked, once it has the queues that there are.
-    async fn open_doors(&self, client: &Client) -> Result<(), Unavailable> {
-        self.enforced.begin(client).await?;
-        let mut published = self.published();
-        // Once it has ended it is taken from there, or was already.
-        if let Some(why) = client.ended().now_or_never() {
-            return Err(why);
-        }
-        (published.state, published.client) = (PartitionState::Owner, Some(client.clone()));
-        Ok(())
-    }
-
-    /// Ends an engine while others of the node go on, unless it takes too long.
-    async fn end_in_turn(&self, engine: Engine, moving: OwnedMutexGuard<()>) {
-        let mut ended = pin!(self.end(engine));
-        if tokio::time::timeout(limits::MOVE_WAIT, ended.as_mut()).await.is_err() {
-            drop(moving);
-            ended.await;
-        }
-    }
-
-    /// Ends an engine in good order: what was asked before is committed and answered.
-    async fn end(&self, engine: Engine) {
-        self.published().client = None;
-        engine.close().await;
-    }
-}
-
-/// Tells whoever follows the whole node what happens in one of its engines, until that ends.
-async fn pass_on(mut events: Events, node: broadcast::Sender<Event>) {
-    while let Some(event) = events.next().await {
-        if let Ok(event) = event {
-            // Nobody has to listen.
-            let _ = node.send(event);
-        }
     }
 }
 

@@ -114,7 +114,7 @@ impl Router {
     fn sources(&self, here: bool) -> Vec<WorkSource> {
         let numbers = self.rotated();
         let own =
-            |number: &u16| Some(WorkSource::Here(*number, self.partition(*number).client_that_answers()?));
+            |number: &u16| Some(WorkSource::Here(*number, self.partition(*number).client_that_hands_out()?));
         let mut sources: Vec<WorkSource> = numbers.iter().filter_map(own).collect();
         if here {
             return sources;

@@ -237,12 +237,14 @@ impl Router {
         }
     }
 
-    /// A partition for what can go to any: one that this node has, or the next that somebody has.
+    /// A partition for what can go to any: one that this node has and keeps, or the next that somebody has.
     pub(crate) fn any_partition(&self) -> u16 {
         let rotated = self.rotated();
-        let own = rotated.iter().find(|number| self.partition(**number).client().is_some());
+        let is_own = |number: &&u16| self.partition(**number).client().is_some();
+        let is_kept = |number: &&u16| !self.partition(**number).gives_away.load(Ordering::Relaxed);
+        let kept = rotated.iter().find(|number| is_own(number) && is_kept(number));
         let others = || rotated.iter().find(|number| self.leases.owner(**number).is_some());
-        *own.or_else(others).unwrap_or(&rotated[0])
+        *kept.or_else(others).unwrap_or(&rotated[0])
     }
 
     /// All partitions, beginning with another one each time.

@@ -173,6 +173,15 @@ impl Leases {
         note_holder(&mut state, partition, revision, holder);
     }
 
+    /// Leaves a partition to others for a while that this node could not let be used, as if it had been taken away.
+    pub(crate) fn leave_to_others(&self, partition: u16) {
+        let (now, mut state) = (self.clock.elapsed(), self.state());
+        let mut loss = PartitionLoss::after(state.losses.get(&partition), now, self.quiet());
+        // Others are told from the second on.
+        loss.times = loss.times.max(2);
+        state.losses.insert(partition, loss);
+    }
+
     /// How long nothing has to happen before what has happened does not count any more.
     fn quiet(&self) -> Duration {
         self.lease() * limits::LOSS_QUIET_LEASES

@@ -143,6 +143,11 @@ impl Client {
         self.inbox().post_at_once(Request::Withdraw(token));
     }
 
+    /// Tells whoever waits for work in a queue that there is nothing, so that it looks elsewhere.
+    pub(crate) fn end_waits(&self) {
+        self.inbox().post_at_once(Request::EndWaits);
+    }
+
     /// Engine time.
     pub(crate) fn engine_now(&self) -> Timestamp {
         self.engine_at(self.elapsed())

@@ -58,6 +58,9 @@ pub(crate) enum Request {
     /// Whoever waits for work under this token is answered now: with what it was given, or with nothing.
     #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
     Withdraw(LockToken),
+    /// Whoever waits for work in a queue is answered now, with nothing.
+    #[cfg_attr(not(feature = "cluster"), allow(dead_code, reason = "only partitions are given to others"))]
+    EndWaits,
     /// Look at the clock again.
     Wake,
     /// Write down what the clocks show, for whoever follows.

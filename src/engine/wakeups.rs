@@ -189,6 +189,11 @@ impl Wakeups {
         self.waiting.keys().filter(|waits_for| !matches!(waits_for, WaitsFor::AcceptedWorkflow(_)))
     }
 
+    /// Takes out whoever waits for something in a queue. Whoever waits for the workflow that it has accepted still has that.
+    pub(crate) fn take_of_queues(&mut self) -> Vec<Waiter> {
+        self.take_where(|waiter| !matches!(waiter.waits_for(), WaitsFor::AcceptedWorkflow(_)))
+    }
+
     pub(crate) fn take_all(&mut self) -> Vec<Waiter> {
         self.take_where(|_| true)
     }

@@ -63,6 +63,7 @@ struct RequestBatch {
     closing: Vec<oneshot::Sender<()>>,
     sleepers: Vec<(Duration, oneshot::Sender<()>)>,
     withdrawn: Vec<LockToken>,
+    ends_waits: bool,
     notes_time: bool,
 }
 
@@ -112,6 +113,11 @@ impl Writer {
             // After the turn: what was asked before it is withdrawn waits now, or has been served.
             for token in gathered.withdrawn {
                 if let Some(waiter) = self.wakeups.withdraw(token) {
+                    self.answer_with_nothing(waiter.letter);
+                }
+            }
+            if gathered.ends_waits {
+                for waiter in self.wakeups.take_of_queues() {
                     self.answer_with_nothing(waiter.letter);
                 }
             }
@@ -346,6 +352,7 @@ impl RequestBatch {
             Request::GiveBack(command) => self.commands.push(QueuedCommand::Unattended(command)),
             Request::Sleep { until, slot } => self.sleepers.push((until, slot)),
             Request::Withdraw(token) => self.withdrawn.push(token),
+            Request::EndWaits => self.ends_waits = true,
             Request::NoteTime => self.notes_time = true,
             Request::Wake => {}
             Request::Close { slot } => self.closing.push(slot),
@@ -363,6 +370,7 @@ fn refuse(request: Request, why: &Unavailable) {
         | Request::GiveBack(_)
         | Request::Sleep { .. }
         | Request::Withdraw(_)
+        | Request::EndWaits
         | Request::NoteTime
         | Request::Wake => {}
     }

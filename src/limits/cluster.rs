@@ -81,6 +81,10 @@ pub const LOG_TROUBLE_ATTEMPTS: u32 = 6;
 /// keep them for ever.
 pub const MOVE_WAIT: Duration = Duration::from_secs(2);
 
+/// For how long a partition that is given to another node hands out nothing more while what is locked is settled: longer than most
+/// handlers take. What is locked then is handed out again by the other.
+pub const MOVE_DRAIN: Duration = Duration::from_secs(5);
+
 /// Bytes of cache, and of a generation, that a file has at least which follows one of many partitions.
 pub const FOLLOWER_BYTES_MIN: u64 = 1024 * 1024;
 
@@ -176,9 +180,9 @@ pub const DEFINE_ATTEMPTS: u32 = 16;
 /// servers take that agree anew who leads the bucket.
 pub const DEFINITION_AHEAD: Duration = Duration::from_secs(10);
 
-/// How often a daemon that is stopped looks whether its partitions are other nodes', at intervals of 50 ms: ten seconds, in which
-/// many more move than a node has. What it still has then is taken over as from a node that died.
-pub const DRAIN_LOOKS: u32 = 200;
+/// How often a daemon that is stopped looks whether its partitions are other nodes', at intervals of 50 ms: fifteen seconds, in which
+/// what is locked is waited for ([`MOVE_DRAIN`]), and many more move than a node has. What it still has then is taken over as from a node that died.
+pub const DRAIN_LOOKS: u32 = 300;
 
 /// The shortest lease that can be asked for: below it, an fsync that takes long looks like a death.
 pub const LEASE_MIN: Duration = Duration::from_millis(200);

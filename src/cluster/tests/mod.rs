@@ -9,6 +9,7 @@ mod damage;
 mod definitions;
 mod disturbances;
 mod full_disk;
+mod moving;
 mod nats;
 #[path = "../../../tests/cluster/nats_program.rs"]
 mod nats_program;

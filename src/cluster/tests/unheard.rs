@@ -121,6 +121,8 @@ async fn a_node_that_has_not_read_all_of_a_partition_for_a_lease_says_that_it_is
     wait_for("it was long ago", || leases.behind() == [0]);
     leases.note_read_up(0);
     assert_eq!(leases.behind(), [0; 0]);
+    leases.leave_to_others(0);
+    assert_eq!(leases.behind(), [0], "it could not let it be used");
 }
 
 #[tokio::test(flavor = "multi_thread")]

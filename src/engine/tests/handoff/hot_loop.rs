@@ -185,7 +185,8 @@ impl Gathered {
             | Request::Wake
             | Request::NoteTime
             | Request::Sleep { .. }
-            | Request::Withdraw(_) => {}
+            | Request::Withdraw(_)
+            | Request::EndWaits => {}
         }
     }
 }
@@ -201,6 +202,7 @@ fn refuse(request: Request, why: &Unavailable) {
         | Request::GiveBack(_)
         | Request::Sleep { .. }
         | Request::Withdraw(_)
+        | Request::EndWaits
         | Request::NoteTime
         | Request::Wake => {}
     }
