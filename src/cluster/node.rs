@@ -331,6 +331,13 @@ async fn prepare(
     stop: ClusterStop,
     runtime: tokio::runtime::Handle,
 ) -> Result<PreparedNode, ClusterError> {
+    if options.partitions > limits::PARTITIONS_EXACT {
+        tracing::warn!(
+            partitions = options.partitions,
+            exact = limits::PARTITIONS_EXACT,
+            "sequence numbers of a cluster with so many partitions are above 2^53: clients in JavaScript round them"
+        );
+    }
     let wait = options.start_wait;
     let silent = insist("ask the servers", wait, || servers::check_all(&options.monitors)).await?;
     for differing in server_identity::compare(&options.servers, &options.monitors).await? {

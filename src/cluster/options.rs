@@ -28,7 +28,8 @@ pub struct ClusterOptions {
     pub monitors: Vec<String>,
     /// The folder of this node's files.
     pub folder: PathBuf,
-    /// How many partitions there are; fixed when the cluster is created. 16 by default, at most 1,024.
+    /// How many partitions there are; fixed when the cluster is created. 16 by default, at most 1,024. JavaScript rounds the sequence
+    /// numbers of more than 32.
     pub partitions: u16,
     /// On how many NATS servers each entry is before it is acknowledged: 1, 3 (the default) or 5.
     pub replicas: usize,

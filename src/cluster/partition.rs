@@ -393,3 +393,13 @@ impl Partition {
 pub(crate) fn first_number(partition: u16) -> u64 {
     u64::from(partition) * limits::NUMBER_END + 1
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_partitions_as_are_said_to_be_exact_are_below_2_to_the_53() {
+        assert_eq!(first_number(limits::PARTITIONS_EXACT) - 1, 1 << 53);
+    }
+}

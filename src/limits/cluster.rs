@@ -130,6 +130,9 @@ pub const PARTITIONS: u16 = 16;
 /// Partitions of a cluster: each is a stream, and a file and a thread on each node.
 pub const PARTITIONS_MAX: u16 = 1_024;
 
+/// Partitions of a cluster whose sequence numbers are exact where numbers are floating-point, as in JavaScript: below 2^53.
+pub const PARTITIONS_EXACT: u16 = 32;
+
 /// Bytes of the name of a cluster or a node: names of streams are made of them.
 pub const CLUSTER_NAME_BYTES_MAX: usize = 64;
 

@@ -27,7 +27,8 @@ pub(crate) struct ClusterArguments {
     /// nats://10.0.0.1:4222=http://10.0.0.1:8222. Give all of them: each is asked whether it syncs what it acknowledges.
     #[arg(long, env = "SERIATIM_NATS", value_name = "NATS=HTTP", value_parser = server, value_delimiter = ',', requires = "cluster")]
     pub(crate) nats: Vec<NatsServer>,
-    /// How many partitions a new cluster has; fixed when it is created. [default: 16]
+    /// How many partitions a new cluster has; fixed when it is created. JavaScript rounds the sequence numbers of more than 32.
+    /// [default: 16]
     #[arg(long, env = "SERIATIM_PARTITIONS", requires = "cluster", value_parser = RangedU64ValueParser::<u16>::new().range(1..=u64::from(limits::PARTITIONS_MAX)))]
     pub(crate) partitions: Option<u16>,
     /// On how many NATS servers each message is before it is acknowledged: 1, 3 or 5. [default: 3]
