@@ -69,6 +69,11 @@ fn files_import_each_other_only_where_they_are_one_thing() {
 }
 
 #[test]
+fn what_a_test_does_not_try_is_said_where_somebody_reads_it() {
+    expect_none(shape::silent_skips(&Source::all(RUST, "rs")));
+}
+
+#[test]
 fn every_file_has_at_most_500_lines() {
     expect_none(shape::long_files(&Source::all(RUST, "rs")));
 }

@@ -14,6 +14,8 @@ use tokio::runtime::Runtime;
 use tokio_postgres::Client;
 use tokio_postgres::NoTls;
 
+use crate::fixture::skip::skip;
+
 /// How long a server may take to start.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -35,7 +37,7 @@ impl PostgresServer {
     /// Starts one with the database `shop`; nothing where PostgreSQL is not installed.
     pub(crate) fn start() -> Option<PostgresServer> {
         let Some(programs) = programs() else {
-            println!("tried nothing: no PostgreSQL");
+            skip("messages of a database", "PostgreSQL is not installed");
             return None;
         };
         let folder = tempfile::tempdir().expect("a temporary folder");

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use crate::daemon::fixture::Fixture;
+use crate::fixture::skip::skip;
 
 const RULES: &str = include_str!("../../docs/watching/alerts.yml");
 const DASHBOARD: &str = include_str!("../../docs/watching/dashboard.json");
@@ -69,8 +70,7 @@ fn the_alert_rules_fire_for_what_they_are_for() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/watching");
     let run = |arguments: [&str; 3]| Command::new("promtool").args(arguments).current_dir(folder).output();
     let Ok(checked) = run(["check", "rules", "alerts.yml"]) else {
-        println!("skipped: the_alert_rules_fire_for_what_they_are_for: there is no promtool");
-        return;
+        return skip("the alert rules", "there is no promtool");
     };
     let tested = run(["test", "rules", "alerts.test.yml"]).expect("it was there before");
     for output in [checked, tested] {

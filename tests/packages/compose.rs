@@ -4,6 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::fixture::skip::skip;
 use crate::packages::made::PROJECT;
 
 /// The one service of compose.yaml.
@@ -24,7 +25,7 @@ impl Service {
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(said.contains("ModuleNotFoundError"), "compose.yaml is no YAML: {said}");
         }
-        println!("skipped: compose.yaml: there is no python3 with the module yaml here");
+        skip("compose.yaml", "there is no python3 with the module yaml here");
         None
     }
 

@@ -1,5 +1,6 @@
 //! The Debian package: from the file to an ordered handler, as a service, upgraded, removed, purged.
 
+use crate::fixture::skip::skip;
 use crate::packages::made;
 use crate::packages::papers::commands;
 use crate::packages::papers::until;
@@ -139,8 +140,7 @@ fn an_upgrade_keeps_data_and_settings_and_only_a_purge_takes_the_data() {
 fn the_unit_of_the_package_is_taken_by_systemd_and_leaves_little_exposed() {
     let Some(room) = installed() else { return };
     if !std::path::Path::new("/usr/bin/systemd-analyze").exists() {
-        println!("skipped: unit of the Debian package: there is no systemd-analyze here");
-        return;
+        return skip("unit of the Debian package", "there is no systemd-analyze here");
     }
     room.shell("systemd-analyze verify --man=no /usr/lib/systemd/system/seriatim.service 2>&1 | tee /tmp/said; test ! -s /tmp/said");
     // In tenths: below 3.0 systemd calls a service well protected.

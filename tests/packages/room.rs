@@ -8,6 +8,8 @@ use std::process::Command;
 use std::process::Output;
 use std::process::Stdio;
 
+use crate::fixture::skip::skip;
+
 /// Mounts that make a Debian out of this one: what is written stays in the room, `/usr/local`, `/opt` and all homes are
 /// not there, and neither is a running systemd.
 const DEBIAN: &str = r#"
@@ -50,7 +52,7 @@ impl Room {
     pub(crate) fn debian() -> Option<Room> {
         let tool = Command::new("dpkg-deb").arg("--version").output();
         if tool.is_err() {
-            println!("skipped: Debian package: there is no dpkg-deb here");
+            skip("Debian package", "there is no dpkg-deb here");
             return None;
         }
         Room::with(DEBIAN, tempfile::tempdir().expect("a temporary folder"))
@@ -71,7 +73,7 @@ impl Room {
         let mut keeper = match spawned {
             Ok(keeper) => keeper,
             Err(error) => {
-                println!("skipped: packages: unshare cannot be started: {error}");
+                skip("packages", &format!("unshare cannot be started: {error}"));
                 return None;
             }
         };
@@ -80,7 +82,7 @@ impl Room {
         if line.trim() != "ready" {
             let said = keeper.wait_with_output().expect("it has ended").stderr;
             let said = String::from_utf8_lossy(&said);
-            println!("skipped: packages: nobody here may make a namespace with its mounts: {}", said.trim());
+            skip("packages", &format!("nobody here may make a namespace with its mounts: {}", said.trim()));
             return None;
         }
         Some(Room { keeper, folder })

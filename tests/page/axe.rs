@@ -12,6 +12,7 @@ use std::process::Command;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::fixture::skip::skip_unless_ci;
 use crate::page::browser::Chromium;
 use crate::page::browser::seeded;
 use crate::page::fixture::Fixture;
@@ -94,9 +95,7 @@ async fn places(fixture: &Fixture) -> Vec<String> {
 async fn axe_finds_nothing_serious_on_any_screen_in_light_and_in_dark() {
     let axe = match axe() {
         Ok(axe) => axe,
-        Err(why) => {
-            return println!("skipped: axe-core on the page: {}", why.lines().next().unwrap_or_default());
-        }
+        Err(why) => return skip_unless_ci("axe-core on the page", &why),
     };
     let fixture = seeded().await;
     fixture.fail("orders", crate::page::stock::HOSTILE, "<script>alert(1)</script>").await;

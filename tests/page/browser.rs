@@ -18,6 +18,7 @@ use tokio::net::TcpStream;
 use tokio::process::Child;
 use tokio::process::Command;
 
+use crate::fixture::skip::skip;
 use crate::page::fixture::Fixture;
 use crate::page::fixture::TIMEOUT;
 use crate::page::stock::DEFINED;
@@ -28,6 +29,9 @@ pub(crate) struct Chromium {
     pub(crate) client: Client,
     _driver: Child,
 }
+
+/// What is not tried without a browser.
+const WHAT: &str = "the page in a browser";
 
 /// Where Debian and others put the driver.
 const DRIVERS: [&str; 2] = ["chromedriver", "/usr/lib/chromium/chromedriver"];
@@ -51,7 +55,7 @@ impl Chromium {
                 .ok()
         };
         let Some(mut driver) = DRIVERS.iter().find_map(spawn) else {
-            println!("skipped: the page in a browser: chromium and its chromedriver are not installed");
+            skip(WHAT, "chromium and its chromedriver are not installed");
             return None;
         };
         let mut lines = BufReader::new(driver.stdout.take().expect("a pipe")).lines();
@@ -59,7 +63,7 @@ impl Chromium {
             let line =
                 tokio::time::timeout(TIMEOUT, lines.next_line()).await.expect("the driver talks in time");
             let Some(line) = line.expect("the driver talks") else {
-                println!("skipped: the page in a browser: chromedriver does not start");
+                skip(WHAT, "chromedriver does not start");
                 return None;
             };
             let told = line.split_once("started successfully on port ");
@@ -87,7 +91,7 @@ impl Chromium {
         match tokio::time::timeout(TIMEOUT, connecting).await.expect("the driver answers in time") {
             Ok(client) => Some(Chromium { client, _driver: driver }),
             Err(error) => {
-                println!("skipped: the page in a browser: chromium does not start: {error}");
+                skip(WHAT, &format!("chromium does not start: {error}"));
                 None
             }
         }

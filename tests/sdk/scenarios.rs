@@ -1,12 +1,12 @@
 //! Each scenario, played.
 
+use crate::fixture::skip::skip;
 use crate::sdk::kit::sources;
 use crate::sdk::play::play;
 use crate::sdk::play::play_configured;
 use crate::sdk::play::play_encrypted;
 use crate::sdk::play::play_encrypted_and_signed;
 use crate::sdk::play::play_signed;
-use crate::sdk::play::say_skipped;
 use crate::sdk::play::show;
 
 /// A key that may do everything, one that may only send to some queues, and one that may only receive from them.
@@ -105,7 +105,7 @@ fn a_rust_program_uses_queues_sessions_and_topics() {
     if std::env::var_os("SERIATIM_SDK_RUST").is_some() {
         play_configured("rust/azservicebus", "rust/Config.json");
     } else {
-        say_skipped("rust/azservicebus", "set SERIATIM_SDK_RUST=1 to build and play it");
+        skip("rust/azservicebus", "set SERIATIM_SDK_RUST=1 to build and play it");
     }
 }
 

@@ -35,6 +35,23 @@ pub(crate) fn empty_names(sources: &[Source]) -> Vec<String> {
     violations
 }
 
+/// Lines that say what was not tried in a way that the test harness keeps to itself.
+pub(crate) fn silent_skips(sources: &[Source]) -> Vec<String> {
+    let mut violations = Vec::new();
+    for source in sources {
+        for (number, line) in source.text.lines().enumerate() {
+            if line.contains("println!(\"skipped") || line.contains("println!(\"tried nothing") {
+                violations.push(format!(
+                    "{}:{}: nobody reads it: say it with `skip`",
+                    source.path,
+                    number + 1
+                ));
+            }
+        }
+    }
+    violations
+}
+
 /// Files that hold more than one thing, by their length.
 pub(crate) fn long_files(sources: &[Source]) -> Vec<String> {
     let long = sources.iter().filter(|source| source.text.lines().count() > FILE_LINES_MAX);
@@ -216,6 +233,14 @@ fn a_planted_untold_module_is_found() {
     assert_eq!(count(untold_modules, "src/a.rs", "//! A.\npub mod b {\n    //! B.\n}\n"), 0);
     assert_eq!(count(untold_modules, "src/a.rs", "//! A.\n/// B.\npub mod b {\n}\n"), 0);
     assert_eq!(count(untold_modules, "src/a.rs", "//! A.\npub mod b {\n}\n"), 1);
+}
+
+#[test]
+fn a_planted_silent_skip_is_found() {
+    for line in ["println!(\"skipped: a: b\");\n", "eprintln!(\"tried nothing: a\");\n"] {
+        assert_eq!(count(silent_skips, "tests/a.rs", line), 1, "{line}");
+    }
+    assert_eq!(count(silent_skips, "tests/a.rs", "skip(\"a\", \"b\");\n"), 0);
 }
 
 #[test]
