@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the image of a container, without any container program: an archive for `docker load`, `podman load` or `skopeo copy`.
-# With --root FOLDER it only fills the folder that the Containerfile copies. Uploads nothing. Needs python3 and a C library to
-# link statically with (package libc6-dev).
+# With --root FOLDER it only fills the folder that the Containerfile copies. Uploads nothing. Needs python3, dpkg, strip and a C
+# library to link statically with (packages dpkg, binutils and libc6-dev).
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 image="$files/seriatim-$version-image-$(architecture).tar"
@@ -16,8 +16,8 @@ main() {
     trap 'rm -rf "$work"' EXIT
     root="$work/image"
     fill "$root"
-    python3 release/image.py --containerfile Containerfile --stage-folder "/image=$root" --tag "seriatim:$version" \
-        --architecture "$(architecture)" --output "$image"
+    python3 release/image.py --containerfile Containerfile --stage-folder "/image=$root" \
+        --tag "seriatim:$version" --tag seriatim:latest --architecture "$(architecture)" --output "$image"
     made "$image"
 }
 

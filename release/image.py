@@ -30,8 +30,9 @@ def main():
 
 def parsed():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ["containerfile", "stage-folder", "tag", "architecture", "output"]:
+    for name in ["containerfile", "stage-folder", "architecture", "output"]:
         parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--tag", required=True, action="append", help="a name of the image; can be given several times")
     return parser.parse_args()
 
 
@@ -117,7 +118,7 @@ def layer_of(copies):
     return held.getvalue()
 
 
-def write(output, layer, config, architecture, tag):
+def write(output, layer, config, architecture, tags):
     created = datetime.datetime.fromtimestamp(EPOCH, datetime.timezone.utc).isoformat()
     packed = gzip.compress(layer, int(os.environ.get("SERIATIM_PACK_LEVEL", 9)), mtime=0)
     blobs = {}
@@ -138,13 +139,14 @@ def write(output, layer, config, architecture, tag):
     image = blob(as_json(image), "config.v1+json")
     layer = blob(packed, "layer.v1.tar+gzip")
     manifest = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": image, "layers": [layer]}
-    name = tag.partition(":")[2]
-    manifest = blob(as_json(manifest), "manifest.v1+json", annotations={
-        "io.containerd.image.name": f"docker.io/library/{tag}", "org.opencontainers.image.ref.name": name})
+    manifest = as_json(manifest)
+    manifests = [blob(manifest, "manifest.v1+json", annotations={
+        "io.containerd.image.name": f"docker.io/library/{tag}",
+        "org.opencontainers.image.ref.name": tag.partition(":")[2]}) for tag in tags]
     where = [f"blobs/sha256/{part['digest'].removeprefix('sha256:')}" for part in (image, layer)]
-    blobs["index.json"] = as_json({"schemaVersion": 2, "manifests": [manifest]})
+    blobs["index.json"] = as_json({"schemaVersion": 2, "manifests": manifests})
     blobs["oci-layout"] = as_json({"imageLayoutVersion": "1.0.0"})
-    blobs["manifest.json"] = as_json([{"Config": where[0], "RepoTags": [tag], "Layers": where[1:]}])
+    blobs["manifest.json"] = as_json([{"Config": where[0], "RepoTags": tags, "Layers": where[1:]}])
     with tarfile.open(output, "w", format=tarfile.PAX_FORMAT) as archive:
         for name, data in sorted(blobs.items()):
             entry = tarfile.TarInfo(name)

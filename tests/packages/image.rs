@@ -103,6 +103,20 @@ fn environment(config: &Value) -> Vec<(String, String)> {
 }
 
 #[test]
+fn the_image_is_loaded_under_its_version_and_under_the_name_that_the_documents_run() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    unpack(&made::image(folder.path()), &folder.path().join("archive"));
+    let version = concat!("seriatim:", env!("CARGO_PKG_VERSION"));
+    let manifest = json(&folder.path().join("archive/manifest.json"));
+    assert_eq!(manifest[0]["RepoTags"], serde_json::json!([version, "seriatim:latest"]));
+    let index = json(&folder.path().join("archive/index.json"));
+    let names: Vec<&Value> = index["manifests"].as_array().expect("a list").iter().map(|one| &one["annotations"]).collect();
+    let name = |tag: &str| format!("docker.io/library/{tag}");
+    assert_eq!(names[0]["io.containerd.image.name"], name(version));
+    assert_eq!(names[1]["io.containerd.image.name"], name("seriatim:latest"));
+}
+
+#[test]
 fn the_container_runs_without_rights_on_a_read_only_root_and_goes_on_after_kill_9() {
     let Some(mut image) = Image::loaded() else { return };
     let log = image.room.folder().join("log");
