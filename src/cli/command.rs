@@ -25,13 +25,13 @@ use crate::cli::export;
 use crate::cli::failure::BROKEN;
 use crate::cli::failure::CliFailure;
 use crate::cli::gap;
+use crate::cli::health;
 use crate::cli::operate;
 use crate::cli::out::remark;
 use crate::cli::queues;
 use crate::cli::receive;
 use crate::cli::redrive;
 use crate::cli::restore;
-
 use crate::cli::schedule;
 use crate::cli::send;
 use crate::cli::serve;
@@ -89,6 +89,7 @@ fn run_verb(verb: CliCommand) -> Result<bool, CliFailure> {
         CliCommand::Export(arguments) => connect::run(export::export(arguments)),
         CliCommand::Import(arguments) => connect::run(export::import(arguments)),
         CliCommand::Doctor(arguments) => connect::run(doctor::run(arguments)),
+        CliCommand::Health(arguments) => connect::run(health::run(arguments)),
         CliCommand::Restore(arguments) => restore::run(&arguments),
         CliCommand::Check(arguments) => check::run(&arguments),
         CliCommand::Schema => check::schema(),

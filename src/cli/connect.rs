@@ -5,6 +5,9 @@ use std::fs::File;
 use std::future::Future;
 use std::io;
 use std::io::Read;
+use std::net::Ipv4Addr;
+use std::net::Ipv6Addr;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -12,7 +15,11 @@ use seriatim::remote::Remote;
 use seriatim::remote::RemoteOptions;
 
 use crate::cli::arguments::daemon::DaemonArguments;
+use crate::cli::arguments::serve::listen_address;
 use crate::cli::failure::CliFailure;
+
+/// Where HTTP is served by a daemon that is told no other port.
+const PORT: u16 = 7700;
 
 /// The longest key file that is read; a key is far shorter.
 const KEY_BYTES_MAX: u64 = 4096;
@@ -21,7 +28,27 @@ const KEY_BYTES_MAX: u64 = 4096;
 pub(crate) fn connect(arguments: &DaemonArguments) -> Result<Remote, CliFailure> {
     let key = key(arguments.key_file.as_deref())?;
     let options = RemoteOptions { ca_file: arguments.ca_file.clone() };
-    Ok(Remote::connect_with(&arguments.url, key.as_deref(), &options)?)
+    let url = arguments.url.clone().unwrap_or_else(|| {
+        let set = |name| env::var(name).ok().filter(|value| !value.is_empty());
+        url_of(set("SERIATIM_HTTP").as_deref(), set("SERIATIM_TLS_CERTIFICATE").is_some())
+    });
+    Ok(Remote::connect_with(&url, key.as_deref(), &options)?)
+}
+
+/// Where a daemon with these settings is found from its own machine: a container has them in its environment.
+fn url_of(http: Option<&str>, is_encrypted: bool) -> String {
+    let scheme = if is_encrypted { "https" } else { "http" };
+    // A port that the system chooses is not known here.
+    let given = http.and_then(|http| listen_address(http).ok()).filter(|address| address.port() != 0);
+    let mut address = given.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
+    if address.ip().is_unspecified() {
+        address.set_ip(if address.is_ipv4() {
+            Ipv4Addr::LOCALHOST.into()
+        } else {
+            Ipv6Addr::LOCALHOST.into()
+        });
+    }
+    format!("{scheme}://{address}")
 }
 
 /// The key: it never stands among the arguments, where every process of the machine could read it.
@@ -61,4 +88,26 @@ where
     // A thread that reads stdin cannot be stopped, and must not be waited for.
     runtime.shutdown_background();
     done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_is_looked_for_where_one_with_the_same_settings_listens() {
+        assert_eq!(url_of(None, false), "http://127.0.0.1:7700");
+        for (http, url) in [
+            ("127.0.0.1:7800", "http://127.0.0.1:7800"),
+            ("localhost:7800", "http://127.0.0.1:7800"),
+            ("0.0.0.0:7800", "http://127.0.0.1:7800"),
+            ("[::]:7800", "http://[::1]:7800"),
+            ("10.1.2.3:7800", "http://10.1.2.3:7800"),
+            ("127.0.0.1:0", "http://127.0.0.1:7700"),
+            ("a name", "http://127.0.0.1:7700"),
+        ] {
+            assert_eq!(url_of(Some(http), false), url, "{http}");
+        }
+        assert_eq!(url_of(Some("0.0.0.0:7443"), true), "https://127.0.0.1:7443");
+    }
 }

@@ -27,6 +27,7 @@ mod export;
 mod failure;
 mod feed;
 mod gap;
+mod health;
 mod import_source;
 mod interrupt;
 mod limits;
@@ -45,7 +46,6 @@ mod queues;
 mod receive;
 mod redrive;
 mod restore;
-
 mod schedule;
 mod send;
 mod serve;

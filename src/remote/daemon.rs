@@ -39,6 +39,15 @@ impl Remote {
         Ok(())
     }
 
+    /// Whether the daemon answers and its store works; a problem says why not.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn health(&self) -> Result<(), RemoteError> {
+        self.get(RequestPath::new("/healthz")).answer_bytes().await?;
+        Ok(())
+    }
+
     /// What the daemon's clock says, to the second; `None` when it does not say.
     ///
     /// # Errors

@@ -168,7 +168,8 @@ async fn answer(
 /// The binary, with none of the variables that this process may have.
 pub(crate) fn seriatim(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
-    for name in ["SERIATIM_URL", "SERIATIM_KEY", "SERIATIM_KEY_FILE", "SERIATIM_CA_FILE"] {
+    let daemon = ["SERIATIM_URL", "SERIATIM_KEY", "SERIATIM_KEY_FILE", "SERIATIM_CA_FILE"];
+    for name in daemon.into_iter().chain(["SERIATIM_HTTP", "SERIATIM_TLS_CERTIFICATE"]) {
         command.env_remove(name);
     }
     command.args(arguments).env("TZ", "UTC");

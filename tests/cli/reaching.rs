@@ -27,6 +27,21 @@ fn what_is_no_answer_of_a_daemon_is_not_taken_for_one() {
 }
 
 #[test]
+fn health_is_one_question_to_the_daemon_whose_settings_are_in_the_environment() {
+    let fake = Fake::new(|_| Answer::text("ok\n"));
+    let address = fake.url.trim_start_matches("http://");
+    let ran = run_command(seriatim(&["health", "--json"]).env("SERIATIM_HTTP", address), "");
+    assert_eq!((ran.code, &ran.json()[0]["url"]), (Some(0), &json!(fake.url)), "{ran:?}");
+    assert_eq!(fake.asked_lines(), ["GET /healthz"]);
+    let failed = Fake::new(|_| Answer::problem(503, "stopped", "the engine has stopped: the disk"));
+    let ran = failed.run(&["health"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
+    assert!(ran.stderr.contains("cannot find the daemon healthy: the engine has stopped"), "{ran:?}");
+    let nobody = run_command(seriatim(&["health"]).env("SERIATIM_HTTP", "127.0.0.1:1"), "");
+    assert_eq!(nobody.code, Some(3), "{nobody:?}");
+}
+
+#[test]
 fn a_key_comes_from_a_file_or_the_environment() {
     let fake = Fake::always(json!({ "blocked": [] }));
     let file = tempfile::NamedTempFile::new().expect("a temporary file");

@@ -8,9 +8,10 @@ use clap::Args;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Daemon")]
 pub(crate) struct DaemonArguments {
-    /// Where the daemon is.
-    #[arg(long, global = true, env = "SERIATIM_URL", default_value = "http://127.0.0.1:7700")]
-    pub(crate) url: String,
+    /// Where the daemon is. Without it, where one listens that has the settings of this environment (SERIATIM_HTTP,
+    /// SERIATIM_TLS_CERTIFICATE), which is http://127.0.0.1:7700 without any.
+    #[arg(long, global = true, env = "SERIATIM_URL")]
+    pub(crate) url: Option<String>,
     /// File that holds the key. Without it, SERIATIM_KEY holds the key, or SERIATIM_KEY_FILE names the file.
     #[arg(long, global = true)]
     pub(crate) key_file: Option<PathBuf>,

@@ -116,6 +116,12 @@ pub(crate) struct DoctorArguments {
     pub(crate) daemon: DaemonArguments,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct HealthArguments {
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArguments,
+}
+
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) | Err(_) => Err("it must be a whole number of at least 1".to_owned()),

@@ -133,7 +133,7 @@ fn head_room(text: &str) -> Result<u64, String> {
 
 /// An address and a port. `localhost` is this machine's own address whatever a name server says; other names are not
 /// looked up, because which of a name's addresses is meant only who starts the daemon knows.
-fn listen_address(text: &str) -> Result<SocketAddr, String> {
+pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let own = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
     own.as_deref().unwrap_or(text).parse().map_err(|_| {
         "give an IP address and a port, such as 127.0.0.1:7700, [::1]:7700 or localhost:7700".to_owned()

@@ -23,6 +23,7 @@ use crate::cli::arguments::look::BlockedArguments;
 use crate::cli::arguments::look::CronArguments;
 use crate::cli::arguments::look::DefinitionsArguments;
 use crate::cli::arguments::look::DoctorArguments;
+use crate::cli::arguments::look::HealthArguments;
 use crate::cli::arguments::look::QueuesArguments;
 use crate::cli::arguments::look::ShowArguments;
 use crate::cli::arguments::look::TailArguments;
@@ -143,6 +144,9 @@ pub(crate) enum CliCommand {
     /// Check a daemon: one line for each check, and what to do.
     #[command(after_help = EXIT_CODES)]
     Doctor(DoctorArguments),
+    /// Ask whether a daemon answers and its store works, in one request and without a key: a check for containers.
+    #[command(after_help = EXIT_CODES)]
+    Health(HealthArguments),
     /// Read a folder of definitions and say every mistake, or what they declare and when their schedules tick next.
     #[command(after_help = CHECK_CODES)]
     Check(CheckArguments),

@@ -23,6 +23,6 @@ pub(crate) async fn run(arguments: TopArguments) -> Result<bool, CliFailure> {
         out.say(snapshot.describe(&LocalTime::here()))?;
         return Ok(true);
     }
-    terminal::show(&remote, TopState::new(arguments.daemon.url, snapshot)).await?;
+    terminal::show(&remote, TopState::new(remote.url().to_owned(), snapshot)).await?;
     Ok(true)
 }
