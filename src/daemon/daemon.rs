@@ -89,7 +89,7 @@ impl Daemon {
         let unusable = |error| DaemonError::Data(options.data.clone(), error);
         let folder = DataDir::find(&options.data).map_err(unusable)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-        let store = MessageStore::open(&folder, &options).await?;
+        let store = systemd::while_opening(MessageStore::open(&folder, &options)).await?;
         let (client, membership) = (store.client().clone(), store.membership());
         let data_dir = DataDir::open(folder, fresh_id(&client)?).map_err(unusable)?;
         // Only now: whoever has the store open is the only one whose children may live.

@@ -10,6 +10,9 @@ mod full;
 mod killed;
 mod metrics;
 mod orphan;
+#[path = "../older/packed.rs"]
+#[allow(dead_code, reason = "these tests make no file")]
+mod packed;
 mod postgres;
 pub(crate) mod postgres_server;
 #[path = "../kill/reliability.rs"]

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::daemon::disk::Disk;
 use crate::daemon::fixture::Daemon;
 use crate::daemon::fixture::Fixture;
+use crate::daemon::packed;
 use crate::daemon::reliability::Measured;
 
 /// The exit code of a daemon that a fault has stopped.
@@ -109,6 +110,30 @@ fn after_a_fault_the_service_manager_is_told_and_its_watchdog_is_not_fed() {
         let said = String::from_utf8_lossy(&heard[..bytes]);
         assert!(!said.contains("WATCHDOG=1"), "{said}");
     }
+}
+
+#[test]
+fn a_store_of_an_older_version_is_upgraded_with_a_word_before_and_in_all_the_time_that_it_takes() {
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path().join("data")).expect("a new folder");
+    packed::place("format-4-closed", &store(&fixture));
+    let (path, log) = (fixture.path().join("notify"), fixture.path().join("log"));
+    let manager = UnixDatagram::bind(&path).expect("a socket");
+    let file = std::fs::File::create(&log).expect("the folder can be written");
+    let mut command = fixture.command();
+    let daemon =
+        fixture.start_as(command.env("NOTIFY_SOCKET", &path).env_remove("SERIATIM_LOG").stderr(file));
+    let mut heard = [0; 512];
+    let bytes = manager.recv(&mut heard).expect("the daemon speaks");
+    let first = String::from_utf8_lossy(&heard[..bytes]).into_owned();
+    assert!(first.contains("EXTEND_TIMEOUT_USEC=60000000") && !first.contains("READY=1"), "{first}");
+    assert_eq!(daemon.stop(), Some(0));
+    let said = std::fs::read_to_string(&log).expect("there is a log");
+    let is_said = |line: &str| line.contains(" WARN ") && line.contains("format 4 and is upgraded to");
+    assert!(said.lines().any(is_said) && said.contains("no older version opens it"), "{said}");
+    assert_eq!(fixture.start_logging(&log).stop(), Some(0));
+    let said = std::fs::read_to_string(&log).expect("there is a log");
+    assert!(!said.contains("is upgraded"), "only once: {said}");
 }
 
 /// Starts a daemon, or says how it refused.

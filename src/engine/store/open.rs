@@ -56,7 +56,7 @@ use crate::engine::store::schema::Topics;
 use crate::engine::store::store::Store;
 use crate::engine::store::table::Table;
 use crate::engine::store::transaction::begin;
-use crate::engine::store::upgrade::bring_up_to_date;
+use crate::engine::store::upgrade::bring_up_to_date_for_good;
 use crate::engine::store::watch::Watch;
 use crate::engine::store::window::JournalWindow;
 use crate::engine::store::write_barrier::GatedFile;
@@ -86,7 +86,7 @@ impl Store {
     pub(crate) fn open_within_epoch(path: &Path, options: StoreOptions) -> Result<Store, OpenError> {
         Store::open_by(path, options, |database, options, lock| {
             let transaction = begin(&database, options)?;
-            bring_up_to_date(&database, &transaction)?;
+            bring_up_to_date_for_good(&database, &transaction)?;
             let epoch = last_epoch(&transaction)?;
             Store::load(database, transaction, epoch, options, lock)
         })
@@ -191,7 +191,7 @@ impl Store {
         lock: Option<LockFile>,
     ) -> Result<Store, Fault> {
         let transaction = begin(&database, options)?;
-        bring_up_to_date(&database, &transaction)?;
+        bring_up_to_date_for_good(&database, &transaction)?;
         let epoch = next_epoch(last_epoch(&transaction)?)?;
         write_epoch(&transaction, epoch)?;
         Store::load(database, transaction, epoch, options, lock)

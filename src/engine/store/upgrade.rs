@@ -60,14 +60,36 @@ const OLD_ROWS: RawTableDefinition = RawTableDefinition::new("rows_before");
 /// How many bytes of rows are kept before they are written.
 const PAGE_BYTES: usize = 1024 * 1024;
 
+/// Makes a file that is opened one of this format, and says so before it begins: only a backup leads back.
+///
+/// # Errors
+/// A fault leaves the file as it was, if the transaction is dropped.
+pub(crate) fn bring_up_to_date_for_good(
+    database: &Database,
+    transaction: &WriteTransaction,
+) -> Result<(), Fault> {
+    if let Some(found) = older_format(transaction)? {
+        let newest = schema::FORMAT;
+        tracing::warn!(
+            "the file has format {found} and is upgraded to {newest}: no older version opens it afterwards"
+        );
+    }
+    bring_up_to_date(database, transaction)
+}
+
+/// The format of the file, if an older version made it.
+fn older_format(transaction: &WriteTransaction) -> Result<Option<u32>, Fault> {
+    let found: Option<u32> =
+        ChecksummedTable::open(transaction, definition::META)?.get(&name_key(FORMAT_ROW))?;
+    Ok(found.filter(|found| *found < schema::FORMAT))
+}
+
 /// Says that the file has this format, and makes it so.
 ///
 /// # Errors
 /// A fault leaves the file as it was, if the transaction is dropped.
 pub(crate) fn bring_up_to_date(database: &Database, transaction: &WriteTransaction) -> Result<(), Fault> {
-    let found: Option<u32> =
-        ChecksummedTable::open(transaction, definition::META)?.get(&name_key(FORMAT_ROW))?;
-    let older = found.filter(|found| *found < schema::FORMAT);
+    let older = older_format(transaction)?;
     if let Some(found) = older {
         tables_are_there(transaction, found)?;
     }
