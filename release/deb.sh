@@ -36,9 +36,9 @@ programs() {
 settings() {
     install -d "$root/etc/seriatim/workflows"
     install -D -m 644 release/deb/seriatim.default "$root/etc/default/seriatim"
-    # The package has a user of its own, for handlers that own files elsewhere; and programs of packages are in /usr/bin.
+    # The package makes the user itself, and programs of packages are in /usr/bin.
     install -d "$root/usr/lib/systemd/system"
-    sed -e '/^# Runs seriatim as a service/,/^#   systemctl/d' -e '/^DynamicUser=/d' -e 's,/usr/local/bin/,/usr/bin/,' \
+    sed -e '/^# Runs seriatim as a service/,/^#   systemctl/d' -e 's,/usr/local/bin/,/usr/bin/,' \
         docs/systemd/seriatim.service >"$root/usr/lib/systemd/system/seriatim.service"
 }
 

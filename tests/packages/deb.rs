@@ -137,6 +137,16 @@ fn an_upgrade_keeps_data_and_settings_and_only_a_purge_takes_the_data() {
 }
 
 #[test]
+fn the_units_user_is_one_whom_files_and_sudo_can_name_and_made_as_the_package_makes_it() {
+    let unit = include_str!("../../docs/systemd/seriatim.service");
+    let useradd = |line: &str| line.split_once("useradd ").map(|(_, arguments)| arguments.to_owned());
+    let of_package = include_str!("../../release/deb/postinst").lines().find_map(useradd);
+    assert_eq!(unit.lines().find_map(useradd), of_package);
+    assert!(unit.contains("\nUser=seriatim\n") && !unit.contains("DynamicUser"), "it is there while nothing runs");
+    assert!(unit.contains("\nStateDirectoryMode=0700\n"), "as the package makes the folder");
+}
+
+#[test]
 fn the_unit_of_the_package_is_taken_by_systemd_and_leaves_little_exposed() {
     let Some(room) = installed() else { return };
     if !std::path::Path::new("/usr/bin/systemd-analyze").exists() {
