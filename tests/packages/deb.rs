@@ -137,6 +137,17 @@ fn an_upgrade_keeps_data_and_settings_and_only_a_purge_takes_the_data() {
 }
 
 #[test]
+fn an_upgrade_whose_service_does_not_start_again_is_installed_and_says_so() {
+    let Some(room) = installed() else { return };
+    room.shell("mkdir -p /run/systemd/system; rm -f /usr/bin/systemctl");
+    room.shell("printf '#!/bin/sh\\ntest \"$1\" != try-restart\\n' >/usr/bin/systemctl; chmod 755 /usr/bin/systemctl");
+    place(&room, &made::deb(room.folder(), 2));
+    let said = room.shell("dpkg -i /tmp/seriatim_*-2_*.deb 2>&1");
+    assert!(said.contains("journalctl -u seriatim says why"), "{said}");
+    assert!(room.shell("dpkg -s seriatim").contains("Status: install ok installed"), "{said}");
+}
+
+#[test]
 fn the_units_user_is_one_whom_files_and_sudo_can_name_and_made_as_the_package_makes_it() {
     let unit = include_str!("../../docs/systemd/seriatim.service");
     let useradd = |line: &str| line.split_once("useradd ").map(|(_, arguments)| arguments.to_owned());
