@@ -67,7 +67,7 @@ pub(crate) struct RunArguments {
     #[arg(long, env = "SERIATIM_TLS_KEY", requires = "tls_certificate")]
     pub(crate) tls_key: Option<PathBuf>,
     /// How long handlers may go on when the daemon is stopped.
-    #[arg(long, default_value = "30s")]
+    #[arg(long, default_value = "30s", env = "SERIATIM_DRAIN")]
     pub(crate) drain: WireDuration,
     /// How much of the disk is kept free for receiving, settling and purging when it is nearly full, such as 64MiB, which is
     /// the default; with 0 a full disk stops the daemon. Nothing is kept free with --cluster.
@@ -80,7 +80,7 @@ pub(crate) struct RunArguments {
     #[arg(long, hide = true)]
     pub(crate) end_with_input: bool,
     /// Write the log as lines of JSON. SERIATIM_LOG chooses what is in it: `warn`, `info`, `seriatim=debug`.
-    #[arg(long)]
+    #[arg(long, env = "SERIATIM_LOG_JSON")]
     pub(crate) log_json: bool,
     /// Print one line of JSON when it is ready.
     #[arg(long)]
@@ -142,6 +142,7 @@ pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
     use clap::Parser;
 
     use super::*;
@@ -150,6 +151,15 @@ mod tests {
     struct Line {
         #[command(flatten)]
         run: RunArguments,
+    }
+
+    #[test]
+    fn every_setting_of_a_daemon_has_a_variable() {
+        let line = Line::command();
+        let settings = line.get_arguments().filter(|argument| !argument.is_hide_set());
+        let bare = settings.filter(|argument| argument.get_env().is_none());
+        let bare: Vec<&str> = bare.filter_map(|argument| argument.get_long()).collect();
+        assert_eq!(bare, ["json"], "what is printed once is no setting");
     }
 
     #[test]
