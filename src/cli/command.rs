@@ -94,7 +94,7 @@ fn run_verb(verb: CliCommand) -> Result<bool, CliFailure> {
         CliCommand::Check(arguments) => check::run(&arguments),
         CliCommand::Schema => check::schema(),
         CliCommand::Completions(arguments) => completions::run(&arguments),
-        CliCommand::Demo(Demo::Git(arguments)) => Ok(demo_git::run(arguments)?),
+        CliCommand::Demo(Demo::Git(arguments)) => demo_git::run(arguments),
         CliCommand::Demo(Demo::GitEngine(arguments)) => Ok(demo_git::run_engine(&arguments)?),
         CliCommand::Verify(arguments) => Ok(verify::run(&arguments)?),
         CliCommand::Compact(arguments) => compact::run(&arguments),

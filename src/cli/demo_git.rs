@@ -1,8 +1,10 @@
 //! `seriatim demo git`.
 
+use crate::bench::folder::Folder;
 use crate::cli::arguments::demo::GitArguments;
 use crate::cli::arguments::demo::GitEngineArguments;
 use crate::cli::arguments::demo::Mode;
+use crate::cli::failure::CliFailure;
 use crate::cli::logs;
 use crate::demo::replay::EnginePlan;
 use crate::demo::replay::Handling;
@@ -13,23 +15,31 @@ use crate::demo::replay::replay;
 use crate::demo::replay::run_engine_process;
 
 /// Replays a history; true when every promise was kept.
-pub(crate) fn run(arguments: GitArguments) -> Result<bool, ReplayError> {
+pub(crate) fn run(arguments: GitArguments) -> Result<bool, CliFailure> {
     let mode = match (arguments.no_reorder, arguments.retry_at_back) {
         (true, _) => Mode::NoReorder,
         (_, true) => Mode::RetryAtBack,
         _ => Mode::Ordered,
     };
-    replay(&ReplayPlan {
+    let temporary;
+    let data = match arguments.data {
+        Some(data) => data,
+        None => {
+            temporary = Folder::make_for("demo", None)?;
+            temporary.path().to_owned()
+        }
+    };
+    Ok(replay(&ReplayPlan {
         repository: arguments.repository,
         failures: arguments.failures,
         crashes: arguments.crashes,
         seed: arguments.seed,
-        data: arguments.data,
+        data,
         json: arguments.json,
         mode: mode.name(),
         handling: handling(mode),
         cluster: arguments.cluster,
-    })
+    })?)
 }
 
 /// The engine's process of a replay, which is a node of a cluster if it is given a name.

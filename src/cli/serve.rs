@@ -13,6 +13,7 @@ use seriatim::daemon::Signals;
 use seriatim::definition::LoadError;
 use tokio_util::sync::CancellationToken;
 
+use crate::bench::folder::Folder;
 use crate::cli::arguments::serve::DevArguments;
 use crate::cli::arguments::serve::EndpointArguments;
 use crate::cli::arguments::serve::RunArguments;
@@ -66,19 +67,17 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<bool, CliFailure> {
 /// Runs a daemon on a store that is gone afterwards.
 pub(crate) fn dev(arguments: &DevArguments) -> Result<bool, CliFailure> {
     let _logs = logs::start(false)?;
-    let folder = temporary_folder()?;
+    let folder = Folder::make_for("dev", None)?;
     let definitions = match &arguments.definitions {
         Some(definitions) => definitions.clone(),
         None if Path::new(DEFINITIONS).is_dir() => PathBuf::from(DEFINITIONS),
-        None => demo(&folder)?,
+        None => demo(folder.path())?,
     };
     #[cfg(feature = "cluster")]
     if let Some(nodes) = arguments.nodes {
-        let ran = dev_cluster::run(arguments, nodes, &folder, &definitions);
-        std::fs::remove_dir_all(&folder)?;
-        return ran;
+        return dev_cluster::run(arguments, nodes, folder.path(), &definitions);
     }
-    let mut options = DaemonOptions::new(folder.join("data"), &definitions);
+    let mut options = DaemonOptions::new(folder.path().join("data"), &definitions);
     // What is gone afterwards needs no room kept for it.
     options.head_room_bytes = 0;
     options.history = Some(limits::HISTORY_OF_DEV);
@@ -86,9 +85,7 @@ pub(crate) fn dev(arguments: &DevArguments) -> Result<bool, CliFailure> {
     options.page = Some(true);
     set_endpoints(&mut options, &arguments.endpoints);
     eprintln!("definitions: {}", definitions.display());
-    let served = serve(options, arguments.json, false);
-    std::fs::remove_dir_all(&folder)?;
-    served
+    serve(options, arguments.json, false)
 }
 
 fn set_endpoints(options: &mut DaemonOptions, endpoints: &EndpointArguments) {
@@ -96,12 +93,6 @@ fn set_endpoints(options: &mut DaemonOptions, endpoints: &EndpointArguments) {
     options.insecure_network = endpoints.insecure_network;
     options.config_json = endpoints.config_json.clone();
     options.storage_queue = endpoints.storage_queue;
-}
-
-fn temporary_folder() -> io::Result<PathBuf> {
-    let folder = std::env::temp_dir().join(format!("seriatim-dev-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    Ok(folder)
 }
 
 fn demo(folder: &Path) -> io::Result<PathBuf> {

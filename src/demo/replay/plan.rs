@@ -25,7 +25,8 @@ pub(crate) struct ReplayPlan {
     pub(crate) failures: f64,
     pub(crate) crashes: u32,
     pub(crate) seed: u64,
-    pub(crate) data: Option<PathBuf>,
+    /// The folder of the engine's file.
+    pub(crate) data: PathBuf,
     pub(crate) json: bool,
     /// The name by which the engine's process is told how to handle.
     pub(crate) mode: &'static str,

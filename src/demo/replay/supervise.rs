@@ -1,7 +1,6 @@
 //! The supervisor: starts the engine's process, kills it on the way, starts it again, and judges the end.
 
 use std::path::Path;
-use std::path::PathBuf;
 
 use seriatim::Clock;
 use seriatim::SystemClock;
@@ -30,12 +29,12 @@ pub(crate) fn replay(plan: &ReplayPlan) -> Result<bool, ReplayError> {
     check_workflow_ids(changes.iter().map(|change| &change.path[..]))?;
     let early = count_early(&changes, &order_of(plan, &changes));
     let clock = SystemClock::default();
-    let data = DataFolder::prepare(plan.data.as_deref())?;
+    prepare(&plan.data)?;
     let mut story = Story::begin(plan, changes.len(), early.messages);
     let mut supervision = Supervision {
         plan,
         head: repository.head(),
-        data: &data.path,
+        data: &plan.data,
         changes: changes.len() as u64,
         crashes: 0,
         deferred_max: 0,
@@ -77,39 +76,12 @@ fn order_of(plan: &ReplayPlan, changes: &[PathChange]) -> Vec<usize> {
     }
 }
 
-/// The folder of the engine's file; a temporary one is removed in the end.
-struct DataFolder {
-    path: PathBuf,
-    temporary: bool,
-}
-
-impl DataFolder {
-    fn prepare(folder: Option<&Path>) -> Result<DataFolder, ReplayError> {
-        let path = match folder {
-            Some(path) => path.to_owned(),
-            None => {
-                let now = SystemClock::default().now().as_millis();
-                std::env::temp_dir().join(format!("seriatim-demo-{}-{now}", std::process::id()))
-            }
-        };
-        let making = format!("make the folder {}", path.display());
-        std::fs::create_dir_all(&path).map_err(ReplayError::system(making))?;
-        if is_used(&path) {
-            return Err(ReplayError::DataInUse(path));
-        }
-        Ok(DataFolder { path, temporary: folder.is_none() })
-    }
-}
-
-/// Whether a replay has used a folder before.
-fn is_used(folder: &Path) -> bool {
-    folder.join(FILE_NAME).exists() || folder.join(NATS_FOLDER).exists()
-}
-
-impl Drop for DataFolder {
-    fn drop(&mut self) {
-        if self.temporary {
-            let _ = std::fs::remove_dir_all(&self.path);
-        }
+/// Sees to it that the folder of the engine's file is there, and that no replay has used it before.
+fn prepare(folder: &Path) -> Result<(), ReplayError> {
+    let making = format!("make the folder {}", folder.display());
+    std::fs::create_dir_all(folder).map_err(ReplayError::system(making))?;
+    match folder.join(FILE_NAME).exists() || folder.join(NATS_FOLDER).exists() {
+        true => Err(ReplayError::DataInUse(folder.to_owned())),
+        false => Ok(()),
     }
 }
