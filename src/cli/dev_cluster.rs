@@ -24,6 +24,7 @@ use tokio::process::Command;
 
 use crate::cli::arguments::serve::DevArguments;
 use crate::cli::failure::CliFailure;
+use crate::cli::insistence::asked_again;
 
 /// NATS servers of a cluster that has more than one node: as many as can lose one.
 const SERVERS: usize = 3;
@@ -205,10 +206,13 @@ async fn stop(mut nodes: Vec<DevNode>, signals: &mut Signals) {
             let _ = kill_process(pid, Signal::TERM);
         }
     }
-    for node in &mut nodes {
-        tokio::select! {
-            _ = node.child.wait() => {}
-            () = signals.stop() => return,
+    let ended = async {
+        for node in &mut nodes {
+            let _ = node.child.wait().await;
         }
+    };
+    tokio::select! {
+        () = ended => {}
+        () = asked_again(async || signals.stop().await) => {}
     }
 }

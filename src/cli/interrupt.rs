@@ -4,6 +4,7 @@ use tokio::signal::ctrl_c;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::failure::CANNOT_RUN;
+use crate::cli::insistence::asked_again;
 use crate::cli::out::remark;
 
 /// Whether somebody wants to stop.
@@ -18,13 +19,11 @@ impl Interrupt {
         let interrupted = token.clone();
         // Ends with the runtime.
         tokio::spawn(async move {
-            if ctrl_c().await.is_ok() {
-                remark("stopping once what is under way is done; once more stops at once");
-                interrupted.cancel();
-            }
-            if ctrl_c().await.is_ok() {
-                std::process::exit(CANNOT_RUN.into());
-            }
+            pressed().await;
+            remark("stopping once what is under way is done; once more stops at once");
+            interrupted.cancel();
+            asked_again(pressed).await;
+            std::process::exit(CANNOT_RUN.into());
         });
         Interrupt { token }
     }
@@ -37,5 +36,12 @@ impl Interrupt {
     /// Waits until somebody wants to stop.
     pub(crate) async fn wait(&self) {
         self.token.cancelled().await;
+    }
+}
+
+/// Waits for Ctrl-C; for ever where nobody can be told of it.
+async fn pressed() {
+    if ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
     }
 }

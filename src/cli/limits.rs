@@ -68,5 +68,8 @@ pub(crate) const CLOCKS_APART: Duration = Duration::from_secs(5);
 /// How long a daemon that a fault has stopped goes on answering that it has: as often as most look after its health.
 pub(crate) const FAULT_SHOWN: Duration = Duration::from_secs(10);
 
+/// How long after a signal another one is the same, handed on by whoever has started us; a person needs longer to insist.
+pub(crate) const SAME_SIGNAL: Duration = Duration::from_secs(1);
+
 /// Longest wait that is asked of the daemon at once: what it grants.
 pub(crate) const RECEIVE_WAIT: Duration = Duration::from_secs(60);

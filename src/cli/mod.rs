@@ -29,6 +29,7 @@ mod feed;
 mod gap;
 mod health;
 mod import_source;
+mod insistence;
 mod interrupt;
 mod limits;
 mod lines;

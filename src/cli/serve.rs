@@ -20,6 +20,7 @@ use crate::cli::arguments::serve::RunArguments;
 #[cfg(feature = "cluster")]
 use crate::cli::dev_cluster;
 use crate::cli::failure::CliFailure;
+use crate::cli::insistence::asked_again;
 use crate::cli::limits;
 use crate::cli::logs;
 use crate::cli::out::remark;
@@ -125,11 +126,11 @@ fn serve(options: DaemonOptions, json: bool, ends_with_input: bool) -> Result<bo
         };
         match fault.is_some() {
             true => show_fault(&mut signals).await,
-            false => tracing::info!("draining; a second signal ends at once"),
+            false => tracing::info!("draining; a second signal, after a second or more, ends at once"),
         }
         tokio::select! {
             () = daemon.stop() => Ok(fault),
-            () = signals.stop() => Ok(fault),
+            () = asked_again(async || signals.stop().await) => Ok(fault),
             () = last_moment(&orphaned) => Ok(fault),
         }
     });

@@ -15,8 +15,8 @@ if (program === undefined) {
 }
 const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-  // The terminal sends an interrupt to both; whoever stops this process alone means the program.
-  process.on(signal, () => void (signal === "SIGINT" && process.stdin.isTTY ? undefined : child.kill(signal)));
+  // Whoever signals this process means the program. A terminal signals both, and the program takes what comes together for one.
+  process.on(signal, () => void child.kill(signal));
 }
 child.on("error", (error) => {
   console.error(`seriatim: cannot start ${program}: ${error.message}`);
