@@ -457,7 +457,7 @@ def main():
         subprocess.run(["git", "clone", "-q", str(root), str(copy)], check=True)
         for of_room in (LIBRARY, DAEMON, CLUSTER):
             if any(targets_for(path) is of_room for _, path, _, _ in bugs):
-                build_sound(copy, of_room)
+                check_sound(copy, of_room)
         for number, (name, path, before, after) in enumerate(bugs, 1):
             outcome = plant(copy, path, before, after)
             print(f"{number:3}/{len(bugs)} {name:36} {outcome}", flush=True)
@@ -491,10 +491,13 @@ def environment(copy):
     return dict(os.environ, CARGO_TARGET_DIR=str(copy.parent / "target"), **ENVIRONMENT)
 
 
-def build_sound(copy, all_targets):
-    """Builds everything once without a bug, however long that takes."""
+def check_sound(copy, all_targets):
+    """Builds and runs everything once without a bug, however long that takes: what fails then would catch any bug."""
     for targets in all_targets:
-        subprocess.run(["cargo", "test", "-q", "--no-run", *targets], cwd=copy, env=environment(copy), check=True)
+        for building in (["--no-run"], []):
+            command = ["cargo", "test", "-q", *building, *targets]
+            if subprocess.run(command, cwd=copy, env=environment(copy)).returncode != 0:
+                sys.exit(f"nothing is planted: without a bug, this fails: {' '.join(command)}")
 
 
 def plant(copy, path, before, after):

@@ -11,12 +11,15 @@ import json
 import os
 import pathlib
 import platform
+import re
 import subprocess
 import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PREFIX, SKIPPED = "reliability: ", "skipped: "
+# What the harness says at the end of a test program: how many have run.
+COUNTED = re.compile(r"test result: ok\. (\d+) passed")
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 # The engine alone, optimised: millions of steps are played.
@@ -75,8 +78,10 @@ def run(test, volumes):
     process = subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **volumes}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    rows = []
+    rows, ran = [], 0
     for line in process.stdout:
+        counted = COUNTED.search(line)
+        ran += int(counted.group(1)) if counted else 0
         at, skipped_at = line.find(PREFIX), line.find(SKIPPED)
         if at >= 0:
             rows.append(json.loads(line[at + len(PREFIX):]))
@@ -84,7 +89,10 @@ def run(test, volumes):
             name, _, why = line[skipped_at + len(SKIPPED):].strip().partition(": ")
             rows.append({"name": name, "skipped": why})
         print(line, end="", flush=True)
-    return rows, process.wait() == 0
+    passed = process.wait() == 0
+    if passed and ran == 0:
+        print(f"no test has run: nothing is named by {test[-1]} any more", flush=True)
+    return rows, passed and ran > 0
 
 
 def changed(path):
