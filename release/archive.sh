@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the archive that `cargo binstall` and people without a package manager take: the program, licences, unit and
-# completions. Uploads nothing. Needs strip (package binutils).
+# Makes the archive that people without a package manager take: the program, licences, unit and completions. Uploads
+# nothing. Needs strip (package binutils).
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 target=$(rustc -vV | sed -n 's/^host: //p')
