@@ -9,13 +9,15 @@ public API and is not listed; neither are implementations that the compiler or a
 
 import argparse
 import difflib
+import os
 import pathlib
 import sys
 from html.parser import HTMLParser
 
 HERE = pathlib.Path(__file__).resolve().parent
 LISTING = HERE / "listing.txt"
-DOCUMENTATION = HERE.parent.parent / "target" / "doc" / "seriatim"
+ROOT = HERE.parent.parent
+DOCUMENTATION = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "doc" / "seriatim"
 
 # How rustdoc begins the id of what belongs to an item.
 PARTS = ("variant.", "structfield.", "method.", "tymethod.", "associatedconstant.", "associatedtype.")
