@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the archive that people without a package manager take: the program, licences, unit and completions. Uploads
-# nothing. Needs strip (package binutils).
+# nothing. Needs strip (package binutils) and python3.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 target=$(rustc -vV | sed -n 's/^host: //p')
@@ -18,8 +18,8 @@ main() {
     "$binary" completions bash >"$work/$name/completions/seriatim.bash"
     "$binary" completions zsh >"$work/$name/completions/_seriatim"
     "$binary" completions fish >"$work/$name/completions/seriatim.fish"
-    install -m 644 README.md CHANGELOG.md LICENSE LICENSE-APACHE LICENSE-MIT docs/installing.md \
-        docs/systemd/seriatim.service "$work/$name"
+    install -m 644 README.md CHANGELOG.md docs/installing.md docs/systemd/seriatim.service "$work/$name"
+    licences "$work/$name"
     tar --create --directory "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" "$name" |
         gzip "-${SERIATIM_PACK_LEVEL:-9}n" >"$archive"
     made "$archive"

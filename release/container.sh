@@ -25,7 +25,7 @@ main() {
 fill() {
     local root=$1 binary
     binary=$(binary static)
-    mkdir -p "$root"/{etc/seriatim/workflows,tmp,usr/bin,var/lib/seriatim}
+    mkdir -p "$root"/{etc/seriatim/workflows,tmp,usr/bin,usr/share/doc/seriatim,var/lib/seriatim}
     chmod 1777 "$root/tmp"
     chmod 700 "$root/var/lib/seriatim"
     strip -o "$root/usr/bin/seriatim" "$binary"
@@ -35,6 +35,7 @@ fill() {
     # Names are looked up in /etc/hosts, then asked of the servers of /etc/resolv.conf; both come from who runs the container.
     echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
     libraries "$binary" "$root"
+    licences "$root/usr/share/doc/seriatim"
 }
 
 # A binary that is not static, such as one of a test, brings its libraries.

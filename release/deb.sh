@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the Debian package: the binary, the unit, a user, folders, completions. Uploads nothing.
-# Needs dpkg-deb, strip and objdump (packages dpkg and binutils).
+# Needs dpkg-deb, strip and objdump (packages dpkg and binutils), and python3.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # The part of the version behind the dash: counts packages of the same release.
@@ -45,10 +45,11 @@ settings() {
 papers() {
     local folder="$root/usr/share/doc/seriatim"
     install -d "$folder/workflows"
-    install -m 644 README.md CHANGELOG.md LICENSE LICENSE-APACHE LICENSE-MIT docs/installing.md "$folder"
+    install -m 644 README.md CHANGELOG.md docs/installing.md "$folder"
+    licences "$folder"
     install -m 644 workflows/*.toml workflows/*.py "$folder/workflows"
     install -m 644 LICENSE "$folder/copyright"
-    gzip -9n "$folder/CHANGELOG.md"
+    gzip -9n "$folder/CHANGELOG.md" "$folder/THIRD-PARTY.txt"
 }
 
 control() {

@@ -34,6 +34,12 @@ binary() {
     echo "target/release-build/seriatim-$linking"
 }
 
+# Puts what the licences of this program and of all that is linked into it ask for into a folder.
+licences() {
+    install -m 644 LICENSE LICENSE-APACHE LICENSE-MIT "$1"
+    python3 release/notices.py --to "$1/THIRD-PARTY.txt" >&2
+}
+
 # The processor as Debian calls it.
 architecture() {
     dpkg --print-architecture

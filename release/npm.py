@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+import notices
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Which platforms have a package, as Node names them. Those of other machines are made there by this script.
 PLATFORMS = ("linux-x64", "linux-arm64", "darwin-arm64", "darwin-x64")
@@ -42,15 +44,23 @@ def pack(folder, to):
     return to / packed.stdout.strip()
 
 
+def copy_licences(folder):
+    """The licences of this program."""
+    for licence in ROOT.glob("LICENSE*"):
+        shutil.copy(licence, folder)
+
+
 def of_client(client, description, to):
     """The package of the client; it is as small as before, and brings the program only where there is one."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         subprocess.run(["node_modules/.bin/tsc", "--outDir", str(folder / "dist")], cwd=client, check=True)
         shutil.copy(client / "README.md", folder)
+        copy_licences(folder)
         optional = {f"seriatim-{name}": description["version"] for name in PLATFORMS}
         written = {key: value for key, value in description.items() if key not in ("devDependencies", "scripts")}
         written["optionalDependencies"] = optional
+        written["files"] = [*description["files"], "LICENSE*"]
         (folder / "package.json").write_text(json.dumps(written, indent=2) + "\n")
         return pack(folder, to)
 
@@ -64,6 +74,8 @@ def of_platform(binary, description, to):
         (folder / "bin").mkdir()
         shutil.copy(binary, folder / "bin" / "seriatim")
         subprocess.run(["strip", str(folder / "bin" / "seriatim")], check=True)
+        copy_licences(folder)
+        (folder / "THIRD-PARTY.txt").write_text(notices.document())
         written = {
             "name": f"seriatim-{name}",
             "version": description["version"],
@@ -71,7 +83,7 @@ def of_platform(binary, description, to):
             "license": description["license"],
             "os": [system],
             "cpu": [machine],
-            "files": ["bin"],
+            "files": ["bin", "LICENSE*", "THIRD-PARTY.txt"],
         }
         (folder / "package.json").write_text(json.dumps(written, indent=2) + "\n")
         return pack(folder, to)

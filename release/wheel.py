@@ -19,6 +19,8 @@ import sys
 import tempfile
 import zipfile
 
+import notices
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "clients" / "python"
 # What the program is called by: it takes the place of the Python that has started it.
@@ -87,6 +89,8 @@ def contents(program, info, platform_tag):
     yield f"{info}/METADATA", metadata.encode() + (PACKAGE / "README.md").read_bytes(), 0o644
     for licence in sorted(ROOT.glob("LICENSE*")):
         yield f"{info}/licenses/{licence.name}", licence.read_bytes(), 0o644
+    if program is not None:
+        yield f"{info}/licenses/THIRD-PARTY.txt", notices.document().encode(), 0o644
     is_pure = "true" if program is None else "false"
     wheel = f"Wheel-Version: 1.0\nGenerator: seriatim\nRoot-Is-Purelib: {is_pure}\nTag: py3-none-{platform_tag}\n"
     yield f"{info}/WHEEL", wheel.encode(), 0o644

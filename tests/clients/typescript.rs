@@ -106,6 +106,11 @@ fn the_packages_bring_the_program_into_an_empty_folder() {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     assert!(alone("npx", &["seriatim", "--version"]).starts_with("seriatim "));
+    let modules = folder.path().join("node_modules");
+    let mut installed = std::fs::read_dir(&modules).expect("a folder").flatten();
+    let of_program = installed.find(|entry| entry.file_name().to_string_lossy().starts_with("seriatim-"));
+    let of_program = of_program.expect("the program's package").path();
+    assert!(modules.join("seriatim/LICENSE-MIT").exists() && of_program.join("THIRD-PARTY.txt").exists());
     let story = "import { DevDaemon } from \"seriatim/testing\";\nconst daemon = await DevDaemon.start();\n\
                  console.log(daemon.process.spawnfile);\nawait daemon.stop();\n";
     std::fs::write(folder.path().join("story.mjs"), story).expect("a new file");

@@ -15,7 +15,15 @@ fn the_archive_holds_a_program_that_runs_from_anywhere() {
     let unpacked = Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(folder.path()).output();
     succeeded("tar", unpacked.expect("tar is there"));
     let name = archive.file_name().expect("a file").to_string_lossy().replace(".tar.gz", "");
-    let program = folder.path().join(name).join("seriatim");
+    let unpacked = folder.path().join(name);
+    let notices = std::fs::read_to_string(unpacked.join("THIRD-PARTY.txt")).expect("it has those of others");
+    for part in
+        ["\nredb ", "\ntokio ", "\nring ", "Copyright (c) Tokio Contributors", "Permission is hereby granted"]
+    {
+        assert!(notices.contains(part), "{part}");
+    }
+    assert!(unpacked.join("LICENSE-MIT").exists() && !notices.contains("\nproptest "));
+    let program = unpacked.join("seriatim");
     let version = succeeded("seriatim", Command::new(program).arg("--version").output().expect("it runs"));
     assert!(version.contains(env!("CARGO_PKG_VERSION")), "{version}");
 }

@@ -121,6 +121,7 @@ fn an_upgrade_keeps_data_and_settings_and_only_a_purge_takes_the_data() {
 
     place(&room, &made::deb(room.folder(), 2));
     let said = room.shell("dpkg -i /tmp/seriatim_*-2_*.deb");
+    room.shell("zcat /usr/share/doc/seriatim/THIRD-PARTY.txt.gz | grep -q '^redb '");
     assert!(said.contains("over (") && room.shell("dpkg -s seriatim").contains("-2\n"), "{said}");
     assert_eq!((room.shell(store), room.shell("id seriatim")), (before.clone(), unit));
     assert!(room.shell("cat /etc/default/seriatim").ends_with("SERIATIM_LOG=debug\n"), "settings are kept");
@@ -153,7 +154,10 @@ fn the_units_user_is_one_whom_files_and_sudo_can_name_and_made_as_the_package_ma
     let useradd = |line: &str| line.split_once("useradd ").map(|(_, arguments)| arguments.to_owned());
     let of_package = include_str!("../../release/deb/postinst").lines().find_map(useradd);
     assert_eq!(unit.lines().find_map(useradd), of_package);
-    assert!(unit.contains("\nUser=seriatim\n") && !unit.contains("DynamicUser"), "it is there while nothing runs");
+    assert!(
+        unit.contains("\nUser=seriatim\n") && !unit.contains("DynamicUser"),
+        "it is there while nothing runs"
+    );
     assert!(unit.contains("\nStateDirectoryMode=0700\n"), "as the package makes the folder");
 }
 

@@ -110,10 +110,14 @@ fn the_image_is_loaded_under_its_version_and_under_the_name_that_the_documents_r
     let manifest = json(&folder.path().join("archive/manifest.json"));
     assert_eq!(manifest[0]["RepoTags"], serde_json::json!([version, "seriatim:latest"]));
     let index = json(&folder.path().join("archive/index.json"));
-    let names: Vec<&Value> = index["manifests"].as_array().expect("a list").iter().map(|one| &one["annotations"]).collect();
+    let names: Vec<&Value> =
+        index["manifests"].as_array().expect("a list").iter().map(|one| &one["annotations"]).collect();
     let name = |tag: &str| format!("docker.io/library/{tag}");
     assert_eq!(names[0]["io.containerd.image.name"], name(version));
     assert_eq!(names[1]["io.containerd.image.name"], name("seriatim:latest"));
+    let layer = manifest[0]["Layers"][0].as_str().expect("a path");
+    unpack(&folder.path().join("archive").join(layer), &folder.path().join("root"));
+    assert!(folder.path().join("root/usr/share/doc/seriatim/THIRD-PARTY.txt").exists());
 }
 
 #[test]

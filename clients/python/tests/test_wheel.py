@@ -23,6 +23,8 @@ class OfTheWheel(unittest.TestCase):
             self.run_in(folder, [sys.executable, "-m", "venv", "v"])
             self.run_in(folder, ["v/bin/pip", "install", "--quiet", "--no-index", wheel])
             self.assertIn("seriatim", self.run_in(folder, ["v/bin/seriatim", "--version"]))
+            notices = list(pathlib.Path(folder).glob("v/lib/python*/site-packages/seriatim-*/licenses/THIRD-PARTY.txt"))
+            self.assertIn("\nredb ", notices[0].read_text())
             story = (
                 "from seriatim.testing import DevDaemon\n"
                 "with DevDaemon() as daemon, daemon.client() as client:\n"
