@@ -236,7 +236,7 @@ fn left_of_topic(
 fn with_plan(mut command: Command, revision: u64, plan: Box<TopicPlan>) -> Command {
     match &mut command {
         Command::OnRecord(on_record) => {
-            *on_record.command = with_plan((*on_record.command).clone(), revision, plan);
+            on_record.command = with_plan(on_record.command.clone(), revision, plan);
         }
         Command::ChangeTopic(verb) => verb.change = TopicChange::Put { revision, plan },
         _ => {}

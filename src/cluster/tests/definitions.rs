@@ -109,7 +109,7 @@ async fn come_late(node: &ClusterNode, command: Command) -> Reply {
 
 fn on_record(command: Command) -> Command {
     let actor = Arc::new(Actor::new("ada").unwrap());
-    Command::OnRecord(verbs::OnRecord { actor, begun: None, command: Box::new(command) })
+    Command::OnRecord(Box::new(verbs::OnRecord { actor, begun: None, command }))
 }
 
 #[tokio::test(flavor = "multi_thread")]
