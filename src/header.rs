@@ -64,6 +64,9 @@ pub(crate) const SET_BY_SETTLING: &str = "seriatim-amqp-set";
 /// The property in which it counts how often a message was forwarded.
 pub(crate) const FORWARDED: &str = "seriatim-amqp-forwarded";
 
+/// The property of an edited message that has the number of its original.
+pub(crate) const ORIGINAL: &str = "seriatim-original";
+
 /// The property that carries a trace, as W3C writes it.
 #[cfg(feature = "daemon")]
 pub(crate) const TRACE: &str = "traceparent";

@@ -59,7 +59,7 @@ pub(crate) struct ClientHold {
     pub(crate) expiry: Option<Expiry>,
     /// Its place in the window of the link over which it was sent, if that has one.
     pub(crate) in_window: Option<WindowPlace>,
-    /// What settlements have set of it in the types of AMQP.
+    /// What settlements have set of it in the types of AMQP, if that is to be noted.
     pub(crate) set_before: Option<Bytes>,
 }
 

@@ -22,6 +22,7 @@ use crate::engine::MessageView;
 use crate::engine::ReceivedMessage;
 use crate::header::FORWARDED;
 use crate::header::Headers;
+use crate::header::ORIGINAL;
 use crate::header::SET_BY_SETTLING;
 use crate::id::MessageId;
 use crate::id::SequenceNumber;
@@ -153,7 +154,7 @@ impl<'a> EncodedMessage<'a> {
             durable: sent.durable,
             priority: sent.priority,
             first_acquirer: sent.first_acquirer,
-            ttl_ms: self.lasts_ms().map(|lasts_ms| u32::try_from(lasts_ms).unwrap_or(u32::MAX)),
+            ttl_ms: self.lasts_ms(raw).map(|lasts_ms| u32::try_from(lasts_ms).unwrap_or(u32::MAX)),
             delivery_count: Some(self.failures),
         }
     }
@@ -167,9 +168,13 @@ impl<'a> EncodedMessage<'a> {
         annotations
     }
 
-    /// The time to live, to 10 ms: it is the difference of instants of two clocks, which are read one after the other.
-    fn lasts_ms(&self) -> Option<u64> {
-        let lasts_ms = self.expires_at?.since(self.accepted_at).as_millis();
+    /// The time to live, to 10 ms: it is the difference of instants of two clocks, which are read one after the other. That of a
+    /// message for later begins when it is due.
+    fn lasts_ms(&self, raw: Option<&RawSections>) -> Option<u64> {
+        let expires_at = self.expires_at?;
+        let sent = raw.and_then(|raw| raw.sections.message_annotations().ok()).unwrap_or_default();
+        let begins_at = self.scheduled_at.or(due_at(&sent)).unwrap_or_default().max(self.accepted_at);
+        let lasts_ms = expires_at.since(begins_at).as_millis();
         Some(u64::try_from(lasts_ms).unwrap_or(u64::MAX).saturating_add(5) / 10 * 10)
     }
 
@@ -196,11 +201,8 @@ impl<'a> EncodedMessage<'a> {
 
     /// When it was enqueued: one for later is when it is due.
     fn enqueued_at(&self, sent: &Map) -> Value {
-        let accepted_ms = i64::try_from(self.accepted_at.as_millis()).unwrap_or(i64::MAX);
-        match lookup(sent, SCHEDULED) {
-            Some(Value::Timestamp(due_ms)) if self.state != MessageStateWord::Scheduled => {
-                Value::Timestamp(accepted_ms.max(*due_ms))
-            }
+        match due_at(sent) {
+            Some(due_at) if self.state != MessageStateWord::Scheduled => time(due_at.max(self.accepted_at)),
             _ => time(self.accepted_at),
         }
     }
@@ -211,8 +213,10 @@ impl<'a> EncodedMessage<'a> {
             Some(properties) => encode_properties(out, &properties),
             None => out.put_slice(&raw.sections.properties),
         }
+        let is_edited = self.headers.properties.contains_key(ORIGINAL);
         let is_as_sent = self.failures == 0
             && self.dead_letter.is_none()
+            && !is_edited
             && ![FORWARDED, SET_BY_SETTLING].iter().any(|by| self.headers.properties.contains_key(*by));
         match is_as_sent {
             true => out.put_slice(&raw.sections.application_properties),
@@ -225,7 +229,8 @@ impl<'a> EncodedMessage<'a> {
                 }
             }
         }
-        raw.form.encode(out, self.body);
+        let form = if is_edited { raw.form.of_edited(self.body) } else { raw.form };
+        form.encode(out, self.body);
         out.put_slice(&raw.sections.footer);
     }
 
@@ -246,10 +251,11 @@ impl<'a> EncodedMessage<'a> {
         let mut properties = raw.sections.properties().ok()?;
         let reported_ms = properties.absolute_expiry_time?;
         let was_ms = properties.creation_time.map(|created_ms| reported_ms.saturating_sub(created_ms));
-        let is_as_reported = match (was_ms.and_then(|was_ms| u64::try_from(was_ms).ok()), self.lasts_ms()) {
-            (Some(was_ms), Some(lasts_ms)) => was_ms.abs_diff(lasts_ms) < EXPIRY_TOLERANCE_MS,
-            (was_ms, lasts_ms) => was_ms == lasts_ms,
-        };
+        let is_as_reported =
+            match (was_ms.and_then(|was_ms| u64::try_from(was_ms).ok()), self.lasts_ms(Some(raw))) {
+                (Some(was_ms), Some(lasts_ms)) => was_ms.abs_diff(lasts_ms) < EXPIRY_TOLERANCE_MS,
+                (was_ms, lasts_ms) => was_ms == lasts_ms,
+            };
         if is_as_reported {
             return None;
         }
@@ -288,6 +294,12 @@ impl<'a> EncodedMessage<'a> {
         }
         entries
     }
+}
+
+/// When a message is due that was sent for later.
+fn due_at(sent: &Map) -> Option<Timestamp> {
+    let due_ms = lookup(sent, SCHEDULED).and_then(Value::as_timestamp)?;
+    u64::try_from(due_ms).ok().map(Timestamp::from_millis)
 }
 
 fn time(at: Timestamp) -> Value {

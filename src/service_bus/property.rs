@@ -9,6 +9,7 @@ use crate::api::WireTime;
 use crate::clock::Timestamp;
 use crate::header::Properties;
 use crate::header::PropertyValue;
+use crate::header::RAW_SECTIONS;
 use crate::header::SET_BY_SETTLING;
 use crate::header::is_internal;
 use crate::limits;
@@ -46,12 +47,14 @@ impl PropertyChanges {
         self.properties.remove(name)
     }
 
-    /// What is stored, where settlements before it have set `before` in their types.
+    /// What is stored, where settlements before it have set `before` in their types. Of a message that is sent as its sender has
+    /// encoded it, they are stored also if there are none: so it is known that settlements have set something.
     ///
     /// # Errors
     /// What has types of its own is too large together.
     pub(crate) fn to_properties(&self, before: Option<&Bytes>) -> Result<Properties, AmqpRefusal> {
         let mut properties = self.properties.clone();
+        let is_noted = before.is_some() && !properties.is_empty();
         let mut typed = before.map(typed).unwrap_or_default();
         let had_any = !typed.is_empty();
         let is_set = |name: &Value| {
@@ -60,7 +63,7 @@ impl PropertyChanges {
         };
         typed.retain(|(name, _)| !is_set(name));
         typed.extend(self.typed.iter().cloned());
-        if typed.is_empty() && !had_any {
+        if typed.is_empty() && !had_any && !is_noted {
             return Ok(properties);
         }
         let mut out = BytesMut::new();
@@ -85,17 +88,18 @@ fn typed(stored: &Bytes) -> Vec<(Value, Value)> {
     }
 }
 
-/// What settlements have set in their types, as it is stored with a message.
-pub(crate) fn set_by_settling(properties: &Properties) -> Option<&Bytes> {
+/// What settlements have set in their types, as it is stored with a message; nothing yet, if the message is sent as its sender has
+/// encoded it.
+pub(crate) fn set_by_settling(properties: &Properties) -> Option<Bytes> {
     match properties.get(SET_BY_SETTLING) {
-        Some(PropertyValue::Binary(stored)) => Some(stored),
-        _ => None,
+        Some(PropertyValue::Binary(stored)) => Some(stored.clone()),
+        _ => properties.contains_key(RAW_SECTIONS).then(Bytes::new),
     }
 }
 
 /// Gives entries the types in which settlements have set them, as long as they keep their value.
 pub(crate) fn retype(entries: &mut Vec<(Value, Value)>, properties: &Properties) {
-    for (name, set) in set_by_settling(properties).map(typed).unwrap_or_default() {
+    for (name, set) in set_by_settling(properties).as_ref().map(typed).unwrap_or_default() {
         let is_as_set = match (name.as_str().and_then(|name| properties.get(name)), property(&set)) {
             (Some(now), Some(then)) => is_same(now, &then),
             (None, None) => true,

@@ -74,6 +74,19 @@ impl BodyForm {
         }
     }
 
+    /// How a body is encoded that somebody has put in the place of the one that was sent.
+    pub(crate) fn of_edited(self, body: &Bytes) -> BodyForm {
+        let is_section = || match Sections::parse(body) {
+            Ok(sections) => sections.body == *body && sections.body().is_ok(),
+            Err(_) => false,
+        };
+        match self {
+            BodyForm::Nothing if !body.is_empty() => BodyForm::Data,
+            BodyForm::Sections if !is_section() => BodyForm::Data,
+            form => form,
+        }
+    }
+
     fn number(self) -> u8 {
         match self {
             BodyForm::Data => 0,

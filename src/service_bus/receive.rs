@@ -72,7 +72,7 @@ impl EndpointState {
             message.locked_until = (!deletes).then_some(until);
             message.lock_token = (!deletes).then_some(token);
             let (payload, expiry) = (message.encode(), message.expiry());
-            let set_before = set_by_settling(&delivery.message().headers.properties).cloned();
+            let set_before = set_by_settling(&delivery.message().headers.properties);
             let is_dead_letter = delivery.message().dead_letter.is_some();
             let (queue, id) = (queue.name().clone(), delivery.keep());
             let hold = ClientHold {

@@ -20,6 +20,7 @@ use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
 use crate::error::OperateRefusal;
 use crate::error::SendRefusal;
+use crate::header::ORIGINAL;
 use crate::header::PropertyValue;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -28,8 +29,6 @@ use crate::id::SequenceNumber;
 pub const EDITED: &str = "edited";
 /// The property of an original that has the number of the message it became.
 pub(crate) const EDITED_AS: &str = "seriatim-edited-as";
-/// The property of an edited message that has the number of its original.
-pub(crate) const ORIGINAL: &str = "seriatim-original";
 
 impl Step<'_> {
     /// Puts a dead letter back with another body. Refused as a redrive would be, and for the size of the body.

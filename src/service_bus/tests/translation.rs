@@ -17,19 +17,30 @@ use crate::amqp::message::encode_data;
 use crate::amqp::message::encode_message_annotations;
 use crate::amqp::message::encode_properties;
 use crate::amqp::message::encode_value;
+use crate::clock::Clock;
 use crate::clock::Timestamp;
 use crate::engine::Engine;
+use crate::engine::Outcome;
+use crate::engine::Queue;
 use crate::engine::ReceivedMessage;
+use crate::engine::Redriven;
 use crate::header::PropertyValue;
+use crate::id::SequenceNumber;
 use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::incoming;
 use crate::service_bus::outgoing::EncodedMessage;
+use crate::service_bus::property::PropertyChanges;
+use crate::service_bus::property::set_by_settling;
 use crate::service_bus::raw_sections::RAW_SECTIONS;
 use crate::service_bus::refusal::condition;
+use crate::testing::ManualClock;
 
 const ID: &str = "assigned";
+
+/// Writes the body of a message.
+type BodyWriter<'a> = &'a dyn Fn(&mut BytesMut);
 
 fn read(payload: &Bytes) -> Message {
     incoming::read(payload, Order::None, ID).unwrap()
@@ -68,7 +79,7 @@ async fn a_message_comes_out_byte_for_byte_as_it_went_in() {
         ..AmqpProperties::default()
     };
     let application = [(Value::from("n"), Value::Uint(7)), (Value::from("t"), Value::Timestamp(9))];
-    let bodies: [&dyn Fn(&mut BytesMut); 6] = [
+    let bodies: [BodyWriter<'_>; 6] = [
         &|out| encode_data(out, b"body"),
         &|out| encode_data(out, &[7; 1_000]),
         &|out| out.put_slice(&[0, 0x53, 0x75, 0xb0, 0, 0, 0, 2, b'h', b'i']),
@@ -215,4 +226,84 @@ fn a_message_that_pretends_to_be_kept_is_refused() {
     assert_eq!(refused.condition, condition::ARGUMENT_ERROR);
     let torn = Bytes::from_static(&[0, 0x53, 0x75, 0xa0, 9, 1]);
     assert!(incoming::read(&torn, Order::None, ID).is_err());
+}
+
+/// The queue and clock of an engine in memory, with a message of session `s` that has come from a client.
+async fn with_sent(order: Order, sent: &Bytes) -> (Engine, ManualClock, Queue) {
+    let (engine, clock) = crate::testing::engine().await.unwrap();
+    let queue =
+        engine.client().create_queue("q", QueueOptions { order, ..QueueOptions::default() }).await.unwrap();
+    queue.send(read(sent)).await.unwrap();
+    (engine, clock, queue)
+}
+
+#[tokio::test]
+async fn a_body_that_somebody_has_edited_is_sent_whatever_the_form_of_the_one_before_was() {
+    let edited = MessageBody::Data(vec![Bytes::from_static(b"edited")]);
+    let bodies: [(BodyWriter<'_>, MessageBody); 4] = [
+        (&|out| encode_data(out, b"body"), edited.clone()),
+        (&|_| (), edited.clone()),
+        (&|out| encode_value(out, &Value::Map(vec![(Value::from("a"), Value::Null)])), edited),
+        (&|out| encode_value(out, &Value::from("text")), MessageBody::Value(Value::from("edited"))),
+    ];
+    for (body, expected) in bodies {
+        let sent = payload(|out| {
+            encode_properties(out, &AmqpProperties { to: Some("there".into()), ..named("m") });
+            body(out);
+        });
+        let (_engine, _, queue) = with_sent(Order::None, &sent).await;
+        let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
+        let number = delivery.sequence_number();
+        delivery.dead_letter("bad", "").await.unwrap();
+        queue.edit_and_redrive(number, "edited", None).await.unwrap();
+        let delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
+        let received = Sections::parse(&EncodedMessage::handed(delivery.message()).encode()).unwrap();
+        assert_eq!(received.body().unwrap(), expected);
+        assert_eq!(received.properties().unwrap().to.as_deref(), Some("there"), "what else it said stays");
+        let original = lookup(&received.application_properties().unwrap(), "seriatim-original").cloned();
+        assert!(original.is_some(), "and it says of what it was made");
+    }
+}
+
+#[tokio::test]
+async fn a_dead_letter_that_is_put_back_as_new_says_what_settlements_have_set() {
+    let sent = payload(|out| {
+        encode_properties(out, &AmqpProperties { group_id: Some("s".into()), ..named("m") });
+        encode_application_properties(out, &[(Value::from("n"), Value::Uint(7))]);
+        encode_data(out, b"x");
+    });
+    let (_engine, _, queue) = with_sent(Order::Arrival, &sent).await;
+    let delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
+    let number = delivery.sequence_number();
+    let changes = PropertyChanges::read(&[(Value::from("note"), Value::from("look"))]);
+    let set =
+        changes.to_properties(set_by_settling(&delivery.message().headers.properties).as_ref()).unwrap();
+    let outcome = Outcome::DeadLetter { reason: "bad".to_owned(), description: String::new() };
+    queue.settler().end_with(delivery.keep(), outcome, set).await.unwrap();
+    assert!(matches!(queue.redrive(number).await.unwrap(), Redriven::AsNew(_)));
+    let delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
+    let received = Sections::parse(&EncodedMessage::handed(delivery.message()).encode()).unwrap();
+    let expected = [(Value::from("n"), Value::Uint(7)), (Value::from("note"), Value::from("look"))];
+    assert_eq!(received.application_properties().unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_message_for_later_lives_from_when_it_is_due() {
+    let (_, clock) = crate::testing::engine().await.unwrap();
+    let due_ms = i64::try_from(clock.now().as_millis()).unwrap() + 3_600_000;
+    let sent = payload(|out| {
+        MessageHeader { ttl_ms: Some(60_000), ..MessageHeader::default() }.encode(out);
+        encode_message_annotations(
+            out,
+            &[(Value::symbol("x-opt-scheduled-enqueue-time"), Value::Timestamp(due_ms))],
+        );
+        encode_data(out, b"x");
+    });
+    let (_engine, clock, queue) = with_sent(Order::None, &sent).await;
+    let lives = |encoded: &Bytes| Sections::parse(encoded).unwrap().header().unwrap().ttl_ms;
+    let seen = queue.peek(SequenceNumber::new(0), 1).await.unwrap();
+    assert_eq!(lives(&EncodedMessage::seen(&seen[0]).encode()), Some(60_000));
+    clock.advance(Duration::from_secs(3_600));
+    let delivery = queue.receive(Duration::from_secs(5)).await.unwrap().unwrap();
+    assert_eq!(lives(&EncodedMessage::handed(delivery.message()).encode()), Some(60_000));
 }
