@@ -53,7 +53,7 @@ impl ConnectionTask {
         match node {
             Node::Tokens => {
                 let accepted = self.take_token(&request);
-                self.answer_token(route, request, accepted);
+                self.answer_token(route, (request, payload.len()), accepted);
             }
             Node::Management(entity) => self.manage(route, Entity::clone(entity), request, payload.len()),
         }
@@ -90,7 +90,7 @@ impl ConnectionTask {
     fn answer_token(
         &mut self,
         route: ReplyRoute,
-        request: ManagementRequest,
+        (request, bytes): (ManagementRequest, usize),
         accepted: Result<(), AmqpRefusal>,
     ) {
         let name = lookup(&request.application, "name").and_then(Value::as_str).unwrap_or_default();
@@ -103,9 +103,11 @@ impl ConnectionTask {
             (accepted, _) => return self.reply(route, tokens::answer(&request, accepted)),
         };
         let shared = self.shared.clone();
+        self.sending_bytes += bytes;
         self.start(async move {
             let found = shared.entity(&path).await.map(drop);
             move |connection_task: &mut ConnectionTask| {
+                connection_task.sending_bytes -= bytes;
                 // Who has no right for a queue of that name does not hear whether there is one.
                 let found = if connection_task.may_know(&path.queue) { found } else { Ok(()) };
                 connection_task.reply(route, tokens::answer(&request, found));

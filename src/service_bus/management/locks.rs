@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::amqp::Value;
 use crate::clock::whole_millis;
+use crate::id::SequenceNumber;
 use crate::limits;
 use crate::service_bus::client_settlement::ClientSettlement;
 use crate::service_bus::entity::Entity;
@@ -116,6 +117,7 @@ pub(crate) async fn receive_deferred(
             "nothing that could not be passed on is deferred",
         ));
     }
+    check_bytes(entity, &numbers).await?;
     let queue = &entity.queue;
     let deliveries = match session {
         _ if entity.is_dead_letters => queue.receive_deferred_dead_letters(&numbers).await?,
@@ -130,6 +132,25 @@ pub(crate) async fn receive_deferred(
     let messages = packed_messages.into_iter().map(|packed_message| entry(packed_message, deletes)).collect();
     let answer = ManagementAnswer::done(vec![(Value::string("messages"), Value::List(messages))]);
     Ok(answer.handing_out(holds, deletes))
+}
+
+/// Refuses numbers of messages that are too large together for one answer; as many as always fit are not looked at.
+async fn check_bytes(entity: &Entity, numbers: &[SequenceNumber]) -> Result<(), AmqpRefusal> {
+    if entity.options.body_bytes_max.saturating_mul(numbers.len()) <= limits::RECEIVE_BYTES_MAX {
+        return Ok(());
+    }
+    let mut bytes = 0;
+    for number in numbers {
+        let found = entity.queue.peek(*number, 1).await?.into_iter().next();
+        bytes += found.filter(|found| found.sequence_number == *number).map_or(0, |found| found.body.len());
+        if bytes > limits::RECEIVE_BYTES_MAX && numbers.len() > 1 {
+            let most = limits::RECEIVE_BYTES_MAX;
+            let refusal =
+                format!("the messages have more than {most} bytes together: ask for fewer at a time");
+            return Err(AmqpRefusal::new(condition::SIZE_EXCEEDED, refusal));
+        }
+    }
+    Ok(())
 }
 
 fn entry(packed_message: PackedMessage, deletes: bool) -> Value {

@@ -19,6 +19,9 @@ use crate::service_bus::management::request::ManagementRequest;
 use crate::service_bus::outgoing::EncodedMessage;
 use crate::service_bus::refusal::AmqpRefusal;
 
+/// Messages that are looked at before it is known how large they are.
+const FIRST_PAGE: usize = 4;
+
 /// What one look shows: messages in order of number, each with its number.
 pub(crate) type MessageLook = Vec<(SequenceNumber, Bytes)>;
 
@@ -51,81 +54,131 @@ pub(crate) async fn look(
         return Ok(MessageLook::new());
     }
     let max = max.clamp(1, limits::SERVICE_BUS_PEEK_MAX);
-    let views = match entity.is_dead_letters {
-        true => dead_letters(entity, from, max, session).await?,
-        false => messages(entity, from, max, session).await?,
-    };
-    let mut bytes = 0;
-    let mut seen = MessageLook::with_capacity(views.len());
-    for view in &views {
-        let payload = EncodedMessage::seen(view).encode();
-        bytes += payload.len();
-        if bytes > limits::SERVICE_BUS_ANSWER_BYTES && !seen.is_empty() {
-            break;
-        }
-        seen.push((view.sequence_number, payload));
+    let mut look = OpenLook { shown: MessageLook::new(), bytes: 0, max };
+    match entity.is_dead_letters {
+        true => look.add_dead_letters(entity, session, from).await?,
+        false => look.add_messages(entity, session, from).await?,
     }
-    Ok(seen)
+    Ok(look.shown)
 }
 
 fn is_of_session(workflow_id: Option<&WorkflowId>, session: Option<&str>) -> bool {
     session.is_none_or(|id| workflow_id.map(WorkflowId::as_str) == Some(id))
 }
 
-async fn messages(
-    entity: &Entity,
-    from: SequenceNumber,
+/// A look that goes on until it shows as much as it may.
+struct OpenLook {
+    shown: MessageLook,
+    bytes: usize,
     max: usize,
-    session: Option<&str>,
-) -> Result<Vec<MessageView>, AmqpRefusal> {
-    let is_wanted = |view: &MessageView| {
-        is_of_session(view.workflow_id.as_ref(), session)
-            && !matches!(view.status, MessageStatus::DeadLettered(_))
-    };
-    let (mut found, mut next, mut looked_at) = (Vec::new(), from, 0);
-    while found.len() < max && looked_at < limits::SERVICE_BUS_LOOKS_MAX {
-        let page = entity.queue.peek(next, limits::HTTP_PAGE).await?;
-        let Some(last) = page.last() else { break };
-        next = last.sequence_number.next();
-        looked_at += page.len();
-        found.extend(page.into_iter().filter(is_wanted));
-    }
-    found.truncate(max);
-    Ok(found)
 }
 
-/// Dead letters are listed by reason, and shown by number.
-async fn dead_letters(
+impl OpenLook {
+    /// Shows a message, if there is room for it; for the first there always is. Says whether there is room for another.
+    fn add(&mut self, view: &MessageView) -> bool {
+        let payload = EncodedMessage::seen(view).encode();
+        self.bytes += payload.len();
+        let fits = self.bytes <= limits::SERVICE_BUS_ANSWER_BYTES || self.shown.is_empty();
+        if fits {
+            self.shown.push((view.sequence_number, payload));
+        }
+        fits && self.shown.len() < self.max
+    }
+
+    async fn add_messages(
+        &mut self,
+        entity: &Entity,
+        session: Option<&str>,
+        from: SequenceNumber,
+    ) -> Result<(), AmqpRefusal> {
+        let is_wanted = |view: &&MessageView| {
+            is_of_session(view.workflow_id.as_ref(), session)
+                && !matches!(view.status, MessageStatus::DeadLettered(_))
+        };
+        let (mut next, mut looked_at, mut length) = (from, 0, PageLength::default());
+        while looked_at < limits::SERVICE_BUS_LOOKS_MAX {
+            let page = entity.queue.peek(next, length.messages()).await?;
+            let Some(last) = page.last() else { break };
+            next = SequenceNumber::new(last.sequence_number.get() + 1);
+            looked_at += page.len();
+            length.note(&page);
+            if !page.iter().filter(is_wanted).all(|view| self.add(view)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn add_dead_letters(
+        &mut self,
+        entity: &Entity,
+        session: Option<&str>,
+        from: SequenceNumber,
+    ) -> Result<(), AmqpRefusal> {
+        for number in first_dead_letters(entity, session, (from, self.max)).await? {
+            let found = entity.queue.peek(number, 1).await?.into_iter().next();
+            let is_dead = |view: &MessageView| {
+                view.sequence_number == number && matches!(view.status, MessageStatus::DeadLettered(_))
+            };
+            if found.filter(is_dead).is_some_and(|view| !self.add(&view)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many messages the next page of a look has: about as many bytes as an answer, however large they are.
+pub(crate) struct PageLength {
+    messages: usize,
+}
+
+impl Default for PageLength {
+    /// That of the first page, of whose messages nothing is known.
+    fn default() -> PageLength {
+        PageLength { messages: FIRST_PAGE }
+    }
+}
+
+impl PageLength {
+    pub(crate) fn messages(&self) -> usize {
+        self.messages
+    }
+
+    /// Learns how large the messages of a page were.
+    pub(crate) fn note(&mut self, page: &[MessageView]) {
+        let bytes: usize = page.iter().map(|view| view.body.len() + view.headers.len()).sum();
+        let each = bytes / page.len().max(1) + 1;
+        self.messages = (limits::SERVICE_BUS_ANSWER_BYTES / each).clamp(1, limits::HTTP_PAGE);
+    }
+}
+
+/// The numbers of the first dead letters from one on. They are listed by reason, and shown by number: of each reason those before are
+/// passed over, and those behind.
+async fn first_dead_letters(
     entity: &Entity,
-    from: SequenceNumber,
-    max: usize,
     session: Option<&str>,
-) -> Result<Vec<MessageView>, AmqpRefusal> {
+    (from, max): (SequenceNumber, usize),
+) -> Result<BTreeSet<SequenceNumber>, AmqpRefusal> {
     let is_wanted = |dead_letter: &&DeadLetterView| {
         dead_letter.sequence_number >= from && is_of_session(dead_letter.workflow_id.as_ref(), session)
     };
     let (mut first, mut after): (BTreeSet<SequenceNumber>, Option<DeadLetterView>) = (BTreeSet::new(), None);
     loop {
-        let page = entity.queue.dead_letters(after.as_ref(), limits::PAGE_MAX).await?;
+        let page = entity.queue.dead_letters(after.as_ref(), limits::HTTP_PAGE).await?;
         first.extend(page.iter().filter(is_wanted).map(|dead_letter| dead_letter.sequence_number));
         while first.len() > max {
             first.pop_last();
         }
-        let is_last = page.is_empty();
-        after = page.into_iter().next_back();
-        if is_last {
-            break;
+        let Some(mut last) = page.into_iter().next_back() else { return Ok(first) };
+        let is_behind = first.len() == max && first.last().is_some_and(|end| last.sequence_number >= *end);
+        if last.sequence_number < from {
+            last.sequence_number = SequenceNumber::new(from.get() - 1);
+        } else if is_behind {
+            last.sequence_number = SequenceNumber::new(u64::MAX);
         }
+        after = Some(last);
     }
-    let mut views = Vec::with_capacity(first.len());
-    for number in first {
-        let found = entity.queue.peek(number, 1).await?.into_iter().next();
-        let is_dead = |view: &MessageView| {
-            view.sequence_number == number && matches!(view.status, MessageStatus::DeadLettered(_))
-        };
-        views.extend(found.filter(is_dead));
-    }
-    Ok(views)
 }
 
 /// Whether the state of a session was set at an instant or after it.

@@ -14,6 +14,7 @@ use crate::id::SequenceNumber;
 use crate::limits;
 use crate::message::Message;
 use crate::service_bus::management::cancelling::cancel_all;
+use crate::service_bus::management::looking::PageLength;
 use crate::service_bus::published::published;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
@@ -74,30 +75,39 @@ pub(crate) async fn cancel(
 }
 
 async fn cancel_one(queues: &[Queue], number: SequenceNumber) -> Result<(), AmqpRefusal> {
-    let mut copies: Vec<(&Queue, SequenceNumber, String)> = Vec::new();
+    let mut mark = None;
     for queue in queues {
-        for view in sent_with(queue, number).await? {
-            copies.extend(mark_of(&view).map(|mark| (queue, view.sequence_number, mark)));
-        }
+        let first = queue.peek(number, 1).await?.into_iter().next();
+        mark =
+            mark.or(first.filter(|first| first.sequence_number == number).and_then(|first| mark_of(&first)));
     }
-    let mark = copies.iter().find(|(_, known, _)| *known == number).map(|(_, _, mark)| mark.clone());
     let Some(mark) = mark else {
         let description = format!("no message with the number {number} is scheduled for a subscription");
         return Err(AmqpRefusal::new(condition::MESSAGE_NOT_FOUND, description));
     };
-    let copies = copies.into_iter().filter(|(_, _, of)| *of == mark);
-    let copies: Vec<_> = copies.map(|(queue, number, _)| (queue, number)).collect();
+    let mut copies: Vec<(&Queue, SequenceNumber)> = Vec::new();
+    for queue in queues {
+        copies.extend(sent_with(queue, number, &mark).await?.into_iter().map(|number| (queue, number)));
+    }
     cancel_all(&copies).await
 }
 
-/// What a queue has of the copies that may have been made in one commit with the first of them: all have numbers of their own.
-async fn sent_with(queue: &Queue, first: SequenceNumber) -> Result<Vec<MessageView>, AmqpRefusal> {
+/// The numbers of the copies that a queue has of a message, from that of the first on: they were made in one commit, and each has a
+/// number of its own.
+async fn sent_with(
+    queue: &Queue,
+    first: SequenceNumber,
+    mark: &str,
+) -> Result<Vec<SequenceNumber>, AmqpRefusal> {
     let last = first.get().saturating_add(limits::TOPIC_COPIES_MAX as u64);
-    let (mut found, mut next) = (Vec::new(), first);
+    let is_copy = |view: &&MessageView| mark_of(view).is_some_and(|of| of == mark);
+    let (mut found, mut next, mut length) = (Vec::new(), first, PageLength::default());
     loop {
-        let page = queue.peek(next, limits::HTTP_PAGE).await?;
+        let page = queue.peek(next, length.messages()).await?;
         let Some(until) = page.last().map(|view| view.sequence_number) else { return Ok(found) };
-        found.extend(page.into_iter().filter(|view| view.sequence_number.get() <= last));
+        length.note(&page);
+        let copies = page.iter().filter(is_copy).map(|view| view.sequence_number);
+        found.extend(copies.filter(|number| number.get() <= last));
         if until.get() >= last {
             return Ok(found);
         }

@@ -114,6 +114,7 @@ pub(super) struct TokenReply {
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: i64,
+    pub(super) condition: String,
     pub(super) description: String,
     pub(super) body: Value,
 }
@@ -126,6 +127,7 @@ impl Reply {
         let MessageBody::Value(body) = sections.body().unwrap() else { panic!("an answer is a value") };
         Reply {
             status: claims("statusCode").as_i64().unwrap(),
+            condition: claims("errorCondition").as_str().unwrap_or_default().to_owned(),
             description: claims("statusDescription").as_str().unwrap().to_owned(),
             body,
         }

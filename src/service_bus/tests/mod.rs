@@ -18,6 +18,7 @@ mod idle;
 mod keyed;
 mod large;
 mod limited;
+mod looks;
 mod managing;
 mod older_java;
 mod prefetching;
