@@ -65,6 +65,7 @@ impl EntitySettings {
         self.description.forward_dead_letters_to = None;
         self.description.user_metadata = None;
         self.description.authorization = Vec::new();
+        let unused = self.description.duplicate_window_ms.take();
         let mut detects = None;
         for child in document::elements(element) {
             let (name, text) = (child.tag_name().name(), document::text(child));
@@ -74,8 +75,11 @@ impl EntitySettings {
                 _ => self.take_text(name, text.trim())?,
             }
         }
-        let window = self.description.duplicate_window_ms.map(Duration::from_millis);
+        let given = self.description.duplicate_window_ms.map(Duration::from_millis);
+        // Documents of subscriptions have no word for the window that they have of their topic.
+        let window = given.or(before.options.duplicate_window).or(unused.map(Duration::from_millis));
         let window = window.unwrap_or(limits::SERVICE_BUS_DUPLICATE_WINDOW);
+        self.description.duplicate_window_ms = self.description.duplicate_window_ms.or(unused);
         let detects = detects.unwrap_or(before.options.duplicate_window.is_some());
         self.options.duplicate_window = detects.then_some(window);
         self.options.order = service_bus_options(self.description.requires_session).order;

@@ -10,6 +10,7 @@ mod buffers;
 mod deleting;
 mod draining;
 mod ending;
+mod entities;
 mod expiring;
 mod forwarding;
 mod full;
