@@ -25,6 +25,7 @@ use crate::service_bus::links::EndpointLink;
 use crate::service_bus::links::Node;
 use crate::service_bus::links::Receiver;
 use crate::service_bus::links::Requests;
+use crate::service_bus::links::SessionWait;
 use crate::service_bus::management::replies::Replies;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
@@ -44,7 +45,7 @@ const TIMEOUT: &str = "com.microsoft:timeout";
 
 impl ConnectionTask {
     pub(crate) fn attach(&mut self, link: LinkId, attach: Attach) {
-        self.links.insert(link, EndpointLink::Pending { _wait: None });
+        self.links.insert(link, EndpointLink::Pending(None));
         match attach.role {
             Role::Sender => self.attach_sender(link, attach),
             Role::Receiver => self.attach_receiver(link, attach),
@@ -59,7 +60,7 @@ impl ConnectionTask {
 
     /// Whether a link still waits for an answer.
     pub(crate) fn is_pending(&self, link: LinkId) -> bool {
-        matches!(self.links.get(&link), Some(EndpointLink::Pending { .. }))
+        matches!(self.links.get(&link), Some(EndpointLink::Pending(_)))
     }
 
     /// The client sends.
@@ -130,11 +131,7 @@ impl ConnectionTask {
         if entity.topic.is_none() && capabilities.iter().any(selection::is_of_topics) {
             return self.refuse(link, selection::no_topic(entity.name().as_str()));
         }
-        if entity.name().subscription().is_some() {
-            let refusal = "nobody sends to a subscription: send to its topic";
-            return self.refuse(link, AmqpRefusal::new(condition::NOT_ALLOWED, refusal));
-        }
-        let sends = self.may(&entity, Right::Send);
+        let sends = entity.check_takes_messages().and_then(|()| self.may(&entity, Right::Send));
         let sends = sends.and_then(|()| {
             self.shared.descriptions.check_status((entity.name(), entity.created_at), EntityStatus::may_send)
         });
@@ -175,21 +172,8 @@ impl ConnectionTask {
     }
 
     fn attach_to_messages(&mut self, link: LinkId, attach: Attach, entity: Entity) {
-        let receives = self.may(&entity, Right::Listen);
-        let descriptions = &self.shared.descriptions;
-        let receives = receives.and_then(|()| {
-            descriptions.check_status((entity.name(), entity.created_at), EntityStatus::may_receive)
-        });
-        if let Err(refusal) = receives {
+        if let Err(refusal) = self.may_receive(&entity) {
             return self.refuse(link, refusal);
-        }
-        if entity.topic.is_some() {
-            let refusal = "nobody receives from a topic: receive from one of its subscriptions";
-            return self.refuse(link, AmqpRefusal::new(condition::NOT_ALLOWED, refusal));
-        }
-        if entity.description.forward_to.is_some() && !entity.is_dead_letters {
-            let refusal = "nobody receives from an entity that forwards: receive where its messages go";
-            return self.refuse(link, AmqpRefusal::new(condition::NOT_ALLOWED, refusal));
         }
         if selection::browses(&attach) {
             return self.attach_browser(link, &attach, entity);
@@ -213,17 +197,36 @@ impl ConnectionTask {
             None => SessionChoice::Next(wait.min(limits::SERVICE_BUS_SESSION_WAIT_MAX)),
         };
         let (shared, unwanted) = (self.shared.clone(), CancellationToken::new());
-        let wait = Some(unwanted.clone().drop_guard());
-        self.links.insert(link, EndpointLink::Pending { _wait: wait });
+        let wait = SessionWait { entity: entity.clone(), _unwanted: unwanted.clone().drop_guard() };
+        self.links.insert(link, EndpointLink::Pending(Some(Box::new(wait))));
         self.wait_for(async move {
             let session = accept(&shared, &entity, wanted, &unwanted).await;
             move |connection_task: &mut ConnectionTask| match session {
                 // Dropped, it is given back.
                 _ if !connection_task.is_pending(link) => {}
-                Ok(session) => connection_task.accept_session(link, &attach, entity, session),
+                // Whoever has waited for long may not be allowed any more what it was when it began.
+                Ok(session) => match connection_task.may_receive(&entity) {
+                    Ok(()) => connection_task.accept_session(link, &attach, entity, session),
+                    Err(refusal) => connection_task.refuse(link, refusal),
+                },
                 Err(refusal) => connection_task.refuse(link, refusal),
             }
         });
+    }
+
+    /// Refuses a receiver that has no right, or where nobody receives now.
+    fn may_receive(&self, entity: &Entity) -> Result<(), AmqpRefusal> {
+        self.may(entity, Right::Listen)?;
+        let (descriptions, named) = (&self.shared.descriptions, (entity.name(), entity.created_at));
+        descriptions.check_status(named, EntityStatus::may_receive)?;
+        let refusal = if entity.topic.is_some() {
+            "nobody receives from a topic: receive from one of its subscriptions"
+        } else if !entity.is_dead_letters && descriptions.of(named.0, named.1).forward_to.is_some() {
+            "nobody receives from an entity that forwards: receive where its messages go"
+        } else {
+            return Ok(());
+        };
+        Err(AmqpRefusal::new(condition::NOT_ALLOWED, refusal))
     }
 
     fn accept_receiver(&mut self, link: LinkId, attach: &Attach, entity: Entity) {

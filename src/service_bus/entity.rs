@@ -12,6 +12,8 @@ use crate::limits;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::description::Description;
+use crate::service_bus::refusal::AmqpRefusal;
+use crate::service_bus::refusal::condition;
 
 /// A queue, or its dead letters.
 #[derive(Clone)]
@@ -39,6 +41,17 @@ impl Entity {
         self.topic.is_none() && self.description.requires_session
     }
 
+    /// Refuses what is sent to a subscription.
+    pub(crate) fn check_takes_messages(&self) -> Result<(), AmqpRefusal> {
+        match self.name().subscription() {
+            None => Ok(()),
+            Some(_) => {
+                let refusal = "nobody sends to a subscription: send to its topic";
+                Err(AmqpRefusal::new(condition::NOT_ALLOWED, refusal))
+            }
+        }
+    }
+
     /// The largest message a link takes: the largest body, and room for what is said beside it.
     pub(crate) fn message_bytes_max(&self) -> u64 {
         let bytes = self.options.body_bytes_max.saturating_add(limits::PROPERTIES_BYTES_MAX);
@@ -55,4 +68,13 @@ impl Entity {
 pub(crate) enum QueueOrTopic {
     Queue(Box<QueueView>),
     Topic(Box<TopicView>),
+}
+
+impl QueueOrTopic {
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            QueueOrTopic::Queue(queue) => queue.name.as_str(),
+            QueueOrTopic::Topic(topic) => topic.name.as_str(),
+        }
+    }
 }

@@ -22,8 +22,8 @@ use crate::service_bus::sender::Sender;
 
 /// A link, and what it is for.
 pub(crate) enum EndpointLink {
-    /// It is not decided yet. What is waited for to decide it is given up with this.
-    Pending { _wait: Option<DropGuard> },
+    /// It is not decided yet, perhaps because a session is waited for.
+    Pending(Option<Box<SessionWait>>),
     /// Messages come to a queue.
     Sender(Sender),
     /// Messages go out of a queue.
@@ -36,6 +36,12 @@ pub(crate) enum EndpointLink {
     Requests(Requests),
     /// Answers go out.
     Replies(Replies),
+}
+
+/// What a link waits for that was promised no session yet; it is given up with this.
+pub(crate) struct SessionWait {
+    pub(crate) entity: Entity,
+    pub(crate) _unwanted: DropGuard,
 }
 
 /// A link over which messages go out of a queue.

@@ -86,7 +86,7 @@ impl ConnectionTask {
     /// From now on nothing more goes over a link or is taken from it, and what was fetched for it and not sent goes back.
     fn stop_feeding(&mut self, link: LinkId) {
         match self.links.get_mut(&link) {
-            Some(EndpointLink::Pending { .. }) => drop(self.links.remove(&link)),
+            Some(EndpointLink::Pending(_)) => drop(self.links.remove(&link)),
             Some(EndpointLink::Receiver(receiver)) => {
                 receiver.is_leaving = true;
                 receiver.hurry();

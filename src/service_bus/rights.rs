@@ -136,7 +136,7 @@ impl ConnectionTask {
     pub(crate) fn may_manage(&self, entity: &Entity, request: &ManagementRequest) -> Result<(), AmqpRefusal> {
         match request.operation() {
             "schedule-message" | "cancel-scheduled-message" => self.may_over_management(entity, Right::Send),
-            "add-rule" | "remove-rule" => self.may_over_management(entity, Right::Manage),
+            // Rules too: who receives from a subscription says which messages it is for, as in Service Bus.
             _ => self.may_over_management(entity, Right::Listen),
         }
     }
@@ -151,11 +151,17 @@ impl ConnectionTask {
                 Node::Tokens => None,
                 Node::Management(entity) => self.may_attach_management(entity).err(),
             },
-            EndpointLink::Pending { .. } | EndpointLink::Coordinator | EndpointLink::Replies(_) => None,
+            EndpointLink::Pending(Some(wait)) => self.may(&wait.entity, Right::Listen).err(),
+            EndpointLink::Pending(None) | EndpointLink::Coordinator | EndpointLink::Replies(_) => None,
         };
         let over: Vec<(LinkId, AmqpRefusal)> =
             self.links.iter().filter_map(|(id, link)| Some((*id, is_over(link)?))).collect();
-        over.into_iter().for_each(|(link, refusal)| self.detach(link, refusal));
+        for (link, refusal) in over {
+            match self.is_pending(link) {
+                true => self.refuse(link, refusal),
+                false => self.detach(link, refusal),
+            }
+        }
     }
 }
 

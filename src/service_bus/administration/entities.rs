@@ -7,7 +7,6 @@ use crate::engine::QueueView;
 use crate::engine::TopicView;
 use crate::id::QueueName;
 use crate::id::SubscriptionName;
-use crate::sas::Right;
 use crate::service_bus::administration::authorized::AdminAccess;
 use crate::service_bus::administration::document;
 use crate::service_bus::administration::fields::EntitySettings;
@@ -43,7 +42,7 @@ pub(crate) struct AdminSubscription {
 
 impl AdminCall<'_> {
     /// The queue or topic of a name, if there is one.
-    pub(crate) async fn find(&self, name: &str) -> Result<Option<QueueOrTopic>, AdminRefusal> {
+    async fn find(&self, name: &str) -> Result<Option<QueueOrTopic>, AdminRefusal> {
         // Also before it is there.
         if QueueName::new(name).is_ok_and(|name| !(self.shared.is_open)(&name)) {
             return Err(own(name));
@@ -55,10 +54,19 @@ impl AdminCall<'_> {
         }
     }
 
+    /// The queue or topic of a name, if there is one; refused if who asks may not manage it, whatever its case is.
+    pub(crate) async fn managed(&self, name: &str) -> Result<Option<QueueOrTopic>, AdminRefusal> {
+        let found = self.find(name).await?;
+        self.access.check_manages(found.as_ref().map_or(name, QueueOrTopic::name), name)?;
+        Ok(found)
+    }
+
     /// The topic of a name, of which who asks may manage everything.
     pub(crate) async fn managed_topic(&self, name: &str) -> Result<TopicView, AdminRefusal> {
-        self.may_manage(name)?;
-        self.topic(name).await
+        match self.managed(name).await? {
+            Some(QueueOrTopic::Topic(topic)) => Ok(*topic),
+            _ => Err(AdminRefusal::not_found("topic", name)),
+        }
     }
 
     /// The subscription of a name, of a topic of which who asks may manage everything.
@@ -68,18 +76,6 @@ impl AdminCall<'_> {
         name: &str,
     ) -> Result<AdminSubscription, AdminRefusal> {
         self.subscription(&self.managed_topic(topic).await?, name).await
-    }
-
-    pub(crate) fn may_manage(&self, name: &str) -> Result<(), AdminRefusal> {
-        self.access.check(Right::Manage, name)
-    }
-
-    /// The topic of a name.
-    async fn topic(&self, name: &str) -> Result<TopicView, AdminRefusal> {
-        match self.find(name).await? {
-            Some(QueueOrTopic::Topic(topic)) => Ok(*topic),
-            _ => Err(AdminRefusal::not_found("topic", name)),
-        }
     }
 
     /// The subscription of a name.
@@ -166,8 +162,10 @@ impl AdminCall<'_> {
     ) -> Result<(), AdminRefusal> {
         let Description { forward_to, forward_dead_letters_to, .. } = &settings.description;
         for target in [forward_to, forward_dead_letters_to].into_iter().flatten() {
-            self.access.check(Right::Send, target)?;
-            if self.find(target).await?.is_none() {
+            let found = self.find(target).await?;
+            let entity = found.as_ref().map_or(target.as_str(), QueueOrTopic::name);
+            self.access.check_sends(self.shared, entity, target)?;
+            if found.is_none() {
                 return Err(AdminRefusal::bad(format!(
                     "{name} cannot forward to {target}: there is no such entity"
                 )));

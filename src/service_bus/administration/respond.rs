@@ -58,14 +58,11 @@ impl AdminCall<'_> {
             AdminTarget::Namespace => Ok(self.namespace()),
             AdminTarget::Queues => listing::all_queues(self, ListPage::of(uri)?).await,
             AdminTarget::Topics => listing::all_topics(self, ListPage::of(uri)?).await,
-            AdminTarget::Entity(name) => {
-                self.may_manage(name)?;
-                match self.find(name).await? {
-                    Some(QueueOrTopic::Queue(view)) => Ok(queues::answer_with(self, &view, StatusCode::OK)),
-                    Some(QueueOrTopic::Topic(topic)) => Ok(topics::answer_with(self, &topic, StatusCode::OK)),
-                    None => Err(AdminRefusal::not_found("queue or topic", name)),
-                }
-            }
+            AdminTarget::Entity(name) => match self.managed(name).await? {
+                Some(QueueOrTopic::Queue(view)) => Ok(queues::answer_with(self, &view, StatusCode::OK)),
+                Some(QueueOrTopic::Topic(topic)) => Ok(topics::answer_with(self, &topic, StatusCode::OK)),
+                None => Err(AdminRefusal::not_found("queue or topic", name)),
+            },
             AdminTarget::Subscriptions(topic) => {
                 listing::all_subscriptions(self, &self.managed_topic(topic).await?, ListPage::of(uri)?).await
             }
@@ -94,10 +91,7 @@ impl AdminCall<'_> {
             | AdminTarget::Rules(..) => {
                 Err(AdminRefusal::new(StatusCode::METHOD_NOT_ALLOWED, "a list is not written"))
             }
-            AdminTarget::Entity(name) => {
-                self.may_manage(name)?;
-                self.put_entity(name, &text).await
-            }
+            AdminTarget::Entity(name) => self.put_entity(name, &text).await,
             AdminTarget::Subscription(topic, name) => {
                 let topic = self.managed_topic(topic).await?;
                 match (self.subscription(&topic, name).await, self.is_change) {
@@ -118,7 +112,7 @@ impl AdminCall<'_> {
     /// Which kind it is, the document says.
     async fn put_entity(&self, name: &str, text: &str) -> AdminResult {
         let is_topic = document::read(text, topics::ELEMENT, |_| Ok(())).is_ok();
-        match (self.find(name).await?, self.is_change) {
+        match (self.managed(name).await?, self.is_change) {
             (Some(QueueOrTopic::Queue(view)), true) if !is_topic => queues::change(self, &view, text).await,
             (Some(QueueOrTopic::Topic(topic)), true) if is_topic => topics::change(self, &topic, text).await,
             (_, true) => Err(AdminRefusal::not_found(if is_topic { "topic" } else { "queue" }, name)),
@@ -143,14 +137,11 @@ impl AdminCall<'_> {
             | AdminTarget::Rules(..) => {
                 return Err(AdminRefusal::new(StatusCode::METHOD_NOT_ALLOWED, "a list is not deleted"));
             }
-            AdminTarget::Entity(name) => {
-                self.may_manage(name)?;
-                match self.find(name).await? {
-                    Some(QueueOrTopic::Queue(view)) => queues::delete(self, &view).await?,
-                    Some(QueueOrTopic::Topic(topic)) => topics::delete(self, &topic).await?,
-                    None => return Err(AdminRefusal::not_found("queue or topic", name)),
-                }
-            }
+            AdminTarget::Entity(name) => match self.managed(name).await? {
+                Some(QueueOrTopic::Queue(view)) => queues::delete(self, &view).await?,
+                Some(QueueOrTopic::Topic(topic)) => topics::delete(self, &topic).await?,
+                None => return Err(AdminRefusal::not_found("queue or topic", name)),
+            },
             AdminTarget::Subscription(topic, name) => {
                 queues::delete(self, &self.managed_subscription(topic, name).await?.queue).await?;
             }

@@ -25,6 +25,7 @@ pub(crate) async fn schedule(
     if entity.is_dead_letters {
         return Err(AmqpRefusal::new(condition::NOT_ALLOWED, "nobody sends to dead letters"));
     }
+    entity.check_takes_messages()?;
     let mut messages = Vec::new();
     for entry in request.maps("messages")? {
         messages.push(shared.read(entity, payload(entry)?)?);

@@ -18,6 +18,7 @@ use crate::service_bus::tests::wire::Host;
 use crate::service_bus::tests::wire::Source;
 use crate::service_bus::tests::wire::data;
 use crate::service_bus::tests::wire::map;
+use crate::topic::Rule;
 
 const LATER: u64 = 10_000_000_000;
 
@@ -157,4 +158,44 @@ async fn a_link_lasts_as_long_as_the_last_token_that_was_shown_for_it() {
     host.clock.advance(Duration::from_secs(100));
     let ended = client.another_answer().await;
     assert_eq!((ended.code, ended.error(2).0.as_str()), (DETACH, "amqp:unauthorized-access"));
+}
+
+#[tokio::test]
+async fn who_waits_for_a_session_waits_no_longer_than_its_token_lasts() {
+    let host = host("\"send\", \"listen\"").await;
+    let mut client = host.client().await;
+    let (resource, now) = ("amqp://localhost/q", host.clock.now().as_millis() / 1_000);
+    assert_eq!(client.put_token(resource, &token(KEY, "shop", resource, now + 61)).await.status, 202);
+    let day = Value::Uint(24 * 60 * 60 * 1_000);
+    let next = Source::of("q").filter("com.microsoft:session-filter", Value::Null);
+    client.ask_for_receiver(0, next.property("com.microsoft:timeout", day)).await;
+    // What is asked later is answered when the link waits.
+    assert_eq!(client.put_token(resource, &token(KEY, "shop", resource, now + 61)).await.status, 202);
+    host.clock.advance(Duration::from_secs(100));
+    let attached = client.another_answer().await;
+    assert_eq!(client.refusal(&attached).await.0, "amqp:unauthorized-access");
+}
+
+#[tokio::test]
+async fn who_listens_to_a_subscription_says_its_rules() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let keys = ["listen", "send"].map(|right| {
+        format!(
+            "[[key]]\nname = \"{right}\"\nkey_env = \"{right}\"\nrights = [\"{right}\"]\nqueues = [\"*\"]\n"
+        )
+    });
+    file.write_all(keys.concat().as_bytes()).unwrap();
+    let keys = Keys::read(file.path(), |name| Some(format!("{KEY}-{name}"))).unwrap();
+    let (engine, clock) = crate::testing::engine().await.unwrap();
+    let options = EndpointOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let host = Host::with(engine, clock, EndpointOptions { keys: Some(keys), ..options }).await;
+    let topic = host.engine.client().create_topic("t").await.unwrap();
+    topic.subscribe("s", QueueOptions::default(), [Rule::everything()]).await.unwrap();
+    for (right, status) in [("send", 401), ("listen", 200)] {
+        let mut client = host.client_as("PLAIN", &plain(right, &format!("{KEY}-{right}"))).await.unwrap();
+        client.manage("t/Subscriptions/s").await;
+        let removed = client.ask("remove-rule", &map(vec![("rule-name", Value::from("$Default"))])).await;
+        assert_eq!(removed.status, status, "{right}: {removed:?}");
+    }
+    assert!(topic.rules("s").await.unwrap().is_empty());
 }
