@@ -212,14 +212,24 @@ impl Descriptions {
         known.map(|known| known.clone()).unwrap_or_default()
     }
 
-    /// Refuses what the status of an entity excludes now.
+    /// Refuses what is asked of an entity in whose place there is another of its name by now.
+    pub(crate) fn check_current(&self, named: (&QueueName, Timestamp)) -> Result<(), AmqpRefusal> {
+        self.check_status(named, |_| true)
+    }
+
+    /// Refuses what the status of an entity excludes now, and everything where there is another of its name by now.
     pub(crate) fn check_status(
         &self,
         (name, created_at): (&QueueName, Timestamp),
         may: fn(EntityStatus) -> bool,
     ) -> Result<(), AmqpRefusal> {
         // Asked for each message that is sent: nothing is copied.
-        let known = self.by_name.get(name).filter(|known| known.is_of(created_at));
+        let known = self.by_name.get(name);
+        if known.as_ref().is_some_and(|known| known.of.is_some_and(|of| of > created_at)) {
+            let refusal = format!("{name} was deleted and made again: attach again");
+            return Err(AmqpRefusal::new(condition::DETACH_FORCED, refusal));
+        }
+        let known = known.filter(|known| known.is_of(created_at));
         let status = known.map_or(EntityStatus::default(), |known| known.status);
         if may(status) {
             return Ok(());
@@ -227,6 +237,16 @@ impl Descriptions {
         let status = status.as_str();
         let refusal = format!("The messaging entity {name} is disabled for this: its status is {status}");
         Err(AmqpRefusal::new(condition::ENTITY_DISABLED, refusal))
+    }
+
+    /// The names of all entities that are described.
+    pub(crate) fn names(&self) -> Vec<QueueName> {
+        self.by_name.iter().map(|known| known.key().clone()).collect()
+    }
+
+    /// What is said of a name, whatever entity of that name it is of.
+    pub(crate) fn described(&self, name: &QueueName) -> Option<Arc<Description>> {
+        self.by_name.get(name).map(|known| known.clone())
     }
 
     /// Names and descriptions of all that forward something.

@@ -25,6 +25,8 @@ use crate::service_bus::accepted_connection::AcceptedConnection;
 use crate::service_bus::arrival::Arrivals;
 use crate::service_bus::config::Configuration;
 use crate::service_bus::configure::configure;
+use crate::service_bus::description_ends::forget_all_deleted;
+use crate::service_bus::description_ends::forget_deleted;
 use crate::service_bus::description_news::follow;
 use crate::service_bus::endpoint_error::EndpointError;
 use crate::service_bus::forwarding::forward;
@@ -119,6 +121,9 @@ impl Endpoint {
         let signatures = options.keys.map(Signatures::new);
         let shared = Arc::new(EndpointState::new(intake, owners, clock, meters, signatures, is_for_others));
         shared.descriptions.open().await?;
+        if let Err(error) = forget_all_deleted(&shared).await {
+            tracing::debug!(%error, "descriptions of deleted entities are kept until the next start");
+        }
         if let Some(path) = &options.config {
             configure(&shared, Configuration::read(path)?).await?;
         }
@@ -144,6 +149,7 @@ impl Endpoint {
         let connections = EndpointConnections::default();
         connections.tracker.spawn(forward(self.shared.clone(), stopping.clone()));
         connections.tracker.spawn(follow(self.shared.clone(), stopping.clone()));
+        connections.tracker.spawn(forget_deleted(self.shared.clone(), stopping.clone()));
         join_all(self.listeners.iter().map(|listener| self.accept(listener, &connections, &stopping))).await;
         self.shared.stopping.cancel();
         connections.tracker.close();

@@ -19,6 +19,7 @@ mod config_topics;
 mod configure;
 mod connection_task;
 mod description;
+mod description_ends;
 mod description_news;
 mod elapsed;
 mod endpoint;

@@ -17,6 +17,7 @@ use crate::service_bus::description::EntityStatus;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::incoming;
 use crate::service_bus::links::EndpointLink;
+use crate::service_bus::links::Node;
 use crate::service_bus::publish_each::publish_each;
 use crate::service_bus::published::published;
 use crate::service_bus::refusal::AmqpRefusal;
@@ -120,6 +121,12 @@ impl ConnectionTask {
             }
             Some(EndpointLink::Requests(requests)) => {
                 let node = requests.node.clone();
+                if let Node::Management(entity) = &node
+                    && let named = (entity.name(), entity.created_at)
+                    && let Err(refusal) = self.shared.descriptions.check_current(named)
+                {
+                    return self.detach(link, refusal);
+                }
                 if !settled {
                     self.amqp.settle(link, delivery, DeliveryOutcome::Accepted);
                 }
@@ -132,14 +139,15 @@ impl ConnectionTask {
         }
     }
 
-    /// Refuses a delivery. Who has settled it waits for no answer, and hears it by the end of the link.
+    /// Refuses a delivery. Who has settled it waits for no answer, and hears it by the end of the link, which also ends where nothing
+    /// more can come over it.
     pub(crate) fn refuse_delivery(
         &mut self,
         link: LinkId,
         (delivery, settled): (DeliveryNumber, bool),
         refusal: AmqpRefusal,
     ) {
-        match settled {
+        match settled || refusal.condition == condition::DETACH_FORCED {
             true => self.detach(link, refusal),
             false => self.amqp.settle(link, delivery, DeliveryOutcome::Rejected(Some(refusal.into()))),
         }
@@ -185,6 +193,8 @@ impl ConnectionTask {
                     self.send_group(link);
                 }
             }
+            // What its client knows of the entity is not so any more.
+            Err(refusal) if refusal.condition == condition::DETACH_FORCED => self.detach(link, refusal),
             Err(refusal) => {
                 self.shared.meters.note_received(0, 1);
                 if let Some(delivery) = delivery {

@@ -64,7 +64,7 @@ pub(crate) struct EndpointState {
     pub(crate) defined: DefiningFile,
     /// Bodies of administration clients.
     pub(crate) reading: Arc<BodyLimits>,
-    /// Held by an administration client that looks at something and changes it.
+    /// Held by whoever looks at an entity or what is said of it, and changes that.
     pub(crate) administering: Mutex<()>,
 }
 

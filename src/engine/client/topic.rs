@@ -278,6 +278,29 @@ impl Topic {
         self.change_rules(subscription.as_ref(), added).await.map(drop)
     }
 
+    /// Puts a rule in place of the one of its name.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only the administration asks so"))]
+    pub(crate) async fn replace_rule(
+        &self,
+        subscription: impl AsRef<str>,
+        rule: Rule,
+    ) -> Result<(), TopicError> {
+        rule.check()?;
+        let name = RuleName::new(rule.name())?;
+        let replaced = |subscription: &SubscriptionName, rules: &mut Vec<Rule>| {
+            let known = rules.iter_mut().find(|known| known.name() == rule.name());
+            match known {
+                Some(known) => known.clone_from(&rule),
+                None => {
+                    let topic = self.name.clone();
+                    return Err(TopicRefusal::RuleNotFound(topic, subscription.clone(), name.clone()).into());
+                }
+            }
+            Ok(())
+        };
+        self.change_rules(subscription.as_ref(), replaced).await.map(drop)
+    }
+
     /// Removes a rule from a subscription.
     ///
     /// # Errors

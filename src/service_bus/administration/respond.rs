@@ -1,5 +1,7 @@
 //! Which request is answered how.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::IntoResponse;
@@ -27,22 +29,14 @@ use crate::service_bus::entity::QueueOrTopic;
 use crate::service_bus::shared::EndpointState;
 
 /// Answers a request of an administration client.
-pub(crate) async fn respond(shared: &EndpointState, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let caller = Caller::of(&parts);
-    let is_change = parts.headers.contains_key(header::IF_MATCH);
-    let answer = async {
-        let access = AdminAccess::of(shared, &parts)?;
-        let target = AdminTarget::read(parts.uri.path())?;
-        let call = AdminCall { shared, access: &access, caller: &caller, is_change };
-        match parts.method {
-            Method::GET => call.get(&target, &parts.uri).await,
-            Method::PUT => call.put(&target, document::whole(shared, body).await?).await,
-            Method::DELETE => call.delete(&target).await,
-            _ => Err(AdminRefusal::new(StatusCode::METHOD_NOT_ALLOWED, "use GET, PUT or DELETE")),
-        }
-    };
-    answer.await.unwrap_or_else(|refused: AdminRefusal| {
+pub(crate) async fn respond(shared: &Arc<EndpointState>, request: Request) -> Response {
+    let shared = shared.clone();
+    // What has begun ends, also when its client has left: an entity that is described in part would be another's of its name.
+    let answered = tokio::spawn(async move { answer(&shared, request).await });
+    let answered = answered.await.unwrap_or_else(|_| {
+        Err(AdminRefusal::new(StatusCode::INTERNAL_SERVER_ERROR, "the request was not carried out"))
+    });
+    answered.unwrap_or_else(|refused| {
         tracing::debug!(
             status = refused.status.as_u16(),
             detail = refused.detail,
@@ -50,6 +44,21 @@ pub(crate) async fn respond(shared: &EndpointState, request: Request) -> Respons
         );
         refused.into_response()
     })
+}
+
+async fn answer(shared: &EndpointState, request: Request) -> AdminResult {
+    let (parts, body) = request.into_parts();
+    let caller = Caller::of(&parts);
+    let is_change = parts.headers.contains_key(header::IF_MATCH);
+    let access = AdminAccess::of(shared, &parts)?;
+    let target = AdminTarget::read(parts.uri.path())?;
+    let call = AdminCall { shared, access: &access, caller: &caller, is_change };
+    match parts.method {
+        Method::GET => call.get(&target, &parts.uri).await,
+        Method::PUT => call.put(&target, document::whole(shared, body).await?).await,
+        Method::DELETE => call.delete(&target).await,
+        _ => Err(AdminRefusal::new(StatusCode::METHOD_NOT_ALLOWED, "use GET, PUT or DELETE")),
+    }
 }
 
 impl AdminCall<'_> {

@@ -84,10 +84,7 @@ impl AdminSubscription {
         }
         let known = self.rule(call, name).await?;
         let rule = rule.named(known.name());
-        let rules = self.rules(call).await?.into_iter();
-        let rules: Vec<Rule> =
-            rules.map(|other| if other.name() == known.name() { rule.clone() } else { other }).collect();
-        self.topic_of(call)?.set_rules(&self.name, rules).await?;
+        self.topic_of(call)?.replace_rule(&self.name, rule.clone()).await?;
         self.describe_rule(call, &rule, settings).await?;
         Ok(self.answer_with_rule(call, &rule, StatusCode::OK))
     }

@@ -57,6 +57,8 @@ pub(crate) async fn add(
             rule = rule.action(expression);
         }
     }
+    // What others say of the subscription meanwhile is not overwritten.
+    let _alone = shared.administering.lock().await;
     topic.add_rule(&subscription, rule).await?;
     let rules = topic.rules(&subscription).await?;
     let queue = (entity.name(), entity.created_at);

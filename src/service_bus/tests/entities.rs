@@ -7,21 +7,30 @@ use std::time::Duration;
 use http::Method;
 
 use crate::amqp::Value;
+use crate::engine::Client;
+use crate::id::QueueName;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 use crate::sas::Keys;
 use crate::sas::signatures::tests::KEY;
 use crate::sas::signatures::tests::token;
+use crate::service_bus::description::Description;
+use crate::service_bus::description::Descriptions;
+use crate::service_bus::description::EntityStatus;
+use crate::service_bus::description::RECORDS_QUEUE;
 use crate::service_bus::endpoint::EndpointOptions;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::tests::administering::Answered;
 use crate::service_bus::tests::administering::ask_with;
 use crate::service_bus::tests::administering::entry;
+use crate::service_bus::tests::wire::ACCEPTED;
 use crate::service_bus::tests::wire::ATTACH;
+use crate::service_bus::tests::wire::DETACH;
 use crate::service_bus::tests::wire::Host;
 use crate::service_bus::tests::wire::Source;
 use crate::service_bus::tests::wire::data;
 use crate::service_bus::tests::wire::map;
+use crate::topic::Filter;
 use crate::topic::Rule;
 
 const LATER: u64 = 10_000_000_000;
@@ -117,6 +126,95 @@ async fn a_change_of_a_subscription_keeps_its_window_for_duplicates() {
     let options = queue.view().await.unwrap().options;
     let hour = Some(Duration::from_secs(3_600));
     assert_eq!((options.duplicate_window, options.lock), (hour, Duration::from_secs(10)));
+}
+
+#[tokio::test]
+async fn a_sender_of_an_entity_that_is_made_again_is_detached() {
+    let host = Host::open().await;
+    assert_eq!(put(&host, "/q", queue("")).await.status, 201);
+    let mut client = host.client().await;
+    for handle in 0..2 {
+        assert_eq!(client.attach_sender(handle, vec![Value::from("q")]).await.code, ATTACH);
+    }
+    client.transfer(0, 0, &data(b"x")).await;
+    assert_eq!(client.another_answer().await.state(4), ACCEPTED);
+    assert_eq!(ask_with(&host, (Method::DELETE, "/q"), &[], "").await.status, 200);
+    host.clock.advance(Duration::from_millis(1));
+    assert_eq!(put(&host, "/q", queue("<RequiresSession>true</RequiresSession>")).await.status, 201);
+    for (handle, format) in [(0, 0), (1, 0x8001_3700)] {
+        let payload = if format == 0 { data(b"x") } else { data(&data(b"x")) };
+        client.transfer(handle, format, &payload).await;
+        let ended = client.another_answer().await;
+        assert_eq!((ended.code, ended.error(2).0.as_str()), (DETACH, condition::DETACH_FORCED));
+    }
+    let stored = host.engine.client().queue("q").unwrap().view().await.unwrap().counts.stored();
+    assert_eq!(stored, 0, "nothing came without a session");
+}
+
+/// Waits until nothing is kept of what was said of an entity.
+async fn forgotten(client: &Client, name: &str) {
+    let kept = client.queue(RECORDS_QUEUE).unwrap().workflow(name).unwrap();
+    while kept.state().await.unwrap().is_some() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_said_of_an_entity_is_forgotten_whoever_deletes_it() {
+    let host = Host::open().await;
+    let client = host.engine.client().clone();
+    assert_eq!(put(&host, "/to", queue("")).await.status, 201);
+    assert_eq!(put(&host, "/q", queue("<ForwardTo>to</ForwardTo>")).await.status, 201);
+    client.delete_queue("q").await.unwrap();
+    forgotten(&client, "q").await;
+    assert_eq!(
+        put(&host, "/t", entry("TopicDescription", "<UserMetadata>a</UserMetadata>")).await.status,
+        201
+    );
+    let subscription = entry("SubscriptionDescription", "<UserMetadata>b</UserMetadata>");
+    assert_eq!(put(&host, "/t/Subscriptions/s", subscription).await.status, 201);
+    client.delete_topic("t").await.unwrap();
+    forgotten(&client, "t/subscriptions/s").await;
+    forgotten(&client, "t").await;
+    let idle = queue("<AutoDeleteOnIdle>PT5M</AutoDeleteOnIdle>");
+    assert_eq!(put(&host, "/idle", idle).await.status, 201);
+    host.clock.advance(Duration::from_secs(600));
+    forgotten(&client, "idle").await;
+    assert!(client.queue("to").unwrap().view().await.is_ok());
+}
+
+#[tokio::test]
+async fn what_was_said_of_an_entity_that_was_never_made_is_no_other_ones() {
+    let (engine, clock) = crate::testing::engine().await.unwrap();
+    let descriptions = Descriptions::new(engine.client().clone(), false);
+    descriptions.open().await.unwrap();
+    let half = Description { status: EntityStatus::Disabled, ..Description::default() };
+    descriptions.describe(&QueueName::new("q").unwrap(), &half).await.unwrap();
+    let host = Host::with(engine, clock, options()).await;
+    host.queue("q", QueueOptions::default()).await;
+    let mut client = host.client().await;
+    client.attach_sender(0, vec![Value::from("q")]).await;
+    client.transfer(0, 0, &data(b"x")).await;
+    assert_eq!(client.another_answer().await.state(4), ACCEPTED);
+}
+
+#[tokio::test]
+async fn a_rule_that_is_added_while_another_is_replaced_stays() {
+    let host = Host::open().await;
+    let topic = host.engine.client().create_topic("t").await.unwrap();
+    topic.subscribe("s", QueueOptions::default(), [Rule::new("a", Filter::True)]).await.unwrap();
+    let (replaced, added) = tokio::join!(
+        topic.replace_rule("s", Rule::new("a", Filter::False)),
+        topic.add_rule("s", Rule::new("b", Filter::True)),
+    );
+    replaced.unwrap();
+    added.unwrap();
+    let rules = topic.rules("s").await.unwrap();
+    assert_eq!(rules, [Rule::new("a", Filter::False), Rule::new("b", Filter::True)]);
+    assert!(
+        topic.replace_rule("s", Rule::new("c", Filter::True)).await.is_err(),
+        "there is none of its name"
+    );
 }
 
 #[tokio::test]
