@@ -147,8 +147,8 @@ fn register_room(registry: &mut Registry, room: &StorageRoom) {
 fn register_queues(registry: &mut Registry, queues: &[QueueView]) {
     let (stored, limited) = (Family::<ByState, Count>::default(), Family::<QueueLabels, Count>::default());
     let [history, cursors] = [(); 2].map(|()| Family::<QueueLabels, Count>::default());
-    let [accepted, completed, expired, dead_lettered, cursors_cut, links_cut] =
-        [(); 6].map(|()| Family::<QueueLabels, Counter>::default());
+    let [accepted, completed, expired, cursors_cut, links_cut] =
+        [(); 5].map(|()| Family::<QueueLabels, Counter>::default());
     for view in queues {
         let counts = &view.counts;
         let queue = || view.name.to_string();
@@ -170,7 +170,6 @@ fn register_queues(registry: &mut Registry, queues: &[QueueView]) {
         {
             family.get_or_create(&QueueLabels { queue: queue() }).inc_by(count);
         }
-        dead_lettered.get_or_create(&QueueLabels { queue: queue() }).inc_by(counts.dead_lettered);
         if view.options.rate.is_some() {
             let waits = if view.rate_limited_until.is_some() { counts.ready } else { 0 };
             limited.get_or_create(&QueueLabels { queue: queue() }).set(waits);
