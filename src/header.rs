@@ -114,6 +114,18 @@ pub enum PropertyValue {
 }
 
 impl PropertyValue {
+    /// The value as text; bytes have none.
+    #[cfg(feature = "daemon")]
+    pub(crate) fn as_text(&self) -> Result<String, &Bytes> {
+        match self {
+            PropertyValue::Text(text) => Ok(text.clone()),
+            PropertyValue::Integer(number) => Ok(number.to_string()),
+            PropertyValue::Float(number) => Ok(number.to_string()),
+            PropertyValue::Boolean(truth) => Ok(truth.to_string()),
+            PropertyValue::Binary(bytes) => Err(bytes),
+        }
+    }
+
     fn len(&self) -> usize {
         match self {
             PropertyValue::Text(text) => text.len(),

@@ -3,6 +3,7 @@
 mod answer;
 mod dispatch;
 mod exec;
+mod facts;
 mod fence;
 mod forward;
 mod group;

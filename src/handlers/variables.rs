@@ -9,8 +9,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 
-use crate::api::WireTime;
 use crate::api::show_properties;
+use crate::handlers::facts::facts;
 use crate::handlers::site::Site;
 use crate::handlers::trace::trace;
 use crate::header::Properties;
@@ -42,37 +42,31 @@ pub(crate) fn lasting(site: &Site, pass_env: &[String], env: &BTreeMap<String, S
 
 /// What a child is to know of the message it handles.
 pub(crate) async fn of_message(site: &Site, context: &Context) -> Result<Variables, Failure> {
-    let message = context.message();
-    let mut texts = vec![
-        ("QUEUE", Some(context.queue().name().to_string())),
-        ("WORKFLOW", message.workflow_id.as_ref().map(ToString::to_string)),
-        ("POSITION", (site.by_position && message.has_workflow()).then(|| message.rank.to_string())),
-        ("SEQUENCE_NUMBER", Some(message.sequence_number.to_string())),
-        ("MESSAGE_ID", message.message_id.as_ref().map(ToString::to_string)),
-        ("SUBJECT", message.headers.subject.clone()),
-        ("CONTENT_TYPE", message.headers.content_type.clone()),
-        ("CORRELATION_ID", message.headers.correlation_id.clone()),
-        ("REPLY_TO", message.headers.reply_to.clone()),
-        ("DELIVERY_COUNT", Some(message.delivery_count.to_string())),
-        ("ACCEPTED_AT", Some(WireTime(message.accepted_at).to_string())),
-        ("LOCK_TOKEN", Some(context.lock_token().to_string())),
+    let headers = &context.message().headers;
+    let mut texts = properties(&headers.properties)?;
+    texts.extend(facts(context, site.by_position).map(|(name, _, text)| (name.to_owned(), text)));
+    let state = context.state().await?.as_ref().map(state_text).transpose()?;
+    let more = [
+        ("SERIATIM_CONTENT_TYPE", headers.content_type.clone()),
+        ("SERIATIM_STATE", state),
+        ("TRACEPARENT", trace(context)),
     ];
-    if let Some(state) = context.state().await? {
-        texts.push(("STATE", Some(state_text(&state)?)));
-    }
-    let texts = texts.into_iter().filter_map(|(name, text)| Some((format!("SERIATIM_{name}"), text?)));
-    let trace = trace(context).map(|trace| ("TRACEPARENT".to_owned(), trace));
-    let all = properties(&message.headers.properties)?.into_iter().chain(texts).chain(trace);
-    Ok(all.map(possible).map(|(name, text)| (OsString::from(name), OsString::from(text))).collect())
+    texts.extend(more.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?))));
+    Ok(texts
+        .into_iter()
+        .map(possible)
+        .map(|(name, text)| (OsString::from(name), OsString::from(text)))
+        .collect())
 }
 
 /// A variable for each property, and one for all of them under their own names. Properties whose names make the same
 /// variable have none of their own: whose it is would be a guess.
 fn properties(properties: &Properties) -> Result<BTreeMap<String, String>, Failure> {
+    let text = |value: &PropertyValue| value.as_text().unwrap_or_else(|bytes| BASE64.encode(bytes));
     let mut variables: BTreeMap<String, Option<String>> = BTreeMap::new();
     for (name, value) in properties {
         let variable = variables.entry(property_name(name));
-        variable.and_modify(|shared| *shared = None).or_insert_with(|| Some(property_text(value)));
+        variable.and_modify(|shared| *shared = None).or_insert_with(|| Some(text(value)));
     }
     let mut variables: BTreeMap<String, String> =
         variables.into_iter().filter_map(|(name, text)| Some((name, text?))).collect();
@@ -106,16 +100,6 @@ fn state_text(state: &Bytes) -> Result<String, Failure> {
 fn property_name(name: &str) -> String {
     let upper = name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' });
     format!("SERIATIM_PROPERTY_{}", upper.collect::<String>())
-}
-
-fn property_text(value: &PropertyValue) -> String {
-    match value {
-        PropertyValue::Text(text) => text.clone(),
-        PropertyValue::Integer(number) => number.to_string(),
-        PropertyValue::Float(number) => number.to_string(),
-        PropertyValue::Boolean(truth) => truth.to_string(),
-        PropertyValue::Binary(bytes) => BASE64.encode(bytes),
-    }
 }
 
 /// Whether a variable can be: a text with a zero byte inside cannot, and must not keep the message from its handler.

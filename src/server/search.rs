@@ -3,7 +3,6 @@
 
 use crate::engine::MessageView;
 use crate::engine::Queue;
-use crate::header::PropertyValue;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::server::answer::HttpRefusal;
@@ -39,23 +38,12 @@ impl MessageCriteria {
             wanted.as_ref().is_none_or(|wanted| found == Some(wanted.as_str()))
         };
         let has_property = self.property.as_ref().is_none_or(|(name, value)| {
-            headers.properties.get(name).is_some_and(|found| text_of(found).as_ref() == Some(value))
+            headers.properties.get(name).is_some_and(|found| found.as_text().as_ref() == Ok(value))
         });
         has_property
             && has(&self.message_id, view.message_id.as_ref().map(|id| id.as_str()))
             && has(&self.subject, headers.subject.as_deref())
             && has(&self.correlation_id, headers.correlation_id.as_deref())
-    }
-}
-
-/// A property as text; none of bytes.
-fn text_of(value: &PropertyValue) -> Option<String> {
-    match value {
-        PropertyValue::Boolean(value) => Some(value.to_string()),
-        PropertyValue::Integer(value) => Some(value.to_string()),
-        PropertyValue::Float(value) => Some(value.to_string()),
-        PropertyValue::Text(value) => Some(value.clone()),
-        PropertyValue::Binary(_) => None,
     }
 }
 

@@ -4,9 +4,8 @@ use http::HeaderMap;
 use http::HeaderName;
 use http::HeaderValue;
 
-use crate::api::WireTime;
+use crate::handlers::facts::facts;
 use crate::handlers::trace::trace;
-use crate::header::PropertyValue;
 use crate::limits;
 use crate::processor::Context;
 
@@ -26,27 +25,10 @@ impl HeaderSource<'_> {
 
     /// What is known of the message. Text is percent-encoded where it is not plain ASCII.
     pub(crate) fn headers(&self) -> HeaderMap {
-        let message = self.context.message();
-        let known = &message.headers;
-        let texts = [
-            ("seriatim-queue", Some(self.context.queue().name().to_string())),
-            ("seriatim-workflow-id", message.workflow_id.as_ref().map(ToString::to_string)),
-            (
-                "seriatim-position",
-                (self.by_position && message.has_workflow()).then(|| message.rank.to_string()),
-            ),
-            ("seriatim-sequence-number", Some(message.sequence_number.to_string())),
-            ("seriatim-message-id", message.message_id.as_ref().map(ToString::to_string)),
-            ("seriatim-subject", known.subject.clone()),
-            ("seriatim-correlation-id", known.correlation_id.clone()),
-            ("seriatim-reply-to", known.reply_to.clone()),
-            ("seriatim-delivery-count", Some(message.delivery_count.to_string())),
-            ("seriatim-accepted-at", Some(WireTime(message.accepted_at).to_string())),
-            ("seriatim-lock-token", Some(self.context.lock_token().to_string())),
-            ("traceparent", trace(self.context)),
-        ];
-        let texts = texts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?)));
-        let mut headers: HeaderMap = texts.filter_map(|(name, text)| header(&name, &text)).collect();
+        let facts = facts(self.context, self.by_position).map(|(_, name, text)| (name, text));
+        let trace = trace(self.context).map(|trace| ("traceparent", trace));
+        let mut headers: HeaderMap =
+            facts.chain(trace).filter_map(|(name, text)| header(name, &text)).collect();
         self.add_properties(&mut headers);
         headers
     }
@@ -55,13 +37,7 @@ impl HeaderSource<'_> {
     fn add_properties(&self, headers: &mut HeaderMap) {
         let (mut bytes, mut left_out) = (0, 0);
         for (name, value) in &self.context.message().headers.properties {
-            let text = match value {
-                PropertyValue::Text(text) => Some(text.clone()),
-                PropertyValue::Integer(number) => Some(number.to_string()),
-                PropertyValue::Float(number) => Some(number.to_string()),
-                PropertyValue::Boolean(truth) => Some(truth.to_string()),
-                PropertyValue::Binary(_) => None,
-            };
+            let text = value.as_text().ok();
             let header = text.and_then(|text| header(&format!("seriatim-property-{name}"), &text));
             let header = header.filter(|(_, value)| {
                 bytes += name.len() + value.len();

@@ -66,6 +66,11 @@ async fn a_post_carries_the_body_what_is_known_of_it_and_its_signatures() {
     ] {
         assert_eq!(seen.header(name), value, "{name}");
     }
+    let document = include_str!("../../../docs/definitions.md");
+    for name in seen.headers.keys().map(|name| name.as_str()) {
+        let is_fact = name.starts_with("seriatim-") && !name.starts_with("seriatim-property-");
+        assert!(!is_fact || document.contains(&format!("`{name}`")), "{name} is not in docs/definitions.md");
+    }
     let timestamp: u64 = seen.header("webhook-timestamp").parse().unwrap();
     assert!(timestamp.abs_diff(stage.site.clock.now().as_millis() / 1_000) < 60);
     let secrets = SECRETS.map(|text| SigningSecret::parse(text).unwrap());
