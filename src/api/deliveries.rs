@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
@@ -18,6 +21,9 @@ use crate::api::WireTime;
 use crate::api::message::by_name;
 use crate::clock::Timestamp;
 use crate::clock::whole_millis;
+use crate::engine::Completion;
+use crate::error::Misuse;
+use crate::message::Message;
 
 /// What a receiver asks for.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -87,6 +93,41 @@ pub struct CompleteRequest {
     /// Messages to send, each with the queue it goes to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub send: Vec<SendEnvelope>,
+}
+
+impl CompleteRequest {
+    /// The completion. `place` gives each message its workflow and position, as the definition of its queue says.
+    ///
+    /// # Errors
+    /// [`Misuse`] names a field that is not allowed.
+    pub(crate) fn completion(
+        self,
+        place: impl Fn(&str, Message) -> Result<Message, Misuse>,
+    ) -> Result<Completion, Misuse> {
+        let mut completion = Completion::new();
+        if self.clear_state && (self.state.is_some() || self.state_base64.is_some()) {
+            return Err(Misuse::new("clear_state", "is given together with a new state"));
+        }
+        match (self.state, self.state_base64) {
+            (Some(_), Some(_)) => return Err(Misuse::new("state", "is given twice")),
+            (Some(state), None) => {
+                completion = completion.state(Bytes::from(String::from(Box::<str>::from(state))));
+            }
+            (None, Some(text)) => {
+                let decoded = BASE64.decode(text.as_bytes());
+                let decoded = decoded.map_err(|error| Misuse::new("state_base64", error.to_string()))?;
+                completion = completion.state(decoded);
+            }
+            (None, None) if self.clear_state => completion = completion.clear_state(),
+            (None, None) => {}
+        }
+        for send in self.send {
+            let queue = send.queue.clone().ok_or_else(|| Misuse::new("send", "names no queue"))?;
+            let message = place(&queue, send.into_message()?)?;
+            completion = completion.send(queue, message);
+        }
+        Ok(completion)
+    }
 }
 
 /// What became of the messages that were sent with a completion.

@@ -1,17 +1,14 @@
 //! What a handler in another language answers, as JSON.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::api::deliveries::CompleteRequest;
 use crate::api::message::SendEnvelope;
 use crate::api::time::WireDuration;
 use crate::api::time::WireTime;
-use crate::engine::Completion;
 use crate::error::Misuse;
 use crate::message::Message;
 use crate::processor::Failure;
@@ -101,7 +98,11 @@ impl OutcomeEnvelope {
         self.check()?;
         let reason = self.reason.clone().unwrap_or_else(|| "the handler asked for a retry".to_owned());
         Ok(match (self.outcome, self.retry_after, self.retry_at) {
-            (OutcomeWord::Complete, ..) => Ok(Outcome::CompleteWith(self.completion(place)?)),
+            (OutcomeWord::Complete, ..) => {
+                let OutcomeEnvelope { state, state_base64, clear_state, send, .. } = self;
+                let request = CompleteRequest { state, state_base64, clear_state, send };
+                Ok(Outcome::CompleteWith(request.completion(place)?))
+            }
             (OutcomeWord::Retry, Some(after), _) => Err(Failure::new(reason).retry_after(after.0)),
             (OutcomeWord::Retry, None, Some(at)) => Err(Failure::new(reason).retry_at(at.0)),
             (OutcomeWord::Retry, None, None) => Err(Failure::new(reason)),
@@ -114,39 +115,6 @@ impl OutcomeEnvelope {
                 description: self.description.unwrap_or_default(),
             }),
         })
-    }
-
-    /// What is one transaction with a completion.
-    ///
-    /// # Errors
-    /// As [`OutcomeEnvelope::read`].
-    pub fn completion(
-        self,
-        place: impl Fn(&str, Message) -> Result<Message, Misuse>,
-    ) -> Result<Completion, Misuse> {
-        let mut completion = Completion::new();
-        if self.clear_state && (self.state.is_some() || self.state_base64.is_some()) {
-            return Err(Misuse::new("clear_state", "is given together with a new state"));
-        }
-        match (self.state, self.state_base64) {
-            (Some(_), Some(_)) => return Err(Misuse::new("state", "is given twice")),
-            (Some(state), None) => {
-                completion = completion.state(Bytes::from(String::from(Box::<str>::from(state))));
-            }
-            (None, Some(text)) => {
-                let decoded = BASE64.decode(text.as_bytes());
-                let decoded = decoded.map_err(|error| Misuse::new("state_base64", error.to_string()))?;
-                completion = completion.state(decoded);
-            }
-            (None, None) if self.clear_state => completion = completion.clear_state(),
-            (None, None) => {}
-        }
-        for send in self.send {
-            let queue = send.queue.clone().ok_or_else(|| Misuse::new("send", "names no queue"))?;
-            let message = place(&queue, send.into_message()?)?;
-            completion = completion.send(queue, message);
-        }
-        Ok(completion)
     }
 
     fn check(&self) -> Result<(), Misuse> {

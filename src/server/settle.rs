@@ -13,7 +13,6 @@ use crate::api::CompletedDelivery;
 use crate::api::DeadLetterRequest;
 use crate::api::DeferRequest;
 use crate::api::NextOutcome;
-use crate::api::OutcomeEnvelope;
 use crate::api::Problem;
 use crate::api::ReceiptView;
 use crate::api::RenewResponse;
@@ -45,10 +44,8 @@ impl CompleteRequest {
                 principal.check_send(&QueueName::new(queue)?)?;
             }
         }
-        let CompleteRequest { state, state_base64, clear_state, send } = self;
-        let outcome = OutcomeEnvelope { state, state_base64, clear_state, send, ..Default::default() };
         let place = |queue: &str, message| app_state.place.place(&QueueName::new(queue)?, message);
-        Ok(outcome.completion(place)?)
+        Ok(self.completion(place)?)
     }
 }
 

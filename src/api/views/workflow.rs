@@ -16,7 +16,7 @@ use crate::engine::WorkflowView;
 use crate::queue::HoldKind;
 
 /// A workflow.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WorkflowEnvelope {
     /// Its ID.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ pub struct WorkflowEnvelope {
 }
 
 /// What a workflow does, or why it does nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkflowWord {
     /// Its next message can be handed out.
@@ -91,6 +91,7 @@ pub enum WorkflowWord {
     /// Somebody has to resume it.
     Held,
     /// It has nothing to hand out.
+    #[default]
     Idle,
     /// Nothing is stored of it any more, and its queue remembers how it ended.
     Ended,
@@ -102,13 +103,7 @@ impl WorkflowEnvelope {
         let shown = WorkflowEnvelope {
             workflow_id: view.workflow_id.as_ref().map(ToString::to_string),
             status: WorkflowWord::show(&view.status),
-            until: None,
-            sequence_number: None,
-            reason: None,
             holds: view.holds.iter().map(HoldView::show).collect(),
-            hold_cause: None,
-            held_since: None,
-            held_for: None,
             next_position: view.next_position,
             messages: view.messages,
             early: view.early,
@@ -118,8 +113,7 @@ impl WorkflowEnvelope {
             state_set_at: view.state_set_at.map(WireTime),
             gap: view.gap.as_ref().map(GapView::show),
             rate_limited_until: view.rate_limited_until.map(WireTime),
-            blocked: None,
-            ended: None,
+            ..WorkflowEnvelope::default()
         };
         shown.with_status(&view.status)
     }
@@ -129,24 +123,8 @@ impl WorkflowEnvelope {
         WorkflowEnvelope {
             workflow_id: last.workflow_id.as_ref().map(ToString::to_string),
             status: WorkflowWord::Ended,
-            until: None,
-            sequence_number: None,
-            reason: None,
-            holds: Vec::new(),
-            hold_cause: None,
-            held_since: None,
-            held_for: None,
-            next_position: None,
-            messages: 0,
-            early: 0,
-            set_aside: 0,
-            dead_letters: 0,
-            has_state: false,
-            state_set_at: None,
-            gap: None,
-            rate_limited_until: None,
-            blocked: None,
             ended: Some(HistoryView::show(last)),
+            ..WorkflowEnvelope::default()
         }
     }
 
