@@ -80,10 +80,10 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
 
-/// The first `dead_letters_max` letters of a text on one line.
-pub(crate) fn shortened(text: &str, dead_letters_max: usize) -> String {
+/// The first `chars_max` characters of a text on one line.
+pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
     let text = printable(text);
-    match text.char_indices().nth(dead_letters_max) {
+    match text.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text,
     }

@@ -1,5 +1,6 @@
 //! `seriatim queues`.
 
+use seriatim::api::views::CountsView;
 use seriatim::api::views::QueueEnvelope;
 use seriatim::remote::Remote;
 
@@ -44,45 +45,34 @@ pub(crate) async fn all(remote: &Remote) -> Result<Vec<QueueEnvelope>, CliFailur
     Ok(all.await.map_err(CliFailure::to("list the queues"))?.0)
 }
 
+/// The columns of numbers.
+const COUNTS: [(&str, fn(&CountsView) -> u64); 9] = [
+    (">ready", |counts| counts.ready),
+    (">locked", |counts| counts.locked),
+    (">early", |counts| counts.early),
+    (">retry", |counts| counts.failed),
+    (">exhausted", |counts| counts.exhausted),
+    (">by consumer", |counts| counts.by_consumer),
+    (">scheduled", |counts| counts.scheduled),
+    (">dead", |counts| counts.dead_lettered),
+    (">completed", |counts| counts.completed),
+];
+
 /// One row for each queue.
 pub(crate) fn table(queues: &[QueueEnvelope]) -> TextTable {
-    let heading = [
-        "queue",
-        "order",
-        ">ready",
-        ">locked",
-        ">early",
-        ">retry",
-        ">exhausted",
-        ">by consumer",
-        ">scheduled",
-        ">dead",
-        ">completed",
-        "",
-    ];
+    let mut heading = vec!["queue", "order"];
+    heading.extend(COUNTS.map(|(name, _)| name));
+    heading.push("");
     let mut table = TextTable::new(&heading);
     for queue in queues {
-        let counts = &queue.counts;
-        let numbers = [
-            counts.ready,
-            counts.locked,
-            counts.early,
-            counts.failed,
-            counts.exhausted,
-            counts.by_consumer,
-            counts.scheduled,
-            counts.dead_lettered,
-            counts.completed,
-        ];
+        let numbers = COUNTS.map(|(_, count)| count(&queue.counts).to_string());
         let words = [queue.name.clone(), word(&queue.options.order)];
         let remark = match (queue.paused == Some(true), queue.rate_limited_until.is_some()) {
             (true, _) => "paused",
             (false, true) => "rate limited",
             (false, false) => "",
         };
-        table.row(
-            words.into_iter().chain(numbers.map(|number| number.to_string())).chain([remark.to_owned()]),
-        );
+        table.row(words.into_iter().chain(numbers).chain([remark.to_owned()]));
     }
     table
 }

@@ -102,10 +102,10 @@ fn row(visitor: &Visitor, queue: &QueueEnvelope, rates: Option<&QueueRatesView>,
                 @if let Some(rates) = rates { (spark(rates)) }
             }
             dl.facts {
-                div { dt { "Waiting" } dd { (counts.ready + counts.scheduled) } }
+                div { dt { "Waiting" } dd { (counts.waiting()) } }
                 div { dt { "At work" } dd { (counts.locked) } }
                 div.bad[blocked > 0] { dt { "Blocked" } dd { a href=(place("blocked")) { (blocked) } } }
-                div { dt { "Deferred" } dd { (counts.early + counts.failed + counts.by_consumer + counts.exhausted) } }
+                div { dt { "Deferred" } dd { (counts.deferred()) } }
                 div.bad[counts.dead_lettered > 0] { dt { "Dead" } dd { a href=(place("dead-letters")) { (counts.dead_lettered) } } }
                 div { dt { "Completed" } dd { (counts.completed) } }
             }

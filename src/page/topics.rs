@@ -103,7 +103,7 @@ fn subscribed(subscription: &SubscriptionEnvelope, queue: Option<&QueueEnvelope>
             }
             @if let Some(queue) = queue {
                 dl.facts {
-                    div { dt { "Waiting" } dd { (queue.counts.ready + queue.counts.scheduled) } }
+                    div { dt { "Waiting" } dd { (queue.counts.waiting()) } }
                     div { dt { "At work" } dd { (queue.counts.locked) } }
                     div.bad[dead > 0] { dt { "Dead" } dd { a href=(place("dead-letters")) { (dead) } } }
                     div { dt { "Completed" } dd { (queue.counts.completed) } }

@@ -133,4 +133,14 @@ impl CountsView {
             accepted: counts.accepted,
         }
     }
+
+    /// Those that wait for nothing but their turn or their instant.
+    pub fn waiting(&self) -> u64 {
+        self.ready + self.scheduled
+    }
+
+    /// Those that are deferred, for whatever reason.
+    pub fn deferred(&self) -> u64 {
+        self.early + self.failed + self.exhausted + self.by_consumer
+    }
 }

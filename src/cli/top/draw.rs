@@ -19,6 +19,7 @@ use ratatui::widgets::Wrap;
 use seriatim::api::views::BlockedCause;
 use seriatim::api::views::BlockedView;
 use seriatim::api::views::Colour;
+use seriatim::api::views::CountsView;
 use seriatim::api::views::QueueEnvelope;
 use seriatim::api::views::QueueRatesView;
 
@@ -102,56 +103,47 @@ fn draw_lists(frame: &mut Frame<'_>, area: Rect, state: &TopState, present: &Loc
     draw_blocked(frame, below, state, present);
 }
 
+/// What the columns of a queue are told from.
+struct QueueFigures<'a> {
+    counts: &'a CountsView,
+    rates: Option<&'a QueueRatesView>,
+    blocked: u64,
+}
+
+/// The columns of numbers: the name, the width, whether any of it is bad, and the number of a queue.
+const NUMBERS: [(&str, u16, bool, fn(&QueueFigures<'_>) -> u64); 7] = [
+    ("in/min", 7, false, |queue| queue.rates.map_or(0, |rates| last_minute(&rates.accepted))),
+    ("done/min", 8, false, |queue| queue.rates.map_or(0, |rates| last_minute(&rates.completed))),
+    ("waiting", 8, false, |queue| queue.counts.waiting()),
+    ("at work", 7, false, |queue| queue.counts.locked),
+    ("blocked", 7, true, |queue| queue.blocked),
+    ("deferred", 8, false, |queue| queue.counts.deferred()),
+    ("dead", 7, true, |queue| queue.counts.dead_lettered),
+];
+
 fn draw_queues(frame: &mut Frame<'_>, area: Rect, snapshot: &DaemonSnapshot) {
-    let names = [
-        "queue",
-        "last 20 minutes",
-        "in/min",
-        "done/min",
-        "waiting",
-        "at work",
-        "blocked",
-        "deferred",
-        "dead",
-    ];
-    let heading = Row::new(names.iter().enumerate().map(|(at, name)| match at {
-        0 | 1 => Cell::from(*name),
-        _ => Cell::from(Text::raw(*name).right_aligned()),
-    }));
+    let texts = ["queue", "last 20 minutes"].map(Cell::from);
+    let numbers = NUMBERS.map(|(name, ..)| Cell::from(Text::raw(name).right_aligned()));
+    let heading = Row::new(texts.into_iter().chain(numbers));
     let rows = snapshot.queues.iter().map(|queue| queue_row(snapshot, queue));
-    let widths = [
-        Constraint::Min(12),
-        Constraint::Length(MINUTES as u16),
-        Constraint::Length(7),
-        Constraint::Length(8),
-        Constraint::Length(8),
-        Constraint::Length(7),
-        Constraint::Length(7),
-        Constraint::Length(8),
-        Constraint::Length(7),
-    ];
+    let widths = [Constraint::Min(12), Constraint::Length(MINUTES as u16)];
+    let widths = widths.into_iter().chain(NUMBERS.map(|(_, width, ..)| Constraint::Length(width)));
     frame.render_widget(Table::new(rows, widths).header(heading.style(QUIET)), area);
 }
 
 fn queue_row(snapshot: &DaemonSnapshot, queue: &QueueEnvelope) -> Row<'static> {
-    let (counts, rates) = (&queue.counts, snapshot.rates_of(&queue.name));
+    let rates = snapshot.rates_of(&queue.name);
     let blocked = snapshot.status.blocked_for(Some(&queue.name), None);
+    let figures = QueueFigures { counts: &queue.counts, rates, blocked };
     let paused = if queue.paused == Some(true) { " (paused)" } else { "" };
-    let bad = |number: u64| if number > 0 { Style::new().fg(Color::Red) } else { Style::new() };
-    let number =
-        |number: u64, style: Style| Cell::from(Text::styled(number.to_string(), style).right_aligned());
-    let plain = Style::new();
-    Row::new([
-        Cell::from(format!(" {}{paused}", printable(&queue.name))),
-        Cell::from(Text::styled(rates.map(bars).unwrap_or_default(), Style::new().fg(Color::Cyan))),
-        number(rates.map_or(0, |rates| last_minute(&rates.accepted)), plain),
-        number(rates.map_or(0, |rates| last_minute(&rates.completed)), plain),
-        number(counts.ready + counts.scheduled, plain),
-        number(counts.locked, plain),
-        number(blocked, bad(blocked)),
-        number(counts.early + counts.failed + counts.by_consumer + counts.exhausted, plain),
-        number(counts.dead_lettered, bad(counts.dead_lettered)),
-    ])
+    let bars = Text::styled(rates.map(bars).unwrap_or_default(), Style::new().fg(Color::Cyan));
+    let texts = [Cell::from(format!(" {}{paused}", printable(&queue.name))), Cell::from(bars)];
+    let numbers = NUMBERS.map(|(_, _, is_bad, number)| {
+        let number = number(&figures);
+        let style = if is_bad && number > 0 { Style::new().fg(Color::Red) } else { Style::new() };
+        Cell::from(Text::styled(number.to_string(), style).right_aligned())
+    });
+    Row::new(texts.into_iter().chain(numbers))
 }
 
 /// The last minute that is over.

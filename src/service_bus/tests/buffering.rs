@@ -82,33 +82,33 @@ fn a_message_that_is_settled_well_within_its_lock_is_never_dead_lettered_unseen(
             // Its client has kept what it had handled, until it was sent more; or there were more than can be played.
             continue;
         }
-        assert_eq!((with.dead_letter_queue, with.completed), (0, case.messages), "{described}");
+        assert_eq!((with.dead_letters, with.completed), (0, case.messages), "{described}");
         assert!(case.clients.len() > 1 || with.lost_max <= 3, "{described}");
         // The first lock that is lost, the silence after it, and the way back to speed are a matter of a few locks.
         let longest = without.ended_at * 3 / 2 + 3 * case.lock;
-        assert!(without.dead_letter_queue > 0 || with.ended_at <= longest, "{described}");
+        assert!(without.dead_letters > 0 || with.ended_at <= longest, "{described}");
         assert!(without.lost_max > 0 || with == without, "{described}");
     }
 }
 
 #[test]
 fn clients_that_forget_pause_and_begin_again_lose_less_with_the_window() {
-    let (mut dead_letter_queue, mut dead_without) = (0, 0);
+    let (mut dead_letters, mut dead_without) = (0, 0);
     for seed in seeds() {
         let case = random(seed, false);
         let (without, with) = play_both(&case);
         let described = format!("SERIATIM_SEED={seed}: {with:?}, without a window {without:?}: {case:?}");
         assert!(
-            with.completed + with.dead_letter_queue == case.messages || with.ended_at >= ENDS_AT,
+            with.completed + with.dead_letters == case.messages || with.ended_at >= ENDS_AT,
             "{described}"
         );
         assert!(without.lost_max > 0 || with == without, "{described}");
-        (dead_letter_queue, dead_without) =
-            (dead_letter_queue + with.dead_letter_queue, dead_without + without.dead_letter_queue);
+        (dead_letters, dead_without) =
+            (dead_letters + with.dead_letters, dead_without + without.dead_letters);
     }
     assert!(
-        2 * dead_letter_queue <= dead_without,
-        "{dead_letter_queue} dead letters with the window, {dead_without} without it"
+        2 * dead_letters <= dead_without,
+        "{dead_letters} dead letters with the window, {dead_without} without it"
     );
 }
 
@@ -129,7 +129,7 @@ fn twenty_messages_for_a_buffer_of_fifty_are_all_completed() {
     };
     let case = Case { seed: 0, messages: 20, lock: 3_000, clients: vec![client] };
     let (without, with) = play_both(&case);
-    assert_eq!((without.completed, without.dead_letter_queue), (7, 13), "{without:?}");
-    assert_eq!((with.completed, with.dead_letter_queue), (20, 0), "{with:?}");
+    assert_eq!((without.completed, without.dead_letters), (7, 13), "{without:?}");
+    assert_eq!((with.completed, with.dead_letters), (20, 0), "{with:?}");
     assert!(with.lost_max <= 2, "{with:?}");
 }

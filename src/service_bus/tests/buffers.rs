@@ -47,7 +47,7 @@ pub(crate) struct Case {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) completed: usize,
-    pub(crate) dead_letter_queue: usize,
+    pub(crate) dead_letters: usize,
     /// The most locks that one message lost.
     pub(crate) lost_max: u32,
     /// The most locks that one message lost on one link without being handled there.
@@ -168,7 +168,7 @@ pub(crate) fn play(case: &Case, has_windows: bool) -> Outcome {
     for (link, client) in case.clients.iter().enumerate() {
         world.push(client.start, Event::Up(link));
     }
-    while world.now < ENDS_AT && world.outcome.completed + world.outcome.dead_letter_queue < case.messages {
+    while world.now < ENDS_AT && world.outcome.completed + world.outcome.dead_letters < case.messages {
         let Some(((now, _), event)) = world.events.pop_first() else { break };
         world.now = now;
         world.happen(event);
@@ -401,7 +401,7 @@ impl World {
             *self.unseen.entry((of.link, of.life, of.message)).or_default() += 1;
         }
         match self.lost[of.message] >= DELIVERIES_MAX {
-            true => self.outcome.dead_letter_queue += 1,
+            true => self.outcome.dead_letters += 1,
             false => drop(self.ready.insert(of.message)),
         }
         let link = &mut self.links[of.link];

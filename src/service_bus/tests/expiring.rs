@@ -63,12 +63,12 @@ async fn a_dead_letter_has_no_expiry_at_which_a_client_would_drop_it() {
     // The lock that protected it runs out first.
     host.clock.advance(Duration::from_secs(3_600));
     client.credit(2, 0, 1, false).await;
-    let dead_letter_queue = client.another_answer().await;
-    assert_eq!(dead_letter_queue.body(), "x");
-    let dead_letter_queue = dead_letter_queue.message();
-    assert_eq!(dead_letter_queue.header().unwrap().ttl_ms, None);
-    assert_eq!(dead_letter_queue.properties().unwrap().absolute_expiry_time, None);
-    assert_eq!(dead_letter_queue.properties().unwrap().message_id, Value::from("m"));
+    let dead_letter = client.another_answer().await;
+    assert_eq!(dead_letter.body(), "x");
+    let dead_letter = dead_letter.message();
+    assert_eq!(dead_letter.header().unwrap().ttl_ms, None);
+    assert_eq!(dead_letter.properties().unwrap().absolute_expiry_time, None);
+    assert_eq!(dead_letter.properties().unwrap().message_id, Value::from("m"));
 }
 
 #[tokio::test]

@@ -36,8 +36,8 @@ async fn a_reason_and_a_description_have_4096_characters() {
     assert_eq!(client.settle(0, rejected).await.state(4), REJECTED);
     client.attach_receiver(1, Source::of("q/$deadletterqueue")).await;
     client.credit(1, 0, 1, false).await;
-    let dead_letter_queue = client.another_answer().await.message().application_properties().unwrap();
-    let described = |name| lookup(&dead_letter_queue, name).and_then(Value::as_str).map(str::to_owned);
+    let dead_letter = client.another_answer().await.message().application_properties().unwrap();
+    let described = |name| lookup(&dead_letter, name).and_then(Value::as_str).map(str::to_owned);
     assert_eq!(described("DeadLetterReason"), Some(reason));
     assert_eq!(described("DeadLetterErrorDescription"), Some(description));
 }

@@ -46,12 +46,12 @@ async fn a_state_of_text_is_kept_as_text_and_any_other_type_erases_nothing() {
             assert_eq!(refused.status, 400);
             assert!(refused.description.contains("session-state"), "{refused:?}");
         }
-        let by_consumer = client.ask("get-session-state", &map(vec![("session-id", Value::from("s"))])).await;
-        assert_eq!(*by_consumer.get("session-state"), value);
+        let kept = client.ask("get-session-state", &map(vec![("session-id", Value::from("s"))])).await;
+        assert_eq!(*kept.get("session-state"), value);
     }
     assert_eq!(client.ask("set-session-state", &state(Value::Null)).await.status, 200);
-    let by_consumer = client.ask("get-session-state", &map(vec![("session-id", Value::from("s"))])).await;
-    assert_eq!(*by_consumer.get("session-state"), Value::Null);
+    let kept = client.ask("get-session-state", &map(vec![("session-id", Value::from("s"))])).await;
+    assert_eq!(*kept.get("session-state"), Value::Null);
 }
 
 #[tokio::test]
