@@ -70,11 +70,11 @@ impl ReasonGroups {
 /// What two errors of the same kind have in common: their first line without words in which there is a digit.
 fn fingerprint(error: &str) -> String {
     let line = error.lines().next().unwrap_or_default();
-    let is_part = |dead_letter: char| dead_letter.is_alphanumeric() || matches!(dead_letter, '-' | '_' | '.');
+    let is_part = |character: char| character.is_alphanumeric() || matches!(character, '-' | '_' | '.');
     let mut common = String::new();
-    for word in line.split_inclusive(|dead_letter| !is_part(dead_letter)) {
-        let bare = word.trim_end_matches(|dead_letter| !is_part(dead_letter));
-        match bare.contains(|dead_letter: char| dead_letter.is_ascii_digit()) {
+    for word in line.split_inclusive(|character| !is_part(character)) {
+        let bare = word.trim_end_matches(|character| !is_part(character));
+        match bare.contains(|character: char| character.is_ascii_digit()) {
             true => {
                 common.push('#');
                 common.push_str(&word[bare.len()..]);
