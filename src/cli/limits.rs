@@ -72,4 +72,4 @@ pub(crate) const FAULT_SHOWN: Duration = Duration::from_secs(10);
 pub(crate) const SAME_SIGNAL: Duration = Duration::from_secs(1);
 
 /// Longest wait that is asked of the daemon at once: what it grants.
-pub(crate) const RECEIVE_WAIT: Duration = Duration::from_secs(60);
+pub(crate) const RECEIVE_WAIT: Duration = seriatim::limits::HTTP_WAIT_MAX;
