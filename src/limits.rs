@@ -466,3 +466,24 @@ pub const LOCK_LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Shortest time a message is hidden when it is handed out without a lock: as long as the shortest lock.
 pub const HIDDEN_MIN: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_tells_for_how_long_a_key_is_remembered_says_the_window() {
+        assert_eq!(IDEMPOTENCY_WINDOW, Duration::from_secs(600), "the texts below have to say the new one");
+        for text in [
+            include_str!("cli/arguments/send.rs"),
+            include_str!("engine/client/once.rs"),
+            include_str!("../docs/cluster.md"),
+            include_str!("../docs/definitions.md"),
+            include_str!("../docs/guides/idempotent-handlers.md"),
+            include_str!("../docs/http.md"),
+            include_str!("../docs/topics.md"),
+        ] {
+            assert!(text.contains("ten minutes"), "{text}");
+        }
+    }
+}
