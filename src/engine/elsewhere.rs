@@ -18,6 +18,10 @@ pub(crate) use crate::engine::inbox::Request;
 use crate::engine::inbox::inbox;
 pub(crate) use crate::engine::letter::LetterHandle;
 use crate::engine::letter::WorkWait;
+#[cfg(test)]
+pub(crate) use crate::engine::look_samples::found;
+#[cfg(test)]
+pub(crate) use crate::engine::look_samples::looks_for;
 pub(crate) use crate::engine::looks::LookFor;
 pub(crate) use crate::engine::looks::LookResult;
 pub(crate) use crate::engine::looks::LookResultSlot;
@@ -30,9 +34,13 @@ pub(crate) use crate::engine::rules::command::LockedMessage;
 pub(crate) use crate::engine::rules::command::PurgeFrom;
 pub(crate) use crate::engine::rules::command::PurgeScope;
 pub(crate) use crate::engine::rules::command::Settlement;
+#[cfg(test)]
+pub(crate) use crate::engine::rules::command_samples::commands;
 use crate::engine::rules::effect::Event;
 pub(crate) use crate::engine::rules::record::Counts;
 pub(crate) use crate::engine::rules::reply::Reply;
+#[cfg(test)]
+pub(crate) use crate::engine::rules::reply_samples::replies;
 pub(crate) use crate::engine::rules::topic_record::Fanout;
 pub(crate) use crate::engine::rules::topic_record::SubscriptionPlan;
 pub(crate) use crate::engine::rules::topic_record::TopicChange;

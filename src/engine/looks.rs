@@ -42,6 +42,9 @@ macro_rules! look_values {
         }
 
         impl LookFor {
+            #[cfg(test)]
+            pub(crate) const NAMES: &'static [&'static str] = &[$(stringify!($look),)* "Standing"];
+
             /// Looks for it in an engine.
             ///
             /// # Errors

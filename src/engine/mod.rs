@@ -17,6 +17,8 @@ mod inbox;
 mod letter;
 #[cfg(feature = "cluster")]
 pub(crate) mod log;
+#[cfg(all(test, feature = "cluster"))]
+mod look_samples;
 #[cfg(feature = "cluster")]
 mod looks;
 mod messages;

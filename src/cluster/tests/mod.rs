@@ -25,3 +25,4 @@ mod takeover;
 mod topics;
 mod unconnected;
 mod unheard;
+mod wire;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use crate::actor::Actor;
 use crate::clock::Timestamp;
+use crate::engine::rules::claim::Claim;
 use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::HandoverSource;
@@ -36,6 +37,7 @@ use crate::engine::rules::verbs;
 use crate::engine::rules::verbs::Command;
 use crate::id::IdempotencyKey;
 use crate::id::Position;
+use crate::id::QueueName;
 use crate::message::Place;
 use crate::queue::HoldKind;
 use crate::queue::QueueOptions;
@@ -176,11 +178,23 @@ pub(crate) fn commands() -> Vec<Command> {
     }));
     let sequences = vec![number(1), number(300)];
     commands.push(Command::ReceiveDeferredDeadLetters(verbs::ReceiveDeferredDeadLetters {
-        queue,
+        queue: queue.clone(),
         sequences,
         token: token(1),
     }));
+    commands.extend(of_hidden_messages(queue.clone()));
+    commands.push(Command::SendEach(verbs::SendEach { queue, messages: vec![placed(1)] }));
     commands
+}
+
+fn of_hidden_messages(queue: QueueName) -> [Command; 3] {
+    let claim = Claim { sequence_number: number(300), delivery_count: 2, at: at(9) };
+    let (lasts, body) = (Duration::from_millis(1_500), Some(Bytes::from_static(b"b")));
+    [
+        Command::ReceiveHidden(verbs::ReceiveHidden { queue: queue.clone(), max: 300, lasts }),
+        Command::HideAgain(verbs::HideAgain { queue: queue.clone(), claim, lasts, body }),
+        Command::EndHidden(verbs::EndHidden { queue, claim }),
+    ]
 }
 
 fn settlements() -> Vec<Settlement> {

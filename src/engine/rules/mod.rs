@@ -56,6 +56,8 @@ pub(crate) mod redriven;
 mod remember;
 mod remind;
 pub(crate) mod reply;
+#[cfg(all(test, feature = "cluster"))]
+pub(crate) mod reply_samples;
 pub(crate) mod room_need;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -69,7 +71,7 @@ pub(crate) mod step;
 mod topic_plan;
 pub(crate) mod topic_record;
 #[cfg(test)]
-mod topic_samples;
+pub(crate) mod topic_samples;
 pub(crate) mod topics;
 pub(crate) mod transact;
 pub(crate) mod verb;

@@ -288,7 +288,7 @@ fn audit_entry() -> AuditEntry {
     }
 }
 
-fn history_entry() -> HistoryEntry {
+pub(crate) fn history_entry() -> HistoryEntry {
     HistoryEntry {
         number: 300,
         at: at(1),
@@ -364,7 +364,7 @@ pub(crate) fn output() -> Output {
     Output { text: "o".to_owned(), cut_bytes: 300 }
 }
 
-fn message_record(status: Status) -> MessageRecord {
+pub(crate) fn message_record(status: Status) -> MessageRecord {
     let attempt = Attempt {
         delivery_count: 1,
         at: at(2),

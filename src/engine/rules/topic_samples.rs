@@ -75,9 +75,12 @@ pub(crate) fn commands(messages: Vec<NewMessage>) -> Vec<Command> {
     commands
 }
 
-pub(crate) fn change() -> Change {
+pub(crate) fn record() -> TopicRecord {
     let subscriptions = vec![SubscriptionRecord { name: subscription(), rules: rules() }];
     let created_at = Timestamp::from_millis(300);
-    let record = TopicRecord { name: topic(), number: 299, revision: 301, created_at, subscriptions };
-    Change::Topic(topic(), Some(Arc::new(record)))
+    TopicRecord { name: topic(), number: 299, revision: 301, created_at, subscriptions }
+}
+
+pub(crate) fn change() -> Change {
+    Change::Topic(topic(), Some(Arc::new(record())))
 }

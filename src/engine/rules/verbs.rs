@@ -111,6 +111,9 @@ macro_rules! verbs {
 
         #[cfg(test)]
         impl Command {
+            #[cfg(feature = "cluster")]
+            pub(crate) const NAMES: &'static [&'static str] = &[$(stringify!($verb),)* "OnRecord"];
+
             /// Whether it is for operators, and worth being put on record.
             pub(crate) fn is_operators(&self) -> bool {
                 match self {
