@@ -45,8 +45,10 @@ pub(crate) async fn all(remote: &Remote) -> Result<Vec<QueueEnvelope>, CliFailur
     Ok(all.await.map_err(CliFailure::to("list the queues"))?.0)
 }
 
-/// The columns of numbers.
-const COUNTS: [(&str, fn(&CountsView) -> u64); 9] = [
+/// A column of numbers: its heading, and the number of a queue.
+type CountColumn = (&'static str, fn(&CountsView) -> u64);
+
+const COUNTS: [CountColumn; 9] = [
     (">ready", |counts| counts.ready),
     (">locked", |counts| counts.locked),
     (">early", |counts| counts.early),

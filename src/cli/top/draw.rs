@@ -110,8 +110,10 @@ struct QueueFigures<'a> {
     blocked: u64,
 }
 
-/// The columns of numbers: the name, the width, whether any of it is bad, and the number of a queue.
-const NUMBERS: [(&str, u16, bool, fn(&QueueFigures<'_>) -> u64); 7] = [
+/// A column of numbers: the name, the width, whether any of it is bad, and the number of a queue.
+type NumberColumn = (&'static str, u16, bool, fn(&QueueFigures<'_>) -> u64);
+
+const NUMBERS: [NumberColumn; 7] = [
     ("in/min", 7, false, |queue| queue.rates.map_or(0, |rates| last_minute(&rates.accepted))),
     ("done/min", 8, false, |queue| queue.rates.map_or(0, |rates| last_minute(&rates.completed))),
     ("waiting", 8, false, |queue| queue.counts.waiting()),

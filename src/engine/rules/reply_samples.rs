@@ -117,7 +117,8 @@ fn queue_refusals() -> impl Iterator<Item = QueueRefusal> {
 }
 
 fn topic_refusals() -> impl Iterator<Item = TopicRefusal> {
-    let (subscription, rule) = (SubscriptionName::new("s").unwrap(), RuleName::new("r").unwrap());
+    let (subscription, rule) =
+        (SubscriptionName::new("s").expect("a good name"), RuleName::new("r").expect("a good name"));
     let refusals = [
         TopicRefusal::TopicNotFound(queue()),
         TopicRefusal::NameIsQueue(queue()),
