@@ -40,8 +40,7 @@ impl Step<'_> {
         })
     }
 
-    /// The same, of everything in a queue.
-    pub(crate) fn purge_everything(&mut self, queue: &Arc<QueueRecord>, from: &PurgeFrom) -> Read<PurgeStep> {
+    fn purge_everything(&mut self, queue: &Arc<QueueRecord>, from: &PurgeFrom) -> Read<PurgeStep> {
         let mut count = 0;
         let mut next = match from {
             PurgeFrom::Message(next) => *next,

@@ -1,10 +1,7 @@
 //! Queues: created, changed, deleted, and deleted by themselves when they are idle.
 
-use std::sync::Arc;
-
 use crate::clock::Timestamp;
 use crate::engine::rules::change::Change;
-use crate::engine::rules::command::PurgeFrom;
 use crate::engine::rules::effect::Effect;
 use crate::engine::rules::effect::EventKind;
 use crate::engine::rules::record::QueueId;
@@ -159,25 +156,10 @@ impl Step<'_> {
         // `forget_after`.
         let empty = counters.counts.stored() == 0 && self.records.workflows(id, None, 1)?.is_empty();
         if due <= self.now && (empty || queue.options.delete_with_messages) {
-            let is_large = counters.counts.stored() > limits::SWEEP_MAX as u64;
-            if is_large && self.empty_some(&queue, counters.used_at)? {
-                return self.check_idle_at(&queue, self.now);
-            }
             return self.remove_queue(&queue);
         }
-        self.check_idle_at(&queue, due.max(self.now + idle.min(limits::LOCK_MIN)))
-    }
-
-    /// Removes some of the messages of an idle queue that is to be deleted with them, so that others are served meanwhile; false
-    /// when none can be removed. Nobody uses the queue by that.
-    fn empty_some(&mut self, queue: &Arc<QueueRecord>, used_at: Timestamp) -> Read<bool> {
-        let purged = self.purge_everything(queue, &PurgeFrom::Start)?;
-        self.counters_unused(queue.id)?.used_at = used_at;
-        Ok(purged.count > 0)
-    }
-
-    fn check_idle_at(&mut self, queue: &QueueRecord, check: Timestamp) -> Read<()> {
-        self.set_reminder(check, queue.id, Remind::Idle)?;
-        self.write(Change::Queue(Box::new(QueueRecord { idle_check: Some(check), ..queue.clone() })))
+        let check = due.max(self.now + idle.min(limits::LOCK_MIN));
+        self.set_reminder(check, id, Remind::Idle)?;
+        self.write(Change::Queue(Box::new(QueueRecord { idle_check: Some(check), ..(*queue).clone() })))
     }
 }

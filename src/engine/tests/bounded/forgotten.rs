@@ -63,39 +63,6 @@ fn a_long_history_that_comes_of_age_at_once_is_forgotten_in_turns_of_bounded_wor
 }
 
 #[test]
-fn an_idle_queue_with_very_many_messages_is_deleted_in_turns_of_bounded_work() {
-    let idle = Duration::from_secs(60);
-    let options = QueueOptions {
-        delete_when_idle: Some(idle),
-        delete_with_messages: true,
-        ..QueueOptions::by_position()
-    };
-    let mut turns = Turns::with_many(options, None);
-    let (name, mut left) = (queue(), Vec::new());
-    turns.now = turns.now + idle;
-    loop {
-        turns.turn(None);
-        let stored = turns.store.turn(|turn| {
-            let queue = turn.queue_named(&name)?;
-            queue.map(|queue| Ok(turn.counters(queue.id)?.counts.stored())).transpose()
-        });
-        match stored.unwrap() {
-            Some(stored) => left.push(stored),
-            None => break,
-        }
-    }
-    turns.check("the deletion of an idle queue");
-    assert!(
-        left.len() > 4 && left.is_sorted_by(|before, after| before > after),
-        "{left:?} messages are left"
-    );
-    assert!(
-        left.last().is_some_and(|left| *left <= limits::REMINDERS_PER_TURN as u64),
-        "{left:?} messages are left"
-    );
-}
-
-#[test]
 fn the_places_of_a_long_idle_workflow_are_forgotten_in_turns_of_bounded_work() {
     let options = QueueOptions { order: Order::After, ..QueueOptions::default() };
     let lasts = options.forget_after;
