@@ -13,7 +13,7 @@ import sbom
 
 FILES = re.compile(r"^(licen[cs]e|notice|copying|copyright|unlicense)", re.IGNORECASE)
 # Sources may be named so, too.
-TEXTS = ("", ".txt", ".md")
+SOURCES = (".rs", ".c", ".h", ".s", ".asm", ".py", ".pl", ".go", ".sh", ".js", ".toml", ".json")
 BEGIN = """The program seriatim is made of the packages below and of the standard library of Rust (Copyright (c) The Rust Project Contributors, MIT
 OR Apache-2.0). Each text stands here once, under the packages that it comes with.
 """
@@ -34,7 +34,7 @@ def texts():
 def of_package(package):
     """The texts of a package: of its own files, and of what others wrote that is in it."""
     folder = pathlib.Path(package["manifest_path"]).parent
-    files = [path for path in sorted(folder.rglob("*")) if FILES.match(path.name) and path.suffix.lower() in TEXTS]
+    files = [path for path in sorted(folder.rglob("*")) if FILES.match(path.name) and path.suffix.lower() not in SOURCES]
     read = {path.read_text(errors="replace").strip() for path in files if path.is_file()}
     if not read and "Apache-2.0" in package["license"]:
         # Some name their licence and leave its text out; this one needs nothing but its text.

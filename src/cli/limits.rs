@@ -69,7 +69,7 @@ pub(crate) const CLOCKS_APART: Duration = Duration::from_secs(5);
 pub(crate) const FAULT_SHOWN: Duration = Duration::from_secs(10);
 
 /// How long after a signal another one is the same, handed on by whoever has started us; a person needs longer to insist.
-pub(crate) const SAME_SIGNAL: Duration = Duration::from_secs(1);
+pub(crate) const SAME_SIGNAL: Duration = Duration::from_millis(300);
 
 /// Longest wait that is asked of the daemon at once: what it grants.
 pub(crate) const RECEIVE_WAIT: Duration = seriatim::limits::HTTP_WAIT_MAX;

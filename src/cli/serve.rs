@@ -126,7 +126,7 @@ fn serve(options: DaemonOptions, json: bool, ends_with_input: bool) -> Result<bo
         };
         match fault.is_some() {
             true => show_fault(&mut signals).await,
-            false => tracing::info!("draining; a second signal, after a second or more, ends at once"),
+            false => tracing::info!("draining; a second signal ends at once"),
         }
         tokio::select! {
             () = daemon.stop() => Ok(fault),

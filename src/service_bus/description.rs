@@ -225,7 +225,10 @@ impl Descriptions {
     ) -> Result<(), AmqpRefusal> {
         // Asked for each message that is sent: nothing is copied.
         let known = self.by_name.get(name);
-        if known.as_ref().is_some_and(|known| known.of.is_some_and(|of| of > created_at)) {
+        // In a cluster an entity is as old as it is on the partitions that answer.
+        let is_another =
+            |known: &Description| known.of.is_some_and(|of| of > created_at) && !self.are_several;
+        if known.as_ref().is_some_and(|known| is_another(known)) {
             let refusal = format!("{name} was deleted and made again: attach again");
             return Err(AmqpRefusal::new(condition::DETACH_FORCED, refusal));
         }

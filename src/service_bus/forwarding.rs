@@ -103,6 +103,7 @@ impl Stay {
             | condition::SERVER_BUSY
             | condition::INTERNAL
             | condition::ENTITY_DISABLED
+            | condition::DETACH_FORCED
             | condition::LOCK_LOST => Stay::Later(refusal),
             _ => Stay::Never(REFUSED, refusal),
         }

@@ -1,6 +1,8 @@
 //! A message of ours as clients of Service Bus receive it: their own bytes where they sent it, with header and annotations
 //! of this delivery.
 
+use std::time::Duration;
+
 use bytes::BufMut;
 use bytes::Bytes;
 use bytes::BytesMut;
@@ -174,8 +176,7 @@ impl<'a> EncodedMessage<'a> {
         let expires_at = self.expires_at?;
         let sent = raw.and_then(|raw| raw.sections.message_annotations().ok()).unwrap_or_default();
         let begins_at = self.scheduled_at.or(due_at(&sent)).unwrap_or_default().max(self.accepted_at);
-        let lasts_ms = expires_at.since(begins_at).as_millis();
-        Some(u64::try_from(lasts_ms).unwrap_or(u64::MAX).saturating_add(5) / 10 * 10)
+        Some(ten_ms(expires_at.since(begins_at)))
     }
 
     fn annotations(&self, raw: Option<&RawSections>) -> Map {
@@ -251,11 +252,12 @@ impl<'a> EncodedMessage<'a> {
         let mut properties = raw.sections.properties().ok()?;
         let reported_ms = properties.absolute_expiry_time?;
         let was_ms = properties.creation_time.map(|created_ms| reported_ms.saturating_sub(created_ms));
-        let is_as_reported =
-            match (was_ms.and_then(|was_ms| u64::try_from(was_ms).ok()), self.lasts_ms(Some(raw))) {
-                (Some(was_ms), Some(lasts_ms)) => was_ms.abs_diff(lasts_ms) < EXPIRY_TOLERANCE_MS,
-                (was_ms, lasts_ms) => was_ms == lasts_ms,
-            };
+        // Whoever sends a message for later reckons from now, and not from when it is due.
+        let lasts_ms = self.expires_at.map(|expires_at| ten_ms(expires_at.since(self.accepted_at)));
+        let is_as_reported = match (was_ms.and_then(|was_ms| u64::try_from(was_ms).ok()), lasts_ms) {
+            (Some(was_ms), Some(lasts_ms)) => was_ms.abs_diff(lasts_ms) < EXPIRY_TOLERANCE_MS,
+            (was_ms, lasts_ms) => was_ms == lasts_ms,
+        };
         if is_as_reported {
             return None;
         }
@@ -294,6 +296,11 @@ impl<'a> EncodedMessage<'a> {
         }
         entries
     }
+}
+
+/// A time in milliseconds, in steps of ten.
+fn ten_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).saturating_add(5) / 10 * 10
 }
 
 /// When a message is due that was sent for later.

@@ -92,5 +92,5 @@ fn what_cannot_be_measured_is_refused() {
     let output = bench(&["live", "--dir", "/dev/null/nowhere"]);
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{complaint}");
-    assert!(complaint.contains("make the folder /dev/null/nowhere"), "{complaint}");
+    assert!(complaint.contains("make a folder in /dev/null/nowhere"), "{complaint}");
 }

@@ -17,9 +17,14 @@ fn the_archive_holds_a_program_that_runs_from_anywhere() {
     let name = archive.file_name().expect("a file").to_string_lossy().replace(".tar.gz", "");
     let unpacked = folder.path().join(name);
     let notices = std::fs::read_to_string(unpacked.join("THIRD-PARTY.txt")).expect("it has those of others");
-    for part in
-        ["\nredb ", "\ntokio ", "\nring ", "Copyright (c) Tokio Contributors", "Permission is hereby granted"]
-    {
+    for part in [
+        "\nredb ",
+        "\ntokio ",
+        "\nring ",
+        "Copyright (c) Tokio Contributors",
+        "Julien Schmidt",
+        "Permission is hereby granted",
+    ] {
         assert!(notices.contains(part), "{part}");
     }
     assert!(unpacked.join("LICENSE-MIT").exists() && !notices.contains("\nproptest "));

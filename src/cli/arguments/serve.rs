@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::FalseyValueParser;
 #[cfg(feature = "cluster")]
 use clap::builder::RangedU64ValueParser;
 use seriatim::api::WireDuration;
@@ -23,7 +24,7 @@ pub(crate) struct EndpointArguments {
     pub(crate) amqp: Vec<SocketAddr>,
     /// Let other machines speak to --amqp without TLS, for example at 0.0.0.0:5672 inside a container: everybody on the way
     /// can read the traffic, and without --keys whoever reaches it may do everything.
-    #[arg(long, env = "SERIATIM_INSECURE_NETWORK", requires = "amqp")]
+    #[arg(long, env = "SERIATIM_INSECURE_NETWORK", requires = "amqp", value_parser = FalseyValueParser::new())]
     pub(crate) insecure_network: bool,
     /// Config.json of the Service Bus emulator, whose queues are made at start.
     #[arg(long, env = "SERIATIM_CONFIG_JSON", requires = "amqp")]
@@ -80,7 +81,7 @@ pub(crate) struct RunArguments {
     #[arg(long, hide = true)]
     pub(crate) end_with_input: bool,
     /// Write the log as lines of JSON. SERIATIM_LOG chooses what is in it: `warn`, `info`, `seriatim=debug`.
-    #[arg(long, env = "SERIATIM_LOG_JSON")]
+    #[arg(long, env = "SERIATIM_LOG_JSON", value_parser = FalseyValueParser::new())]
     pub(crate) log_json: bool,
     /// Print one line of JSON when it is ready.
     #[arg(long)]

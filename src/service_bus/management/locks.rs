@@ -136,13 +136,16 @@ pub(crate) async fn receive_deferred(
 
 /// Refuses numbers of messages that are too large together for one answer; as many as always fit are not looked at.
 async fn check_bytes(entity: &Entity, numbers: &[SequenceNumber]) -> Result<(), AmqpRefusal> {
-    if entity.options.body_bytes_max.saturating_mul(numbers.len()) <= limits::RECEIVE_BYTES_MAX {
+    let largest = entity.options.body_bytes_max + limits::PROPERTIES_BYTES_MAX + limits::KEPT_BYTES_MAX;
+    if largest.saturating_mul(numbers.len()) <= limits::RECEIVE_BYTES_MAX {
         return Ok(());
     }
     let mut bytes = 0;
     for number in numbers {
         let found = entity.queue.peek(*number, 1).await?.into_iter().next();
-        bytes += found.filter(|found| found.sequence_number == *number).map_or(0, |found| found.body.len());
+        bytes += found
+            .filter(|found| found.sequence_number == *number)
+            .map_or(0, |found| found.body.len() + found.headers.len());
         if bytes > limits::RECEIVE_BYTES_MAX && numbers.len() > 1 {
             let most = limits::RECEIVE_BYTES_MAX;
             let refusal =

@@ -297,6 +297,12 @@ async fn a_message_for_later_lives_from_when_it_is_due() {
             out,
             &[(Value::symbol("x-opt-scheduled-enqueue-time"), Value::Timestamp(due_ms))],
         );
+        let properties = AmqpProperties {
+            creation_time: Some(due_ms - 3_600_000),
+            absolute_expiry_time: Some(due_ms - 3_540_000),
+            ..AmqpProperties::default()
+        };
+        encode_properties(out, &properties);
         encode_data(out, b"x");
     });
     let (_engine, clock, queue) = with_sent(Order::None, &sent).await;
@@ -305,5 +311,8 @@ async fn a_message_for_later_lives_from_when_it_is_due() {
     assert_eq!(lives(&EncodedMessage::seen(&seen[0]).encode()), Some(60_000));
     clock.advance(Duration::from_secs(3_600));
     let delivery = queue.receive(Duration::from_secs(5)).await.unwrap().unwrap();
-    assert_eq!(lives(&EncodedMessage::handed(delivery.message()).encode()), Some(60_000));
+    let handed = EncodedMessage::handed(delivery.message()).encode();
+    assert_eq!(lives(&handed), Some(60_000));
+    let ends_ms = Sections::parse(&handed).unwrap().properties().unwrap().absolute_expiry_time;
+    assert_eq!(ends_ms, Some(due_ms + 60_000), "what its client has said would be over before it is due");
 }
