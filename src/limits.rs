@@ -311,6 +311,9 @@ pub const ROOM_SCARCE_BYTES: u64 = 1024 * 1024;
 /// How long a tick of a schedule waits before it looks again whether the disk has room for what it sends.
 pub const TICK_WAITS_FOR_ROOM: Duration = Duration::from_secs(10);
 
+/// How long an engine that closes waits for a backup to end, which looks for that between two commits of the copy.
+pub(crate) const COPY_END: Duration = Duration::from_secs(10);
+
 /// How often an engine that has nothing to do looks whether its file is still there, and how much room the disk has.
 pub const DISK_LOOK_EVERY: Duration = Duration::from_secs(1);
 

@@ -53,13 +53,15 @@ impl Leases {
         log: &WatchedLog<L>,
         client: &Client,
     ) -> bool {
-        if log.taken_within(self.lease()).now_or_never().is_some() {
+        // An entry that is offered from now on is young enough, however long the log takes for it.
+        let mut taken = std::pin::pin!(log.taken_within(self.lease()));
+        if taken.as_mut().now_or_never().is_some() {
             return true;
         }
         // It also learns from the bucket who has it instead.
         while self.surely_has(partition).await {
             client.note_time();
-            let taken = tokio::time::timeout(self.lease(), log.taken_within(self.lease()));
+            let taken = tokio::time::timeout(self.lease(), taken.as_mut());
             tokio::select! {
                 taken = taken => match taken {
                     Ok(()) => return true,

@@ -24,7 +24,8 @@ use crate::limits;
 /// For so many leases a partition is kept that another node should have.
 const KEPT_LEASES: u32 = 3;
 
-/// For so many leases it is tried to let an engine be used, before the partition is left to others.
+/// For so many leases it is tried to let an engine be used, and for as long as servers may take to agree on a leader, before the
+/// partition is left to others.
 const DOORS_LEASES: u32 = 16;
 
 /// How far an owner has come.
@@ -105,8 +106,8 @@ impl Partition {
         if !std::mem::replace(&mut progress.is_said, true) {
             tracing::warn!(partition = self.number, %why, "a partition that was taken over answers nobody yet");
         }
-        let is_late =
-            client.elapsed().saturating_sub(progress.began) > self.node.leases.lease() * DOORS_LEASES;
+        let is_late = client.elapsed().saturating_sub(progress.began)
+            > (self.node.leases.lease() * DOORS_LEASES).max(limits::ROUTE_WAIT * 2);
         if is_late {
             self.node.leases.leave_to_others(self.number);
         }

@@ -15,6 +15,7 @@ use crate::engine::log::Entry;
 use crate::engine::log::Log;
 use crate::engine::log::PassedTime;
 use crate::error::Fault;
+use crate::limits;
 
 /// A log whose last entry is watched.
 pub(crate) struct WatchedLog<L> {
@@ -57,10 +58,12 @@ impl<L: Log> WatchedLog<L> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the log has taken an entry from here that was offered to it no longer ago than this: nobody else had it then.
+    /// Waits until the log has taken an entry from here that was offered to it no longer ago than this, or since this is asked: nobody
+    /// else had it then. What has taken a log longer than NATS may take says nothing of the present any more.
     pub(crate) async fn taken_within(&self, age: Duration) {
-        let is_young =
-            |at: &Option<Duration>| at.is_some_and(|at| self.clock.elapsed().saturating_sub(at) <= age);
+        let from = self.clock.elapsed().saturating_sub(age);
+        let oldest = || self.clock.elapsed().saturating_sub(age.max(limits::NATS_ANSWER));
+        let is_young = |at: &Option<Duration>| at.is_some_and(|at| at >= from.max(oldest()));
         // It ends with this log.
         let _ = self.taken.subscribe().wait_for(is_young).await;
     }
@@ -109,6 +112,8 @@ impl<L: Log> Log for WatchedLog<L> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
     use crate::engine::log::SharedLog;
     use crate::engine::tests::log::Epoch;
@@ -118,6 +123,43 @@ mod tests {
 
     fn seconds(least: u64, most: Option<u64>) -> PassedTime {
         PassedTime { least: Duration::from_secs(least), most: most.map(Duration::from_secs) }
+    }
+
+    /// A log that takes so long for an entry.
+    struct SlowLog(ManualClock, Mutex<Duration>);
+
+    impl Log for SlowLog {
+        fn append(&self, _: Entry<'_>) -> Result<(), Fault> {
+            self.0.advance(*self.1.lock().unwrap());
+            Ok(())
+        }
+
+        fn read_from(&self, _: u64, _: &mut EachEntry<'_>) -> Result<(), Fault> {
+            Ok(())
+        }
+
+        fn trim(&self, _: u64) -> Result<(), Fault> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_entry_that_is_offered_once_it_is_asked_for_is_young_although_the_log_is_slow() {
+        let (clock, lease) = (ManualClock::default(), Duration::from_secs(1));
+        let slow = Arc::new(SlowLog(clock.clone(), Mutex::new(3 * lease)));
+        let log = WatchedLog::new(slow.clone(), Arc::new(clock.clone()));
+        let append = |position| log.append(Entry { position, bytes: &[] }).unwrap();
+        clock.advance(Duration::from_secs(60));
+        let mut taken = Box::pin(log.taken_within(lease));
+        assert!(taken.as_mut().now_or_never().is_none(), "nothing was taken yet");
+        append(1);
+        assert!(taken.now_or_never().is_some());
+        assert!(log.taken_within(lease).now_or_never().is_none(), "it was offered three leases ago");
+        *slow.1.lock().unwrap() = limits::NATS_ANSWER + lease;
+        let mut taken = Box::pin(log.taken_within(lease));
+        assert!(taken.as_mut().now_or_never().is_none());
+        append(2);
+        assert!(taken.now_or_never().is_none(), "who has the partition by now, nobody knows");
     }
 
     #[test]

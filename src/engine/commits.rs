@@ -152,16 +152,22 @@ impl Commits {
         self.commit_worker.progress.failed.get()
     }
 
-    /// Waits until nothing is under way. Copies are ended: the file could not be opened again as long as one reads it.
+    /// Waits until nothing is under way, but for copies.
     pub(crate) fn finish(&mut self) {
         self.sender = None;
         if let Some(thread) = self.thread.take() {
             // A panic in it was caught and noted as a fault.
             let _ = thread.join();
         }
+    }
+
+    /// Ends copies: the file could not be opened again as long as one reads it. One whose disk does not answer is left behind.
+    pub(crate) fn end_copies(&mut self) {
         self.commit_worker.progress.ends_copies.store(true, Ordering::Release);
         self.commit_worker.copying = None;
-        while self.copies.recv().is_ok() {}
+        if let Err(mpsc::RecvTimeoutError::Timeout) = self.copies.recv_timeout(limits::COPY_END) {
+            tracing::warn!("a backup does not end: the file cannot be opened again before it does");
+        }
     }
 }
 

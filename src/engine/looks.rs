@@ -43,7 +43,7 @@ macro_rules! look_values {
 
         impl LookFor {
             #[cfg(test)]
-            pub(crate) const NAMES: &'static [&'static str] = &[$(stringify!($look),)* "Standing"];
+            pub(crate) const NAMES: &'static [&'static str] = &[$(stringify!($look)),*];
 
             /// Looks for it in an engine.
             ///

@@ -333,6 +333,7 @@ impl Writer {
         while let Some(request) = self.intake.take() {
             refuse(request, &why);
         }
+        self.commits.end_copies();
         // Of the fault that stops it has been told.
         if let Err(fault) = self.store.close()
             && matches!(why, Unavailable::Closed)

@@ -148,7 +148,11 @@ impl LockTable {
 
     /// Where the next step of a redrive begins, if one before it has noted that.
     pub(crate) fn take_redrive_from(&mut self, workflow: &WorkflowKey) -> Option<(u64, SequenceNumber)> {
-        self.redrives_from.remove(workflow)
+        // What a trial takes back goes on from where it was.
+        match self.trial {
+            None => self.redrives_from.remove(workflow),
+            Some(_) => self.redrives_from.get(workflow).copied(),
+        }
     }
 
     /// Notes where the next step of a redrive begins.

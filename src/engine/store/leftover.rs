@@ -30,7 +30,10 @@ pub(crate) fn check_no_store(path: &Path) -> Result<(), Fault> {
         Err(_) => true,
     };
     let why = || {
-        std::io::Error::new(ErrorKind::AlreadyExists, "it is a store, in whose place a file would be made")
+        std::io::Error::new(
+            ErrorKind::AlreadyExists,
+            "it is a store, in whose place a file would be made: move it away, or delete it if it is a copy that nobody finished",
+        )
     };
     if is_store { Err(fault_of(&new, &why())) } else { Ok(()) }
 }
@@ -55,7 +58,8 @@ pub(crate) fn remove_unfinished_copies(target: &Path) {
 fn is_unfinished(path: &Path) -> bool {
     // On a network it is locked only if it is open for writing.
     let Ok(mut file) = File::options().read(true).write(true).open(path) else { return false };
-    claim(path, &file).is_ok() && was_left_open(&mut file)
+    // Where files cannot be locked, one that is being written cannot be told from one that was left.
+    file.try_lock().is_ok() && claim(path, &file).is_ok() && was_left_open(&mut file)
 }
 
 fn is_file(path: &Path) -> bool {

@@ -59,6 +59,8 @@ enum Ballast {
     None,
     Making,
     There,
+    /// Another file has its name.
+    Barred,
 }
 
 /// The room of a copy under way; given back when it is dropped.
@@ -260,6 +262,10 @@ impl DiskRoom {
         state.ballast = match &made {
             Ok(()) if has_room => Ballast::There,
             Ok(()) => Ballast::None,
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                tracing::warn!("a file that is no ballast has its name: none is made until the next start");
+                Ballast::Barred
+            }
             Err(error) => {
                 tracing::warn!(%error, "the ballast file cannot be made now");
                 Ballast::None

@@ -167,6 +167,7 @@ impl Writer {
         while let Some(request) = self.intake.take() {
             refuse(request, why);
         }
+        self.commits.end_copies();
     }
 }
 
