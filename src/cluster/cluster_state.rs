@@ -39,10 +39,17 @@ pub(crate) struct PartitionLoss {
 }
 
 impl PartitionLoss {
-    /// One more than those before, if they are not longer ago than it is quiet after them.
-    pub(crate) fn after(before: Option<&PartitionLoss>, now: Duration, quiet: Duration) -> PartitionLoss {
-        let known = before.filter(|before| now.saturating_sub(before.at) <= quiet);
-        PartitionLoss { times: known.map_or(0, |before| before.times).saturating_add(1), at: now }
+    /// Counts another of a partition. Those before do not count if they are longer ago than it is quiet after them.
+    pub(crate) fn count(
+        losses: &mut BTreeMap<u16, PartitionLoss>,
+        partition: u16,
+        now: Duration,
+        quiet: Duration,
+    ) -> &mut PartitionLoss {
+        let loss = losses.entry(partition).or_insert(PartitionLoss { times: 0, at: now });
+        let before = if now.saturating_sub(loss.at) <= quiet { loss.times } else { 0 };
+        *loss = PartitionLoss { times: before.saturating_add(1), at: now };
+        loss
     }
 }
 

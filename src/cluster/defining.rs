@@ -60,11 +60,7 @@ impl Router {
 
     /// `None` when somebody else has changed the same queue at the same moment: it has to be judged anew.
     async fn define_unless_overtaken(&self, command: Command) -> Result<Option<Reply>, Unavailable> {
-        let asked = match &command {
-            Command::OnRecord(on_record) => &on_record.command,
-            command => command,
-        };
-        let (name, change) = match asked.clone() {
+        let (name, change) = match command.asked().clone() {
             Command::CreateQueue(verbs::CreateQueue { name, options }) => {
                 (name, DefinitionChange::Create(options))
             }
@@ -256,8 +252,7 @@ impl Router {
 
 /// The options that a command gives to a queue.
 fn options_of(command: &Command) -> Option<&QueueOptions> {
-    match command {
-        Command::OnRecord(on_record) => options_of(&on_record.command),
+    match command.asked() {
         Command::CreateQueue(verb) => Some(&verb.options),
         Command::ChangeQueue(verb) => Some(&verb.options),
         Command::ChangeTopic(verbs::ChangeTopic {

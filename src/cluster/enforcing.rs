@@ -176,8 +176,7 @@ impl EnforcedDefinitions {
 
 /// The queue of a command that the arbiter does before the bucket has it.
 fn changed_before_the_bucket(command: &Command) -> Option<&QueueName> {
-    let name = match command {
-        Command::OnRecord(on_record) => return changed_before_the_bucket(&on_record.command),
+    let name = match command.asked() {
         Command::CreateQueue(verb) => &verb.name,
         Command::ChangeQueue(verb) => &verb.name,
         Command::PauseQueue(verb) => &verb.name,
@@ -188,8 +187,7 @@ fn changed_before_the_bucket(command: &Command) -> Option<&QueueName> {
 
 /// The queue that a command deletes.
 fn deleted(command: &Command) -> Option<&QueueName> {
-    match command {
-        Command::OnRecord(on_record) => deleted(&on_record.command),
+    match command.asked() {
         Command::DeleteQueue(verbs::DeleteQueue { name }) => Some(name),
         _ => None,
     }
@@ -234,12 +232,8 @@ fn left_of_topic(
 
 /// A command that puts a plan, with another one.
 fn with_plan(mut command: Command, revision: u64, plan: Box<TopicPlan>) -> Command {
-    match &mut command {
-        Command::OnRecord(on_record) => {
-            on_record.command = with_plan(on_record.command.clone(), revision, plan);
-        }
-        Command::ChangeTopic(verb) => verb.change = TopicChange::Put { revision, plan },
-        _ => {}
+    if let Command::ChangeTopic(verb) = command.asked_mut() {
+        verb.change = TopicChange::Put { revision, plan };
     }
     command
 }

@@ -63,9 +63,8 @@ impl Leases {
             client.note_time();
             let taken = tokio::time::timeout(self.lease(), taken.as_mut());
             tokio::select! {
-                taken = taken => match taken {
-                    Ok(()) => return true,
-                    Err(_) => continue,
+                taken = taken => if taken.is_ok() {
+                    return true;
                 },
                 _ = client.ended() => return false,
             }

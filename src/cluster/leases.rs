@@ -383,7 +383,12 @@ impl Leases {
 
     /// Whether this node has the lease of a partition, as far as it has heard.
     pub(crate) fn has(&self, partition: u16) -> bool {
-        self.state().partitions.get(&partition).is_some_and(|(_, holder)| self.is_own(holder))
+        self.has_by(&self.state(), partition)
+    }
+
+    /// The same by what is known.
+    pub(crate) fn has_by(&self, state: &ClusterState, partition: u16) -> bool {
+        state.partitions.get(&partition).is_some_and(|(_, holder)| self.is_own(holder))
     }
 
     /// Whether this node is the one that is to take snapshots of a partition: one that follows, if there is one, as its disk

@@ -453,9 +453,8 @@ impl Router {
 
 /// The purge that a command is, if it is one.
 fn purge_of(command: &Command) -> Option<&Purge> {
-    match command {
+    match command.asked() {
         Command::Purge(purge) => Some(purge),
-        Command::OnRecord(on_record) => purge_of(&on_record.command),
         _ => None,
     }
 }

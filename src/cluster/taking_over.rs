@@ -47,15 +47,13 @@ impl Leases {
     /// Whether this node has not read all that there is of a partition for a lease: its disk may be slow, or hang.
     fn is_behind(&self, state: &ClusterState, now: Duration, partition: u16) -> bool {
         let is_late = |at: &Duration| now.saturating_sub(*at) > self.lease();
-        let is_own = state.partitions.get(&partition).is_some_and(|(_, holder)| self.is_own(holder));
-        let is_late = !is_own && state.read_up_at.get(&partition).is_some_and(is_late);
+        let is_late = !self.has_by(state, partition) && state.read_up_at.get(&partition).is_some_and(is_late);
         is_late || state.own_behind.contains(&partition)
     }
 
     /// Whether this node leaves a partition to others that was taken away from it while it was alive.
     fn leaves_to_others(&self, state: &ClusterState, now: Duration, partition: u16) -> bool {
-        let is_own = state.partitions.get(&partition).is_some_and(|(_, holder)| self.is_own(holder));
-        !is_own && self.wait_after_losses(state, now, partition) > self.lease()
+        !self.has_by(state, partition) && self.wait_after_losses(state, now, partition) > self.lease()
     }
 
     /// Says that this node is still reading what there is of a partition, and could not take it yet.
@@ -145,7 +143,7 @@ impl Leases {
     /// How long a partition is left to others that was taken away from this node while it was alive.
     fn wait_after_losses(&self, state: &ClusterState, now: Duration, partition: u16) -> Duration {
         let Some(loss) = state.losses.get(&partition) else { return Duration::ZERO };
-        match now.saturating_sub(loss.at) > self.lease() * limits::LOSS_QUIET_LEASES {
+        match now.saturating_sub(loss.at) > self.quiet() {
             true => Duration::ZERO,
             false => self.lease() * limits::LOSS_WAIT_LEASES_MAX.min(2_u32.saturating_pow(loss.times - 1)),
         }
@@ -164,8 +162,7 @@ impl Leases {
                 state.seen.insert(partition, now);
             }
             if before.is_some_and(|(_, before)| self.is_own(&before)) && !holder.released {
-                let loss = PartitionLoss::after(state.losses.get(&partition), now, self.quiet());
-                state.losses.insert(partition, loss);
+                PartitionLoss::count(&mut state.losses, partition, now, self.quiet());
             }
             // Somebody has taken it.
             state.takebacks.remove(&partition);
@@ -176,10 +173,9 @@ impl Leases {
     /// Leaves a partition to others for a while that this node could not let be used, as if it had been taken away.
     pub(crate) fn leave_to_others(&self, partition: u16) {
         let (now, mut state) = (self.clock.elapsed(), self.state());
-        let mut loss = PartitionLoss::after(state.losses.get(&partition), now, self.quiet());
+        let loss = PartitionLoss::count(&mut state.losses, partition, now, self.quiet());
         // Others are told from the second on.
         loss.times = loss.times.max(2);
-        state.losses.insert(partition, loss);
     }
 
     /// How long nothing has to happen before what has happened does not count any more.
@@ -190,8 +186,7 @@ impl Leases {
     /// Notes that this node has a partition again that it has given up, as nobody else has taken it.
     pub(crate) fn note_takeback(&self, partition: u16) {
         let (now, mut state) = (self.clock.elapsed(), self.state());
-        let takeback = PartitionLoss::after(state.takebacks.get(&partition), now, self.quiet());
-        state.takebacks.insert(partition, takeback);
+        PartitionLoss::count(&mut state.takebacks, partition, now, self.quiet());
     }
 
     /// How much longer a partition is kept that nobody has taken when it was given up; twice as long each time.

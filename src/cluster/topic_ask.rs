@@ -21,8 +21,7 @@ impl TopicAsk {
             let (topic, name) = queue.subscription()?;
             Some((topic, TopicAsk::Subscription { queue: queue.clone(), name, change }))
         };
-        match command {
-            Command::OnRecord(on_record) => TopicAsk::of(&on_record.command),
+        match command.asked() {
             Command::ChangeTopic(verbs::ChangeTopic { name, change }) => {
                 Some((name.clone(), TopicAsk::Topic(change.clone())))
             }

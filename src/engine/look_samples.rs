@@ -1,7 +1,6 @@
 //! One look of each kind, and one of all that is found, for the golden bytes of what nodes say to each other.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -9,15 +8,14 @@ use crate::engine::looks::LookFor;
 use crate::engine::looks::LookResult;
 use crate::engine::rules::holds::Hold;
 use crate::engine::rules::holds::HoldCause;
-use crate::engine::rules::record::Attempt;
 use crate::engine::rules::record::Counts;
 use crate::engine::rules::record::DeadLetter;
 use crate::engine::rules::samples::at;
+use crate::engine::rules::samples::attempt;
 use crate::engine::rules::samples::headers;
 use crate::engine::rules::samples::history_entry;
 use crate::engine::rules::samples::id;
 use crate::engine::rules::samples::number;
-use crate::engine::rules::samples::output;
 use crate::engine::rules::samples::queue;
 use crate::engine::rules::samples::workflow;
 use crate::engine::rules::topic_samples;
@@ -161,13 +159,6 @@ fn workflow_statuses() -> impl Iterator<Item = WorkflowStatus> {
 }
 
 fn message_view(status: MessageStatus) -> MessageView {
-    let attempt = Attempt {
-        delivery_count: 1,
-        at: at(2),
-        lasted: Duration::from_millis(1_500),
-        reason: "r".to_owned(),
-        output: output(),
-    };
     MessageView {
         sequence_number: number(300),
         position: Some(1),
@@ -179,7 +170,7 @@ fn message_view(status: MessageStatus) -> MessageView {
         expires_at: Some(at(3)),
         delivery_count: 4,
         locked_until: Some(at(5)),
-        attempts: vec![attempt],
+        attempts: vec![attempt()],
         headers: headers(),
         body: Bytes::from_static(b"b"),
     }

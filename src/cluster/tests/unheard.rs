@@ -22,6 +22,7 @@ use crate::cluster::tests::takeover::first_of;
 use crate::cluster::tests::takeover::holder;
 use crate::cluster::tests::takeover::start;
 use crate::cluster::tests::takeover::start_both;
+use crate::engine::Delivery;
 use crate::error::SettleError;
 use crate::error::SettleRefusal;
 use crate::limits;
@@ -224,20 +225,31 @@ async fn whoever_should_have_a_partition_is_given_time_before_it_is_taken_back()
     second.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_was_deposed_and_has_not_heard_of_it_renews_no_lock() {
-    let Some(servers) = NatsServers::start(1) else { return };
-    let (first, second) = start_both(&servers).await;
+/// A message that a node has handed out, and its partition.
+async fn hand_out(first: &ClusterNode) -> (u16, Delivery) {
     let queue = first.client().create_queue("q", QueueOptions::default()).await.unwrap();
-    let partition = first_of(&first).unwrap();
+    let partition = first_of(first).unwrap();
     queue.send(Message::new("x").workflow(workflow_of(partition))).await.unwrap();
-    let mut delivery = queue.receive(Duration::from_secs(10)).await.unwrap().unwrap();
-    delivery.renew().await.unwrap();
+    let delivery = queue.receive(Duration::from_secs(10)).await.unwrap().unwrap();
+    (partition, delivery)
+}
+
+/// Lets another node take a partition over, and the one that has it not hear of that.
+fn depose(first: &ClusterNode, second: &ClusterNode, partition: u16) {
     first.set_deaf_to_leases();
     second.set_deaf_to_others();
     let is_taken_over = || second.engine(partition).is_some();
     tokio::task::block_in_place(|| wait_until("the other node has taken over", is_taken_over));
     assert!(first.engine(partition).is_some(), "it has not heard of it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_deposed_and_has_not_heard_of_it_renews_no_lock() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (first, second) = start_both(&servers).await;
+    let (partition, mut delivery) = hand_out(&first).await;
+    delivery.renew().await.unwrap();
+    depose(&first, &second, partition);
     let refused = delivery.renew().await.unwrap_err();
     assert!(matches!(refused, SettleError::Refused(SettleRefusal::LockLost)), "{refused:?}");
     first.close().await;
@@ -248,17 +260,10 @@ async fn a_node_that_was_deposed_and_has_not_heard_of_it_renews_no_lock() {
 async fn a_node_that_was_deposed_renews_no_lock_though_the_bucket_names_it() {
     let Some(servers) = NatsServers::start(1) else { return };
     let (first, second) = start_both(&servers).await;
-    let queue = first.client().create_queue("q", QueueOptions::default()).await.unwrap();
-    let partition = first_of(&first).unwrap();
-    queue.send(Message::new("x").workflow(workflow_of(partition))).await.unwrap();
-    let mut delivery = queue.receive(Duration::from_secs(10)).await.unwrap().unwrap();
+    let (partition, mut delivery) = hand_out(&first).await;
     let bucket = bucket(&servers).await;
     let before = serde_json::to_vec(&holder(&bucket, partition).await).unwrap();
-    first.set_deaf_to_leases();
-    second.set_deaf_to_others();
-    let is_taken_over = || second.engine(partition).is_some();
-    tokio::task::block_in_place(|| wait_until("the other node has taken over", is_taken_over));
-    assert!(first.engine(partition).is_some(), "it has not heard of it");
+    depose(&first, &second, partition);
     second.set_deaf_to_leases();
     // As a server says that led the bucket before.
     bucket.put(format!("partition.{partition}"), before.into()).await.unwrap();

@@ -289,13 +289,7 @@ impl Topic {
         let name = RuleName::new(rule.name())?;
         let replaced = |subscription: &SubscriptionName, rules: &mut Vec<Rule>| {
             let known = rules.iter_mut().find(|known| known.name() == rule.name());
-            match known {
-                Some(known) => known.clone_from(&rule),
-                None => {
-                    let topic = self.name.clone();
-                    return Err(TopicRefusal::RuleNotFound(topic, subscription.clone(), name.clone()).into());
-                }
-            }
+            known.ok_or_else(|| self.no_rule(subscription, &name))?.clone_from(&rule);
             Ok(())
         };
         self.change_rules(subscription.as_ref(), replaced).await.map(drop)
@@ -315,14 +309,15 @@ impl Topic {
             let before = rules.len();
             rules.retain(|known| known.name() != rule.as_str());
             match rules.len() == before {
-                true => {
-                    let topic = self.name.clone();
-                    Err(TopicRefusal::RuleNotFound(topic, subscription.clone(), rule.clone()).into())
-                }
+                true => Err(self.no_rule(subscription, &rule)),
                 false => Ok(()),
             }
         };
         self.change_rules(subscription.as_ref(), removed).await.map(drop)
+    }
+
+    fn no_rule(&self, subscription: &SubscriptionName, rule: &RuleName) -> TopicError {
+        TopicRefusal::RuleNotFound(self.name.clone(), subscription.clone(), rule.clone()).into()
     }
 
     async fn change_rules(

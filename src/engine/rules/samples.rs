@@ -364,19 +364,22 @@ pub(crate) fn output() -> Output {
     Output { text: "o".to_owned(), cut_bytes: 300 }
 }
 
-pub(crate) fn message_record(status: Status) -> MessageRecord {
-    let attempt = Attempt {
+pub(crate) fn attempt() -> Attempt {
+    Attempt {
         delivery_count: 1,
         at: at(2),
         lasted: Duration::from_millis(1_500),
         reason: "r".to_owned(),
         output: output(),
-    };
+    }
+}
+
+pub(crate) fn message_record(status: Status) -> MessageRecord {
     let rare = RareOfMessage {
         after: Some(id()),
         expires_at: Some(due(9)),
         time_to_live: Some(Duration::from_millis(8)),
-        attempts: vec![attempt],
+        attempts: vec![attempt()],
         suspicion: Suspicion::Counted,
         has_extra: true,
     };

@@ -324,12 +324,21 @@ impl EngineVerb for Command {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "cluster"))]
 impl Command {
     /// What is asked, whether on record or not.
     pub(crate) fn asked(&self) -> &Command {
         match self {
             Command::OnRecord(on_record) => &on_record.command,
+            command => command,
+        }
+    }
+
+    /// The same, to be changed.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn asked_mut(&mut self) -> &mut Command {
+        match self {
+            Command::OnRecord(on_record) => &mut on_record.command,
             command => command,
         }
     }

@@ -53,9 +53,7 @@ impl Volume {
         let (store, folder) = (path.to_owned(), folder_of(path).to_owned());
         Volume { store, folder, ballast: sibling(path, ".ballast") }
     }
-}
 
-impl Volume {
     /// How long the ballast is that is there. What has anything but zeros at its beginning is none, and somebody else's.
     fn ballast_bytes(&self) -> Option<u64> {
         let about = std::fs::symlink_metadata(&self.ballast).ok().filter(Metadata::is_file)?;

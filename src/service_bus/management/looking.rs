@@ -99,7 +99,7 @@ impl OpenLook {
         while looked_at < limits::SERVICE_BUS_LOOKS_MAX {
             let page = entity.queue.peek(next, length.messages()).await?;
             let Some(last) = page.last() else { break };
-            next = SequenceNumber::new(last.sequence_number.get() + 1);
+            next = last.sequence_number.next();
             looked_at += page.len();
             length.note(&page);
             if !page.iter().filter(is_wanted).all(|view| self.add(view)) {
