@@ -83,6 +83,9 @@ const ENOUGH: u64 = 128 * limits::SWEEP_MAX as u64;
 /// Far more messages than one sweep takes, and more than the window over the journal keeps in memory.
 const MANY: u64 = 16 * limits::SWEEP_MAX as u64;
 
+/// After so many turns what is still due is due for ever: of all that a test makes, each brings on hundreds.
+const TURNS_MAX: u64 = 10_000;
+
 /// Rows that count how often they are looked at and written.
 struct Counted<'a> {
     rows: &'a mut dyn MutableRecords,
@@ -301,6 +304,7 @@ impl Turns {
     fn finish(&mut self) -> u64 {
         let mut turns = 0;
         while self.next_due.is_past(ClockInstants::same(self.now)) {
+            assert!(turns < TURNS_MAX, "something is due again and again");
             self.turn(None);
             turns += 1;
         }
