@@ -6,6 +6,7 @@ use seriatim::QueueOptions;
 use seriatim::error::OperateRefusal;
 use seriatim::error::SendRefusal;
 use seriatim::error::SettleRefusal;
+use seriatim::event::EventKind;
 use seriatim::queue::ExhaustedPolicy;
 use seriatim::view::HoldCause;
 use seriatim::view::WorkflowStatus;
@@ -141,7 +142,10 @@ async fn an_exhausted_message_without_a_workflow_is_tried_again_until_there_is_r
         QueueOptions::default().order(seriatim::Order::None).delivery_count_max(1).dead_letters_max(0);
     let fixture = Fixture::new(options.clone()).await;
     fixture.queue.send(Message::new("m")).await.unwrap();
+    let mut events = fixture.engine.events();
     fixture.must().await.abandon().await.unwrap();
+    let mut told = std::iter::from_fn(|| events.try_next());
+    assert!(told.any(|event| matches!(event.kind, EventKind::Blocked { .. })), "it is told that it waits");
     assert!(fixture.next().await.is_none());
     fixture.clock.advance(options.backoff.max);
     assert_eq!(body(&fixture.must().await), "m");

@@ -237,8 +237,7 @@ impl OpenWorkflow {
             // Nobody could name its workflow to resume it, so it comes back by itself.
             (_, true, true) => {
                 let longest = Due::engine(step.now + self.queue.options.backoff.max);
-                returned.message.status = Status::Failed { due: Some(due.unwrap_or(longest)) };
-                self.restate(step, sequence, Some(&returned.before), &returned.message)
+                self.await_retry(step, returned, due.or(Some(longest)), reason)
             }
             // A message for itself has nothing behind it.
             (_, true, false) | (ExhaustedPolicy::Skip, false, false) => {
