@@ -132,7 +132,7 @@ pub(crate) async fn run_pool<C: Consumer>(
     let settling = client.spawn(settle_coming(consumer.clone(), line.clone(), coming));
     let shared_pool =
         Arc::new(RunnerPool { client: client.clone(), consumer: consumer.clone(), line, ended });
-    let (mut runners, taken) = (JoinSet::new(), ConsumerGuard(&*consumer));
+    let (mut runners, taken) = (JoinSet::new(), ConsumerGuard(Some(&*consumer)));
     // Dropped before the runners are, so that none of them begins another job.
     let closing = Closing {
         line: shared_pool.line.clone(),
@@ -152,7 +152,12 @@ pub(crate) async fn run_pool<C: Consumer>(
     };
     let mut all_settled = std::pin::pin!(all_settled);
     let drained = tokio::select! {
-        drained = &mut all_settled => drained,
+        drained = &mut all_settled => {
+            if drained.is_ok() {
+                taken.disarm();
+            }
+            drained
+        }
         // Not for ever: what still runs then is dropped, and counts as failed.
         waited = drained => {
             give_up.send_replace(true);
@@ -172,11 +177,20 @@ pub(crate) struct RunnerPool<C: Consumer> {
 }
 
 /// What a consumer has taken: dropped, it is ended at once, as tasks are that nobody waits for.
-struct ConsumerGuard<'a, C: Consumer>(&'a C);
+struct ConsumerGuard<'a, C: Consumer>(Option<&'a C>);
+
+impl<C: Consumer> ConsumerGuard<'_, C> {
+    /// Nothing is taken any more, and who takes goes on with what another run receives.
+    fn disarm(mut self) {
+        self.0 = None;
+    }
+}
 
 impl<C: Consumer> Drop for ConsumerGuard<'_, C> {
     fn drop(&mut self) {
-        self.0.give_up();
+        if let Some(consumer) = self.0 {
+            consumer.give_up();
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What holds for programs that run on.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -20,9 +21,13 @@ use crate::handlers::tests::stage::reason;
 use crate::limits;
 use crate::message::Message;
 use crate::processor::Assignment;
+use crate::processor::Context;
 use crate::processor::Failure;
 use crate::processor::Outcome;
+use crate::processor::Processor;
+use crate::processor::Raw;
 use crate::processor::Taker;
+use crate::queue::QueueOptions;
 
 /// Does what the body of each request says.
 const CHILD: &str = r#"
@@ -324,6 +329,31 @@ async fn closing_lets_the_children_finish() {
     assert_eq!(named_pipe.next_line().await.as_deref(), Some("bye"));
     assert_eq!(named_pipe.next_line().await, None);
     assert_eq!(ask(&stage, &persistent, "hello").await.unwrap_err(), "the handler is closed");
+}
+
+#[tokio::test]
+async fn when_its_queue_was_deleted_and_comes_again_it_handles_what_a_processor_then_receives() {
+    let Some((stage, persistent)) = begin(|_| ()).await else { return };
+    let (persistent, client) = (Arc::new(persistent), stage.queue.client().clone());
+    let handler = |_: Context, _: Raw| async { Err::<Outcome, _>(Failure::new("nobody took it")) };
+    let processor = Processor::new(stage.queue.clone()).taker(persistent.clone());
+    let first = processor.start(handler);
+    client.delete_queue("orders").await.unwrap();
+    while !first.is_finished() {
+        tokio::task::yield_now().await;
+    }
+    assert!(first.stop().await.is_err());
+    client.create_queue("orders", QueueOptions::default()).await.unwrap();
+    let second = processor.start(handler);
+    stage.queue.send(Message::new("hello").content_type("text/plain").workflow("w")).await.unwrap();
+    let completed = async {
+        while stage.queue.view().await.unwrap().counts.completed == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, completed).await.expect("it is completed");
+    second.stop().await.unwrap();
+    persistent.close().await;
 }
 
 #[tokio::test]
