@@ -76,6 +76,14 @@ impl Taker for Attempts {
         self.deferred(result)
     }
 
+    fn is_waiting(&self, number: u64) -> bool {
+        self.dispatch.is_waiting(number)
+    }
+
+    fn give_back(&self, number: u64) {
+        self.dispatch.give_back(number);
+    }
+
     fn cancel(&self, number: u64) {
         self.dispatch.cancel(number);
     }

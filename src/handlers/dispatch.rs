@@ -211,6 +211,14 @@ impl Taker for Dispatch {
         }
     }
 
+    fn is_waiting(&self, number: u64) -> bool {
+        self.takers().any(|taker| taker.is_waiting(number))
+    }
+
+    fn give_back(&self, number: u64) {
+        self.takers().for_each(|taker| taker.give_back(number));
+    }
+
     fn cancel(&self, number: u64) {
         self.takers().for_each(|taker| taker.cancel(number));
     }

@@ -17,6 +17,7 @@ use crate::error::Unavailable;
 use crate::limits;
 use crate::processor::renewal::first_due;
 use crate::processor::renewal::keep_until_lost;
+use crate::processor::renewal::with_wait;
 use crate::processor::signal::Signal;
 use crate::processor::taker::Taker;
 
@@ -150,7 +151,8 @@ impl LockRenewals {
         let mut noted = self.noted();
         noted.next += 1;
         let number = noted.next;
-        let due = (first_due(since, lasts, self.renew_for), number);
+        let renew_for = if taker.is_some() { with_wait(lasts, self.renew_for) } else { self.renew_for };
+        let due = (first_due(since, lasts, renew_for), number);
         if !noted.is_over {
             noted
                 .due
@@ -231,7 +233,8 @@ impl RenewalLock {
     /// Renews it until it is lost, or until nobody wants it any more.
     async fn keep(self, client: Client, renew_for: Duration) {
         let kept = tokio::select! {
-            kept = keep_until_lost(&client, &self.renewal, self.since, self.lasts, renew_for) => kept,
+            kept = self.keep_begun(&client, renew_for) => kept,
+            () = self.give_back_late(&client, renew_for) => return,
             () = self.signal.ended() => return,
         };
         self.signal_taker();
@@ -240,6 +243,26 @@ impl RenewalLock {
             () = self.signal.ended() => return,
         }
         self.give_up(kept);
+    }
+
+    /// Renews it until it is lost; what waits for its taker has its whole time before it.
+    async fn keep_begun(&self, client: &Client, renew_for: Duration) -> Result<(), Unavailable> {
+        let held = (self.since, self.lasts);
+        let Some(taker) = &self.taker else {
+            return keep_until_lost(client, &self.renewal, held, renew_for, || false).await;
+        };
+        let renew_for = with_wait(self.lasts, renew_for);
+        keep_until_lost(client, &self.renewal, held, renew_for, || taker.is_waiting(self.number)).await
+    }
+
+    /// Has a message given back that has waited for its taker for so long: somebody else may handle it.
+    async fn give_back_late(&self, client: &Client, renew_for: Duration) {
+        if let Some(taker) = &self.taker
+            && client.sleep_until(self.since.saturating_add(renew_for)).await.is_ok()
+        {
+            taker.give_back(self.number);
+        }
+        std::future::pending().await
     }
 
     /// Tells who handles the message that it is lost.

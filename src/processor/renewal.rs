@@ -14,9 +14,20 @@ pub(crate) fn first_due(since: Duration, lasts: Duration, renew_for: Duration) -
     since.saturating_add(pause(lasts, renew_for).unwrap_or(lasts))
 }
 
+/// For how long a lock is renewed whose message may have to wait before it is begun: nobody knows when within a pause that was, so
+/// none of that pause is part of its time.
+pub(crate) fn with_wait(lasts: Duration, renew_for: Duration) -> Duration {
+    renew_for.saturating_add(share(lasts))
+}
+
+/// 70 % of a lock's time.
+fn share(lasts: Duration) -> Duration {
+    lasts.mul_f64(0.7)
+}
+
 /// How long nothing is done about a lock: 70 % of its time; none when that is more than its handler has left.
 fn pause(lasts: Duration, left: Duration) -> Option<Duration> {
-    Some(lasts.mul_f64(0.7)).filter(|pause| *pause <= left)
+    Some(share(lasts)).filter(|pause| *pause <= left)
 }
 
 /// Renews a lock at 70 % of its time, again and again, and returns when it is lost: refused, or not renewed any more
@@ -24,16 +35,18 @@ fn pause(lasts: Duration, left: Duration) -> Option<Duration> {
 /// now is asked again as long as the lock lasts.
 ///
 /// `lasts` is for how long it is held at first, from `since` in the clock's elapsed time; each renewal says for how long
-/// from then on.
+/// from then on. As long as `is_waiting` says that nobody has begun the message, that is no part of its time.
 pub(crate) async fn keep_until_lost(
     client: &Client,
     renewal: &Renewal,
-    mut since: Duration,
-    mut lasts: Duration,
+    (mut since, mut lasts): (Duration, Duration),
     renew_for: Duration,
+    is_waiting: impl Fn() -> bool,
 ) -> Result<(), Unavailable> {
     let mut left = renew_for;
-    while let Some(pause) = pause(lasts, left) {
+    loop {
+        let waits = is_waiting();
+        let Some(pause) = pause(lasts, if waits { Duration::MAX } else { left }) else { break };
         client.sleep_until(since.saturating_add(pause)).await?;
         let ends = since.saturating_add(lasts);
         let prolonged = tokio::select! {
@@ -46,7 +59,7 @@ pub(crate) async fn keep_until_lost(
             Some(prolonged) => (since, lasts) = prolonged,
             None => return Ok(()),
         }
-        left -= pause;
+        left = if waits { left } else { left - pause };
     }
     // The lock runs out by itself; the engine's clock says when.
     client.sleep_until(since.saturating_add(lasts)).await

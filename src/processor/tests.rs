@@ -1,8 +1,11 @@
 //! What a processor promises of messages that are taken.
 
 mod ahead;
+mod waiting;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -24,16 +27,24 @@ use crate::processor::taker::Taker;
 use crate::queue::QueueOptions;
 use crate::testing::ManualClock;
 
+/// For how long locks are renewed.
+const RENEW_FOR: Duration = Duration::from_secs(60);
+
 /// What a taker is told.
 enum Notice {
     Take(Vec<Assignment>),
+    GiveBack(u64),
     Cancel(u64),
     GiveUp(u64),
     GiveUpAll,
 }
 
 /// Takes every message whose body is not `alone`, and passes on what it is told.
-struct Listener(mpsc::UnboundedSender<Notice>);
+struct Listener {
+    signalled: mpsc::UnboundedSender<Notice>,
+    /// Whether what it has taken waits.
+    waits: Arc<AtomicBool>,
+}
 
 impl Taker for Listener {
     fn takes(&self, message: &ReceivedMessage) -> bool {
@@ -41,19 +52,29 @@ impl Taker for Listener {
     }
 
     fn take(&self, assignments: Vec<Assignment>) {
-        let _ = self.0.send(Notice::Take(assignments));
+        let _ = self.signalled.send(Notice::Take(assignments));
+    }
+
+    fn is_waiting(&self, _number: u64) -> bool {
+        self.waits.load(Ordering::SeqCst)
+    }
+
+    fn give_back(&self, number: u64) {
+        if self.waits.load(Ordering::SeqCst) {
+            let _ = self.signalled.send(Notice::GiveBack(number));
+        }
     }
 
     fn cancel(&self, number: u64) {
-        let _ = self.0.send(Notice::Cancel(number));
+        let _ = self.signalled.send(Notice::Cancel(number));
     }
 
     fn give_up(&self, number: u64) {
-        let _ = self.0.send(Notice::GiveUp(number));
+        let _ = self.signalled.send(Notice::GiveUp(number));
     }
 
     fn give_up_all(&self) {
-        let _ = self.0.send(Notice::GiveUpAll);
+        let _ = self.signalled.send(Notice::GiveUpAll);
     }
 }
 
@@ -64,6 +85,7 @@ struct Stage {
     queue: Queue,
     running: Running,
     signalled: mpsc::UnboundedReceiver<Notice>,
+    waits: Arc<AtomicBool>,
     /// Messages that were handled alone.
     alone: Arc<Semaphore>,
 }
@@ -71,6 +93,11 @@ struct Stage {
 impl Stage {
     /// With a message of each of these workflows, or two of one that is named twice.
     async fn new(workflows: &[&str]) -> Stage {
+        Stage::with(workflows, |processor| processor).await
+    }
+
+    /// With a processor that is set up by `change`.
+    async fn with(workflows: &[&str], change: impl FnOnce(Processor) -> Processor) -> Stage {
         let (engine, clock) = crate::testing::engine().await.unwrap();
         let queue = engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
         for workflow in workflows {
@@ -86,9 +113,11 @@ impl Stage {
                 Ok::<_, Failure>(Outcome::Complete)
             }
         };
-        let processor = Processor::new(queue.clone()).drain(Duration::from_secs(5));
-        let running = processor.taker(Arc::new(Listener(reply))).start(handler);
-        Stage { _engine: engine, clock, queue, running, signalled, alone }
+        let waits = Arc::new(AtomicBool::new(false));
+        let listener = Listener { signalled: reply, waits: waits.clone() };
+        let processor = Processor::new(queue.clone()).drain(Duration::from_secs(5)).renew_for(RENEW_FOR);
+        let running = change(processor).taker(Arc::new(listener)).start(handler);
+        Stage { _engine: engine, clock, queue, running, signalled, waits, alone }
     }
 
     /// The next assignments.
@@ -105,16 +134,21 @@ impl Stage {
             if let Ok(signalled) = self.signalled.try_recv() {
                 return signalled;
             }
-            // The renewal gets its turns before the clock goes on.
-            for _ in 0..50 {
-                self.queue.view().await.unwrap();
-            }
-            // Nor does a lock run out while the thread that renews it waits for its turn.
-            let is_locked = self.queue.view().await.unwrap().counts.locked > 0;
-            let due = self.queue.client().next_due().await.unwrap();
-            if !is_locked || due.is_none_or(|due| self.clock.now() + Duration::from_secs(2) < due) {
-                self.clock.advance(Duration::from_millis(250));
-            }
+            self.go_on().await;
+        }
+    }
+
+    /// Moves the clock a little.
+    async fn go_on(&self) {
+        // The renewal gets its turns before the clock goes on.
+        for _ in 0..50 {
+            self.queue.view().await.unwrap();
+        }
+        // Nor does a lock run out while the thread that renews it waits for its turn.
+        let is_locked = self.queue.view().await.unwrap().counts.locked > 0;
+        let due = self.queue.client().next_due().await.unwrap();
+        if !is_locked || due.is_none_or(|due| self.clock.now() + Duration::from_secs(2) < due) {
+            self.clock.advance(Duration::from_millis(250));
         }
     }
 
@@ -218,7 +252,8 @@ async fn what_is_taken_is_given_up_when_its_processor_is_dropped() {
     let queue = engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
     queue.send(Message::new("1").workflow("w")).await.unwrap();
     let (reply, mut signalled) = mpsc::unbounded_channel();
-    let processor = Processor::new(queue).taker(Arc::new(Listener(reply)));
+    let listener = Listener { signalled: reply, waits: Arc::default() };
+    let processor = Processor::new(queue).taker(Arc::new(listener));
     let handler = |_: Context, _: Raw| async { Ok::<_, Failure>(Outcome::Complete) };
     let taken = tokio::select! {
         ended = processor.run_until(handler, std::future::pending()) => panic!("{ended:?}"),

@@ -90,6 +90,14 @@ impl Taker for Persistent {
         self.shared_pool.submit(requests);
     }
 
+    fn is_waiting(&self, number: u64) -> bool {
+        self.shared_pool.with_pool(|process_pool| process_pool.is_waiting(number))
+    }
+
+    fn give_back(&self, number: u64) {
+        self.shared_pool.with_pool(|process_pool| process_pool.give_back(number));
+    }
+
     fn cancel(&self, number: u64) {
         self.shared_pool.withdraw(number, LOCK_LOST, |_| ());
     }

@@ -174,8 +174,7 @@ impl<A: Asker> ProcessPool<A> {
 
     /// Forgets a request, or condemns the child that holds it.
     pub(super) fn withdraw(&mut self, id: u64, why: &str) -> Withdrawn {
-        let waiting = take_out(&mut self.waiting, id).or_else(|| take_out(&mut self.suspects, id));
-        if let Some(request) = waiting {
+        if let Some(request) = self.take_waiting(id) {
             self.reply(request.asker, Err(Failure::new(why)));
             return Withdrawn::Waiting;
         }
@@ -186,6 +185,22 @@ impl<A: Asker> ProcessPool<A> {
             }
             None => Withdrawn::Answered,
         }
+    }
+
+    /// Whether a request waits for a child.
+    pub(super) fn is_waiting(&self, id: u64) -> bool {
+        self.waiting.iter().chain(&self.suspects).any(|request| request.id == id)
+    }
+
+    /// Gives back a request that waits for a child.
+    pub(super) fn give_back(&mut self, id: u64) {
+        if let Some(request) = self.take_waiting(id) {
+            self.reply(request.asker, Err(Failure::unbegun("no process had room for it")));
+        }
+    }
+
+    fn take_waiting(&mut self, id: u64) -> Option<ChildRequest<A>> {
+        take_out(&mut self.waiting, id).or_else(|| take_out(&mut self.suspects, id))
     }
 
     /// The requests that children hold.

@@ -13,5 +13,6 @@ mod named_pipe;
 mod order;
 mod persistent;
 mod receiver;
+mod slow;
 mod stage;
 mod webhook;

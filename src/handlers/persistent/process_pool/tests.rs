@@ -165,6 +165,20 @@ fn a_request_is_withdrawn_wherever_it_is() {
 }
 
 #[test]
+fn a_request_is_given_back_as_long_as_no_child_has_begun_it() {
+    let mut process_pool = process_pool(1);
+    let mut verdicts = [1, 2].map(|id| submit(&mut process_pool, id));
+    let mut suspect = submit_as(&mut process_pool, 3, true);
+    assert_eq!([1, 2, 3, 4].map(|id| process_pool.is_waiting(id)), [false, true, true, false]);
+    (1..=4).for_each(|id| process_pool.give_back(id));
+    reply(&mut process_pool);
+    assert!(verdicts[1].try_recv().unwrap().is_err_and(|failure| failure.is_unbegun));
+    assert!(suspect.try_recv().unwrap().is_err_and(|failure| failure.is_unbegun));
+    answer(&mut process_pool, 0, 1).unwrap();
+    assert!(verdicts[0].try_recv().unwrap().is_ok(), "its child goes on");
+}
+
+#[test]
 fn a_group_that_is_gone_is_not_named() {
     let mut process_pool = process_pool(1);
     let _verdict = submit(&mut process_pool, 1);
