@@ -14,7 +14,7 @@ use crate::processor::pace::Pace;
 use crate::processor::pool::Consumer;
 
 /// The slots of handlers, and the jobs that were received ahead of them, oldest first. All that is in hand is counted,
-/// until it is settled.
+/// until it is settled, but what has a place beside the slots.
 ///
 /// # Dropping
 /// What waits is given back uncounted as soon as the line is [closed](Line::close).
@@ -152,7 +152,6 @@ impl<C: Consumer> JobLine<C> {
             let mut state = self.state();
             if let Some(beside) = state.beside.checked_sub(1) {
                 state.beside = beside;
-                state.in_hand += 1;
                 return JobPlace { line: self.clone(), kind: PlaceKind::Beside };
             }
         }
@@ -293,13 +292,10 @@ impl<C: Consumer> JobPlace<C> {
 
 impl<C: Consumer> Drop for JobPlace<C> {
     fn drop(&mut self) {
-        self.line.change(|state| {
-            state.in_hand -= 1;
-            match self.kind {
-                PlaceKind::InHand => {}
-                PlaceKind::Slot => state.free += 1,
-                PlaceKind::Beside => state.beside += 1,
-            }
+        self.line.change(|state| match self.kind {
+            PlaceKind::InHand => state.in_hand -= 1,
+            PlaceKind::Slot => (state.in_hand, state.free) = (state.in_hand - 1, state.free + 1),
+            PlaceKind::Beside => state.beside += 1,
         });
     }
 }

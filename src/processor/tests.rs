@@ -183,6 +183,24 @@ async fn what_is_taken_is_settled_as_the_taker_says_and_the_next_of_its_workflow
 }
 
 #[tokio::test]
+async fn suspects_whose_attempts_do_not_end_keep_no_other_from_being_taken() {
+    let mut stage = Stage::with(&["a", "b"], |processor| processor.concurrency(2)).await;
+    let mut suspects = Vec::new();
+    for assignment in stage.taken().await {
+        let shared = Failure::new("with another").retry_after(Duration::ZERO);
+        assignment.end(Err(Failure { is_shared: true, ..shared }));
+    }
+    while suspects.len() < 2 {
+        suspects.extend(stage.taken().await);
+    }
+    assert!(suspects.iter().all(|suspect| suspect.context().message().is_suspect()));
+    stage.queue.send(Message::new("1").workflow("c")).await.unwrap();
+    let taken = tokio::time::timeout(Duration::from_secs(60), stage.taken()).await;
+    let other = taken.expect("it is taken beside them");
+    assert_eq!(other[0].context().message().workflow_id.as_ref().unwrap().as_str(), "c");
+}
+
+#[tokio::test]
 async fn what_is_not_taken_is_handled_by_itself() {
     let stage = Stage::new(&[]).await;
     stage.queue.send(Message::new("alone").workflow("w")).await.unwrap();
