@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use tokio::io::AsyncReadExt;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpListener;
+
 use crate::definition::WebhookDefinition;
 use crate::handlers::outbound::outbound::OutboundOptions;
 use crate::handlers::outbound::signature::SigningSecret;
@@ -127,6 +131,29 @@ async fn an_answer_of_success_can_say_more() {
         let wrong = reason(answered(Some((200, headers, wrong))).await);
         assert!(wrong.starts_with("the handler's answer is wrong"), "{wrong}");
     }
+    for (begun, is_failure) in [("{\"outcome\":", true), (" {\"status\"", true), ("", true), ("[1,", false)] {
+        let result = broken_off(begun).await;
+        assert_eq!(result.is_err(), is_failure, "{begun}: {result:?}");
+    }
+}
+
+/// What becomes of a message whose receiver answers in JSON, announces more than this, and is gone.
+async fn broken_off(begun: &str) -> Result<Outcome, Failure> {
+    let (stage, listener) = (Stage::new().await, TcpListener::bind("127.0.0.1:0").await.unwrap());
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let webhook = Webhook::new(options(url), stage.site.clone()).unwrap();
+    let answer =
+        format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{begun}");
+    let answering = async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let (mut asked, mut part) = (Vec::new(), [0; 4096]);
+        while !asked.ends_with(b"\r\n\r\n{}") {
+            let len = socket.read(&mut part).await.unwrap();
+            asked.extend_from_slice(&part[..len]);
+        }
+        socket.write_all(answer.as_bytes()).await.unwrap();
+    };
+    tokio::join!(stage.handle(&webhook, Message::new("{}")), answering).0
 }
 
 #[tokio::test]
