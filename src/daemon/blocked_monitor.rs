@@ -4,6 +4,7 @@
 //! Workflows that were in trouble before the daemon started are found by one walk through all of them.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
@@ -49,8 +50,24 @@ pub(crate) struct BlockedWorkflow {
     pub(crate) reason: String,
     /// The message it is about, if it is about one: the trouble is over when another is at the head.
     pub(crate) head: Option<SequenceNumber>,
+    /// Since when the gap is there that it is about, if it is about one.
+    pub(crate) gap: Option<Timestamp>,
     /// Whether a notification was sent.
     pub(crate) is_reported: bool,
+}
+
+impl BlockedWorkflow {
+    /// Takes over what was seen of the workflow. If that is another trouble, the former one is over, and returned.
+    fn update(&mut self, seen: BlockedWorkflow) -> Option<BlockedWorkflow> {
+        let (head, gap) = (seen.head.or(self.head), seen.gap.or(self.gap));
+        if self.head.is_some_and(|before| head != Some(before))
+            || self.gap.is_some_and(|before| gap != Some(before))
+        {
+            return Some(std::mem::replace(self, seen));
+        }
+        (self.cause, self.reason, self.head, self.gap) = (seen.cause, seen.reason, head, gap);
+        None
+    }
 }
 
 /// Troubles in numbers.
@@ -99,18 +116,26 @@ impl BlockedMonitor {
             }
             _ => return,
         };
-        let trouble = BlockedWorkflow { cause, since, waiting: 0, reason, head, is_reported: false };
-        self.put((event.queue.clone(), workflow), trouble);
+        let gap = (cause == BlockedCause::Gap).then_some(since);
+        let trouble = BlockedWorkflow { cause, since, waiting: 0, reason, head, gap, is_reported: false };
+        self.put((event.queue.clone(), workflow), trouble, event.at);
     }
 
-    fn put(&self, place: BlockedKey, new: BlockedWorkflow) {
+    fn put(&self, place: BlockedKey, seen: BlockedWorkflow, now: Timestamp) {
         let mut known = self.known();
         if known.len() >= limits::TROUBLES_KNOWN && !known.contains_key(&place) {
             self.has_overlooked.store(true, Ordering::Relaxed);
             return;
         }
-        let trouble = known.entry(place).or_insert_with(|| new.clone());
-        (trouble.cause, trouble.reason, trouble.head) = (new.cause, new.reason, new.head);
+        let before = match known.entry(place.clone()) {
+            Entry::Occupied(mut trouble) => trouble.get_mut().update(seen),
+            Entry::Vacant(free) => {
+                free.insert(seen);
+                None
+            }
+        };
+        drop(known);
+        self.note_recovery(place, before, now);
     }
 
     /// Whether some were not noted and there is room for them by now: a walk finds them.
@@ -147,11 +172,8 @@ impl BlockedMonitor {
                 after = last.workflow_id.clone();
                 for workflow in &page {
                     if let (Some(id), Some(cause)) = (&workflow.workflow_id, stop_cause(workflow)) {
-                        let since = since(workflow).unwrap_or(now);
-                        let (reason, head) = (reason(workflow), head(workflow));
-                        let trouble =
-                            BlockedWorkflow { cause, since, waiting: 0, reason, head, is_reported: false };
-                        self.put((view.name.clone(), id.clone()), trouble);
+                        let trouble = trouble(workflow, cause, since(workflow).unwrap_or(now));
+                        self.put((view.name.clone(), id.clone()), trouble, now);
                     }
                 }
                 if after.is_none() {
@@ -198,9 +220,13 @@ impl BlockedMonitor {
             let mut known = self.known();
             let place = (queue, workflow);
             match (still, known.get_mut(&place)) {
-                (Some((cause, view)), Some(trouble)) => {
-                    (trouble.cause, trouble.waiting) = (cause, view.messages + view.early);
-                    (trouble.reason, trouble.head) = (reason(view), head(view));
+                (Some((cause, view)), Some(known_trouble)) => {
+                    // Of a message that fails nobody knows since when; a gap may be older, and is no part of that.
+                    let since = if cause == BlockedCause::Retry { None } else { since(view) };
+                    let before = known_trouble.update(trouble(view, cause, since.unwrap_or(now)));
+                    known_trouble.waiting = view.messages + view.early;
+                    drop(known);
+                    self.note_recovery(place, before, now);
                 }
                 (None, Some(trouble)) if tried.is_none() || tried != trouble.head => {
                     let trouble = known.remove(&place);
@@ -278,6 +304,13 @@ impl BlockedMonitor {
     }
 }
 
+/// The trouble of a workflow that does not go on.
+fn trouble(view: &WorkflowView, cause: BlockedCause, since: Timestamp) -> BlockedWorkflow {
+    let gap = view.gap.as_ref().map(|gap| gap.since).filter(|_| cause == BlockedCause::Gap);
+    let (reason, head) = (reason(view), head(view));
+    BlockedWorkflow { cause, since, waiting: 0, reason, head, gap, is_reported: false }
+}
+
 /// Whether its head is being tried.
 fn is_trying(view: &WorkflowView) -> bool {
     matches!(view.status, WorkflowStatus::Locked { .. } | WorkflowStatus::Ready)
@@ -317,6 +350,7 @@ fn reason(view: &WorkflowView) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Clock;
     use crate::engine::Abandon;
     use crate::message::Message;
     use crate::queue::QueueOptions;
@@ -350,5 +384,73 @@ mod tests {
         assert_eq!(look().await, [], "whoever tried it again wants it to wait");
         send(3).await;
         assert_eq!(look().await, [], "the second is missing, but not what is waited for");
+    }
+
+    /// Since when troubles are there that were not notified yet; and how many are over that were.
+    fn notices(monitor: &BlockedMonitor, now: Timestamp) -> (Vec<Timestamp>, usize) {
+        let unreported = monitor.take_unreported(&QueueName::new("orders").unwrap(), Duration::ZERO, now);
+        (unreported.into_iter().map(|(_, trouble)| trouble.since).collect(), monitor.take_recovered().len())
+    }
+
+    #[tokio::test]
+    async fn when_the_next_message_fails_at_once_one_trouble_is_over_and_another_begins() {
+        for by_event in [false, true] {
+            let (engine, clock) = crate::testing::engine().await.unwrap();
+            let (client, here, monitor) = (engine.client(), Membership::default(), BlockedMonitor::default());
+            let queue = client.create_queue("orders", QueueOptions::default()).await.unwrap();
+            let mut events = client.events();
+            let hour = Duration::from_secs(3600);
+            let fail = async || {
+                let mut delivery = queue.receive(Duration::ZERO).await.unwrap().expect("it is ready");
+                delivery.abandon_with(Abandon::after(hour)).await.unwrap();
+            };
+            let mut look = async || {
+                match by_event {
+                    true => std::iter::from_fn(|| events.try_next()).for_each(|event| monitor.note(&event)),
+                    false => monitor.walk(client, &here, clock.now()).await.unwrap(),
+                }
+                monitor.look_again(client, &here, clock.now()).await.unwrap();
+                notices(&monitor, clock.now())
+            };
+            let began = clock.now();
+            for body in ["1", "2"] {
+                queue.send(Message::new(body).workflow("order-17")).await.unwrap();
+            }
+            fail().await;
+            assert_eq!(look().await, (vec![began], 0));
+            clock.advance(hour);
+            fail().await;
+            assert_eq!(look().await, (vec![], 0), "it is the same message");
+            clock.advance(hour);
+            queue.receive(Duration::ZERO).await.unwrap().unwrap().complete().await.unwrap();
+            fail().await;
+            assert_eq!(look().await, (vec![began + hour * 2], 1));
+        }
+    }
+
+    #[tokio::test]
+    async fn when_one_gap_is_filled_and_the_next_is_there_one_trouble_is_over_and_another_begins() {
+        let (engine, clock) = crate::testing::engine().await.unwrap();
+        let (client, here, monitor) = (engine.client(), Membership::default(), BlockedMonitor::default());
+        let queue = client.create_queue("orders", QueueOptions::by_position()).await.unwrap();
+        let send = async |position| {
+            queue.send(Message::new("x").workflow("order-17").position(position)).await.unwrap();
+        };
+        let look = async || {
+            monitor.walk(client, &here, clock.now()).await.unwrap();
+            monitor.look_again(client, &here, clock.now()).await.unwrap();
+            notices(&monitor, clock.now())
+        };
+        let began = clock.now();
+        send(2).await;
+        send(4).await;
+        assert_eq!(look().await, (vec![began], 0));
+        clock.advance(Duration::from_secs(60));
+        assert_eq!(look().await, (vec![], 0), "it is the same gap");
+        send(1).await;
+        for _ in 0..2 {
+            queue.receive(Duration::ZERO).await.unwrap().unwrap().complete().await.unwrap();
+        }
+        assert_eq!(look().await, (vec![began + Duration::from_secs(60)], 1));
     }
 }

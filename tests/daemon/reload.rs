@@ -162,6 +162,25 @@ fn a_workflow_is_out_of_its_trouble_when_another_message_is_at_its_head_however_
 }
 
 #[test]
+fn a_second_message_that_fails_at_once_is_another_trouble_of_which_somebody_is_told() {
+    let fixture = Fixture::new();
+    let handler = "[[handler]]\nexec = [\"sh\", \"-c\", \"read body; test -e mended$body\"]\n[retry]\ndelays = [\"50ms\"]\n";
+    let notify = "[notify]\nafter = \"1ms\"\nexec = [\"sh\", \"-c\", \"cat >> notices\"]\n[delivery]\ncount_max = 10_000\n";
+    fixture.write("orders.toml", &format!("{handler}{notify}"));
+    let daemon = fixture.start();
+    daemon.send("orders", "{\"workflow_id\":\"w\",\"body\":1}\n{\"workflow_id\":\"w\",\"body\":2}\n");
+    let path = fixture.path().join("workflows/notices");
+    let notices = || std::fs::read_to_string(&path).unwrap_or_default();
+    daemon.wait_for("/v1/status", |_: &Value| notices().lines().count() >= 1);
+    fixture.write("mended1", "");
+    daemon.wait_for("/v1/status", |_: &Value| notices().lines().count() >= 3);
+    let (blocked, recovered) = ("workflow_blocked", "workflow_recovered");
+    assert_eq!((notices().matches(blocked).count(), notices().matches(recovered).count()), (2, 1));
+    fixture.write("mended2", "");
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
 fn whom_a_definition_names_is_told_of_trouble_and_of_its_end() {
     let fixture = Fixture::new();
     let handler = "[[handler]]\nexec = [\"sh\", \"-c\", \"test -e mended\"]\n[retry]\ndelays = [\"50ms\"]\n";
