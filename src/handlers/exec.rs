@@ -15,6 +15,8 @@ use crate::api::WireDuration;
 use crate::definition::ProgramDefinition;
 use crate::engine::Output;
 use crate::handlers::answer;
+use crate::handlers::ending::GIVEN_UP;
+use crate::handlers::ending::LOCK_LOST;
 use crate::handlers::group::ProcessGroup;
 use crate::handlers::group::describe;
 use crate::handlers::handler_program::HandlerProgram;
@@ -40,9 +42,6 @@ const BAD_DATA: i32 = 65;
 
 /// Reason of a dead letter whose program gave none.
 const BAD_DATA_REASON: &str = "DeadLetteredByHandler";
-
-/// Why an attempt has failed that outlasted the drain.
-pub(super) const GIVEN_UP: &str = "terminated: the daemon was stopped, and its drain time was over";
 
 /// The same of a program that did not end when it was asked to.
 const GIVEN_UP_AND_KILLED: &str = "killed: the daemon was stopped, its drain time was over, and the program did not end when it was asked to";
@@ -166,7 +165,7 @@ impl Exec {
     fn failure(&self, ran: &mut Ran) -> Failure {
         let what = match ran.end {
             ProgramEnd::Exited => describe(&ran.status),
-            ProgramEnd::LockLost => "its lock was lost".to_owned(),
+            ProgramEnd::LockLost => LOCK_LOST.to_owned(),
             ProgramEnd::GivenUp if ran.was_killed() => GIVEN_UP_AND_KILLED.to_owned(),
             ProgramEnd::GivenUp => GIVEN_UP.to_owned(),
             ProgramEnd::TimedOut => format!("timed out after {}", WireDuration(self.program.timeout)),

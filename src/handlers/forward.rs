@@ -12,6 +12,7 @@ use crate::definition::bearer;
 use crate::engine::Completion;
 use crate::error::Misuse;
 use crate::handlers::answer::legible;
+use crate::handlers::ending::cut_short;
 use crate::handlers::outbound::outbound::HttpReply;
 use crate::handlers::outbound::outbound::Outbound;
 use crate::handlers::outbound::outbound::OutboundOptions;
@@ -135,7 +136,7 @@ impl RemoteForward {
         headers.insert(HeaderName::from_static("idempotency-key"), key);
         let reply = tokio::select! {
             reply = self.outbound.post(headers, Bytes::from(line)) => reply?,
-            () = context.cancelled() => return Err(Failure::new("its lock was lost")),
+            failure = cut_short(context) => return Err(failure),
         };
         match reply.status.is_success() {
             true => receipt(&reply),

@@ -2,6 +2,7 @@
 
 mod answer;
 mod dispatch;
+mod ending;
 mod exec;
 mod facts;
 mod fence;

@@ -11,6 +11,7 @@ use serde::de::IgnoredAny;
 
 use crate::error::Misuse;
 use crate::handlers::answer;
+use crate::handlers::ending::cut_short;
 use crate::handlers::outbound::headers::HeaderSource;
 use crate::handlers::outbound::outbound::HttpReply;
 use crate::handlers::outbound::outbound::Outbound;
@@ -126,7 +127,7 @@ impl Handler<Raw> for Webhook {
         let id = described.id();
         let reply = tokio::select! {
             reply = self.post(&id, headers, body.0) => reply?,
-            () = context.cancelled() => return Err(Failure::new("its lock was lost")),
+            failure = cut_short(&context) => return Err(failure),
         };
         self.judge(&reply)
     }

@@ -9,11 +9,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::engine::ReceivedMessage;
-use crate::handlers::exec::GIVEN_UP;
+use crate::handlers::ending::GIVEN_UP;
+use crate::handlers::ending::LOCK_LOST;
 use crate::handlers::persistent::child_pool::ChildPool;
 use crate::handlers::persistent::child_pool::PersistentOptions;
 use crate::handlers::persistent::child_supervisor::ChildSupervisor;
-use crate::handlers::persistent::process_pool::LOCK_LOST;
 use crate::handlers::persistent::process_pool::ProcessPool;
 use crate::handlers::site::Site;
 use crate::limits;

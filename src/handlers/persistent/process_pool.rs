@@ -9,13 +9,11 @@ use rustix::process::Pid;
 use crate::api::OutcomeEnvelope;
 use crate::api::OutcomeWord;
 use crate::engine::Output;
+use crate::handlers::ending::LOCK_LOST;
 use crate::handlers::output::OutputTail;
 use crate::handlers::persistent::window::ChildWindow;
 use crate::limits;
 use crate::processor::Failure;
-
-/// Why a request is withdrawn whose lock was lost.
-pub(super) const LOCK_LOST: &str = "its lock was lost";
 
 /// What becomes of a request: the child's answer, or why there is none.
 pub(super) type ChildAnswer = Result<OutcomeEnvelope, Failure>;

@@ -2,13 +2,25 @@
 
 use std::time::Duration;
 
+use crate::definition::WebhookDefinition;
 use crate::handlers::exec::Exec;
+use crate::handlers::forward::Forward;
+use crate::handlers::forward::ForwardOptions;
+use crate::handlers::forward::ForwardTo;
+use crate::handlers::forward::RemoteQueue;
+use crate::handlers::outbound::outbound::OutboundOptions;
 use crate::handlers::tests::named_pipe::NamedPipe;
+use crate::handlers::tests::receiver::Receiver;
+use crate::handlers::tests::stage::LONG;
 use crate::handlers::tests::stage::Stage;
 use crate::handlers::tests::stage::script;
+use crate::handlers::webhook::Webhook;
+use crate::handlers::webhook::WebhookOptions;
 use crate::id::SequenceNumber;
 use crate::message::Message;
+use crate::processor::Handler;
 use crate::processor::Processor;
+use crate::processor::Raw;
 
 #[tokio::test]
 async fn a_program_that_outlasts_the_drain_is_asked_to_end_and_its_attempt_says_why() {
@@ -21,7 +33,44 @@ async fn a_program_that_outlasts_the_drain_is_asked_to_end_and_its_attempt_says_
     assert_eq!(named_pipe.next_line().await.as_deref(), Some("up"));
     pool.stop().await.unwrap();
     assert_eq!(named_pipe.next_line().await.as_deref(), Some("asked"));
+    was_given_up(&stage).await;
+}
+
+/// Checks that the one attempt says so, and that the next may begin.
+async fn was_given_up(stage: &Stage) {
     let stored = stage.queue.peek(SequenceNumber::new(0), 1).await.unwrap();
     let reasons: Vec<_> = stored[0].attempts.iter().map(|attempt| attempt.reason.as_str()).collect();
     assert_eq!(reasons, ["terminated: the daemon was stopped, and its drain time was over"]);
+    assert!(stage.queue.receive(Duration::ZERO).await.unwrap().is_some(), "it is tried again at once");
+}
+
+/// A receiver that does not answer, and where posts go to reach it.
+async fn silent() -> (Receiver, OutboundOptions) {
+    let receiver = Receiver::start(None).await;
+    let address = WebhookDefinition { url: receiver.url("/q"), allow_private: true, ca_file: None };
+    (receiver, OutboundOptions { address, timeout: LONG })
+}
+
+async fn outlasts_the_drain(stage: &Stage, mut receiver: Receiver, handler: impl Handler<Raw>) {
+    stage.queue.send(Message::new("1").workflow("w")).await.unwrap();
+    let pool = Processor::new(stage.queue.clone()).drain(Duration::ZERO).start(handler);
+    receiver.seen().await;
+    pool.stop().await.unwrap();
+    was_given_up(stage).await;
+}
+
+#[tokio::test]
+async fn a_post_that_outlasts_the_drain_says_why_and_is_tried_again_at_once() {
+    let (stage, (receiver, outbound)) = (Stage::new().await, silent().await);
+    let options = WebhookOptions { outbound, secrets: Vec::new() };
+    let webhook = Webhook::new(options, stage.site.clone()).unwrap();
+    outlasts_the_drain(&stage, receiver, webhook).await;
+}
+
+#[tokio::test]
+async fn what_goes_to_another_daemon_and_outlasts_the_drain_says_why_and_is_tried_again_at_once() {
+    let (stage, (receiver, outbound)) = (Stage::new().await, silent().await);
+    let to = ForwardTo::Remote(RemoteQueue { outbound, key: None });
+    let forward = Forward::new(ForwardOptions { to, keep_position: false }, stage.site.clone()).unwrap();
+    outlasts_the_drain(&stage, receiver, forward).await;
 }

@@ -1,0 +1,21 @@
+//! Why an attempt has to end before its handler has.
+
+use std::time::Duration;
+
+use crate::processor::Context;
+use crate::processor::Failure;
+
+/// Why an attempt has failed that outlasted the drain.
+pub(super) const GIVEN_UP: &str = "terminated: the daemon was stopped, and its drain time was over";
+
+/// Why an attempt has failed whose lock was lost.
+pub(super) const LOCK_LOST: &str = "its lock was lost";
+
+/// Waits until an attempt has to end. One that outlasts the drain is tried again when the daemon is back.
+pub(super) async fn cut_short(context: &Context) -> Failure {
+    context.cancelled().await;
+    match context.is_given_up() {
+        true => Failure::new(GIVEN_UP).retry_after(Duration::ZERO),
+        false => Failure::new(LOCK_LOST),
+    }
+}
