@@ -37,6 +37,7 @@ use crate::message::Message;
 use crate::postgres::Outbox;
 use crate::postgres::OutboxRow;
 use crate::postgres::SourceError;
+use crate::postgres::Wakeup;
 
 /// What an outbox's workflow keeps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,6 +123,7 @@ impl OutboxCopier {
                 turn = self.turn() => turn,
                 () = stopping.cancelled() => return,
             };
+            let has_failed = turn.is_err();
             let wait = match turn {
                 Ok(next) => {
                     (pause, _) = (limits::SOURCE_RETRY_FIRST, self.status.goes_on(&self.of_queue));
@@ -142,8 +144,7 @@ impl OutboxCopier {
                 }
             };
             tokio::select! {
-                () = pause_for(wait) => {}
-                () = wakeup.woken() => {}
+                () = rest(wait, has_failed, &wakeup) => {}
                 () = stopping.cancelled() => return,
             }
         }
@@ -279,5 +280,38 @@ impl OutboxCopier {
     fn row(&self, id: i64, problem: &str) -> CopyError {
         let (table, problem) = (self.of_queue.outbox.table.clone(), problem.to_owned());
         SourceError::Row { table, id, problem }.into()
+    }
+}
+
+/// Waits before the next turn, until the server says that there is something. After a failure that changes nothing.
+async fn rest(wait: Duration, has_failed: bool, wakeup: &Wakeup) {
+    if has_failed {
+        pause_for(wait).await;
+        return wakeup.forget();
+    }
+    tokio::select! {
+        () = pause_for(wait) => {}
+        () = wakeup.woken() => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_server_says_while_a_copy_has_failed_does_not_shorten_its_pause() {
+        let wakeup = Wakeup(Arc::new(Notify::new()));
+        let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
+        let is_within =
+            async |has_failed| tokio::time::timeout(second, rest(minute, has_failed, &wakeup)).await.is_ok();
+        wakeup.0.notify_one();
+        assert!(!is_within(true).await, "it has to wait");
+        rest(minute, true, &wakeup).await;
+        assert!(!is_within(false).await, "the turn after the pause has looked at it");
+        wakeup.0.notify_one();
+        assert!(is_within(false).await);
     }
 }

@@ -61,11 +61,16 @@ pub(crate) struct OutboxLook {
 
 /// Tells when the server has said that there is something.
 #[derive(Clone)]
-pub(crate) struct Wakeup(Arc<Notify>);
+pub(crate) struct Wakeup(pub(crate) Arc<Notify>);
 
 impl Wakeup {
     pub(crate) async fn woken(&self) {
         self.0.notified().await;
+    }
+
+    /// Forgets what the server has said so far.
+    pub(crate) fn forget(&self) {
+        std::pin::pin!(self.0.notified()).as_mut().enable();
     }
 }
 
