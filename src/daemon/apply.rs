@@ -7,6 +7,7 @@ use crate::clock::Timestamp;
 use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::error::DaemonError;
 use crate::daemon::outbox_of_queue::OutboxOfQueue;
+use crate::daemon::reload_problem::ReloadProblem;
 use crate::daemon::ticker::Ticking;
 use crate::definition::Definition;
 use crate::definition::Definitions;
@@ -65,7 +66,12 @@ async fn apply_once(daemon_state: &DaemonState, definitions: Definitions) -> Res
 
 async fn put_in_force(daemon_state: &DaemonState, definitions: Definitions) -> Result<(), DaemonError> {
     for definition in definitions.iter() {
-        put_queue(daemon_state, definition).await?;
+        match put_queue(daemon_state, definition).await {
+            Err(error) if is_full(&error) && may_wait(daemon_state, definition).await? => {
+                note_waiting(daemon_state, definition);
+            }
+            put => put?,
+        }
     }
     let rule = |definition: &Arc<Definition>| (definition.name.clone(), definition.rule.clone());
     let rules: BTreeMap<_, Arc<IntakeRule>> = definitions.iter().map(rule).collect();
@@ -89,11 +95,41 @@ async fn put_in_force(daemon_state: &DaemonState, definitions: Definitions) -> R
     Ok(())
 }
 
+/// Whether no definitions were in force yet.
+fn begins(daemon_state: &DaemonState) -> bool {
+    **daemon_state.loaded_at.load() == Timestamp::default()
+}
+
+/// Whether the queue of a definition may stay as it is for now: only a daemon that runs drains what is stored.
+async fn may_wait(daemon_state: &DaemonState, definition: &Definition) -> Result<bool, DaemonError> {
+    let stored = look(daemon_state.intake.client(), definition).await?;
+    Ok(begins(daemon_state) && stored.is_some_and(|view| view.options.order == definition.options.order))
+}
+
+/// Shows that a queue stays as it is.
+fn note_waiting(daemon_state: &DaemonState, definition: &Definition) {
+    let problem = "the disk is nearly full, so that its queue stays as it was until there is room and the definitions are read again";
+    let waiting = DaemonError::Apply { queue: definition.name.to_string(), problem: problem.to_owned() };
+    tracing::error!("{waiting}");
+    daemon_state.reload_problem.store(Arc::new(Some(ReloadProblem::of(&waiting))));
+}
+
+/// Whether something was refused because the disk is full.
+fn is_full(error: &DaemonError) -> bool {
+    matches!(
+        error,
+        DaemonError::Engine(
+            Error::Queue(QueueError::Refused(QueueRefusal::StorageFull(_)))
+                | Error::Topic(TopicError::Refused(TopicRefusal::StorageFull(_)))
+        )
+    )
+}
+
 /// Puts the definitions from before in force again, after others were refused of which some already are. A daemon that begins has
 /// none.
 async fn put_back(daemon_state: &DaemonState) {
     let (before, loaded_at) = (daemon_state.definitions.load_full(), daemon_state.loaded_at.load_full());
-    if *loaded_at == Timestamp::default() {
+    if begins(daemon_state) {
         return;
     }
     if let Err(error) = put_in_force(daemon_state, Definitions::clone(&before)).await {
@@ -179,6 +215,7 @@ async fn put_subscription(
     let SubscriptionDefinition { topic, name, rules, .. } = subscription;
     let failed = |error: TopicError| match error {
         TopicError::Unavailable(unavailable) => DaemonError::Engine(unavailable.into()),
+        full @ TopicError::Refused(TopicRefusal::StorageFull(_)) => DaemonError::Engine(full.into()),
         error => {
             DaemonError::Apply { queue: format!("{topic}/subscriptions/{name}"), problem: error.to_string() }
         }

@@ -30,6 +30,7 @@ use crate::error::OperateError;
 use crate::error::OperateRefusal;
 use crate::error::QueueError;
 use crate::error::SendError;
+use crate::error::SendRefusal;
 use crate::id::IdempotencyKey;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -159,7 +160,12 @@ impl Ticker {
                 pending.remove(id);
                 continue;
             }
-            shared.arm(id, ticking, pending.remove(id).unwrap_or_default(), anew).await?;
+            match shared.arm(id, ticking, pending.remove(id).unwrap_or_default(), anew).await {
+                Err(error) if is_full(&error) => {
+                    tracing::warn!(schedule = id, %error, "a schedule goes on as it is until there is room");
+                }
+                armed => armed?,
+            }
         }
         for message in pending.into_values().flatten() {
             let id = message.workflow_id.as_ref();
@@ -251,11 +257,11 @@ impl TickerContext {
             }
         }
         let next = ticking.schedule.cron.next_after(ticker_state.handled_through());
-        let mut is_armed = false;
+        let (mut is_armed, mut superfluous) = (false, Vec::new());
         for message in pending {
             match message.status {
                 MessageStatus::Scheduled { until } if is_armed || next != Some(until) => {
-                    self.withdraw(&message).await?;
+                    superfluous.push(message);
                 }
                 MessageStatus::Scheduled { .. } => is_armed = true,
                 // It is being handled or tried again, and will look at the schedule as it is then.
@@ -269,6 +275,10 @@ impl TickerContext {
         }
         if let (Some(next), false) = (next, is_armed) {
             self.queue.send(Message::new("").workflow(id).schedule_at(next)).await?;
+        }
+        // Only now: a schedule without a message would not tick.
+        for message in superfluous {
+            self.withdraw(&message).await?;
         }
         Ok(())
     }
@@ -328,6 +338,15 @@ impl TickerContext {
         self.queue.client().queue(&ticking.queue)?.send_batch_once(key, [message]).await?;
         Ok(())
     }
+}
+
+/// Whether something was refused because the disk is full.
+fn is_full(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Send(SendError::Refused(SendRefusal::StorageFull))
+            | Error::Operate(OperateError::Refused(OperateRefusal::Send(SendRefusal::StorageFull)))
+    )
 }
 
 impl Handler<Raw> for Ticker {

@@ -103,6 +103,23 @@ async fn a_tick_waits_while_the_disk_is_full_and_is_sent_once_there_is_room() {
 }
 
 #[tokio::test]
+async fn a_schedule_that_changes_while_the_disk_is_full_goes_on_as_it_is_and_ticks_by_its_new_line_later() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    let file = folder.path().join("a.redb");
+    let changed = || vec![ticking("45 * * * *", MissedTicks::Once)];
+    let stage = Stage::open(&file, &clock, vec![ticking("0 * * * *", MissedTicks::Once)]).await;
+    stage.engine.close().await;
+    let stage = Stage::begin(Engine::builder(&file).head_room(1 << 60), &clock, changed()).await;
+    assert_eq!(stage.waiting().await, 1);
+    stage.engine.close().await;
+    let stage = Stage::open(&file, &clock, changed()).await;
+    assert_eq!(stage.waiting().await, 1);
+    clock.advance(HOUR);
+    stage.look().await;
+    assert_eq!(stage.sent().await, ["report/2027-01-01T00:45:00.000Z"]);
+}
+
+#[tokio::test]
 async fn a_tick_is_sent_at_its_instant_and_named_by_it() {
     let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
     let file = folder.path().join("a.redb");

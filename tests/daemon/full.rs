@@ -22,6 +22,10 @@ const HEAD_ROOM: [&str; 2] = ["--head-room", "4MiB"];
 /// More messages than any of these disks has room for.
 const MESSAGES_MAX: usize = 10_000;
 
+/// What the definition is while the disk is full.
+const CHANGED: &str = "[retry]\nbackoff = { first = \"2s\", max = \"5m\" }\n\
+    [[schedule]]\nname = \"nightly\"\ncron = \"30 2 * * *\"\n";
+
 fn send(daemon: &Daemon, bytes: usize) -> (u16, String) {
     daemon.ask("POST", "/v1/queues/orders/messages", &[], &vec![b'a'; bytes])
 }
@@ -135,13 +139,18 @@ fn a_daemon_that_starts_while_the_disk_is_full_drains_its_backlog() {
     let daemon = fixture.start_with(&HEAD_ROOM);
     assert_eq!(send(&daemon, 16).0, 507);
     daemon.kill();
+    // Nor is it kept from that by what is new in its definition.
+    fixture.write("orders.toml", CHANGED);
     let daemon = fixture.start_with(&HEAD_ROOM);
+    let shown = daemon.json("GET", "/v1/status", &Value::Null);
+    assert!(shown["reload_problem"].as_str().is_some_and(|why| why.contains("orders")), "{shown}");
     assert_eq!(drain(&daemon), accepted);
     assert_eq!(daemon.stop(), Some(0));
     std::fs::remove_file(taken).expect("it is there");
     disk.resize(KILOBYTES_MAX);
     let daemon = fixture.start_with(&HEAD_ROOM);
     wait_until_accepted(&daemon);
+    assert!(daemon.json("GET", "/v1/status", &Value::Null)["reload_problem"].is_null());
     assert!(fixture.path().join("data").join("seriatim.redb.ballast").exists(), "it is set aside again");
     assert_eq!(daemon.stop(), Some(0));
     measured.end(1, 0);
