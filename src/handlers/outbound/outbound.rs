@@ -65,7 +65,7 @@ impl Outbound {
     pub(crate) fn new(options: OutboundOptions) -> Result<Outbound, Misuse> {
         let OutboundOptions { address, timeout } = options;
         let target = Arc::new(TargetUrl::parse(&address.url, address.allow_private)?);
-        let connector = OutboundConnector::new(target.clone(), address.ca_file.as_deref())?;
+        let connector = OutboundConnector::new(target.clone(), address.ca_file.as_deref(), timeout)?;
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(limits::OUTBOUND_IDLE_MAX)
