@@ -78,7 +78,8 @@ pub(crate) async fn reload(daemon_state: &DaemonState) -> Result<(), DaemonError
 pub(crate) struct ReloadSignals {
     files: mpsc::Receiver<()>,
     hang_up: Signal,
-    _watcher: Option<notify::RecommendedWatcher>,
+    folder: PathBuf,
+    watcher: Option<notify::RecommendedWatcher>,
 }
 
 impl ReloadSignals {
@@ -88,11 +89,13 @@ impl ReloadSignals {
     /// [`DaemonError::Signals`].
     pub(crate) fn listen(folder: &Path) -> Result<ReloadSignals, DaemonError> {
         let (sender, files) = mpsc::channel(1);
-        let watcher = watch(folder, sender).inspect_err(|error| {
+        // By the same name as in what is said of its entry in the folder above it.
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        let watcher = watch(&folder, sender).inspect_err(|error| {
             tracing::warn!(%error, "definitions are read again on SIGHUP only: their folder cannot be watched");
         });
         let hang_up = signal(SignalKind::hangup()).map_err(DaemonError::Signals)?;
-        Ok(ReloadSignals { files, hang_up, _watcher: watcher.ok() })
+        Ok(ReloadSignals { files, hang_up, folder, watcher: watcher.ok() })
     }
 
     async fn next(&mut self) -> Option<()> {
@@ -101,7 +104,19 @@ impl ReloadSignals {
             Some(()) = self.hang_up.recv() => {}
             else => return None,
         }
+        self.watch_anew();
         Some(())
+    }
+
+    /// Watches what has the folder's name now: what was watched may be gone, or have another name. What happens meanwhile is seen,
+    /// because the definitions are read after it.
+    fn watch_anew(&mut self) {
+        let Some(watcher) = &mut self.watcher else { return };
+        // Of what is gone nothing is watched any more.
+        let _ = watcher.unwatch(&self.folder);
+        if let Err(error) = watcher.watch(&self.folder, RecursiveMode::NonRecursive) {
+            tracing::warn!(%error, "the folder of definitions cannot be watched until it is there again");
+        }
     }
 }
 
@@ -114,19 +129,33 @@ pub(crate) async fn follow_files(daemon_state: Arc<DaemonState>, mut changes: Re
 }
 
 fn watch(folder: &Path, sender: mpsc::Sender<()>) -> notify::Result<notify::RecommendedWatcher> {
+    let of = folder.to_owned();
     let notify = move |event: notify::Result<notify::Event>| {
-        // Handlers run in this folder, and may write what they like beside the definitions.
-        let is_definition = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "toml");
-        let is_change =
-            event.is_ok_and(|event| !event.kind.is_access() && event.paths.iter().any(is_definition));
-        if is_change {
+        if event.is_ok_and(|event| is_change(&of, &event)) {
             // One that waits already stands for this one too.
             let _ = sender.try_send(());
         }
     };
     let mut watcher = notify::recommended_watcher(notify)?;
     watcher.watch(folder, RecursiveMode::NonRecursive)?;
+    // Who takes the folder away, or puts another in its place, is seen from above.
+    if let Some(Err(error)) = folder.parent().map(|parent| watcher.watch(parent, RecursiveMode::NonRecursive))
+    {
+        tracing::debug!(%error, "failed to watch what becomes of the folder of definitions");
+    }
     Ok(watcher)
+}
+
+/// Whether definitions may have changed: one of them, the folder, or what a volume of Kubernetes puts all of them in, whose names
+/// begin with two dots; or what has happened is not known.
+fn is_change(folder: &Path, event: &notify::Event) -> bool {
+    let is_definition = |path: &PathBuf| {
+        let is_toml = path.extension().is_some_and(|extension| extension == "toml");
+        // Handlers run in this folder, and may write what they like beside the definitions.
+        is_toml || path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".."))
+    };
+    let concerns = |path: &PathBuf| path == folder || path.parent() == Some(folder) && is_definition(path);
+    event.need_rescan() || !event.kind.is_access() && event.paths.iter().any(concerns)
 }
 
 /// Waits until nothing has changed for a moment: an editor writes a file in several steps.
@@ -293,7 +322,28 @@ async fn missing(client: &Client, event: &Event) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use notify::event::AccessKind;
+    use notify::event::Flag;
+    use notify::event::RemoveKind;
+
     use super::*;
+
+    #[test]
+    fn definitions_are_read_again_when_they_may_have_changed_and_not_for_what_handlers_write() {
+        let folder = Path::new("/etc/seriatim/workflows");
+        let removed =
+            |path: &str| notify::Event::new(notify::EventKind::Remove(RemoveKind::Any)).add_path(path.into());
+        for path in ["", "/orders.toml", "/..data", "/..2027_01_31"] {
+            assert!(is_change(folder, &removed(&format!("/etc/seriatim/workflows{path}"))), "{path}");
+        }
+        for path in ["/etc/seriatim/workflows/log", "/etc/seriatim/keys.toml", "/etc/seriatim/..data"] {
+            assert!(!is_change(folder, &removed(path)), "{path}");
+        }
+        let read = notify::EventKind::Access(AccessKind::Read);
+        assert!(!is_change(folder, &notify::Event::new(read).add_path(folder.join("orders.toml"))));
+        let overflown = notify::Event::new(notify::EventKind::Other).set_flag(Flag::Rescan);
+        assert!(is_change(folder, &overflown), "nobody knows what was missed");
+    }
 
     #[test]
     fn a_skip_is_proposed_only_where_the_head_can_be_skipped() {

@@ -109,6 +109,37 @@ fn a_key_that_was_taken_out_opens_nothing_after_a_reload() {
 }
 
 #[test]
+fn definitions_are_read_again_when_the_link_to_them_changes_and_when_their_folder_is_another() {
+    let fixture = Fixture::new();
+    let folder = fixture.path().join("workflows");
+    let write = |version: &str, concurrency: usize| {
+        std::fs::create_dir_all(folder.join(version)).unwrap();
+        let text = format!("[delivery]\nconcurrency = {concurrency}\n");
+        std::fs::write(folder.join(version).join("orders.toml"), text).unwrap();
+    };
+    // As volumes of Kubernetes do it.
+    write("..first", 1);
+    std::os::unix::fs::symlink("..first", folder.join("..data")).unwrap();
+    std::os::unix::fs::symlink("..data/orders.toml", folder.join("orders.toml")).unwrap();
+    let daemon = fixture.start();
+    let loaded_at = |view: &Value| view["definitions"][0]["loaded_at"].clone();
+    let first = loaded_at(&daemon.json("GET", "/v1/definitions", &Value::Null));
+    assert!(first.is_string(), "{first}");
+    write("..second", 2);
+    std::os::unix::fs::symlink("..second", folder.join("..new")).unwrap();
+    std::fs::rename(folder.join("..new"), folder.join("..data")).unwrap();
+    let second = loaded_at(&daemon.wait_for("/v1/definitions", |view| loaded_at(view) != first));
+    std::fs::rename(&folder, fixture.path().join("before")).unwrap();
+    daemon.wait_for("/v1/status", |view| !view["reload_problem"].is_null());
+    std::fs::create_dir(&folder).unwrap();
+    fixture.write("orders.toml", "[delivery]\nconcurrency = 3\n");
+    let third = loaded_at(&daemon.wait_for("/v1/definitions", |view| loaded_at(view) != second));
+    fixture.write("orders.toml", "[delivery]\nconcurrency = 4\n");
+    daemon.wait_for("/v1/definitions", |view| loaded_at(view) != third);
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
 fn an_order_cannot_change_while_messages_are_stored() {
     let fixture = Fixture::new();
     fixture.write("orders.toml", "order = \"arrival\"\n");
