@@ -89,8 +89,9 @@ async fn send(
 ) -> Result<(), String> {
     let Some(notify) = &definition.notify else { return Ok(()) };
     let site = site_of(definition, &daemon_state.data_dir, &daemon_state.intake, &daemon_state.clock);
-    let notifier = notifier_of(notify, &site).map_err(|misuse| misuse.to_string())?;
-    let turns = daemon_state.notices.of(&definition.name);
-    let _turn = turns.acquire().await.map_err(|closed| closed.to_string())?;
-    notifier.send(id, document).await.map_err(|failure| failure.reason().to_owned())
+    let send = async || {
+        let notifier = notifier_of(notify, &site).map_err(|misuse| misuse.to_string())?;
+        notifier.send(id, document).await.map_err(|failure| failure.reason().to_owned())
+    };
+    daemon_state.notices.in_turn(&definition.name, send).await
 }
