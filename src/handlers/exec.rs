@@ -15,6 +15,7 @@ use crate::api::WireDuration;
 use crate::definition::ProgramDefinition;
 use crate::engine::Output;
 use crate::handlers::answer;
+use crate::handlers::beside::beside;
 use crate::handlers::ending::GIVEN_UP;
 use crate::handlers::ending::LOCK_LOST;
 use crate::handlers::group::ProcessGroup;
@@ -117,25 +118,18 @@ impl Exec {
         let stdin = group.child.stdin.take();
         let (mut output, mut errors) = (Tail::new(self.output_bytes_max), Tail::new(self.output_bytes_max));
         let (end, status) = {
-            let mut reading = pin!(async { tokio::join!(output.fill(stdout), errors.fill(stderr)) });
-            let mut is_read = false;
-            let ended = {
-                let mut feeding = pin!(feed(stdin, body));
+            let living = async {
                 let mut living = pin!(live(&mut group, self.program.timeout, lost));
-                let mut is_fed = false;
-                loop {
-                    tokio::select! {
-                        ended = &mut living => break ended,
-                        _ = &mut reading, if !is_read => is_read = true,
-                        () = &mut feeding, if !is_fed => is_fed = true,
-                    }
+                tokio::select! {
+                    ended = &mut living => ended,
+                    () = feed(stdin, body) => living.await,
                 }
             };
-            if !is_read {
-                // Somebody who left the group may hold the pipes open for ever.
-                let _ = tokio::time::timeout(limits::OUTPUT_GRACE, reading).await;
-            }
-            ended
+            // Somebody who left the group may hold the pipes open for ever.
+            beside(living, async {
+                tokio::join!(output.fill(stdout), errors.fill(stderr));
+            })
+            .await
         };
         Ok(Ran { end, status, output, errors })
     }

@@ -1,6 +1,7 @@
 //! Ready-made handlers: programs, webhooks, other queues.
 
 mod answer;
+mod beside;
 mod dispatch;
 mod ending;
 mod exec;

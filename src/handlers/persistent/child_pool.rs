@@ -252,11 +252,6 @@ impl ChildPool {
         self.with_pool(|process_pool| process_pool.ending(slot));
     }
 
-    /// Nobody may signal a child's group any more.
-    pub(super) fn untouchable(&self, slot: usize) {
-        self.with_pool(|process_pool| process_pool.starting(slot));
-    }
-
     /// A child has written a line to its standard error.
     pub(super) fn complained(&self, slot: usize, line: &str) {
         self.with_pool(|process_pool| process_pool.complained(slot, line));
@@ -295,6 +290,7 @@ impl ChildPool {
         self.with_pool(|process_pool| process_pool.rest_until(slot, rest, now));
     }
 
+    /// A slot has no child: there is no group that could be signalled.
     pub(super) fn starting(&self, slot: usize) {
         self.with_pool(|process_pool| process_pool.starting(slot));
     }

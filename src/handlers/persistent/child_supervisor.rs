@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use crate::api::OutcomeEnvelope;
 use crate::api::WireDuration;
 use crate::handlers::answer;
+use crate::handlers::beside::beside;
 use crate::handlers::group::ProcessGroup;
 use crate::handlers::group::describe;
 use crate::handlers::persistent::child_pool::ChildPool;
@@ -172,7 +173,7 @@ impl ChildSupervisor {
             ChildEnd::Ended => drop(tokio::time::timeout(limits::CHILD_GRACE, group.exited()).await),
             ChildEnd::Garbage(_) | ChildEnd::Killed => group.ask_to_end(limits::CHILD_GRACE).await,
         }
-        self.shared_pool.untouchable(self.slot);
+        self.shared_pool.starting(self.slot);
         let status = group.end().await;
         group.sweep().await;
         if let ChildEnd::Ended = cause {
@@ -290,22 +291,6 @@ impl ChildSupervisor {
 fn rest_after(deaths: u32) -> Option<Duration> {
     let over = deaths.checked_sub(limits::QUICK_DEATHS_MAX)?;
     Some((limits::RESTART_REST * 2_u32.saturating_pow(over)).min(limits::RESTART_REST_MAX))
-}
-
-/// Runs two futures until the first has ended; then the second may go on a little, if it has not ended before.
-async fn beside<T>(first: impl Future<Output = T>, second: impl Future<Output = ()>) -> T {
-    let (mut first, mut second) = (std::pin::pin!(first), std::pin::pin!(second));
-    let mut is_over = false;
-    let ended = loop {
-        tokio::select! {
-            ended = &mut first => break ended,
-            () = &mut second, if !is_over => is_over = true,
-        }
-    };
-    if !is_over {
-        let _ = tokio::time::timeout(limits::OUTPUT_GRACE, second).await;
-    }
-    ended
 }
 
 #[cfg(test)]
