@@ -157,10 +157,8 @@ impl ConnectionTask {
         };
         let is_write_closed = self.is_write_closed;
         let Some(receiver) = self.receiver(link) else {
-            return packed_messages
-                .iter()
-                .rev()
-                .for_each(|packed_message| self.shared.give_back(&packed_message.hold));
+            let holds = packed_messages.iter().map(|packed_message| &packed_message.hold);
+            return self.shared.give_back_all(holds);
         };
         let was_for_drain = receiver.fetching.take().is_some_and(|fetching| fetching.is_for_drain);
         if receiver.is_leaving || is_write_closed {

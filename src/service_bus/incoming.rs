@@ -24,6 +24,7 @@ use crate::service_bus::raw_sections::BodyForm;
 use crate::service_bus::raw_sections::RAW_SECTIONS;
 use crate::service_bus::raw_sections::RawSections;
 use crate::service_bus::refusal::AmqpRefusal;
+use crate::service_bus::refusal::condition;
 
 /// The annotation that says when a message is to be offered.
 pub(crate) const SCHEDULED: &str = "x-opt-scheduled-enqueue-time";
@@ -187,6 +188,6 @@ pub(crate) fn encoded(encode: impl FnOnce(&mut BytesMut)) -> Bytes {
 
 impl From<DecodeError> for AmqpRefusal {
     fn from(malformed: DecodeError) -> AmqpRefusal {
-        AmqpRefusal::new("amqp:decode-error", malformed.to_string())
+        AmqpRefusal::new(condition::DECODE_ERROR, malformed.to_string())
     }
 }

@@ -137,7 +137,7 @@ impl ConnectionTask {
         left.sort_unstable_by_key(|(delivery, _)| *delivery);
         let mut holds = left.iter().map(|(_, hold)| hold);
         let first = holds.next();
-        holds.rev().for_each(|hold| self.shared.give_back(hold));
+        self.shared.give_back_all(holds);
         first.iter().for_each(|hold| self.shared.break_off(hold));
     }
 
@@ -148,8 +148,7 @@ impl ConnectionTask {
         let is_closing =
             self.receiver(link).is_some_and(|receiver| receiver.is_leaving && receiver.session.is_some());
         if !is_closing {
-            // Last first, so that none waits behind one that was given back before it.
-            holds.iter().rev().for_each(|hold| self.shared.give_back(hold));
+            self.shared.give_back_all(&holds);
         }
     }
 }

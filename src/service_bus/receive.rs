@@ -60,8 +60,7 @@ impl EndpointState {
                 Err(held) => {
                     held_back = Some(held);
                     let rest: Vec<Delivery> = [delivery].into_iter().chain(deliveries).collect();
-                    // Last first, so that none waits behind one that was given back before it.
-                    rest.into_iter().rev().for_each(|delivery| queue.settler().give_back(delivery.keep()));
+                    give_back_deliveries(queue, rest);
                     break;
                 }
             };
@@ -113,6 +112,16 @@ impl EndpointState {
         }
     }
 
+    /// Gives messages back that were handed out in this order: the last first, so that none waits behind one that was given back
+    /// before it.
+    pub(crate) fn give_back_all<'a, H>(&self, holds: H)
+    where
+        H: IntoIterator<Item = &'a ClientHold>,
+        H::IntoIter: DoubleEndedIterator,
+    {
+        holds.into_iter().rev().for_each(|hold| self.give_back(hold));
+    }
+
     /// Fails a message whose client has left without a word.
     pub(crate) fn break_off(&self, hold: &ClientHold) {
         self.holds.forget(hold.token);
@@ -132,6 +141,11 @@ impl EndpointState {
         }
         Ok(())
     }
+}
+
+/// Gives deliveries back that were handed out in this order, the last first for the same reason.
+pub(crate) fn give_back_deliveries(queue: &Queue, deliveries: Vec<Delivery>) {
+    deliveries.into_iter().rev().for_each(|delivery| queue.settler().give_back(delivery.keep()));
 }
 
 /// A place in the window of a link, if the link has one and the message fits into it.

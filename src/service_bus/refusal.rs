@@ -20,21 +20,24 @@ pub(crate) struct AmqpRefusal {
     pub(crate) description: String,
 }
 
-/// The conditions that clients know.
+/// The conditions that clients know: some of the standard's, and those of Service Bus.
 pub(crate) mod condition {
+    pub(crate) use crate::amqp::condition::DECODE_ERROR;
+    pub(crate) use crate::amqp::condition::DETACH_FORCED;
+    pub(crate) use crate::amqp::condition::INTERNAL_ERROR as INTERNAL;
+    pub(crate) use crate::amqp::condition::INVALID_FIELD;
+    pub(crate) use crate::amqp::condition::NOT_ALLOWED;
+    pub(crate) use crate::amqp::condition::NOT_FOUND;
+    pub(crate) use crate::amqp::condition::NOT_IMPLEMENTED;
+    pub(crate) use crate::amqp::condition::RESOURCE_LIMIT_EXCEEDED as RESOURCE_LIMIT;
+    pub(crate) use crate::amqp::condition::UNAUTHORIZED_ACCESS as UNAUTHORIZED;
+
     pub(crate) const ARGUMENT_ERROR: &str = "com.microsoft:argument-error";
-    pub(crate) const DETACH_FORCED: &str = "amqp:link:detach-forced";
     pub(crate) const ENTITY_DISABLED: &str = "com.microsoft:entity-disabled";
     pub(crate) const ENTITY_EXISTS: &str = "com.microsoft:entity-already-exists";
-    pub(crate) const INTERNAL: &str = "amqp:internal-error";
-    pub(crate) const INVALID_FIELD: &str = "amqp:invalid-field";
     pub(crate) const LOCK_LOST: &str = "com.microsoft:message-lock-lost";
     pub(crate) const MESSAGE_NOT_FOUND: &str = "com.microsoft:message-not-found";
-    pub(crate) const NOT_ALLOWED: &str = "amqp:not-allowed";
-    pub(crate) const NOT_FOUND: &str = "amqp:not-found";
-    pub(crate) const NOT_IMPLEMENTED: &str = "amqp:not-implemented";
     pub(crate) const PRECONDITION_FAILED: &str = "com.microsoft:precondition-failed";
-    pub(crate) const RESOURCE_LIMIT: &str = "amqp:resource-limit-exceeded";
     pub(crate) const SERVER_BUSY: &str = "com.microsoft:server-busy";
     pub(crate) const SESSION_CANNOT_BE_LOCKED: &str = "com.microsoft:session-cannot-be-locked";
     pub(crate) const SESSION_LOCK_LOST: &str = "com.microsoft:session-lock-lost";
@@ -42,7 +45,6 @@ pub(crate) mod condition {
     pub(crate) const TIMEOUT: &str = "com.microsoft:timeout";
     pub(crate) const ROLLED_BACK: &str = "amqp:transaction:rollback";
     pub(crate) const TRANSACTION_TIMEOUT: &str = "amqp:transaction:timeout";
-    pub(crate) const UNAUTHORIZED: &str = "amqp:unauthorized-access";
     pub(crate) const UNKNOWN_TRANSACTION: &str = "amqp:transaction:unknown-id";
 }
 

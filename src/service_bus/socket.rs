@@ -9,6 +9,7 @@ use futures_util::StreamExt;
 use tokio::io::Interest;
 
 use crate::amqp::AmqpError;
+use crate::amqp::condition;
 use crate::clock::whole_millis;
 use crate::limits;
 use crate::service_bus::connection_task::ConnectionTask;
@@ -187,7 +188,7 @@ impl ConnectionTask {
 
     /// Ends the connection, as an operator would.
     fn force(&mut self, why: &'static str) {
-        self.leave(InOrder::Close(Some(AmqpError::new("amqp:connection:forced", why))));
+        self.leave(InOrder::Close(Some(AmqpError::new(condition::CONNECTION_FORCED, why))));
     }
 }
 

@@ -28,26 +28,12 @@ pub(crate) struct ManagementAnswer {
 impl ManagementAnswer {
     /// It was done.
     pub(crate) fn done(body: Map) -> ManagementAnswer {
-        ManagementAnswer {
-            status: 200,
-            description: "OK".to_owned(),
-            condition: None,
-            body,
-            handed_out: Vec::new(),
-            deletes: false,
-        }
+        ManagementAnswer { body, ..ManagementAnswer::of(200, "OK") }
     }
 
     /// There is nothing.
     pub(crate) fn nothing() -> ManagementAnswer {
-        ManagementAnswer {
-            status: 204,
-            description: "NoContent".to_owned(),
-            condition: None,
-            body: Map::new(),
-            handed_out: Vec::new(),
-            deletes: false,
-        }
+        ManagementAnswer::of(204, "NoContent")
     }
 
     /// The same with messages that are handed out by it, and with that gone or not.
@@ -56,10 +42,15 @@ impl ManagementAnswer {
     }
 
     pub(crate) fn refused(refusal: &AmqpRefusal) -> ManagementAnswer {
+        let answer = ManagementAnswer::of(refusal.status(), &refusal.description);
+        ManagementAnswer { condition: Some(refusal.condition), ..answer }
+    }
+
+    fn of(status: i32, description: &str) -> ManagementAnswer {
         ManagementAnswer {
-            status: refusal.status(),
-            description: refusal.description.clone(),
-            condition: Some(refusal.condition),
+            status,
+            description: description.to_owned(),
+            condition: None,
             body: Map::new(),
             handed_out: Vec::new(),
             deletes: false,

@@ -141,7 +141,7 @@ impl ConnectionTask {
                 connection_task.sending_bytes -= bytes;
                 let ManagementAnswer { handed_out, deletes, .. } = answer;
                 if !connection_task.has_room_for_reply(payload.len()) {
-                    handed_out.iter().rev().for_each(|hold| connection_task.shared.give_back(hold));
+                    connection_task.shared.give_back_all(&handed_out);
                     let busy = AmqpRefusal::new(condition::SERVER_BUSY, "too many answers wait to be taken");
                     let payload = ManagementAnswer::refused(&busy).encode(&request);
                     return connection_task.reply(route, payload);

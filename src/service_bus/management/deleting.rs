@@ -10,6 +10,7 @@ use crate::service_bus::entity::Entity;
 use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::management::answer::ManagementAnswer;
 use crate::service_bus::management::request::ManagementRequest;
+use crate::service_bus::receive::give_back_deliveries;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::shared::EndpointState;
 
@@ -58,8 +59,7 @@ async fn delete_messages(
         let young: Vec<Delivery> = at.map_or_else(Vec::new, |at| old.split_off(at));
         let completed = queue.complete_all(&mut old).await;
         let is_last = old.is_empty() || !young.is_empty();
-        // Last first, so that none waits behind one that was given back before it.
-        young.into_iter().rev().for_each(|delivery| queue.settler().give_back(delivery.keep()));
+        give_back_deliveries(queue, young);
         deleted += completed?.iter().filter(|answer| answer.is_ok()).count();
         if is_last {
             break;

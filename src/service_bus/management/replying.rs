@@ -74,11 +74,11 @@ impl ConnectionTask {
             self.replying_bytes -= reply.payload.len();
             self.give_up_reply(reply);
         }
-        undeleted.iter().rev().for_each(|hold| self.shared.give_back(hold));
+        self.shared.give_back_all(&undeleted);
     }
 
     fn give_up_reply(&mut self, reply: ManagementReply) {
-        reply.deletes.iter().rev().for_each(|hold| self.shared.give_back(hold));
+        self.shared.give_back_all(&reply.deletes);
         self.note_answered(reply.asked_over);
     }
 
