@@ -17,6 +17,9 @@ use crate::amqp::session::unattached;
 use crate::amqp::transfer::Transfer;
 use crate::limits::AMQP_TAG_BYTES_MAX;
 
+/// The longest ID of a transaction in bytes; the standard has at most 32.
+const TRANSACTION_BYTES_MAX: usize = 64;
+
 impl Session {
     /// Takes one frame of a transfer. It counts against the window even if nobody wants it.
     pub(crate) fn transfer(
@@ -61,6 +64,13 @@ impl Session {
             link.credit += 1;
             self.send_credit(hub, handle, false);
             return Ok(());
+        }
+        if transfer.transaction.as_ref().is_some_and(|id| id.len() > TRANSACTION_BYTES_MAX) {
+            return Err(Breach::link(
+                handle,
+                condition::INVALID_FIELD,
+                "the ID of a transaction is too long",
+            ));
         }
         partial.settled |= transfer.settled == Some(true);
         partial.transaction = transfer.transaction.or(partial.transaction);
@@ -160,6 +170,9 @@ fn keep_part(hub: &mut Hub, link: &mut Link, mut partial: Partial, payload: &[u8
         return Err(no_more(link.id.handle, "too many bytes of messages have come in part"));
     }
     partial.bytes.extend_from_slice(payload);
+    // Copies, because a part of a frame keeps all of it.
+    partial.tag = Bytes::copy_from_slice(&partial.tag);
+    partial.transaction = partial.transaction.as_deref().map(Bytes::copy_from_slice);
     hub.partial_bytes += bytes;
     link.partial = Some(partial);
     Ok(())

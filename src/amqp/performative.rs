@@ -36,6 +36,9 @@ const NAMES: &[(&str, u64)] = &[
     ("amqp:close:list", CLOSE),
 ];
 
+/// How many values each of the lists of an attach may hold.
+const ATTACH_VALUES_MAX: usize = 1_024;
+
 /// The body of a frame.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Performative {
@@ -54,13 +57,20 @@ impl Performative {
     pub(crate) fn read(body: &Bytes) -> Result<Performative, DecodeError> {
         let mut reader = Reader::new(body);
         let number = descriptor(&mut reader, NAMES)?;
+        if number == ATTACH {
+            // A link may wait for long, with all that was asked for it.
+            reader.limit_values(ATTACH_VALUES_MAX);
+        }
         let mut fields = FieldList::begin(&mut reader)?;
         let performative = match number {
             OPEN => Performative::Open(Box::new(Open::read(&mut fields)?)),
             BEGIN => Performative::Begin(Begin::read(&mut fields)?),
             ATTACH => Performative::Attach(Box::new(Attach::read(&mut fields)?)),
             FLOW => Performative::Flow(Flow::read(&mut fields)?),
-            TRANSFER => return Ok(Performative::Transfer(Transfer::read(&mut fields)?, reader.rest())),
+            TRANSFER => {
+                let transfer = Transfer::read(&mut fields)?;
+                return Ok(Performative::Transfer(transfer, payload(body, reader.rest())));
+            }
             DISPOSITION => Performative::Disposition(Disposition::read(&mut fields)?),
             DETACH => Performative::Detach(Detach::read(&mut fields)?),
             END => Performative::End(ClosingFrame::read(&mut fields)?),
@@ -69,4 +79,9 @@ impl Performative {
         };
         if reader.is_empty() { Ok(performative) } else { Err(DecodeError::Trailing) }
     }
+}
+
+/// What is left of a frame. Of a little the rest is not kept, as it would be by a part of the whole.
+fn payload(body: &Bytes, rest: Bytes) -> Bytes {
+    if rest.len() < body.len() / 2 { Bytes::copy_from_slice(&rest) } else { rest }
 }

@@ -41,6 +41,11 @@ impl<'a> Reader<'a> {
         Reader { bytes, at: 0, end: bytes.len(), depth: 0, values_left }
     }
 
+    /// Reads at most so many values, of each list that it comes upon.
+    pub(crate) fn limit_values(&mut self, values_max: usize) {
+        self.values_left = self.values_left.min(values_max);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.at == self.end
     }

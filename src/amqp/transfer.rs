@@ -86,7 +86,7 @@ impl Transfer {
         let settled = fields.boolean()?;
         let more = fields.boolean()?.unwrap_or(false);
         // How the receiver settles: it does not change what is done with a delivery.
-        fields.skip()?;
+        fields.ubyte()?;
         let state = fields.described(DeliveryState::read)?.unwrap_or_default();
         let resume = fields.boolean()?.unwrap_or(false);
         let aborted = fields.boolean()?.unwrap_or(false);

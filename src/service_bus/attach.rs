@@ -196,6 +196,10 @@ impl ConnectionTask {
             Some(id) => SessionChoice::Named(id.to_owned()),
             None => SessionChoice::Next(wait.min(limits::SERVICE_BUS_SESSION_WAIT_MAX)),
         };
+        // What waits for long is what is answered, and no more of what was asked.
+        let answer =
+            LinkAnswer { message_bytes_max: Some(entity.message_bytes_max()), ..LinkAnswer::to(&attach) };
+        drop(attach);
         let (shared, unwanted) = (self.shared.clone(), CancellationToken::new());
         let wait = SessionWait { entity: entity.clone(), _unwanted: unwanted.clone().drop_guard() };
         self.links.insert(link, EndpointLink::Pending(Some(Box::new(wait))));
@@ -206,7 +210,7 @@ impl ConnectionTask {
                 _ if !connection_task.is_pending(link) => {}
                 // Whoever has waited for long may not be allowed any more what it was when it began.
                 Ok(session) => match connection_task.may_receive(&entity) {
-                    Ok(()) => connection_task.accept_session(link, &attach, entity, session),
+                    Ok(()) => connection_task.accept_session(link, answer, entity, session),
                     Err(refusal) => connection_task.refuse(link, refusal),
                 },
                 Err(refusal) => connection_task.refuse(link, refusal),

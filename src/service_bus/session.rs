@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::amqp::Attach;
 use crate::amqp::LinkAnswer;
 use crate::amqp::LinkId;
 use crate::amqp::SenderSettles;
@@ -32,19 +31,17 @@ impl ConnectionTask {
     pub(crate) fn accept_session(
         &mut self,
         link: LinkId,
-        attach: &Attach,
+        mut answer: LinkAnswer,
         entity: Entity,
         session: HeldSession,
     ) {
-        let mut answer =
-            LinkAnswer { message_bytes_max: Some(entity.message_bytes_max()), ..LinkAnswer::to(attach) };
         if let Some(source) = &mut answer.source {
             selection::name_session(&mut source.filter, &session.id);
         }
         let until = Value::Long(ticks(session.accepted.locked_until()));
         answer.properties.push((Value::symbol(LOCKED_UNTIL), until));
         let session = Arc::new(session);
-        let deletes = attach.sender_settles == SenderSettles::Settled;
+        let deletes = answer.sender_settles == SenderSettles::Settled;
         let receiver = Receiver::new(entity, deletes, Some(session.clone()));
         self.links.insert(link, EndpointLink::Receiver(receiver));
         self.amqp.accept_link(link, answer);

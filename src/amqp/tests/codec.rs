@@ -5,12 +5,16 @@ use bytes::BytesMut;
 use proptest::prelude::*;
 
 use crate::amqp::decode_error::DecodeError;
+use crate::amqp::list;
 use crate::amqp::message::Sections;
 use crate::amqp::message::encode_application_properties;
 use crate::amqp::message::encode_data;
 use crate::amqp::message::encode_delivery_annotations;
+use crate::amqp::outcome::DeliveryOutcome;
 use crate::amqp::performative::Performative;
+use crate::amqp::transfer::TRANSFER;
 use crate::amqp::value::Value;
+use crate::amqp::writer;
 
 fn encoded(value: &Value) -> Bytes {
     let mut out = BytesMut::new();
@@ -151,6 +155,45 @@ fn a_long_descriptor_of_many_elements_cannot_claim_memory() {
     array.extend(&name);
     array.push(0x40);
     assert_eq!(decoded(&array), Err(DecodeError::Count));
+}
+
+/// The body of a frame with a transfer whose seventh and eighth fields are written so.
+fn transfer(fill: impl FnOnce(&mut list::List<'_>), payload: &[u8]) -> Bytes {
+    let mut out = BytesMut::new();
+    writer::descriptor(&mut out, TRANSFER);
+    list::write(&mut out, |fields| {
+        fields.uint(0);
+        (0..5).for_each(|_| fields.null());
+        fill(fields);
+    });
+    out.extend_from_slice(payload);
+    out.freeze()
+}
+
+#[test]
+fn how_a_receiver_settles_is_said_by_a_number() {
+    let long = transfer(|fields| fields.binary(&[7; 60_000][..]), b"x");
+    assert_eq!(Performative::read(&long), Err(DecodeError::Expected("a ubyte")));
+    let short = transfer(|fields| fields.ubyte(1), b"x");
+    assert!(matches!(Performative::read(&short), Ok(Performative::Transfer(..))));
+}
+
+#[test]
+fn a_payload_that_is_the_lesser_part_of_its_frame_does_not_keep_the_rest() {
+    let annotations = vec![(Value::from("a"), Value::Binary(vec![7; 10_000].into()))];
+    let state = DeliveryOutcome::Modified { delivery_failed: false, undeliverable_here: false, annotations };
+    let frame = transfer(
+        |fields| {
+            fields.null();
+            fields.field(|out| state.write(out));
+        },
+        b"x",
+    );
+    let Ok(Performative::Transfer(_, payload)) = Performative::read(&frame) else { panic!("{frame:?}") };
+    assert!(payload == "x" && frame.is_unique());
+    let frame = transfer(|fields| fields.null(), &[7; 10_000]);
+    let Ok(Performative::Transfer(_, payload)) = Performative::read(&frame) else { panic!("{frame:?}") };
+    assert!(payload.len() == 10_000 && !frame.is_unique(), "it is not copied");
 }
 
 #[test]

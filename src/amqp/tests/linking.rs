@@ -8,6 +8,7 @@ use crate::amqp::closing::Detach;
 use crate::amqp::error::AmqpError;
 use crate::amqp::error::condition;
 use crate::amqp::event::AmqpEvent;
+use crate::amqp::event::DeliveryNumber;
 use crate::amqp::event::LinkAnswer;
 use crate::amqp::outcome::DeliveryOutcome;
 use crate::amqp::performative::Performative;
@@ -17,6 +18,7 @@ use crate::amqp::tests::peer::attach;
 use crate::amqp::tests::peer::flow;
 use crate::amqp::tests::peer::message;
 use crate::amqp::tests::peer::transfer;
+use crate::amqp::transfer::Flow;
 use crate::amqp::value::Value;
 
 fn says_attach(attach: Attach) -> Performative {
@@ -368,4 +370,37 @@ fn an_answer_larger_than_the_peers_frames_refuses_the_link() {
     let events = pair.events();
     assert!(matches!(&events[..], [AmqpEvent::Detached { error: Some(error), .. }]
         if error.condition == condition::FRAME_SIZE_TOO_SMALL));
+}
+
+#[test]
+fn a_link_is_asked_for_with_no_more_than_so_many_values() {
+    let asked = |entries: usize| {
+        let entry = (Value::from("a"), Value::Null);
+        says_attach(Attach { properties: vec![entry; entries], ..attach("link", 0, Role::Sender) })
+    };
+    let mut pair = begun();
+    pair.says(asked(500));
+    assert!(matches!(pair.events()[..], [AmqpEvent::Attached { .. }]));
+    let mut pair = begun();
+    pair.says(asked(600));
+    assert_eq!(pair.closed_for().as_deref(), Some(condition::DECODE_ERROR));
+}
+
+#[test]
+fn what_was_not_written_when_a_session_ends_is_named_for_each_link() {
+    let mut pair = begun();
+    let links =
+        [0, 1].map(|handle| pair.attach(attach(&format!("link-{handle}"), handle, Role::Receiver), 0));
+    for handle in [0, 1] {
+        pair.says(Performative::Flow(Flow { incoming_window: 1, ..flow(handle, 5) }));
+    }
+    pair.events();
+    for link in [links[0], links[0], links[1], links[1]] {
+        pair.connection.send(link, message("x")).unwrap();
+    }
+    pair.says(Performative::End(ClosingFrame::default()));
+    pair.events();
+    assert_eq!(pair.connection.unsent(links[0]), [DeliveryNumber(1)]);
+    assert_eq!(pair.connection.unsent(links[1]), [DeliveryNumber(2), DeliveryNumber(3)]);
+    assert_eq!((pair.connection.hub.queued_bytes, pair.connection.hub.unsettled), (0, 0));
 }

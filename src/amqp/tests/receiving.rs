@@ -10,6 +10,7 @@ use crate::amqp::error::condition;
 use crate::amqp::event::AmqpEvent;
 use crate::amqp::event::DeliveryNumber;
 use crate::amqp::event::LinkId;
+use crate::amqp::hub::Breach;
 use crate::amqp::opening::Begin;
 use crate::amqp::outcome::DeliveryOutcome;
 use crate::amqp::performative::Performative;
@@ -332,4 +333,34 @@ fn a_window_counts_from_where_the_peer_begins() {
     pair.events();
     let frames = pair.receive_frames();
     assert!(matches!(frames[..], [Performative::Flow(Flow { next_incoming_id: Some(1), .. })]), "{frames:?}");
+}
+
+#[test]
+fn a_message_that_has_come_in_part_keeps_nothing_else_of_its_frame() {
+    let (mut pair, _) = Pair::attached(Role::Sender, 10);
+    let frame = Bytes::from(vec![7; 60_000]);
+    let transfer = Transfer {
+        delivery_id: Some(0),
+        delivery_tag: Some(frame.slice(..4)),
+        transaction: Some(frame.slice(..8)),
+        more: true,
+        ..Transfer::default()
+    };
+    let session = pair.connection.sessions.get_mut(&0).unwrap();
+    session.transfer(&mut pair.connection.hub, transfer, frame.slice(..1)).unwrap();
+    assert!(frame.is_unique());
+}
+
+#[test]
+fn the_id_of_a_transaction_may_not_be_long() {
+    let (mut pair, _) = Pair::attached(Role::Sender, 10);
+    let transfer = Transfer {
+        delivery_id: Some(0),
+        delivery_tag: Some(Bytes::from_static(b"tag")),
+        transaction: Some(vec![7; 1_000].into()),
+        ..Transfer::default()
+    };
+    let session = pair.connection.sessions.get_mut(&0).unwrap();
+    let breach = session.transfer(&mut pair.connection.hub, transfer, Bytes::new()).unwrap_err();
+    assert!(matches!(breach, Breach::Link(0, error) if error.condition == condition::INVALID_FIELD));
 }
