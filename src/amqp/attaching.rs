@@ -193,7 +193,8 @@ impl Session {
         }
         let unsent = self.stop_sending(hub, handle);
         let Some(link) = self.links.get_mut(&handle) else { return };
-        (link.state, link.unsent) = (LinkState::Left { closed }, unsent);
+        link.state = LinkState::Left { closed };
+        link.unsent.extend(unsent);
         if let Some(partial) = link.partial.take() {
             hub.partial_bytes -= partial.bytes.len();
         }
@@ -217,11 +218,31 @@ impl Session {
                 is_other
             });
         }
+        if link.unsettled == 0 {
+            return unsent;
+        }
         let before = self.outgoing.len();
         self.outgoing.retain(|_, its_handle| *its_handle != handle);
         link.unsettled -= before - self.outgoing.len();
         hub.unsettled -= before - self.outgoing.len();
         unsent
+    }
+
+    /// Stops sending over every link at once: there may be as many links as there are deliveries.
+    pub(crate) fn stop_sending_all(&mut self, hub: &mut Hub) {
+        for handle in std::mem::take(&mut self.outgoing).into_values() {
+            hub.unsettled -= 1;
+            if let Some(link) = self.links.get_mut(&handle) {
+                link.unsettled -= 1;
+            }
+        }
+        for queued in std::mem::take(&mut self.queue) {
+            hub.queued_bytes -= queued.cost();
+            if let Some(link) = self.links.get_mut(&queued.handle()) {
+                link.queued -= 1;
+                link.unsent.extend(queued.number());
+            }
+        }
     }
 
     /// The answer to an attach that will be followed by a detach: null where the ends would be.

@@ -129,9 +129,12 @@ impl Session {
     /// The deliveries of a link of which not everything was written, in their order.
     pub(crate) fn unsent(&self, id: LinkId) -> Vec<DeliveryNumber> {
         let Some(link) = self.link(id) else { return Vec::new() };
-        let of_link = self.queue.iter().filter(|queued| link.queued > 0 && queued.handle() == id.handle);
-        let queued = of_link.filter_map(PendingTransfer::number);
-        link.unsent.iter().copied().chain(queued).map(DeliveryNumber).collect()
+        let unsent = link.unsent.iter().copied().map(DeliveryNumber);
+        if link.queued == 0 {
+            return unsent.collect();
+        }
+        let of_link = self.queue.iter().filter(|queued| queued.handle() == id.handle);
+        unsent.chain(of_link.filter_map(PendingTransfer::number).map(DeliveryNumber)).collect()
     }
 
     /// Keeps for the application which deliveries were not written whole: the session is about to be forgotten.

@@ -167,6 +167,7 @@ impl Session {
     pub(crate) fn left(&mut self, hub: &mut Hub, error: Option<AmqpError>) {
         self.is_left = true;
         let of_links = error.as_ref().map(AmqpError::shortened);
+        self.stop_sending_all(hub);
         let handles: Vec<u32> = self.links.keys().copied().collect();
         for handle in handles {
             if !self.links[&handle].state.is_ending() {
