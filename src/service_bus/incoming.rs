@@ -15,6 +15,7 @@ use crate::amqp::message::encode_properties;
 use crate::clock::Timestamp;
 use crate::header::Properties;
 use crate::header::PropertyValue;
+use crate::header::check_properties;
 use crate::header::is_internal;
 use crate::limits;
 use crate::message::Message;
@@ -53,6 +54,8 @@ pub(crate) fn read(payload: &Bytes, order: Order, new_id: &str) -> Result<Messag
     if let Some(name) = message.headers.properties.keys().find(|name| is_internal(name)) {
         return Err(AmqpRefusal::argument(format!("the property {name} is reserved")));
     }
+    // Before anything is done with each of them.
+    check_properties(&message.headers.properties)?;
     message = with_times(message, &sections, &given)?;
     message = with_place(message, &given, order)?;
     sections.header = header_to_keep(&sections)?;

@@ -192,8 +192,10 @@ impl<'a> EncodedMessage<'a> {
         ];
         let mut annotations: Map =
             own.into_iter().filter_map(|(name, value)| Some((Value::symbol(name), value?))).collect();
+        let own = annotations.len();
         for (name, value) in sent {
-            if !annotations.iter().any(|(own, _)| own.as_str() == name.as_str()) {
+            let is_ours = |text: &str| annotations[..own].iter().any(|(own, _)| own.as_str() == Some(text));
+            if !name.as_str().is_some_and(is_ours) {
                 annotations.push((name, value));
             }
         }

@@ -1,5 +1,8 @@
 //! Application properties of AMQP as properties of a message, and back.
 
+use std::collections::BTreeSet;
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use bytes::BytesMut;
 
@@ -57,9 +60,10 @@ impl PropertyChanges {
         let is_noted = before.is_some() && !properties.is_empty();
         let mut typed = before.map(typed).unwrap_or_default();
         let had_any = !typed.is_empty();
+        let set: BTreeSet<&str> = self.typed.iter().filter_map(|(set, _)| set.as_str()).collect();
         let is_set = |name: &Value| {
             let name = name.as_str().unwrap_or_default();
-            properties.contains_key(name) || self.typed.iter().any(|(set, _)| set.as_str() == Some(name))
+            properties.contains_key(name) || set.contains(name)
         };
         typed.retain(|(name, _)| !is_set(name));
         typed.extend(self.typed.iter().cloned());
@@ -99,18 +103,39 @@ pub(crate) fn set_by_settling(properties: &Properties) -> Option<Bytes> {
 
 /// Gives entries the types in which settlements have set them, as long as they keep their value.
 pub(crate) fn retype(entries: &mut Vec<(Value, Value)>, properties: &Properties) {
-    for (name, set) in set_by_settling(properties).as_ref().map(typed).unwrap_or_default() {
-        let is_as_set = match (name.as_str().and_then(|name| properties.get(name)), property(&set)) {
+    let settled = set_by_settling(properties).as_ref().map(typed).unwrap_or_default();
+    if settled.is_empty() {
+        return;
+    }
+    let owned = |(name, at): (&str, usize)| (name.to_owned(), at);
+    let mut places: HashMap<String, usize> = places(entries).into_iter().map(owned).collect();
+    for (name, set) in settled {
+        let Some(text) = name.as_str() else { continue };
+        let is_as_set = match (properties.get(text), property(&set)) {
             (Some(now), Some(then)) => is_same(now, &then),
             (None, None) => true,
             _ => false,
         };
-        match entries.iter_mut().find(|(known, _)| known.as_str() == name.as_str()) {
+        match places.get(text) {
             _ if !is_as_set => {}
-            Some((_, before)) => *before = set,
-            None => entries.push((name, set)),
+            Some(at) => entries[*at].1 = set,
+            None => {
+                places.insert(text.to_owned(), entries.len());
+                entries.push((name, set));
+            }
         }
     }
+}
+
+/// Where the first entry of each name stands: a client sends as many as it likes, so none is looked for among all.
+fn places(entries: &[(Value, Value)]) -> HashMap<&str, usize> {
+    let mut places = HashMap::new();
+    for (at, (name, _)) in entries.iter().enumerate() {
+        if let Some(name) = name.as_str() {
+            places.entry(name).or_insert(at);
+        }
+    }
+    places
 }
 
 /// Whether two values are the same; one that is not a number is itself.
@@ -153,11 +178,11 @@ pub(crate) fn value(property: &PropertyValue) -> Value {
 
 /// Properties as AMQP says them; those that were sent keep their type as long as they keep their value.
 pub(crate) fn write(properties: &Properties, sent: &[(Value, Value)]) -> Vec<(Value, Value)> {
-    let mut entries = sent.to_vec();
+    let (mut entries, places) = (sent.to_vec(), places(sent));
     for (name, now) in properties.iter().filter(|(name, _)| !is_internal(name)) {
-        match entries.iter_mut().find(|(sent, _)| sent.as_str() == Some(name)) {
-            Some((_, before)) if property(before).is_some_and(|before| is_same(&before, now)) => {}
-            Some((_, before)) => *before = value(now),
+        match places.get(name.as_str()).map(|at| &mut entries[*at].1) {
+            Some(before) if property(before).is_some_and(|before| is_same(&before, now)) => {}
+            Some(before) => *before = value(now),
             None => entries.push((Value::from(name.as_str()), value(now))),
         }
     }

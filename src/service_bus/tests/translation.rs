@@ -177,6 +177,26 @@ async fn a_senders_annotations_come_out_beside_those_of_the_delivery() {
     );
 }
 
+#[tokio::test]
+async fn annotations_with_numbers_as_keys_come_back() {
+    let own = [(Value::Ulong(1), Value::from("one")), (Value::Ulong(2), Value::from("two"))];
+    let sent = payload(|out| {
+        encode_message_annotations(out, &own);
+        encode_data(out, b"x");
+    });
+    let received = Sections::parse(&passed(read(&sent)).await).unwrap().message_annotations().unwrap();
+    assert_eq!(received[received.len() - 2..], own);
+}
+
+#[test]
+fn too_many_properties_are_refused_before_anything_is_done_with_each() {
+    let own: Vec<_> = (0..20_000).map(|name| (Value::from(name.to_string()), Value::Uint(name))).collect();
+    let sent = payload(|out| encode_application_properties(out, &own));
+    let refusal = incoming::read(&sent, Order::None, ID).unwrap_err();
+    assert_eq!(refusal.condition, condition::ARGUMENT_ERROR);
+    assert!(refusal.description.contains("properties have"), "{refusal}");
+}
+
 #[test]
 fn times_are_read_from_header_properties_and_annotations() {
     let scheduled = [(Value::symbol("x-opt-scheduled-enqueue-time"), Value::Timestamp(5_000))];
