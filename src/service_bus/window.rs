@@ -164,14 +164,15 @@ impl PrefetchWindow {
     pub(crate) fn note_renewed(&mut self, now_ms: u64, place: DeliveryPlace, until_ms: u64) {
         self.expire(now_ms);
         let known = self.in_use.get_mut(&place).or_else(|| self.overtaken.get_mut(&place));
-        if let Some(delivery) = known
-            && let Some(before_ms) = delivery.until_ms.replace(until_ms)
-        {
-            self.deadlines.remove(&(before_ms, place));
-            self.deadlines.insert((until_ms, place));
-            self.overtake(place);
-            self.touch(now_ms);
+        let Some(delivery) = known else { return };
+        match delivery.until_ms.replace(until_ms) {
+            Some(before_ms) => drop(self.deadlines.remove(&(before_ms, place))),
+            // It was renewed in time, and the answer came after the end that the lock had before.
+            None => self.expired -= 1,
         }
+        self.deadlines.insert((until_ms, place));
+        self.overtake(place);
+        self.touch(now_ms);
     }
 
     /// When there may be more room although the client says nothing.

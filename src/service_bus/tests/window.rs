@@ -127,6 +127,18 @@ fn what_was_overtaken_by_a_settlement_a_refusal_or_a_renewal_is_not_in_use() {
 }
 
 #[test]
+fn a_renewal_that_is_answered_after_the_end_that_the_lock_had_before_leaves_nothing_behind() {
+    let (mut window, places) = window_of_four();
+    window.note_activity(LOCK, places[9]);
+    let place = window.add(number(10), 2 * LOCK);
+    window.note_renewed(2 * LOCK + 1, place, 3 * LOCK);
+    assert_eq!(window.wakes_at(), Some(3 * LOCK), "it is locked again");
+    window.note_activity(2 * LOCK + 2, place);
+    assert_eq!(window.wakes_at(), None, "nothing is in use, and nothing has lost its lock");
+    assert!(window.admits(2 * LOCK + 2, number(77), 2));
+}
+
+#[test]
 fn what_ran_out_counts_until_the_client_was_silent_for_longer_than_it_ever_was() {
     let (mut window, _) = window_of_four();
     // It settled first, and last, at 700.
