@@ -38,7 +38,7 @@ pub(crate) struct ConnectionTask {
     pub(crate) transactions: Transactions,
     /// What the connection may do.
     pub(crate) grants: Grants,
-    /// Receivers that may be able to take more.
+    /// Receivers that may be able to take more, and links of answers for which there was no room.
     pub(crate) hungry: BTreeSet<LinkId>,
     /// Browsers that may be able to show more.
     pub(crate) browsing: BTreeSet<LinkId>,

@@ -18,6 +18,7 @@ use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::holds::ClientHold;
+use crate::service_bus::links::EndpointLink;
 use crate::service_bus::links::Fetching;
 use crate::service_bus::links::PendingMessage;
 use crate::service_bus::outgoing::MessageStateWord;
@@ -28,10 +29,16 @@ use crate::service_bus::refusal::condition;
 use crate::service_bus::shared::EndpointState;
 
 impl ConnectionTask {
-    /// Fetches messages for every receiver that has credit. Those for which there is no room stay hungry.
+    /// Sends answers that wait, then fetches messages for every receiver that has credit. Those for which there is no room stay
+    /// hungry.
     pub(crate) fn feed_receivers(&mut self) {
         if self.amqp.has_room() && !self.is_closing && !self.is_write_closed {
-            std::mem::take(&mut self.hungry).into_iter().for_each(|link| self.feed(link));
+            let is_for_replies =
+                |link: &LinkId| matches!(self.links.get(link), Some(EndpointLink::Replies(_)));
+            let (replies, receivers): (Vec<LinkId>, Vec<LinkId>) =
+                std::mem::take(&mut self.hungry).into_iter().partition(is_for_replies);
+            replies.into_iter().for_each(|link| self.send_replies(link));
+            receivers.into_iter().for_each(|link| self.feed(link));
         }
     }
 

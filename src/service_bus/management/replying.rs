@@ -47,8 +47,14 @@ impl ConnectionTask {
             let tag = Bytes::copy_from_slice(&replies.sent.to_be_bytes());
             let outgoing = OutgoingMessage { tag, payload: reply.payload.clone(), format: 0, settled: true };
             let sent = self.amqp.send(link, outgoing);
-            if let Err(Unsent::NoCredit | Unsent::NoRoom | Unsent::TooManyUnsettled) = sent {
-                return;
+            match sent {
+                // More credit is heard of.
+                Err(Unsent::NoCredit) => return,
+                Err(Unsent::NoRoom | Unsent::TooManyUnsettled) => {
+                    self.hungry.insert(link);
+                    return;
+                }
+                _ => {}
             }
             replies.sent += 1;
             let Some(reply) = replies.backlog.pop_front() else { return };
@@ -135,62 +141,57 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use futures_util::StreamExt;
-
     use super::*;
-    use crate::amqp::Connection;
-    use crate::amqp::ConnectionOptions;
     use crate::amqp::Value;
     use crate::amqp::tests::peer;
     use crate::amqp::tests::peer::Performative;
     use crate::amqp::tests::peer::Role;
     use crate::amqp::tests::peer::Target;
     use crate::clock::SystemClock;
+    use crate::engine::Client;
     use crate::engine::Engine;
-    use crate::intake::Intake;
+    use crate::engine::Queue;
     use crate::message::Message;
-    use crate::queue::QueueOptions;
-    use crate::service_bus::meters::Meters;
-    use crate::service_bus::shared::EndpointState;
-    use crate::service_bus::shared::Owners;
     use crate::service_bus::tests::bare::attach;
     use crate::service_bus::tests::bare::credit;
     use crate::service_bus::tests::bare::receiver;
     use crate::service_bus::tests::bare::request;
+    use crate::service_bus::tests::socketless;
 
-    impl ConnectionTask {
-        /// Hears frames, and waits until everything that is asked of the engine is answered.
-        async fn hear(&mut self, performatives: &[Performative]) {
-            let bytes = performatives.iter().flat_map(|performative| peer::frame(0, performative));
-            self.amqp.receive(&bytes.collect::<Vec<u8>>(), 0);
-            self.turn();
-            self.settle_down().await;
-        }
+    /// A queue, and a connection whose client makes requests to its management and takes as many answers as it likes.
+    async fn stage(client: &Client) -> (Queue, ConnectionTask) {
+        let queue = socketless::unordered(client).await;
+        let shared = socketless::endpoint(client, Arc::new(SystemClock::default())).await;
+        let mut connection_task = socketless::opened(shared);
+        let requests = Target { address: Some("q/$management".into()), ..Target::default() };
+        let requests = peer::Attach { target: Some(requests), ..peer::attach("requests", 1, Role::Sender) };
+        let (replies, requests) = (attach(receiver(0, "q/$management")), attach(requests));
+        connection_task.hear(&[replies, requests, credit(0, 0, 100)]).await;
+        (queue, connection_task)
+    }
 
-        async fn settle_down(&mut self) {
-            while let Some(then) = self.work.next().await {
-                self.answered.push_back(then);
-                self.turn();
-            }
+    #[tokio::test]
+    async fn an_answer_that_had_no_room_is_sent_when_there_is_room() {
+        let engine = Engine::in_memory().open().await.unwrap();
+        let (queue, mut connection_task) = stage(engine.client()).await;
+        for _ in 0..20 {
+            queue.send(Message::new(vec![0; 700 * 1024])).await.unwrap();
         }
+        let asked = vec![(Value::string("message-count"), Value::Int(1))];
+        let asked = request("com.microsoft:peek-message", asked);
+        let asked: Vec<Performative> = (0..5).map(|number| peer::transfer(1, number, &asked)).collect();
+        connection_task.hear(&asked).await;
+        let is_end =
+            |frame: &&Performative| matches!(frame, Performative::Transfer(transfer, _) if !transfer.more);
+        assert_eq!(connection_task.written().iter().filter(is_end).count(), 5);
     }
 
     #[tokio::test]
     async fn what_was_asked_for_to_be_deleted_stays_when_nothing_can_be_written_any_more() {
         let engine = Engine::in_memory().open().await.unwrap();
-        let queue = engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
+        let (queue, mut connection_task) = stage(engine.client()).await;
         let number = queue.send(Message::new("x")).await.unwrap().sequence_number().unwrap();
         queue.receive(Duration::ZERO).await.unwrap().unwrap().defer().await.unwrap();
-        let (intake, clock) = (Intake::new(engine.client().clone()), Arc::new(SystemClock::default()));
-        let shared = EndpointState::new(intake, Owners::nobody(), clock, Meters::default(), None, false);
-        shared.descriptions.open().await.unwrap();
-        let amqp = Connection::new(ConnectionOptions::default(), 0);
-        let mut connection_task = ConnectionTask::new(amqp, Arc::new(shared));
-        connection_task.amqp.receive(peer::HEADER, 0);
-        let requests = Target { address: Some("q/$management".into()), ..Target::default() };
-        let requests = peer::Attach { target: Some(requests), ..peer::attach("requests", 1, Role::Sender) };
-        let (replies, requests) = (attach(receiver(0, "q/$management")), attach(requests));
-        connection_task.hear(&[peer::open(), peer::begin(), replies, requests, credit(0, 0, 5)]).await;
         let asked = vec![
             (
                 Value::string("sequence-numbers"),
@@ -199,11 +200,8 @@ mod tests {
             (Value::string("receiver-settle-mode"), Value::Uint(0)),
         ];
         let asked = request("com.microsoft:receive-by-sequence-number", asked);
-        let asked = peer::frame(0, &peer::transfer(1, 0, &asked));
         connection_task.is_write_closed = true;
-        connection_task.amqp.receive(&asked, 0);
-        connection_task.turn();
-        connection_task.settle_down().await;
+        connection_task.hear(&[peer::transfer(1, 0, &asked)]).await;
         // As the socket does with what cannot be written.
         connection_task.amqp.output().clear();
         connection_task.delete_answered();

@@ -26,6 +26,7 @@ mod prefetching;
 mod renewing;
 mod settling;
 mod small_buffers;
+pub(crate) mod socketless;
 mod topic_scheduling;
 mod topics;
 mod transactions;

@@ -1,0 +1,97 @@
+//! A connection without a socket: what its client says is heard at once, and whoever tests it says what is written.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::BytesMut;
+use futures_util::StreamExt;
+
+use crate::amqp::Connection;
+use crate::amqp::ConnectionOptions;
+use crate::amqp::tests::peer;
+use crate::amqp::tests::peer::Performative;
+use crate::clock::Clock;
+use crate::engine::Client;
+use crate::engine::Queue;
+use crate::intake::Intake;
+use crate::queue::Order;
+use crate::queue::QueueOptions;
+use crate::service_bus::connection_task::ConnectionTask;
+use crate::service_bus::elapsed::elapsed_ms;
+use crate::service_bus::meters::Meters;
+use crate::service_bus::shared::EndpointState;
+use crate::service_bus::shared::Owners;
+
+/// How long a test waits for an answer of the engine.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What connections of an endpoint share that nobody listens for.
+pub(crate) async fn endpoint(client: &Client, clock: Arc<dyn Clock>) -> Arc<EndpointState> {
+    let intake = Intake::new(client.clone());
+    let shared = EndpointState::new(intake, Owners::nobody(), clock, Meters::default(), None, false);
+    shared.descriptions.open().await.unwrap();
+    Arc::new(shared)
+}
+
+/// A connection whose client has opened it and begun a session.
+pub(crate) fn opened(shared: Arc<EndpointState>) -> ConnectionTask {
+    let mut connection_task = ConnectionTask::new(Connection::new(ConnectionOptions::default(), 0), shared);
+    connection_task.amqp.receive(peer::HEADER, 0);
+    connection_task.says(&[peer::open(), peer::begin()]);
+    connection_task.amqp.output().clear();
+    connection_task
+}
+
+/// A queue without an order.
+pub(crate) async fn unordered(client: &Client) -> Queue {
+    let options = QueueOptions { order: Order::None, ..QueueOptions::default() };
+    client.create_queue("q", options).await.unwrap()
+}
+
+impl ConnectionTask {
+    /// Hears frames, and does what can be done without waiting.
+    pub(crate) fn says(&mut self, performatives: &[Performative]) {
+        let bytes = performatives.iter().flat_map(|performative| peer::frame(0, performative));
+        let now_ms = elapsed_ms(&*self.shared.clock);
+        self.amqp.receive(&bytes.collect::<Vec<u8>>(), now_ms);
+        self.turn();
+    }
+
+    /// Hears frames, and waits until everything that is asked of the engine is answered.
+    pub(crate) async fn hear(&mut self, performatives: &[Performative]) {
+        self.says(performatives);
+        self.settle_down().await;
+    }
+
+    pub(crate) async fn settle_down(&mut self) {
+        self.until(|connection_task| connection_task.work.is_empty()).await;
+    }
+
+    /// Does what is answered until something is so.
+    pub(crate) async fn until(&mut self, is_so: impl Fn(&mut ConnectionTask) -> bool) {
+        while !is_so(self) {
+            let then =
+                tokio::time::timeout(TIMEOUT, self.work.next()).await.expect("an answer comes in time");
+            self.answered.push_back(then.expect("something was asked"));
+            self.turn();
+        }
+    }
+
+    /// Takes what is to be written, as a socket does that has room for all of it, until there is nothing more.
+    pub(crate) fn written(&mut self) -> Vec<Performative> {
+        let (mut bytes, mut frames) = (BytesMut::new(), Vec::new());
+        while !self.amqp.output().is_empty() {
+            let part = self.amqp.output().split();
+            self.bytes_given += part.len() as u64;
+            self.bytes_written = self.bytes_given;
+            bytes.unsplit(part);
+            self.delete_answered();
+            self.delete_sent();
+            self.turn();
+        }
+        while let Some((_, performative)) = peer::next_performative(&mut bytes) {
+            frames.push(performative);
+        }
+        frames
+    }
+}
