@@ -332,14 +332,33 @@ impl ConnectionTask {
             }
             if !holds.is_empty() {
                 self.hungry.insert(link);
-                let shared = self.shared.clone();
-                self.start(async move {
-                    if let Err(refusal) = shared.delete(&holds).await {
-                        tracing::warn!(%refusal, "failed to delete a message that was sent; it may be sent again");
-                    }
-                    |_: &mut ConnectionTask| {}
-                });
+                self.delete(link, holds);
             }
+        }
+    }
+
+    /// Deletes messages that a client has got over a link, whose end waits for it.
+    pub(crate) fn delete(&mut self, link: LinkId, holds: Vec<ClientHold>) {
+        let Some(deletions) = self.deletions(link).filter(|_| !holds.is_empty()) else { return };
+        *deletions += 1;
+        let shared = self.shared.clone();
+        self.start(async move {
+            if let Err(refusal) = shared.delete(&holds).await {
+                tracing::warn!(%refusal, "failed to delete a message that was sent; it may be sent again");
+            }
+            move |connection_task: &mut ConnectionTask| {
+                if let Some(deletions) = connection_task.deletions(link) {
+                    *deletions -= 1;
+                }
+            }
+        });
+    }
+
+    fn deletions(&mut self, link: LinkId) -> Option<&mut usize> {
+        match self.links.get_mut(&link) {
+            Some(EndpointLink::Receiver(receiver)) => Some(&mut receiver.deletions),
+            Some(EndpointLink::Replies(replies)) => Some(&mut replies.deletions),
+            _ => None,
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::sync::Weak;
+use std::time::Duration;
 
 use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_128;
@@ -53,8 +54,8 @@ pub(crate) struct ClientHold {
     pub(crate) is_dead_letter: bool,
     /// The session whose lock is its own, if there is one.
     pub(crate) session: Option<Weak<HeldSession>>,
-    /// Until when it is locked, as far as is known.
-    pub(crate) until: Timestamp,
+    /// When its lock ends, as far as is known, in the clock's elapsed time: the wall clock may be set.
+    pub(crate) ends_at: Duration,
     /// When its time to live is over; never, for a dead letter.
     pub(crate) expiry: Option<Expiry>,
     /// Its place in the window of the link over which it was sent, if that has one.
@@ -85,8 +86,8 @@ impl ClientHold {
     }
 
     /// Whether it may still be held at an instant. What is of a session is held as long as that is, however often it is renewed.
-    fn may_be_held(&self, now: Timestamp) -> bool {
-        self.until > now || self.session.as_ref().is_some_and(|session| session.strong_count() > 0)
+    fn may_be_held(&self, now: Duration) -> bool {
+        self.ends_at > now || self.session.as_ref().is_some_and(|session| session.strong_count() > 0)
     }
 
     /// The message's number.
@@ -120,8 +121,8 @@ struct HoldsState {
 }
 
 impl ClientHolds {
-    /// Notes holds that were handed out at `now`.
-    pub(crate) fn add(&self, holds: impl IntoIterator<Item = ClientHold>, now: Timestamp) {
+    /// Notes holds that were handed out at `now`, in the clock's elapsed time.
+    pub(crate) fn add(&self, holds: impl IntoIterator<Item = ClientHold>, now: Duration) {
         let mut inside = self.inside();
         for hold in holds {
             inside.settled.remove(&hold.token);
@@ -138,10 +139,10 @@ impl ClientHolds {
         self.inside().by_token.get(&token).filter(|hold| hold.queue == *queue).cloned()
     }
 
-    /// Notes until when a lock was prolonged.
-    pub(crate) fn prolong(&self, token: LockUuid, until: Timestamp) {
+    /// Notes until when, in the clock's elapsed time, a lock was prolonged.
+    pub(crate) fn prolong(&self, token: LockUuid, ends_at: Duration) {
         if let Some(hold) = self.inside().by_token.get_mut(&token) {
-            hold.until = until;
+            hold.ends_at = ends_at;
         }
     }
 
@@ -178,7 +179,7 @@ impl ClientHolds {
 mod tests {
     use super::*;
 
-    fn hold(byte: u8, until: u64) -> ClientHold {
+    fn hold(byte: u8, ends_at_ms: u64) -> ClientHold {
         ClientHold {
             queue: QueueName::new("q").unwrap(),
             token: LockUuid([byte; 16]),
@@ -189,7 +190,7 @@ mod tests {
             },
             is_dead_letter: false,
             session: None,
-            until: Timestamp::from_millis(until),
+            ends_at: Duration::from_millis(ends_at_ms),
             expiry: None,
             in_window: None,
             set_before: None,
@@ -225,8 +226,7 @@ mod tests {
 
     #[test]
     fn a_hold_is_known_until_it_is_settled_and_its_end_is_remembered() {
-        let (holds, now, queue) =
-            (ClientHolds::default(), Timestamp::from_millis(0), QueueName::new("q").unwrap());
+        let (holds, now, queue) = (ClientHolds::default(), Duration::ZERO, QueueName::new("q").unwrap());
         holds.add([hold(1, 10)], now);
         assert!(holds.get(&queue, LockUuid([1; 16])).is_some());
         assert!(holds.get(&QueueName::new("r").unwrap(), LockUuid([1; 16])).is_none());
@@ -242,7 +242,7 @@ mod tests {
         for number in 0..3 * many {
             let lock = LockToken::new(1, [7; 12]);
             let token = LockUuid::of(lock, SequenceNumber::new(number));
-            holds.add([ClientHold { token, ..hold(0, number) }], Timestamp::from_millis(number));
+            holds.add([ClientHold { token, ..hold(0, number) }], Duration::from_millis(number));
             holds.note_settled(
                 LockUuid::of(lock, SequenceNumber::new(number << 32)),
                 ClientSettlementKind::Completed,

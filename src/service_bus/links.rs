@@ -63,6 +63,8 @@ pub(crate) struct Receiver {
     pub(crate) unsettled: HashMap<DeliveryNumber, ClientHold>,
     /// What was sent settled and is deleted once it is on its way, in order.
     pub(crate) sent: OnTheirWay<ClientHold>,
+    /// How many requests of it to delete what was sent are not answered.
+    pub(crate) deletions: usize,
     /// What was fetched and had no room.
     pub(crate) backlog: VecDeque<PackedMessage>,
     pub(crate) session: Option<Arc<HeldSession>>,
@@ -122,6 +124,7 @@ impl Receiver {
             too_large: None,
             unsettled: HashMap::new(),
             sent: OnTheirWay::default(),
+            deletions: 0,
             backlog: VecDeque::new(),
             session,
             window: None,

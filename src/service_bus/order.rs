@@ -98,12 +98,14 @@ impl ConnectionTask {
         }
     }
 
-    /// Whether nothing is fetched for a link any more, nothing that it has sent for good is still on its way out, and nothing that
-    /// came over it still waits to be sent on.
+    /// Whether nothing is fetched for a link any more, nothing that it has sent for good is still on its way out or being deleted, and
+    /// nothing that came over it still waits to be sent on.
     fn is_quiet(&self, link: LinkId) -> bool {
         match self.links.get(&link) {
             Some(EndpointLink::Receiver(receiver)) => {
-                receiver.fetching.is_none() && receiver.sent.len() <= self.amqp.unsent(link).len()
+                receiver.fetching.is_none()
+                    && receiver.deletions == 0
+                    && receiver.sent.len() <= self.amqp.unsent(link).len()
             }
             Some(EndpointLink::Sender(sender)) => sender.is_quiet(),
             Some(EndpointLink::Replies(replies)) => replies.is_quiet(self.amqp.unsent(link).len()),

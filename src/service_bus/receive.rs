@@ -53,8 +53,9 @@ impl EndpointState {
         let mut held_back = None;
         while let Some(delivery) = deliveries.next() {
             let (since, lasts) = delivery.lock_time();
-            let (message, until_ms) = (delivery.sequence_number(), whole_millis(since.saturating_add(lasts)));
-            let place = enter(window.as_ref(), message, delivery.message().times_lock_lost(), until_ms);
+            let (message, ends_at) = (delivery.sequence_number(), since.saturating_add(lasts));
+            let times_lost = delivery.message().times_lock_lost();
+            let place = enter(window.as_ref(), message, times_lost, whole_millis(ends_at));
             let in_window = match place {
                 Ok(place) => place,
                 Err(held) => {
@@ -64,11 +65,10 @@ impl EndpointState {
                     break;
                 }
             };
-            let until = delivery.locked_until();
             let token = LockUuid::of(delivery.lock_token(), delivery.sequence_number());
             let mut message = outgoing::EncodedMessage::handed(delivery.message());
             message.state = state;
-            message.locked_until = (!deletes).then_some(until);
+            message.locked_until = (!deletes).then_some(delivery.locked_until());
             message.lock_token = (!deletes).then_some(token);
             let (payload, expiry) = (message.encode(), message.expiry());
             let set_before = set_by_settling(&delivery.message().headers.properties);
@@ -80,7 +80,7 @@ impl EndpointState {
                 id,
                 is_dead_letter,
                 session: session.clone(),
-                until,
+                ends_at,
                 expiry,
                 in_window,
                 set_before,
@@ -96,7 +96,7 @@ impl EndpointState {
         if !deletes {
             self.holds.add(
                 packed_messages.iter().map(|packed_message| packed_message.hold.clone()),
-                self.clock.now(),
+                self.client.elapsed(),
             );
         }
     }
@@ -130,16 +130,19 @@ impl EndpointState {
         }
     }
 
-    /// Deletes what is on its way to a client that settles nothing.
+    /// Deletes what is on its way to a client that settles nothing: all that can be, although the first refusal is told.
     pub(crate) async fn delete(&self, holds: &[ClientHold]) -> Result<(), AmqpRefusal> {
         let Some(queue) = holds.first().map(|hold| &hold.queue) else { return Ok(()) };
+        let (settler, mut done) = (self.settler(queue)?, Ok(()));
         let messages: Vec<DeliveryId> = holds.iter().map(|hold| hold.id).collect();
         for messages in messages.chunks(limits::COMPLETE_ALL_MAX) {
-            for answer in self.settler(queue)?.complete_all(messages).await? {
-                answer?;
-            }
+            let refused = match settler.complete_all(messages).await {
+                Ok(answers) => answers.into_iter().find_map(Result::err).map(AmqpRefusal::from),
+                Err(error) => Some(AmqpRefusal::from(error)),
+            };
+            done = done.and(refused.map_or(Ok(()), Err));
         }
-        Ok(())
+        done
     }
 }
 
@@ -158,4 +161,87 @@ fn enter(
     let Some(window) = window else { return Ok(None) };
     let place = window.enter(message, times_lost, until_ms);
     place.map(Some).ok_or(PendingMessage { message, times_lost })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::amqp::tests::peer::ClosingFrame;
+    use crate::amqp::tests::peer::Performative;
+    use crate::clock::Timestamp;
+    use crate::engine::Engine;
+    use crate::message::Message;
+    use crate::service_bus::connection_task::ConnectionTask;
+    use crate::service_bus::links::EndpointLink;
+    use crate::service_bus::tests::bare::attach;
+    use crate::service_bus::tests::bare::credit;
+    use crate::service_bus::tests::bare::deleting;
+    use crate::service_bus::tests::bare::receiver;
+    use crate::service_bus::tests::socketless;
+    use crate::testing::ManualClock;
+
+    /// More than are deleted with one request.
+    const MANY: usize = limits::COMPLETE_ALL_MAX + 100;
+
+    async fn stage() -> (Engine, ManualClock, Queue, Arc<EndpointState>) {
+        let clock = ManualClock::new(Timestamp::from_millis(1_000_000_000));
+        let engine = Engine::in_memory().clock(clock.clone()).open().await.unwrap();
+        let queue = socketless::unordered(engine.client()).await;
+        queue.send_batch((0..MANY - 100).map(|_| Message::new("x"))).await.unwrap();
+        queue.send_batch((0..100).map(|_| Message::new("x"))).await.unwrap();
+        let shared = socketless::endpoint(engine.client(), Arc::new(clock.clone())).await;
+        (engine, clock, queue, shared)
+    }
+
+    /// Hands out messages to a client.
+    async fn hand_out(shared: &EndpointState, queue: &Queue, count: usize, deletes: bool) -> Vec<ClientHold> {
+        let mut holds = Vec::new();
+        while holds.len() < count {
+            let most = (count - holds.len()).min(limits::SERVICE_BUS_FETCH_MAX);
+            let deliveries =
+                queue.receive_until(most, std::time::Duration::ZERO, std::future::pending()).await.unwrap();
+            let handing = Handing { session: None, deletes, state: MessageStateWord::Active, window: None };
+            let packed = shared.pack(queue, deliveries, handing).packed_messages;
+            holds.extend(packed.into_iter().map(|packed_message| packed_message.hold));
+        }
+        holds
+    }
+
+    #[tokio::test]
+    async fn all_that_was_sent_is_deleted_although_the_first_is_refused() {
+        let (_engine, _clock, queue, shared) = stage().await;
+        let holds = hand_out(&shared, &queue, MANY, true).await;
+        shared.give_back(&holds[0]);
+        let refusal = shared.delete(&holds).await.unwrap_err();
+        assert_eq!(refusal.condition, crate::service_bus::refusal::condition::LOCK_LOST);
+        assert_eq!(queue.view().await.unwrap().counts.stored(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_closed_when_all_that_it_was_sent_is_deleted() {
+        let (_engine, _clock, queue, shared) = stage().await;
+        let mut connection_task = socketless::opened(shared);
+        connection_task.says(&[attach(deleting(receiver(0, "q"))), credit(0, 0, MANY as u32)]);
+        let has_all = |connection_task: &mut ConnectionTask| {
+            connection_task.links.values().any(|link| match link {
+                EndpointLink::Receiver(receiver) => receiver.sent.len() == MANY,
+                _ => false,
+            })
+        };
+        connection_task.until(has_all).await;
+        connection_task.says(&[Performative::Close(ClosingFrame::default())]);
+        connection_task.written();
+        connection_task.until(|connection_task| connection_task.amqp.is_finished()).await;
+        drop(connection_task);
+        assert_eq!(queue.view().await.unwrap().counts.stored(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_lock_is_known_by_its_token_although_the_wall_clock_is_set() {
+        let (_engine, clock, queue, shared) = stage().await;
+        let holds = hand_out(&shared, &queue, limits::SERVICE_BUS_HOLDS_SWEPT_FROM, false).await;
+        clock.step(Timestamp::from_millis(9_000_000_000));
+        hand_out(&shared, &queue, 1, false).await;
+        assert!(shared.holds.get(queue.name(), holds[0].token).is_some());
+    }
 }

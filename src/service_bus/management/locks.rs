@@ -34,11 +34,11 @@ pub(crate) async fn renew(
     for token in request.tokens()? {
         let hold = shared.holds.get(entity.name(), token).ok_or_else(AmqpRefusal::lock_lost)?;
         let requested_at_ms = whole_millis(shared.client.elapsed());
-        let until = shared.settler(entity.name())?.renew(hold.id.lock_token()).await?;
+        let (until, lasts) = shared.settler(entity.name())?.renew_for(hold.id.lock_token()).await?;
         if let Some(place) = &hold.in_window {
             place.note_renewed(requested_at_ms);
         }
-        shared.holds.prolong(token, until);
+        shared.holds.prolong(token, shared.client.elapsed().saturating_add(lasts));
         expirations.push(Value::Timestamp(i64::try_from(until.as_millis()).unwrap_or(i64::MAX)));
     }
     Ok(ManagementAnswer::done(vec![(Value::string("expirations"), Value::Array(expirations))]))

@@ -19,6 +19,8 @@ pub(crate) struct Replies {
     pub(crate) backlog: VecDeque<ManagementReply>,
     /// Answers that were sent since one with messages to delete, in order.
     pub(crate) on_their_way: OnTheirWay<Vec<ClientHold>>,
+    /// How many requests of it to delete what was answered are not answered themselves.
+    pub(crate) deletions: usize,
     pub(crate) sent: u64,
 }
 
@@ -33,12 +35,20 @@ pub(crate) struct ManagementReply {
 
 impl Replies {
     pub(crate) fn new(node: EntityAddress, target: Option<Text>) -> Replies {
-        Replies { node, target, backlog: VecDeque::new(), on_their_way: OnTheirWay::default(), sent: 0 }
+        Replies {
+            node,
+            target,
+            backlog: VecDeque::new(),
+            on_their_way: OnTheirWay::default(),
+            deletions: 0,
+            sent: 0,
+        }
     }
 
-    /// Whether nothing that it has sent is still on its way out, those answers left out that the connection cannot send.
+    /// Whether nothing that it has sent is still on its way out or being deleted, those answers left out that the connection cannot
+    /// send.
     pub(crate) fn is_quiet(&self, unsent: usize) -> bool {
-        self.on_their_way.len() <= unsent
+        self.on_their_way.len() <= unsent && self.deletions == 0
     }
 
     /// What was to be deleted with answers that were sent and have not gone out.

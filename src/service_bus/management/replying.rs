@@ -8,7 +8,6 @@ use crate::amqp::OutgoingMessage;
 use crate::amqp::Unsent;
 use crate::limits;
 use crate::service_bus::connection_task::ConnectionTask;
-use crate::service_bus::holds::ClientHold;
 use crate::service_bus::links::EndpointLink;
 use crate::service_bus::management::replies::ManagementReply;
 
@@ -117,22 +116,8 @@ impl ConnectionTask {
             if replies.on_their_way.is_empty() {
                 self.answering.remove(&link);
             }
-            self.delete(out.into_iter().flatten().collect());
+            self.delete(link, out.into_iter().flatten().collect());
         }
-    }
-
-    /// Deletes messages that a client has.
-    fn delete(&mut self, holds: Vec<ClientHold>) {
-        if holds.is_empty() {
-            return;
-        }
-        let shared = self.shared.clone();
-        self.start(async move {
-            if let Err(refusal) = shared.delete(&holds).await {
-                tracing::warn!(%refusal, "delete a message that was answered: it may be received again");
-            }
-            |_: &mut ConnectionTask| {}
-        });
     }
 }
 
