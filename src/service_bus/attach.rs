@@ -55,7 +55,7 @@ impl ConnectionTask {
     pub(crate) fn refuse(&mut self, link: LinkId, refusal: AmqpRefusal) {
         tracing::debug!(%refusal, "refuse a link");
         self.amqp.refuse_link(link, refusal.into());
-        self.links.remove(&link);
+        self.remove_link(link);
     }
 
     /// Whether a link still waits for an answer.

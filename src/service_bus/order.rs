@@ -69,9 +69,6 @@ impl ConnectionTask {
             InOrder::Leave(link, refusal) => {
                 self.forget(link);
                 self.amqp.detach(link, refusal.map(AmqpError::from));
-                if self.links.is_empty() {
-                    self.linkless_since_ms = elapsed_ms(&*self.shared.clock);
-                }
             }
             InOrder::End(channel) => self.amqp.end(channel),
             InOrder::Close(error) => {
@@ -86,7 +83,7 @@ impl ConnectionTask {
     /// From now on nothing more goes over a link or is taken from it, and what was fetched for it and not sent goes back.
     fn stop_feeding(&mut self, link: LinkId) {
         match self.links.get_mut(&link) {
-            Some(EndpointLink::Pending(_)) => drop(self.links.remove(&link)),
+            Some(EndpointLink::Pending(_)) => drop(self.remove_link(link)),
             Some(EndpointLink::Receiver(receiver)) => {
                 receiver.is_leaving = true;
                 receiver.hurry();
@@ -127,9 +124,18 @@ impl ConnectionTask {
             self.break_off(left);
         }
         self.give_up_replies(link);
-        if let Some(EndpointLink::Coordinator) = self.links.remove(&link) {
+        if let Some(EndpointLink::Coordinator) = self.remove_link(link) {
             self.transactions.forget(link);
         }
+    }
+
+    /// Knows a link no longer. If it was the last, the time begins that a connection may be without one.
+    pub(crate) fn remove_link(&mut self, link: LinkId) -> Option<EndpointLink> {
+        let removed = self.links.remove(&link);
+        if self.links.is_empty() {
+            self.linkless_since_ms = elapsed_ms(&*self.shared.clock);
+        }
+        removed
     }
 
     /// Fails the first of what a client has left behind. The others are given back before, because they stay counted when

@@ -196,3 +196,32 @@ async fn after(time_limit: Duration) {
     let never = std::future::pending::<()>();
     let _ = tokio::time::timeout(time_limit, never).await;
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::engine::Engine;
+    use crate::service_bus::tests::bare::attach;
+    use crate::service_bus::tests::bare::receiver;
+    use crate::service_bus::tests::socketless;
+    use crate::testing::ManualClock;
+
+    #[tokio::test]
+    async fn a_connection_whose_link_was_refused_may_be_without_one_for_as_long_as_any_other() {
+        let clock = ManualClock::default();
+        let engine = Engine::in_memory().clock(clock.clone()).open().await.unwrap();
+        let shared = socketless::endpoint(engine.client(), Arc::new(clock.clone())).await;
+        let mut connection_task = socketless::opened(shared);
+        clock.advance(limits::SERVICE_BUS_LINKLESS_MAX - Duration::from_secs(1));
+        connection_task.hear(&[attach(receiver(0, "missing"))]).await;
+        assert!(connection_task.links.is_empty(), "it was refused");
+        clock.advance(Duration::from_secs(2));
+        connection_task.look_at_the_clock(false);
+        assert!(!connection_task.is_closing);
+        clock.advance(limits::SERVICE_BUS_LINKLESS_MAX);
+        connection_task.look_at_the_clock(false);
+        assert!(connection_task.is_closing);
+    }
+}
