@@ -179,6 +179,7 @@ impl ConnectionTask {
         receiver.backlog.extend(packed_messages);
         self.hungry.insert(link);
         self.send_backlog(link);
+        self.keep_locks(link, Duration::ZERO);
         if is_all {
             self.finish_draining(link);
         }
@@ -229,7 +230,8 @@ impl ConnectionTask {
 
     /// Sends what was fetched, as far as there is room.
     fn send_backlog(&mut self, link: LinkId) {
-        let mut unsendable = Vec::new();
+        let (expired, mut unsendable) = (self.expired_backlog(link), Vec::new());
+        self.give_back(link, expired);
         while let Some((packed_message, settled)) =
             self.receiver(link).and_then(|receiver| Some((receiver.backlog.pop_front()?, receiver.deletes)))
         {

@@ -67,6 +67,8 @@ pub(crate) struct Receiver {
     pub(crate) deletions: usize,
     /// What was fetched and had no room.
     pub(crate) backlog: VecDeque<PackedMessage>,
+    /// Whether somebody sees to it that what waits is still locked.
+    pub(crate) keeps_locks: bool,
     pub(crate) session: Option<Arc<HeldSession>>,
     /// How much it is sent ahead; none for a session, and where what is sent is gone.
     pub(crate) window: Option<Arc<LinkWindow>>,
@@ -126,6 +128,7 @@ impl Receiver {
             sent: OnTheirWay::default(),
             deletions: 0,
             backlog: VecDeque::new(),
+            keeps_locks: false,
             session,
             window: None,
             held_back: None,

@@ -35,6 +35,7 @@ mod holds;
 mod http;
 mod in_order;
 mod incoming;
+mod kept_locks;
 mod link_window;
 mod links;
 mod listening;

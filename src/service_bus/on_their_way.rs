@@ -22,6 +22,10 @@ impl<T> OnTheirWay<T> {
         self.0.push_back(SentThing { what, until_byte: None });
     }
 
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut().map(|sent| &mut sent.what)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
