@@ -1,11 +1,15 @@
 //! How a client wants a message settled, and what it is answered.
 
+use bytes::Bytes;
+
 use crate::amqp::AmqpError;
 use crate::amqp::DeliveryOutcome;
 use crate::amqp::Map;
 use crate::amqp::lookup;
+use crate::header::Headers;
 use crate::service_bus::holds::ClientSettlementKind;
 use crate::service_bus::property::PropertyChanges;
+use crate::service_bus::refusal::AmqpRefusal;
 
 /// Reason of a dead letter for which the client gave none.
 const NO_REASON: &str = "DeadLettered";
@@ -48,6 +52,22 @@ impl ClientSettlement {
                 Some(ClientSettlement::dead_letter(info, error.as_ref()))
             }
         }
+    }
+
+    /// How many bytes it sets of a message of which settlements have set `before`.
+    ///
+    /// # Errors
+    /// What it sets is too large.
+    pub(crate) fn bytes(&self, before: Option<&Bytes>) -> Result<usize, AmqpRefusal> {
+        let (said, changes) = match self {
+            ClientSettlement::Complete => return Ok(0),
+            ClientSettlement::Abandon(changes) | ClientSettlement::Defer(changes) => (0, changes),
+            ClientSettlement::DeadLetter { reason, description, changes } => {
+                (reason.len() + description.len(), changes)
+            }
+        };
+        let properties = changes.to_properties(before)?;
+        Ok(said + Headers { properties, ..Headers::default() }.len())
     }
 
     /// A dead letter with this reason, or one that says that there is none.

@@ -66,10 +66,10 @@ impl ConnectionTask {
         let declared = CoordinatorRequest::read(payload).and_then(|request| match request {
             CoordinatorRequest::Declare => Ok(Some(self.transactions.declare(link, now_ms)?)),
             CoordinatorRequest::Discharge { transaction, fails } => {
-                let parts = self.transactions.end(&transaction, now_ms)?;
+                let ended = self.transactions.end(&transaction, now_ms)?;
                 match fails {
                     true => self.amqp.settle(link, delivery, DeliveryOutcome::Accepted),
-                    false => self.commit(link, delivery, parts),
+                    false => self.commit(link, delivery, ended),
                 }
                 Ok(None)
             }
@@ -81,14 +81,21 @@ impl ConnectionTask {
         }
     }
 
-    fn commit(&mut self, link: LinkId, delivery: DeliveryNumber, parts: Vec<TransactionPart>) {
+    fn commit(
+        &mut self,
+        link: LinkId,
+        delivery: DeliveryNumber,
+        (parts, bytes): (Vec<TransactionPart>, usize),
+    ) {
         // What the client requested outside of it, before its end, goes to the engine before it.
         self.send_groups();
         self.send_completions();
         let shared = self.shared.clone();
+        self.sending_bytes += bytes;
         self.start(async move {
             let committed = shared.commit(&parts).await;
             move |connection_task: &mut ConnectionTask| {
+                connection_task.sending_bytes -= bytes;
                 let outcome = match committed {
                     Ok(()) => DeliveryOutcome::Accepted,
                     Err(refusal) => {
@@ -147,8 +154,11 @@ impl ConnectionTask {
         let outcome = outcome.unwrap_or(DeliveryOutcome::Released);
         let added = hold.ok_or_else(AmqpRefusal::lock_lost).and_then(|hold| {
             hold.note_activity();
-            let part = TransactionPart::Settle(hold, ClientSettlement::of(&outcome));
-            self.transactions.add(&transaction, now_ms, (vec![part], 0))
+            let settlement = ClientSettlement::of(&outcome);
+            let before = hold.set_before.as_ref();
+            let bytes = settlement.as_ref().map_or(Ok(0), |settlement| settlement.bytes(before))?;
+            let part = TransactionPart::Settle(hold, settlement);
+            self.transactions.add(&transaction, now_ms, (vec![part], bytes))
         });
         match added {
             Ok(()) => {
@@ -216,5 +226,79 @@ impl EndpointState {
             Some(settlement) => drop(self.note(hold, settlement.kind(), Ok(()))),
             None => self.holds.forget(hold.token),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::PoisonError;
+    use std::thread::ThreadId;
+    use std::time::Duration;
+
+    use bytes::BytesMut;
+
+    use super::*;
+    use crate::amqp::message::encode_value;
+    use crate::clock::Clock;
+    use crate::clock::SystemClock;
+    use crate::clock::Timestamp;
+    use crate::engine::Engine;
+    use crate::message::Message;
+    use crate::service_bus::address::EntityAddress;
+    use crate::service_bus::tests::socketless;
+
+    /// A clock by which nobody but its owner can tell the time while its gate is shut: an engine does nothing then.
+    struct GateClock {
+        owner: ThreadId,
+        gate: Arc<Mutex<()>>,
+        clock: SystemClock,
+    }
+
+    impl GateClock {
+        fn pass(&self) {
+            if std::thread::current().id() != self.owner {
+                drop(self.gate.lock().unwrap_or_else(PoisonError::into_inner));
+            }
+        }
+    }
+
+    impl Clock for GateClock {
+        fn now(&self) -> Timestamp {
+            self.pass();
+            self.clock.now()
+        }
+
+        fn elapsed(&self) -> Duration {
+            self.pass();
+            self.clock.elapsed()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_discharged_transaction_counts_as_sent_until_it_is_committed() {
+        let (owner, gate) = (std::thread::current().id(), Arc::new(Mutex::new(())));
+        let clock = GateClock { owner, gate: gate.clone(), clock: SystemClock::default() };
+        let engine = Engine::in_memory().clock(clock).open().await.unwrap();
+        let queue = socketless::unordered(engine.client()).await;
+        let shared = socketless::endpoint(engine.client(), Arc::new(SystemClock::default())).await;
+        let EntityAddress::Entity(path) = EntityAddress::read("q") else { unreachable!("it is a queue") };
+        let entity = Arc::new(shared.entity(&path).await.unwrap());
+        let mut connection_task = socketless::opened(shared);
+        let link = LinkId { channel: 0, handle: 0, serial: 0 };
+        let transaction = connection_task.transactions.declare(link, 0).unwrap();
+        let part = TransactionPart::Send(entity, Message::new("x"));
+        connection_task.transactions.add(&transaction, 0, (vec![part], 5_000)).unwrap();
+        let mut discharge = BytesMut::new();
+        let fields = Value::List(vec![Value::Binary(transaction), Value::Boolean(false)]);
+        encode_value(&mut discharge, &Value::described(Value::Ulong(DISCHARGE.1), fields));
+        {
+            let _shut = gate.lock().unwrap();
+            connection_task.coordinate(link, DeliveryNumber(0), &discharge.freeze());
+            assert_eq!(connection_task.sending_bytes, 5_000);
+        }
+        connection_task.settle_down().await;
+        assert_eq!(connection_task.sending_bytes, 0);
+        assert_eq!(queue.view().await.unwrap().counts.stored(), 1);
     }
 }

@@ -55,11 +55,15 @@ impl Transactions {
         Ok(Bytes::copy_from_slice(&self.declared.to_be_bytes()))
     }
 
-    /// Ends a transaction, and gives up what belongs to it.
-    pub(crate) fn end(&mut self, id: &Bytes, now_ms: u64) -> Result<Vec<TransactionPart>, AmqpRefusal> {
+    /// Ends a transaction, and gives up what belongs to it, and how many bytes that has.
+    pub(crate) fn end(
+        &mut self,
+        id: &Bytes,
+        now_ms: u64,
+    ) -> Result<(Vec<TransactionPart>, usize), AmqpRefusal> {
         self.open(id, now_ms)?;
         let open = number_of(id).and_then(|number| self.open.remove(&number)).ok_or_else(unknown)?;
-        Ok(open.parts)
+        Ok((open.parts, open.bytes))
     }
 
     /// Adds to a transaction, all or none.
@@ -78,8 +82,9 @@ impl Transactions {
         }
         if waiting + bytes > limits::SERVICE_BUS_SENDING_BYTES {
             let most = limits::SERVICE_BUS_SENDING_BYTES;
-            let refusal =
-                format!("the open transactions of a connection have at most {most} bytes of messages");
+            let refusal = format!(
+                "the open transactions of a connection have at most {most} bytes of messages and settlements"
+            );
             return Err(AmqpRefusal::new(condition::RESOURCE_LIMIT, refusal));
         }
         open.parts.extend(parts);

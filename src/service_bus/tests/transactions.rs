@@ -8,6 +8,7 @@ use bytes::BytesMut;
 use crate::amqp::Value;
 use crate::amqp::message::encode_value;
 use crate::engine::Queue;
+use crate::limits;
 use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
@@ -22,10 +23,12 @@ use crate::service_bus::tests::wire::Source;
 use crate::service_bus::tests::wire::Wire;
 use crate::service_bus::tests::wire::data;
 use crate::service_bus::tests::wire::described;
+use crate::service_bus::tests::wire::map;
 use crate::topic::Rule;
 
 const UNKNOWN: &str = "amqp:transaction:unknown-id";
 const ROLLED_BACK: &str = "amqp:transaction:rollback";
+const MODIFIED: u64 = 0x27;
 const DECLARED: u64 = 0x33;
 const IN_TRANSACTION: u64 = 0x34;
 
@@ -208,6 +211,30 @@ async fn a_hundred_sends_and_completions_are_one_commit() {
     assert_eq!(client.discharge(&transaction, false).await.0, ACCEPTED);
     assert_eq!(host.engine.client().commit_stats().commits - before, 1);
     assert_eq!((stored(&queue).await, stored(&to).await), ((0, 0, 100), (100, 0, 0)));
+}
+
+#[tokio::test]
+async fn settlements_of_a_transaction_count_against_its_bytes() {
+    const BYTES: usize = 60_000;
+    let host = host_with_queue().await;
+    let queue = host.engine.client().queue("q").unwrap();
+    let fitting = u32::try_from(limits::SERVICE_BUS_SENDING_BYTES / BYTES).unwrap();
+    for _ in 0..=fitting {
+        queue.send(Message::new("x")).await.unwrap();
+    }
+    let mut transacting = Transacting::new(&host, "q", Source::of("q")).await;
+    transacting.receive(fitting + 1).await;
+    let transaction = transacting.declare().await;
+    let set = map(vec![("a", Value::Binary(vec![0; BYTES].into()))]);
+    let abandoned = described(MODIFIED, vec![Value::Boolean(true), Value::Boolean(false), set]);
+    for number in 0..=fitting {
+        let state = in_transaction(&transaction, abandoned.clone());
+        let answer = transacting.client.settle(number, state).await;
+        match number < fitting {
+            true => assert_eq!(answer.state(4), IN_TRANSACTION),
+            false => assert_eq!(answer.error(4).0, "amqp:resource-limit-exceeded"),
+        }
+    }
 }
 
 #[tokio::test]
