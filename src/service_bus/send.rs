@@ -10,6 +10,7 @@ use crate::amqp::message::MessageBody;
 use crate::amqp::message::Sections;
 use crate::error::Misuse;
 use crate::error::SendError;
+use crate::error::SendRefusal;
 use crate::limits;
 use crate::message::Message;
 use crate::service_bus::connection_task::ConnectionTask;
@@ -242,6 +243,12 @@ impl ConnectionTask {
             Ok(answers) => answers,
             Err(error) => deliveries.iter().map(|_| Err(error.clone())).collect(),
         };
+        let is_misplaced = |answer: &Result<(), SendError>| {
+            matches!(answer, Err(SendError::Refused(SendRefusal::PlaceMismatch { .. })))
+        };
+        if answers.iter().any(is_misplaced) {
+            self.check_order(link);
+        }
         let accepted = answers.iter().filter(|answer| answer.is_ok()).count();
         self.shared.meters.note_received(accepted * of_each, (answers.len() - accepted) * of_each);
         for (delivery, answer) in deliveries.iter().zip(answers) {
@@ -253,6 +260,24 @@ impl ConnectionTask {
         }
         self.send_group(link);
         self.replenish(link);
+    }
+
+    /// Ends a link whose messages are read for an order that the queue does not have any more: its client attaches it anew.
+    fn check_order(&mut self, link: LinkId) {
+        let Some(entity) = self.open_sender(link).map(|sender| sender.entity.clone()) else { return };
+        if entity.topic.is_some() {
+            return;
+        }
+        self.wait_for(async move {
+            let now = entity.queue.view().await;
+            move |connection_task: &mut ConnectionTask| {
+                let has_changed = now.is_ok_and(|now| now.options.order != entity.options.order);
+                if has_changed && connection_task.open_sender(link).is_some() {
+                    let why = "the order of the queue has changed: attach again";
+                    connection_task.detach(link, AmqpRefusal::new(condition::DETACH_FORCED, why));
+                }
+            }
+        });
     }
 
     /// Takes the messages of a batch, all or none.
@@ -295,5 +320,53 @@ fn outcome(sent: Result<(), SendError>) -> DeliveryOutcome {
     match sent {
         Ok(()) => DeliveryOutcome::Accepted,
         Err(error) => DeliveryOutcome::Rejected(Some(AmqpRefusal::from(error).into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::amqp::tests::peer;
+    use crate::amqp::tests::peer::Performative;
+    use crate::amqp::tests::peer::Role;
+    use crate::amqp::tests::peer::Target;
+    use crate::clock::SystemClock;
+    use crate::engine::Engine;
+    use crate::queue::QueueOptions;
+    use crate::service_bus::tests::bare::attach;
+    use crate::service_bus::tests::bare::payload;
+    use crate::service_bus::tests::bare::transfer;
+    use crate::service_bus::tests::socketless;
+
+    /// With what condition a link has ended, if it has.
+    fn ended_for(frames: &[Performative]) -> Option<String> {
+        frames.iter().find_map(|frame| match frame {
+            Performative::Detach(detach) => Some(detach.error.as_ref()?.condition.to_string()),
+            _ => None,
+        })
+    }
+
+    #[tokio::test]
+    async fn a_link_to_a_queue_whose_order_has_changed_ends_when_a_message_is_refused_by_it() {
+        let engine = Engine::in_memory().open().await.unwrap();
+        socketless::unordered(engine.client()).await;
+        let shared = socketless::endpoint(engine.client(), Arc::new(SystemClock::default())).await;
+        let mut connection_task = socketless::opened(shared);
+        let sender = |handle| {
+            let target = Some(Target { address: Some("q".into()), ..Target::default() });
+            attach(peer::Attach { target, ..peer::attach(&format!("link-{handle}"), handle, Role::Sender) })
+        };
+        connection_task.hear(&[sender(0)]).await;
+        let by_position = QueueOptions::by_position();
+        engine.client().change_queue("q", by_position).await.unwrap();
+        let unplaced = payload("x", Some("w"));
+        connection_task.hear(&[transfer(0, 0, false, &unplaced)]).await;
+        let ended = ended_for(&connection_task.written());
+        assert_eq!(ended.as_deref(), Some(condition::DETACH_FORCED));
+        connection_task.hear(&[sender(1)]).await;
+        connection_task.hear(&[transfer(1, 1, false, &unplaced)]).await;
+        assert_eq!(ended_for(&connection_task.written()), None, "the message is wrong, and not the link");
     }
 }
