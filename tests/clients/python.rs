@@ -49,6 +49,11 @@ fn handlers_are_called_in_order_by_a_worker_and_by_the_daemon() {
 }
 
 #[test]
+fn no_answer_ends_a_worker() {
+    tests_of("test_answers.py");
+}
+
+#[test]
 fn locks_are_renewed_in_time_and_known_to_be_lost() {
     tests_of("test_locks.py");
 }

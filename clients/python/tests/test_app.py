@@ -64,6 +64,11 @@ REASONS = {
 }
 
 
+#: JSON that the daemon takes, and Python's parser does not.
+DEEP = "[" * 100_000 + "]" * 100_000
+DIGITS = '{"sum": ' + "7" * 5_000 + "}"
+
+
 class Running:
     """A worker in a thread."""
 
@@ -182,6 +187,41 @@ class OfHandlers(unittest.TestCase):
             until(lambda: self.completed() == 1)
         self.assertEqual(seen, [("[1.10 ]", [1.1])])
 
+    def test_a_body_that_python_cannot_read_fails_alone(self):
+        app, reasons = App(), {}
+
+        @app.handler("orders")
+        def handle(message, context):
+            if context.attempt > 1:
+                reasons[message.workflow] = message.envelope["attempts"][0]["reason"]
+                self.assertEqual(message.text, {"deep": DEEP, "digits": DIGITS}[message.workflow])
+            else:
+                message.json()
+
+        bodies = {"before": "1", "deep": DEEP, "digits": DIGITS, "behind": '{"body": {"state": "\\"[{"}}'}
+        json = {"content_type": "application/json", "position": 1}
+        self.queue.send_batch([Message(body, workflow=workflow, **json) for workflow, body in bodies.items()])
+        with self.assertLogs("seriatim"), Running(app, self.client):
+            until(lambda: self.completed() == len(bodies), 10)
+        self.assertEqual(sorted(reasons), ["deep", "digits"])
+        self.assertIn("RecursionError", reasons["deep"])
+        self.assertIn("ValueError", reasons["digits"])
+
+    def test_a_state_that_python_cannot_read_is_bytes(self):
+        app, seen = App(), {}
+
+        @app.handler("orders")
+        def handle(message, context):
+            seen[message.workflow] = context.state
+
+        self.send(2)
+        self.queue.receive()[0].complete(state=DEEP.encode())
+        self.assertEqual(self.queue.workflow("w").state(), DEEP.encode())
+        self.send(1, "other")
+        with Running(app, self.client):
+            until(lambda: self.completed() == 3, 10)
+        self.assertEqual(seen, {"w": DEEP.encode(), "other": None})
+
     def test_a_lock_is_renewed_as_long_as_the_handler_runs(self):
         app, attempts, go_on = App(), [], threading.Event()
         self.queue.create(order="position", delivery={"lock": "1s"})
@@ -248,6 +288,28 @@ class OfPrograms(unittest.TestCase):
                 state = queue.workflow("w").state()
                 self.assertEqual(state, [1, 3, 4])
                 self.assertIn("this is no answer", daemon.log())
+
+    def test_a_body_that_python_cannot_read_does_not_end_the_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "handle.py").write_text(
+                "import os\nfrom seriatim import App\napp = App()\n"
+                "@app.handler('orders')\ndef handle(message, context):\n"
+                "    if context.attempt == 1: context.state = [os.getpid(), message.json()]\n"
+                "    else: context.state = [os.getpid(), message.envelope['attempts'][0]['reason']]\n"
+                "app.run()\n"
+            )
+            pathlib.Path(folder, "orders.toml").write_text(
+                '[retry]\ndelays = ["1ms"]\n'
+                f'[[handler]]\npersistent = ["{sys.executable}", "handle.py"]\nenv = {{ PYTHONPATH = "{SOURCES}" }}\n'
+            )
+            with DevDaemon(folder) as daemon, daemon.client() as client:
+                queue = client.queue("orders")
+                for workflow, body in [("before", "1"), ("deep", DEEP), ("behind", "2")]:
+                    queue.send(body, workflow=workflow, content_type="application/json")
+                    until(lambda: queue.workflow(workflow).state())
+                states = [queue.workflow(workflow).state() for workflow in ["before", "deep", "behind"]]
+                self.assertEqual(len({process for process, _ in states}), 1, "it is one process all the time")
+                self.assertIn("RecursionError", states[1][1])
 
     def test_a_program_answers_an_outcome_that_cannot_be_told_with_its_reason(self):
         with tempfile.TemporaryDirectory() as folder:

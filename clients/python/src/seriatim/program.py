@@ -13,6 +13,7 @@ from typing import Any, Dict
 from seriatim.app import App, Context, Loop
 from seriatim.message import Received
 from seriatim.outcome import Retry, described
+from seriatim.reading import load
 
 logger = logging.getLogger("seriatim")
 
@@ -34,7 +35,7 @@ class Program:
         sys.stdout = sys.stderr
         with self._pool:
             for line in sys.stdin.buffer:
-                self._pool.submit(self._serve, json.loads(line))
+                self._pool.submit(self._serve, load(line))
 
     def _serve(self, request: Dict[str, Any]) -> None:
         try:

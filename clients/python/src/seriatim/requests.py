@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from seriatim.errors import SeriatimError, Unreachable, refusal
 from seriatim.message import Duration, Instant, Message, Receipt, duration, instant
+from seriatim.reading import UNREADABLE, load
 
 T = TypeVar("T")
 
@@ -80,10 +81,10 @@ def decode(request: Request[T], status: int, body: bytes) -> T:
         return request.read(body)
     try:
         if request.lines and status < 400:
-            answer: Any = [json.loads(line) for line in body.splitlines() if line.strip()]
+            answer: Any = [load(line) for line in body.splitlines() if line.strip()]
         else:
-            answer = json.loads(body) if body.strip() else None
-    except ValueError as error:
+            answer = load(body) if body.strip() else None
+    except UNREADABLE as error:
         raise SeriatimError(f"cannot understand the answer to {request.method} {request.path}: {error}") from error
     if status >= 400:
         raise refusal(answer if isinstance(answer, dict) else {}, status)
@@ -122,7 +123,7 @@ def state(path: str, workflow: str) -> Request[Any]:
     def read(body: bytes) -> Any:
         try:
             return json.loads(body)
-        except ValueError:
+        except UNREADABLE:
             return body
 
     return Request("GET", f"{path}?{urlencode({'id': workflow})}", read, repeatable=True, raw=True)

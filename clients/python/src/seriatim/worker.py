@@ -12,7 +12,6 @@ from typing import Any, List, Optional, Set
 from seriatim import requests
 from seriatim.app import App, Loop
 from seriatim.client import Client, Delivery
-from seriatim.errors import SeriatimError
 from seriatim.locks import RENEW_FOR, Held, Locks
 from seriatim.message import Duration, seconds
 from seriatim.outcome import Outcome, Retry, described
@@ -105,8 +104,9 @@ class Line:
         asked = self._worker._locks.clock()
         try:
             deliveries = self._queue.receive(max=places, wait=WAIT, state=True, raw=self._worker._app.raw)
-        except SeriatimError as error:
-            logger.warning("cannot receive from %s: %s", self.name, error)
+        except Exception as error:
+            # Whatever it is: the queue is received from again.
+            logger.warning("cannot receive from %s: %s", self.name, described(error))
             self._worker._stop.wait(PAUSE)
         for delivery in deliveries:
             pool.submit(self._handle, self._worker._locks.hold(delivery, asked))
