@@ -49,7 +49,7 @@ fn handlers_are_called_in_order_by_a_worker_and_by_the_daemon() {
 }
 
 #[test]
-fn no_answer_ends_a_worker() {
+fn what_is_not_known_is_asked_again_and_no_answer_ends_a_worker() {
     tests_of("test_answers.py");
 }
 

@@ -75,6 +75,11 @@ fn handlers_are_called_in_order_by_a_worker_and_by_the_daemon() {
 }
 
 #[test]
+fn what_is_not_known_is_asked_again() {
+    tests_of("answers.test.mjs");
+}
+
+#[test]
 fn locks_are_renewed_in_time_and_known_to_be_lost() {
     tests_of("locks.test.mjs");
 }

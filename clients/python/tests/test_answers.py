@@ -1,13 +1,16 @@
 """What the client makes of answers, towards a server that gives those of a list."""
 
+import asyncio
 import http.server
 import json
 import threading
 import unittest
 
-from seriatim import App, Client
+from seriatim import App, AsyncClient, Client, Unavailable, Unreachable
 from seriatim.worker import Worker
 
+#: What is answered where the daemon has not answered: by a node of a cluster, by a proxy, and by one that says nothing.
+NOT_KNOWN = [(504, {"status": 504, "code": "unanswered", "detail": "no answer came"}), (502, b"<h1>Bad Gateway</h1>"), (504, b"")]
 #: As long as a test waits for what has to come.
 PATIENCE = 10
 
@@ -54,6 +57,29 @@ class OfAnswers(unittest.TestCase):
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
         return server
+
+    def test_what_is_not_known_is_asked_again_under_the_same_key(self):
+        async def send(url):
+            async with AsyncClient(url) as client:
+                return await client.queue("orders").send("x")
+
+        receipt = (201, {"status": "accepted", "sequence_number": 7})
+        for answer in [*NOT_KNOWN, (503, b"no server is there")]:
+            server = self.server(answer, receipt)
+            with Client(server.url) as client:
+                self.assertEqual(client.queue("orders").send("x").sequence_number, 7)
+            server.answers[:] = [answer, receipt]
+            self.assertEqual(asyncio.run(send(server.url)).sequence_number, 7)
+            keys = [headers["Idempotency-Key"] for _, headers in server.asked]
+            self.assertEqual((keys[0], keys[2]), (keys[1], keys[3]))
+            self.assertNotEqual(keys[0], keys[2])
+
+    def test_what_may_not_be_asked_again_is_said_to_be_not_known(self):
+        for answer in NOT_KNOWN:
+            with Client(self.server(answer).url) as client, self.assertRaises(Unreachable):
+                client.queue("orders").receive()
+        with Client(self.server((503, b"no server is there")).url) as client, self.assertRaises(Unavailable):
+            client.queue("orders").receive()
 
     def test_a_worker_goes_on_after_an_answer_that_makes_no_sense(self):
         delivery = {"delivery": "d", "queue": "orders", "sequence_number": 1, "delivery_count": 1}

@@ -8,7 +8,7 @@ export class SeriatimError extends Error {
   }
 }
 
-/** The daemon could not be reached, or did not answer. Whether the request took effect is not known. */
+/** The daemon could not be reached, or no answer of it came. Whether the request took effect is not known. */
 export class Unreachable extends SeriatimError {}
 
 /** The daemon answered no, and nothing was changed. */
@@ -61,10 +61,16 @@ const byStatus = new Map<number, typeof Refused>([
   [503, Unavailable],
 ]);
 
-/** The error for a problem document (RFC 9457). */
-export function refusal(problem: Record<string, unknown>, status: number): Refused {
+/** What somebody between says whom the daemon has not answered: a proxy, or a node of a cluster (`unanswered`). */
+const notKnown = [502, 504];
+/** The statuses that mean the same in the words of a proxy, which need not be JSON. */
+export const ofProxies = [...notKnown, 503];
+
+/** The error for a problem document (RFC 9457), which is empty where somebody between has answered. */
+export function failure(problem: Record<string, unknown>, status: number): SeriatimError {
   const code = String(problem["code"] ?? `http_${status}`);
-  const detail = String(problem["detail"] ?? problem["title"] ?? `the daemon answered with HTTP status ${status}`);
+  const detail = String(problem["detail"] ?? problem["title"] ?? `the answer has the HTTP status ${status}`);
+  if (notKnown.includes(status) || code === "unanswered") return new Unreachable(`${detail} (${code})`);
   const kind = byCode.get(code) ?? byStatus.get(status) ?? Refused;
   const field = problem["field"];
   return new kind(code, detail, Number(problem["status"] ?? status), field === undefined ? undefined : String(field));

@@ -1,6 +1,6 @@
 /** HTTP, with what Node brings: connections are kept, and what may be asked again is. */
 
-import { refusal, SeriatimError, Unavailable, Unreachable } from "./errors.js";
+import { failure, ofProxies, SeriatimError, Unavailable, Unreachable } from "./errors.js";
 
 /** Where the daemon listens when nothing else is said. */
 export const URL_DEFAULT = "http://127.0.0.1:7700";
@@ -95,12 +95,13 @@ export class Transport {
 
 function decode(request: Request, status: number, text: string): any {
   try {
-    if (status >= 400) throw refusal(text.trim() ? JSON.parse(text) : {}, status);
+    if (status >= 400) throw failure(text.trim() ? JSON.parse(text) : {}, status);
     if (request.answer === "text") return text;
     if (request.answer === "lines") return text.split("\n").filter((line) => line.trim()).map((line) => JSON.parse(line));
     return text.trim() ? JSON.parse(text) : undefined;
   } catch (error) {
     if (error instanceof SeriatimError) throw error;
+    if (ofProxies.includes(status)) throw failure({}, status);
     throw new SeriatimError(`cannot understand the answer to ${request.method} ${request.path}: ${(error as Error).message}`);
   }
 }

@@ -10,7 +10,7 @@ class SeriatimError(Exception):
 
 
 class Unreachable(SeriatimError):
-    """The daemon could not be reached, or did not answer. Whether the request took effect is not known."""
+    """The daemon could not be reached, or no answer of it came. Whether the request took effect is not known."""
 
 
 class Refused(SeriatimError):
@@ -66,12 +66,18 @@ _BY_CODE = {
     "storage_full": QueueFull,
 }
 _BY_STATUS = {401: Unauthorized, 403: Unauthorized, 404: NotFound, 429: Unavailable, 503: Unavailable}
+#: What somebody between says whom the daemon has not answered: a proxy, or a node of a cluster (``unanswered``).
+_NOT_KNOWN = (502, 504)
+#: The statuses that mean the same in the words of a proxy, which need not be JSON.
+OF_PROXIES = (*_NOT_KNOWN, 503)
 
 
-def refusal(problem: Mapping[str, Any], status: int) -> Refused:
-    """The exception for a problem document (RFC 9457)."""
+def failure(problem: Mapping[str, Any], status: int) -> SeriatimError:
+    """The exception for a problem document (RFC 9457), which is empty where somebody between has answered."""
     code = str(problem.get("code") or f"http_{status}")
-    detail = str(problem.get("detail") or problem.get("title") or f"the daemon answered with HTTP status {status}")
+    detail = str(problem.get("detail") or problem.get("title") or f"the answer has the HTTP status {status}")
+    if status in _NOT_KNOWN or code == "unanswered":
+        return Unreachable(f"{detail} ({code})")
     kind = _BY_CODE.get(code) or _BY_STATUS.get(status) or Refused
     field = problem.get("field")
     return kind(code, detail, int(problem.get("status") or status), None if field is None else str(field))

@@ -11,7 +11,7 @@ import uuid
 from typing import Any, Callable, Dict, Generic, Iterable, List, Mapping, Optional, Tuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
-from seriatim.errors import SeriatimError, Unreachable, refusal
+from seriatim.errors import OF_PROXIES, SeriatimError, Unreachable, failure
 from seriatim.message import Duration, Instant, Message, Receipt, duration, instant
 from seriatim.reading import UNREADABLE, load
 
@@ -76,7 +76,7 @@ class Address:
 
 
 def decode(request: Request[T], status: int, body: bytes) -> T:
-    """The answer, or the refusal as an exception."""
+    """The answer, or why there is none as an exception."""
     if request.raw and status < 400:
         return request.read(body)
     try:
@@ -85,9 +85,11 @@ def decode(request: Request[T], status: int, body: bytes) -> T:
         else:
             answer = load(body) if body.strip() else None
     except UNREADABLE as error:
-        raise SeriatimError(f"cannot understand the answer to {request.method} {request.path}: {error}") from error
+        if status not in OF_PROXIES:
+            raise SeriatimError(f"cannot understand the answer to {request.method} {request.path}: {error}") from error
+        answer = None
     if status >= 400:
-        raise refusal(answer if isinstance(answer, dict) else {}, status)
+        raise failure(answer if isinstance(answer, dict) else {}, status)
     return request.read(answer)
 
 

@@ -1,0 +1,45 @@
+// What the client makes of answers, towards a server that gives those of a list.
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { test } from "node:test";
+import { Client, Unavailable, Unreachable } from "../dist/index.js";
+
+// What is answered where the daemon has not answered: by a node of a cluster, by a proxy, and by one that says nothing.
+const unanswered = JSON.stringify({ status: 504, code: "unanswered", detail: "no answer came" });
+const NOT_KNOWN = [[504, unanswered], [502, "<h1>Bad Gateway</h1>"], [504, ""]];
+
+// A story with a client of a server that answers each request with the next of the list, and then with the last again; it is told
+// the requests.
+async function answering(answers, story) {
+  const asked = [];
+  const server = createServer((request, response) => {
+    asked.push(request);
+    const [status, body] = answers.length > 1 ? answers.shift() : answers[0];
+    request.resume().on("end", () => response.writeHead(status).end(body));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  try {
+    await story(new Client({ url: `http://127.0.0.1:${server.address().port}` }), asked);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+test("what is not known is asked again under the same key", async () => {
+  const receipt = [201, JSON.stringify({ status: "accepted", sequence_number: 7 })];
+  for (const answer of [...NOT_KNOWN, [503, "no server is there"]]) {
+    await answering([answer, receipt], async (client, asked) => {
+      assert.equal((await client.queue("orders").send("x")).sequenceNumber, 7);
+      const keys = asked.map(({ headers }) => headers["idempotency-key"]);
+      assert.deepEqual([keys.length, keys[0]], [2, keys[1]]);
+    });
+  }
+});
+
+test("what may not be asked again is said to be not known", async () => {
+  const receives = (expected) => (client) => assert.rejects(client.queue("orders").receive(), expected);
+  for (const answer of NOT_KNOWN) await answering([answer], receives(Unreachable));
+  await answering([[503, "no server is there"]], receives(Unavailable));
+});
