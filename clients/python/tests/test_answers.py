@@ -81,6 +81,22 @@ class OfAnswers(unittest.TestCase):
         with Client(self.server((503, b"no server is there")).url) as client, self.assertRaises(Unavailable):
             client.queue("orders").receive()
 
+    def test_pages_of_what_does_not_go_on_are_followed_to_the_last(self):
+        pages = [(200, {"blocked": [1], "after": "a/w"}), (200, {"blocked": [], "after": "b/"}), (200, {"blocked": [2]})]
+        server = self.server(*pages)
+
+        async def blocked():
+            async with AsyncClient(server.url) as client:
+                return await client.queue("orders").blocked()
+
+        with Client(server.url) as client:
+            self.assertEqual(client.blocked(), [1, 2])
+        server.answers[:] = pages
+        self.assertEqual(asyncio.run(blocked()), [1, 2])
+        first, of_queue = "/v1/blocked?limit=1000", "/v1/blocked?queue=orders&limit=1000"
+        expected = [path + after for path in (first, of_queue) for after in ("", "&after=a%2Fw", "&after=b%2F")]
+        self.assertEqual([path for path, _ in server.asked], expected)
+
     def test_a_worker_goes_on_after_an_answer_that_makes_no_sense(self):
         delivery = {"delivery": "d", "queue": "orders", "sequence_number": 1, "delivery_count": 1}
         lock = {"locked_until": "2030-01-01T00:00:00Z", "lock_ms": 30_000}

@@ -145,6 +145,20 @@ class OfTheClient(unittest.TestCase):
         self.assertEqual(self.one(queue).text, "b")
         self.assertEqual(workflow.view()["workflow_id"], "w")
 
+    def test_all_workflows_that_do_not_go_on_are_listed(self):
+        queue = self.queue()
+        for number in range(101):
+            queue.workflow(str(number)).hold()
+        self.assertEqual(len(queue.blocked()), 101)
+        self.assertEqual(sum(row["queue"] == queue.name for row in self.client.blocked()), 101)
+
+        async def count():
+            async with AsyncClient(self.daemon.url) as client:
+                rows = await client.blocked()
+                return len(await client.queue(queue.name).blocked()), sum(row["queue"] == queue.name for row in rows)
+
+        self.assertEqual(asyncio.run(count()), (101, 101))
+
     def test_refusals_are_exceptions_with_a_code(self):
         with self.assertRaises(NotFound) as raised:
             self.client.queue("absent").view()

@@ -7,6 +7,8 @@ import { type ClientOptions, type Request, Transport } from "./transport.js";
 
 /** Most messages of one batch. */
 const BATCH_MAX = 1024;
+/** Most rows of a page. */
+const PAGE_MAX = 1000;
 const JSON_TYPE = { "Content-Type": "application/json" };
 
 const post = (path: string, fields: object = {}, more: Partial<Request> = {}): Request => ({
@@ -295,8 +297,8 @@ export class Queue {
   }
 
   /** Its workflows that do not go on: why, since when, and what comes next. */
-  async blocked(): Promise<any[]> {
-    return (await this.transport.call(get("/v1/blocked", { queue: this.name }))).blocked;
+  blocked(): Promise<any[]> {
+    return allBlocked(this.transport, this.name);
   }
 
   /** A page of its dead letters. */
@@ -308,6 +310,17 @@ export class Queue {
   redrive(number: number, position?: number): Promise<any> {
     return this.transport.call(post(queuePath(this.name, `/dead_letters/${number}/redrive`), { position }));
   }
+}
+
+async function allBlocked(transport: Transport, queue?: string): Promise<any[]> {
+  const rows: any[] = [];
+  let after: string | undefined;
+  do {
+    const page = await transport.call(get("/v1/blocked", { queue, limit: PAGE_MAX, after }));
+    rows.push(...page.blocked);
+    after = page.after ?? undefined;
+  } while (after !== undefined);
+  return rows;
 }
 
 /** A daemon, asked over HTTP. */
@@ -330,7 +343,7 @@ export class Client {
 
   /** The first 1,000 queues, in order of name. */
   async queues(): Promise<any[]> {
-    return (await this.#transport.call(get("/v1/queues", { limit: 1000 }))).queues;
+    return (await this.#transport.call(get("/v1/queues", { limit: PAGE_MAX }))).queues;
   }
 
   /** How the daemon is. */
@@ -339,7 +352,7 @@ export class Client {
   }
 
   /** Every workflow that does not go on: why, since when, and what comes next. */
-  async blocked(): Promise<any[]> {
-    return (await this.#transport.call(get("/v1/blocked"))).blocked;
+  blocked(): Promise<any[]> {
+    return allBlocked(this.#transport);
   }
 }

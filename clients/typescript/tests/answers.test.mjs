@@ -43,3 +43,12 @@ test("what may not be asked again is said to be not known", async () => {
   for (const answer of NOT_KNOWN) await answering([answer], receives(Unreachable));
   await answering([[503, "no server is there"]], receives(Unavailable));
 });
+
+test("pages of what does not go on are followed to the last", async () => {
+  const pages = [{ blocked: [1], after: "a/w" }, { blocked: [], after: "b/" }, { blocked: [2] }];
+  await answering(pages.map((page) => [200, JSON.stringify(page)]), async (client, asked) => {
+    assert.deepEqual(await client.queue("orders").blocked(), [1, 2]);
+    const expected = ["", "&after=a%2Fw", "&after=b%2F"].map((after) => `/v1/blocked?queue=orders&limit=1000${after}`);
+    assert.deepEqual(asked.map(({ url }) => url), expected);
+  });
+});

@@ -135,6 +135,13 @@ test("an operator holds, skips and resumes", async () => {
   assert.equal((await one(orders)).text, "b");
 });
 
+test("all workflows that do not go on are listed", async () => {
+  const orders = await queue();
+  for (let number = 0; number < 101; number++) await orders.workflow(`${number}`).operate("hold");
+  assert.equal((await orders.blocked()).length, 101);
+  assert.equal((await client.blocked()).filter((row) => row.queue === orders.name).length, 101);
+});
+
 test("refusals are errors with a code", async () => {
   await assert.rejects(client.queue("absent").view(), (error) => error instanceof NotFound && error.code === "queue_not_found");
   const orders = await queue({ order: "position" });

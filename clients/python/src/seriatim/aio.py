@@ -203,7 +203,14 @@ class AsyncQueue:
 
     async def blocked(self) -> List[Dict[str, Any]]:
         """Its workflows that do not go on: why, since when, and what comes next."""
-        return list((await self._transport.call(requests.get("/v1/blocked", queue=self.name)))["blocked"])
+        return await _blocked(self._transport, self.name)
+
+
+async def _blocked(transport: AsyncTransport, queue: Optional[str] = None) -> List[Dict[str, Any]]:
+    blocked = requests.Blocked(queue)
+    while blocked.ask is not None:
+        blocked.add(await transport.call(blocked.ask))
+    return blocked.rows
 
 
 class AsyncClient:
@@ -230,7 +237,7 @@ class AsyncClient:
 
     async def blocked(self) -> List[Dict[str, Any]]:
         """Every workflow that does not go on: why, since when, and what comes next."""
-        return list((await self._transport.call(requests.get("/v1/blocked")))["blocked"])
+        return await _blocked(self._transport)
 
     async def close(self) -> None:
         """Closes the connections."""

@@ -156,7 +156,7 @@ class Queue:
 
     def blocked(self) -> List[Dict[str, Any]]:
         """Its workflows that do not go on: why, since when, and what comes next."""
-        return list(self._transport.call(requests.get("/v1/blocked", queue=self.name))["blocked"])
+        return _blocked(self._transport, self.name)
 
     def messages(self, limit: int = 100, **filters: Any) -> Dict[str, Any]:
         """A page of its messages, of any status."""
@@ -176,6 +176,13 @@ class Queue:
 
     def _look(self, rest: str, **query: Any) -> Any:
         return self._transport.call(requests.get(requests.queue_path(self.name, rest), **query))
+
+
+def _blocked(transport: Transport, queue: Optional[str] = None) -> List[Dict[str, Any]]:
+    blocked = requests.Blocked(queue)
+    while blocked.ask is not None:
+        blocked.add(transport.call(blocked.ask))
+    return blocked.rows
 
 
 class Workflow:
@@ -267,7 +274,7 @@ class Client:
 
     def queues(self) -> List[Dict[str, Any]]:
         """The first 1,000 queues, in order of name."""
-        return list(self._transport.call(requests.get("/v1/queues", limit=1000))["queues"])
+        return list(self._transport.call(requests.get("/v1/queues", limit=requests.PAGE_MAX))["queues"])
 
     def status(self) -> Dict[str, Any]:
         """How the daemon is."""
@@ -275,7 +282,7 @@ class Client:
 
     def blocked(self) -> List[Dict[str, Any]]:
         """Every workflow that does not go on: why, since when, and what comes next."""
-        return list(self._transport.call(requests.get("/v1/blocked"))["blocked"])
+        return _blocked(self._transport)
 
     def close(self) -> None:
         """Closes the connections."""

@@ -21,6 +21,8 @@ T = TypeVar("T")
 URL_DEFAULT = "http://127.0.0.1:7700"
 #: Most messages of one batch that is accepted as a whole.
 BATCH_MAX = 1024
+#: Most rows of a page.
+PAGE_MAX = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,6 +119,24 @@ def queue_path(queue: str, rest: str = "") -> str:
 def get(path: str, **query: Any) -> Request[Any]:
     asked = {name: value for name, value in query.items() if value is not None}
     return Request("GET", f"{path}?{urlencode(asked)}" if asked else path, _as_is, repeatable=True)
+
+
+class Blocked:
+    """All workflows that do not go on, page after page: ``ask`` is the next request, if there is one."""
+
+    def __init__(self, queue: Optional[str] = None) -> None:
+        self.rows: List[Dict[str, Any]] = []
+        self._queue = queue
+        self.ask: Optional[Request[Any]] = self._page(None)
+
+    def add(self, page: Mapping[str, Any]) -> None:
+        """Takes the answer to what was asked."""
+        self.rows += page["blocked"]
+        after = page.get("after")
+        self.ask = None if after is None else self._page(after)
+
+    def _page(self, after: Optional[str]) -> Request[Any]:
+        return get("/v1/blocked", queue=self._queue, limit=PAGE_MAX, after=after)
 
 
 def state(path: str, workflow: str) -> Request[Any]:
