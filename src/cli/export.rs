@@ -16,6 +16,7 @@ use seriatim::api::WireDuration;
 use seriatim::api::options::OrderWord;
 use seriatim::api::views::MessageEnvelope;
 use seriatim::api::views::MessageWord;
+use seriatim::delivery::EDITED;
 use seriatim::remote::Remote;
 
 use crate::cli::arguments::keep::ExportArguments;
@@ -35,6 +36,9 @@ use crate::cli::out::Stdout;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;
 use crate::cli::word::counted;
+
+/// The property of an original that names the message it was edited to.
+const EDITED_AS: &str = "seriatim-edited-as";
 
 /// Writes where the workflows of a queue stand, if it is in order of position, and every stored message, in order of number. Nothing
 /// is taken: messages that come or go meanwhile may or may not be among them.
@@ -158,7 +162,7 @@ fn read(line: &[u8], reading: ExportReader) -> Result<FeedLine, String> {
 
 fn read_message(line: &[u8], reading: ExportReader) -> Result<Option<SendEnvelope>, String> {
     let message: MessageEnvelope = serde_json::from_slice(line).map_err(|error| why_unread(&error))?;
-    if message.status == MessageWord::DeadLettered && !reading.revives {
+    if message.status == MessageWord::DeadLettered && (!reading.revives || is_original(&message)) {
         return Ok(None);
     }
     let schedule_at = message.until.filter(|_| message.status == MessageWord::Scheduled);
@@ -192,6 +196,12 @@ fn read_message(line: &[u8], reading: ExportReader) -> Result<Option<SendEnvelop
     }))
 }
 
+/// Whether it is a dead letter as it was before its body was edited: what became of it is a message of its own.
+fn is_original(message: &MessageEnvelope) -> bool {
+    let reason = message.dead_letter.as_ref().map(|dead_letter| dead_letter.reason.as_str());
+    reason == Some(EDITED) && message.properties.contains_key(EDITED_AS)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -212,6 +222,21 @@ mod tests {
         assert!(!message.first);
         assert!(read_message(LINE, ExportReader { in_after_order: true, ..revives }).unwrap().unwrap().first);
         assert!(read_message(LINE, ExportReader::default()).unwrap().is_none(), "a dead letter stays one");
+    }
+
+    #[test]
+    fn the_original_of_an_edited_message_is_not_revived() {
+        let revives = ExportReader { revives: true, ..ExportReader::default() };
+        let line = |reason, property| {
+            let line = String::from_utf8_lossy(LINE).replace("\"reason\":\"r\"", reason);
+            line.replace("\"properties\":{\"x\":1}", property)
+        };
+        let (reason, property) = ("\"reason\":\"edited\"", "\"properties\":{\"seriatim-edited-as\":9}");
+        let original = line(reason, property);
+        assert!(matches!(read(original.as_bytes(), revives), Ok(FeedLine::LeftOut)));
+        for sent in [line(reason, "\"properties\":{}"), line("\"reason\":\"r\"", property)] {
+            assert!(matches!(read(sent.as_bytes(), revives), Ok(FeedLine::Message(_))), "{sent}");
+        }
     }
 
     #[test]
