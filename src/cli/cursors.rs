@@ -42,12 +42,12 @@ pub(crate) struct ExportCursors {
 /// # Errors
 /// [`RemoteError`].
 pub(crate) async fn cursors_of(remote: &Remote, queue: &str) -> Result<ExportCursors, RemoteError> {
-    // Who may only look at messages may not ask; then positions that were settled are waited for.
-    let view = remote.queue(queue).await.ok();
+    // Who may look at messages may ask: an export without cursors would have what was settled be waited for.
+    let view = remote.queue(queue).await?;
     let (mut cursors, mut after) = (ExportCursors::default(), None);
-    let Some(view) = view.filter(|view| view.options.order == Some(OrderWord::Position)) else {
+    if view.options.order != Some(OrderWord::Position) {
         return Ok(cursors);
-    };
+    }
     if view.cursors > 0 {
         remark(format!(
             "where {} stand that have long been idle is not exported: what is sent to them where this is imported waits for all they have settled",

@@ -218,6 +218,13 @@ fn dead_letters_are_counted_by_reason() {
     assert!(fake.run(&["dlq", "orders"]).stdout.starts_with("queue "));
 }
 
+/// A queue in order of arrival.
+fn queue() -> Answer {
+    let counts = json!({ "stored": 3, "ready": 3, "locked": 0, "early": 0, "retry": 0, "exhausted": 0, "by_consumer": 0,
+        "scheduled": 0, "dead_lettered": 0, "completed": 0, "expired": 0, "cancelled": 0, "purged": 0, "accepted": 3 });
+    Answer::json(json!({ "name": "orders", "created_at": 0, "counts": counts, "options": {} }))
+}
+
 #[test]
 fn an_export_is_what_an_import_reads() {
     let message = |number: u64| {
@@ -227,6 +234,7 @@ fn an_export_is_what_an_import_reads() {
         })
     };
     let fake = Fake::new(move |asked| match asked.line.contains("from=3&") {
+        _ if asked.line == "GET /v1/queues/orders" => queue(),
         false => Answer::json(json!({ "messages": [message(1), message(2)], "from": 3 })),
         true => Answer::json(json!({ "messages": [message(3)] })),
     });
@@ -246,6 +254,7 @@ fn an_export_is_what_an_import_reads() {
 #[test]
 fn an_export_is_for_nobody_else_and_one_of_a_name_that_was_mistyped_leaves_no_file() {
     let fake = Fake::new(|asked| match asked.line.contains("/orders") {
+        _ if asked.line == "GET /v1/queues/orders" => queue(),
         true => Answer::json(json!({ "messages": [] })),
         false => Answer::problem(404, "queue_not_found", "there is no queue oders"),
     });
@@ -257,6 +266,20 @@ fn an_export_is_for_nobody_else_and_one_of_a_name_that_was_mistyped_leaves_no_fi
     assert_eq!(fake.run(&["export", "orders", "--output", output]).code, Some(0));
     let mode = std::os::unix::fs::PermissionsExt::mode(&path.metadata().expect("it is there").permissions());
     assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn an_export_that_cannot_see_where_workflows_stand_fails_and_leaves_no_file() {
+    let fake = Fake::new(|asked| match asked.line.as_str() {
+        "GET /v1/queues/orders" => Answer::problem(503, "busy", "the server has no room for this now"),
+        _ => Answer::json(json!({ "messages": [] })),
+    });
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("orders.ndjson");
+    let ran = fake.run(&["export", "orders", "--output", path.to_str().expect("a plain name")]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("cannot export orders: ") && ran.stderr.contains("(busy)"), "{ran:?}");
+    assert!(!path.exists());
 }
 
 #[test]
