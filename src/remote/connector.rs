@@ -6,9 +6,12 @@ use std::path::Path;
 use std::pin::Pin;
 use std::task::Context;
 use std::task::Poll;
+use std::time::Duration;
 
 use http::Uri;
 use hyper_util::rt::TokioIo;
+use socket2::SockRef;
+use socket2::TcpKeepalive;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -17,6 +20,15 @@ use crate::error::Misuse;
 use crate::limits;
 use crate::tls_connector::ClientStream;
 use crate::tls_connector::tls_connector;
+
+/// How long a connection may be silent before the daemon's machine is asked whether it is there.
+const SILENCE_MAX: Duration = Duration::from_secs(15);
+
+/// How long it is waited before that is asked again.
+const PROBE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How often that is asked in vain before the connection is broken: half a minute after the last that was heard.
+const PROBES: u32 = 3;
 
 /// Opens connections.
 #[derive(Clone)]
@@ -42,9 +54,18 @@ impl RemoteConnector {
     async fn open(self, uri: Uri) -> io::Result<ClientStream> {
         let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
         let port = uri.port_u16().unwrap_or(if self.tls.is_some() { 443 } else { 80 });
-        let socket = TcpStream::connect((host.as_str(), port)).await?;
+        let socket = connected(&host, port).await?;
         ClientStream::open(socket, self.tls.as_ref(), &host).await
     }
+}
+
+/// A socket that breaks when the daemon's machine vanishes: some requests wait for their answer as long as it takes.
+async fn connected(host: &str, port: u16) -> io::Result<TcpStream> {
+    let socket = TcpStream::connect((host, port)).await?;
+    let probes =
+        TcpKeepalive::new().with_time(SILENCE_MAX).with_interval(PROBE_INTERVAL).with_retries(PROBES);
+    SockRef::from(&socket).set_tcp_keepalive(&probes)?;
+    Ok(socket)
 }
 
 impl tower::Service<Uri> for RemoteConnector {
@@ -62,5 +83,22 @@ impl tower::Service<Uri> for RemoteConnector {
             let late = |_| io::Error::new(io::ErrorKind::TimedOut, "it did not answer in time");
             timeout(limits::REMOTE_CONNECT_MAX, open).await.map_err(late)?.map(TokioIo::new)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_machine_that_vanishes_is_missed_within_half_a_minute() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let socket = connected("127.0.0.1", listener.local_addr().unwrap().port()).await.unwrap();
+        let options = SockRef::from(&socket);
+        assert!(options.keepalive().unwrap(), "it is asked whether it is there");
+        let asked = options.tcp_keepalive_interval().unwrap() * options.tcp_keepalive_retries().unwrap();
+        assert_eq!(options.tcp_keepalive_time().unwrap() + asked, Duration::from_secs(30));
     }
 }
