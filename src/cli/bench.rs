@@ -9,15 +9,17 @@ use crate::bench::run_here;
 use crate::cli::arguments::bench::BenchArguments;
 use crate::cli::arguments::bench::BenchRunArguments;
 use crate::cli::bench_table;
+use crate::cli::failure::CliFailure;
+use crate::cli::out::write_line;
 
 /// Runs workloads one after the other; true when every promise was kept.
-pub(crate) fn run(arguments: &BenchArguments) -> Result<bool, BenchError> {
+pub(crate) fn run(arguments: &BenchArguments) -> Result<bool, CliFailure> {
     let workloads = match &arguments.workloads[..] {
         [] => Workload::all(),
         some => some,
     };
     if !arguments.json {
-        println!("{}", bench_table::heading());
+        write_line(bench_table::heading().as_bytes())?;
     }
     for workload in workloads {
         let outcome = run_apart(|command| {
@@ -30,7 +32,8 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<bool, BenchError> {
             }
         })?;
         let Some(outcome) = outcome else { return Ok(false) };
-        println!("{}", if arguments.json { outcome.to_json() } else { bench_table::row(&outcome) });
+        let line = if arguments.json { outcome.to_json() } else { bench_table::row(&outcome) };
+        write_line(line.as_bytes())?;
     }
     Ok(true)
 }

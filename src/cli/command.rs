@@ -96,9 +96,9 @@ fn run_verb(verb: CliCommand) -> Result<bool, CliFailure> {
         CliCommand::Completions(arguments) => completions::run(&arguments),
         CliCommand::Demo(Demo::Git(arguments)) => demo_git::run(arguments),
         CliCommand::Demo(Demo::GitEngine(arguments)) => Ok(demo_git::run_engine(&arguments)?),
-        CliCommand::Verify(arguments) => Ok(verify::run(&arguments)?),
+        CliCommand::Verify(arguments) => verify::run(&arguments),
         CliCommand::Compact(arguments) => compact::run(&arguments),
-        CliCommand::Bench(arguments) => Ok(bench::run(&arguments)?),
+        CliCommand::Bench(arguments) => bench::run(&arguments),
         CliCommand::BenchRun(arguments) => Ok(bench::run_one(&arguments)?),
     }
 }

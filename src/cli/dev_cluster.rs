@@ -25,6 +25,7 @@ use tokio::process::Command;
 use crate::cli::arguments::serve::DevArguments;
 use crate::cli::failure::CliFailure;
 use crate::cli::insistence::asked_again;
+use crate::cli::out::write_unless_unread;
 
 /// NATS servers of a cluster that has more than one node: as many as can lose one.
 const SERVERS: usize = 3;
@@ -153,11 +154,11 @@ fn announce(nodes: &[DevNode], nats: &LocalNats, folder: &Path, json: bool) {
         let server = |(address, monitor, pid): (String, String, u32)| json!({ "address": address, "monitor": monitor, "pid": pid });
         let nats: Vec<Value> = nats.servers().map(server).collect();
         let nodes: Vec<Value> = nodes.iter().map(DevNode::show).collect();
-        println!("{}", json!({ "folder": folder, "nats": nats, "nodes": nodes }));
+        write_unless_unread(&json!({ "folder": folder, "nats": nats, "nodes": nodes }).to_string());
         return;
     }
     for (address, monitor, pid) in nats.servers() {
-        println!("NATS server {pid}: {address}, monitored at {monitor}");
+        write_unless_unread(&format!("NATS server {pid}: {address}, monitored at {monitor}"));
     }
     for node in nodes {
         let pid = node.child.id().unwrap_or_default();
@@ -165,9 +166,12 @@ fn announce(nodes: &[DevNode], nats: &LocalNats, folder: &Path, json: bool) {
             .iter()
             .filter_map(|server| node.ready[server].as_str())
             .collect();
-        println!("{} (process {pid}): {}, log in {}", node.name, addresses.join(", "), node.log.display());
+        let (addresses, log) = (addresses.join(", "), node.log.display());
+        write_unless_unread(&format!("{} (process {pid}): {addresses}, log in {log}", node.name));
     }
-    println!("every node works for every workflow; kill any process to see that; Ctrl-C stops all of them");
+    write_unless_unread(
+        "every node works for every workflow; kill any process to see that; Ctrl-C stops all of them",
+    );
 }
 
 /// Says which nodes end, until this is told to stop.

@@ -55,6 +55,11 @@ pub(crate) fn write_line(line: &[u8]) -> io::Result<()> {
     stdout.flush()
 }
 
+/// A line on stdout of a program that does its work whether or not somebody reads it.
+pub(crate) fn write_unless_unread(line: &str) {
+    let _ = write_line(line.as_bytes());
+}
+
 /// A remark on stderr, that does not belong to the result.
 pub(crate) fn remark(line: impl AsRef<str>) {
     // Nothing can be done when nobody reads remarks.

@@ -24,6 +24,7 @@ use crate::cli::insistence::asked_again;
 use crate::cli::limits;
 use crate::cli::logs;
 use crate::cli::out::remark;
+use crate::cli::out::write_unless_unread;
 use crate::cli::word::counted;
 
 /// The folder of definitions that `dev` uses when it is given none, if there is one.
@@ -186,15 +187,17 @@ fn announce(daemon: &Daemon, json: bool) {
                 "page": daemon.page(),
                 "definitions": definitions,
             });
-            println!("{ready}");
+            write_unless_unread(&ready.to_string());
         }
         false => {
             let others: String =
                 amqp.into_iter().chain(storage_queue).map(|other| format!(", {other}")).collect();
             let definitions = counted(definitions as u64, "definition");
-            println!("seriatim is ready: http://{address}{others}, {definitions}; Ctrl-C stops it");
+            write_unless_unread(&format!(
+                "seriatim is ready: http://{address}{others}, {definitions}; Ctrl-C stops it"
+            ));
             if let Some(page) = daemon.page() {
-                println!("what is stuck, and what to do about it: {page}");
+                write_unless_unread(&format!("what is stuck, and what to do about it: {page}"));
             }
         }
     }

@@ -7,6 +7,9 @@ use seriatim::store::VerifyStep;
 
 use crate::cli::arguments::keep::VerifyArguments;
 use crate::cli::failure::CliFailure;
+use crate::cli::failure::unless_cut_off;
+use crate::cli::out::Stdout;
+use crate::cli::out::write_line;
 use crate::cli::progress::Progress;
 use crate::cli::word::counted;
 
@@ -16,10 +19,10 @@ pub(crate) fn run(arguments: &VerifyArguments) -> Result<bool, CliFailure> {
     let found = seriatim::store::verify(&arguments.file, |seen| show(&progress, seen));
     progress.end();
     let found = found.map_err(unopened)?;
-    match arguments.json {
-        true => println!("{}", serde_json::to_string(&found)?),
+    unless_cut_off(match arguments.json {
+        true => write_line(&serde_json::to_vec(&found)?).map_err(CliFailure::from),
         false => print(arguments, &found),
-    }
+    })?;
     Ok(found.is_sound())
 }
 
@@ -34,13 +37,14 @@ fn unopened(error: OpenError) -> CliFailure {
     }
 }
 
-fn print(arguments: &VerifyArguments, found: &Verification) {
+fn print(arguments: &VerifyArguments, found: &Verification) -> Result<(), CliFailure> {
+    let out = Stdout::new(false);
     for damage in found.damages.iter().take(arguments.limit) {
-        println!("{damage}");
+        out.say(damage.to_string())?;
     }
     let named = found.damages.len().min(arguments.limit) as u64;
     if named < found.damages_total {
-        println!("... and {} more", found.damages_total - named);
+        out.say(format!("... and {} more", found.damages_total - named))?;
     }
     let Verification { rows, commits, messages, .. } = found;
     let verdict = match found.damages_total {
@@ -51,12 +55,12 @@ fn print(arguments: &VerifyArguments, found: &Verification) {
     let compared = if found.compared { "" } else { "; rows were not compared with each other" };
     let file = arguments.file.display();
     let (rows, commits) = (counted(*rows, "row"), counted(*commits, "commit"));
-    match found.compared {
+    Ok(out.say(match found.compared {
         true => {
-            println!("{file}: {verdict}; {}, {rows}, {commits} in the journal", counted(*messages, "message"))
+            format!("{file}: {verdict}; {}, {rows}, {commits} in the journal", counted(*messages, "message"))
         }
-        false => println!("{file}: {verdict}; {rows}, {commits} in the journal{compared}"),
-    }
+        false => format!("{file}: {verdict}; {rows}, {commits} in the journal{compared}"),
+    })?)
 }
 
 fn show(progress: &Progress, seen: VerifyProgress) {

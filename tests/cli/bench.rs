@@ -5,6 +5,8 @@ use std::process::Output;
 
 use serde_json::Value;
 
+use crate::cli::fake::run_unread;
+
 fn bench(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
     command.arg("bench").args(arguments).output().expect("the binary runs")
@@ -83,6 +85,14 @@ fn a_person_gets_a_table_and_the_folder_is_left_empty() {
     assert_eq!(table.lines().count(), 2, "{table}");
     assert!(table.lines().nth(1).is_some_and(|row| row.starts_with("strict ")), "{table}");
     assert_eq!(folder.path().read_dir().expect("it is there").count(), 0);
+}
+
+#[test]
+fn it_ends_when_nobody_reads_it_any_more() {
+    for arguments in [&["bench"][..], &["bench", "strict", "--messages", "50", "--json"]] {
+        let ran = run_unread(arguments);
+        assert_eq!((ran.code, ran.stderr.contains("panicked")), (Some(0), false), "{ran:?}");
+    }
 }
 
 #[test]

@@ -176,6 +176,16 @@ pub(crate) fn seriatim(arguments: &[&str]) -> Command {
     command
 }
 
+/// Runs the binary, and reads nothing of what it prints but what it complains of.
+pub(crate) fn run_unread(arguments: &[&str]) -> Ran {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let child = seriatim(arguments).stdin(Stdio::null()).stdout(writer).stderr(Stdio::piped()).spawn();
+    let Output { status, stderr, .. } =
+        child.and_then(std::process::Child::wait_with_output).expect("it ends");
+    Ran { code: status.code(), stdout: String::new(), stderr: String::from_utf8(stderr).expect("text") }
+}
+
 /// How the binary ended, and what it printed.
 #[derive(Debug)]
 pub(crate) struct Ran {

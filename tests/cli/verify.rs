@@ -9,6 +9,8 @@ use seriatim::Engine;
 use seriatim::Message;
 use seriatim::QueueOptions;
 
+use crate::cli::fake::run_unread;
+
 fn verify(file: &Path, arguments: &[&str]) -> Output {
     run("verify", file, arguments)
 }
@@ -71,6 +73,23 @@ async fn a_damaged_file_is_named_damaged_and_where() {
     let json: Value = serde_json::from_slice(&output.stdout).expect("one line of JSON");
     assert_eq!((output.status.code(), json["damages_total"].as_u64()), (Some(1), Some(2)), "{json}");
     assert_eq!(json["damages"][0]["table"].as_str(), Some("pages"), "{json}");
+}
+
+#[tokio::test]
+async fn a_reader_who_has_seen_enough_does_not_change_the_verdict() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("a.redb");
+    engine_with_messages(&path).await.close().await;
+    let file = path.to_str().expect("a plain name");
+    for verdict in [0, 1] {
+        for arguments in [&["verify", file][..], &["verify", file, "--json"]] {
+            let ran = run_unread(arguments);
+            assert_eq!((ran.code, ran.stderr.as_str()), (Some(verdict), ""), "{arguments:?}");
+        }
+        if verdict == 0 {
+            forge(&path, "body number 17", "body number 71");
+        }
+    }
 }
 
 #[tokio::test]

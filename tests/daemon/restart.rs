@@ -133,3 +133,24 @@ fn a_completion_that_is_refused_is_tried_again_after_the_delays_of_the_definitio
     assert_eq!((&shown["retry_delays"], shown["options"]["retry"].get("backoff")), (&json!(["1h"]), None));
     assert_eq!(daemon.stop(), Some(0));
 }
+
+#[test]
+fn a_daemon_whose_output_nobody_reads_serves_all_the_same() {
+    let fixture = Fixture::new();
+    fixture.write("orders.toml", "");
+    let daemon = fixture.start();
+    daemon.send("orders", r#"{"workflow_id":"w","body":{}}"#);
+    assert_eq!(daemon.stop(), Some(0));
+    fixture.write("orders.toml", "[[handler]]\nexec = [\"touch\", \"handled\"]\n");
+    let handled = fixture.path().join("workflows").join("handled");
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut daemon = fixture.command().stdout(writer).spawn().expect("the binary starts");
+    while !handled.exists() {
+        assert_eq!(daemon.try_wait().expect("it is a child"), None);
+        std::thread::yield_now();
+    }
+    let pid = rustix::process::Pid::from_child(&daemon);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it can be asked");
+    assert_eq!(daemon.wait().expect("it is a child").code(), Some(0));
+}
