@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::extract::State;
+use bytes::Bytes;
 use http::HeaderMap;
 use http::StatusCode;
 use hyper::body::Body as HttpBody;
@@ -174,11 +175,13 @@ async fn send_lines(shared: SharedServer, queue: Queue, body: Body, in_order: bo
     Ok(bytes_as(StatusCode::OK, LINES[0], body))
 }
 
-/// Sends all lines or none.
-async fn send_together(shared: SharedServer, queue: Queue, body: Body, key: Option<String>) -> HttpResult {
-    let (body, _room) = Inflow::new(&shared.reading, body, limits::HTTP_MESSAGES_BYTES_MAX).all().await?;
-    let mut lines = BatchLines::new(&shared);
-    let digest = digest_of_lines(&body);
+/// The messages of a body with one a line, or what is wrong with the first that is none.
+pub(crate) fn messages_of(
+    shared: &SharedServer,
+    body: Bytes,
+    read: impl Fn(&[u8]) -> Result<Message, HttpRefusal>,
+) -> Result<Vec<Message>, HttpRefusal> {
+    let mut lines = BatchLines::new(shared);
     lines.add(body)?;
     let mut messages = Vec::new();
     while let Some(line) = lines.next(true) {
@@ -186,12 +189,20 @@ async fn send_together(shared: SharedServer, queue: Queue, body: Body, key: Opti
             let problem = format!("has more than {} lines", limits::SEND_BATCH_MAX);
             return Err(HttpRefusal::misuse("batch", problem));
         }
-        let message = read_line(&shared, &queue, &line).map_err(|HttpRefusal(mut problem)| {
+        let message = read(&line).map_err(|HttpRefusal(mut problem)| {
             problem.detail = format!("line {}: {}", messages.len() + 1, problem.detail);
             HttpRefusal(problem)
         })?;
         messages.push(message);
     }
+    Ok(messages)
+}
+
+/// Sends all lines or none.
+async fn send_together(shared: SharedServer, queue: Queue, body: Body, key: Option<String>) -> HttpResult {
+    let (body, _room) = Inflow::new(&shared.reading, body, limits::HTTP_MESSAGES_BYTES_MAX).all().await?;
+    let digest = digest_of_lines(&body);
+    let messages = messages_of(&shared, body, |line| read_line(&shared, &queue, line))?;
     let receipts = match key {
         Some(key) => send_once(&queue, &key, digest, messages).await?,
         None => queue.send_batch(messages).await?,

@@ -29,6 +29,7 @@ use crate::server::answer::no_content;
 use crate::server::extract::JsonBody;
 use crate::server::extract::PathParams;
 use crate::server::extract::QueryParams;
+use crate::server::extract::read_json;
 use crate::server::headers::message_of;
 use crate::server::impersonation::Acting;
 use crate::server::impersonation::publish_once;
@@ -38,6 +39,7 @@ use crate::server::queues::check_not_defined;
 use crate::server::send::digest_of;
 use crate::server::send::digest_of_lines;
 use crate::server::send::has_lines;
+use crate::server::send::messages_of;
 use crate::server::send::once_key;
 use crate::server::shared::SharedServer;
 
@@ -145,7 +147,7 @@ pub(crate) async fn send(
         false => digest_of(&parts.headers, &body),
     });
     let messages = match has_lines {
-        true => messages_of(&body)?,
+        true => messages_of(&shared, body, message_in)?,
         false => vec![message_of(&parts.headers, Message::new(body))?],
     };
     let copies = match (key, digest) {
@@ -155,20 +157,14 @@ pub(crate) async fn send(
     Ok(json_as(StatusCode::CREATED, &PublishResponse::show(copies)))
 }
 
-/// The messages of a body with one a line.
-fn messages_of(body: &[u8]) -> Result<Vec<Message>, HttpRefusal> {
-    let mut messages = Vec::new();
-    let lines = body.split(|byte| *byte == b'\n').enumerate();
-    for (at, line) in lines.filter(|(_, line)| !line.trim_ascii().is_empty()) {
-        if messages.len() == limits::SEND_BATCH_MAX {
-            let problem = format!("has more than {} lines", limits::SEND_BATCH_MAX);
-            return Err(HttpRefusal::misuse("batch", problem));
+fn message_in(line: &[u8]) -> Result<Message, HttpRefusal> {
+    let envelope: SendEnvelope = read_json(line)?;
+    match envelope.queue {
+        None => Ok(envelope.into_message()?),
+        Some(_) => {
+            Err(HttpRefusal::misuse("queue", "is given, and a topic sends to all of its subscriptions"))
         }
-        let envelope: SendEnvelope = serde_json::from_slice(line)
-            .map_err(|error| HttpRefusal::new("malformed", format!("line {}: {error}", at + 1)))?;
-        messages.push(envelope.into_message()?);
     }
-    Ok(messages)
 }
 
 async fn view_of(topic: &Topic) -> Result<TopicView, HttpRefusal> {

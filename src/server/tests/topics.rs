@@ -49,6 +49,31 @@ async fn a_message_goes_to_the_subscriptions_whose_rules_match() {
 }
 
 #[tokio::test]
+async fn a_batch_of_a_topic_is_read_as_one_of_a_queue() {
+    let fixture = Fixture::open().await;
+    assert_eq!(fixture.put("/v1/topics/orders", json!({})).await.status, 201);
+    assert_eq!(fixture.put("/v1/queues/bills", json!({})).await.status, 201);
+    for (line, code, words) in [
+        ("{\"queue\": \"other\"}", "misuse", "line 2: "),
+        ("[null, \"w\"]", "misuse", "line 2: the request is an array where an object is meant"),
+        ("{\"position\": \"one\"}", "misuse", "line 2: "),
+        ("{", "malformed", "line 2: "),
+    ] {
+        let lines = format!("{{}}\n\n{line}\n");
+        let mut refused = Vec::new();
+        for path in ["/v1/topics/orders/messages", "/v1/queues/bills/messages?atomic=true"] {
+            let headers = [("content-type", LINES[0])];
+            let answer = fixture.call("POST", path, &headers, lines.clone()).await;
+            assert_eq!(answer.code(), code, "{path}: {answer:?}");
+            let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+            assert!(detail.starts_with(words), "{path}: {detail}");
+            refused.push(detail);
+        }
+        assert!(line.contains("queue") || refused[0] == refused[1], "{refused:?}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_a_topic_is_told() {
     let fixture = Fixture::open().await;
     fixture.create("taken", QueueOptions::default()).await;
