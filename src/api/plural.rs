@@ -1,4 +1,4 @@
-//! Numbers of things in a sentence.
+//! Numbers of things and of bytes in a sentence.
 
 use std::fmt::Display;
 
@@ -18,9 +18,26 @@ pub(crate) fn spanned<N: Display + PartialEq>(noun: &str, from: N, to: N) -> Str
     }
 }
 
+/// A number of bytes in its unit: `1.5 KiB`, `12 MiB`.
+pub fn size(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let Some((shift, unit)) = units.into_iter().find(|(shift, _)| bytes >> shift > 0) else {
+        return format!("{bytes} B");
+    };
+    match (bytes >> (shift - 10)) * 10 / 1_024 {
+        tenths @ 100.. => format!("{} {unit}", tenths / 10),
+        tenths => format!("{}.{} {unit}", tenths / 10, tenths % 10),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_of_bytes_is_told_in_its_unit() {
+        assert_eq!([5, 1_536, 12 << 20, 3 << 30].map(size), ["5 B", "1.5 KiB", "12 MiB", "3.0 GiB"]);
+    }
 
     #[test]
     fn one_thing_is_said_as_one() {

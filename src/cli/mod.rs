@@ -40,7 +40,6 @@ mod next;
 mod operate;
 mod operator_call;
 mod out;
-mod pretty;
 mod progress;
 mod purge;
 mod queues;

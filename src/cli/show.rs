@@ -1,5 +1,6 @@
 //! `seriatim show`: a queue, a workflow, or a message.
 
+use seriatim::api::pretty;
 use seriatim::api::views::QueueEnvelope;
 use seriatim::remote::Remote;
 
@@ -10,7 +11,6 @@ use crate::cli::connect::connect;
 use crate::cli::failure::CliFailure;
 use crate::cli::moment::LocalTime;
 use crate::cli::out::Stdout;
-use crate::cli::pretty::pretty;
 use crate::cli::show_message;
 use crate::cli::show_workflow;
 use crate::cli::word::counted;

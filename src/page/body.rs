@@ -11,6 +11,7 @@ use crate::api::BodyFields;
 use crate::api::Problem;
 use crate::api::is_json;
 use crate::api::plural::counted;
+use crate::api::pretty;
 use crate::api::views::MessageEnvelope;
 use crate::limits;
 use crate::page::answer::PageResult;
@@ -26,9 +27,6 @@ use crate::remote::RequestPath;
 
 /// Bytes that are shown of a body that is no text, sixteen a line.
 const HEX_BYTES: usize = 4 * 1024;
-
-/// Indents beyond which nested JSON goes no further to the right.
-const INDENTS: usize = 40;
 
 /// The bytes of a message's body.
 pub(crate) fn bytes_of(message: &MessageEnvelope) -> Result<Vec<u8>, ApiRefusal> {
@@ -91,50 +89,6 @@ fn is_valid_json(text: &str) -> bool {
     serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
 }
 
-/// JSON with its parts on lines of their own. No number and no text is read, so each stays as it was sent.
-pub(crate) fn pretty(json: &str) -> String {
-    let mut out = String::with_capacity(json.len() * 2);
-    let (mut depth, mut is_text, mut is_escaped, mut opened) = (0_usize, false, false, false);
-    let line = |out: &mut String, depth: usize| {
-        out.push('\n');
-        out.extend(std::iter::repeat_n("  ", depth.min(INDENTS)));
-    };
-    for character in json.chars() {
-        if is_text {
-            out.push(character);
-            (is_text, is_escaped) = (character != '"' || is_escaped, character == '\\' && !is_escaped);
-            continue;
-        }
-        if character.is_ascii_whitespace() {
-            continue;
-        }
-        let closes = matches!(character, '}' | ']');
-        depth = depth.saturating_sub(usize::from(closes));
-        if opened != closes {
-            line(&mut out, depth);
-        }
-        opened = false;
-        match character {
-            '{' | '[' => {
-                out.push(character);
-                (depth, opened) = (depth + 1, true);
-                continue;
-            }
-            ',' => {
-                out.push(character);
-                line(&mut out, depth);
-            }
-            ':' => out.push_str(": "),
-            '"' => {
-                out.push(character);
-                is_text = true;
-            }
-            _ => out.push(character),
-        }
-    }
-    out
-}
-
 fn hex(bytes: &[u8]) -> String {
     let line = |(row, line): (usize, &[u8])| {
         let digits: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -148,13 +102,6 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn json_is_spread_out_and_every_number_stays_as_it_was() {
-        let shown = pretty(r#"{"id":18446744073709551616,"a":[1.10,{}],"t":"a,\"{b\\","e":[]}"#);
-        let expected = "{\n  \"id\": 18446744073709551616,\n  \"a\": [\n    1.10,\n    {}\n  ],\n  \"t\": \"a,\\\"{b\\\\\",\n  \"e\": []\n}";
-        assert_eq!(shown, expected);
-    }
 
     #[test]
     fn a_hostile_body_is_text_and_of_limited_length() {

@@ -5,6 +5,7 @@ use maud::html;
 
 use crate::api::Problem;
 use crate::api::is_json;
+use crate::api::pretty;
 use crate::api::views::MessageEnvelope;
 use crate::api::views::MessageWord;
 use crate::limits;
@@ -95,7 +96,7 @@ fn text_of(message: &MessageEnvelope) -> Result<String, ApiRefusal> {
         return refuse("its body has characters that a form would change");
     }
     // One line of JSON is hard to edit.
-    let text = if message.body.is_some() { body::pretty(&text) } else { text };
+    let text = if message.body.is_some() { pretty(&text) } else { text };
     match cut(&text, limits::SCREEN_BODY_BYTES).1 {
         true => Ok(text),
         false => refuse("its body is too long for a form"),

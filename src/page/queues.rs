@@ -4,6 +4,7 @@ use maud::Markup;
 use maud::html;
 
 use crate::api::QueuePage;
+use crate::api::plural::size;
 use crate::api::views::BlockedCause;
 use crate::api::views::QueueEnvelope;
 use crate::api::views::QueueRatesView;
@@ -67,23 +68,6 @@ fn figures(visitor: &Visitor, rates: &RatesView) -> Markup {
 
 fn commit_time(ms: f64) -> String {
     if ms < 10.0 { format!("{ms:.1} ms") } else { format!("{ms:.0} ms") }
-}
-
-/// A number of bytes, as people read it.
-pub(crate) fn size(bytes: u64) -> String {
-    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let unit = units.into_iter().find(|(shift, _)| bytes >> shift > 0);
-    match unit {
-        None => format!("{bytes} B"),
-        Some((shift, name)) => {
-            let tenths = (bytes >> (shift - 10)) * 10 / 1_024;
-            if tenths >= 100 {
-                format!("{} {name}", tenths / 10)
-            } else {
-                format!("{}.{} {name}", tenths / 10, tenths % 10)
-            }
-        }
-    }
 }
 
 fn row(visitor: &Visitor, queue: &QueueEnvelope, rates: Option<&QueueRatesView>, may: bool) -> Markup {

@@ -1,6 +1,7 @@
 //! What `top` shows: how the daemon is at one moment, as its API says.
 
 use serde::Serialize;
+use seriatim::api::plural::size;
 use seriatim::api::views::BlockedCause;
 use seriatim::api::views::BlockedView;
 use seriatim::api::views::QueueEnvelope;
@@ -79,27 +80,5 @@ impl DaemonSnapshot {
             parts.push("... and more: seriatim blocked".to_owned());
         }
         parts.join("\n\n")
-    }
-}
-
-/// A number of bytes in its unit.
-pub(crate) fn size(bytes: u64) -> String {
-    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    match units.into_iter().find(|(shift, _)| bytes >> shift > 0) {
-        None => format!("{bytes} B"),
-        Some((shift, unit)) => {
-            let tenths = (bytes >> (shift - 10)) * 10 / 1_024;
-            format!("{}.{} {unit}", tenths / 10, tenths % 10)
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_of_bytes_is_told_in_its_unit() {
-        assert_eq!([5, 1_536, 12 << 20, 3 << 30].map(size), ["5 B", "1.5 KiB", "12.0 MiB", "3.0 GiB"]);
     }
 }

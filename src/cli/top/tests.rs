@@ -66,7 +66,7 @@ fn a_frame_shows_queues_what_is_blocked_commits_and_the_disk() {
     let frame = frame(&state(&["4711"]), (130, 12));
     let expected = [
         " seriatim 1.2.3  ready  since 10m ago  http://127.0.0.1:7700",
-        " blocked: 1 retry  \u{b7}  commit 1.2 ms  \u{b7}  store 12.0 MiB  \u{b7}  disk free 3.0 GiB  \u{b7}  2 handlers at work",
+        " blocked: 1 retry  \u{b7}  commit 1.2 ms  \u{b7}  store 12 MiB  \u{b7}  disk free 3.0 GiB  \u{b7}  2 handlers at work",
         "",
     ];
     assert_eq!(frame[..3], expected, "{frame:#?}");
