@@ -10,9 +10,11 @@ use axum::middleware::Next;
 use axum::response::IntoResponse;
 use axum::response::Response;
 use http::HeaderMap;
+use http::Method;
 use http::header;
 use http::request::Parts;
 
+use crate::id::QueueName;
 use crate::inbound::browser::check_no_browser;
 use crate::inbound::connection::FromFileSystem;
 use crate::inbound::inflow::check_length;
@@ -22,6 +24,7 @@ use crate::server::principal::Principal;
 use crate::server::route::RequiredRight;
 use crate::server::route::RightScope;
 use crate::server::route::RouteFacts;
+use crate::server::shared::ServerState;
 use crate::server::shared::SharedServer;
 
 /// How many bytes the body of a request may have.
@@ -40,7 +43,7 @@ pub(crate) async fn authorize(
     let known = who(&shared, &facts, &parts);
     let who = known.as_ref().map_or("nobody", Principal::name).to_owned();
     let admitted = match known {
-        Ok(principal) => admit(&facts, &principal, queue.as_deref(), &parts).map(|()| principal),
+        Ok(principal) => admit(&shared, &facts, &principal, queue.as_deref(), &parts).map(|()| principal),
         Err(refused) => Err(refused),
     };
     let response = match admitted {
@@ -86,6 +89,7 @@ async fn queue_of(parts: &mut Parts) -> Option<String> {
 }
 
 fn admit(
+    app_state: &ServerState,
     facts: &RouteFacts,
     principal: &Principal,
     queue: Option<&str>,
@@ -101,7 +105,29 @@ fn admit(
             RightScope::All => principal.check(right, None)?,
         }
     }
+    if let Some(queue) = queue {
+        check_not_own(app_state, facts, queue, parts)?;
+    }
     Ok(check_length(content_length(&parts.headers), facts.body_bytes_max)?)
+}
+
+/// What the daemon keeps for itself is looked at and not touched: who received or removed it would end schedules, and have the
+/// rows of a source copied again or passed over. Only a workflow that somebody has held goes on when it is resumed.
+fn check_not_own(
+    app_state: &ServerState,
+    facts: &RouteFacts,
+    queue: &str,
+    parts: &Parts,
+) -> Result<(), HttpRefusal> {
+    let is_own = || QueueName::new(queue).is_ok_and(|queue| app_state.host.is_own(&queue));
+    if facts.method == Method::GET || parts.uri.path().ends_with("/workflow/resume") || !is_own() {
+        return Ok(());
+    }
+    let detail = format!(
+        "queue {queue} is the daemon's own: it keeps what it needs in it, such as its schedules; to end a schedule, \
+         remove it from its definition"
+    );
+    Err(HttpRefusal::new("queue_is_defined", detail))
 }
 
 fn content_length(headers: &HeaderMap) -> Option<u64> {

@@ -71,7 +71,7 @@ pub(crate) trait Host: Send + Sync + 'static {
         self.definitions().into_iter().find(|definition| definition.queue == queue.as_str())
     }
 
-    /// Whether a queue is the daemon's own, so that nobody else may empty it.
+    /// Whether a queue is the daemon's own, so that others may look at it, and nothing else.
     fn is_own(&self, queue: &QueueName) -> bool;
 
     /// Reads all definition files again; what is wrong with one is a problem, and then none is changed.

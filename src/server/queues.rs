@@ -82,7 +82,6 @@ pub(crate) async fn put(
     JsonBody(options): JsonBody<OptionsEnvelope>,
 ) -> HttpResult {
     let queue = extract.queue()?;
-    check_not_own(&shared, queue.name())?;
     check_not_defined(&shared, queue.name())?;
     let options = options.read()?;
     let existed = queue.view().await.is_ok();
@@ -104,7 +103,6 @@ pub(crate) async fn delete(
     extract: PathParams,
 ) -> HttpResult {
     let queue = extract.queue()?;
-    check_not_own(&shared, queue.name())?;
     check_not_defined(&shared, queue.name())?;
     client.delete_queue(queue.name()).await?;
     no_content()
@@ -122,21 +120,6 @@ pub(crate) fn check_not_defined(app_state: &ServerState, queue: &QueueName) -> R
     }
 }
 
-/// What the daemon keeps for itself is not emptied, changed or deleted: schedules would end with their messages, and sources be
-/// copied anew.
-pub(crate) fn check_not_own(app_state: &ServerState, queue: &QueueName) -> Result<(), HttpRefusal> {
-    match app_state.host.is_own(queue) {
-        false => Ok(()),
-        true => {
-            let detail = format!(
-                "queue {queue} is the daemon's own: it keeps what it needs in it, such as its schedules; to end a schedule, \
-                 remove it from its definition"
-            );
-            Err(HttpRefusal::new("queue_is_defined", detail))
-        }
-    }
-}
-
 pub(crate) async fn purge(
     State(shared): State<SharedServer>,
     principal: Principal,
@@ -144,7 +127,6 @@ pub(crate) async fn purge(
     JsonBody(request): JsonBody<PurgeRequest>,
 ) -> HttpResult {
     let queue = extract.queue()?;
-    check_not_own(&shared, queue.name())?;
     let counts = queue.view().await?.counts;
     if request.dry_run {
         // Its first step is judged; the counters know how many steps there would be.

@@ -244,24 +244,46 @@ async fn dead_letters_are_put_back_one_by_one_and_together() {
     assert_eq!(purge(json!({ "reason": "a test" })).await.json()["purged"], 3);
 }
 
+/// What could change a queue, or a message or workflow of it.
+const CHANGES: [(&str, &str, &str); 19] = [
+    ("PUT", "", "{}"),
+    ("DELETE", "", ""),
+    ("POST", "/purge", r#"{"reason":"a test"}"#),
+    ("POST", "/pause", ""),
+    ("POST", "/messages", r#"{"body":"y","workflow_id":"w"}"#),
+    ("DELETE", "/messages/1", ""),
+    ("POST", "/messages/1/reschedule", r#"{"at":"2099-01-01T00:00:00Z"}"#),
+    ("POST", "/receive", "{}"),
+    ("POST", "/receive_deferred", r#"{"sequence_numbers":[1]}"#),
+    ("POST", "/complete", r#"{"deliveries":["x"]}"#),
+    ("POST", "/deliveries/x/complete", r#"{"state":"x"}"#),
+    ("POST", "/runs/x/settle", "{}"),
+    ("PUT", "/workflow/state?id=w", "x"),
+    ("DELETE", "/workflow/state?id=w", ""),
+    ("POST", "/workflow/skip?id=w", r#"{"reason":"a test"}"#),
+    ("POST", "/workflow/purge?id=w", r#"{"reason":"a test"}"#),
+    ("POST", "/operate", r#"{"verb":"skip","filter":{"all":true},"reason":"a test"}"#),
+    ("POST", "/dead_letters/redrive", r#"{"all":true}"#),
+    ("POST", "/dead_letters/purge", r#"{"reason":"a test"}"#),
+];
+
 #[tokio::test]
-async fn what_the_daemon_keeps_for_itself_is_not_purged_changed_or_deleted() {
+async fn what_the_daemon_keeps_for_itself_can_be_looked_at_and_not_touched() {
     let fixture = Fixture::open().await;
     let queue = fixture.create("seriatim.schedules", QueueOptions::default()).await;
     queue.send(Message::new("x").workflow("w")).await.unwrap();
-    let changed = fixture.put("/v1/queues/seriatim.schedules", json!({})).await;
-    assert_eq!(changed.code(), "queue_is_defined");
-    let deleted = fixture.delete("/v1/queues/seriatim.schedules").await;
-    assert_eq!(deleted.code(), "queue_is_defined");
-    let purge = json!({ "reason": "a test" });
-    let described = fixture.post("/v1/queues/seriatim.schedules/purge", purge.clone()).await;
-    assert_eq!(described.code(), "queue_is_defined");
-    let described = fixture.post("/v1/queues/seriatim.schedules/workflow/purge?id=w", purge).await;
-    assert_eq!(described.code(), "queue_is_defined");
-    let many = json!({ "verb": "purge", "filter": { "all": true }, "reason": "a test" });
-    let described = fixture.post("/v1/queues/seriatim.schedules/operate", many).await;
-    assert_eq!(described.code(), "queue_is_defined");
+    queue.workflow("w").unwrap().set_state(Some("kept".into())).await.unwrap();
+    for (method, path, body) in CHANGES {
+        let refused = fixture.call(method, &format!("/v1/queues/seriatim.schedules{path}"), &[], body).await;
+        assert_eq!(refused.code(), "queue_is_defined", "{method} {path}");
+    }
+    for path in ["", "/messages/1", "/workflow/state?id=w"] {
+        assert_eq!(fixture.get(&format!("/v1/queues/seriatim.schedules{path}")).await.status, 200, "{path}");
+    }
     assert_eq!(queue.view().await.unwrap().counts.ready, 1);
+    queue.workflow("w").unwrap().hold("by an older version").await.unwrap();
+    let resumed = fixture.post("/v1/queues/seriatim.schedules/workflow/resume?id=w", json!({})).await;
+    assert_eq!(resumed.status, 200, "what was held can go on");
 }
 
 #[tokio::test]
