@@ -41,7 +41,8 @@ pub struct ReceiveRequest {
     /// Dead letters of the queue, in order of reason and number, instead of its messages.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dead_letters: bool,
-    /// Shows the state of each message's workflow too.
+    /// Shows the state of each message's workflow too; of a run, with its first message. Fewer messages come then if they have
+    /// more than 16 MiB with their states.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub state: bool,
     /// Shows each body byte for byte: as text or as base64, and none as a JSON value.
@@ -58,7 +59,7 @@ pub struct ReceiveDeferredRequest {
     /// Whether they are dead letters.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dead_letters: bool,
-    /// Shows the state of each message's workflow too.
+    /// Shows the state of each message's workflow too; they may have 16 MiB with their states.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub state: bool,
     /// Shows each body byte for byte: as text or as base64, and none as a JSON value.

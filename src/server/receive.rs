@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::State;
+use bytes::Bytes;
 
 use crate::api::DeliveryEnvelope;
 use crate::api::ReceiveDeferredRequest;
@@ -46,6 +47,8 @@ struct HeldLock {
 struct ReceiveDetail {
     state: bool,
     raw: bool,
+    /// Whether all messages are shown or none, so that too much is refused; else what is too much is given back.
+    whole: bool,
 }
 
 impl HandedOut {
@@ -71,7 +74,10 @@ impl HandedOut {
         of_run.chain(apart)
     }
 
-    fn keep(mut self) {
+    /// Keeps the first for who is answered with them. The rest is given back in its order, as workflows line up anew.
+    fn keep(mut self, shown: usize) {
+        let rest = self.deliveries.split_off(shown.min(self.deliveries.len()));
+        rest.into_iter().for_each(Delivery::give_back);
         for delivery in self.deliveries.drain(..) {
             delivery.keep();
         }
@@ -116,7 +122,7 @@ pub(crate) async fn receive(
         handed = received => handed?,
         () = shared.stopping.cancelled() => HandedOut::default(),
     };
-    answer(&queue, handed, ReceiveDetail { state: request.state, raw: request.raw }).await
+    answer(&queue, handed, ReceiveDetail { state: request.state, raw: request.raw, whole: false }).await
 }
 
 pub(crate) async fn receive_deferred(
@@ -130,16 +136,18 @@ pub(crate) async fn receive_deferred(
         true => queue.receive_deferred_dead_letters(&numbers).await?,
         false => queue.receive_deferred(&numbers).await?,
     };
-    let detail = ReceiveDetail { state: request.state, raw: request.raw };
+    let detail = ReceiveDetail { state: request.state, raw: request.raw, whole: true };
     answer(&queue, HandedOut::apart(deliveries), detail).await
 }
 
-/// The answer with what was handed out, which is let go of last: who leaves meanwhile leaves nothing locked.
+/// The answer with what was handed out, as far as there is room in it, which is let go of last: who leaves meanwhile leaves
+/// nothing locked.
 async fn answer(queue: &Queue, handed: HandedOut, detail: ReceiveDetail) -> HttpResult {
     let run = handed.run.as_ref().map(|run| run.lock_token().to_string());
     let deliveries = show(queue, &handed, detail).await?;
+    let shown = deliveries.len();
     let answer = json(&ReceiveResponse { run, deliveries })?;
-    handed.keep();
+    handed.keep(shown);
     Ok(answer)
 }
 
@@ -153,20 +161,37 @@ async fn show(
     }
     // The order of a queue cannot change while it stores messages, and those that are handed out are stored.
     let by_position = matches!(queue.view().await?.options.order, Order::Position { .. });
-    let mut shown = Vec::new();
+    let (mut shown, mut bytes) = (Vec::new(), 0);
     for (message, HeldLock { token, until, lasts }, id) in handed.messages() {
+        let is_too_much = detail.state && id.is_some() && bytes >= limits::RECEIVE_BYTES_MAX;
+        match is_too_much {
+            true if detail.whole => return Err(too_much()),
+            true => break,
+            false => {}
+        }
         let mut envelope = DeliveryEnvelope::show(queue.name(), message, by_position).with_lock(until, lasts);
         if detail.raw {
             envelope = envelope.with_raw_body(&message.body);
         }
         envelope.lock_token = Some(token.to_string());
         envelope.delivery = id.map(|id| id.to_string());
-        if let (true, true, Some(workflow)) = (detail.state, message.has_workflow(), &message.workflow_id) {
-            envelope = envelope.with_state(queue.workflow(workflow)?.state().await?.as_ref());
+        bytes += message.body.len();
+        // All of a run have the same state.
+        let with_state = detail.state && message.has_workflow() && (id.is_some() || shown.is_empty());
+        if let (true, Some(workflow)) = (with_state, &message.workflow_id) {
+            let state = queue.workflow(workflow)?.state().await?;
+            bytes += state.as_ref().map_or(0, Bytes::len);
+            envelope = envelope.with_state(state.as_ref());
         }
         shown.push(envelope);
     }
     Ok(shown)
+}
+
+fn too_much() -> HttpRefusal {
+    let most = limits::RECEIVE_BYTES_MAX / (1024 * 1024);
+    let detail = format!("have more than {most} MiB with their states: ask for fewer, or without `state`");
+    HttpRefusal::misuse("sequence_numbers", detail)
 }
 
 #[cfg(test)]
@@ -183,7 +208,7 @@ mod tests {
         let queue = client.create_queue("orders", QueueOptions::default()).await.unwrap();
         queue.send_batch((1..=3).map(|number| Message::new(number.to_string()))).await.unwrap();
         // It stands for a look that fails, and for a client that leaves meanwhile.
-        let detail = ReceiveDetail { state: true, raw: false };
+        let detail = ReceiveDetail { state: true, raw: false, whole: false };
         let nowhere = client.queue("nowhere").unwrap();
         let handed = HandedOut::apart(queue.receive_many(3, Duration::ZERO).await.unwrap());
         assert!(answer(&nowhere, handed, detail).await.is_err());

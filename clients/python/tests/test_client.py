@@ -122,6 +122,14 @@ class OfTheClient(unittest.TestCase):
         run.settle(completed=2)
         self.assertEqual(self.one(queue).text, "2")
 
+    def test_each_message_of_a_run_has_the_state_of_its_workflow(self):
+        queue = self.queue()
+        queue.send("first", workflow="w")
+        self.one(queue).complete(state={"seen": 1})
+        queue.send_batch([Message(str(n), workflow="w") for n in range(3)])
+        run = queue.receive_run(max=10, wait=5, state=True)
+        self.assertEqual([message.state for message in run], [{"seen": 1}] * 3)
+
     def test_scheduled_messages_are_moved_and_cancelled(self):
         queue = self.queue()
         at = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)

@@ -138,7 +138,9 @@ export class Run {
     this.#transport = transport;
     this.#queue = queue;
     this.#run = answer.run;
-    this.messages = answer.deliveries.map((envelope) => new Received(envelope));
+    // The state of their workflow stands with the first only.
+    const { state, state_base64 } = answer.deliveries[0] ?? {};
+    this.messages = answer.deliveries.map((envelope) => new Received({ state, state_base64, ...envelope }));
   }
 
   /** Completes the first messages (all, if nothing is said). `next` says how the one behind them ends; the others are given back. */

@@ -122,6 +122,15 @@ test("a run is settled from its first message on", async () => {
   assert.equal((await one(orders)).text, "2");
 });
 
+test("each message of a run has the state of its workflow", async () => {
+  const orders = await queue();
+  await orders.send("first", { workflow: "w" });
+  await (await one(orders)).complete({ state: { seen: 1 } });
+  await orders.sendBatch([0, 1, 2].map((n) => ({ body: `${n}`, workflow: "w" })));
+  const run = await orders.receiveRun({ waitMs: 5_000, state: true });
+  assert.deepEqual(run.messages.map(({ state }) => state), [{ seen: 1 }, { seen: 1 }, { seen: 1 }]);
+});
+
 test("an operator holds, skips and resumes", async () => {
   const orders = await queue();
   await orders.sendBatch(["a", "b"].map((body) => ({ body, workflow: "w" })));

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde_json::json;
 
+use crate::engine::Queue;
+use crate::limits;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 use crate::server::tests::fixture::Fixture;
@@ -158,4 +161,64 @@ async fn dead_letters_are_received_and_settled_as_messages_are() {
     assert_eq!(queue.view().await.unwrap().counts.dead_lettered, 0);
     let both = fixture.post("/v1/queues/orders/receive", json!({ "dead_letters": true, "run": true })).await;
     assert_eq!((both.status.as_u16(), &both.json()["field"]), (422, &json!("run")));
+}
+
+/// Messages of so many workflows, each with the largest state there can be.
+async fn send_with_large_states(queue: &Queue, workflows: usize) {
+    let state = Bytes::from(format!("\"{}\"", "s".repeat(limits::STATE_BYTES_MAX - 2)));
+    for workflow in 0..workflows {
+        let id = format!("w-{workflow:02}");
+        queue.send(Message::new("x").workflow(&id)).await.unwrap();
+        queue.workflow(&id).unwrap().set_state(Some(state.clone())).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_answer_with_states_is_bounded_and_what_had_no_room_comes_next_uncounted() {
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
+    send_with_large_states(&queue, 64).await;
+    let (mut seen, asked) = (Vec::new(), json!({ "max": 64, "state": true }));
+    while seen.len() < 64 {
+        let answered = fixture.post("/v1/queues/orders/receive", asked.clone()).await;
+        assert!(answered.body.len() < 20 * 1024 * 1024, "{} bytes", answered.body.len());
+        let deliveries = answered.json()["deliveries"].as_array().unwrap().clone();
+        assert!(!deliveries.is_empty(), "{} of 64 came", seen.len());
+        assert!(deliveries.iter().all(|one| one["delivery_count"] == 1 && one["state"].is_string()));
+        seen.extend(deliveries.iter().map(|one| one["workflow_id"].as_str().unwrap().to_owned()));
+    }
+    assert!(seen.is_sorted(), "{seen:?}");
+}
+
+#[tokio::test]
+async fn what_is_fetched_by_number_with_states_is_all_or_refused() {
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
+    send_with_large_states(&queue, 20).await;
+    let mut numbers = Vec::new();
+    for mut delivery in queue.receive_many(20, Duration::ZERO).await.unwrap() {
+        numbers.push(delivery.sequence_number().get());
+        delivery.defer().await.unwrap();
+    }
+    let fetch = async |numbers: &[u64]| {
+        let asked = json!({ "sequence_numbers": numbers, "state": true });
+        fixture.post("/v1/queues/orders/receive_deferred", asked).await
+    };
+    assert_eq!(fetch(&numbers).await.json()["field"], "sequence_numbers");
+    let fetched = fetch(&numbers[..16]).await.json();
+    assert_eq!(fetched["deliveries"].as_array().map(Vec::len), Some(16), "what was refused is not locked");
+}
+
+#[tokio::test]
+async fn the_state_of_a_run_is_shown_once() {
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
+    for _ in 0..3 {
+        queue.send(Message::new("x").workflow("a")).await.unwrap();
+    }
+    queue.workflow("a").unwrap().set_state(Some("7".into())).await.unwrap();
+    let asked = json!({ "max": 10, "run": true, "state": true });
+    let run = fixture.post("/v1/queues/orders/receive", asked).await.json();
+    let states: Vec<_> = run["deliveries"].as_array().unwrap().iter().map(|one| one.get("state")).collect();
+    assert_eq!(states, [Some(&json!(7)), None, None]);
 }

@@ -68,7 +68,10 @@ class Run:
         self._transport = transport
         self._queue = queue
         self._run: Optional[str] = answer.get("run")
-        self.messages = [Received(envelope) for envelope in answer["deliveries"]]
+        # The state of their workflow stands with the first only.
+        first: Mapping[str, Any] = next(iter(answer["deliveries"]), {})
+        state = {name: first[name] for name in ("state", "state_base64") if name in first}
+        self.messages = [Received({**state, **envelope}) for envelope in answer["deliveries"]]
 
     def __iter__(self) -> Iterator[Received]:
         return iter(self.messages)
