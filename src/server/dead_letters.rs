@@ -14,6 +14,7 @@ use crate::api::RedriveResponse;
 use crate::api::RedrivenWord;
 use crate::api::RefusedDeadLetter;
 use crate::api::views::DeadLetterEntry;
+use crate::clock::Timestamp;
 use crate::engine::DeadLetter;
 use crate::engine::DeadLetterView;
 use crate::engine::EDITED;
@@ -40,6 +41,8 @@ struct DeadLetterSelection {
     after: Option<DeadLetterView>,
     looks: usize,
     skips_originals: bool,
+    /// Only those that were dead letters then.
+    as_of: Option<Timestamp>,
 }
 
 impl DeadLetterSelection {
@@ -48,11 +51,11 @@ impl DeadLetterSelection {
         workflow_id: Option<String>,
         after: Option<String>,
     ) -> Result<DeadLetterSelection, HttpRefusal> {
-        let after = match (after.filter(|after| !after.is_empty()), &reason) {
-            (Some(text), _) => Some(cursor(&text)?),
+        let (as_of, after) = match (after.filter(|after| !after.is_empty()), &reason) {
+            (Some(text), _) => cursor(&text).map(|(as_of, after)| (as_of, Some(after)))?,
             // Sequence numbers begin with 1: this is just before the first of the reason.
-            (None, Some(reason)) => Some(place(reason.clone(), SequenceNumber::new(0))),
-            (None, None) => None,
+            (None, Some(reason)) => (None, Some(place(reason.clone(), SequenceNumber::new(0)))),
+            (None, None) => (None, None),
         };
         Ok(DeadLetterSelection {
             reason,
@@ -60,7 +63,15 @@ impl DeadLetterSelection {
             after,
             looks: limits::HTTP_LOOKS_MAX,
             skips_originals: false,
+            as_of,
         })
+    }
+
+    /// Leaves out what became a dead letter after this instant, or after the first of the requests that this one goes on
+    /// with: what is put back and fails again at once would be found for ever.
+    fn as_of(mut self, now: Timestamp) -> DeadLetterSelection {
+        self.as_of.get_or_insert(now);
+        self
     }
 
     /// Leaves out the originals of edited messages: what became of them was put back already.
@@ -103,13 +114,17 @@ impl DeadLetterSelection {
         if self.skips_originals && dead_letter.dead_letter.reason == EDITED {
             return false;
         }
+        if self.as_of.is_some_and(|as_of| dead_letter.dead_letter.at > as_of) {
+            return false;
+        }
         let id = dead_letter.workflow_id.as_ref().map(|id| id.as_str());
         self.workflow_id.as_ref().is_none_or(|wanted| id == Some(wanted.as_str()))
     }
 
     fn rest(self, is_last: bool) -> Option<String> {
         let after = self.after.filter(|_| !is_last)?;
-        Some(format!("{}.{}", after.sequence_number, after.dead_letter.reason))
+        let as_of = self.as_of.map(|as_of| format!("{}@", as_of.as_millis())).unwrap_or_default();
+        Some(format!("{as_of}{}.{}", after.sequence_number, after.dead_letter.reason))
     }
 }
 
@@ -126,11 +141,16 @@ fn place(reason: String, sequence_number: SequenceNumber) -> DeadLetterView {
     }
 }
 
-fn cursor(text: &str) -> Result<DeadLetterView, HttpRefusal> {
+/// Where a page before has ended, and of which instant it was.
+fn cursor(text: &str) -> Result<(Option<Timestamp>, DeadLetterView), HttpRefusal> {
     let wrong = || HttpRefusal::misuse("after", "is not what a page before has answered");
-    let (number, reason) = text.split_once('.').ok_or_else(wrong)?;
+    let (numbers, reason) = text.split_once('.').ok_or_else(wrong)?;
+    let (as_of, number) = match numbers.split_once('@') {
+        Some((as_of, number)) => (Some(as_of.parse().map_err(|_| wrong())?), number),
+        None => (None, numbers),
+    };
     let number = number.parse().map_err(|_| wrong())?;
-    Ok(place(reason.to_owned(), SequenceNumber::new(number)))
+    Ok((as_of.map(Timestamp::from_millis), place(reason.to_owned(), SequenceNumber::new(number))))
 }
 
 pub(crate) async fn list(
@@ -181,7 +201,7 @@ pub(crate) async fn redrive_many(
     let client = if dry_run { client.dry_run() } else { client };
     let queue = client.queue(extract.text("queue")?)?;
     let pile = DeadLetterSelection::new(request.dead_letter_reason, request.workflow_id, request.after)?;
-    let mut pile = pile.without_originals();
+    let mut pile = pile.without_originals().as_of(shared.client.wall_now());
     let (dead_letters, is_last) = pile.next(&queue, page_limit(request.limit)?).await?;
     let mut answer =
         RedriveManyResponse { matched: dead_letters.len() as u64, dry_run, ..Default::default() };

@@ -244,6 +244,35 @@ async fn dead_letters_are_put_back_one_by_one_and_together() {
     assert_eq!(purge(json!({ "reason": "a test" })).await.json()["purged"], 3);
 }
 
+/// What a handler does that refuses everything.
+async fn dead_letter_all(queue: &Queue) {
+    while let Some(mut delivery) = queue.receive(Duration::ZERO).await.unwrap() {
+        delivery.dead_letter("no", "").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn who_follows_a_redrive_of_all_comes_to_an_end_while_what_is_put_back_fails_at_once() {
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
+    queue.send_batch((0..150).map(|number| Message::new("x").workflow(format!("w-{number}")))).await.unwrap();
+    dead_letter_all(&queue).await;
+    let (mut request, mut redriven) = (json!({ "all": true, "limit": 100 }), 0);
+    for _ in 0..10 {
+        let answered = fixture.post("/v1/queues/orders/dead_letters/redrive", request.clone()).await.json();
+        redriven += answered["as_new"].as_u64().unwrap();
+        fixture.clock.advance(Duration::from_secs(1));
+        dead_letter_all(&queue).await;
+        request["after"] = answered["after"].clone();
+        if request["after"].is_null() {
+            break;
+        }
+    }
+    assert_eq!((redriven, &request["after"]), (150, &Value::Null));
+    let anew = fixture.post("/v1/queues/orders/dead_letters/redrive", json!({ "all": true })).await.json();
+    assert_eq!(anew["as_new"], 100, "who begins anew means what has failed since");
+}
+
 /// What could change a queue, or a message or workflow of it.
 const CHANGES: [(&str, &str, &str); 19] = [
     ("PUT", "", "{}"),
