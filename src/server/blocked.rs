@@ -8,6 +8,7 @@ use crate::api::BlockedPage;
 use crate::api::BlockedQuery;
 use crate::api::views::BlockedCause;
 use crate::api::views::BlockedView;
+use crate::api::views::HeldBackView;
 use crate::engine::HoldCause;
 use crate::engine::MessageStatus;
 use crate::engine::MessageView;
@@ -124,21 +125,28 @@ impl<'a> BlockedSearch<'a> {
         if !self.principal.reaches(view.name.as_str()) {
             return Ok(());
         }
+        let held_back = self.held_back(view);
+        let had_looks = self.looks > 0;
+        if !had_looks && UnorderedSummary::is_needed(view, held_back.as_ref(), |cause| self.wants(cause)) {
+            self.stands_at = Some(format!("{}/{}", view.name, after.unwrap_or_default()));
+            return Ok(());
+        }
         let stalled = StalledQueue::look(self, view).await?;
+        self.looks = self.looks.saturating_sub(stalled.looks);
         if view.options.order == Order::None && stalled.alone.is_none() {
             return Ok(());
         }
-        if self.blocked.len() >= self.limit || self.looks == 0 {
+        if self.blocked.len() >= self.limit || !had_looks {
             self.stands_at = Some(format!("{}/{}", view.name, after.unwrap_or_default()));
             return Ok(());
         }
         let queue = self.app_state.client.queue(&view.name)?;
         let mut walk = WorkflowWalk::new(after, None)?;
-        walk.looks = self.looks;
+        // However much was looked at before, each request gets on.
+        let looks = self.looks.max(limits::HTTP_PAGE);
+        walk.looks = looks;
         walk.is_of_standing = self.asks_for_standing(view, &stalled);
         let cause = self.cause;
-        let held_back =
-            self.app_state.host.definition_of(&view.name).and_then(|definition| definition.held_back);
         let cause_of = |found: &WorkflowView| {
             let of_handlers = || BlockedCause::held_back(found, held_back.as_ref()?);
             stalled.cause_of(found).or_else(of_handlers)
@@ -155,19 +163,8 @@ impl<'a> BlockedSearch<'a> {
             (None, _) => false,
         };
         let found = walk.next(&queue, self.limit - self.blocked.len(), is_wanted).await?;
-        for workflow in &found.views {
-            let Some(id) = &workflow.workflow_id else { continue };
-            if stalled.cause_of(workflow) == Some(BlockedCause::TooLarge) {
-                self.blocked.extend(stalled.row_of(workflow));
-                continue;
-            }
-            let about = about(&queue, id, workflow).await?;
-            let shown = BlockedView::show(&view.name, &view.options, workflow, about.as_ref());
-            let of_handlers =
-                || BlockedView::show_held_back(&view.name, workflow, held_back.as_ref()?, about.as_ref());
-            self.blocked.extend(shown.or_else(of_handlers));
-        }
-        self.looks = walk.looks;
+        self.show(&queue, view, &stalled, &found.views).await?;
+        self.looks = self.looks.saturating_sub(looks - walk.looks);
         let last = walk.after.clone();
         self.stands_at = walk.rest(found.is_last).map(|id| format!("{}/{id}", view.name));
         match stalled.alone.filter(|_| self.stands_at.is_none()) {
@@ -181,11 +178,39 @@ impl<'a> BlockedSearch<'a> {
         Ok(())
     }
 
+    /// Adds the rows of workflows that were found.
+    async fn show(
+        &mut self,
+        queue: &Queue,
+        view: &QueueView,
+        stalled: &StalledQueue,
+        found: &[WorkflowView],
+    ) -> Result<(), HttpRefusal> {
+        let held_back = self.held_back(view);
+        for workflow in found {
+            let Some(id) = &workflow.workflow_id else { continue };
+            if stalled.cause_of(workflow) == Some(BlockedCause::TooLarge) {
+                self.blocked.extend(stalled.row_of(workflow));
+                continue;
+            }
+            let about = about(queue, id, workflow).await?;
+            let shown = BlockedView::show(&view.name, &view.options, workflow, about.as_ref());
+            let of_handlers =
+                || BlockedView::show_held_back(&view.name, workflow, held_back.as_ref()?, about.as_ref());
+            self.blocked.extend(shown.or_else(of_handlers));
+        }
+        Ok(())
+    }
+
+    /// Why the handlers of a queue are handed nothing, if they are not.
+    fn held_back(&self, view: &QueueView) -> Option<HeldBackView> {
+        self.app_state.host.definition_of(&view.name).and_then(|definition| definition.held_back)
+    }
+
     /// Whether everything that is asked for stands still by what the engine itself knows: not for a rate, a receiver or a
     /// handler, for which workflows wait that are ready, and not because somebody is at work.
     fn asks_for_standing(&self, view: &QueueView, stalled: &StalledQueue) -> bool {
-        let held_back =
-            self.app_state.host.definition_of(&view.name).and_then(|definition| definition.held_back);
+        let held_back = self.held_back(view);
         match self.cause {
             Some(BlockedCause::Retry | BlockedCause::Deferred | BlockedCause::Gap | BlockedCause::Held) => {
                 true
@@ -235,6 +260,8 @@ struct StalledQueue {
     of_workflow: BTreeMap<WorkflowId, BlockedView>,
     /// The first message without a workflow, or all that wait for their retry, for a handler, or for room in a window.
     alone: Option<BlockedView>,
+    /// How many messages were looked at.
+    looks: usize,
 }
 
 impl StalledQueue {
@@ -247,10 +274,13 @@ impl StalledQueue {
         }
         if stalled.alone.is_none() {
             let queue = search.app_state.client.queue(&view.name)?;
-            let held_back =
-                search.app_state.host.definition_of(&view.name).and_then(|definition| definition.held_back);
-            let alone = UnorderedSummary::look(&queue, view, search.reason.as_deref()).await?;
-            stalled.alone = alone.row(&queue, view, held_back.as_ref(), |cause| search.wants(cause)).await?;
+            let held_back = search.held_back(view);
+            let wants = |cause| search.wants(cause);
+            if UnorderedSummary::is_needed(view, held_back.as_ref(), wants) {
+                let alone = UnorderedSummary::look(&queue, view, search.reason.as_deref()).await?;
+                stalled.looks = alone.looks;
+                stalled.alone = alone.row(&queue, view, held_back.as_ref(), wants).await?;
+            }
         }
         if search.wants(BlockedCause::PrefetchWindow) && view.counts.ready > 0 && stalled.alone.is_none() {
             let full = search.app_state.host.full_window(&view.name);
@@ -312,4 +342,61 @@ fn quarantined_for(view: &WorkflowView) -> Option<SequenceNumber> {
         HoldCause::Quarantine(number) => Some(number),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::engine::Engine;
+    use crate::inbound::timeouts::Timeouts;
+    use crate::message::Message;
+    use crate::server::tests::fixture::FakeHost;
+    use crate::server::tests::fixture::FakePlace;
+
+    async fn server(engine: &Engine) -> ServerState {
+        let (place, host) = (Arc::new(FakePlace), Arc::new(FakeHost::default()));
+        ServerState::new(engine.client().clone(), place, host, None, Timeouts::default())
+    }
+
+    async fn queue_of_healthy(engine: &Engine, name: &str, messages: usize) -> Queue {
+        let queue = engine.client().create_queue(name, QueueOptions::default()).await.unwrap();
+        queue.send_batch((0..messages).map(|_| Message::new("x"))).await.unwrap();
+        queue
+    }
+
+    #[tokio::test]
+    async fn messages_without_a_workflow_that_all_go_on_are_not_looked_at() {
+        let engine = Engine::in_memory().open().await.unwrap();
+        queue_of_healthy(&engine, "orders", 1_000).await;
+        let (app_state, principal) = (server(&engine).await, Principal::default());
+        let mut search = BlockedSearch::new(&app_state, &principal, BlockedQuery::default()).unwrap();
+        search.run().await.unwrap();
+        assert_eq!((search.blocked.len(), search.stands_at), (0, None));
+        assert_eq!(search.looks, limits::HTTP_LOOKS_MAX);
+    }
+
+    #[tokio::test]
+    async fn messages_that_are_looked_at_are_counted_and_each_request_gets_on() {
+        let engine = Engine::in_memory().open().await.unwrap();
+        for name in ["a", "b"] {
+            let queue = queue_of_healthy(&engine, name, 20).await;
+            let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
+            delivery.abandon_after(Duration::from_secs(60), "no").await.unwrap();
+        }
+        let (app_state, principal) = (server(&engine).await, Principal::default());
+        let (mut after, mut seen) = (None, Vec::new());
+        for stands_at in [Some("b/"), None] {
+            let query = BlockedQuery { after, ..BlockedQuery::default() };
+            let mut search = BlockedSearch::new(&app_state, &principal, query).unwrap();
+            search.looks = 10;
+            search.run().await.unwrap();
+            assert_eq!(search.stands_at.as_deref(), stands_at);
+            seen.extend(search.blocked.iter().map(|row| row.queue.clone()));
+            after = search.stands_at;
+        }
+        assert_eq!(seen, ["a", "b"]);
+    }
 }

@@ -22,9 +22,22 @@ pub(crate) struct UnorderedSummary {
     ready: u64,
     /// The first that waits for its retry.
     first: Option<SequenceNumber>,
+    /// How many were looked at.
+    pub(crate) looks: usize,
 }
 
 impl UnorderedSummary {
+    /// Whether there can be a row for a cause that is wanted, as far as the counters know: without, nothing is looked at.
+    pub(crate) fn is_needed(
+        view: &QueueView,
+        held_back: Option<&HeldBackView>,
+        wants: impl Fn(BlockedCause) -> bool,
+    ) -> bool {
+        let of_ready = || BlockedView::show_ready_alone(view, held_back, view.counts.ready);
+        (view.counts.failed > 0 && wants(BlockedCause::Retry))
+            || of_ready().is_some_and(|row| wants(row.cause))
+    }
+
     /// Looks at those of a queue whose last error has this text in it. Of a queue without order the counters know how many
     /// they are.
     pub(crate) async fn look(
@@ -42,6 +55,7 @@ impl UnorderedSummary {
             let page = queue.alone(from, limits::HTTP_PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             from = last.next();
+            alone.looks += page.len();
             for (sequence, seen) in &page {
                 alone.note(*sequence, seen, reason);
             }

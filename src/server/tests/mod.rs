@@ -5,7 +5,7 @@ mod authorizing;
 mod batches;
 mod client;
 mod documented;
-mod fixture;
+pub(super) mod fixture;
 mod looking;
 mod operating;
 mod receiving;
