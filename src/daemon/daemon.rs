@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 
 use arc_swap::ArcSwap;
-use arc_swap::ArcSwapOption;
 use futures_util::future::BoxFuture;
-use rustls::ServerConfig;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -48,6 +46,7 @@ use crate::page;
 use crate::page::PageOptions;
 use crate::processor::Running;
 use crate::server::Server;
+use crate::server::ServerCredentials;
 use crate::server::ServerOptions;
 use crate::service_bus::Endpoint;
 use crate::service_bus::EndpointOptions;
@@ -136,9 +135,9 @@ impl Daemon {
                 .await?;
         let server = daemon_state.with_page(server);
         let _ = daemon_state.credential_reloader.set(server.credential_reloader());
-        let endpoint = daemon_state.endpoint(server.tls()).await?;
+        let endpoint = daemon_state.endpoint(server.credentials()).await?;
         let (address, stopping) = (server.address(), CancellationToken::new());
-        let storage_queues = Serving::begin(&daemon_state, stopping.clone()).await?;
+        let storage_queues = Serving::begin(&daemon_state, server.credentials(), stopping.clone()).await?;
         let server = tokio::spawn(server.run(stopping.clone()));
         let amqp = endpoint.as_ref().map(|endpoint| endpoint.addresses().to_vec()).unwrap_or_default();
         let endpoint = endpoint.map(|endpoint| tokio::spawn(endpoint.run(stopping.clone())));
@@ -317,15 +316,15 @@ impl DaemonState {
     /// The endpoint of Service Bus, if it is wanted.
     async fn endpoint(
         self: &Arc<DaemonState>,
-        tls: Arc<ArcSwapOption<ServerConfig>>,
+        credentials: ServerCredentials,
     ) -> Result<Option<Endpoint>, DaemonError> {
         let Some(first) = self.options.amqp.first() else { return Ok(None) };
         let mut options = EndpointOptions::new(*first);
         options.addresses = self.options.amqp.clone();
-        options.tls = tls;
+        options.tls = credentials.tls;
         options.is_insecure = self.options.insecure_network;
         options.config = self.options.config_json.clone();
-        options.keys = self.keys()?;
+        options.keys = credentials.keys;
         let (clock, meters) = (self.clock.clone(), self.amqp_meters.clone());
         let are_several = self.membership.is_of_cluster();
         let owners = Owners { is_open: |queue| !is_own(queue), defined: self.defined(), are_several };

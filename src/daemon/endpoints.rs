@@ -12,6 +12,7 @@ use crate::definition::DefiningFile;
 use crate::id::QueueName;
 use crate::inbound::tls::TlsFiles;
 use crate::sas::Keys;
+use crate::server::ServerCredentials;
 use crate::storage_queue::StorageQueueOptions;
 use crate::storage_queue::StorageQueues;
 
@@ -25,10 +26,11 @@ impl Serving {
     /// Begins to serve storage queues, if an address was given for them.
     pub(crate) async fn begin(
         daemon_state: &Arc<DaemonState>,
+        ServerCredentials { keys, tls }: ServerCredentials,
         stopping: CancellationToken,
     ) -> Result<Option<Serving>, DaemonError> {
         let Some(address) = daemon_state.options.storage_queue else { return Ok(None) };
-        let options = StorageQueueOptions { address, keys: daemon_state.keys()?, tls: daemon_state.tls() };
+        let options = StorageQueueOptions { address, keys, tls };
         let defined = daemon_state.defined();
         let (clock, meters) = (daemon_state.clock.clone(), daemon_state.storage_queue_meters.clone());
         let queues = StorageQueues::bind(options, daemon_state.intake.clone(), defined, clock, meters).await;

@@ -6,6 +6,7 @@ pub(crate) mod browser;
 pub(crate) mod connection;
 mod head;
 pub(crate) mod inflow;
+pub(crate) mod live_value;
 pub(crate) mod pace;
 pub(crate) mod places;
 pub(crate) mod timeouts;

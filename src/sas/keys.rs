@@ -149,6 +149,11 @@ impl Keys {
         Keys { keys: vec![Arc::new(AccessKey { name: name.to_owned(), hash, secret, rights, queues })] }
     }
 
+    /// A key as it is among these, if it still is: the same name with the same text.
+    pub(crate) fn same(&self, before: &AccessKey) -> Option<&Arc<AccessKey>> {
+        self.keys.iter().find(|key| key.name == before.name && key.hash == before.hash)
+    }
+
     /// The key of this name, if its text is known.
     pub(crate) fn signing(&self, name: &str) -> Option<(&Arc<AccessKey>, &KeySecret)> {
         let key = self.keys.iter().find(|key| key.name == name)?;

@@ -14,7 +14,7 @@ use crate::sas::token::SasToken;
 /// Checks signatures against the keys of the daemon.
 #[derive(Clone, Debug)]
 pub(crate) struct Signatures {
-    keys: Keys,
+    keys: Arc<Keys>,
 }
 
 /// What a signature allows, and until when.
@@ -28,6 +28,11 @@ pub(crate) struct Rights {
 impl Rights {
     pub(crate) fn new(key: Arc<AccessKey>, until: Timestamp) -> Rights {
         Rights { key, until }
+    }
+
+    /// What it allows under other keys, if its key is among them.
+    pub(crate) fn under(&self, keys: &Keys) -> Option<Rights> {
+        Some(Rights { key: keys.same(&self.key)?.clone(), until: self.until })
     }
 
     /// Whether it reaches a queue at all.
@@ -52,13 +57,13 @@ impl Rights {
 }
 
 impl Signatures {
-    pub(crate) fn new(keys: Keys) -> Signatures {
-        Signatures { keys }
+    pub(crate) fn new(keys: impl Into<Arc<Keys>>) -> Signatures {
+        Signatures { keys: keys.into() }
     }
 
     /// The key of a name that everybody knows, for a daemon without keys: an account for development.
     pub(crate) fn of_everybody(name: &str, key: &str) -> Signatures {
-        Signatures { keys: Keys::of_everybody(name, key) }
+        Signatures::new(Keys::of_everybody(name, key))
     }
 
     /// The key of this name, if its text is known.

@@ -48,5 +48,6 @@ pub(crate) use crate::server::host::Placement;
 pub(crate) use crate::server::host::WindowStall;
 pub(crate) use crate::server::serve::CredentialReloader;
 pub(crate) use crate::server::serve::Server;
+pub(crate) use crate::server::serve::ServerCredentials;
 pub(crate) use crate::server::serve::ServerError;
 pub(crate) use crate::server::serve::ServerOptions;

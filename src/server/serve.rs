@@ -20,6 +20,7 @@ use crate::inbound::accept::is_unprotected;
 use crate::inbound::accept::listen;
 use crate::inbound::accept::wait_after;
 use crate::inbound::connection::Connections;
+use crate::inbound::live_value::LiveValue;
 use crate::inbound::places::Places;
 use crate::inbound::timeouts::Timeouts;
 use crate::inbound::tls::TlsError;
@@ -100,6 +101,13 @@ pub(crate) enum ServerError {
     Tls(#[from] TlsError),
 }
 
+/// Keys and certificate as they are in force: what is changed of them is changed for everybody who has this.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerCredentials {
+    pub(crate) keys: LiveValue<Keys>,
+    pub(crate) tls: Arc<ArcSwapOption<ServerConfig>>,
+}
+
 /// Changes who may come in while a server runs.
 #[derive(Clone)]
 pub(crate) struct CredentialReloader {
@@ -117,7 +125,7 @@ impl CredentialReloader {
         }
         let tls = tls.map(TlsFiles::read).transpose()?;
         self.tls.store(tls);
-        self.shared.keys.store(keys.map(Arc::new));
+        self.shared.keys.replace(keys);
         Ok(())
     }
 }
@@ -175,9 +183,9 @@ impl Server {
         Server { mount: Box::new(mount), ..self }
     }
 
-    /// The certificate that is in force, for others who serve with it.
-    pub(crate) fn tls(&self) -> Arc<ArcSwapOption<ServerConfig>> {
-        self.tls.clone()
+    /// Keys and certificate as they are in force, for others who serve with them.
+    pub(crate) fn credentials(&self) -> ServerCredentials {
+        ServerCredentials { keys: self.shared.keys.clone(), tls: self.tls.clone() }
     }
 
     /// Who changes the keys and the certificate while it runs.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::engine::Client;
 use crate::inbound::inflow::BodyLimits;
+use crate::inbound::live_value::LiveValue;
 use crate::inbound::timeouts::Timeouts;
 use crate::limits;
 use crate::sas::Keys;
@@ -24,7 +24,7 @@ pub(crate) struct ServerState {
     pub(crate) place: Arc<dyn Placement>,
     pub(crate) host: Arc<dyn Host>,
     /// Who may do what; without keys, everybody on this machine may do everything.
-    pub(crate) keys: ArcSwapOption<Keys>,
+    pub(crate) keys: LiveValue<Keys>,
     pub(crate) timeouts: Timeouts,
     /// Set when the server is about to stop: who waits for something ends now.
     pub(crate) stopping: CancellationToken,
@@ -46,7 +46,7 @@ impl ServerState {
             client,
             place,
             host,
-            keys: ArcSwapOption::new(keys.map(Arc::new)),
+            keys: LiveValue::new(keys),
             timeouts,
             stopping: CancellationToken::new(),
             reading: Arc::new(BodyLimits::new(limits::HTTP_BODIES_BYTES, timeouts)),

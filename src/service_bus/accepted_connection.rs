@@ -63,10 +63,12 @@ impl AcceptedConnection {
             ..ConnectionOptions::default()
         };
         let is_readable_by_others = !self.is_tls && !self.is_from_here();
-        let has_keys = shared.signatures.is_some();
+        let has_keys = shared.keys.load().is_some();
         options.mechanisms.retain(|mechanism| is_offered(mechanism, has_keys, is_readable_by_others));
         let now_ms = elapsed_ms(&*shared.clock);
-        let connection_task = ConnectionTask::new(Connection::new(options, now_ms), shared);
+        let changes = shared.keys.changes();
+        let mut connection_task = ConnectionTask::new(Connection::new(options, now_ms), shared);
+        connection_task.watch_keys(changes);
         self.unless_cut(connection_task.over(stream)).await;
     }
 }

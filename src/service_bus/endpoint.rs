@@ -17,10 +17,10 @@ use tokio_util::task::TaskTracker;
 use crate::clock::Clock;
 use crate::inbound::accept::is_unprotected;
 use crate::inbound::accept::wait_after;
+use crate::inbound::live_value::LiveValue;
 use crate::intake::Intake;
 use crate::limits;
 use crate::sas::Keys;
-use crate::sas::Signatures;
 use crate::service_bus::accepted_connection::AcceptedConnection;
 use crate::service_bus::arrival::Arrivals;
 use crate::service_bus::config::Configuration;
@@ -41,7 +41,7 @@ pub(crate) struct EndpointOptions {
     /// The addresses; port 0 takes any that is free.
     pub(crate) addresses: Vec<SocketAddr>,
     /// Who may do what; without keys, everybody who may come in may do everything.
-    pub(crate) keys: Option<Keys>,
+    pub(crate) keys: LiveValue<Keys>,
     /// The certificate for TLS, if there is one, as it is in force.
     pub(crate) tls: Arc<ArcSwapOption<ServerConfig>>,
     /// Whether other machines may come in although nothing is encrypted.
@@ -58,7 +58,7 @@ impl EndpointOptions {
     pub(crate) fn new(address: SocketAddr) -> EndpointOptions {
         EndpointOptions {
             addresses: vec![address],
-            keys: None,
+            keys: LiveValue::default(),
             tls: Arc::default(),
             is_insecure: false,
             config: None,
@@ -70,12 +70,12 @@ impl EndpointOptions {
     /// Whether the addresses may be listened at: where other machines reach one, only with TLS or on request, which the log
     /// repeats.
     fn check_addresses(&self) -> Result<(), EndpointError> {
-        let has_tls = self.tls.load().is_some();
+        let (has_keys, has_tls) = (self.keys.load().is_some(), self.tls.load().is_some());
         for address in self.addresses.iter().filter(|address| !address.ip().is_loopback()) {
-            if is_unprotected(*address, self.keys.is_some(), has_tls) && !self.is_insecure {
+            if is_unprotected(*address, has_keys, has_tls) && !self.is_insecure {
                 return Err(EndpointError::Unprotected(*address));
             }
-            let who = if self.keys.is_some() { "whoever has a key" } else { "everybody who reaches it" };
+            let who = if has_keys { "whoever has a key" } else { "everybody who reaches it" };
             if self.is_insecure {
                 tracing::warn!(
                     "listening on {address} for AMQP that may come without TLS: {who} may use the queues, and everybody on \
@@ -118,8 +118,8 @@ impl Endpoint {
     ) -> Result<Endpoint, EndpointError> {
         options.check_addresses()?;
         let is_for_others = options.is_for_others();
-        let signatures = options.keys.map(Signatures::new);
-        let shared = Arc::new(EndpointState::new(intake, owners, clock, meters, signatures, is_for_others));
+        let shared = EndpointState::new(intake, owners, clock, meters, options.keys, is_for_others);
+        let shared = Arc::new(shared);
         shared.descriptions.open().await?;
         if let Err(error) = forget_all_deleted(&shared).await {
             tracing::debug!(%error, "descriptions of deleted entities are kept until the next start");
@@ -200,6 +200,7 @@ impl Endpoint {
 mod tests {
     use super::*;
     use crate::inbound::tls::TlsFiles;
+    use crate::sas::Keys;
 
     #[test]
     fn other_machines_come_in_only_where_that_is_allowed() {
@@ -214,7 +215,7 @@ mod tests {
         let tls = Arc::new(ArcSwapOption::new(Some(files.read().unwrap())));
         let encrypted = EndpointOptions { tls, ..EndpointOptions::new(everywhere) };
         assert!(encrypted.check_addresses().is_err(), "without keys, everybody could do everything");
-        let keys = Some(Keys::of_everybody("name", "a-text-that-nobody-guesses"));
+        let keys = LiveValue::new(Some(Keys::of_everybody("name", "a-text-that-nobody-guesses")));
         assert!(EndpointOptions { keys, ..encrypted }.check_addresses().is_ok());
         let here = SocketAddr::from(([127, 0, 0, 1], 0));
         assert!(EndpointOptions::new(here).check_addresses().is_ok());

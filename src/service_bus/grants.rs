@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tokio_util::sync::DropGuard;
 
 use crate::clock::Timestamp;
+use crate::sas::Keys;
 use crate::sas::Right;
 use crate::sas::Rights;
 use crate::sas::signatures::is_path_below;
@@ -28,6 +29,15 @@ impl Grants {
         self.by_path.iter().any(|(above, rights)| {
             is_path_below(path, above) && rights.until > now && rights.allows(right, queue)
         })
+    }
+
+    /// Judges all of them by other keys: what a key allowed that is gone is allowed no more.
+    pub(crate) fn judge_by(&mut self, keys: &Keys) {
+        self.of_key = self.of_key.take().and_then(|rights| rights.under(keys));
+        self.by_path = std::mem::take(&mut self.by_path)
+            .into_iter()
+            .filter_map(|(path, rights)| Some((path, rights.under(keys)?)))
+            .collect();
     }
 
     /// When the first of those ends that have not.

@@ -5,7 +5,9 @@ use tokio_util::sync::CancellationToken;
 use crate::amqp::LinkId;
 use crate::amqp::Value;
 use crate::amqp::lookup;
+use crate::inbound::live_value::ValueChanges;
 use crate::limits;
+use crate::sas::Keys;
 use crate::sas::Right;
 use crate::service_bus::address::EntityAddress;
 use crate::service_bus::address::EntityPath;
@@ -31,7 +33,7 @@ impl ConnectionTask {
     /// Answers who a client says it is. Where there are keys, one that names a key and says its text may what the key
     /// allows; one that says another is sent away. The other mechanisms say nothing: tokens come later.
     pub(crate) fn take_sasl(&mut self, mechanism: &str, response: &[u8]) {
-        let Some(signatures) = self.shared.signatures.as_ref().filter(|_| mechanism == PLAIN) else {
+        let Some(signatures) = self.shared.signatures().filter(|_| mechanism == PLAIN) else {
             return self.amqp.answer_sasl(true);
         };
         let mut parts = response.splitn(3, |byte| *byte == 0).skip(1);
@@ -43,7 +45,7 @@ impl ConnectionTask {
 
     /// Takes a token. Without keys, whoever reaches the endpoint may do everything.
     pub(crate) fn take_token(&mut self, request: &ManagementRequest) -> Result<(), AmqpRefusal> {
-        let Some(signatures) = &self.shared.signatures else { return Ok(()) };
+        let Some(signatures) = self.shared.signatures() else { return Ok(()) };
         let unauthorized = |why: String| AmqpRefusal::new(condition::UNAUTHORIZED, why);
         let resource = lookup(&request.application, "name").and_then(Value::as_str).unwrap_or_default();
         let token = request.text("value").ok().flatten();
@@ -86,6 +88,23 @@ impl ConnectionTask {
         });
     }
 
+    /// Sees to it that what the connection was granted is judged again whenever there are other keys.
+    pub(crate) fn watch_keys(&mut self, mut changes: ValueChanges<Keys>) {
+        self.wait_for(async move {
+            let changed = changes.changed().await;
+            move |connection_task: &mut ConnectionTask| {
+                if changed.is_err() {
+                    return;
+                }
+                if let Some(keys) = connection_task.shared.keys.load() {
+                    connection_task.grants.judge_by(&keys);
+                }
+                connection_task.end_unauthorized();
+                connection_task.watch_keys(changes);
+            }
+        });
+    }
+
     /// Whether the connection may do something with an entity.
     pub(crate) fn may(&self, entity: &Entity, right: Right) -> Result<(), AmqpRefusal> {
         self.may_at(entity, right, "")
@@ -97,7 +116,7 @@ impl ConnectionTask {
     }
 
     fn may_at(&self, entity: &Entity, right: Right, below: &str) -> Result<(), AmqpRefusal> {
-        if self.shared.signatures.is_none() {
+        if self.shared.keys.load().is_none() {
             return Ok(());
         }
         let queue = entity.name().as_str();
@@ -116,7 +135,7 @@ impl ConnectionTask {
 
     /// Whether it may learn that there is no queue of a name: who has no right for it is refused as if there were one.
     pub(crate) fn may_know(&self, queue: &str) -> bool {
-        self.shared.signatures.is_none() || self.grants.reaches(queue, self.shared.clock.now())
+        self.shared.keys.load().is_none() || self.grants.reaches(queue, self.shared.clock.now())
     }
 
     /// The refusal for an entity that cannot be found.
@@ -141,7 +160,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Ends links whose tokens have ended.
+    /// Ends links whose tokens have ended, or whose keys allow them no more.
     fn end_unauthorized(&mut self) {
         let is_over = |link: &EndpointLink| match link {
             EndpointLink::Sender(sender) => self.may(&sender.entity, Right::Send).err(),
@@ -194,9 +213,9 @@ mod tests {
     use crate::amqp::ConnectionOptions;
     use crate::amqp::message::encode_application_properties;
     use crate::amqp::message::encode_value;
+    use crate::inbound::live_value::LiveValue;
     use crate::intake::Intake;
     use crate::sas::Keys;
-    use crate::sas::Signatures;
     use crate::sas::signatures::tests::KEY;
     use crate::sas::signatures::tests::token;
     use crate::service_bus::meters::Meters;
@@ -222,11 +241,11 @@ mod tests {
     async fn a_connection_that_shows_token_after_token_sleeps_until_the_first_ends_and_no_other() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         write!(file, "[[key]]\nname = \"shop\"\nkey_env = \"K\"\nrights = [\"send\"]\n").unwrap();
-        let signatures = Signatures::new(Keys::read(file.path(), |_| Some(KEY.to_owned())).unwrap());
+        let keys = LiveValue::new(Some(Keys::read(file.path(), |_| Some(KEY.to_owned())).unwrap()));
         let (engine, clock) = crate::testing::engine().await.unwrap();
         let (intake, clock) = (Intake::new(engine.client().clone()), Arc::new(clock));
         let owners = Owners::nobody();
-        let shared = EndpointState::new(intake, owners, clock, Meters::default(), Some(signatures), false);
+        let shared = EndpointState::new(intake, owners, clock, Meters::default(), keys, false);
         let amqp = Connection::new(ConnectionOptions::default(), 0);
         let mut connection_task = ConnectionTask::new(amqp, Arc::new(shared));
         for second in 0..50 {

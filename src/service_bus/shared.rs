@@ -10,9 +10,11 @@ use crate::definition::DefiningFile;
 use crate::engine::Client;
 use crate::id::QueueName;
 use crate::inbound::inflow::BodyLimits;
+use crate::inbound::live_value::LiveValue;
 use crate::inbound::timeouts::Timeouts;
 use crate::intake::Intake;
 use crate::limits;
+use crate::sas::Keys;
 use crate::sas::Signatures;
 use crate::service_bus::description::Descriptions;
 #[cfg(test)]
@@ -54,7 +56,7 @@ pub(crate) struct EndpointState {
     pub(crate) meters: Meters,
     last_windows: Arc<LastWindows>,
     /// What tokens are checked with; without, nobody needs one.
-    pub(crate) signatures: Option<Signatures>,
+    pub(crate) keys: LiveValue<Keys>,
     /// Whether other machines are served.
     pub(crate) is_for_others: bool,
     /// Set when the endpoint is about to stop.
@@ -74,7 +76,7 @@ impl EndpointState {
         Owners { is_open, defined, are_several }: Owners,
         clock: Arc<dyn Clock>,
         meters: Meters,
-        signatures: Option<Signatures>,
+        keys: LiveValue<Keys>,
         is_for_others: bool,
     ) -> EndpointState {
         let client = intake.client().clone();
@@ -90,10 +92,15 @@ impl EndpointState {
             holds: ClientHolds::default(),
             last_windows: Arc::default(),
             meters,
-            signatures,
+            keys,
             is_for_others,
             stopping: CancellationToken::new(),
         }
+    }
+
+    /// What tokens are checked with now; without, nobody needs one.
+    pub(crate) fn signatures(&self) -> Option<Signatures> {
+        self.keys.load().map(Signatures::new)
     }
 
     /// The window of a new link that receives from a queue, or its dead letters.

@@ -30,7 +30,7 @@ impl StorageAccess {
         let signed = request.signed();
         if signed.is_signed() {
             let now = app_state.clock.now();
-            return Ok(StorageAccess::Signed(match app_state.signatures.check_storage(&signed, now)? {
+            return Ok(StorageAccess::Signed(match app_state.signatures().check_storage(&signed, now)? {
                 StorageSignature::Whole(rights) => rights,
                 StorageSignature::Part(part) => {
                     let policy = match (part.policy(), request.queue()) {
@@ -43,7 +43,7 @@ impl StorageAccess {
                 }
             }));
         }
-        if app_state.needs_signature {
+        if app_state.keys.load().is_some() {
             let message = "sign the request with the key of an account, or show a shared access signature";
             return Err(StorageRefusal::forbidden("NoAuthenticationInformation", message));
         }

@@ -71,7 +71,7 @@ async fn answer(
 ) -> StorageResult {
     let access = StorageAccess::of(shared, request).await?;
     let operation = operation?;
-    if shared.signatures.account(&request.account) != request.account && !operation.only_reads() {
+    if shared.signatures().account(&request.account) != request.account && !operation.only_reads() {
         return Err(StorageRefusal::read_only());
     }
     if operation.needs_whole_key() {

@@ -21,9 +21,8 @@ use crate::inbound::accept::is_unprotected;
 use crate::inbound::accept::listen;
 use crate::inbound::connection::Connections;
 use crate::inbound::inflow::BodyLimits;
+use crate::inbound::live_value::LiveValue;
 use crate::inbound::timeouts::Timeouts;
-use crate::inbound::tls::TlsError;
-use crate::inbound::tls::TlsFiles;
 use crate::intake::Intake;
 use crate::limits;
 use crate::sas::Keys;
@@ -49,9 +48,9 @@ pub(crate) struct StorageQueueOptions {
     pub(crate) address: SocketAddr,
     /// The accounts: each key that the daemon knows the text of. Without keys, everybody on this machine may do
     /// everything.
-    pub(crate) keys: Option<Keys>,
-    /// The certificate for TLS.
-    pub(crate) tls: Option<TlsFiles>,
+    pub(crate) keys: LiveValue<Keys>,
+    /// The certificate for TLS, if there is one, as it is in force.
+    pub(crate) tls: Arc<ArcSwapOption<ServerConfig>>,
 }
 
 /// Why this endpoint cannot start.
@@ -66,9 +65,6 @@ pub(crate) enum StorageQueueError {
          keys file, a certificate and its private key, or listen on 127.0.0.1"
     )]
     Unprotected(SocketAddr),
-    /// The certificate cannot be used.
-    #[error(transparent)]
-    Tls(#[from] TlsError),
     /// The engine is closed.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
@@ -78,7 +74,7 @@ pub(crate) enum StorageQueueError {
 pub(crate) struct StorageQueues {
     listener: TcpListener,
     address: SocketAddr,
-    tls: ArcSwapOption<ServerConfig>,
+    tls: Arc<ArcSwapOption<ServerConfig>>,
     shared: SharedStorage,
 }
 
@@ -91,25 +87,18 @@ impl StorageQueues {
         clock: Arc<dyn Clock>,
         meters: StorageMeters,
     ) -> Result<StorageQueues, StorageQueueError> {
-        let address = options.address;
-        if is_unprotected(address, options.keys.is_some(), options.tls.is_some()) {
+        let StorageQueueOptions { address, keys, tls } = options;
+        if is_unprotected(address, keys.load().is_some(), tls.load().is_some()) {
             return Err(StorageQueueError::Unprotected(address));
         }
-        let tls = options.tls.as_ref().map(TlsFiles::read).transpose()?;
-        let tls = ArcSwapOption::new(tls);
         let listening = listen(address).await;
         let (listener, address) = listening.map_err(|error| StorageQueueError::Bind(address, error))?;
         RECORDS.open(intake.client()).await?;
-        let needs_signature = options.keys.is_some();
-        let signatures = match options.keys {
-            Some(keys) => Signatures::new(keys),
-            None => Signatures::of_everybody(EVERYBODYS_ACCOUNT, EVERYBODYS_KEY),
-        };
         let reading = Arc::new(BodyLimits::new(limits::STORAGE_BODIES_BYTES, Timeouts::default()));
         let shared = Arc::new(StorageState {
             intake,
-            signatures,
-            needs_signature,
+            keys,
+            everybodys: Signatures::of_everybody(EVERYBODYS_ACCOUNT, EVERYBODYS_KEY),
             defined,
             reading,
             clock,

@@ -9,7 +9,9 @@ use crate::definition::DefiningFile;
 use crate::engine::Client;
 use crate::engine::Queue;
 use crate::inbound::inflow::BodyLimits;
+use crate::inbound::live_value::LiveValue;
 use crate::intake::Intake;
+use crate::sas::Keys;
 use crate::sas::Signatures;
 use crate::storage_queue::meters::StorageMeters;
 use crate::storage_queue::names::QUEUE_NAME_LENGTHS;
@@ -22,9 +24,10 @@ pub(crate) type SharedStorage = Arc<StorageState>;
 /// The engine, and who may do what with it.
 pub(crate) struct StorageState {
     pub(crate) intake: Intake,
-    pub(crate) signatures: Signatures,
-    /// Whether every request has to be signed.
-    pub(crate) needs_signature: bool,
+    /// The accounts; where there are none, nothing has to be signed.
+    pub(crate) keys: LiveValue<Keys>,
+    /// What is signed is checked with this where there are no keys.
+    pub(crate) everybodys: Signatures,
     pub(crate) defined: DefiningFile,
     pub(crate) reading: Arc<BodyLimits>,
     /// Schedules messages, and judges signatures.
@@ -37,6 +40,11 @@ pub(crate) struct StorageState {
 impl StorageState {
     pub(crate) fn client(&self) -> &Client {
         self.intake.client()
+    }
+
+    /// What signatures are checked with now.
+    pub(crate) fn signatures(&self) -> Signatures {
+        self.keys.load().map_or_else(|| self.everybodys.clone(), Signatures::new)
     }
 
     /// The queue of a name, whether there is one or not.

@@ -30,6 +30,8 @@ pub(crate) struct Daemon {
     pub(crate) address: String,
     /// Where storage queues are served, if they are.
     pub(crate) storage_queue: Option<String>,
+    /// Where AMQP is served, if it is.
+    pub(crate) amqp: Option<String>,
 }
 
 impl Fixture {
@@ -85,8 +87,8 @@ impl Fixture {
     pub(crate) fn start_as(&self, command: &mut Command) -> Daemon {
         let process = DaemonProcess::start(command);
         let address = process.address("http").expect("an address");
-        let storage_queue = process.address("storage_queue");
-        Daemon { process, address, storage_queue }
+        let (storage_queue, amqp) = (process.address("storage_queue"), process.address("amqp"));
+        Daemon { process, address, storage_queue, amqp }
     }
 
     /// The command that starts a daemon.

@@ -7,6 +7,7 @@ mod disk;
 mod drain;
 mod fixture;
 mod full;
+mod keys;
 mod killed;
 mod metrics;
 mod orphan;

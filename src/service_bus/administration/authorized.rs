@@ -36,7 +36,7 @@ const SUPPLEMENTARY: [&str; 2] =
 impl AdminAccess {
     /// Finds out, by the token in the header.
     pub(crate) fn of(shared: &EndpointState, parts: &Parts) -> Result<AdminAccess, AdminRefusal> {
-        let Some(signatures) = &shared.signatures else { return Ok(AdminAccess::Local) };
+        let Some(signatures) = shared.signatures() else { return Ok(AdminAccess::Local) };
         let text_of = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
         let token = parts.headers.get(header::AUTHORIZATION).and_then(text_of);
         let token = token.ok_or_else(|| AdminRefusal::unauthorized("show a shared access signature"))?;
@@ -64,7 +64,7 @@ impl AdminAccess {
         entity: &str,
         asked: &str,
     ) -> Result<(), AdminRefusal> {
-        let (AdminAccess::Signed(shown), Some(signatures)) = (self, &shared.signatures) else {
+        let (AdminAccess::Signed(shown), Some(signatures)) = (self, shared.signatures()) else {
             return Ok(());
         };
         let (resource, now) = (entity_name(entity), shared.clock.now());

@@ -16,6 +16,7 @@ use roxmltree::Document;
 
 use crate::amqp::Value;
 use crate::engine::Engine;
+use crate::inbound::live_value::LiveValue;
 use crate::queue::QueueOptions;
 use crate::sas::Keys;
 use crate::sas::signatures::tests::KEY;
@@ -214,7 +215,8 @@ async fn keyed_host() -> Host {
     }
     let keys = Keys::read(file.path(), |name| Some(format!("{KEY}-{name}"))).unwrap();
     let (engine, clock) = crate::testing::engine().await.unwrap();
-    let host = Host::with(engine, clock, EndpointOptions { keys: Some(keys), ..options() }).await;
+    let host =
+        Host::with(engine, clock, EndpointOptions { keys: LiveValue::new(Some(keys)), ..options() }).await;
     for name in ["mine", "other"] {
         host.queue(name, QueueOptions::default()).await;
     }

@@ -222,7 +222,14 @@ async fn every_connection_is_told_when_the_endpoint_stops() {
 async fn heard_elsewhere(has_tls: bool, uses_tls: bool, is_insecure: bool) -> Vec<u8> {
     let (engine, clock): (_, ManualClock) = crate::testing::engine().await.unwrap();
     let intake = Intake::new(engine.client().clone());
-    let shared = EndpointState::new(intake, Owners::nobody(), Arc::new(clock), Meters::default(), None, true);
+    let shared = EndpointState::new(
+        intake,
+        Owners::nobody(),
+        Arc::new(clock),
+        Meters::default(),
+        Default::default(),
+        true,
+    );
     let tls = if has_tls { certificate() } else { Arc::default() };
     let arrivals = Arrivals::new(Arc::new(shared), tls, is_insecure, TIMEOUT);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

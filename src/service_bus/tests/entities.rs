@@ -9,6 +9,7 @@ use http::Method;
 use crate::amqp::Value;
 use crate::engine::Client;
 use crate::id::QueueName;
+use crate::inbound::live_value::LiveValue;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 use crate::sas::Keys;
@@ -59,7 +60,8 @@ async fn keyed_host() -> Host {
     writeln!(file, "{keys}").unwrap();
     let keys = Keys::read(file.path(), |_| Some(KEY.to_owned())).unwrap();
     let (engine, clock) = crate::testing::engine().await.unwrap();
-    let host = Host::with(engine, clock, EndpointOptions { keys: Some(keys), ..options() }).await;
+    let host =
+        Host::with(engine, clock, EndpointOptions { keys: LiveValue::new(Some(keys)), ..options() }).await;
     for name in ["mine", "NEW"] {
         host.queue(name, QueueOptions::default()).await;
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::amqp::Value;
 use crate::clock::Clock;
+use crate::inbound::live_value::LiveValue;
 use crate::queue::QueueOptions;
 use crate::sas::Keys;
 use crate::sas::signatures::tests::KEY;
@@ -22,18 +23,26 @@ use crate::topic::Rule;
 
 const LATER: u64 = 10_000_000_000;
 
-/// An endpoint with the key `shop`, which reaches the queue `q` and one that is not there, and another queue.
-async fn host(rights: &str) -> Host {
+/// The key `shop` of this text, which reaches the queue `q` and one that is not there.
+fn keys(rights: &str, text: &str) -> Keys {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     write!(
         file,
         "[[key]]\nname = \"shop\"\nkey_env = \"K\"\nrights = [{rights}]\nqueues = [\"q\", \"gone\", \"a_2F_b\"]\n"
     )
     .unwrap();
-    let keys = Keys::read(file.path(), |_| Some(KEY.to_owned())).unwrap();
+    Keys::read(file.path(), |_| Some(text.to_owned())).unwrap()
+}
+
+/// An endpoint with the key `shop`, and another queue than that reaches.
+async fn host(rights: &str) -> Host {
+    host_with(&LiveValue::new(Some(keys(rights, KEY)))).await
+}
+
+async fn host_with(keys: &LiveValue<Keys>) -> Host {
     let (engine, clock) = crate::testing::engine().await.unwrap();
     let options = EndpointOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
-    let host = Host::with(engine, clock, EndpointOptions { keys: Some(keys), ..options }).await;
+    let host = Host::with(engine, clock, EndpointOptions { keys: keys.clone(), ..options }).await;
     for name in ["q", "other"] {
         host.queue(name, QueueOptions::default()).await;
     }
@@ -177,6 +186,29 @@ async fn who_waits_for_a_session_waits_no_longer_than_its_token_lasts() {
 }
 
 #[tokio::test]
+async fn a_link_ends_when_its_key_is_taken_out_or_may_less() {
+    let current = LiveValue::new(Some(keys("\"send\", \"listen\"", KEY)));
+    let host = host_with(&current).await;
+    let mut sending = host.client_as("PLAIN", &plain("shop", KEY)).await.unwrap();
+    assert_eq!(sending.attach_sender(0, vec![Value::from("q")]).await.code, ATTACH);
+    let (mut listening, resource) = (host.client().await, "amqp://localhost/q");
+    assert_eq!(listening.put_token(resource, &token(KEY, "shop", resource, LATER)).await.status, 202);
+    listening.attach_receiver(0, Source::of("q")).await;
+    let is_unauthorized = ("amqp:unauthorized-access".to_owned(), DETACH);
+
+    current.replace(Some(keys("\"listen\"", KEY)));
+    let ended = sending.another_answer().await;
+    assert_eq!((ended.error(2).0, ended.code), is_unauthorized, "it may send no more");
+    assert!(listening.drained(0, 1).await.is_empty(), "it may still listen");
+
+    current.replace(Some(keys("\"listen\"", &format!("{KEY}-other"))));
+    let ended = listening.another_answer().await;
+    assert_eq!((ended.error(2).0, ended.code), is_unauthorized, "its key is gone");
+    let mut anew = host.client().await;
+    assert_eq!(anew.put_token(resource, &token(KEY, "shop", resource, LATER)).await.status, 401);
+}
+
+#[tokio::test]
 async fn who_listens_to_a_subscription_says_its_rules() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     let keys = ["listen", "send"].map(|right| {
@@ -188,7 +220,8 @@ async fn who_listens_to_a_subscription_says_its_rules() {
     let keys = Keys::read(file.path(), |name| Some(format!("{KEY}-{name}"))).unwrap();
     let (engine, clock) = crate::testing::engine().await.unwrap();
     let options = EndpointOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
-    let host = Host::with(engine, clock, EndpointOptions { keys: Some(keys), ..options }).await;
+    let host =
+        Host::with(engine, clock, EndpointOptions { keys: LiveValue::new(Some(keys)), ..options }).await;
     let topic = host.engine.client().create_topic("t").await.unwrap();
     topic.subscribe("s", QueueOptions::default(), [Rule::everything()]).await.unwrap();
     for (right, status) in [("send", 401), ("listen", 200)] {

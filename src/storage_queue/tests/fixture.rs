@@ -23,6 +23,7 @@ use crate::id::QueueName;
 use crate::inbound::connection::FromAddress;
 use crate::inbound::connection::OverTls;
 use crate::inbound::inflow::BodyLimits;
+use crate::inbound::live_value::LiveValue;
 use crate::inbound::timeouts::Timeouts;
 use crate::intake::Intake;
 use crate::sas::Keys;
@@ -96,8 +97,8 @@ impl Fixture {
         let meters = StorageMeters::default();
         let shared = Shared {
             intake: Intake::new(engine.client().clone()),
-            needs_signature: keys.is_some(),
-            signatures: keys.map_or_else(|| Signatures::of_everybody("shop", KEY), Signatures::new),
+            keys: LiveValue::new(keys),
+            everybodys: Signatures::of_everybody("shop", KEY),
             defined: Arc::new(|queue: &QueueName| {
                 (queue.as_str() == "defined").then(|| "defined.toml".to_owned())
             }),
