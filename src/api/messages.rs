@@ -108,6 +108,18 @@ pub struct MessagesQuery {
     pub subject: Option<String>,
     /// Only those with this correlation ID.
     pub correlation_id: Option<String>,
+    /// Shows each body byte for byte: as text or as base64, and none as a JSON value.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub raw: bool,
+}
+
+/// How a message is looked at.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MessageQuery {
+    /// Shows its body byte for byte: as text or as base64, and not as a JSON value.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub raw: bool,
 }
 
 /// Messages, and where to look next.
@@ -125,6 +137,13 @@ impl MessagePage {
     /// Shows messages.
     pub(crate) fn show(views: &[MessageView], from: Option<u64>) -> MessagePage {
         MessagePage { messages: views.iter().map(MessageEnvelope::show).collect(), from }
+    }
+
+    /// Shows their bodies byte for byte.
+    pub(crate) fn with_raw_bodies(self, views: &[MessageView]) -> MessagePage {
+        let shown = self.messages.into_iter().zip(views);
+        let messages = shown.map(|(message, view)| message.with_raw_body(&view.body)).collect();
+        MessagePage { messages, ..self }
     }
 }
 

@@ -69,6 +69,7 @@ pub(crate) use crate::api::message::read_properties;
 pub(crate) use crate::api::message::show_properties;
 pub use crate::api::messages::CancelQuery;
 pub use crate::api::messages::MessagePage;
+pub use crate::api::messages::MessageQuery;
 pub use crate::api::messages::MessagesQuery;
 pub use crate::api::messages::ReceiptStatus;
 pub use crate::api::messages::ReceiptView;

@@ -60,11 +60,11 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, CliFailur
     }
     let progress = Progress::new("messages");
     loop {
-        for message in &page.messages {
+        for message in page.messages {
             if arguments.no_dead_letters && message.status == MessageWord::DeadLettered {
                 continue;
             }
-            serde_json::to_writer(&mut output, message)?;
+            serde_json::to_writer(&mut output, &message.with_exact_body()?)?;
             output.write_all(b"\n")?;
             count += 1;
         }
@@ -86,7 +86,7 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, CliFailur
 }
 
 async fn page_from(remote: &Remote, queue: &str, from: u64) -> Result<MessagePage, CliFailure> {
-    let page = remote.messages(queue, from, limits::EXPORT_PAGE).await;
+    let page = remote.raw_messages(queue, from, limits::EXPORT_PAGE).await;
     let page = page.map_err(CliFailure::to(format!("export {queue}")));
     page.inspect_err(|_| remark(format!("go on with --from {from}")))
 }

@@ -42,7 +42,7 @@ pub(crate) fn bytes_of(message: &MessageEnvelope) -> Result<Vec<u8>, ApiRefusal>
 /// A body as a file, whatever it is: a browser must not look into it.
 pub(crate) async fn download(visitor: Visit, fields: FormFields) -> PageResult {
     let (queue, number) = fields.message();
-    let route = RequestPath::queue(&queue).word("messages").data(number);
+    let route = RequestPath::queue(&queue).word("messages").data(number).query("raw", Some("true"));
     let message: MessageEnvelope = visitor.api.get(&route).await?;
     let bytes = bytes_of(&message)?;
     if Redaction::of(&visitor, &queue).await?.body(&bytes) != BodyPreview::All {

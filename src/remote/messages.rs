@@ -158,6 +158,20 @@ impl Remote {
         self.get(RequestPath::queue(queue).word("messages").asking(&query)).answer().await
     }
 
+    /// The same with each body byte for byte, and none as a JSON value.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub async fn raw_messages(
+        &self,
+        queue: &str,
+        from: u64,
+        limit: usize,
+    ) -> Result<MessagePage, RemoteError> {
+        let query = MessagesQuery { from, limit: Some(limit), raw: true, ..MessagesQuery::default() };
+        self.get(RequestPath::queue(queue).word("messages").asking(&query)).answer().await
+    }
+
     /// A message, `None` when it is not stored. One that has ended is `ended`, if its queue remembers it.
     ///
     /// # Errors

@@ -2,9 +2,11 @@
 
 use crate::api::CancelQuery;
 use crate::api::MessagePage;
+use crate::api::MessageQuery;
 use crate::api::MessagesQuery;
 use crate::api::RescheduleRequest;
 use crate::api::views::MessageEnvelope;
+use crate::engine::MessageView;
 use crate::id::SequenceNumber;
 use crate::server::answer::HttpRefusal;
 use crate::server::answer::HttpResult;
@@ -27,18 +29,24 @@ pub(crate) async fn list(extract: PathParams, QueryParams(query): QueryParams<Me
     };
     if wanted.is_narrow() {
         let (views, next) = search(&extract.queue()?, query.from, page_limit(query.limit)?, &wanted).await?;
-        return json(&MessagePage::show(&views, next));
+        return page(&views, next, query.raw);
     }
     let views = extract.queue()?.peek(SequenceNumber::new(query.from), page_limit(query.limit)?).await?;
     let next = views.last().map(|last| last.sequence_number.get() + 1);
-    json(&MessagePage::show(&views, next))
+    page(&views, next, query.raw)
 }
 
-pub(crate) async fn look(extract: PathParams) -> HttpResult {
+fn page(views: &[MessageView], from: Option<u64>, raw: bool) -> HttpResult {
+    let page = MessagePage::show(views, from);
+    json(&if raw { page.with_raw_bodies(views) } else { page })
+}
+
+pub(crate) async fn look(extract: PathParams, QueryParams(query): QueryParams<MessageQuery>) -> HttpResult {
     let (queue, number) = (extract.queue()?, extract.number()?);
     let found = queue.peek(number, 1).await?;
     if let Some(view) = found.first().filter(|view| view.sequence_number == number) {
-        return json(&MessageEnvelope::show(view));
+        let shown = MessageEnvelope::show(view);
+        return json(&if query.raw { shown.with_raw_body(&view.body) } else { shown });
     }
     match queue.history_of(number).await? {
         Some(ended) => json(&MessageEnvelope::show_ended(&ended)),

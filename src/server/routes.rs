@@ -33,6 +33,7 @@ use crate::api::HistoryPage;
 use crate::api::HistoryQuery;
 use crate::api::KeyQuery;
 use crate::api::MessagePage;
+use crate::api::MessageQuery;
 use crate::api::MessagesQuery;
 use crate::api::MovePartitionRequest;
 use crate::api::OperateRequest;
@@ -226,6 +227,7 @@ fn queues_and_messages() -> Vec<Route> {
             .gives::<MessagePage>(OK, "A page of messages"),
         get("/v1/queues/{queue}/messages/{number}", "Looks at a message", peek::look)
             .for_listeners()
+            .asks::<MessageQuery>()
             .gives::<MessageEnvelope>(OK, "The message"),
         delete("/v1/queues/{queue}/messages/{number}", "Cancels a scheduled message", peek::cancel)
             .for_senders()

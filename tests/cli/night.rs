@@ -168,6 +168,23 @@ fn what_is_exported_and_what_is_backed_up_comes_back() {
 }
 
 #[test]
+fn a_body_of_json_is_exported_and_imported_byte_for_byte() {
+    let (daemon, other) = (Daemon::start(), Daemon::start());
+    let bodies = ["{\n \"a\": 1.10,\r\n \"a\": 2\n}\n", " [1] "];
+    for (position, body) in ["1", "2", "3"].into_iter().zip([bodies[0], bodies[1], "{\"a\":1.10}"]) {
+        daemon.done(&["send", "orders", body, "--workflow", "w", "--position", position]);
+    }
+    let exported = daemon.file("orders.ndjson");
+    daemon.done(&["export", "orders", "--output", &exported]);
+    assert_eq!(other.done(&["import", "orders", &exported]), "3 lines: 3 accepted\n");
+    let back = other.run(&["export", "orders"]);
+    let lines = back.json();
+    let texts: Vec<_> = lines.iter().filter_map(|line| line["body_text"].as_str()).collect();
+    assert_eq!(texts, bodies, "{back:?}");
+    has(&back.stdout, &["\"body\":{\"a\":1.10}"]);
+}
+
+#[test]
 fn what_was_completed_before_an_export_is_waited_for_nowhere() {
     let (daemon, other) = (Daemon::start(), Daemon::start());
     let send = |daemon: &Daemon, workflow: &str, position: &str| {

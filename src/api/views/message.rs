@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
@@ -21,6 +22,7 @@ use crate::engine::Deferral;
 use crate::engine::HistoryEntry;
 use crate::engine::MessageStatus;
 use crate::engine::MessageView;
+use crate::error::Misuse;
 
 /// A stored message. Looking at it changes nothing.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -177,6 +179,30 @@ impl MessageEnvelope {
 }
 
 impl MessageEnvelope {
+    /// Shows the body byte for byte, as text or as base64: who reads a JSON value cannot tell how it was written.
+    #[must_use]
+    pub fn with_raw_body(self, body: &Bytes) -> MessageEnvelope {
+        self.with_body(BodyFields::show(body, None))
+    }
+
+    /// Shows a raw body as a JSON value where that is written byte for byte as the body is.
+    ///
+    /// # Errors
+    /// [`Misuse`] when the body is not base64.
+    pub fn with_exact_body(mut self) -> Result<MessageEnvelope, Misuse> {
+        if self.body.is_some() {
+            return Ok(self);
+        }
+        let (body_text, body_base64) = (self.body_text.take(), self.body_base64.take());
+        let (bytes, _) = BodyFields { body: None, body_text, body_base64 }.read()?;
+        let shown = BodyFields::show_exactly(&bytes, self.content_type.as_deref());
+        Ok(self.with_body(shown))
+    }
+
+    fn with_body(self, BodyFields { body, body_text, body_base64 }: BodyFields) -> MessageEnvelope {
+        MessageEnvelope { body, body_text, body_base64, ..self }
+    }
+
     /// Shows a message that has ended.
     pub fn show_ended(entry: &HistoryEntry) -> MessageEnvelope {
         let ended = HistoryView::show(entry);

@@ -41,6 +41,23 @@ async fn a_receiver_that_asks_for_raw_bodies_has_each_byte_of_a_json_body() {
 }
 
 #[tokio::test]
+async fn who_looks_at_raw_bodies_sees_each_byte_of_a_json_body() {
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
+    let text = "{\n \"a\": 1.10, \"a\": 9007199254740993\n}";
+    queue.send(Message::new(text).content_type("application/json").subject("s")).await.unwrap();
+    let messages = "/v1/queues/orders/messages";
+    let plain = fixture.get(&format!("{messages}/1")).await.json();
+    assert!(plain["body"].is_object() && plain.get("body_text").is_none(), "{plain}");
+    let shown = fixture.get(&format!("{messages}/1?raw=true")).await.json();
+    assert_eq!((&shown["body_text"], shown.get("body")), (&json!(text), None));
+    for path in ["?raw=true", "?raw=true&subject=s"] {
+        let page = fixture.get(&format!("{messages}{path}")).await.json();
+        assert_eq!(page["messages"][0]["body_text"], text, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_wait_ends_in_time_with_nothing() {
     let fixture = Fixture::open().await;
     fixture.create("orders", QueueOptions::default()).await;
