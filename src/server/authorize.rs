@@ -112,15 +112,25 @@ fn admit(
 }
 
 /// What the daemon keeps for itself is looked at and not touched: who received or removed it would end schedules, and have the
-/// rows of a source copied again or passed over. Only a workflow that somebody has held goes on when it is resumed.
+/// rows of a source copied again or passed over. Only what somebody has held or paused goes on when it is resumed.
 fn check_not_own(
     app_state: &ServerState,
     facts: &RouteFacts,
     queue: &str,
     parts: &Parts,
 ) -> Result<(), HttpRefusal> {
-    let is_own = || QueueName::new(queue).is_ok_and(|queue| app_state.host.is_own(&queue));
-    if facts.method == Method::GET || parts.uri.path().ends_with("/workflow/resume") || !is_own() {
+    let path = parts.uri.path();
+    // What is done to many workflows says its verb in its body.
+    let may_resume = path.ends_with("/resume") || path.ends_with("/operate");
+    match QueueName::new(queue) {
+        Ok(queue) if facts.method != Method::GET && !may_resume => refuse_own(app_state, &queue),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses to change a queue that the daemon keeps for itself.
+pub(crate) fn refuse_own(app_state: &ServerState, queue: &QueueName) -> Result<(), HttpRefusal> {
+    if !app_state.host.is_own(queue) {
         return Ok(());
     }
     let detail = format!(

@@ -132,7 +132,9 @@ impl<'a> BlockedSearch<'a> {
             return Ok(());
         }
         let stalled = StalledQueue::look(self, view).await?;
-        self.looks = self.looks.saturating_sub(stalled.looks);
+        let looks = self.looks;
+        // It keeps from looking at further queues, but each request gets on with the workflows of this one.
+        self.looks = looks.saturating_sub(stalled.looks);
         if view.options.order == Order::None && stalled.alone.is_none() {
             return Ok(());
         }
@@ -142,8 +144,6 @@ impl<'a> BlockedSearch<'a> {
         }
         let queue = self.app_state.client.queue(&view.name)?;
         let mut walk = WorkflowWalk::new(after, None)?;
-        // However much was looked at before, each request gets on.
-        let looks = self.looks.max(limits::HTTP_PAGE);
         walk.looks = looks;
         walk.is_of_standing = self.asks_for_standing(view, &stalled);
         let cause = self.cause;

@@ -15,6 +15,7 @@ use crate::server::answer::HttpRefusal;
 use crate::server::answer::HttpResult;
 use crate::server::answer::json;
 use crate::server::blocked_reason::held_or_failed_because;
+use crate::server::authorize::refuse_own;
 use crate::server::extract::JsonBody;
 use crate::server::extract::PathParams;
 use crate::server::impersonation::acting_as;
@@ -79,6 +80,9 @@ pub(crate) async fn bulk(
     let order = OperatorOrder { verb, request };
     order.check()?;
     let queue = client.queue(extract.text("queue")?)?;
+    if verb != Verb::Resume {
+        refuse_own(&shared, queue.name())?;
+    }
     let mut walk = WorkflowWalk::new(after, filter.prefix.clone())?;
     let found = walk.next(&queue, page_limit(limit)?, |view| filter.matches(view)).await?;
     let mut answer = BulkResponse {

@@ -1,5 +1,8 @@
 //! Dead letters: list, put back, remove.
 
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
 use axum::extract::State;
 
 use crate::api::DeadLetterPage;
@@ -34,6 +37,9 @@ use crate::server::page::page_limit;
 use crate::server::principal::Principal;
 use crate::server::shared::SharedServer;
 
+/// By so much the clocks of a cluster's nodes may differ.
+const CLOCKS_APART: Duration = Duration::from_secs(1);
+
 /// Which dead letters a request finds, and where it stands.
 struct DeadLetterSelection {
     reason: Option<String>,
@@ -41,8 +47,10 @@ struct DeadLetterSelection {
     after: Option<DeadLetterView>,
     looks: usize,
     skips_originals: bool,
-    /// Only those that were dead letters then.
+    /// When the first of the requests was that this one goes on with.
     as_of: Option<Timestamp>,
+    /// What became a dead letter at such an instant is left out.
+    later: Option<RangeInclusive<Timestamp>>,
 }
 
 impl DeadLetterSelection {
@@ -64,12 +72,14 @@ impl DeadLetterSelection {
             looks: limits::HTTP_LOOKS_MAX,
             skips_originals: false,
             as_of,
+            later: None,
         })
     }
 
-    /// Leaves out what became a dead letter after this instant, or after the first of the requests that this one goes on
-    /// with: what is put back and fails again at once would be found for ever.
+    /// Leaves out what became a dead letter after the first of the requests that this one goes on with: what is put back and
+    /// fails again at once would be found for ever. What is stamped ahead of the present was there before a clock was set back.
     fn as_of(mut self, now: Timestamp) -> DeadLetterSelection {
+        self.later = self.as_of.map(|as_of| as_of + Duration::from_millis(1)..=now + CLOCKS_APART);
         self.as_of.get_or_insert(now);
         self
     }
@@ -114,7 +124,7 @@ impl DeadLetterSelection {
         if self.skips_originals && dead_letter.dead_letter.reason == EDITED {
             return false;
         }
-        if self.as_of.is_some_and(|as_of| dead_letter.dead_letter.at > as_of) {
+        if self.later.as_ref().is_some_and(|later| later.contains(&dead_letter.dead_letter.at)) {
             return false;
         }
         let id = dead_letter.workflow_id.as_ref().map(|id| id.as_str());

@@ -17,7 +17,9 @@ use crate::engine::Events;
 use crate::engine::EventsLag;
 use crate::id::QueueName;
 use crate::inbound::browser::bytes_as;
+use crate::inbound::live_value::ValueChanges;
 use crate::limits;
+use crate::sas::Keys;
 use crate::sas::Right;
 use crate::server::answer::HttpResult;
 use crate::server::answer::to_json;
@@ -29,6 +31,7 @@ use crate::server::shared::SharedServer;
 struct Listener {
     shared: SharedServer,
     principal: Principal,
+    keys: ValueChanges<Keys>,
     queue: Option<QueueName>,
     events: Events,
     is_greeted: bool,
@@ -45,7 +48,8 @@ pub(crate) async fn listen(
         shared.client.queue(queue)?.view().await?;
     }
     let events = shared.client.events();
-    let listener = Listener { shared, principal, queue, events, is_greeted: false };
+    let keys = shared.keys.changes();
+    let listener = Listener { shared, principal, keys, queue, events, is_greeted: false };
     let lines = stream::unfold(listener, |mut listener| async move {
         let line = listener.next().await?;
         Some((Ok::<_, Infallible>(line), listener))
@@ -54,7 +58,7 @@ pub(crate) async fn listen(
 }
 
 impl Listener {
-    /// The next event for the listener; `None` when the server stops or the engine is closed.
+    /// The next event for the listener; `None` when the server stops, the engine is closed, or its key may not listen any more.
     async fn next(&mut self) -> Option<Bytes> {
         if !self.is_greeted {
             self.is_greeted = true;
@@ -62,6 +66,17 @@ impl Listener {
         }
         loop {
             let received = tokio::select! {
+                biased;
+                Ok(()) = self.keys.changed() => {
+                    self.principal = self.principal.among(self.keys.borrow().as_deref())?;
+                    let queue = self.queue.as_ref().map(QueueName::as_str);
+                    let may_listen = match queue {
+                        Some(_) => self.principal.check(Right::Listen, queue),
+                        None => self.principal.check_any(Right::Listen),
+                    };
+                    may_listen.ok()?;
+                    continue;
+                }
                 received = tokio::time::timeout(limits::HTTP_HEARTBEAT, self.events.next()) => received,
                 () = self.shared.stopping.cancelled() => return None,
             };
@@ -92,4 +107,38 @@ fn line(name: &str, data: &impl Serialize) -> Bytes {
     line.extend_from_slice(&to_json(data));
     line.extend_from_slice(b"\n\n");
     Bytes::from(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::engine::Engine;
+    use crate::inbound::timeouts::Timeouts;
+    use crate::queue::QueueOptions;
+    use crate::server::shared::ServerState;
+    use crate::server::tests::fixture::FakeHost;
+    use crate::server::tests::fixture::FakePlace;
+
+    #[tokio::test]
+    async fn a_listener_whose_key_is_taken_away_hears_nothing_more() {
+        let engine = Engine::in_memory().open().await.unwrap();
+        let queue = engine.client().create_queue("orders", QueueOptions::default()).await.unwrap();
+        let (text, other) = ("0123456789".repeat(4), "9876543210".repeat(4));
+        let keys = Keys::of_everybody("one", &text);
+        let principal = Principal::with_key(keys.find(text.as_bytes()).unwrap().clone());
+        let (place, host) = (Arc::new(FakePlace), Arc::new(FakeHost::default()));
+        let state = ServerState::new(engine.client().clone(), place, host, Some(keys), Timeouts::default());
+        let (events, keys) = (engine.events(), state.keys.changes());
+        let shared = Arc::new(state);
+        let mut listener =
+            Listener { shared: shared.clone(), principal, keys, queue: None, events, is_greeted: true };
+        shared.keys.replace(Some(Keys::of_everybody("one", &text)));
+        queue.workflow("w").unwrap().hold("look").await.unwrap();
+        assert!(listener.next().await.is_some(), "it is still there");
+        shared.keys.replace(Some(Keys::of_everybody("one", &other)));
+        queue.workflow("w").unwrap().resume().await.unwrap();
+        assert_eq!(listener.next().await, None);
+    }
 }

@@ -8,6 +8,7 @@ use http::request::Parts;
 
 use crate::id::QueueName;
 use crate::sas::AccessKey;
+use crate::sas::Keys;
 use crate::sas::Right;
 use crate::server::answer::HttpRefusal;
 use crate::server::shared::SharedServer;
@@ -21,6 +22,15 @@ pub(crate) struct Principal {
 impl Principal {
     pub(crate) fn with_key(key: Arc<AccessKey>) -> Principal {
         Principal { key: Some(key) }
+    }
+
+    /// The same caller among other keys, if there is one: without keys it is whoever is on this machine.
+    pub(crate) fn among(&self, keys: Option<&Keys>) -> Option<Principal> {
+        match (&self.key, keys) {
+            (None, None) => Some(Principal::default()),
+            (Some(key), Some(keys)) => keys.same(key).cloned().map(Principal::with_key),
+            (None, Some(_)) | (Some(_), None) => None,
+        }
     }
 
     /// How the caller is called where it is written down who did something.

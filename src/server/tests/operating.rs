@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::clock::Clock;
+use crate::clock::Timestamp;
 use crate::engine::Queue;
 use crate::message::Message;
 use crate::queue::QueueOptions;
@@ -273,6 +275,22 @@ async fn who_follows_a_redrive_of_all_comes_to_an_end_while_what_is_put_back_fai
     assert_eq!(anew["as_new"], 100, "who begins anew means what has failed since");
 }
 
+#[tokio::test]
+async fn a_redrive_of_all_means_what_was_stamped_before_a_clock_was_set_back() {
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
+    let hour = Duration::from_secs(3_600);
+    fixture.clock.step(fixture.clock.now() + hour);
+    queue.send_batch((0..150).map(|number| Message::new("x").workflow(format!("w-{number}")))).await.unwrap();
+    dead_letter_all(&queue).await;
+    fixture.clock.step(Timestamp::from_millis(fixture.clock.now().as_millis() - 3_600_000));
+    let mut request = json!({ "all": true, "limit": 100 });
+    let first = fixture.post("/v1/queues/orders/dead_letters/redrive", request.clone()).await.json();
+    request["after"] = first["after"].clone();
+    let second = fixture.post("/v1/queues/orders/dead_letters/redrive", request).await.json();
+    assert_eq!((&first["as_new"], &second["as_new"]), (&json!(100), &json!(50)));
+}
+
 /// What could change a queue, or a message or workflow of it.
 const CHANGES: [(&str, &str, &str); 19] = [
     ("PUT", "", "{}"),
@@ -311,8 +329,11 @@ async fn what_the_daemon_keeps_for_itself_can_be_looked_at_and_not_touched() {
     }
     assert_eq!(queue.view().await.unwrap().counts.ready, 1);
     queue.workflow("w").unwrap().hold("by an older version").await.unwrap();
-    let resumed = fixture.post("/v1/queues/seriatim.schedules/workflow/resume?id=w", json!({})).await;
-    assert_eq!(resumed.status, 200, "what was held can go on");
+    let many = json!({ "verb": "resume", "filter": { "status": ["held"] }, "reason": "a test" });
+    for (path, request) in [("/workflow/resume?id=w", json!({})), ("/operate", many), ("/resume", json!({}))] {
+        let resumed = fixture.post(&format!("/v1/queues/seriatim.schedules{path}"), request).await;
+        assert_eq!(resumed.status, 200, "what was held or paused can go on: {path}");
+    }
 }
 
 #[tokio::test]

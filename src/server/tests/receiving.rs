@@ -191,7 +191,7 @@ async fn send_with_large_states(queue: &Queue, workflows: usize) {
 }
 
 #[tokio::test]
-async fn an_answer_with_states_is_bounded_and_what_had_no_room_comes_next_uncounted() {
+async fn an_answer_with_states_is_bounded_and_what_had_no_room_comes_later_uncounted() {
     let fixture = Fixture::open().await;
     let queue = fixture.create("orders", QueueOptions::default()).await;
     send_with_large_states(&queue, 64).await;
