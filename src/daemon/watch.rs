@@ -4,6 +4,7 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use notify::RecursiveMode;
 use notify::Watcher;
 use tokio::signal::unix::Signal;
@@ -79,6 +80,8 @@ pub(crate) struct ReloadSignals {
     files: mpsc::Receiver<()>,
     hang_up: Signal,
     folder: PathBuf,
+    /// Every name of the folder, shared with who is told of changes.
+    names: Arc<ArcSwap<Vec<PathBuf>>>,
     watcher: Option<notify::RecommendedWatcher>,
 }
 
@@ -91,11 +94,12 @@ impl ReloadSignals {
         let (sender, files) = mpsc::channel(1);
         // By the same name as in what is said of its entry in the folder above it.
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        let watcher = watch(&folder, sender).inspect_err(|error| {
+        let names = Arc::new(ArcSwap::from_pointee(names(&folder)));
+        let watcher = watch(&folder, names.clone(), sender).inspect_err(|error| {
             tracing::warn!(%error, "definitions are read again on SIGHUP only: their folder cannot be watched");
         });
         let hang_up = signal(SignalKind::hangup()).map_err(DaemonError::Signals)?;
-        Ok(ReloadSignals { files, hang_up, folder, watcher: watcher.ok() })
+        Ok(ReloadSignals { files, hang_up, folder, names, watcher: watcher.ok() })
     }
 
     async fn next(&mut self) -> Option<()> {
@@ -112,6 +116,7 @@ impl ReloadSignals {
     /// because the definitions are read after it.
     fn watch_anew(&mut self) {
         let Some(watcher) = &mut self.watcher else { return };
+        self.names.store(Arc::new(names(&self.folder)));
         // Of what is gone nothing is watched any more.
         let _ = watcher.unwatch(&self.folder);
         if let Err(error) = watcher.watch(&self.folder, RecursiveMode::NonRecursive) {
@@ -128,10 +133,13 @@ pub(crate) async fn follow_files(daemon_state: Arc<DaemonState>, mut changes: Re
     }
 }
 
-fn watch(folder: &Path, sender: mpsc::Sender<()>) -> notify::Result<notify::RecommendedWatcher> {
-    let of = folder.to_owned();
+fn watch(
+    folder: &Path,
+    names: Arc<ArcSwap<Vec<PathBuf>>>,
+    sender: mpsc::Sender<()>,
+) -> notify::Result<notify::RecommendedWatcher> {
     let notify = move |event: notify::Result<notify::Event>| {
-        if event.is_ok_and(|event| is_change(&of, &event)) {
+        if event.is_ok_and(|event| is_change(&names.load(), &event)) {
             // One that waits already stands for this one too.
             let _ = sender.try_send(());
         }
@@ -146,15 +154,28 @@ fn watch(folder: &Path, sender: mpsc::Sender<()>) -> notify::Result<notify::Reco
     Ok(watcher)
 }
 
+/// Every name under which an operating system may speak of a folder: as it was given, or, as macOS does, without links on the way
+/// to it, or with none at all.
+fn names(folder: &Path) -> Vec<PathBuf> {
+    let entry =
+        folder.parent().and_then(|parent| Some(parent.canonicalize().ok()?.join(folder.file_name()?)));
+    std::iter::once(folder.to_owned()).chain(entry).chain(folder.canonicalize().ok()).collect()
+}
+
 /// Whether definitions may have changed: one of them, the folder, or what a volume of Kubernetes puts all of them in, whose names
 /// begin with two dots; or what has happened is not known.
-fn is_change(folder: &Path, event: &notify::Event) -> bool {
+fn is_change(names: &[PathBuf], event: &notify::Event) -> bool {
     let is_definition = |path: &PathBuf| {
         let is_toml = path.extension().is_some_and(|extension| extension == "toml");
         // Handlers run in this folder, and may write what they like beside the definitions.
         is_toml || path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".."))
     };
-    let concerns = |path: &PathBuf| path == folder || path.parent() == Some(folder) && is_definition(path);
+    let concerns = |path: &PathBuf| {
+        let of = |folder: &PathBuf| {
+            path == folder || path.parent() == Some(folder.as_path()) && is_definition(path)
+        };
+        names.iter().any(of)
+    };
     event.need_rescan() || !event.kind.is_access() && event.paths.iter().any(concerns)
 }
 
@@ -330,19 +351,40 @@ mod tests {
 
     #[test]
     fn definitions_are_read_again_when_they_may_have_changed_and_not_for_what_handlers_write() {
-        let folder = Path::new("/etc/seriatim/workflows");
+        let folder = PathBuf::from("/etc/seriatim/workflows");
+        let names = std::slice::from_ref(&folder);
         let removed =
             |path: &str| notify::Event::new(notify::EventKind::Remove(RemoveKind::Any)).add_path(path.into());
         for path in ["", "/orders.toml", "/..data", "/..2027_01_31"] {
-            assert!(is_change(folder, &removed(&format!("/etc/seriatim/workflows{path}"))), "{path}");
+            assert!(is_change(names, &removed(&format!("/etc/seriatim/workflows{path}"))), "{path}");
         }
         for path in ["/etc/seriatim/workflows/log", "/etc/seriatim/keys.toml", "/etc/seriatim/..data"] {
-            assert!(!is_change(folder, &removed(path)), "{path}");
+            assert!(!is_change(names, &removed(path)), "{path}");
         }
         let read = notify::EventKind::Access(AccessKind::Read);
-        assert!(!is_change(folder, &notify::Event::new(read).add_path(folder.join("orders.toml"))));
+        assert!(!is_change(names, &notify::Event::new(read).add_path(folder.join("orders.toml"))));
         let overflown = notify::Event::new(notify::EventKind::Other).set_flag(Flag::Rescan);
-        assert!(is_change(folder, &overflown), "nobody knows what was missed");
+        assert!(is_change(names, &overflown), "nobody knows what was missed");
+    }
+
+    #[test]
+    fn a_change_is_seen_by_whatever_name_of_the_folder_it_is_told() {
+        let root = tempfile::TempDir::new().unwrap();
+        let path = root.path().canonicalize().unwrap();
+        for folder in ["real", "real/first", "real/second"] {
+            std::fs::create_dir(path.join(folder)).unwrap();
+        }
+        std::os::unix::fs::symlink(path.join("real"), path.join("link")).unwrap();
+        std::os::unix::fs::symlink(path.join("real/first"), path.join("real/workflows")).unwrap();
+        let names = names(&path.join("link/workflows"));
+        let is_seen = |changed: &str| {
+            let event = notify::Event::new(notify::EventKind::Remove(RemoveKind::Any));
+            is_change(&names, &event.add_path(path.join(changed)))
+        };
+        for changed in ["link/workflows/orders.toml", "real/workflows", "real/first/orders.toml"] {
+            assert!(is_seen(changed), "{changed}");
+        }
+        assert!(!is_seen("real/second/orders.toml"));
     }
 
     #[test]
