@@ -14,6 +14,7 @@ use http::Uri;
 use hyper_util::rt::TokioIo;
 use thiserror::Error;
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 use tower::Service;
 
@@ -22,6 +23,9 @@ use crate::error::Misuse;
 use crate::handlers::outbound::target::TargetUrl;
 use crate::tls_connector::ClientStream;
 use crate::tls_connector::tls_connector;
+
+/// The least time for an address, as long as there is that much: a share of little is too little for any.
+const SHARE_MIN: Duration = Duration::from_secs(1);
 
 /// Connects to one target.
 #[derive(Clone)]
@@ -62,25 +66,33 @@ impl OutboundConnector {
     }
 }
 
-/// Connects to the first address that answers. Each has its share of the time, so that one that never does leaves some for the
-/// others.
+/// Connects to the first address that answers. Each has its share of the time that is left, so that one that never does leaves
+/// some for the others, and what one that refuses does not need is theirs.
 async fn first_to_answer<S, C: Future<Output = io::Result<S>>>(
     host: &str,
     addresses: &[SocketAddr],
     timeout: Duration,
     connect: impl Fn(SocketAddr) -> C,
 ) -> Result<S, ConnectError> {
-    let share = timeout / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
+    let until = Instant::now() + timeout;
     let mut failed = String::new();
-    for address in addresses {
+    for (tried, address) in addresses.iter().enumerate() {
+        let left = until.saturating_duration_since(Instant::now());
+        let untried = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
+        let share = (left / untried).max(SHARE_MIN).min(left);
         let problem = match tokio::time::timeout(share, connect(*address)).await {
             Ok(Ok(socket)) => return Ok(socket),
             Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no answer within {}", WireDuration(share)),
+            Err(_) => format!("no answer within {}", WireDuration(whole_millis(share))),
         };
         failed = format!("connect to {host} at {address}: {problem}");
     }
     Err(ConnectError(failed))
+}
+
+/// A span as it is told: what the clock says is a little less than what was meant.
+fn whole_millis(span: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX))
 }
 
 impl Service<Uri> for OutboundConnector {
@@ -119,5 +131,26 @@ mod tests {
         assert_eq!(connected.unwrap(), ALIVE);
         let refused = first_to_answer("host", &[DEAD], MINUTE, connect).await.unwrap_err();
         assert_eq!(refused.to_string(), "connect to host at 192.0.2.1:80: no answer within 1m");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_an_address_does_not_need_of_its_time_is_that_of_the_others_and_no_share_is_too_little() {
+        let last_is_slow = async |address: SocketAddr| {
+            tokio::time::sleep(if address == ALIVE { MINUTE * 3 / 4 } else { Duration::ZERO }).await;
+            if address == ALIVE {
+                Ok(address)
+            } else {
+                Err(io::Error::from(io::ErrorKind::ConnectionRefused))
+            }
+        };
+        assert_eq!(first_to_answer("host", &[DEAD, ALIVE], MINUTE, last_is_slow).await.unwrap(), ALIVE);
+        let second = Duration::from_secs(1);
+        let first_is_slow = async |address| {
+            tokio::time::sleep(second * 9 / 10).await;
+            Ok::<_, io::Error>(address)
+        };
+        assert_eq!(first_to_answer("host", &[ALIVE, DEAD], second, first_is_slow).await.unwrap(), ALIVE);
+        let refused = first_to_answer("host", &[DEAD], second / 2, connect).await.unwrap_err();
+        assert_eq!(refused.to_string(), "connect to host at 192.0.2.1:80: no answer within 500ms");
     }
 }
