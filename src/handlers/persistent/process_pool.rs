@@ -400,6 +400,8 @@ impl<A> ChildSlot<A> {
 
     fn take(&mut self, request: ChildRequest<A>, now: Duration) {
         if self.held.is_empty() {
+            // An id among what is answered may be that of this request: each run of a processor numbers its own anew.
+            self.order.clear();
             self.oldest_since = now;
         }
         self.outgoing.extend_from_slice(&request.line);

@@ -145,6 +145,19 @@ fn what_was_handed_over_later_is_not_the_oldest_though_it_was_numbered_before() 
 }
 
 #[test]
+fn a_number_of_an_earlier_run_says_nothing_of_what_is_the_oldest() {
+    let mut process_pool = process_pool(1);
+    let _first = [submit(&mut process_pool, 1), submit(&mut process_pool, 2)];
+    answer(&mut process_pool, 0, 1).unwrap();
+    let _last = submit(&mut process_pool, 3);
+    answer(&mut process_pool, 0, 3).unwrap();
+    answer(&mut process_pool, 0, 2).unwrap();
+    let _again = [submit(&mut process_pool, 3), submit(&mut process_pool, 2)];
+    process_pool.check_time(0, TIMEOUT, NOW + TIMEOUT, "late");
+    assert_eq!(process_pool.slots[0].killed.as_ref().map(|killed| killed.id), Some(3));
+}
+
+#[test]
 fn a_request_is_withdrawn_wherever_it_is() {
     let mut process_pool = process_pool(1);
     let mut verdicts = [submit(&mut process_pool, 1), submit(&mut process_pool, 2)];
