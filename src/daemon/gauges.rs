@@ -112,9 +112,11 @@ impl QueueGauges {
         self.running.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Counts an attempt that has ended.
+    /// Counts an attempt that has ended. One that was not begun took no time, however long it waited.
     pub(crate) fn note(&self, ended: &Result<Outcome, Failure>, lasted: Duration) {
-        self.durations.observe(lasted.as_secs_f64());
+        if !matches!(ended, Err(failure) if failure.is_unbegun) {
+            self.durations.observe(lasted.as_secs_f64());
+        }
         let outcome = match ended {
             Ok(Outcome::Complete | Outcome::CompleteWith(_)) => COMPLETE,
             Ok(Outcome::Defer | Outcome::DeferFor(_) | Outcome::DeferUntil(_)) => "defer",
@@ -132,5 +134,24 @@ impl QueueGauges {
 
     fn attempts(&self, outcome: &'static str) -> Counter {
         self.attempts.get_or_create_owned(&ByOutcome { queue: self.queue.clone(), outcome })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_that_was_not_begun_is_counted_and_has_no_duration() {
+        let gauges = Gauges::new();
+        let of_queue = gauges.of_queue(&QueueName::new("orders").unwrap());
+        of_queue.note(&Ok(Outcome::Complete), Duration::from_secs(1));
+        of_queue.note(&Err(Failure::unbegun("no process had room for it")), Duration::from_secs(60));
+        let mut registry = Registry::default();
+        gauges.register(&mut registry);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        assert!(text.contains("seriatim_handler_duration_seconds_count{queue=\"orders\"} 1\n"), "{text}");
+        assert!(text.contains("outcome=\"released\"} 1\n"), "{text}");
     }
 }
