@@ -13,6 +13,5 @@ mod named_pipe;
 mod order;
 mod persistent;
 mod receiver;
-mod slow;
 mod stage;
 mod webhook;
