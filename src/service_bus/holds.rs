@@ -56,6 +56,8 @@ pub(crate) struct ClientHold {
     pub(crate) session: Option<Weak<HeldSession>>,
     /// When its lock ends, as far as is known, in the clock's elapsed time: the wall clock may be set.
     pub(crate) ends_at: Duration,
+    /// For how long it was locked last: the queue's options may have been changed.
+    pub(crate) lasts: Duration,
     /// When its time to live is over; never, for a dead letter.
     pub(crate) expiry: Option<Expiry>,
     /// Its place in the window of the link over which it was sent, if that has one.
@@ -191,6 +193,7 @@ mod tests {
             is_dead_letter: false,
             session: None,
             ends_at: Duration::from_millis(ends_at_ms),
+            lasts: Duration::ZERO,
             expiry: None,
             in_window: None,
             set_before: None,

@@ -18,8 +18,22 @@ use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::shared::EndpointState;
 use crate::token::LockToken;
 
-/// Until when locks were prolonged, in the clock's elapsed time; nothing for those that could not be.
-type RenewedLocks = BTreeMap<LockToken, Option<Duration>>;
+/// How far locks were prolonged; nothing for those that could not be.
+type RenewedLocks = BTreeMap<LockToken, Option<RenewedLock>>;
+
+/// How far a lock was prolonged.
+#[derive(Clone, Copy)]
+struct RenewedLock {
+    ends_at: Duration,
+    lasts: Duration,
+}
+
+impl ClientHold {
+    /// When half of its lock's time is over.
+    fn half_over_at(&self) -> Duration {
+        self.ends_at.saturating_sub(self.lasts / 2)
+    }
+}
 
 impl Receiver {
     /// What waits for its client, and is gone once it is sent. The lock of a session is its client's to renew.
@@ -36,25 +50,27 @@ impl ConnectionTask {
     pub(crate) fn keep_locks(&mut self, link: LinkId, not_before: Duration) {
         let (client, now) = (self.shared.client.clone(), self.shared.client.elapsed());
         let Some(receiver) = self.receiver(link).filter(|receiver| !receiver.keeps_locks) else { return };
-        let half = receiver.entity.options.lock / 2;
-        let ends = receiver.waiting().map(|hold| hold.ends_at).filter(|ends_at| *ends_at > now);
-        let Some(first_end) = ends.min() else { return };
+        let locked = receiver.waiting().filter(|hold| hold.ends_at > now);
+        let Some(first_due_at) = locked.map(|hold| hold.half_over_at()).min() else { return };
         receiver.keeps_locks = true;
-        let wakes_at = first_end.saturating_sub(half).max(not_before);
+        let (wakes_at, gone) = (first_due_at.max(not_before), receiver.gone.clone());
         self.wait_for(async move {
-            let is_awake = client.sleep_until(wakes_at).await.is_ok();
+            let is_awake = tokio::select! {
+                slept = client.sleep_until(wakes_at) => slept.is_ok(),
+                () = gone.cancelled() => false,
+            };
             move |connection_task: &mut ConnectionTask| {
                 if is_awake {
-                    connection_task.renew_waiting(link, half);
+                    connection_task.renew_waiting(link);
                 }
             }
         });
     }
 
-    fn renew_waiting(&mut self, link: LinkId, half: Duration) {
+    fn renew_waiting(&mut self, link: LinkId) {
         let (shared, now) = (self.shared.clone(), self.shared.client.elapsed());
         let Some(receiver) = self.receiver(link) else { return };
-        let is_due = |hold: &&mut ClientHold| hold.ends_at > now && hold.ends_at <= now.saturating_add(half);
+        let is_due = |hold: &&mut ClientHold| hold.ends_at > now && hold.half_over_at() <= now;
         let due: BTreeSet<LockToken> =
             receiver.waiting().filter(is_due).map(|hold| hold.id.lock_token()).collect();
         let queue = receiver.entity.name().clone();
@@ -70,13 +86,12 @@ impl ConnectionTask {
         let Some(receiver) = self.receiver(link) else { return };
         receiver.keeps_locks = false;
         for hold in receiver.waiting() {
-            if let Some(Some(ends_at)) = renewed.get(&hold.id.lock_token()) {
-                hold.ends_at = *ends_at;
+            if let Some(Some(RenewedLock { ends_at, lasts })) = renewed.get(&hold.id.lock_token()) {
+                (hold.ends_at, hold.lasts) = (*ends_at, *lasts);
             }
         }
-        let has_failed = renewed.values().any(Option::is_none);
-        let pause = if has_failed { limits::SERVICE_BUS_PAUSE } else { Duration::ZERO };
-        self.keep_locks(link, self.shared.client.elapsed().saturating_add(pause));
+        // After a pause always: a lock that ends soon, or could not be renewed, would be renewed again and again.
+        self.keep_locks(link, self.shared.client.elapsed().saturating_add(limits::SERVICE_BUS_PAUSE));
     }
 
     /// What was fetched to be gone once it is sent, and has waited for so long that somebody else may have it by now.
@@ -96,12 +111,15 @@ impl ConnectionTask {
 }
 
 impl EndpointState {
-    async fn renew(&self, queue: &QueueName, token: LockToken) -> (LockToken, Option<Duration>) {
+    async fn renew(&self, queue: &QueueName, token: LockToken) -> (LockToken, Option<RenewedLock>) {
+        // Before it is asked for: it is not locked for longer by the time the answer is heard.
+        let asked_at = self.client.elapsed();
         let renewed = async { Ok(self.settler(queue)?.renew_for(token).await?) }.await;
-        let ends_at = renewed.map(|(_, lasts)| self.client.elapsed().saturating_add(lasts));
+        let renewed =
+            renewed.map(|(_, lasts)| RenewedLock { ends_at: asked_at.saturating_add(lasts), lasts });
         let told =
             |refusal: &AmqpRefusal| tracing::debug!(%refusal, "keep the lock of what waits for a client");
-        (token, ends_at.inspect_err(told).ok())
+        (token, renewed.inspect_err(told).ok())
     }
 }
 
@@ -109,17 +127,22 @@ impl EndpointState {
 mod tests {
     use std::sync::Arc;
 
+    use futures_util::FutureExt;
+    use futures_util::StreamExt;
+
     use super::*;
     use crate::amqp::tests::peer::Performative;
     use crate::clock::Timestamp;
     use crate::engine::Engine;
     use crate::engine::Queue;
     use crate::message::Message;
+    use crate::queue::Order;
     use crate::queue::QueueOptions;
     use crate::service_bus::tests::bare::attach;
     use crate::service_bus::tests::bare::body;
     use crate::service_bus::tests::bare::credit;
     use crate::service_bus::tests::bare::deleting;
+    use crate::service_bus::tests::bare::detach;
     use crate::service_bus::tests::bare::receiver;
     use crate::service_bus::tests::bare::window;
     use crate::service_bus::tests::socketless;
@@ -178,13 +201,83 @@ mod tests {
 
     #[tokio::test]
     async fn what_has_waited_longer_than_its_lock_is_not_sent() {
-        let (_engine, clock, _queue, mut connection_task) = stage(vec![vec![0; 900 * 1024]; 5]).await;
+        let bodies = (0..5).map(|number| vec![b'0' + number; 900 * 1024]).collect();
+        let (_engine, clock, queue, mut connection_task) = stage(bodies).await;
         connection_task.says(&[narrow(0, 5, 100)]);
         connection_task.until(|connection_task| only(connection_task).backlog.len() == 2).await;
-        let link = *connection_task.links.keys().next().unwrap();
-        assert!(connection_task.expired_backlog(link).is_empty());
         clock.advance(QueueOptions::default().lock);
-        assert_eq!(connection_task.expired_backlog(link).len(), 2);
+        let mut of_another = Vec::new();
+        for _ in 0..5 {
+            of_another.push(queue.receive(Duration::ZERO).await.unwrap().expect("its lock has ended"));
+        }
+        let heard: Vec<u8> = connection_task.written().iter().filter_map(last_byte).collect();
+        assert_eq!(heard, b"012", "what had left before, and nothing that somebody else has");
         assert!(only(&mut connection_task).backlog.is_empty());
+    }
+
+    /// The last byte of a message that ends with a frame.
+    fn last_byte(frame: &Performative) -> Option<u8> {
+        match frame {
+            Performative::Transfer(transfer, payload) if !transfer.more => payload.last().copied(),
+            _ => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn locks_are_renewed_when_half_of_what_they_last_is_over_although_the_queue_was_changed() {
+        let bodies = ["0", "1"].map(|body| body.as_bytes().to_vec()).to_vec();
+        let (engine, clock, queue, mut connection_task) = stage(bodies).await;
+        connection_task.says(&[narrow(0, 2, 1)]);
+        connection_task.until(|connection_task| only(connection_task).sent.len() == 2).await;
+        let (before, shorter) = (QueueOptions::default().lock, Duration::from_secs(10));
+        let options = QueueOptions { order: Order::None, lock: shorter, ..QueueOptions::default() };
+        engine.client().change_queue("q", options).await.unwrap();
+        clock.advance(before / 2);
+        connection_task
+            .until(|connection_task| only(connection_task).waiting().all(|hold| hold.lasts == shorter))
+            .await;
+        let renewed_at = engine.client().elapsed();
+        clock.advance(shorter / 4);
+        for _ in 0..20 {
+            queue.view().await.unwrap();
+            let next = connection_task.work.next().now_or_never();
+            assert!(next.is_none(), "nothing is renewed before half of it is over");
+        }
+        clock.advance(shorter / 4);
+        connection_task
+            .until(|connection_task| {
+                only(connection_task).waiting().all(|hold| hold.ends_at > renewed_at + shorter)
+            })
+            .await;
+    }
+
+    #[tokio::test]
+    async fn nobody_keeps_the_locks_of_a_link_that_is_gone() {
+        let bodies = ["0", "1"].map(|body| body.as_bytes().to_vec()).to_vec();
+        let (_engine, _clock, _queue, mut connection_task) = stage(bodies).await;
+        connection_task.says(&[narrow(0, 2, 1)]);
+        connection_task.until(|connection_task| only(connection_task).sent.len() == 2).await;
+        assert!(only(&mut connection_task).keeps_locks);
+        connection_task.written();
+        connection_task.says(&[detach(0)]);
+        connection_task.settle_down().await;
+        assert!(connection_task.links.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_lock_lasts_from_when_its_renewal_was_asked_for() {
+        let (_engine, clock, queue, connection_task) = stage(vec![b"x".to_vec()]).await;
+        let token = queue.receive(Duration::ZERO).await.unwrap().unwrap().keep().lock_token();
+        let shared = connection_task.shared.clone();
+        let asked_at = shared.client.elapsed();
+        let mut renewing = std::pin::pin!(shared.renew(queue.name(), token));
+        let at_once = futures_util::poll!(&mut renewing);
+        clock.advance(Duration::from_secs(5));
+        let (_, renewed) = match at_once {
+            std::task::Poll::Ready(renewed) => renewed,
+            std::task::Poll::Pending => renewing.await,
+        };
+        let renewed = renewed.unwrap();
+        assert_eq!(renewed.ends_at, asked_at + renewed.lasts);
     }
 }

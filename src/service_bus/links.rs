@@ -69,6 +69,8 @@ pub(crate) struct Receiver {
     pub(crate) backlog: VecDeque<PackedMessage>,
     /// Whether somebody sees to it that what waits is still locked.
     pub(crate) keeps_locks: bool,
+    /// Cancelled when the link is gone: who waits for something of it waits no longer.
+    pub(crate) gone: CancellationToken,
     pub(crate) session: Option<Arc<HeldSession>>,
     /// How much it is sent ahead; none for a session, and where what is sent is gone.
     pub(crate) window: Option<Arc<LinkWindow>>,
@@ -129,6 +131,7 @@ impl Receiver {
             deletions: 0,
             backlog: VecDeque::new(),
             keeps_locks: false,
+            gone: CancellationToken::new(),
             session,
             window: None,
             held_back: None,
@@ -156,6 +159,7 @@ impl Receiver {
 
 impl Drop for Receiver {
     fn drop(&mut self) {
+        self.gone.cancel();
         if let Some(window) = &self.window {
             window.close();
         }

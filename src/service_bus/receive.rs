@@ -81,6 +81,7 @@ impl EndpointState {
                 is_dead_letter,
                 session: session.clone(),
                 ends_at,
+                lasts,
                 expiry,
                 in_window,
                 set_before,
