@@ -52,6 +52,15 @@ impl Entity {
         }
     }
 
+    /// The same by the order that its queue has by now, if that is another; a topic has none.
+    pub(crate) async fn with_changed_order(&self) -> Option<Entity> {
+        if self.topic.is_some() {
+            return None;
+        }
+        let options = self.queue.view().await.ok()?.options;
+        (options.order != self.options.order).then(|| Entity { options, ..self.clone() })
+    }
+
     /// The largest message a link takes: the largest body, and room for what is said beside it.
     pub(crate) fn message_bytes_max(&self) -> u64 {
         let bytes = self.options.body_bytes_max.saturating_add(limits::PROPERTIES_BYTES_MAX);

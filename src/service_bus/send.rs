@@ -33,6 +33,9 @@ const BATCH: u32 = 0x8001_3700;
 /// What the engine answered to each delivery of a group.
 type GroupAnswers = Result<Vec<Result<(), SendError>>, SendError>;
 
+/// What the engine answered to deliveries; those that their client has settled hear nothing of it.
+type DeliveryAnswers = Vec<(Option<DeliveryNumber>, Result<(), SendError>)>;
+
 impl EndpointState {
     /// Reads a message for an entity, and finds its place.
     pub(crate) fn read(&self, entity: &Entity, payload: &Bytes) -> Result<Message, AmqpRefusal> {
@@ -246,14 +249,13 @@ impl ConnectionTask {
         let is_misplaced = |answer: &Result<(), SendError>| {
             matches!(answer, Err(SendError::Refused(SendRefusal::PlaceMismatch { .. })))
         };
-        if answers.iter().any(is_misplaced) {
-            self.check_order(link);
-        }
         let accepted = answers.iter().filter(|answer| answer.is_ok()).count();
         self.shared.meters.note_received(accepted * of_each, (answers.len() - accepted) * of_each);
-        for (delivery, answer) in deliveries.iter().zip(answers) {
-            let Some(delivery) = delivery else { continue };
-            self.amqp.settle(link, *delivery, outcome(answer));
+        let (misplaced, others): (Vec<_>, Vec<_>) =
+            deliveries.iter().copied().zip(answers).partition(|(_, answer)| is_misplaced(answer));
+        self.answer(link, others);
+        if !misplaced.is_empty() {
+            self.check_order(link, misplaced);
         }
         if let Some(EndpointLink::Sender(sender)) = self.links.get_mut(&link) {
             sender.note_answered();
@@ -262,17 +264,26 @@ impl ConnectionTask {
         self.replenish(link);
     }
 
-    /// Ends a link whose messages are read for an order that the queue does not have any more: its client attaches it anew.
-    fn check_order(&mut self, link: LinkId) {
-        let Some(entity) = self.open_sender(link).map(|sender| sender.entity.clone()) else { return };
-        if entity.topic.is_some() {
-            return;
+    fn answer(&mut self, link: LinkId, answers: DeliveryAnswers) {
+        for (delivery, answer) in answers {
+            let Some(delivery) = delivery else { continue };
+            self.amqp.settle(link, delivery, outcome(answer));
         }
-        self.wait_for(async move {
-            let now = entity.queue.view().await;
-            move |connection_task: &mut ConnectionTask| {
-                let has_changed = now.is_ok_and(|now| now.options.order != entity.options.order);
-                if has_changed && connection_task.open_sender(link).is_some() {
+    }
+
+    /// Ends a link whose messages are read for an order that the queue does not have any more, so that its client attaches it anew and
+    /// sends again what is not answered. What does not fit is answered if it is the message that is wrong.
+    pub(crate) fn check_order(&mut self, link: LinkId, misplaced: DeliveryAnswers) {
+        let entity = match self.links.get(&link) {
+            Some(EndpointLink::Sender(sender)) if sender.entity.topic.is_none() => sender.entity.clone(),
+            _ => return self.answer(link, misplaced),
+        };
+        self.start(async move {
+            let changed = entity.with_changed_order().await;
+            move |connection_task: &mut ConnectionTask| match changed {
+                None => connection_task.answer(link, misplaced),
+                Some(_) if connection_task.open_sender(link).is_none() => {}
+                Some(_) => {
                     let why = "the order of the queue has changed: attach again";
                     connection_task.detach(link, AmqpRefusal::new(condition::DETACH_FORCED, why));
                 }
@@ -348,6 +359,10 @@ mod tests {
         })
     }
 
+    fn is_disposition(frame: &Performative) -> bool {
+        matches!(frame, Performative::Disposition(_))
+    }
+
     #[tokio::test]
     async fn a_link_to_a_queue_whose_order_has_changed_ends_when_a_message_is_refused_by_it() {
         let engine = Engine::in_memory().open().await.unwrap();
@@ -363,10 +378,13 @@ mod tests {
         engine.client().change_queue("q", by_position).await.unwrap();
         let unplaced = payload("x", Some("w"));
         connection_task.hear(&[transfer(0, 0, false, &unplaced)]).await;
-        let ended = ended_for(&connection_task.written());
-        assert_eq!(ended.as_deref(), Some(condition::DETACH_FORCED));
+        let heard = connection_task.written();
+        assert_eq!(ended_for(&heard).as_deref(), Some(condition::DETACH_FORCED));
+        assert!(!heard.iter().any(is_disposition), "its client sends it again: {heard:?}");
         connection_task.hear(&[sender(1)]).await;
         connection_task.hear(&[transfer(1, 1, false, &unplaced)]).await;
-        assert_eq!(ended_for(&connection_task.written()), None, "the message is wrong, and not the link");
+        let heard = connection_task.written();
+        assert_eq!(ended_for(&heard), None, "the message is wrong, and not the link");
+        assert!(heard.iter().any(is_disposition), "it is refused");
     }
 }
