@@ -26,23 +26,43 @@ pub(crate) async fn schedule(
         return Err(AmqpRefusal::new(condition::NOT_ALLOWED, "nobody sends to dead letters"));
     }
     entity.check_takes_messages()?;
-    let mut messages = Vec::new();
-    for entry in request.maps("messages")? {
-        messages.push(shared.read(entity, payload(entry)?)?);
-    }
-    let numbers = match &entity.topic {
-        Some(topic) => topic_scheduling::schedule(shared, topic, messages).await?,
-        None => {
-            let receipts = entity.queue.send_whole(messages, limits::SERVICE_BUS_BATCH_MAX).await?;
-            shared.meters.note_received(receipts.len(), 0);
-            let number =
-                |receipt: crate::engine::Receipt| receipt.sequence_number().unwrap_or(topic_scheduling::NONE);
-            receipts.into_iter().map(number).collect()
-        }
+    let scheduled = schedule_for(shared, entity, request).await;
+    let numbers = match scheduled {
+        // Nobody attaches anew for it: what is read wrongly because the order was changed is read again.
+        Err(refusal) if may_be_of_order(&refusal) => match entity.with_changed_order().await {
+            Some(entity) => schedule_for(shared, &entity, request).await?,
+            None => return Err(refusal),
+        },
+        scheduled => scheduled?,
     };
     let number = |number: SequenceNumber| Value::Long(i64::try_from(number.get()).unwrap_or(0));
     let numbers = numbers.into_iter().map(number).collect();
     Ok(ManagementAnswer::done(vec![(Value::string("sequence-numbers"), Value::Array(numbers))]))
+}
+
+/// Whether a message may have been refused because it was read for another order than its queue has.
+fn may_be_of_order(refusal: &AmqpRefusal) -> bool {
+    matches!(refusal.condition, condition::PRECONDITION_FAILED | condition::ARGUMENT_ERROR)
+}
+
+/// Schedules messages, read for the order that the entity is known to have.
+async fn schedule_for(
+    shared: &EndpointState,
+    entity: &Entity,
+    request: &ManagementRequest,
+) -> Result<Vec<SequenceNumber>, AmqpRefusal> {
+    let mut messages = Vec::new();
+    for entry in request.maps("messages")? {
+        messages.push(shared.read(entity, payload(entry)?)?);
+    }
+    if let Some(topic) = &entity.topic {
+        return topic_scheduling::schedule(shared, topic, messages).await;
+    }
+    let receipts = entity.queue.send_whole(messages, limits::SERVICE_BUS_BATCH_MAX).await?;
+    shared.meters.note_received(receipts.len(), 0);
+    let number =
+        |receipt: crate::engine::Receipt| receipt.sequence_number().unwrap_or(topic_scheduling::NONE);
+    Ok(receipts.into_iter().map(number).collect())
 }
 
 /// The message of an entry. What the entry says beside it, the message says too, but it is not passed over unread.
@@ -72,4 +92,58 @@ pub(crate) async fn cancel(
         }
     }
     Ok(ManagementAnswer::done(Vec::new()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::amqp::tests::peer;
+    use crate::amqp::tests::peer::Role;
+    use crate::amqp::tests::peer::Target;
+    use crate::clock::SystemClock;
+    use crate::engine::Engine;
+    use crate::queue::QueueOptions;
+    use crate::service_bus::tests::bare::attach;
+    use crate::service_bus::tests::bare::credit;
+    use crate::service_bus::tests::bare::receiver;
+    use crate::service_bus::tests::bare::request;
+    use crate::service_bus::tests::bare::sections;
+    use crate::service_bus::tests::socketless;
+
+    /// A message with the third place in its session, as a request to schedule it has it.
+    fn third() -> Value {
+        let properties = crate::amqp::MessageProperties {
+            group_id: Some("w".into()),
+            group_sequence: Some(3),
+            ..Default::default()
+        };
+        let mut payload = bytes::BytesMut::new();
+        crate::amqp::message::encode_properties(&mut payload, &properties);
+        crate::amqp::message::encode_data(&mut payload, b"x");
+        let entry = vec![(Value::string("message"), Value::Binary(payload.freeze()))];
+        Value::List(vec![Value::Map(entry)])
+    }
+
+    #[tokio::test]
+    async fn messages_are_scheduled_by_the_order_that_the_queue_has_by_then() {
+        let engine = Engine::in_memory().open().await.unwrap();
+        let queue = socketless::unordered(engine.client()).await;
+        let shared = socketless::endpoint(engine.client(), Arc::new(SystemClock::default())).await;
+        let mut connection_task = socketless::opened(shared);
+        let requests = Target { address: Some("q/$management".into()), ..Target::default() };
+        let requests = peer::Attach { target: Some(requests), ..peer::attach("requests", 1, Role::Sender) };
+        let (replies, requests) = (attach(receiver(0, "q/$management")), attach(requests));
+        connection_task.hear(&[replies, requests, credit(0, 0, 100)]).await;
+        connection_task.written();
+        engine.client().change_queue("q", QueueOptions::by_position()).await.unwrap();
+        let asked = vec![(Value::string("messages"), third())];
+        let asked = request("com.microsoft:schedule-message", asked);
+        connection_task.hear(&[peer::transfer(1, 0, &asked)]).await;
+        let answer = connection_task.written().iter().find_map(sections).expect("it is answered");
+        let status = lookup(&answer.application_properties().unwrap(), "statusCode").cloned();
+        assert_eq!(status, Some(Value::Int(200)));
+        assert_eq!(queue.view().await.unwrap().counts.stored(), 1);
+    }
 }
