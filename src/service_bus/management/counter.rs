@@ -147,15 +147,20 @@ impl ConnectionTask {
                     return connection_task.reply(route, payload);
                 }
                 let (asked_over, deletes) = (route.asked_over, if deletes { handed_out } else { Vec::new() });
-                connection_task
-                    .reply_with(route.reply_link, ManagementReply { asked_over, payload, deletes });
+                let lock_lost = match deletes.is_empty() {
+                    true => Bytes::new(),
+                    false => ManagementAnswer::refused(&AmqpRefusal::lock_lost()).encode(&request),
+                };
+                let reply = ManagementReply { asked_over, payload, deletes, lock_lost };
+                connection_task.reply_with(route.reply_link, reply);
             }
         });
     }
 
     /// Sends an answer in which there is nothing to delete.
     fn reply(&mut self, route: ReplyRoute, payload: Bytes) {
-        let reply = ManagementReply { asked_over: route.asked_over, payload, deletes: Vec::new() };
+        let (asked_over, deletes, lock_lost) = (route.asked_over, Vec::new(), Bytes::new());
+        let reply = ManagementReply { asked_over, payload, deletes, lock_lost };
         self.reply_with(route.reply_link, reply);
     }
 }

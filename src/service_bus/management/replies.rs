@@ -1,6 +1,7 @@
 //! Answers to requests that wait, or are on their way out.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -31,6 +32,15 @@ pub(crate) struct ManagementReply {
     pub(crate) payload: Bytes,
     /// Messages in it that are deleted once it is on its way.
     pub(crate) deletes: Vec<ClientHold>,
+    /// What is answered instead when those are not locked any more.
+    pub(crate) lock_lost: Bytes,
+}
+
+impl ManagementReply {
+    /// Whether somebody else may have by now what is to be deleted. What is of a session is its client's to keep.
+    pub(crate) fn is_expired(&self, now: Duration) -> bool {
+        self.deletes.iter().any(|hold| !hold.is_of_session() && hold.ends_at <= now)
+    }
 }
 
 impl Replies {

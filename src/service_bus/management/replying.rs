@@ -36,11 +36,23 @@ impl ConnectionTask {
             || together <= limits::SERVICE_BUS_REPLYING_BYTES
     }
 
+    /// Answers that a lock was lost where the messages of the next answer, which were to be deleted, may be somebody else's by now.
+    fn refuse_expired(&mut self, link: LinkId) {
+        let now = self.shared.client.elapsed();
+        let Some(EndpointLink::Replies(replies)) = self.links.get_mut(&link) else { return };
+        let next = replies.backlog.front_mut().filter(|reply| reply.is_expired(now));
+        let Some(ManagementReply { payload, deletes, lock_lost, .. }) = next else { return };
+        self.replying_bytes = self.replying_bytes + lock_lost.len() - payload.len();
+        *payload = std::mem::take(lock_lost);
+        self.shared.give_back_all(&std::mem::take(deletes));
+    }
+
     pub(crate) fn send_replies(&mut self, link: LinkId) {
         if self.is_write_closed {
             // Who asked for messages to have them deleted will not get them.
             return self.give_up_replies(link);
         }
+        self.refuse_expired(link);
         while let Some(EndpointLink::Replies(replies)) = self.links.get_mut(&link) {
             let Some(reply) = replies.backlog.front() else { return };
             let tag = Bytes::copy_from_slice(&replies.sent.to_be_bytes());
@@ -68,6 +80,7 @@ impl ConnectionTask {
                 }
                 Err(_) => self.give_up_reply(reply),
             }
+            self.refuse_expired(link);
         }
     }
 
@@ -128,30 +141,43 @@ mod tests {
 
     use super::*;
     use crate::amqp::Value;
+    use crate::amqp::lookup;
     use crate::amqp::tests::peer;
     use crate::amqp::tests::peer::Performative;
     use crate::amqp::tests::peer::Role;
     use crate::amqp::tests::peer::Target;
+    use crate::clock::Clock;
     use crate::clock::SystemClock;
+    use crate::clock::Timestamp;
     use crate::engine::Client;
     use crate::engine::Engine;
     use crate::engine::Queue;
     use crate::message::Message;
+    use crate::queue::QueueOptions;
     use crate::service_bus::tests::bare::attach;
     use crate::service_bus::tests::bare::credit;
     use crate::service_bus::tests::bare::receiver;
     use crate::service_bus::tests::bare::request;
+    use crate::service_bus::tests::bare::sections;
     use crate::service_bus::tests::socketless;
+    use crate::testing::ManualClock;
 
     /// A queue, and a connection whose client makes requests to its management and takes as many answers as it likes.
     async fn stage(client: &Client) -> (Queue, ConnectionTask) {
+        let (queue, mut connection_task) = waiting_stage(client, Arc::new(SystemClock::default())).await;
+        connection_task.hear(&[credit(0, 0, 100)]).await;
+        (queue, connection_task)
+    }
+
+    /// The same, with a client that takes no answers.
+    async fn waiting_stage(client: &Client, clock: Arc<dyn Clock>) -> (Queue, ConnectionTask) {
         let queue = socketless::unordered(client).await;
-        let shared = socketless::endpoint(client, Arc::new(SystemClock::default())).await;
+        let shared = socketless::endpoint(client, clock).await;
         let mut connection_task = socketless::opened(shared);
         let requests = Target { address: Some("q/$management".into()), ..Target::default() };
         let requests = peer::Attach { target: Some(requests), ..peer::attach("requests", 1, Role::Sender) };
         let (replies, requests) = (attach(receiver(0, "q/$management")), attach(requests));
-        connection_task.hear(&[replies, requests, credit(0, 0, 100)]).await;
+        connection_task.hear(&[replies, requests]).await;
         (queue, connection_task)
     }
 
@@ -171,22 +197,43 @@ mod tests {
         assert_eq!(connection_task.written().iter().filter(is_end).count(), 5);
     }
 
+    /// Defers a message, and asks for it to have it deleted.
+    async fn deferred(queue: &Queue) -> Performative {
+        let number = queue.send(Message::new("x")).await.unwrap().sequence_number().unwrap();
+        queue.receive(Duration::ZERO).await.unwrap().unwrap().defer().await.unwrap();
+        let number = Value::Long(i64::try_from(number.get()).unwrap());
+        let asked = vec![
+            (Value::string("sequence-numbers"), Value::Array(vec![number])),
+            (Value::string("receiver-settle-mode"), Value::Uint(0)),
+        ];
+        peer::transfer(1, 0, &request("com.microsoft:receive-by-sequence-number", asked))
+    }
+
+    #[tokio::test]
+    async fn what_was_asked_for_to_be_deleted_is_not_sent_when_its_lock_has_ended_before() {
+        let clock = ManualClock::new(Timestamp::from_millis(1_000_000_000));
+        let engine = Engine::in_memory().clock(clock.clone()).open().await.unwrap();
+        let (queue, mut connection_task) = waiting_stage(engine.client(), Arc::new(clock.clone())).await;
+        let asked = deferred(&queue).await;
+        connection_task.hear(&[asked]).await;
+        clock.advance(QueueOptions::default().lock);
+        connection_task.hear(&[credit(0, 0, 1)]).await;
+        let heard = connection_task.written();
+        let answer = heard.iter().find_map(sections).expect("it is answered");
+        let status = lookup(&answer.application_properties().unwrap(), "statusCode").cloned();
+        assert_eq!(status, Some(Value::Int(410)));
+        connection_task.settle_down().await;
+        let counts = queue.view().await.unwrap().counts;
+        assert_eq!((counts.completed, counts.by_consumer, counts.locked), (0, 1, 0), "{counts:?}");
+    }
+
     #[tokio::test]
     async fn what_was_asked_for_to_be_deleted_stays_when_nothing_can_be_written_any_more() {
         let engine = Engine::in_memory().open().await.unwrap();
         let (queue, mut connection_task) = stage(engine.client()).await;
-        let number = queue.send(Message::new("x")).await.unwrap().sequence_number().unwrap();
-        queue.receive(Duration::ZERO).await.unwrap().unwrap().defer().await.unwrap();
-        let asked = vec![
-            (
-                Value::string("sequence-numbers"),
-                Value::Array(vec![Value::Long(i64::try_from(number.get()).unwrap())]),
-            ),
-            (Value::string("receiver-settle-mode"), Value::Uint(0)),
-        ];
-        let asked = request("com.microsoft:receive-by-sequence-number", asked);
+        let asked = deferred(&queue).await;
         connection_task.is_write_closed = true;
-        connection_task.hear(&[peer::transfer(1, 0, &asked)]).await;
+        connection_task.hear(&[asked]).await;
         // As the socket does with what cannot be written.
         connection_task.amqp.output().clear();
         connection_task.delete_answered();
