@@ -3,10 +3,12 @@
 import asyncio
 import http.server
 import json
+import sys
 import threading
 import unittest
 
-from seriatim import App, AsyncClient, Client, Unavailable, Unreachable
+from seriatim import App, AsyncClient, Client, Unavailable, Unreachable, reading
+from seriatim.reading import load
 from seriatim.worker import Worker
 
 #: What is answered where the daemon has not answered: by a node of a cluster, by a proxy, and by one that says nothing.
@@ -111,6 +113,50 @@ class OfAnswers(unittest.TestCase):
                 self.assertTrue(handled.wait(PATIENCE))
             worker.stop()
             thread.join()
+
+
+#: JSON that Python's parser does not take, in which bodies stand.
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+def steps_of(text):
+    """How many lines of Python it takes to read a text."""
+    lines = []
+
+    def trace(frame, event, _):
+        if frame.f_code.co_filename == reading.__file__:
+            lines.append(event)
+        return trace
+
+    traced = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        load(text)
+    finally:
+        sys.settrace(traced)
+    return len(lines)
+
+
+class OfUnreadableBodies(unittest.TestCase):
+    def test_each_body_and_state_is_found_whatever_stands_in_it_and_beside_it(self):
+        values = ['{"body": {"state": [1]}, "x": "]}"}', '"\\"body\\":[{\\\\"', '"\\\\"', '""', "-1.5e3", "null", "[]", '"ä\\n"', ' [ "{" ] ']
+        beside = {'"body': 1, 'x"state': "y", "properties": {"body": 2, "s": 'body"state":[', '\\"body': True}}
+        texts = [json.dumps(beside, ensure_ascii=False)[:-1] + f', "body" :{value}, "state":{value}, "n":"}}"}}' for value in values]
+        for spaces in ("", "\t "):
+            read = load(f'{{"before": [{{}}],{spaces}"rows": [{",".join(texts)}, {{"body":{spaces}{DEEP},"state":{DEEP}{spaces}}}, {{}}]}}')
+            *rows, deep, behind = read["rows"]
+            self.assertEqual(rows, [json.loads(text) for text in texts])
+            self.assertEqual((list(deep), deep["body_text"], behind, read["before"]), (["body_text", "state_base64"], DEEP, {}, [{}]))
+
+    def test_a_body_however_long_takes_as_many_steps_as_a_short_one(self):
+        for part in ("[],", '"a",', '{"b":[1]},', "1,"):
+            short, long = (f'[{{"body":[{part * count}{DEEP}]}},{{"body":1}}]'.encode() for count in (1, 10_000))
+            self.assertEqual(steps_of(short), steps_of(long))
+
+    def test_what_is_no_json_is_not_made_one(self):
+        for text in ("", "<h1>", '{"body":}', '{"body":[}', '{"body":"', '{"body":1', DEEP, '{"x":' + DEEP + "}"):
+            with self.subTest(text[:20]), self.assertRaises((ValueError, RecursionError)):
+                load(text)
 
 
 if __name__ == "__main__":

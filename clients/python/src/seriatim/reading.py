@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import base64
+import collections
+import itertools
 import json
+import operator
 import re
-from typing import Any, Dict, List, Tuple, Union
+from typing import Any, Dict, Iterator, List, Tuple, Union
 
 #: What Python's parser has against JSON that is valid: a number of too many digits, and values too deep in each other.
 UNREADABLE = (ValueError, RecursionError)
-#: A part of JSON: a string, what values are made of, or a word or a number.
-_PART = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s"{}\[\],:]+')
-#: What senders and handlers wrote, and how it is shown where it is no JSON.
-_OTHERS = ('"body"', '"state"')
+#: Before what senders and handlers wrote.
+_FIELD = re.compile(rb'"(?:body|state)"\s*:\s*')
+#: A string, a word or a number, where strings hold nothing but spaces.
+_SCALAR = re.compile(rb'"[^"]*"|[^\s,\]}]+')
+#: How much deeper it is behind a byte.
+_STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 
 
 def load(text: Union[bytes, str]) -> Any:
@@ -20,29 +25,47 @@ def load(text: Union[bytes, str]) -> Any:
     try:
         return json.loads(text)
     except UNREADABLE:
-        kept, cut = _apart(text.decode() if isinstance(text, bytes) else text)
+        kept, cut = _apart(text.encode() if isinstance(text, str) else text)
         if not cut:
             raise
     return json.loads(kept, object_hook=lambda fields: _together(fields, cut))
 
 
-def _apart(text: str) -> Tuple[str, List[str]]:
+def _apart(text: bytes) -> Tuple[bytes, List[str]]:
     """The text with a number for each body and state, and these."""
-    kept: List[str] = []
+    kept: List[bytes] = []
     cut: List[str] = []
-    before, name, depth, begin, copied = "", "", 0, -1, 0
-    for part in _PART.finditer(text):
-        if begin < 0 and before == ":" and name in _OTHERS:
-            begin, depth = part.start(), 0
-        name, before = before, part.group()
-        if begin < 0:
+    copied = 0
+    for begin, end in _values(text):
+        kept += [text[copied:begin], str(len(cut)).encode()]
+        cut.append(text[begin:end].decode())
+        copied = end
+    return b"".join([*kept, text[copied:]]), cut
+
+
+def _values(text: bytes) -> Iterator[Tuple[int, int]]:
+    """Where bodies and states begin and end, in as many steps of Python as they are, however long: renewals of locks wait for it."""
+    blank = _blank(text)
+    steps, stepped, end = map(_STEPS.__getitem__, blank), 0, 0
+    while field := _FIELD.search(text, end):
+        begin = end = field.end()
+        if blank[field.start()] != ord('"'):
+            # It is the end of a longer key.
             continue
-        depth += (before in "{[") - (before in "}]")
-        if depth == 0:
-            kept += [text[copied:begin], str(len(cut))]
-            cut.append(text[begin : part.end()])
-            begin, copied = -1, part.end()
-    return "".join([*kept, text[copied:]]), cut
+        if blank[begin : begin + 1] in (b"[", b"{"):
+            collections.deque(itertools.islice(steps, begin - stepped), maxlen=0)
+            end = stepped = begin + operator.indexOf(itertools.accumulate(steps), 0) + 1
+        elif scalar := _SCALAR.match(blank, begin):
+            end = scalar.end()
+        if begin < end:
+            yield begin, end
+
+
+def _blank(text: bytes) -> bytes:
+    """The text with spaces in its strings."""
+    parts = text.replace(b"\\\\", b"  ").replace(b'\\"', b"  ").split(b'"')
+    parts[1::2] = map(b" ".__mul__, map(len, parts[1::2]))
+    return b'"'.join(parts)
 
 
 def _together(fields: Dict[str, Any], cut: List[str]) -> Dict[str, Any]:
