@@ -194,18 +194,20 @@ class OfHandlers(unittest.TestCase):
         def handle(message, context):
             if context.attempt > 1:
                 reasons[message.workflow] = message.envelope["attempts"][0]["reason"]
-                self.assertEqual(message.text, {"deep": DEEP, "digits": DIGITS}[message.workflow])
+                self.assertEqual(message.text, bodies[message.workflow].strip().replace("\n", " "), "it is on one line")
             else:
                 message.json()
 
-        bodies = {"before": "1", "deep": DEEP, "digits": DIGITS, "behind": '{"body": {"state": "\\"[{"}}'}
+        bodies = {"before": "1", "deep": f"\n[\n{DEEP}]\n", "digits": DIGITS, "behind": '{"body": {"state": "\\"[{"}}'}
         json = {"content_type": "application/json", "position": 1}
         self.queue.send_batch([Message(body, workflow=workflow, **json) for workflow, body in bodies.items()])
         with self.assertLogs("seriatim"), Running(app, self.client):
             until(lambda: self.completed() == len(bodies), 10)
-        self.assertEqual(sorted(reasons), ["deep", "digits"])
-        self.assertIn("RecursionError", reasons["deep"])
-        self.assertIn("ValueError", reasons["digits"])
+        self.assertIn("RecursionError", reasons.pop("deep"))
+        # Older versions of Python read a number of any length.
+        if 0 < getattr(sys, "get_int_max_str_digits", int)() < 5_000:
+            self.assertIn("ValueError", reasons.pop("digits"))
+        self.assertEqual(reasons, {})
 
     def test_a_state_that_python_cannot_read_is_bytes(self):
         app, seen = App(), {}

@@ -153,7 +153,8 @@ class Received:
 
         They are those that were sent, except where the content type is JSON: such a body is handed out as a JSON value and written
         anew here, so that ``1.10`` is ``1.1``, and white space and repeated names are gone. Whoever needs its bytes, as to check a
-        signature, receives with ``raw=True`` (:class:`App`, :meth:`Queue.receive`). JSON that Python cannot read is as it was sent.
+        signature, receives with ``raw=True`` (:class:`App`, :meth:`Queue.receive`). JSON that Python cannot read is not
+        written anew, but has spaces for its line ends, and none around it.
         """
         if "body" in self.envelope:
             return json.dumps(self.envelope["body"], separators=(",", ":"), ensure_ascii=False).encode()
