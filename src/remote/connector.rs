@@ -64,7 +64,11 @@ async fn connected(host: &str, port: u16) -> io::Result<TcpStream> {
     let socket = TcpStream::connect((host, port)).await?;
     let probes =
         TcpKeepalive::new().with_time(SILENCE_MAX).with_interval(PROBE_INTERVAL).with_retries(PROBES);
-    SockRef::from(&socket).set_tcp_keepalive(&probes)?;
+    let options = SockRef::from(&socket);
+    options.set_tcp_keepalive(&probes)?;
+    // Linux does not ask while something that was sent is unacknowledged, which breaks the connection only after many minutes.
+    #[cfg(any(target_os = "android", target_os = "linux"))]
+    options.set_tcp_user_timeout(Some(SILENCE_MAX + PROBE_INTERVAL * PROBES))?;
     Ok(socket)
 }
 
@@ -100,5 +104,14 @@ mod tests {
         assert!(options.keepalive().unwrap(), "it is asked whether it is there");
         let asked = options.tcp_keepalive_interval().unwrap() * options.tcp_keepalive_retries().unwrap();
         assert_eq!(options.tcp_keepalive_time().unwrap() + asked, Duration::from_secs(30));
+    }
+
+    #[cfg(any(target_os = "android", target_os = "linux"))]
+    #[tokio::test]
+    async fn a_machine_that_vanishes_while_it_is_sent_something_is_missed_as_soon() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let socket = connected("127.0.0.1", listener.local_addr().unwrap().port()).await.unwrap();
+        let unacknowledged = SockRef::from(&socket).tcp_user_timeout().unwrap();
+        assert_eq!(unacknowledged, Some(Duration::from_secs(30)));
     }
 }
