@@ -1,10 +1,17 @@
 //! What a daemon knows after a restart, and what it does with a completion that is refused.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use serde_json::json;
+use seriatim::Clock;
+use seriatim::SystemClock;
 use seriatim::api::WireTime;
 
 use crate::daemon::fixture::Fixture;
+
+/// How long a message may take until it is handled.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_pause_outlives_a_restart() {
@@ -146,8 +153,13 @@ fn a_daemon_whose_output_nobody_reads_serves_all_the_same() {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let mut daemon = fixture.command().stdout(writer).spawn().expect("the binary starts");
+    let clock = SystemClock::default();
     while !handled.exists() {
         assert_eq!(daemon.try_wait().expect("it is a child"), None);
+        if clock.elapsed() > TIMEOUT {
+            daemon.kill().expect("it can be ended");
+            panic!("what was sent is not handled");
+        }
         std::thread::yield_now();
     }
     let pid = rustix::process::Pid::from_child(&daemon);
