@@ -16,7 +16,6 @@ use roxmltree::Document;
 
 use crate::amqp::Value;
 use crate::engine::Engine;
-use crate::inbound::live_value::LiveValue;
 use crate::queue::QueueOptions;
 use crate::sas::Keys;
 use crate::sas::signatures::tests::KEY;
@@ -213,10 +212,7 @@ async fn keyed_host() -> Host {
         )
         .unwrap();
     }
-    let keys = Keys::read(file.path(), |name| Some(format!("{KEY}-{name}"))).unwrap();
-    let (engine, clock) = crate::testing::engine().await.unwrap();
-    let host =
-        Host::with(engine, clock, EndpointOptions { keys: LiveValue::new(Some(keys)), ..options() }).await;
+    let host = Host::keyed(Keys::read(file.path(), |name| Some(format!("{KEY}-{name}"))).unwrap()).await;
     for name in ["mine", "other"] {
         host.queue(name, QueueOptions::default()).await;
     }

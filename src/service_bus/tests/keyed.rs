@@ -39,6 +39,15 @@ async fn host(rights: &str) -> Host {
     host_with(&LiveValue::new(Some(keys(rights, KEY)))).await
 }
 
+impl Host {
+    /// An endpoint with keys.
+    pub(super) async fn keyed(keys: Keys) -> Host {
+        let (engine, clock) = crate::testing::engine().await.unwrap();
+        let options = EndpointOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+        Host::with(engine, clock, EndpointOptions { keys: LiveValue::new(Some(keys)), ..options }).await
+    }
+}
+
 async fn host_with(keys: &LiveValue<Keys>) -> Host {
     let (engine, clock) = crate::testing::engine().await.unwrap();
     let options = EndpointOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)));
