@@ -2,6 +2,7 @@
 //! settlements, and discharged. What belongs to one waits here and is asked of the engine as one; until then nothing of it
 //! has happened.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -96,6 +97,11 @@ impl ConnectionTask {
             let committed = shared.commit(&parts).await;
             move |connection_task: &mut ConnectionTask| {
                 connection_task.sending_bytes -= bytes;
+                if committed.is_err() {
+                    senders_of(&parts)
+                        .into_iter()
+                        .for_each(|link| connection_task.check_order(link, Vec::new()));
+                }
                 let outcome = match committed {
                     Ok(()) => DeliveryOutcome::Accepted,
                     Err(refusal) => {
@@ -120,7 +126,7 @@ impl ConnectionTask {
         let (entity, now_ms) = (Arc::new(sender.entity.clone()), elapsed_ms(&*self.shared.clock));
         let added = self.shared.read_all(&entity, format, payload).and_then(|messages| {
             let parts =
-                messages.into_iter().map(|message| TransactionPart::Send(Arc::clone(&entity), message));
+                messages.into_iter().map(|message| TransactionPart::Send(link, Arc::clone(&entity), message));
             self.transactions.add(&transaction, now_ms, (parts.collect(), payload.len()))
         });
         match added {
@@ -176,13 +182,22 @@ impl ConnectionTask {
     }
 }
 
+/// The links over which messages of a transaction came.
+fn senders_of(parts: &[TransactionPart]) -> BTreeSet<LinkId> {
+    let sender = |part: &TransactionPart| match part {
+        TransactionPart::Send(link, ..) => Some(*link),
+        TransactionPart::Settle(..) => None,
+    };
+    parts.iter().filter_map(sender).collect()
+}
+
 impl EndpointState {
     /// Does everything, or nothing.
     async fn commit(&self, parts: &[TransactionPart]) -> Result<(), AmqpRefusal> {
         let mut transaction = Transaction::new(self.client.clone());
         for part in parts {
             match part {
-                TransactionPart::Send(entity, message) => match &entity.topic {
+                TransactionPart::Send(_, entity, message) => match &entity.topic {
                     Some(topic) => transaction.publish(topic, published(message.clone())?),
                     None => transaction.send(entity.name(), message.clone())?,
                 },
@@ -231,55 +246,19 @@ impl EndpointState {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-    use std::sync::PoisonError;
-    use std::thread::ThreadId;
-    use std::time::Duration;
-
     use bytes::BytesMut;
 
     use super::*;
     use crate::amqp::message::encode_value;
-    use crate::clock::Clock;
     use crate::clock::SystemClock;
-    use crate::clock::Timestamp;
     use crate::engine::Engine;
     use crate::message::Message;
     use crate::service_bus::address::EntityAddress;
     use crate::service_bus::tests::socketless;
 
-    /// A clock by which nobody but its owner can tell the time while its gate is shut: an engine does nothing then.
-    struct GateClock {
-        owner: ThreadId,
-        gate: Arc<Mutex<()>>,
-        clock: SystemClock,
-    }
-
-    impl GateClock {
-        fn pass(&self) {
-            if std::thread::current().id() != self.owner {
-                drop(self.gate.lock().unwrap_or_else(PoisonError::into_inner));
-            }
-        }
-    }
-
-    impl Clock for GateClock {
-        fn now(&self) -> Timestamp {
-            self.pass();
-            self.clock.now()
-        }
-
-        fn elapsed(&self) -> Duration {
-            self.pass();
-            self.clock.elapsed()
-        }
-    }
-
     #[tokio::test]
     async fn a_discharged_transaction_counts_as_sent_until_it_is_committed() {
-        let (owner, gate) = (std::thread::current().id(), Arc::new(Mutex::new(())));
-        let clock = GateClock { owner, gate: gate.clone(), clock: SystemClock::default() };
-        let engine = Engine::in_memory().clock(clock).open().await.unwrap();
+        let engine = Engine::in_memory().open().await.unwrap();
         let queue = socketless::unordered(engine.client()).await;
         let shared = socketless::endpoint(engine.client(), Arc::new(SystemClock::default())).await;
         let EntityAddress::Entity(path) = EntityAddress::read("q") else { unreachable!("it is a queue") };
@@ -287,16 +266,13 @@ mod tests {
         let mut connection_task = socketless::opened(shared);
         let link = LinkId { channel: 0, handle: 0, serial: 0 };
         let transaction = connection_task.transactions.declare(link, 0).unwrap();
-        let part = TransactionPart::Send(entity, Message::new("x"));
+        let part = TransactionPart::Send(link, entity, Message::new("x"));
         connection_task.transactions.add(&transaction, 0, (vec![part], 5_000)).unwrap();
         let mut discharge = BytesMut::new();
         let fields = Value::List(vec![Value::Binary(transaction), Value::Boolean(false)]);
         encode_value(&mut discharge, &Value::described(Value::Ulong(DISCHARGE.1), fields));
-        {
-            let _shut = gate.lock().unwrap();
-            connection_task.coordinate(link, DeliveryNumber(0), &discharge.freeze());
-            assert_eq!(connection_task.sending_bytes, 5_000);
-        }
+        connection_task.coordinate(link, DeliveryNumber(0), &discharge.freeze());
+        assert_eq!(connection_task.sending_bytes, 5_000);
         connection_task.settle_down().await;
         assert_eq!(connection_task.sending_bytes, 0);
         assert_eq!(queue.view().await.unwrap().counts.stored(), 1);

@@ -34,7 +34,8 @@ struct OpenTransaction {
 
 /// What happens with a transaction, or does not.
 pub(crate) enum TransactionPart {
-    Send(Arc<Entity>, Message),
+    /// A message that came over a link.
+    Send(LinkId, Arc<Entity>, Message),
     /// A message that a client holds ends; without a settlement, as if it had not been handed out.
     Settle(ClientHold, Option<ClientSettlement>),
 }

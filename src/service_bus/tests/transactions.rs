@@ -12,6 +12,7 @@ use crate::limits;
 use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
+use crate::service_bus::tests::bare::payload;
 use crate::service_bus::tests::wire::ACCEPTED;
 use crate::service_bus::tests::wire::ATTACH;
 use crate::service_bus::tests::wire::DETACH;
@@ -211,6 +212,20 @@ async fn a_hundred_sends_and_completions_are_one_commit() {
     assert_eq!(client.discharge(&transaction, false).await.0, ACCEPTED);
     assert_eq!(host.engine.client().commit_stats().commits - before, 1);
     assert_eq!((stored(&queue).await, stored(&to).await), ((0, 0, 100), (100, 0, 0)));
+}
+
+#[tokio::test]
+async fn a_sender_whose_queue_has_another_order_ends_when_its_transaction_is_rolled_back() {
+    let host = host_with_queue().await;
+    let mut transacting = Transacting::new(&host, "q", Source::of("q")).await;
+    let transaction = transacting.declare().await;
+    let placeless = payload("x", Some("w"));
+    transacting.client.transfer_in(SENDER, in_transaction(&transaction, NONE), &placeless).await;
+    assert_eq!(transacting.answer().await.state(4), IN_TRANSACTION);
+    host.engine.client().change_queue("q", QueueOptions::by_position()).await.unwrap();
+    assert_eq!(transacting.discharge(&transaction, false).await, (REJECTED, ROLLED_BACK.to_owned()));
+    let ended = transacting.client.another_answer().await;
+    assert_eq!((ended.code, ended.error(2).0.as_str()), (DETACH, "amqp:link:detach-forced"));
 }
 
 #[tokio::test]
