@@ -28,7 +28,8 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// What connections of an endpoint share that nobody listens for.
 pub(crate) async fn endpoint(client: &Client, clock: Arc<dyn Clock>) -> Arc<EndpointState> {
     let intake = Intake::new(client.clone());
-    let shared = EndpointState::new(intake, Owners::nobody(), clock, Meters::default(), Default::default(), false);
+    let shared =
+        EndpointState::new(intake, Owners::nobody(), clock, Meters::default(), Default::default(), false);
     shared.descriptions.open().await.unwrap();
     Arc::new(shared)
 }
