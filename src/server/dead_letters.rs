@@ -78,7 +78,7 @@ impl DeadLetterSelection {
 
     /// Leaves out what became a dead letter after the first of the requests that this one goes on with: what is put back and
     /// fails again at once would be found for ever. What is stamped ahead of the present was there before a clock was set back.
-    fn as_of(mut self, now: Timestamp) -> DeadLetterSelection {
+    fn meant_at(mut self, now: Timestamp) -> DeadLetterSelection {
         self.later = self.as_of.map(|as_of| as_of + Duration::from_millis(1)..=now + CLOCKS_APART);
         self.as_of.get_or_insert(now);
         self
@@ -211,7 +211,7 @@ pub(crate) async fn redrive_many(
     let client = if dry_run { client.dry_run() } else { client };
     let queue = client.queue(extract.text("queue")?)?;
     let pile = DeadLetterSelection::new(request.dead_letter_reason, request.workflow_id, request.after)?;
-    let mut pile = pile.without_originals().as_of(shared.client.wall_now());
+    let mut pile = pile.without_originals().meant_at(shared.client.wall_now());
     let (dead_letters, is_last) = pile.next(&queue, page_limit(request.limit)?).await?;
     let mut answer =
         RedriveManyResponse { matched: dead_letters.len() as u64, dry_run, ..Default::default() };

@@ -17,6 +17,7 @@ use crate::daemon::fixture::Daemon;
 use crate::daemon::fixture::Fixture;
 
 /// Writes the keys file, with one key of this text.
+#[expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 fn write_keys(folder: &Path, text: &str) {
     std::fs::write(folder.join("shop.key"), text).unwrap();
     let entry = "[[key]]\nname = \"shop\"\nkey_file = \"shop.key\"\nrights = [\"manage\"]\n";
@@ -24,6 +25,7 @@ fn write_keys(folder: &Path, text: &str) {
 }
 
 /// The status with which a list of storage queues is answered, signed with a key.
+#[expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 fn list_signed(daemon: &Daemon, key: &str) -> u16 {
     let date = Timestamp::now().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
     let text = format!(
@@ -45,6 +47,7 @@ fn list_signed(daemon: &Daemon, key: &str) -> u16 {
 }
 
 /// The code with which a client is answered over AMQP that says the text of a key: 0 lets it in.
+#[expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 fn open_amqp(daemon: &Daemon, key: &str) -> u8 {
     let mut stream = TcpStream::connect(daemon.amqp.as_ref().unwrap()).unwrap();
     let response = [b"\0shop\0", key.as_bytes()].concat();
