@@ -24,15 +24,10 @@ pub(crate) trait Taker: Send + Sync + 'static {
     }
 
     /// Whether an assignment waits for who is to begin it.
-    fn is_waiting(&self, number: u64) -> bool {
-        let _ = number;
-        false
-    }
+    fn is_waiting(&self, number: u64) -> bool;
 
     /// Gives an assignment back uncounted, if it still waits.
-    fn give_back(&self, number: u64) {
-        let _ = number;
-    }
+    fn give_back(&self, number: u64);
 
     /// The lock of an assignment is lost: it is to come to its end soon. One that has ended is nobody's concern.
     fn cancel(&self, number: u64);

@@ -263,6 +263,23 @@ async fn a_child_whose_message_is_given_up_is_killed() {
 }
 
 #[tokio::test]
+async fn what_waits_for_a_child_is_known_and_can_be_given_back() {
+    let Some((stage, persistent)) = begin(|options| options.in_flight_max = 1).await else { return };
+    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("pipe"));
+    let hanging = give(&stage, &persistent, "hang").await;
+    let waiting = give(&stage, &persistent, "hello").await;
+    assert_eq!(named_pipe.next_line().await.as_deref(), Some("up"));
+    let numbers = [hanging.number, waiting.number];
+    assert_eq!(numbers.map(|number| persistent.is_waiting(number)), [false, true]);
+    numbers.iter().for_each(|number| persistent.give_back(*number));
+    let failure = waiting.ended.await.unwrap().unwrap_err();
+    assert!(failure.is_unbegun, "{}", failure.reason());
+    waiting.handed.complete().await;
+    persistent.give_up(hanging.number);
+    assert_eq!(hanging.end().await.unwrap_err(), "it was given up", "what is begun is not given back");
+}
+
+#[tokio::test]
 async fn giving_up_everything_ends_what_children_hold_and_what_waits() {
     let Some((stage, persistent)) = begin(|options| options.in_flight_max = 1).await else { return };
     let mut named_pipe = NamedPipe::new(&stage.folder.path().join("pipe"));
