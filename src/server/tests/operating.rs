@@ -280,7 +280,7 @@ async fn a_redrive_of_all_means_what_was_stamped_before_a_clock_was_set_back() {
     let fixture = Fixture::open().await;
     let queue = fixture.create("orders", QueueOptions::default()).await;
     let hour = Duration::from_secs(3_600);
-    fixture.clock.step(fixture.clock.now() + hour);
+    fixture.clock.advance(hour);
     queue.send_batch((0..150).map(|number| Message::new("x").workflow(format!("w-{number}")))).await.unwrap();
     dead_letter_all(&queue).await;
     fixture.clock.step(Timestamp::from_millis(fixture.clock.now().as_millis() - 3_600_000));
