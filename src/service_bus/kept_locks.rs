@@ -176,12 +176,18 @@ mod tests {
         (engine, clock, queue, connection_task)
     }
 
+    /// The same with a client whose session takes one of so many messages, `0` and so on.
+    async fn waiting_stage(count: u8) -> (Engine, ManualClock, Queue, ConnectionTask) {
+        let bodies = (0..count).map(|number| vec![b'0' + number]).collect();
+        let (engine, clock, queue, mut connection_task) = stage(bodies).await;
+        connection_task.says(&[narrow(0, u32::from(count), 1)]);
+        connection_task.until(|connection_task| only(connection_task).sent.len() == usize::from(count)).await;
+        (engine, clock, queue, connection_task)
+    }
+
     #[tokio::test]
     async fn what_waits_for_the_window_of_a_client_longer_than_its_lock_comes_once() {
-        let bodies = ["0", "1", "2"].map(|body| body.as_bytes().to_vec()).to_vec();
-        let (engine, clock, queue, mut connection_task) = stage(bodies).await;
-        connection_task.says(&[narrow(0, 3, 1)]);
-        connection_task.until(|connection_task| only(connection_task).sent.len() == 3).await;
+        let (engine, clock, queue, mut connection_task) = waiting_stage(3).await;
         let mut heard: Vec<String> = connection_task.written().iter().filter_map(body).collect();
         let half = QueueOptions::default().lock / 2;
         for _ in 0..4 {
@@ -225,10 +231,7 @@ mod tests {
 
     #[tokio::test]
     async fn locks_are_renewed_when_half_of_what_they_last_is_over_although_the_queue_was_changed() {
-        let bodies = ["0", "1"].map(|body| body.as_bytes().to_vec()).to_vec();
-        let (engine, clock, queue, mut connection_task) = stage(bodies).await;
-        connection_task.says(&[narrow(0, 2, 1)]);
-        connection_task.until(|connection_task| only(connection_task).sent.len() == 2).await;
+        let (engine, clock, queue, mut connection_task) = waiting_stage(2).await;
         let (before, shorter) = (QueueOptions::default().lock, Duration::from_secs(10));
         let options = QueueOptions { order: Order::None, lock: shorter, ..QueueOptions::default() };
         engine.client().change_queue("q", options).await.unwrap();
@@ -253,10 +256,7 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_keeps_the_locks_of_a_link_that_is_gone() {
-        let bodies = ["0", "1"].map(|body| body.as_bytes().to_vec()).to_vec();
-        let (_engine, _clock, _queue, mut connection_task) = stage(bodies).await;
-        connection_task.says(&[narrow(0, 2, 1)]);
-        connection_task.until(|connection_task| only(connection_task).sent.len() == 2).await;
+        let (_engine, _clock, _queue, mut connection_task) = waiting_stage(2).await;
         assert!(only(&mut connection_task).keeps_locks);
         connection_task.written();
         connection_task.says(&[detach(0)]);
