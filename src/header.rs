@@ -67,6 +67,9 @@ pub(crate) const FORWARDED: &str = "seriatim-amqp-forwarded";
 /// The property of an edited message that has the number of its original.
 pub(crate) const ORIGINAL: &str = "seriatim-original";
 
+/// The property of an original that has the number of the message it became.
+pub(crate) const EDITED_AS: &str = "seriatim-edited-as";
+
 /// The property that carries a trace, as W3C writes it.
 #[cfg(feature = "daemon")]
 pub(crate) const TRACE: &str = "traceparent";

@@ -16,7 +16,6 @@ use seriatim::api::WireDuration;
 use seriatim::api::options::OrderWord;
 use seriatim::api::views::MessageEnvelope;
 use seriatim::api::views::MessageWord;
-use seriatim::delivery::EDITED;
 use seriatim::remote::Remote;
 
 use crate::cli::arguments::keep::ExportArguments;
@@ -36,9 +35,6 @@ use crate::cli::out::Stdout;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;
 use crate::cli::word::counted;
-
-/// The property of an original that names the message it was edited to.
-const EDITED_AS: &str = "seriatim-edited-as";
 
 /// Writes where the workflows of a queue stand, if it is in order of position, and every stored message, in order of number. Nothing
 /// is taken: messages that come or go meanwhile may or may not be among them.
@@ -162,7 +158,7 @@ fn read(line: &[u8], reading: ExportReader) -> Result<FeedLine, String> {
 
 fn read_message(line: &[u8], reading: ExportReader) -> Result<Option<SendEnvelope>, String> {
     let message: MessageEnvelope = serde_json::from_slice(line).map_err(|error| why_unread(&error))?;
-    if message.status == MessageWord::DeadLettered && (!reading.revives || is_original(&message)) {
+    if message.status == MessageWord::DeadLettered && (!reading.revives || message.is_original()) {
         return Ok(None);
     }
     let schedule_at = message.until.filter(|_| message.status == MessageWord::Scheduled);
@@ -194,12 +190,6 @@ fn read_message(line: &[u8], reading: ExportReader) -> Result<Option<SendEnvelop
         body_text: message.body_text,
         body_base64: message.body_base64,
     }))
-}
-
-/// Whether it is a dead letter as it was before its body was edited: what became of it is a message of its own.
-fn is_original(message: &MessageEnvelope) -> bool {
-    let reason = message.dead_letter.as_ref().map(|dead_letter| dead_letter.reason.as_str());
-    reason == Some(EDITED) && message.properties.contains_key(EDITED_AS)
 }
 
 #[cfg(test)]

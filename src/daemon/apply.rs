@@ -67,7 +67,9 @@ async fn apply_once(daemon_state: &DaemonState, definitions: Definitions) -> Res
 async fn put_in_force(daemon_state: &DaemonState, definitions: Definitions) -> Result<(), DaemonError> {
     for definition in definitions.iter() {
         match put_queue(daemon_state, definition).await {
-            Err(error) if is_full(&error) && may_wait(daemon_state, definition).await? => {
+            Err(DaemonError::Engine(error))
+                if error.is_of_full_disk() && may_wait(daemon_state, definition).await? =>
+            {
                 note_waiting(daemon_state, definition);
             }
             put => put?,
@@ -112,17 +114,6 @@ fn note_waiting(daemon_state: &DaemonState, definition: &Definition) {
     let waiting = DaemonError::Apply { queue: definition.name.to_string(), problem: problem.to_owned() };
     tracing::error!("{waiting}");
     daemon_state.reload_problem.store(Arc::new(Some(ReloadProblem::of(&waiting))));
-}
-
-/// Whether something was refused because the disk is full.
-fn is_full(error: &DaemonError) -> bool {
-    matches!(
-        error,
-        DaemonError::Engine(
-            Error::Queue(QueueError::Refused(QueueRefusal::StorageFull(_)))
-                | Error::Topic(TopicError::Refused(TopicRefusal::StorageFull(_)))
-        )
-    )
 }
 
 /// Puts the definitions from before in force again, after others were refused of which some already are. A daemon that begins has

@@ -30,7 +30,6 @@ use crate::error::OperateError;
 use crate::error::OperateRefusal;
 use crate::error::QueueError;
 use crate::error::SendError;
-use crate::error::SendRefusal;
 use crate::id::IdempotencyKey;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -161,7 +160,7 @@ impl Ticker {
                 continue;
             }
             match shared.arm(id, ticking, pending.remove(id).unwrap_or_default(), anew).await {
-                Err(error) if is_full(&error) => {
+                Err(error) if error.is_of_full_disk() => {
                     tracing::warn!(schedule = id, %error, "a schedule goes on as it is until there is room");
                 }
                 armed => armed?,
@@ -338,15 +337,6 @@ impl TickerContext {
         self.queue.client().queue(&ticking.queue)?.send_batch_once(key, [message]).await?;
         Ok(())
     }
-}
-
-/// Whether something was refused because the disk is full.
-fn is_full(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::Send(SendError::Refused(SendRefusal::StorageFull))
-            | Error::Operate(OperateError::Refused(OperateRefusal::Send(SendRefusal::StorageFull)))
-    )
 }
 
 impl Handler<Raw> for Ticker {

@@ -8,12 +8,20 @@ use crate::error::fault::Fault;
 use crate::error::fault::Unavailable;
 use crate::error::misuse::Misuse;
 use crate::error::open::OpenError;
+#[cfg(feature = "daemon")]
+use crate::error::operate::OperateRefusal;
 use crate::error::operation::OperateError;
 use crate::error::operation::QueueError;
 use crate::error::operation::ReceiveError;
 use crate::error::operation::SendError;
 use crate::error::operation::SettleError;
+#[cfg(feature = "daemon")]
+use crate::error::queue::QueueRefusal;
+#[cfg(feature = "daemon")]
+use crate::error::send::SendRefusal;
 use crate::error::topic::TopicError;
+#[cfg(feature = "daemon")]
+use crate::error::topic::TopicRefusal;
 
 /// Any failure of any operation.
 #[derive(Clone, Debug, Error)]
@@ -49,6 +57,20 @@ pub enum Error {
     /// A value was not allowed.
     #[error(transparent)]
     Misuse(#[from] Misuse),
+}
+
+#[cfg(feature = "daemon")]
+impl Error {
+    /// Whether it was refused because the disk is nearly full.
+    pub(crate) fn is_of_full_disk(&self) -> bool {
+        matches!(
+            self,
+            Error::Queue(QueueError::Refused(QueueRefusal::StorageFull(_)))
+                | Error::Topic(TopicError::Refused(TopicRefusal::StorageFull(_)))
+                | Error::Send(SendError::Refused(SendRefusal::StorageFull))
+                | Error::Operate(OperateError::Refused(OperateRefusal::Send(SendRefusal::StorageFull)))
+        )
+    }
 }
 
 impl From<OpenError> for Error {

@@ -8,6 +8,8 @@ use crate::api::WireProperty;
 use crate::api::views::MessageEnvelope;
 use crate::api::views::MessageWord;
 use crate::api::views::trace_id;
+use crate::header::EDITED_AS;
+use crate::header::ORIGINAL;
 use crate::header::TRACE;
 use crate::limits;
 use crate::page::answer::PageResult;
@@ -82,10 +84,6 @@ fn dead(message: &MessageEnvelope, present: Present) -> Markup {
         }
     }
 }
-
-/// The property of an original that names the message it was edited to, and the other way round.
-const EDITED_AS: &str = "seriatim-edited-as";
-const ORIGINAL: &str = "seriatim-original";
 
 /// A message that is named by a property.
 fn number_in(message: &MessageEnvelope, property: &str) -> Option<u64> {

@@ -21,6 +21,7 @@ use crate::inbound::live_value::ValueChanges;
 use crate::limits;
 use crate::sas::Keys;
 use crate::sas::Right;
+use crate::server::answer::HttpRefusal;
 use crate::server::answer::HttpResult;
 use crate::server::answer::to_json;
 use crate::server::extract::QueryParams;
@@ -43,8 +44,8 @@ pub(crate) async fn listen(
     QueryParams(query): QueryParams<EventsQuery>,
 ) -> HttpResult {
     let queue = query.queue.map(QueueName::new).transpose()?;
+    check_listener(&principal, queue.as_ref())?;
     if let Some(queue) = &queue {
-        principal.check(Right::Listen, Some(queue.as_str()))?;
         shared.client.queue(queue)?.view().await?;
     }
     let events = shared.client.events();
@@ -55,6 +56,14 @@ pub(crate) async fn listen(
         Some((Ok::<_, Infallible>(line), listener))
     });
     Ok(bytes_as(StatusCode::OK, "text/event-stream", Body::from_stream(lines)))
+}
+
+/// Refuses who may not listen: to a queue, or to those that its key reaches.
+fn check_listener(principal: &Principal, queue: Option<&QueueName>) -> Result<(), HttpRefusal> {
+    match queue {
+        Some(queue) => principal.check(Right::Listen, Some(queue.as_str())),
+        None => principal.check_any(Right::Listen),
+    }
 }
 
 impl Listener {
@@ -69,12 +78,7 @@ impl Listener {
                 biased;
                 Ok(()) = self.keys.changed() => {
                     self.principal = self.principal.among(self.keys.borrow().as_deref())?;
-                    let queue = self.queue.as_ref().map(QueueName::as_str);
-                    let may_listen = match queue {
-                        Some(_) => self.principal.check(Right::Listen, queue),
-                        None => self.principal.check_any(Right::Listen),
-                    };
-                    may_listen.ok()?;
+                    check_listener(&self.principal, self.queue.as_ref()).ok()?;
                     continue;
                 }
                 received = tokio::time::timeout(limits::HTTP_HEARTBEAT, self.events.next()) => received,

@@ -19,10 +19,12 @@ use crate::clock::Timestamp;
 use crate::engine::DeadLetter;
 use crate::engine::DeadLetterView;
 use crate::engine::Deferral;
+use crate::engine::EDITED;
 use crate::engine::HistoryEntry;
 use crate::engine::MessageStatus;
 use crate::engine::MessageView;
 use crate::error::Misuse;
+use crate::header::EDITED_AS;
 
 /// A stored message. Looking at it changes nothing.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -179,6 +181,12 @@ impl MessageEnvelope {
 }
 
 impl MessageEnvelope {
+    /// Whether it is a dead letter as it was before its body was edited: what became of it is a message of its own.
+    pub fn is_original(&self) -> bool {
+        let reason = self.dead_letter.as_ref().map(|dead_letter| dead_letter.reason.as_str());
+        reason == Some(EDITED) && self.properties.contains_key(EDITED_AS)
+    }
+
     /// Shows the body byte for byte, as text or as base64: who reads a JSON value cannot tell how it was written.
     #[must_use]
     pub fn with_raw_body(self, body: &Bytes) -> MessageEnvelope {

@@ -20,6 +20,7 @@ use crate::engine::rules::step::Step;
 use crate::engine::rules::step::refuse;
 use crate::error::OperateRefusal;
 use crate::error::SendRefusal;
+use crate::header::EDITED_AS;
 use crate::header::ORIGINAL;
 use crate::header::PropertyValue;
 use crate::id::QueueName;
@@ -27,8 +28,6 @@ use crate::id::SequenceNumber;
 
 /// The reason of a dead letter that is the original of a message which was edited and put back.
 pub const EDITED: &str = "edited";
-/// The property of an original that has the number of the message it became.
-pub(crate) const EDITED_AS: &str = "seriatim-edited-as";
 
 impl Step<'_> {
     /// Puts a dead letter back with another body. Refused as a redrive would be, and for the size of the body.
