@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
+use memchr::memchr2;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::Serialize;
@@ -38,7 +39,7 @@ impl BodyFields {
             (Ok(""), _) => {}
             (Ok(text), true) => match RawValue::from_string(text.to_owned()) {
                 // A line of JSON must stay one line.
-                Ok(value) if !text.contains(['\n', '\r']) => fields.body = Some(value),
+                Ok(value) if memchr2(b'\n', b'\r', body).is_none() => fields.body = Some(value),
                 Ok(_) => fields.body = on_one_line(text),
                 Err(_) => fields.body_text = Some(text.to_owned()),
             },

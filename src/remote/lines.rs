@@ -7,6 +7,7 @@ use bytes::BytesMut;
 use http_body_util::BodyExt;
 use hyper::Response;
 use hyper::body::Incoming;
+use memchr::memchr;
 
 use crate::error::root_cause;
 use crate::limits;
@@ -83,7 +84,7 @@ impl<'r> ResponseLines<'r> {
     }
 
     fn split(&mut self) -> Option<Bytes> {
-        let end = self.unread[self.searched..].iter().position(|byte| *byte == b'\n');
+        let end = memchr(b'\n', &self.unread[self.searched..]);
         let Some(end) = end.map(|end| end + self.searched) else {
             self.searched = self.unread.len();
             return None;

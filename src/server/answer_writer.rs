@@ -101,7 +101,7 @@ impl AnswerStream {
                 Some(AnswerPart::Refused(_, refused)) if held.is_empty() => return Err(refused),
                 Some(AnswerPart::Refused(line, refused)) => held.push_back(last_line(line, &refused)),
                 None => {
-                    let whole: Vec<u8> = held.into_iter().flatten().collect();
+                    let whole = held.make_contiguous().concat();
                     return Ok(Body::from(whole));
                 }
             }

@@ -9,6 +9,7 @@ use bytes::Buf;
 use bytes::Bytes;
 use bytes::BytesMut;
 use futures_util::FutureExt;
+use memchr::memchr;
 
 use crate::api::Problem;
 use crate::api::SendEnvelope;
@@ -300,7 +301,7 @@ impl BatchLines {
     /// The next line that is not blank. At the end, what is left is a line.
     pub(crate) fn next(&mut self, is_end: bool) -> Option<Bytes> {
         loop {
-            let end = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n');
+            let end = memchr(b'\n', &self.bytes[self.searched..]);
             let line = match end {
                 Some(at) => {
                     let line = self.bytes.split_to(self.searched + at).freeze();

@@ -1,5 +1,6 @@
 //! Lines from a pipe, many at a time.
 
+use memchr::memrchr;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncReadExt;
 
@@ -42,7 +43,7 @@ impl<P: AsyncRead + Unpin> PipeLines<P> {
                 Ok(0) | Err(_) => return self.rest(show),
                 Ok(_) => {}
             }
-            if let Some(end) = self.read[from..].iter().rposition(|byte| *byte == b'\n') {
+            if let Some(end) = memrchr(b'\n', &self.read[from..]) {
                 self.start = from + end + 1;
                 shown(&self.read[..self.start], &mut show);
                 return Ok(());
