@@ -17,6 +17,7 @@ use seriatim::api::options::OrderWord;
 use seriatim::api::views::MessageEnvelope;
 use seriatim::api::views::MessageWord;
 use seriatim::remote::Remote;
+use seriatim::remote::RemoteError;
 
 use crate::cli::arguments::keep::ExportArguments;
 use crate::cli::arguments::keep::ImportArguments;
@@ -122,17 +123,24 @@ pub(crate) async fn import(arguments: ImportArguments) -> Result<bool, CliFailur
             Box::new(file)
         }
     };
-    // Who may only send may not ask; the order then has to say itself that a message is the first.
-    let order = remote.queue(&arguments.queue).await.ok().and_then(|queue| queue.options.order);
     let reading = ExportReader {
         revives: arguments.revive_dead_letters,
-        in_after_order: order == Some(OrderWord::After),
+        in_after_order: order_of(&remote, &arguments.queue).await? == Some(OrderWord::After),
         now: SystemClock::default().now(),
     };
     let (queue, from_line) = (arguments.queue, arguments.feed.from_line);
     // A dead letter is revived in its place, which is before the cursor.
     let feed = LineFeed { remote, queue, from_line, sets_cursors_last: arguments.revive_dead_letters, out };
     feed.run(input, &|line| read(line, reading)).await
+}
+
+/// The order of a queue; none for who may only send, and so may not ask: each line then has to say itself that it is the first.
+async fn order_of(remote: &Remote, queue: &str) -> Result<Option<OrderWord>, CliFailure> {
+    match remote.queue(queue).await {
+        Ok(queue) => Ok(queue.options.order),
+        Err(RemoteError::Problem(problem)) if problem.code == "forbidden" => Ok(None),
+        Err(error) => Err(CliFailure::to(format!("look at the queue {queue}"))(error)),
+    }
 }
 
 /// How lines of an export are read.

@@ -241,6 +241,9 @@ fn an_export_is_what_an_import_reads() {
     let exported = fake.run(&["export", "orders"]);
     assert_eq!((exported.code, exported.json().len()), (Some(0), 3), "{exported:?}");
     let target = Fake::new(|asked| {
+        if asked.line == "GET /v1/queues/copy" {
+            return queue();
+        }
         let answer = "{\"sequence_number\":1,\"status\":\"accepted\"}\n";
         Answer::text(answer.repeat(asked.lines().len()))
     });

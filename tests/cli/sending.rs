@@ -233,7 +233,10 @@ fn a_queue_that_is_not_there_ends_a_feed_at_once() {
 
 #[test]
 fn an_import_keeps_workflow_position_and_message_id() {
-    let fake = Fake::new(accept);
+    let fake = Fake::new(|asked| match asked.line.as_str() {
+        "GET /v1/queues/new" => Answer::problem(403, "forbidden", "the key does not allow this"),
+        _ => accept(asked),
+    });
     let lines = "{\"queue\":\"old\",\"sequence_number\":7,\"status\":\"ready\",\"workflow_id\":\"w\",\"position\":2,\
                  \"message_id\":\"m\",\"delivery_count\":3,\"accepted_at\":\"2027-01-31T12:00:00Z\",\"body\":{\"a\":1}}\n\
                  {\"queue\":\"old\",\"sequence_number\":8,\"status\":\"dead_lettered\",\"delivery_count\":3,\"accepted_at\":1,\
@@ -244,6 +247,17 @@ fn an_import_keeps_workflow_position_and_message_id() {
     assert_eq!(fake.asked().pop().expect("it was asked").lines(), [expected]);
     let ran = fake.run_with(&["import", "new", "--revive-dead-letters"], lines);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "2 lines: 2 accepted\n"), "{ran:?}");
+}
+
+#[test]
+fn an_import_that_does_not_know_the_order_sends_nothing() {
+    let fake = Fake::new(|asked| match asked.line.as_str() {
+        "GET /v1/queues/new" => Answer::problem(503, "unavailable", "the partition answers nobody yet"),
+        _ => accept(asked),
+    });
+    let ran = fake.run_with(&["import", "new"], "{\"workflow_id\":\"w\"}\n");
+    assert_eq!((ran.code, fake.asked().len()), (Some(3), 1), "{ran:?}");
+    assert!(ran.stderr.contains("look at the queue new"), "{ran:?}");
 }
 
 #[test]
