@@ -135,7 +135,7 @@ pub const SETTLEMENTS_KEPT_FOR: Duration = Duration::from_secs(60);
 
 /// Most settlements that are remembered, the oldest makes room: with 64 bytes each, more for one that says more, and an
 /// index once somebody asks for one, they take 17 to 60 MB. It is a minute of 4,000 settlements a second.
-pub const SETTLEMENTS_KEPT: usize = 262_144;
+pub const SETTLEMENTS_KEPT: usize = if cfg!(test) { 2_048 } else { 262_144 };
 
 /// Shortest lock: below it, renewing costs more than handling.
 pub const LOCK_MIN: Duration = Duration::from_secs(1);
@@ -202,7 +202,7 @@ pub const START_PAUSE_MAX: Duration = Duration::from_secs(30);
 pub const RATE_MAX: u32 = 1_000_000;
 /// Places that one command may take out of a run again, because one before them was given back; the rest follows in the next
 /// turns. Fewer than it may join: each changes several rows.
-pub const SHORTEN_MAX: usize = 1_024;
+pub const SHORTEN_MAX: usize = if cfg!(test) { 2 } else { 1_024 };
 
 /// Messages one sweep (quarantine, redrive, purge, recovery) moves in one turn, so that others are served between.
 pub const SWEEP_MAX: usize = 512;

@@ -243,7 +243,8 @@ impl<'a> TurnRules<'a> {
             let is_full = self.records.is_full();
             if is_full || self.found_nothing(&waiter.letter)? {
                 self.wakeups.put_back(place, waiter);
-                if is_full {
+                // There may be more behind the expired messages that were in the way: a turn does so many, and the next goes on.
+                if self.woken.remove(waits_for) || is_full {
                     self.wakeups.later.insert(waits_for.clone());
                 }
                 return Ok(());

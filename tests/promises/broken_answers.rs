@@ -119,6 +119,44 @@ async fn a_queue_of_which_somebody_has_a_workflow_or_waits_for_a_dead_letter_is_
 }
 
 #[tokio::test]
+async fn a_queue_is_not_deleted_under_whoever_works_on_one_of_its_messages() {
+    let options = QueueOptions::default().delete_when_idle(seconds(60)).delete_with_messages(true);
+    let fixture = Fixture::new(options.lock(seconds(40))).await;
+    fixture.send("w", "1").await;
+    fixture.send("w", "2").await;
+    let mut first = fixture.must().await;
+    for _ in 0..3 {
+        fixture.clock.advance(seconds(30));
+        first.renew().await.unwrap();
+        breathe(&fixture).await;
+    }
+    first.complete().await.unwrap();
+    assert_eq!(fixture.drain().await, ["2"]);
+}
+
+#[tokio::test]
+async fn who_holds_a_workflow_passes_a_long_expired_backlog_in_several_turns() {
+    let many = 8_000;
+    let fixture = Fixture::new(QueueOptions::default().time_to_live(seconds(60)).lock(seconds(3_600))).await;
+    for part in 0..8 {
+        let messages = (0..many / 8).map(|number| Message::new(format!("{part} {number}")).workflow("w"));
+        fixture.queue.send_batch(messages).await.unwrap();
+    }
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
+    fixture.queue.workflow("w").unwrap().hold("stop").await.unwrap();
+    let waiting =
+        tokio::spawn(async move { taken.receive(1, seconds(7_200)).await.map(|found| found.len()) });
+    breathe(&fixture).await;
+    let before = fixture.engine.client().commit_stats().commits;
+    fixture.clock.advance(seconds(61));
+    fixture.queue.workflow("w").unwrap().resume().await.unwrap();
+    while fixture.counts().await.dead_lettered < many {}
+    let commits = fixture.engine.client().commit_stats().commits - before;
+    assert!(commits >= 4, "{many} messages in {commits} commits");
+    waiting.abort();
+}
+
+#[tokio::test]
 async fn a_fault_is_told_as_one_to_whoever_met_it() {
     let fixture = Fixture::new(QueueOptions::default()).await;
     let queue = fixture.queue.clone();

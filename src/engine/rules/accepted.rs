@@ -35,7 +35,7 @@ impl Step<'_> {
         }
         let opened = match workflow {
             Some(id) => self.workflow_to_accept(&queue, id)?,
-            None => match self.next_ready(&queue)? {
+            None => match self.next_ready(&queue, &mut { limits::EXPIRED_IN_A_ROW_MAX })? {
                 Some((workflow, _)) => workflow,
                 None => return Ok(None),
             },

@@ -40,9 +40,10 @@ impl Step<'_> {
     ) -> Ruling<Vec<UnlockedMessage>, ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
         let mut shown = Vec::new();
-        let mut bytes = 0;
+        let (mut bytes, mut expired_max) = (0, limits::EXPIRED_IN_A_ROW_MAX);
         while self.receives_more(shown.len(), bytes, max) {
-            let Some((mut workflow, (_, sequence, before))) = self.next_ready(&queue)? else {
+            let ready = self.next_ready(&queue, &mut expired_max)?;
+            let Some((mut workflow, (_, sequence, before))) = ready else {
                 break;
             };
             if self.allowed(&queue, None) == 0 {

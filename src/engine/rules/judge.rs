@@ -450,7 +450,9 @@ impl OpenWorkflow {
                 return Ok(PlaceUse::Elsewhere(by));
             }
         }
-        Ok(if self.record.is_beyond(rank) { PlaceUse::Free } else { PlaceUse::GivenUp })
+        // A place that was given back is free, too, while the run is still shortened to what is before it.
+        let is_given_back = self.record.rare.shortening.as_ref().is_some_and(|missing| rank == missing.rank);
+        Ok(if is_given_back || self.record.is_beyond(rank) { PlaceUse::Free } else { PlaceUse::GivenUp })
     }
 }
 

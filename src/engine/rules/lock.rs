@@ -95,15 +95,16 @@ impl LockTable {
 
     /// The locks on workflows of one queue, those that end first before the others.
     pub(crate) fn of_queue(&self, queue: QueueId) -> Vec<LockToken> {
-        let of_queue =
-            |token: &LockToken| self.by_token.get(token).is_some_and(|lock| lock.workflow.queue == queue);
-        self.deadlines.iter().filter(of_queue).collect()
+        self.deadlines.iter().filter(|token| self.is_of(*token, queue)).collect()
     }
 
-    /// Whether somebody has a whole workflow of a queue.
-    pub(crate) fn has_whole(&self, queue: QueueId) -> bool {
-        let whole = |lock: &LockEntry| lock.kind == LockKind::Whole;
-        self.of_queue(queue).into_iter().any(|token| self.by_token.get(&token).is_some_and(whole))
+    /// Whether somebody has something of a queue.
+    pub(crate) fn has_some(&self, queue: QueueId) -> bool {
+        self.deadlines.iter().any(|token| self.is_of(token, queue))
+    }
+
+    fn is_of(&self, token: LockToken, queue: QueueId) -> bool {
+        self.by_token.get(&token).is_some_and(|lock| lock.workflow.queue == queue)
     }
 
     /// Begins a trial: every change from now on is taken back by [`LockTable::roll_back`].

@@ -149,8 +149,8 @@ impl Step<'_> {
             return Ok(());
         };
         let counters = self.records.counters(id)?;
-        // Who has a workflow may wait for its messages.
-        let used_at = if self.locks.has_whole(id) { self.now } else { used_at };
+        // Who has a workflow may wait for its messages, and who has a message works on it.
+        let used_at = if self.locks.has_some(id) { self.now } else { used_at };
         let due = used_at.max(counters.used_at) + idle;
         // A workflow is known as long as it has messages, a state, a hold, dead letters, or a cursor younger than
         // `forget_after`.

@@ -67,12 +67,13 @@ impl Step<'_> {
         // A rate counts each message when it is handed out, before the next is looked at.
         let at_once = if queue.options.rate.is_some() { 1 } else { limits::SIDE_BY_SIDE_MAX };
         let (mut handed, mut waiting) = (Vec::new(), HandOutGroup::default());
-        let (mut granted, mut bytes) = (0, 0);
+        let (mut granted, mut bytes, mut expired_max) = (0, 0, limits::EXPIRED_IN_A_ROW_MAX);
         while self.receives_more(granted, bytes, max) {
             if self.locks.len() >= limits::LOCKS_MAX {
                 break;
             }
-            let Some((mut workflow, (_, sequence, message))) = self.next_ready(&queue)? else {
+            let Some((mut workflow, (_, sequence, message))) = self.next_ready(&queue, &mut expired_max)?
+            else {
                 break;
             };
             if self.allowed(&queue, None) == 0 {
@@ -103,7 +104,7 @@ impl Step<'_> {
         if self.locks.len() >= limits::LOCKS_MAX {
             return refuse(ReceiveRefusal::TooManyLocks(self.locks.len()));
         }
-        let Some((mut workflow, _)) = self.next_ready(&queue)? else {
+        let Some((mut workflow, _)) = self.next_ready(&queue, &mut { limits::EXPIRED_IN_A_ROW_MAX })? else {
             return Ok(Vec::new());
         };
         let allowed = self.allowed(&queue, None);
@@ -199,12 +200,14 @@ impl Step<'_> {
             && !self.records.is_full()
     }
 
-    /// The workflow that has been ready for longest, and its head, once expired heads are out of the way.
+    /// The workflow that has been ready for longest, and its head, once expired heads are out of the way. A command passes at most
+    /// `expired_max` of these, which begins with [`limits::EXPIRED_IN_A_ROW_MAX`]; the queue is looked at again in the next turn.
     pub(crate) fn next_ready(
         &mut self,
         queue: &Arc<QueueRecord>,
+        expired_max: &mut usize,
     ) -> Read<Option<(Box<OpenWorkflow>, RankedMessage)>> {
-        for _ in 0..limits::EXPIRED_IN_A_ROW_MAX {
+        while *expired_max > 0 {
             let Some((ticket, stream)) = self.records.ready_from(queue.id, 0)? else {
                 return Ok(None);
             };
@@ -217,6 +220,7 @@ impl Step<'_> {
             }
             workflow.expire(self, sequence, &message)?;
             workflow.close(self)?;
+            *expired_max -= 1;
         }
         self.effects.push(Effect::MoreWork(queue.name.clone()));
         Ok(None)

@@ -188,6 +188,14 @@ impl Settlements {
         self.in_order.push_back(PastSettlement { subject, queue, how, is_forgotten, exchange, until });
     }
 
+    /// Drops the oldest until so many more have room: what is done on trial and then in earnest finds the same both times.
+    pub(crate) fn make_room(&mut self, more: usize) {
+        assert!(self.trial.is_none(), "a trial drops nothing");
+        while self.in_order.len() + more > limits::SETTLEMENTS_KEPT {
+            self.drop_first();
+        }
+    }
+
     fn drop_first(&mut self) {
         let Some(first) = self.in_order.pop_front() else { return };
         if self.dropped < self.indexed && self.index.get(&first.subject) == Some(&self.dropped) {

@@ -115,6 +115,7 @@ impl EngineVerb for Transact {
     /// Does every step, in order, or none.
     fn run(self, step: &mut Step<'_>) -> VerbRuling<Transact> {
         assert!(self.steps.len() <= limits::TRANSACTION_STEPS_MAX, "who asks has counted the steps");
+        step.settlements.make_room(limits::TRANSACTION_STEPS_MAX);
         step.in_trial(|mut step| step.run_steps(self.steps.clone()))?;
         let done = step.run_steps(self.steps);
         done.map_err(|stop| stop.map(|refused| panic!("what was tried goes the same way again: {refused}")))

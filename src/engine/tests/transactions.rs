@@ -7,6 +7,7 @@ use crate::engine::rules::Rules;
 use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::due::ClockInstants;
+use crate::engine::rules::record::Counts;
 use crate::engine::rules::records::Records;
 use crate::engine::rules::reply::Reply;
 use crate::engine::rules::verbs;
@@ -17,7 +18,9 @@ use crate::error::SettleRefusal;
 use crate::header::Properties;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::limits;
 use crate::message::Message;
+use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::token::LockToken;
 
@@ -69,9 +72,13 @@ impl Played {
         }
     }
 
-    fn stored(&self) -> u64 {
+    fn counts(&self) -> Counts {
         let of = self.rows.queue_named(&queue()).unwrap().unwrap().id;
-        self.rows.counters(of).unwrap().counts.stored()
+        self.rows.counters(of).unwrap().counts
+    }
+
+    fn stored(&self) -> u64 {
+        self.counts().stored()
     }
 }
 
@@ -153,4 +160,44 @@ fn a_dead_letter_received_in_a_transaction_that_is_refused_is_found_again() {
     assert!(!found(played.ask(receive(second))), "it is still held");
     assert!(matches!(played.ask(release(first)), Reply::Settle(Ok(_))));
     assert!(found(played.ask(receive(second))));
+}
+
+#[test]
+fn a_settlement_that_is_repeated_in_a_transaction_goes_the_same_way_in_earnest_as_on_trial() {
+    let mut played = Played::new(QueueOptions::default());
+    let oldest = played.received();
+    played.ask(settle(oldest.0, oldest.1));
+    for _ in 1..limits::SETTLEMENTS_KEPT {
+        let (token, sequence) = played.received();
+        played.ask(settle(token, sequence));
+    }
+    let newest = played.received();
+    let both = vec![settle(newest.0, newest.1), settle(oldest.0, oldest.1)];
+    assert_eq!(
+        played.transact(both),
+        Err(1),
+        "the oldest is remembered no more, the first time as the second"
+    );
+    assert_eq!(played.stored(), 1);
+}
+
+#[test]
+fn a_place_in_a_chain_that_one_step_gives_back_is_free_for_the_next() {
+    let mut played = Played::new(QueueOptions::default().order(Order::After));
+    let message = |number: u64| {
+        let message = Message::new("x").workflow("w").message_id(number.to_string());
+        if number == 1 { message.first() } else { message.after((number - 1).to_string()) }
+    };
+    let send = |message: Message| {
+        Command::Send(verbs::Send { queue: queue(), messages: vec![message.check().unwrap()] })
+    };
+    // Behind it stand more than are taken out of the chain in one step.
+    for number in 1..=10 * limits::SHORTEN_MAX as u64 {
+        let due = played.now + Duration::from_secs(60);
+        played.ask(send(if number == 3 { message(3).schedule_at(due) } else { message(number) }));
+    }
+    let (queue, sequence, void) = (queue(), SequenceNumber::new(3), false);
+    let cancel = Command::Cancel(verbs::Cancel { queue, sequence, void });
+    assert_eq!(played.transact(vec![cancel, send(message(3))]), Ok(2));
+    assert_eq!(played.counts().dead_lettered, 0, "it was sent for the place that is free");
 }
