@@ -21,6 +21,10 @@ pub const TOPICS_MAX: usize = 1_000;
 /// Most copies that one send to a topic makes: one command must not own more than a turn.
 pub const TOPIC_COPIES_MAX: usize = 16 * 1024;
 
+/// Most bytes of bodies and headers that the copies of one send to a topic, or of all in one transaction, have together: as many as
+/// the inbox holds, since they are in memory and in one row of the journal at once.
+pub const TOPIC_COPIES_BYTES_MAX: usize = 256 * 1024 * 1024;
+
 /// Most copies that all sends to topics in one transaction make: they are one turn, whose rows are counted with 22 bits, and are
 /// tried before they are done. Service Bus takes 100 messages in a transaction.
 pub const TRANSACTION_COPIES_MAX: usize = 16 * TOPIC_COPIES_MAX;

@@ -125,28 +125,16 @@ impl CompiledTopic {
         messages: &[TopicMessage],
         new_id: &dyn Fn() -> String,
     ) -> Result<Fanout, Misuse> {
-        let mut copies: BTreeMap<usize, Vec<NewMessage>> = BTreeMap::new();
-        let mut count = 0;
+        let mut chosen = ChosenCopies::default();
         for message in messages {
-            let judged = FilterMessage { message, new_id };
-            for (queue, copy) in self.copies_of(&judged)? {
-                count += 1;
-                copies.entry(queue).or_default().push(copy);
-            }
+            self.copy(&FilterMessage { message, new_id }, &mut chosen)?;
         }
-        if count > limits::TOPIC_COPIES_MAX {
-            let max = limits::TOPIC_COPIES_MAX;
-            return Err(Misuse::new(
-                "batch",
-                format!("would make {count} copies, at most {max} are allowed"),
-            ));
-        }
-        let copies = copies.into_iter().map(|(queue, copies)| (self.queues[queue].clone(), copies));
+        let copies = chosen.of_subscriptions.into_iter();
+        let copies = copies.map(|(queue, copies)| (self.queues[queue].clone(), copies));
         Ok(Fanout { revision: self.revision, copies: copies.collect(), origins: origins_of(messages) })
     }
 
-    fn copies_of(&self, judged: &FilterMessage<'_>) -> Result<Vec<(usize, NewMessage)>, Misuse> {
-        let mut copies = Vec::new();
+    fn copy(&self, judged: &FilterMessage<'_>, chosen: &mut ChosenCopies) -> Result<(), Misuse> {
         let mut last_plain = None;
         for at in self.candidates(judged) {
             let rule = &self.rules[at];
@@ -158,15 +146,15 @@ impl CompiledTopic {
                 None if last_plain == Some(rule.subscription) => {}
                 None => {
                     last_plain = Some(rule.subscription);
-                    copies.push((rule.subscription, judged.message.message.clone()));
+                    chosen.add(rule.subscription, judged.message.message.clone())?;
                 }
                 Some(action) => {
                     let copy = judged.message.changed_by(action, &rule.name, judged.new_id)?;
-                    copies.push((rule.subscription, copy));
+                    chosen.add(rule.subscription, copy)?;
                 }
             }
         }
-        Ok(copies)
+        Ok(())
     }
 
     /// The rules that could match, in their order.
@@ -180,6 +168,41 @@ impl CompiledTopic {
         found.sort_unstable();
         found
     }
+}
+
+/// Copies by the subscriptions that get them. No copy is made behind the first that is too many.
+#[derive(Default)]
+struct ChosenCopies {
+    of_subscriptions: BTreeMap<usize, Vec<NewMessage>>,
+    count: usize,
+    bytes: usize,
+}
+
+impl ChosenCopies {
+    fn add(&mut self, subscription: usize, copy: NewMessage) -> Result<(), Misuse> {
+        self.count += 1;
+        self.bytes += copy.len();
+        check_copies("batch", (self.count, limits::TOPIC_COPIES_MAX), self.bytes)?;
+        self.of_subscriptions.entry(subscription).or_default().push(copy);
+        Ok(())
+    }
+}
+
+/// Refuses more copies than so many, or than may have their bytes together.
+pub(crate) fn check_copies(
+    field: &'static str,
+    (count, max): (usize, usize),
+    bytes: usize,
+) -> Result<(), Misuse> {
+    if count > max {
+        return Err(Misuse::new(field, format!("would make more than {max} copies")));
+    }
+    let max = limits::TOPIC_COPIES_BYTES_MAX;
+    if bytes > max {
+        let problem = format!("would make copies of more than {max} bytes of bodies and headers together");
+        return Err(Misuse::new(field, problem));
+    }
+    Ok(())
 }
 
 /// By what each of some messages is known.
@@ -253,6 +276,8 @@ impl FilterInput for FilterMessage<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -290,6 +315,31 @@ mod tests {
         let copies = topic.choose(std::slice::from_ref(&message), &String::new).unwrap().copies;
         assert_eq!(copies.len(), 1);
         assert_eq!(copies[0].0.as_str(), "t/subscriptions/s00017");
+    }
+
+    #[test]
+    fn no_copy_is_made_behind_the_first_that_is_too_many() {
+        let rule = || vec![Rule::everything().action("SET id = newid()")];
+        let (topic, made) = (topic((0..20).map(|_| rule()).collect()), Cell::new(0));
+        let new_id = || {
+            made.set(made.get() + 1);
+            String::new()
+        };
+        let messages = vec![message(Message::new("")); limits::SEND_BATCH_MAX];
+        let refused = topic.choose(&messages, &new_id).map(drop).unwrap_err().to_string();
+        assert!(refused.contains("would make more than 16384 copies"), "{refused}");
+        assert_eq!(made.get(), limits::TOPIC_COPIES_MAX + 1);
+    }
+
+    #[test]
+    fn copies_have_no_more_bytes_together_than_the_inbox_holds() {
+        let message = message(Message::new(vec![7; 1024 * 1024]).property("p", "x".repeat(1_000)));
+        let most = limits::TOPIC_COPIES_BYTES_MAX / message.message.len();
+        let topic = |count| topic((0..count).map(|_| vec![Rule::everything()]).collect());
+        let messages = std::slice::from_ref(&message);
+        assert_eq!(topic(most).choose(messages, &String::new).unwrap().copy_count(), most);
+        let refused = topic(most + 1).choose(messages, &String::new).map(drop).unwrap_err().to_string();
+        assert!(refused.contains("would make copies of more than 268435456 bytes"), "{refused}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::engine::client::client::Client;
 use crate::engine::client::delivery_id::DeliveryId;
+use crate::engine::client::fanout::check_copies;
 use crate::engine::client::outcome::Outcome;
 use crate::engine::client::settling::Completion;
 use crate::engine::client::topic::Topic;
@@ -112,14 +113,16 @@ impl Transaction {
     }
 
     async fn commands(&self) -> Result<Vec<StepCommand>, SendError> {
-        let (mut commands, mut count) = (Vec::with_capacity(self.steps.len()), 0);
+        let mut commands = Vec::with_capacity(self.steps.len());
+        let (mut count, mut bytes) = (0, 0);
         for step in &self.steps {
             commands.push(match step {
                 TransactionStep::Done(command) => command.clone(),
                 TransactionStep::Publish(topic, message) => {
                     let fanout = topic.fanout(std::slice::from_ref(message)).await?;
                     count += fanout.copy_count();
-                    check_copies(count)?;
+                    bytes += fanout.copy_bytes();
+                    check_copies("transaction", (count, limits::TRANSACTION_COPIES_MAX), bytes)?;
                     StepCommand::Publish(Publish { topic: topic.name().clone(), fanout })
                 }
             });
@@ -128,24 +131,35 @@ impl Transaction {
     }
 }
 
-fn check_copies(count: usize) -> Result<(), Misuse> {
-    match count <= limits::TRANSACTION_COPIES_MAX {
-        true => Ok(()),
-        false => {
-            let problem = format!("would make more than {} copies", limits::TRANSACTION_COPIES_MAX);
-            Err(Misuse::new("transaction", problem))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::QueueOptions;
+    use crate::topic::Rule;
 
     #[test]
     fn a_transaction_makes_no_more_copies_than_a_turn_can_count_the_rows_of() {
-        check_copies(limits::TRANSACTION_COPIES_MAX).unwrap();
-        let refused = check_copies(limits::TRANSACTION_COPIES_MAX + 1).unwrap_err().to_string();
+        let check = |count| check_copies("transaction", (count, limits::TRANSACTION_COPIES_MAX), 0);
+        check(limits::TRANSACTION_COPIES_MAX).unwrap();
+        let refused = check(limits::TRANSACTION_COPIES_MAX + 1).unwrap_err().to_string();
         assert!(refused.contains("would make more than 262144 copies"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn the_copies_of_a_transaction_have_no_more_bytes_together_than_the_inbox_holds() {
+        let (engine, _) = crate::testing::engine().await.unwrap();
+        let topic = engine.client().create_topic("t").await.unwrap();
+        for number in 0..129 {
+            let (name, options) = (format!("s{number}"), QueueOptions::default());
+            topic.subscribe(name, options, [Rule::everything()]).await.unwrap();
+        }
+        // One step makes copies of 129 MiB, and two make more than both may.
+        let message = || TopicMessage::from(Message::new(vec![7; 1024 * 1024]).check().unwrap());
+        let mut transaction = Transaction::new(engine.client().clone());
+        transaction.publish(&topic, message());
+        transaction.publish(&topic, message());
+        let refused = transaction.commit().await.unwrap_err().to_string();
+        assert!(refused.contains("would make copies of more than 268435456 bytes"), "{refused}");
+        engine.close().await;
     }
 }

@@ -115,7 +115,7 @@ impl EngineVerb for Publish {
     }
 
     fn bytes(&self) -> usize {
-        bytes_of_copies(&self.fanout)
+        self.fanout.copy_bytes()
     }
 
     fn is_bulk(&self) -> bool {
@@ -137,7 +137,7 @@ impl EngineVerb for PublishOnce {
     }
 
     fn bytes(&self) -> usize {
-        bytes_of_copies(&self.fanout)
+        self.fanout.copy_bytes()
     }
 
     fn is_bulk(&self) -> bool {
@@ -170,15 +170,11 @@ pub(crate) fn bytes_of(messages: &[NewMessage]) -> usize {
     messages.iter().map(NewMessage::len).sum()
 }
 
-fn bytes_of_copies(fanout: &Fanout) -> usize {
-    fanout.copies.iter().map(|(_, messages)| bytes_of(messages)).sum()
-}
-
 /// A turn of as many sends as it may take, each of very many copies, would have no end.
 fn has_many_copies(fanout: &Fanout) -> bool {
     fanout.copy_count() > limits::SEND_BATCH_MAX
 }
 
 fn room_of_copies(fanout: &Fanout) -> RoomNeed {
-    RoomNeed::of_messages(bytes_of_copies(fanout), fanout.copy_count())
+    RoomNeed::of_messages(fanout.copy_bytes(), fanout.copy_count())
 }

@@ -115,6 +115,11 @@ impl Fanout {
     pub(crate) fn copy_count(&self) -> usize {
         self.copies.iter().map(|(_, messages)| messages.len()).sum()
     }
+
+    /// The bytes of bodies and headers.
+    pub(crate) fn copy_bytes(&self) -> usize {
+        self.copies.iter().flat_map(|(_, messages)| messages).map(NewMessage::len).sum()
+    }
 }
 
 impl TopicRecord {
