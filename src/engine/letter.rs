@@ -18,6 +18,7 @@ use super::threads::MutexGuard;
 use crate::engine::rules::Rules;
 use crate::engine::rules::due::ClockInstants;
 use crate::engine::rules::effect::Effect;
+use crate::engine::rules::log_weight::LogWeight;
 use crate::engine::rules::records::MutableRecords;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
@@ -206,8 +207,8 @@ pub(crate) trait Envelope: Send + Sync {
     fn is_bulk(&self) -> bool;
     /// Whether nobody waits for its answer any more.
     fn is_left(&self) -> bool;
-    /// About how many bytes of bodies and headers it carries.
-    fn bytes(&self) -> usize;
+    /// What it weighs for a log, in bytes.
+    fn log_weight(&self) -> usize;
     /// What it takes of the room that there is.
     fn room(&self, records: &dyn Records) -> Read<RoomNeed>;
     /// Answers that there is no room for it; false if it is done all the same.
@@ -261,8 +262,12 @@ impl<V: EngineVerb> Envelope for Letter<V> {
         matches!(*self.slot(), AnswerSlot::Left)
     }
 
-    fn bytes(&self) -> usize {
-        self.work().verb.as_ref().map_or(0, EngineVerb::bytes)
+    fn log_weight(&self) -> usize {
+        let mut weight = LogWeight::default();
+        if let Some(verb) = &self.work().verb {
+            verb.weigh(&mut weight);
+        }
+        weight.bytes()
     }
 
     fn room(&self, records: &dyn Records) -> Read<RoomNeed> {

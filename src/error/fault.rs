@@ -96,9 +96,7 @@ pub enum Unavailable {
     #[error("on a cluster {0}")]
     Unsupported(&'static str),
     /// The request is larger than one entry of the partition's log may be; nothing was done.
-    #[error(
-        "the request has {bytes} bytes of bodies and headers; at most {bytes_max} are allowed together on a cluster"
-    )]
+    #[error("the request has {bytes} bytes; at most {bytes_max} are allowed together on a cluster")]
     TooLarge {
         /// How many it has.
         bytes: usize,

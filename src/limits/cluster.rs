@@ -23,9 +23,17 @@ pub const LOG_ENTRY_BYTES: usize = 8 * 1024 * 1024;
 /// comes on top, and all of it has to stay below [`LOG_ENTRY_BYTES`]. It is as much as a thousand small messages write.
 pub const LOG_TURN_BYTES: u64 = 768 * 1024;
 
-/// Most bytes of bodies and headers in one command when a log is before the file: beside them, the rows of as many messages
-/// as a command may have, and of the turn before it, fit into an entry.
+/// Most bytes of bodies and headers in one command when a log is before the file: beside them, [`LOG_ROWS_BYTES`] of rows, and those
+/// of the turn before it, fit into an entry.
 pub const LOG_COMMAND_BYTES_MAX: usize = 3 * 1024 * 1024;
+
+/// Bytes of rows of messages that an entry has room for beside what one command carries: those of as many messages as a batch may
+/// have, with the longest IDs that there are. What its rows take beyond counts as if the command carried it.
+pub const LOG_ROWS_BYTES: usize = 4 * 1024 * 1024;
+
+/// For how many bytes the rows of a message count beside the IDs in them: those of one with a reminder, whose ID is remembered,
+/// have up to 440.
+pub const LOG_MESSAGE_ROWS_BYTES: usize = 512;
 
 /// Requests through one node that are under way to one partition, and as many that are of no certain one; beyond it, whoever asks
 /// waits for [`PLACE_WAIT`]. They fill a turn of an engine; one partition that does not answer takes no place of another.

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::DeliveryRef;
 use crate::engine::rules::command::Settlement;
+use crate::engine::rules::log_weight::LogWeight;
 use crate::engine::rules::producers::bytes_of;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
@@ -39,6 +40,10 @@ impl EngineVerb for Settle {
         self.completion().map_or(0, CompletionCommand::bytes)
     }
 
+    fn weigh(&self, weight: &mut LogWeight) {
+        self.completion().into_iter().for_each(|completion| completion.weigh(weight));
+    }
+
     fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
         let need = |completion| RoomNeed::of_completion(self.bytes(), completion);
         Ok(self.completion().map_or(RoomNeed::Nothing, need))
@@ -63,6 +68,10 @@ impl CompletionCommand {
     fn bytes(&self) -> usize {
         self.sends.iter().map(|(_, messages)| bytes_of(messages)).sum()
     }
+
+    fn weigh(&self, weight: &mut LogWeight) {
+        self.sends.iter().for_each(|(_, messages)| weight.add_messages(messages));
+    }
 }
 
 impl EngineVerb for SettleRun {
@@ -72,6 +81,10 @@ impl EngineVerb for SettleRun {
 
     fn bytes(&self) -> usize {
         self.settlement.completion.bytes()
+    }
+
+    fn weigh(&self, weight: &mut LogWeight) {
+        self.settlement.completion.weigh(weight);
     }
 
     fn room(&self, _: &dyn Records) -> Read<RoomNeed> {

@@ -32,6 +32,7 @@ mod incoming;
 mod judge;
 mod line;
 pub(crate) mod lock;
+pub(crate) mod log_weight;
 mod on_record;
 mod once;
 mod open_workflow;

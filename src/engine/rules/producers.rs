@@ -4,6 +4,7 @@ use std::convert::Infallible;
 
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::audit::AuditVerb;
+use crate::engine::rules::log_weight::LogWeight;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
@@ -36,6 +37,10 @@ impl EngineVerb for Send {
         bytes_of(&self.messages)
     }
 
+    fn weigh(&self, weight: &mut LogWeight) {
+        weight.add_messages(&self.messages);
+    }
+
     fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
         Ok(RoomNeed::of_messages(self.bytes(), self.messages.len()))
     }
@@ -64,6 +69,10 @@ impl EngineVerb for SendEach {
         bytes_of(&self.messages)
     }
 
+    fn weigh(&self, weight: &mut LogWeight) {
+        weight.add_messages(&self.messages);
+    }
+
     fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
         Ok(RoomNeed::of_messages(self.bytes(), self.messages.len()))
     }
@@ -80,6 +89,10 @@ impl EngineVerb for SendOnce {
 
     fn bytes(&self) -> usize {
         bytes_of(&self.messages)
+    }
+
+    fn weigh(&self, weight: &mut LogWeight) {
+        weight.add_messages(&self.messages);
     }
 
     fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
@@ -118,6 +131,10 @@ impl EngineVerb for Publish {
         self.fanout.copy_bytes()
     }
 
+    fn weigh(&self, weight: &mut LogWeight) {
+        self.fanout.copies.iter().for_each(|(_, copies)| weight.add_messages(copies));
+    }
+
     fn is_bulk(&self) -> bool {
         has_many_copies(&self.fanout)
     }
@@ -138,6 +155,10 @@ impl EngineVerb for PublishOnce {
 
     fn bytes(&self) -> usize {
         self.fanout.copy_bytes()
+    }
+
+    fn weigh(&self, weight: &mut LogWeight) {
+        self.fanout.copies.iter().for_each(|(_, copies)| weight.add_messages(copies));
     }
 
     fn is_bulk(&self) -> bool {

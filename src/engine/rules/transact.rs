@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::engine::rules::log_weight::LogWeight;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 use crate::engine::rules::reply::Reply;
@@ -123,6 +124,12 @@ impl EngineVerb for Transact {
 
     fn bytes(&self) -> usize {
         self.steps.iter().map(|step| each!(step, verb => verb.bytes())).sum()
+    }
+
+    fn weigh(&self, weight: &mut LogWeight) {
+        for step in &self.steps {
+            each!(step, verb => verb.weigh(weight));
+        }
     }
 
     fn is_bulk(&self) -> bool {

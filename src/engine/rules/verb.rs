@@ -8,6 +8,7 @@ use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::audit::AuditVerb;
 use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::WorkflowGrant;
+use crate::engine::rules::log_weight::LogWeight;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
 use crate::engine::rules::reply::Reply;
@@ -67,6 +68,11 @@ pub(crate) trait EngineVerb: AnswerTypes + Clone + Debug + Send + 'static {
     /// About how many bytes of bodies and headers it carries.
     fn bytes(&self) -> usize {
         0
+    }
+
+    /// Adds what it writes into the entry of a log.
+    fn weigh(&self, weight: &mut LogWeight) {
+        weight.add_bytes(self.bytes());
     }
 
     /// Whether it moves as many messages as one turn should.

@@ -27,6 +27,7 @@ use crate::engine::rules::command::SettleResult;
 use crate::engine::rules::command::Settlement;
 use crate::engine::rules::command::UnlockedMessage;
 use crate::engine::rules::command::WorkflowGrant;
+use crate::engine::rules::log_weight::LogWeight;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::Reminder;
 use crate::engine::rules::records::Read;
@@ -257,6 +258,10 @@ impl<V: EngineVerb> EngineVerb for OnRecord<V> {
         self.command.bytes()
     }
 
+    fn weigh(&self, weight: &mut LogWeight) {
+        self.command.weigh(weight);
+    }
+
     fn is_bulk(&self) -> bool {
         self.command.is_bulk()
     }
@@ -293,6 +298,10 @@ impl EngineVerb for Command {
 
     fn bytes(&self) -> usize {
         each!(self, verb => verb.bytes())
+    }
+
+    fn weigh(&self, weight: &mut LogWeight) {
+        each!(self, verb => verb.weigh(weight));
     }
 
     fn is_bulk(&self) -> bool {

@@ -97,7 +97,7 @@ impl Store {
         Committer::new(database, self.options, log, self.unsynced.clone(), watch, room)
     }
 
-    /// Most bytes of bodies and headers of one command: its turn has to fit into an entry of the log.
+    /// Most that one command may weigh: its turn has to fit into an entry of the log.
     pub(crate) fn command_bytes_max(&self) -> Option<usize> {
         self.log.as_ref().map(|_| limits::LOG_COMMAND_BYTES_MAX)
     }

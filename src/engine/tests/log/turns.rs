@@ -6,7 +6,11 @@ use std::time::Duration;
 use crate::clock::SystemClock;
 use crate::engine::Client;
 use crate::engine::Engine;
+use crate::engine::client::topic::Topic;
+use crate::engine::client::topic_message::TopicMessage;
+use crate::engine::client::transaction::Transaction;
 use crate::engine::open::begin;
+use crate::engine::rules::log_weight::LogWeight;
 use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::store::shared_log::SharedLog;
@@ -14,7 +18,9 @@ use crate::engine::tests::log::server::Servers;
 use crate::error::SendError;
 use crate::limits;
 use crate::message::Message;
+use crate::queue::Order;
 use crate::queue::QueueOptions;
+use crate::topic::Rule;
 
 /// An engine behind servers in memory, on a thread of its own.
 fn engine(folder: &std::path::Path, servers: &Servers) -> Engine {
@@ -89,4 +95,127 @@ async fn what_is_too_large_for_an_entry_is_refused_in_words_and_nothing_is_lost(
     queue.send(Message::new(vec![0; most])).await.unwrap();
     assert_eq!(queue.view().await.unwrap().counts.stored(), 1);
     engine.close().await;
+}
+
+/// A message with as many rows as one has when it is accepted, and IDs of so many characters.
+fn with_many_rows(number: usize, characters: usize) -> Message {
+    let id = format!("{number:0>5}{}", "\u{1F980}".repeat(characters - 5));
+    Message::new("x").workflow(id.clone()).message_id(id).time_to_live(Duration::from_secs(3_600))
+}
+
+/// Those whose rows are the most bytes, and those of which there are the most.
+const CHARACTERS: [usize; 2] = [limits::WORKFLOW_ID_CHARS_MAX, 5];
+
+fn remembering() -> QueueOptions {
+    QueueOptions { duplicate_window: Some(Duration::from_secs(3_600)), ..QueueOptions::default() }
+}
+
+/// The same of one that waits for another: all that is known of its chain is written, too.
+fn behind_another(number: usize, characters: usize) -> Message {
+    let other = "\u{1F980}".repeat(characters);
+    with_many_rows(number, characters).after(other)
+}
+
+/// As many as are let through, where so many copies are made of each.
+fn most(copies: usize, message: impl Fn(usize) -> Message) -> usize {
+    let mut weight = LogWeight::default();
+    let fits = |number: &usize| {
+        let message = message(*number).check().unwrap();
+        weight.add_messages(&vec![message; copies]);
+        weight.bytes() <= limits::LOG_COMMAND_BYTES_MAX
+    };
+    (0..).take_while(fits).count()
+}
+
+fn assert_too_large<T>(answer: Result<T, SendError>) {
+    let refused = answer.err().expect("it is too large").to_string();
+    let expected = format!("at most {} are allowed on a cluster", limits::LOG_COMMAND_BYTES_MAX);
+    assert!(refused.contains(&expected), "{refused}");
+}
+
+fn assert_fits(servers: &Servers) {
+    let largest = servers.largest_entry();
+    assert!(largest <= limits::LOG_ENTRY_BYTES, "an entry has {largest} bytes");
+}
+
+#[tokio::test]
+async fn as_many_messages_in_one_send_as_are_let_through_fit_into_an_entry_and_one_more_is_refused() {
+    for characters in CHARACTERS {
+        let (folder, servers) = (tempfile::tempdir().unwrap(), Servers::sound());
+        let engine = engine(folder.path(), &servers);
+        let queue = engine.client().create_queue("q", remembering()).await.unwrap();
+        let most = most(1, |number| with_many_rows(number, characters));
+        assert!(most > limits::SEND_BATCH_MAX, "{most}");
+        let batch = |count| (0..count).map(|number| with_many_rows(number, characters));
+        assert_too_large(queue.send_whole(batch(most + 1), usize::MAX).await);
+        assert_eq!(queue.send_whole(batch(most), usize::MAX).await.unwrap().len(), most);
+        assert_fits(&servers);
+        engine.close().await;
+    }
+}
+
+#[tokio::test]
+async fn as_many_messages_behind_others_as_are_let_through_fit_into_an_entry_and_one_more_is_refused() {
+    for characters in CHARACTERS {
+        let (folder, servers) = (tempfile::tempdir().unwrap(), Servers::sound());
+        let engine = engine(folder.path(), &servers);
+        let options = QueueOptions { order: Order::After, ..remembering() };
+        let queue = engine.client().create_queue("q", options).await.unwrap();
+        let most = most(1, |number| behind_another(number, characters));
+        let batch = |count| (0..count).map(|number| behind_another(number, characters));
+        assert_too_large(queue.send_whole(batch(most + 1), usize::MAX).await);
+        assert_eq!(queue.send_whole(batch(most), usize::MAX).await.unwrap().len(), most);
+        assert_fits(&servers);
+        engine.close().await;
+    }
+}
+
+/// Subscriptions of a topic, each of which wants everything.
+const SUBSCRIPTIONS: usize = 16;
+
+async fn topic(client: &Client) -> Topic {
+    let topic = client.create_topic("t").await.unwrap();
+    for number in 0..SUBSCRIPTIONS {
+        topic.subscribe(format!("s{number}"), remembering(), [Rule::everything()]).await.unwrap();
+    }
+    topic
+}
+
+#[tokio::test]
+async fn as_many_copies_of_one_send_as_are_let_through_fit_into_an_entry_and_one_more_is_refused() {
+    for characters in CHARACTERS {
+        let (folder, servers) = (tempfile::tempdir().unwrap(), Servers::sound());
+        let engine = engine(folder.path(), &servers);
+        let topic = topic(engine.client()).await;
+        let most = most(SUBSCRIPTIONS, |number| with_many_rows(number, characters));
+        let batch = |count| (0..count).map(|number| with_many_rows(number, characters));
+        assert_too_large(topic.send_batch(batch(most + 1)).await);
+        assert_eq!(topic.send_batch(batch(most)).await.unwrap().len(), most * SUBSCRIPTIONS);
+        assert_fits(&servers);
+        engine.close().await;
+    }
+}
+
+fn published(topic: &Topic, count: usize, characters: usize) -> Transaction {
+    let mut transaction = Transaction::new(topic.client().clone());
+    for number in 0..count {
+        let message = with_many_rows(number, characters).check().unwrap();
+        transaction.publish(topic, TopicMessage::from(message));
+    }
+    transaction
+}
+
+#[tokio::test]
+async fn as_many_copies_of_one_transaction_as_are_let_through_fit_into_an_entry_and_one_more_is_refused() {
+    for characters in CHARACTERS {
+        let (folder, servers) = (tempfile::tempdir().unwrap(), Servers::sound());
+        let engine = engine(folder.path(), &servers);
+        let topic = topic(engine.client()).await;
+        let most = most(SUBSCRIPTIONS, |number| with_many_rows(number, characters));
+        let refused = published(&topic, most + 1, characters).commit().await.unwrap_err();
+        assert!(refused.to_string().contains("are allowed on a cluster"), "{refused}");
+        published(&topic, most, characters).commit().await.unwrap();
+        assert_fits(&servers);
+        engine.close().await;
+    }
 }
