@@ -169,7 +169,7 @@ impl<'a> TurnRules<'a> {
     /// Applies what was asked, and serves the receivers that wait for what it brought.
     pub(crate) fn apply_all(&mut self, commands: Vec<QueuedCommand>) -> Result<(), Fault> {
         self.woken.append(&mut self.wakeups.later);
-        self.woken.append(&mut self.wakeups.take_paced(self.now.engine));
+        let mut paced = self.wakeups.take_paced(self.now.engine).into_iter();
         let mut commands = commands.into_iter();
         while !self.records.is_full()
             && let Some(command) = commands.next()
@@ -184,6 +184,13 @@ impl<'a> TurnRules<'a> {
             }
         }
         self.applied.left = commands.collect();
+        // Before the others, of whom some wait for the same rate.
+        while !self.records.is_full()
+            && let Some(waits_for) = paced.next()
+        {
+            self.serve_waiting(&waits_for)?;
+        }
+        self.wakeups.later.extend(paced);
         while !self.records.is_full()
             && let Some(waits_for) = self.woken.pop_first()
         {

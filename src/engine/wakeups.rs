@@ -155,15 +155,16 @@ impl Wakeups {
         self.paced_until.insert((until, waits_for));
     }
 
-    /// Whose receivers no rate keeps waiting any more.
-    pub(crate) fn take_paced(&mut self, now: Timestamp) -> BTreeSet<WaitsFor> {
-        let mut woken = BTreeSet::new();
+    /// Whose receivers no rate keeps waiting any more: first those of whoever has waited longest, so that it goes round among them.
+    pub(crate) fn take_paced(&mut self, now: Timestamp) -> Vec<WaitsFor> {
+        let mut woken = Vec::new();
         while self.paced_until.first().is_some_and(|(until, _)| *until <= now)
             && let Some((_, waits_for)) = self.paced_until.pop_first()
         {
             self.paced.remove(&waits_for);
-            woken.insert(waits_for);
+            woken.push(waits_for);
         }
+        woken.sort_by_key(|waits_for| self.waiting.get(waits_for).and_then(|places| places.first().copied()));
         woken
     }
 

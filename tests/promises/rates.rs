@@ -134,6 +134,33 @@ async fn the_holder_of_a_workflow_that_waits_is_served_when_the_rate_allows_it()
 }
 
 #[tokio::test]
+async fn the_holders_of_workflows_that_wait_for_a_rate_are_served_in_turn() {
+    let (_engine, clock, queue) = queue(burst(1, 1), 2).await;
+    let mut burst = queue.receive(Duration::ZERO).await.unwrap().expect("the burst");
+    burst.complete().await.unwrap();
+    let (served, mut serving) = tokio::sync::mpsc::unbounded_channel();
+    for holder in 0..2 {
+        let taken = queue.accept_next_workflow(Duration::ZERO).await.unwrap().expect("it has messages");
+        let served = served.clone();
+        tokio::spawn(async move {
+            loop {
+                for mut delivery in taken.receive(1, 60 * SECOND).await.unwrap() {
+                    delivery.complete().await.unwrap();
+                    served.send(holder).unwrap();
+                }
+            }
+        });
+    }
+    let mut counts = [0, 0];
+    for _ in 0..4 {
+        settled(&queue).await;
+        clock.advance(SECOND);
+        counts[serving.recv().await.expect("both wait")] += 1;
+    }
+    assert_eq!(counts, [2, 2], "neither waits for ever");
+}
+
+#[tokio::test]
 async fn a_rate_that_changes_holds_from_the_next_hand_out_for_those_who_wait_too() {
     let (engine, clock, queue) = queue(Rate::per_hour(1), 3).await;
     assert_eq!(drain(&queue).await, 1);
