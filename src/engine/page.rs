@@ -25,7 +25,7 @@ impl Page {
     }
 
     pub(crate) fn add(&mut self, view: MessageView) {
-        self.bytes += view.body.len();
+        self.bytes += view.body.len() + view.headers.len();
         self.views.push(view);
     }
 }
@@ -34,4 +34,25 @@ impl Page {
 pub(crate) fn audit(records: &dyn Records, after: u64, limit: usize) -> Read<Vec<AuditEntry>> {
     let page = records.audit_after(after, limit.min(limits::PAGE_MAX))?;
     Ok(page.into_iter().map(Arc::unwrap_or_clone).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::SequenceNumber;
+    use crate::message::Message;
+    use crate::queue::QueueOptions;
+
+    #[tokio::test]
+    async fn a_page_of_messages_is_bounded_by_the_bytes_of_their_headers_too() {
+        let (engine, _clock) = crate::testing::engine().await.unwrap();
+        let queue = engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
+        let text = "x".repeat(60_000);
+        let message = Message::new("").property("p", text.clone());
+        let most = limits::RECEIVE_BYTES_MAX / text.len() + 1;
+        queue.send_batch(vec![message; most + 20]).await.unwrap();
+        let page = queue.peek(SequenceNumber::new(0), limits::PAGE_MAX).await.unwrap();
+        assert!(page.len() > 1 && page.len() <= most, "a page has {} messages", page.len());
+        engine.close().await;
+    }
 }
