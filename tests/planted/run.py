@@ -207,6 +207,7 @@ BUGS = [
     ("turn_without_its_instant", E + "writer.rs", "            turn.stamp(stamp);\n", "            let _ = stamp;\n"),
     ("failed_commit_is_answered", E + "commits.rs", "self.refuse(release, fault);\n                // The hot loop", "self.publish(release);\n                // The hot loop"),
     ("waiter_waits_too_long", E + "wakeups.rs", "self.deadlines.iter().take_while(|(until, _)| *until <= elapsed)", "self.deadlines.iter().take_while(|(until, _)| *until < elapsed)"),
+    ("one_holder_gets_the_whole_rate", E + "wakeups.rs", "woken.sort_by_key(|waits_for| self.waiting.get(waits_for).and_then(|places| places.first().copied()));", "woken.sort();"),
     ("due_work_waits_for_a_request", E + "writer.rs", "!commands.is_empty() || self.next_due.is_past(self.clocks.now())", "!commands.is_empty()"),
     ("nothing_given_back_after_a_restart", E + "writer.rs", "self.turn(vec![some])?;", "{ drop(some); self.turn(Vec::new())? };"),
     ("idle_flush_ends_behind_its_commit", S + "window.rs", "            self.close(position);\n        }\n        ends", "            self.close(position + 1);\n        }\n        ends"),
