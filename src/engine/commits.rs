@@ -152,7 +152,7 @@ impl Commits {
         self.commit_worker.progress.failed.get()
     }
 
-    /// Waits until nothing is under way, but for copies.
+    /// Waits until nothing is under way, but for copies, and the thread has let go of the file.
     pub(crate) fn finish(&mut self) {
         self.sender = None;
         if let Some(thread) = self.thread.take() {
@@ -167,6 +167,15 @@ impl Commits {
         self.commit_worker.copying = None;
         if let Err(mpsc::RecvTimeoutError::Timeout) = self.copies.recv_timeout(limits::COPY_END) {
             tracing::warn!("a backup does not end: the file cannot be opened again before it does");
+        }
+    }
+}
+
+impl Drop for Commits {
+    /// Whoever opens the file next, at once perhaps, finds it closed. Who unwinds waits for nobody.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.finish();
         }
     }
 }

@@ -36,6 +36,8 @@ use crate::token::LockToken;
 
 /// The one thread that writes, with everything it owns.
 pub(crate) struct Writer {
+    /// Before the store, so that its thread has let go of the file when the lock of that is.
+    pub(crate) commits: Commits,
     pub(crate) store: Store,
     pub(crate) rules: Rules,
     pub(crate) intake: InboxReceiver,
@@ -45,7 +47,6 @@ pub(crate) struct Writer {
     pub(crate) clocks: Clocks,
     /// When the next lock runs out or the next reminder is due, on each clock.
     pub(crate) next_due: NextDue,
-    pub(crate) commits: Commits,
     /// When the disk was last looked at, in the clock's elapsed time.
     pub(crate) looked_at_disk: Duration,
     /// When what was last asked was done, in the clock's elapsed time.

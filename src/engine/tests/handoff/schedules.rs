@@ -3,6 +3,7 @@
 //! `SERIATIM_SCHEDULES=n` sets how many in all, `SERIATIM_SEED=n` which ones; `SERIATIM_SCHEDULE=text` replays one that has
 //! failed.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -14,14 +15,20 @@ use shuttle::scheduler::PctScheduler;
 use shuttle::scheduler::RandomScheduler;
 use shuttle::scheduler::ReplayScheduler;
 use shuttle::scheduler::Scheduler;
+use tokio::sync::broadcast;
 use tokio::sync::oneshot;
 
 use super::askers::Asker;
+use super::commits::Commits;
+use super::disk::Committer;
 use super::disk::Disk;
 use super::disk::Planted;
 use super::hot_loop::HotLoop;
 use super::inbox::Request;
+use super::inbox::inbox;
 use super::threads::spawn;
+use crate::clock::SystemClock;
+use crate::engine::meter::CommitMeter;
 use crate::error::Unavailable;
 
 const SCHEDULES: usize = 12_000;
@@ -156,4 +163,16 @@ fn a_wake_up_that_is_lost_is_noticed() {
 #[should_panic(expected = "what nobody has received is given back")]
 fn a_hand_out_that_is_lost_is_noticed() {
     at_random(|| story(0, Planted::LostWakeUps));
+}
+
+#[test]
+fn once_what_commits_is_dropped_its_thread_has_let_go_of_the_file() {
+    at_random(|| {
+        let (disk, (inbox, _intake), (events, _)) =
+            (Arc::new(Disk::default()), inbox(), broadcast::channel(1));
+        let meter = CommitMeter::new(Arc::new(SystemClock::default()));
+        let committer = Committer { disk: Arc::clone(&disk) };
+        drop(Commits::start(committer, inbox, events, meter).unwrap());
+        assert_eq!(Arc::strong_count(&disk), 1, "whoever opens the file again is refused");
+    });
 }

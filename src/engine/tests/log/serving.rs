@@ -1,17 +1,32 @@
 //! How a file that has followed a log, and serves, ends.
 
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 
 use crate::clock::SystemClock;
+use crate::clock::Timestamp;
 use crate::engine::clocks::PassedTime;
 use crate::engine::follower::Follower;
 use crate::engine::follower::FollowerOptions;
+use crate::engine::rules::Rules;
+use crate::engine::rules::due::ClockInstants;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
+use crate::engine::store::Store;
+use crate::engine::store::StoreOptions;
 use crate::engine::store::log::EachEntry;
 use crate::engine::store::log::Entry;
 use crate::engine::store::log::Log;
+use crate::engine::store::shared_log::SharedLog;
+use crate::engine::tests::log::server::Servers;
 use crate::error::Fault;
 use crate::error::OpenError;
+use crate::id::QueueName;
+use crate::message::Message;
 use crate::queue::QueueOptions;
+use crate::token::LockToken;
 
 /// A log behind which a fault is found with an entry.
 struct Faulty(u64, Fault);
@@ -71,4 +86,67 @@ fn a_fault_of_the_log_when_an_epoch_begins_is_one_after_which_it_is_followed_ane
     assert!(matches!(ended, Ok(Some(Fault::Log(_)))), "{ended:?}");
     let ended = taken_over("deposed.redb", Fault::Deposed);
     assert!(matches!(ended, Err(OpenError::Fault(Fault::Deposed))), "{ended:?}");
+}
+
+/// A log in which another entry stands from a position on.
+struct DeposingLog {
+    log: SharedLog<Servers>,
+    from: AtomicU64,
+}
+
+impl Log for DeposingLog {
+    fn append(&self, entry: Entry<'_>) -> Result<(), Fault> {
+        match entry.position < self.from.load(Ordering::SeqCst) {
+            true => self.log.append(entry),
+            false => Err(Fault::Deposed),
+        }
+    }
+
+    fn read_from(&self, position: u64, each: &mut EachEntry<'_>) -> Result<(), Fault> {
+        self.log.read_from(position, each)
+    }
+
+    fn trim(&self, through: u64) -> Result<(), Fault> {
+        self.log.trim(through)
+    }
+}
+
+/// Makes a file behind a log in which a message is handed out.
+fn hand_out(path: &Path, log: Arc<DeposingLog>) {
+    let mut store = Store::open_behind(path, StoreOptions::default(), log).unwrap();
+    store.take_over(1).unwrap();
+    let (now, mut rules, queue) =
+        (Timestamp::from_millis(1_000), Rules::default(), QueueName::new("q").unwrap());
+    let message = Message::new("").workflow("w").check().unwrap();
+    let options = Box::new(QueueOptions::default());
+    let commands = [
+        Command::CreateQueue(verbs::CreateQueue { name: queue.clone(), options }),
+        Command::Send(verbs::Send { queue: queue.clone(), messages: vec![message] }),
+        Command::Receive(verbs::Receive { queue, max: 1, token: LockToken::new(1, [1; 12]) }),
+    ];
+    for command in commands {
+        let asked = store.turn(|turn| {
+            turn.stamp(now);
+            rules.apply(ClockInstants::same(now), command, turn)
+        });
+        asked.unwrap();
+    }
+}
+
+#[test]
+fn who_is_deposed_while_what_was_handed_out_is_given_back_can_open_the_file_again_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.redb");
+    let log = Arc::new(DeposingLog { log: SharedLog::new(Servers::sound()), from: AtomicU64::new(u64::MAX) });
+    hand_out(&path, log.clone());
+    for holder in 2..22 {
+        let opened = Follower::open(&path, FollowerOptions::shared_by(1), log.clone());
+        let mut follower = opened.expect("nobody has it open");
+        follower.catch_up().unwrap();
+        // The epoch begins, and what follows is refused.
+        log.from.store(follower.position() + 2, Ordering::SeqCst);
+        let (clock, passed) = (Arc::new(SystemClock::default()), PassedTime::default());
+        let ended = follower.serve(holder, 1, clock, passed, |_, _| panic!("nothing was given back"));
+        assert!(matches!(ended, Err(OpenError::Fault(Fault::Deposed))), "{ended:?}");
+    }
 }
