@@ -389,14 +389,14 @@ mod tests {
     use crate::engine::rules::topic_record::Fanout;
     use crate::engine::rules::verbs::Publish;
     use crate::engine::rules::verbs::PublishOnce;
+    use crate::engine::rules::verbs::Send;
     use crate::engine::store::StoreOptions;
     use crate::id::IdempotencyKey;
     use crate::id::QueueName;
     use crate::message::NewMessage;
     use crate::message::Place;
 
-    /// So many copies of one message.
-    fn fanout(count: usize) -> Fanout {
+    fn messages(count: usize) -> Vec<NewMessage> {
         let message = NewMessage {
             workflow_id: None,
             place: Place::Arrival,
@@ -406,7 +406,16 @@ mod tests {
             headers: Default::default(),
             body: Bytes::new(),
         };
-        let copies = vec![(QueueName::new("q").unwrap(), vec![message; count])];
+        vec![message; count]
+    }
+
+    fn send(count: usize) -> Command {
+        Command::Send(Send { queue: QueueName::new("q").unwrap(), messages: messages(count) })
+    }
+
+    /// So many copies of one message.
+    fn fanout(count: usize) -> Fanout {
+        let copies = vec![(QueueName::new("q").unwrap(), messages(count))];
         Fanout { revision: 1, copies, origins: Vec::new() }
     }
 
@@ -420,16 +429,17 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_ends_behind_a_send_to_a_topic_of_very_many_copies_and_the_next_goes_on() {
+    fn a_turn_ends_behind_a_send_of_very_many_messages_or_copies_and_the_next_goes_on() {
         let store = Store::in_memory(StoreOptions::default()).unwrap();
         let (_engine, mut writer) = begin(store, Arc::new(SystemClock::default())).unwrap();
         let (few, many) = (limits::SEND_BATCH_MAX, limits::SEND_BATCH_MAX + 1);
-        let asked = [publish(few), publish(many), publish_once(few), publish_once(many), publish(few)];
+        let topics = [publish(few), publish(many), publish_once(few), publish_once(many), publish(few)];
+        let asked = [send(few), send(many)].into_iter().chain(topics);
         for command in asked {
             let (letter, _answer) = letter(command, None, |_| {});
             writer.inbox.post_at_once(Request::Ask(letter));
         }
-        for count in [2, 2, 1] {
+        for count in [2, 2, 2, 1] {
             assert_eq!(writer.gather().commands.len(), count);
         }
     }

@@ -41,6 +41,10 @@ impl EngineVerb for Send {
         weight.add_messages(&self.messages);
     }
 
+    fn is_bulk(&self) -> bool {
+        has_many(self.messages.len())
+    }
+
     fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
         Ok(RoomNeed::of_messages(self.bytes(), self.messages.len()))
     }
@@ -136,7 +140,7 @@ impl EngineVerb for Publish {
     }
 
     fn is_bulk(&self) -> bool {
-        has_many_copies(&self.fanout)
+        has_many(self.fanout.copy_count())
     }
 
     fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
@@ -162,7 +166,7 @@ impl EngineVerb for PublishOnce {
     }
 
     fn is_bulk(&self) -> bool {
-        has_many_copies(&self.fanout)
+        has_many(self.fanout.copy_count())
     }
 
     fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
@@ -191,9 +195,9 @@ pub(crate) fn bytes_of(messages: &[NewMessage]) -> usize {
     messages.iter().map(NewMessage::len).sum()
 }
 
-/// A turn of as many sends as it may take, each of very many copies, would have no end.
-fn has_many_copies(fanout: &Fanout) -> bool {
-    fanout.copy_count() > limits::SEND_BATCH_MAX
+/// A turn of as many sends as it may take, each of very many messages, would have no end.
+fn has_many(messages: usize) -> bool {
+    messages > limits::SEND_BATCH_MAX
 }
 
 fn room_of_copies(fanout: &Fanout) -> RoomNeed {
