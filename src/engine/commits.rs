@@ -26,6 +26,7 @@ use super::threads::Committer;
 use super::threads::Job;
 use super::threads::JoinHandle;
 use super::threads::Snapshot;
+use super::threads::guarded;
 use super::threads::mpsc;
 use super::threads::spawn;
 use crate::engine::meter::CommitMeter;
@@ -117,12 +118,8 @@ impl Commits {
         if is_small && self.is_idle() {
             return self.commit_now(job, release);
         }
-        let progress = &self.commit_worker.progress;
-        if let Some(fault) = progress.failed.get() {
-            self.commit_worker.refuse(release, fault);
-            return Err(fault.clone());
-        }
-        progress.under_way.fetch_add(1, Ordering::Relaxed);
+        let release = self.commit_worker.unless_failed(release)?;
+        self.commit_worker.progress.under_way.fetch_add(1, Ordering::Relaxed);
         let sender = self.sender.as_ref().expect("the thread is there until the engine ends");
         let sent = sender.send((job, release));
         sent.map_err(|_| Fault::Defect("the thread that commits has ended".to_owned()))
@@ -181,25 +178,45 @@ impl Drop for Commits {
 }
 
 impl CommitWorker {
+    /// Whoever waits hears of a panic, too: what it has dropped is answered with the fault.
     fn commit(&self, job: Option<Job>, release: Release) -> Result<(), Fault> {
-        if let Some(fault) = self.progress.failed.get() {
-            self.refuse(release, fault);
-            return Err(fault.clone());
-        }
+        guarded(|| self.commit_unguarded(job, release))
+            .unwrap_or_else(|defect| Err(self.fail(defect, Release::default())))
+    }
+
+    fn commit_unguarded(&self, job: Option<Job>, release: Release) -> Result<(), Fault> {
+        let release = self.unless_failed(release)?;
         if let Some(job) = job {
-            if let Err(fault) = self.meter.measure(release.answers.len(), || self.committer.commit(&job)) {
-                let fault = self.progress.failed.get_or_init(|| fault);
-                // Who hears of the fault and asks how the engine is must not be told that it is well.
-                self.inbox.end(Unavailable::Stopped(fault.clone()));
-                self.refuse(release, fault);
-                // The hot loop may be waiting for something to do.
-                self.inbox.post_at_once(Request::Wake);
-                return Err(fault.clone());
+            let committed = self.meter.measure(release.answers.len(), || self.committer.commit(&job));
+            if let Err(fault) = committed {
+                return Err(self.fail(fault, release));
             }
             self.progress.committed.store(job.position, Ordering::Release);
         }
         self.publish(release);
         Ok(())
+    }
+
+    /// What is to be let out, unless a commit has failed: then it is refused.
+    fn unless_failed(&self, release: Release) -> Result<Release, Fault> {
+        match self.progress.failed.get() {
+            None => Ok(release),
+            Some(fault) => {
+                self.refuse(release, fault);
+                Err(fault.clone())
+            }
+        }
+    }
+
+    /// Notes that a commit has failed, and refuses what was to follow from it; the first fault of all.
+    fn fail(&self, fault: Fault, release: Release) -> Fault {
+        let fault = self.progress.failed.get_or_init(|| fault);
+        // Who hears of the fault and asks how the engine is must not be told that it is well.
+        self.inbox.end(Unavailable::Stopped(fault.clone()));
+        self.refuse(release, fault);
+        // The hot loop may be waiting for something to do.
+        self.inbox.post_at_once(Request::Wake);
+        fault.clone()
     }
 
     /// Lets events and answers out, now that their changes are on disk: who has an answer can find its events.

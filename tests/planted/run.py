@@ -205,7 +205,7 @@ BUGS = [
     ("time_follows_the_clock_back", E + "clocks.rs", "let (engine, expected) = (self.now.engine + passed, self.now.wall + passed);", "let (engine, expected) = (reading.wall, self.now.wall + passed);"),
     ("time_forgotten_over_restart", E + "clocks.rs", "true => (engine.max(reading.wall), Duration::ZERO),\n            false => (engine + reading.wall.since(wall).max(least), ahead),", "true => (engine.max(reading.wall), Duration::ZERO),\n            false => (reading.wall, ahead),"),
     ("turn_without_its_instant", E + "writer.rs", "            turn.stamp(stamp);\n", "            let _ = stamp;\n"),
-    ("failed_commit_is_answered", E + "commits.rs", "self.refuse(release, fault);\n                // The hot loop", "self.publish(release);\n                // The hot loop"),
+    ("failed_commit_is_answered", E + "commits.rs", "self.refuse(release, fault);\n        // The hot loop", "self.publish(release);\n        // The hot loop"),
     ("waiter_waits_too_long", E + "wakeups.rs", "self.deadlines.iter().take_while(|(until, _)| *until <= elapsed)", "self.deadlines.iter().take_while(|(until, _)| *until < elapsed)"),
     ("one_holder_gets_the_whole_rate", E + "wakeups.rs", "woken.sort_by_key(|waits_for| self.waiting.get(waits_for).and_then(|places| places.first().copied()));", "woken.sort();"),
     ("due_work_waits_for_a_request", E + "writer.rs", "!commands.is_empty() || self.next_due.is_past(self.clocks.now())", "!commands.is_empty()"),

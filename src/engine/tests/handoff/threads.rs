@@ -12,10 +12,16 @@ pub(crate) use shuttle::thread::JoinHandle;
 pub(crate) use super::disk::Committer;
 pub(crate) use super::disk::Job;
 pub(crate) use super::disk::Snapshot;
+use crate::error::Fault;
 
 /// Starts a thread.
 pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     shuttle::thread::Builder::new().name(name.to_owned()).spawn(work)
+}
+
+/// Does something. A panic is for the test to notice.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Fault> {
+    Ok(work())
 }
 
 /// Channels. What still waits in one whose receiver goes is dropped with it, as by the real ones.

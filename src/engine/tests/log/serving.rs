@@ -1,12 +1,17 @@
 //! How a file that has followed a log, and serves, ends.
 
 use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::clock::SystemClock;
 use crate::clock::Timestamp;
+use crate::engine::Client;
+use crate::engine::Engine;
 use crate::engine::clocks::PassedTime;
 use crate::engine::follower::Follower;
 use crate::engine::follower::FollowerOptions;
@@ -24,6 +29,7 @@ use crate::engine::tests::log::server::Servers;
 use crate::error::Fault;
 use crate::error::OpenError;
 use crate::id::QueueName;
+use crate::limits;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 use crate::token::LockToken;
@@ -45,10 +51,8 @@ impl Log for Faulty {
     }
 }
 
-/// What comes of serving when a fault ends that.
-async fn served_until(fault: Fault) -> Result<Option<Fault>, OpenError> {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, log) = (folder.path().join("faulty.redb"), Arc::new(Faulty(3, fault)));
+/// Serves behind a log on a thread of its own.
+async fn serving(path: PathBuf, log: Arc<dyn Log>) -> (Client, JoinHandle<Result<Option<Fault>, OpenError>>) {
     let (began, begins) = tokio::sync::oneshot::channel();
     let serve = move || {
         let follower = Follower::open(&path, FollowerOptions::shared_by(1), log)?;
@@ -56,10 +60,54 @@ async fn served_until(fault: Fault) -> Result<Option<Fault>, OpenError> {
         follower.serve(1, 1, Arc::new(SystemClock::default()), PassedTime::default(), began)
     };
     let thread = std::thread::Builder::new().spawn(serve).unwrap();
-    let client = begins.await.unwrap().client().clone();
+    let engine: Engine = begins.await.unwrap();
+    (engine.client().clone(), thread)
+}
+
+/// What comes of serving when a fault ends that.
+async fn served_until(fault: Fault) -> Result<Option<Fault>, OpenError> {
+    let folder = tempfile::tempdir().unwrap();
+    let log = Arc::new(Faulty(3, fault));
+    let (client, thread) = serving(folder.path().join("faulty.redb"), log).await;
     client.create_queue("a", QueueOptions::default()).await.unwrap();
     client.create_queue("b", QueueOptions::default()).await.err().expect("a fault was found");
     thread.join().unwrap()
+}
+
+/// A log that panics over an entry.
+struct PanickingLog(u64);
+
+impl Log for PanickingLog {
+    fn append(&self, entry: Entry<'_>) -> Result<(), Fault> {
+        assert!(entry.position < self.0, "planted");
+        Ok(())
+    }
+
+    fn read_from(&self, _position: u64, _each: &mut EachEntry<'_>) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn trim(&self, _through: u64) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_panic_of_whoever_commits_is_a_fault_and_nobody_waits_for_an_answer_that_cannot_come() {
+    let folder = tempfile::tempdir().unwrap();
+    // A small entry is committed by the hot loop itself, a large one beside it.
+    for bytes in [0, limits::COMMIT_ALONGSIDE_BYTES as usize] {
+        let path = folder.path().join(format!("{bytes}.redb"));
+        let (client, thread) = serving(path, Arc::new(PanickingLog(3))).await;
+        let queue = client.create_queue("a", QueueOptions::default()).await.unwrap();
+        let message = Message::new(vec![0; bytes]).workflow("w");
+        let sent = tokio::time::timeout(Duration::from_secs(60), queue.send(message)).await;
+        assert!(sent.expect("it is answered").is_err());
+        let fault = client.fault();
+        assert!(matches!(&fault, Some(Fault::Defect(text)) if text.contains("planted")), "{fault:?}");
+        let ended = thread.join().unwrap();
+        assert!(matches!(ended, Err(OpenError::Fault(Fault::Defect(_)))), "{ended:?}");
+    }
 }
 
 #[tokio::test]
