@@ -59,6 +59,7 @@ mod memtables;
 pub(crate) mod merged_tables;
 mod message_slots;
 pub(crate) mod meta;
+mod missing;
 mod neighbours;
 mod one_row;
 mod open;

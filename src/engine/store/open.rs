@@ -42,6 +42,7 @@ use crate::engine::store::meta::ChecksummedTable;
 use crate::engine::store::meta::EPOCH_ROW;
 use crate::engine::store::meta::StoreMeta;
 use crate::engine::store::meta::write_epoch;
+use crate::engine::store::missing::check_whole;
 use crate::engine::store::recognize::check_format;
 use crate::engine::store::recognize::check_magic;
 use crate::engine::store::recognize::damaged_file;
@@ -177,7 +178,7 @@ impl Store {
             if verify && !database.check_integrity().map_err(|error| foreign(path, error.to_string()))? {
                 return Err(damaged(&definition::META, "a page is not what was written").into());
             }
-            check_format(path, &database)?;
+            check_whole(&database, check_format(path, &database)?)?;
             Ok(database)
         });
         let database = opened.unwrap_or_else(|panic| Err(foreign(path, panic.told())))?;
@@ -295,13 +296,14 @@ fn open_file(
         Ok(database) => database,
         Err(error) => return Err(refusal(path, error)),
     };
-    check_format(path, &database)?;
+    let found = check_format(path, &database)?;
     let checks = bytes <= options.check_bytes_max && !repaired.load(Ordering::Relaxed);
     if checks && let Some(problem) = page_damage(&mut database)? {
         // Both hold the file.
         drop((database, write_barrier));
         return Err(damaged_file(path, &format!("{problem}{}", damaged_tables(path))));
     }
+    check_whole(&database, found)?;
     write_barrier.open().map_err(file_fault)?;
     Ok((database, watch))
 }

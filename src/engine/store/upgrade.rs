@@ -39,6 +39,8 @@ use crate::engine::store::meta::BatchRecord;
 use crate::engine::store::meta::ChecksummedTable;
 use crate::engine::store::meta::FORMAT_ROW;
 use crate::engine::store::meta::NUMBERS_ROW;
+use crate::engine::store::missing::names_of;
+use crate::engine::store::missing::tables_are_there;
 use crate::engine::store::schema;
 use crate::engine::store::table::Table;
 use crate::error::Fault;
@@ -47,12 +49,6 @@ const REMINDERS: RawTableDefinition = schema::Reminders::DEFINITION;
 
 /// The reminders under their old keys, while they are given new ones.
 const OLD_REMINDERS: RawTableDefinition = RawTableDefinition::new("reminders_before");
-
-/// The first number of the tables that came with format 3.
-const FIRST_OF_FORMAT_3: usize = 17;
-
-/// The first number of the tables that are made when a file of format 4 is opened (`open.rs`).
-const MADE_LATER: usize = schema::Topics::NUMBER as usize;
 
 /// The rows of a table that is put in blocks, meanwhile.
 const OLD_ROWS: RawTableDefinition = RawTableDefinition::new("rows_before");
@@ -91,7 +87,7 @@ fn older_format(transaction: &WriteTransaction) -> Result<Option<u32>, Fault> {
 pub(crate) fn bring_up_to_date(database: &Database, transaction: &WriteTransaction) -> Result<(), Fault> {
     let older = older_format(transaction)?;
     if let Some(found) = older {
-        tables_are_there(transaction, found)?;
+        tables_are_there(&names_of(transaction.list_tables().map_err(store_fault)?), found)?;
     }
     write_format(transaction)?;
     let Some(found) = older else { return Ok(()) };
@@ -99,25 +95,6 @@ pub(crate) fn bring_up_to_date(database: &Database, transaction: &WriteTransacti
         upgrade(database, transaction, found)?;
     }
     schema::in_blocks().try_for_each(|definition| put_in_blocks(transaction, definition))
-}
-
-/// Checks that no table is missing: making an empty one would hide it.
-fn tables_are_there(transaction: &WriteTransaction, found: u32) -> Result<(), Fault> {
-    let tables: Vec<String> =
-        transaction.list_tables().map_err(store_fault)?.map(|table| table.name().to_owned()).collect();
-    let count = match found {
-        schema::FORMAT_BEFORE_BLOCKS.. => MADE_LATER,
-        schema::FORMAT_3.. => format3::TABLES.len(),
-        _ => FIRST_OF_FORMAT_3,
-    };
-    let journal = (found > schema::FORMAT_BEFORE_JOURNAL).then_some(JOURNAL);
-    let of_rows = schema::MEMTABLE.into_iter().take(count);
-    for definition in of_rows.chain([definition::QUEUES, definition::COUNTERS]).chain(journal) {
-        if !tables.iter().any(|name| name == definition.name()) {
-            return Err(damaged(&definition, "the table is missing"));
-        }
-    }
-    Ok(())
 }
 
 fn upgrade(database: &Database, transaction: &WriteTransaction, found: u32) -> Result<(), Fault> {
