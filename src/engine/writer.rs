@@ -335,6 +335,8 @@ impl Writer {
             refuse(request, &why);
         }
         self.commits.end_copies();
+        // They have the file open as well: whoever gets its lock opens it.
+        drop(self.commits);
         // Of the fault that stops it has been told.
         if let Err(fault) = self.store.close()
             && matches!(why, Unavailable::Closed)
@@ -391,6 +393,7 @@ mod tests {
     use crate::engine::rules::verbs::PublishOnce;
     use crate::engine::rules::verbs::Send;
     use crate::engine::store::StoreOptions;
+    use crate::engine::store::lock_file::LockFile;
     use crate::id::IdempotencyKey;
     use crate::id::QueueName;
     use crate::message::NewMessage;
@@ -441,6 +444,27 @@ mod tests {
         }
         for count in [2, 2, 2, 1] {
             assert_eq!(writer.gather().commands.len(), count);
+        }
+    }
+
+    #[test]
+    fn whoever_gets_the_lock_of_an_engine_that_ends_can_open_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.redb");
+        for _ in 0..5 {
+            let store = Store::open(&path, StoreOptions::default()).unwrap();
+            let (_engine, writer) = begin(store, Arc::new(SystemClock::default())).unwrap();
+            let stop = move || writer.stop(Unavailable::Closed);
+            let thread = std::thread::Builder::new().spawn(stop).unwrap();
+            let lock = loop {
+                match LockFile::take(&path) {
+                    Ok(lock) => break lock,
+                    Err(_) => std::thread::yield_now(),
+                }
+            };
+            drop(redb::Database::open(&path).expect("nobody has it open"));
+            drop(lock);
+            thread.join().unwrap();
         }
     }
 }
