@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &RestoreArguments) -> Result<bool, CliFailure> {
             target.display()
         )));
     }
-    let traces = Traces::of(&arguments.data, &target);
+    let traces = Traces::of(&arguments.data, there.as_deref().unwrap_or(&target));
     fs::create_dir_all(&arguments.data).map_err(|error| named(&arguments.data, &error))?;
     let restored = put(arguments, &target, there.as_deref(), &out);
     if restored.is_err() {
@@ -61,9 +61,9 @@ struct Traces {
 }
 
 impl Traces {
-    fn of(folder: &Path, target: &Path) -> Traces {
+    fn of(folder: &Path, place: &Path) -> Traces {
         let missing = |path: PathBuf| Some(path).filter(|path| !path.exists());
-        Traces { lock: missing(beside(target, ".lock")), folder: missing(folder.to_owned()) }
+        Traces { lock: missing(beside(place, ".lock")), folder: missing(folder.to_owned()) }
     }
 
     fn remove(&self) {
@@ -80,8 +80,8 @@ fn put(
     out: &Stdout,
 ) -> Result<bool, CliFailure> {
     // Held until the backup is in its place, so that no daemon starts on a file that is being replaced.
-    let _lock = lock(target)?;
     let place = there.unwrap_or(target);
+    let _lock = lock(target, place)?;
     // A copy first: the file that is verified is the file that is used.
     let part = PartialCopy(beside(place, ".part"));
     copy(&arguments.file, &part.0)?;
@@ -127,9 +127,9 @@ fn verify(file: &Path) -> Result<seriatim::store::Verification, CliFailure> {
     Ok(found?)
 }
 
-/// The lock of the engine's file, as an engine takes it: it says who has it.
-fn lock(target: &Path) -> Result<File, CliFailure> {
-    let path = beside(target, ".lock");
+/// The lock of the engine's file, as an engine takes it: beside the file to which a link leads, and it says who has it.
+fn lock(target: &Path, place: &Path) -> Result<File, CliFailure> {
+    let path = beside(place, ".lock");
     let file = private().read(true).create(true).truncate(false).open(&path);
     let mut file = file.map_err(|error| named(&path, &error))?;
     match file.try_lock() {

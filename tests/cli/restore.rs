@@ -95,6 +95,13 @@ async fn a_file_that_is_open_is_not_replaced() {
     let ran = restore(&backup, &data, &["--force"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains(&format!("process {} has it open", std::process::id())), "{ran:?}");
+    // Nor if it is known by another name there.
+    let linked = folder.path().join("linked");
+    std::fs::create_dir(&linked).expect("a folder");
+    std::os::unix::fs::symlink(data.join("seriatim.redb"), linked.join("seriatim.redb")).expect("a link");
+    let ran = restore(&backup, &linked, &["--force"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("process {} has it open", std::process::id())), "{ran:?}");
     engine.close().await;
 }
 

@@ -54,6 +54,17 @@ impl Volume {
         Volume { store, folder, ballast: sibling(path, ".ballast") }
     }
 
+    /// Gives back what an opening with head room has set aside.
+    ///
+    /// # Errors
+    /// Of the file system.
+    pub(crate) fn give_up_ballast(&self) -> io::Result<()> {
+        match self.ballast_bytes() {
+            Some(_) => self.drop_ballast(),
+            None => Ok(()),
+        }
+    }
+
     /// How long the ballast is that is there. What has anything but zeros at its beginning is none, and somebody else's.
     fn ballast_bytes(&self) -> Option<u64> {
         let about = std::fs::symlink_metadata(&self.ballast).ok().filter(Metadata::is_file)?;
@@ -136,6 +147,45 @@ fn fill(mut file: &File, bytes: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::store::Store;
+    use crate::engine::store::StoreOptions;
+    use crate::error::OpenError;
+    use crate::limits;
+
+    fn open(path: &Path, head_room_bytes: u64) -> Result<Store, OpenError> {
+        Store::open(path, StoreOptions { head_room_bytes, ..StoreOptions::default() })
+    }
+
+    #[test]
+    fn a_second_opening_through_a_link_is_refused_and_leaves_the_ballast_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, link] = ["a.redb", "b.redb"].map(|name| folder.path().join(name));
+        let store = open(&path, limits::HEAD_ROOM_BYTES_MIN).unwrap();
+        let volume = Volume::of_store(&path).unwrap();
+        assert_eq!(volume.ballast_bytes(), Some(limits::HEAD_ROOM_BYTES_MIN));
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        for bytes in [0, 2 * limits::HEAD_ROOM_BYTES_MIN] {
+            let refused = open(&link, bytes);
+            assert!(matches!(refused, Err(OpenError::Held { ref holder, .. }) if holder == "this process"));
+            assert_eq!(volume.ballast_bytes(), Some(limits::HEAD_ROOM_BYTES_MIN));
+        }
+        drop(store);
+        open(&link, limits::HEAD_ROOM_BYTES_MIN).unwrap();
+    }
+
+    #[test]
+    fn once_head_room_is_turned_off_its_ballast_goes_and_nothing_of_anybody_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.redb");
+        drop(open(&path, limits::HEAD_ROOM_BYTES_MIN).unwrap());
+        let volume = Volume::of_store(&path).unwrap();
+        assert!(volume.ballast.exists(), "it stays while the engine is closed");
+        drop(open(&path, 0).unwrap());
+        assert!(!volume.ballast.exists());
+        std::fs::write(&volume.ballast, "kept").unwrap();
+        drop(open(&path, 0).unwrap());
+        assert_eq!(std::fs::read_to_string(&volume.ballast).unwrap(), "kept");
+    }
 
     #[test]
     fn somebody_elses_file_is_no_ballast_and_stays() {

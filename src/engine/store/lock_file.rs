@@ -28,7 +28,7 @@ impl LockFile {
     /// # Errors
     /// [`OpenError::Held`] names the holder.
     pub(crate) fn take(path: &Path) -> Result<LockFile, OpenError> {
-        let lock_path = sibling(path, ".lock");
+        let lock_path = lock_path(path);
         check_is_file(&lock_path)?;
         let opened = private().read(true).create(true).truncate(false).open(&lock_path);
         let mut file = opened.map_err(|error| fault_of(&lock_path, &error))?;
@@ -48,6 +48,11 @@ impl Drop for LockFile {
     }
 }
 
+/// Beside the file itself, so that one lock is for all who open it, through whatever link.
+fn lock_path(path: &Path) -> PathBuf {
+    sibling(&path.canonicalize().unwrap_or_else(|_| path.to_owned()), ".lock")
+}
+
 fn write_holder(file: &mut File) -> std::io::Result<()> {
     let holder = std::process::id().to_string();
     // In place, and cut afterwards: a disk that is full has room for what is there already, and perhaps for nothing else.
@@ -58,7 +63,7 @@ fn write_holder(file: &mut File) -> std::io::Result<()> {
 
 /// The refusal to look at a file that somebody has open.
 pub(crate) fn held_by_another(path: &Path) -> OpenError {
-    match File::open(sibling(path, ".lock")) {
+    match File::open(lock_path(path)) {
         Ok(mut file) => held(path, &mut file),
         Err(_) => OpenError::Held { path: path.to_owned(), holder: "another process".to_owned() },
     }

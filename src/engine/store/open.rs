@@ -68,7 +68,11 @@ use crate::limits;
 impl Store {
     /// Opens the store of a file, or creates it.
     pub(crate) fn open(path: &Path, options: StoreOptions) -> Result<Store, OpenError> {
-        Store::open_by(path, options, Store::begin_epoch)
+        let store = Store::open_by(path, options, Store::begin_epoch)?;
+        if options.head_room_bytes == 0 {
+            give_up_ballast(path);
+        }
+        Ok(store)
     }
 
     /// Opens the file of a store that follows a log, or creates it: whose epoch it is, the log says.
@@ -267,6 +271,17 @@ fn room_of(path: &Path, options: StoreOptions, written: &Arc<AtomicU64>) -> Resu
 fn room_of(_: &Path, _: StoreOptions, _: &Arc<AtomicU64>) -> Result<Option<DiskRoom>, Fault> {
     Ok(None)
 }
+
+/// Gives back what was set aside when there was head room. It is no more than room that is lost if that fails.
+#[cfg(feature = "head-room")]
+fn give_up_ballast(path: &Path) {
+    if let Err(error) = Volume::of_store(path).and_then(|volume| volume.give_up_ballast()) {
+        tracing::warn!(%error, "the ballast file, for which there is no use, cannot be deleted");
+    }
+}
+
+#[cfg(not(feature = "head-room"))]
+fn give_up_ballast(_: &Path) {}
 
 fn builder(options: StoreOptions) -> Builder {
     let mut builder = Database::builder();
