@@ -4,7 +4,6 @@
 //! memory, as with whoever decides, and flushed as they are there: what it takes does not depend on how much is stored.
 
 use crate::engine::store::base::Base;
-use crate::engine::store::caught::guarded;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::in_place::Epoch;
@@ -25,9 +24,10 @@ impl Store {
     /// # Errors
     /// [`Fault::Log`] when the log is not the one that this file has followed so far, or has a hole.
     pub(crate) fn catch_up(&mut self) -> Result<u64, Fault> {
-        if let Some(fault) = &self.failed {
-            return Err(fault.clone());
-        }
+        self.guard(Store::read_log)
+    }
+
+    fn read_log(&mut self) -> Result<u64, Fault> {
         let Some(log) = self.log.clone() else { return Ok(0) };
         let from = self.place().0;
         let mut is_known = from == 0;
@@ -39,11 +39,10 @@ impl Store {
             }
             self.follow(entry)
         });
-        let read = read.and_then(|()| match is_known {
+        read.and_then(|()| match is_known {
             true => Ok(self.place().0 - from),
             false => Err(Fault::Log(format!("it ends before entry {from}, which this file has from it"))),
-        });
-        read.inspect_err(|fault| self.fail(fault))
+        })
     }
 
     /// Checks that an entry is the last that this file has, or the one behind it.
@@ -65,12 +64,7 @@ impl Store {
     /// [`Fault::Damaged`] when the entry makes no sense, [`Fault::Log`] when it does not follow the last one, or the fault that
     /// stopped the store.
     pub(crate) fn follow(&mut self, entry: Entry<'_>) -> Result<(), Fault> {
-        if let Some(fault) = &self.failed {
-            return Err(fault.clone());
-        }
-        let prepared = guarded(|| self.prepare_to_follow(entry));
-        let prepared = prepared.unwrap_or_else(|panic| Err(panic.into_defect()));
-        let job = prepared.inspect_err(|fault| self.fail(fault))?;
+        let job = self.guard(|store| store.prepare_to_follow(entry))?;
         self.commit(&job)
     }
 

@@ -7,7 +7,6 @@ use std::sync::atomic::AtomicU64;
 use redb::Database;
 
 use crate::engine::store::base::Base;
-use crate::engine::store::caught::PanicReport;
 use crate::engine::store::caught::guarded;
 use crate::engine::store::in_place;
 use crate::engine::store::in_place::Epoch;
@@ -80,14 +79,12 @@ impl Store {
 
     /// A commit that says what the clocks show and nothing else; `None` where nobody follows, or after a fault.
     pub(crate) fn prepare_stamp(&mut self, stamp: Stamp) -> Option<Job> {
-        if self.log.is_none() || self.failed.is_some() {
-            return None;
-        }
-        self.set_stamp(stamp);
-        guarded(|| self.job(Vec::new()))
-            .map_err(PanicReport::into_defect)
-            .inspect_err(|fault| self.fail(fault))
-            .ok()
+        self.log.as_ref()?;
+        let prepared = self.guard(|store| {
+            store.set_stamp(stamp);
+            Ok(store.job(Vec::new()))
+        });
+        prepared.ok()
     }
 
     /// Who writes this store's jobs.
@@ -170,15 +167,10 @@ impl Store {
         &mut self,
         work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>,
     ) -> Result<(T, Option<Job>), Fault> {
-        if let Some(fault) = &self.failed {
-            return Err(fault.clone());
-        }
-        let prepared = guarded(|| self.prepare_or_panic(work));
-        let prepared = prepared.unwrap_or_else(|panic| Err(panic.into_defect()));
-        prepared.inspect_err(|fault| self.fail(fault))
+        self.guard(|store| store.prepare_unguarded(work))
     }
 
-    fn prepare_or_panic<T>(
+    fn prepare_unguarded<T>(
         &mut self,
         work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>,
     ) -> Result<(T, Option<Job>), Fault> {
@@ -213,10 +205,7 @@ impl Store {
     /// # Errors
     /// The fault that stopped the store, now or before.
     pub(crate) fn prepare_flush(&mut self) -> Result<Job, Fault> {
-        if let Some(fault) = &self.failed {
-            return Err(fault.clone());
-        }
-        guarded(|| self.idle_job()).map_err(PanicReport::into_defect).inspect_err(|fault| self.fail(fault))
+        self.guard(|store| Ok(store.idle_job()))
     }
 
     fn idle_job(&mut self) -> Job {
@@ -304,6 +293,15 @@ impl Store {
         if last <= position {
             self.flushing = None;
         }
+    }
+
+    /// Does something to the store, unless a fault has stopped it; a fault of this, or a panic, stops it.
+    pub(crate) fn guard<T>(&mut self, work: impl FnOnce(&mut Store) -> Result<T, Fault>) -> Result<T, Fault> {
+        if let Some(fault) = &self.failed {
+            return Err(fault.clone());
+        }
+        let done = guarded(|| work(self)).unwrap_or_else(|panic| Err(panic.into_defect()));
+        done.inspect_err(|fault| self.fail(fault))
     }
 
     /// Notes that a job could not be committed.
