@@ -1,6 +1,7 @@
 //! Puts a set of definitions in force: queues, rules, schedules, handlers, in this order.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::clock::Timestamp;
@@ -11,6 +12,7 @@ use crate::daemon::reload_problem::ReloadProblem;
 use crate::daemon::ticker::Ticking;
 use crate::definition::Definition;
 use crate::definition::Definitions;
+use crate::definition::SOURCES_QUEUE;
 use crate::definition::SubscriptionDefinition;
 use crate::engine::Client;
 use crate::engine::QueueView;
@@ -65,16 +67,7 @@ async fn apply_once(daemon_state: &DaemonState, definitions: Definitions) -> Res
 }
 
 async fn put_in_force(daemon_state: &DaemonState, definitions: Definitions) -> Result<(), DaemonError> {
-    for definition in definitions.iter() {
-        match put_queue(daemon_state, definition).await {
-            Err(DaemonError::Engine(error))
-                if error.is_of_full_disk() && may_wait(daemon_state, definition).await? =>
-            {
-                note_waiting(daemon_state, definition);
-            }
-            put => put?,
-        }
-    }
+    let definitions = put_queues(daemon_state, definitions).await?;
     let rule = |definition: &Arc<Definition>| (definition.name.clone(), definition.rule.clone());
     let rules: BTreeMap<_, Arc<IntakeRule>> = definitions.iter().map(rule).collect();
     daemon_state.intake.replace_rules(rules);
@@ -86,7 +79,12 @@ async fn put_in_force(daemon_state: &DaemonState, definitions: Definitions) -> R
         let (queue, outbox) = (definition.name.clone(), definition.outbox.clone()?);
         Some(OutboxOfQueue { queue, outbox })
     };
-    daemon_state.outboxes.replace(definitions.iter().filter_map(outbox).collect()).await?;
+    match daemon_state.outboxes.replace(definitions.iter().filter_map(outbox).collect()).await {
+        Err(error) if may_wait(daemon_state, &error) => {
+            note_waiting(daemon_state, SOURCES_QUEUE, "no source is copied");
+        }
+        replaced => replaced?,
+    }
     let known =
         daemon_state.intake.client().all_queues().await.map_err(QueueError::from).map_err(Error::from)?;
     daemon_state.handler_supervisor.note_pauses(&known);
@@ -97,21 +95,46 @@ async fn put_in_force(daemon_state: &DaemonState, definitions: Definitions) -> R
     Ok(())
 }
 
+/// Makes the queues what the definitions say; the definitions that can be in force. On a full disk a daemon that begins leaves a queue
+/// as it is, and a definition out whose queue is not there or has another order.
+async fn put_queues(
+    daemon_state: &DaemonState,
+    definitions: Definitions,
+) -> Result<Definitions, DaemonError> {
+    let mut left_out = BTreeSet::new();
+    for definition in definitions.iter() {
+        match put_queue(daemon_state, definition).await {
+            Err(DaemonError::Engine(error)) if may_wait(daemon_state, &error) => {
+                let stored = look(daemon_state.intake.client(), definition).await?;
+                if stored.is_some_and(|view| view.options.order == definition.options.order) {
+                    note_waiting(daemon_state, definition.name.as_str(), "its queue stays as it was");
+                } else {
+                    note_waiting(daemon_state, definition.name.as_str(), "it is not in force");
+                    left_out.insert(definition.name.clone());
+                }
+            }
+            put => put?,
+        }
+    }
+    Ok(definitions.without(&left_out))
+}
+
 /// Whether no definitions were in force yet.
 fn begins(daemon_state: &DaemonState) -> bool {
     **daemon_state.loaded_at.load() == Timestamp::default()
 }
 
-/// Whether the queue of a definition may stay as it is for now: only a daemon that runs drains what is stored.
-async fn may_wait(daemon_state: &DaemonState, definition: &Definition) -> Result<bool, DaemonError> {
-    let stored = look(daemon_state.intake.client(), definition).await?;
-    Ok(begins(daemon_state) && stored.is_some_and(|view| view.options.order == definition.options.order))
+/// Whether what was not done may wait for room on the disk: only a daemon that runs drains what is stored.
+fn may_wait(daemon_state: &DaemonState, error: &Error) -> bool {
+    begins(daemon_state) && error.is_of_full_disk()
 }
 
-/// Shows that a queue stays as it is.
-fn note_waiting(daemon_state: &DaemonState, definition: &Definition) {
-    let problem = "the disk is nearly full, so that its queue stays as it was until there is room and the definitions are read again";
-    let waiting = DaemonError::Apply { queue: definition.name.to_string(), problem: problem.to_owned() };
+/// Shows what was not done.
+fn note_waiting(daemon_state: &DaemonState, queue: &str, so: &str) {
+    let problem = format!(
+        "the disk is nearly full, so that {so} until there is room and the definitions are read again"
+    );
+    let waiting = DaemonError::Apply { queue: queue.to_owned(), problem };
     tracing::error!("{waiting}");
     daemon_state.reload_problem.store(Arc::new(Some(ReloadProblem::of(&waiting))));
 }

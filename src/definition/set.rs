@@ -140,6 +140,12 @@ impl Definitions {
         self.by_name.values()
     }
 
+    /// All but those of these queues.
+    pub(crate) fn without(mut self, queues: &BTreeSet<QueueName>) -> Definitions {
+        self.by_name.retain(|name, _| !queues.contains(name));
+        self
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.by_name.len()

@@ -26,6 +26,9 @@ const MESSAGES_MAX: usize = 10_000;
 const CHANGED: &str = "[retry]\nbackoff = { first = \"2s\", max = \"5m\" }\n\
     [[schedule]]\nname = \"nightly\"\ncron = \"30 2 * * *\"\n";
 
+/// A definition whose queue is not there while the disk is full.
+const NEW: &str = "order = \"position\"\n";
+
 fn send(daemon: &Daemon, bytes: usize) -> (u16, String) {
     daemon.ask("POST", "/v1/queues/orders/messages", &[], &vec![b'a'; bytes])
 }
@@ -139,11 +142,17 @@ fn a_daemon_that_starts_while_the_disk_is_full_drains_its_backlog() {
     let daemon = fixture.start_with(&HEAD_ROOM);
     assert_eq!(send(&daemon, 16).0, 507);
     daemon.kill();
-    // Nor is it kept from that by what is new in its definition.
+    // Nor is it kept from that by what is new in its definition, or by new definitions.
     fixture.write("orders.toml", CHANGED);
     let daemon = fixture.start_with(&HEAD_ROOM);
     let shown = daemon.json("GET", "/v1/status", &Value::Null);
     assert!(shown["reload_problem"].as_str().is_some_and(|why| why.contains("orders")), "{shown}");
+    daemon.kill();
+    fixture.write("invoices.toml", NEW);
+    let daemon = fixture.start_with(&HEAD_ROOM);
+    let shown = daemon.json("GET", "/v1/status", &Value::Null);
+    assert!(shown["reload_problem"].as_str().is_some_and(|why| why.contains("invoices")), "{shown}");
+    assert_eq!(daemon.ask("GET", "/v1/queues/invoices", &[], b"").0, 404);
     assert_eq!(drain(&daemon), accepted);
     assert_eq!(daemon.stop(), Some(0));
     std::fs::remove_file(taken).expect("it is there");
@@ -151,6 +160,7 @@ fn a_daemon_that_starts_while_the_disk_is_full_drains_its_backlog() {
     let daemon = fixture.start_with(&HEAD_ROOM);
     wait_until_accepted(&daemon);
     assert!(daemon.json("GET", "/v1/status", &Value::Null)["reload_problem"].is_null());
+    assert_eq!(daemon.ask("GET", "/v1/queues/invoices", &[], b"").0, 200);
     assert!(fixture.path().join("data").join("seriatim.redb.ballast").exists(), "it is set aside again");
     assert_eq!(daemon.stop(), Some(0));
     measured.end(1, 0);
