@@ -256,7 +256,7 @@ BUGS = [
     ("whatever_a_handler_says_it_is_done", P + "single.rs", "Ok(outcome) if outcome.is_only_done() => SaidOfDelivery::Done", "Ok(_) => SaidOfDelivery::Done"),
     ("whoever_ends_a_lock_tells_nobody", P + "signal.rs", "if !self.over.swap(true, Ordering::AcqRel) {", "self.over.store(true, Ordering::Release);\n        if false {"),
     ("purge_of_a_workflow_stops_after_a_step", R + "purge.rs", "                next = Some(place);\n", ""),
-    ("token_accepted_in_another_queue", R + "settle.rs", "|lock: &&LockEntry| lock.workflow.queue == queue.id && lock.kind", "|lock: &&LockEntry| lock.kind"),
+    ("token_accepted_in_another_queue", R + "lock.rs", "|lock: &&LockEntry| lock.workflow.queue == queue && lock.kind", "|lock: &&LockEntry| lock.kind"),
     ("lock_renewed_from_another_queue", R + "settle.rs", "is_none_or(|lock| lock.workflow.queue != queue.id)", "is_none()"),
     ("newest_attempt_is_dropped", R + "fail.rs", "message.rare.attempts.remove(0);", "message.attempts.pop();"),
     ("chain_of_the_journal_is_not_checked", S + "replay.rs", "last.position + 1 == position && last.hash == header.previous", "last.position + 1 == position"),

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::WorkflowGrant;
-use crate::engine::rules::lock::LockEntry;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::QueueRecord;
@@ -147,9 +146,7 @@ impl Step<'_> {
         token: LockToken,
     ) -> Ruling<(Box<OpenWorkflow>, usize), ReceiveRefusal> {
         let queue = self.queue_to_receive(name)?;
-        let of_workflow =
-            |lock: &&LockEntry| lock.workflow.queue == queue.id && lock.kind != LockKind::DeadLetter;
-        let Some(lock) = self.locks.held(token, self.now).filter(of_workflow) else {
+        let Some(lock) = self.locks.held_in(queue.id, token, self.now) else {
             return refuse(ReceiveRefusal::LockLost);
         };
         let (out, stream) = (lock.out.len(), lock.workflow.stream.clone());

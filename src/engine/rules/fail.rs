@@ -325,6 +325,11 @@ impl OpenWorkflow {
         description: &str,
     ) -> Read<()> {
         self.dead_letter_quietly(step, sequence, reason, description)?;
+        self.hold_followers(step, sequence, reason)
+    }
+
+    /// In after-order, what follows a message that was not completed waits for an operator, unless exhausted messages are passed.
+    fn hold_followers(&mut self, step: &mut Step<'_>, sequence: SequenceNumber, reason: &str) -> Read<()> {
         if self.is_chained() && self.queue.options.exhausted_policy() == ExhaustedPolicy::Hold {
             self.hold(step, HoldCause::Predecessor(sequence), reason)?;
         }
@@ -395,10 +400,7 @@ impl OpenWorkflow {
             }
             ExpiryPolicy::Drop => {
                 self.end(step, sequence, message, SettlementKind::Expired)?;
-                if self.is_chained() && self.queue.options.exhausted_policy() == ExhaustedPolicy::Hold {
-                    self.hold(step, HoldCause::Predecessor(sequence), TTL_EXPIRED)?;
-                }
-                Ok(())
+                self.hold_followers(step, sequence, TTL_EXPIRED)
             }
         }
     }

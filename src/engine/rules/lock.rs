@@ -73,6 +73,12 @@ impl LockTable {
         self.by_token.get(&token).filter(|lock| now < lock.until)
     }
 
+    /// The lock, if it is held at `now`, and is on a workflow of a queue.
+    pub(crate) fn held_in(&self, queue: QueueId, token: LockToken, now: Timestamp) -> Option<&LockEntry> {
+        let is_in = |lock: &&LockEntry| lock.workflow.queue == queue && lock.kind != LockKind::DeadLetter;
+        self.held(token, now).filter(is_in)
+    }
+
     /// The lock on a workflow, run out or not.
     pub(crate) fn of(&self, workflow: &WorkflowKey) -> Option<(LockToken, &LockEntry)> {
         let token = *self.by_workflow.get(workflow)?;

@@ -19,7 +19,6 @@ use crate::engine::rules::fail::Why;
 use crate::engine::rules::fail::is_expired;
 use crate::engine::rules::holds::Hold;
 use crate::engine::rules::judge::Judge;
-use crate::engine::rules::lock::LockEntry;
 use crate::engine::rules::lock::LockKind;
 use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::receipt::Receipt;
@@ -294,9 +293,7 @@ impl Step<'_> {
         queue: &Arc<QueueRecord>,
         token: LockToken,
     ) -> Ruling<Box<OpenWorkflow>, SettleRefusal> {
-        let of_workflow =
-            |lock: &&LockEntry| lock.workflow.queue == queue.id && lock.kind != LockKind::DeadLetter;
-        let Some(lock) = self.locks.held(token, self.now).filter(of_workflow) else {
+        let Some(lock) = self.locks.held_in(queue.id, token, self.now) else {
             return refuse(SettleRefusal::LockLost);
         };
         Ok(OpenWorkflow::open(self, queue, lock.workflow.stream.clone())?.held_by(token))
