@@ -65,6 +65,8 @@ impl ConnectionTask {
     }
 
     pub(crate) async fn settle_down(&mut self) {
+        // What was answered at once waits for a turn.
+        self.turn();
         self.until(|connection_task| connection_task.work.is_empty()).await;
     }
 
