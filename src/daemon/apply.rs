@@ -129,14 +129,17 @@ fn may_wait(daemon_state: &DaemonState, error: &Error) -> bool {
     begins(daemon_state) && error.is_of_full_disk()
 }
 
-/// Shows what was not done.
+/// Shows what was not done, beside what else was not.
 fn note_waiting(daemon_state: &DaemonState, queue: &str, so: &str) {
     let problem = format!(
         "the disk is nearly full, so that {so} until there is room and the definitions are read again"
     );
     let waiting = DaemonError::Apply { queue: queue.to_owned(), problem };
     tracing::error!("{waiting}");
-    daemon_state.reload_problem.store(Arc::new(Some(ReloadProblem::of(&waiting))));
+    let before = (**daemon_state.reload_problem.load()).clone();
+    let waiting = ReloadProblem::of(&waiting);
+    let all = before.map_or_else(|| waiting.clone(), |before| before.and(waiting.clone()));
+    daemon_state.reload_problem.store(Arc::new(Some(all)));
 }
 
 /// Puts the definitions from before in force again, after others were refused of which some already are. A daemon that begins has
