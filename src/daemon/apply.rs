@@ -138,7 +138,10 @@ fn note_waiting(daemon_state: &DaemonState, queue: &str, so: &str) {
     tracing::error!("{waiting}");
     let before = (**daemon_state.reload_problem.load()).clone();
     let waiting = ReloadProblem::of(&waiting);
-    let all = before.map_or_else(|| waiting.clone(), |before| before.and(waiting.clone()));
+    let all = match before {
+        Some(before) => before.and(waiting),
+        None => waiting,
+    };
     daemon_state.reload_problem.store(Arc::new(Some(all)));
 }
 
