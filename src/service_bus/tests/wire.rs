@@ -1,6 +1,7 @@
 //! A client that says bytes over a socket, and an endpoint that hears them: what no SDK says can be said too.
 
 use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -125,6 +126,7 @@ impl Wire {
             requests: 0,
             has_tokens: false,
             counts: HashMap::new(),
+            early: VecDeque::new(),
         }
     }
 
@@ -199,6 +201,8 @@ pub(super) struct Wire {
     pub(super) has_tokens: bool,
     /// The delivery counts of links that were drained.
     counts: HashMap<u32, u32>,
+    /// What came before the answer to a settlement, to be taken next.
+    early: VecDeque<ReceivedFrame>,
 }
 
 impl Wire {
@@ -223,6 +227,13 @@ impl Wire {
 
     /// The next frame.
     pub(super) async fn next_answer(&mut self) -> ReceivedFrame {
+        match self.early.pop_front() {
+            Some(early) => early,
+            None => self.next_received().await,
+        }
+    }
+
+    async fn next_received(&mut self) -> ReceivedFrame {
         let receiving = tokio::time::timeout(Duration::from_secs(20), self.frame());
         receiving.await.expect("the endpoint says something")
     }
@@ -396,9 +407,12 @@ impl Wire {
         let fields = vec![Value::Boolean(true), number.clone(), number, Value::Boolean(false), state];
         self.say(DISPOSITION, fields).await;
         loop {
-            let incoming = self.another_answer().await;
-            if incoming.code == DISPOSITION {
-                return incoming;
+            let incoming = self.next_received().await;
+            match incoming.code {
+                DISPOSITION => return incoming,
+                // What becomes ready by it may be sent before it is answered.
+                TRANSFER => self.early.push_back(incoming),
+                _ => {}
             }
         }
     }

@@ -115,8 +115,8 @@ pub(crate) fn nothing_is_stranded(view: &View<'_>) -> Finding {
     view.rows().workflows.iter().try_for_each(|(key, workflow)| a_gap_is_watched(view, key, workflow))
 }
 
-/// I5: where early messages wait, a gap is timed, or has been and the workflow has not come to it or is held; a hold for
-/// a gap is about one that is there.
+/// I5: where early messages wait, a gap is timed, or has been and the workflow has not come to it or is held, or the end of the
+/// run is still being looked for, step by step; a hold for a gap is about one that is there.
 fn a_gap_is_watched(view: &View<'_>, key: &WorkflowKey, workflow: &WorkflowRecord) -> Finding {
     let held_for_gap = workflow.rare.holds.has(HoldKind::Gap);
     if workflow.early == 0 {
@@ -124,6 +124,13 @@ fn a_gap_is_watched(view: &View<'_>, key: &WorkflowKey, workflow: &WorkflowRecor
     }
     let before = view.rows().line.range((key.clone(), 0)..=(key.clone(), workflow.through)).next();
     let Some(gap) = workflow.rare.gap else {
+        if workflow.rare.extending || workflow.rare.shortening.is_some() {
+            let goes_on = workflow.rare.sweep.is_some_and(|due| {
+                let what = Remind::Sweep(key.stream.clone());
+                has_reminder(view, &Reminder { due: due.into(), queue: key.queue, what })
+            });
+            return expect(goes_on, || format!("nobody looks for the end of {key:?}: {workflow:?}"));
+        }
         let waits_on = before.is_some() || !has_stray(view, key);
         let is_quiet = is_chained(view, key) && waits_on;
         return expect(is_quiet, || format!("{key:?} has a gap that nobody knows: {workflow:?}"));
