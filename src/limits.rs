@@ -202,7 +202,7 @@ pub const START_PAUSE_MAX: Duration = Duration::from_secs(30);
 pub const RATE_MAX: u32 = 1_000_000;
 /// Places that one command may take out of a run again, because one before them was given back; the rest follows in the next
 /// turns. Fewer than it may join: each changes several rows.
-pub const SHORTEN_MAX: usize = if cfg!(test) { 2 } else { 1_024 };
+pub const SHORTEN_MAX: usize = 1_024;
 
 /// Messages one sweep (quarantine, redrive, purge, recovery) moves in one turn, so that others are served between.
 pub const SWEEP_MAX: usize = 512;

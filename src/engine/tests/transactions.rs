@@ -192,7 +192,7 @@ fn a_place_in_a_chain_that_one_step_gives_back_is_free_for_the_next() {
         Command::Send(verbs::Send { queue: queue(), messages: vec![message.check().unwrap()] })
     };
     // Behind it stand more than are taken out of the chain in one step.
-    for number in 1..=10 * limits::SHORTEN_MAX as u64 {
+    for number in 1..=2 * limits::SHORTEN_MAX as u64 {
         let due = played.now + Duration::from_secs(60);
         played.ask(send(if number == 3 { message(3).schedule_at(due) } else { message(number) }));
     }
