@@ -125,7 +125,7 @@ impl FilterExpression {
             FilterExpression::Reckoned(first, more) => {
                 let mut value = first.value(known);
                 for (arithmetic, other) in more {
-                    value = value.reckon(*arithmetic, &other.value(known));
+                    value = value.reckon(*arithmetic, other.value(known));
                 }
                 value
             }

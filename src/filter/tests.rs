@@ -208,6 +208,27 @@ fn an_action_sets_and_removes_one_after_the_other() {
 }
 
 #[test]
+fn a_text_that_no_message_can_have_grows_no_further() {
+    let mut sample = Sample::usual();
+    let text = "x".repeat(limits::PROPERTIES_BYTES_MAX);
+    sample.0.insert("p".to_owned(), FilterValue::Text(text.into()));
+    let sum = format!("p{}", "+p".repeat(1_900));
+    let nothing = Properties::new();
+    for (text, is_like) in [(format!("{sum} LIKE 'x%'"), true), (format!("{sum} LIKE 'x'"), false)] {
+        assert_eq!(SqlFilter::parse(&text, &nothing).unwrap().matches(&sample), is_like);
+    }
+    // Also where what has grown stands on the right.
+    let nested = format!("{}p{}", "p+(".repeat(20), ")".repeat(20));
+    let text = format!("SET a = {sum}; SET b = {nested}; SET c = p + a; SET c = p + c; SET c = p + c");
+    Action::parse(&text, &nothing).unwrap().apply(&mut sample);
+    for name in ["a", "b", "c"] {
+        let Some(FilterValue::Text(grown)) = sample.0.get(name) else { panic!("{name} is no text") };
+        let allowed = limits::PROPERTIES_BYTES_MAX + 1..=2 * limits::PROPERTIES_BYTES_MAX;
+        assert!(allowed.contains(&grown.len()), "{name} has {} bytes", grown.len());
+    }
+}
+
+#[test]
 fn an_action_with_values_in_place_of_its_parameters_means_the_same() {
     let values: Properties = [
         ("@text", PropertyValue::from("it's @number;")),

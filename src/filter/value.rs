@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use crate::header::PropertyValue;
+use crate::limits;
 
 /// The value of a property, or of an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,26 +88,22 @@ impl<'a> FilterValue<'a> {
 
     /// Reckons with two numbers, or puts two texts together. Nothing comes of anything else, of a division of whole numbers
     /// by zero, and of a whole number that is too large.
-    pub(crate) fn reckon(
-        &self,
-        arithmetic: FilterArithmetic,
-        other: &FilterValue<'_>,
-    ) -> FilterValue<'static> {
+    pub(crate) fn reckon(self, arithmetic: FilterArithmetic, other: FilterValue<'a>) -> FilterValue<'a> {
         match (self, other) {
             (FilterValue::Integer(one), FilterValue::Integer(other)) => {
                 let number = match arithmetic {
-                    FilterArithmetic::Add => one.checked_add(*other),
-                    FilterArithmetic::Subtract => one.checked_sub(*other),
-                    FilterArithmetic::Multiply => one.checked_mul(*other),
-                    FilterArithmetic::Divide => one.checked_div(*other),
-                    FilterArithmetic::Remainder => one.checked_rem(*other),
+                    FilterArithmetic::Add => one.checked_add(other),
+                    FilterArithmetic::Subtract => one.checked_sub(other),
+                    FilterArithmetic::Multiply => one.checked_mul(other),
+                    FilterArithmetic::Divide => one.checked_div(other),
+                    FilterArithmetic::Remainder => one.checked_rem(other),
                 };
                 number.map_or(FilterValue::Null, FilterValue::Integer)
             }
             (FilterValue::Text(one), FilterValue::Text(other)) if arithmetic == FilterArithmetic::Add => {
-                FilterValue::Text(Cow::Owned(format!("{one}{other}")))
+                FilterValue::Text(put_together(one, other))
             }
-            _ => self.reckon_floats(arithmetic, other),
+            (one, other) => one.reckon_floats(arithmetic, &other),
         }
     }
 
@@ -166,6 +163,21 @@ impl<'a> FilterValue<'a> {
             FilterValue::Text(text) => PropertyValue::Text(text.to_string()),
             FilterValue::Binary(bytes) => PropertyValue::Binary(bytes.to_vec().into()),
         })
+    }
+}
+
+/// Puts two texts together. One that no message can have grows no further, so that a short rule cannot ask for more than there is
+/// memory.
+fn put_together<'a>(one: Cow<'a, str>, other: Cow<'a, str>) -> Cow<'a, str> {
+    let is_too_long = |text: &str| text.len() > limits::PROPERTIES_BYTES_MAX;
+    match (is_too_long(&one), is_too_long(&other)) {
+        (true, _) => one,
+        (_, true) => other,
+        _ => {
+            let mut both = one.into_owned();
+            both.push_str(&other);
+            Cow::Owned(both)
+        }
     }
 }
 

@@ -352,6 +352,15 @@ mod tests {
         assert!(refused.contains("$Default"), "{refused}");
     }
 
+    #[test]
+    fn an_action_that_doubles_a_text_as_often_as_it_may_refuses_the_message_and_takes_no_memory() {
+        let doubled = "; SET a = a + a".repeat(limits::ACTION_STATEMENTS_MAX - 1);
+        let action = format!("SET a = '{}'{doubled}", "x".repeat(3_000));
+        let topic = topic(vec![vec![Rule::everything().action(action)]]);
+        let refused = topic.choose(&[message(Message::new(""))], &String::new).unwrap_err().to_string();
+        assert!(refused.contains("$Default"), "{refused}");
+    }
+
     /// Rules and messages over few names and values, so that many match.
     fn values() -> impl Strategy<Value = PropertyValue> {
         prop_oneof![
