@@ -58,13 +58,17 @@ impl EntitySettings {
         EntitySettings { options: service_bus_options(false), description: Description::default() }
     }
 
-    /// Takes what a document says. What it leaves out stays, but for texts: a client that takes one away leaves it out.
+    /// Takes what a document says. What it leaves out stays, but for texts, the time to live and the deletion: a client that takes
+    /// one of these away leaves it out.
     pub(crate) fn take(&mut self, element: Node<'_, '_>) -> Result<(), AdminRefusal> {
         let before = self.clone();
         self.description.forward_to = None;
         self.description.forward_dead_letters_to = None;
         self.description.user_metadata = None;
         self.description.authorization = Vec::new();
+        self.options.time_to_live = None;
+        self.options.delete_when_idle = None;
+        self.options.delete_with_messages = false;
         let unused = self.description.duplicate_window_ms.take();
         let mut detects = None;
         for child in document::elements(element) {
@@ -174,11 +178,16 @@ impl EntitySettings {
         self.description.duplicate_window_ms = description.duplicate_window_ms.or(unused);
     }
 
-    /// Takes from a topic what holds for its subscriptions.
+    /// Takes from a topic what holds for a subscription that is being made.
     pub(crate) fn inherit(&mut self, topic: &EntitySettings) {
+        self.shorten_life(topic);
+        self.options.duplicate_window = topic.options.duplicate_window;
+    }
+
+    /// Lets nothing live longer than in the topic.
+    pub(crate) fn shorten_life(&mut self, topic: &EntitySettings) {
         let lasts = [self.options.time_to_live, topic.options.time_to_live];
         self.options.time_to_live = lasts.into_iter().flatten().min();
-        self.options.duplicate_window = topic.options.duplicate_window;
     }
 
     /// Refuses what Service Bus lets nobody change once an entity is there.

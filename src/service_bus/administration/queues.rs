@@ -41,13 +41,14 @@ pub(crate) async fn create(call: &AdminCall<'_>, name: &str, text: &str) -> Admi
 }
 
 pub(crate) async fn change(call: &AdminCall<'_>, view: &QueueView, text: &str) -> AdminResult {
-    Ok(answer_with(call, &changed(call, view, (text, ELEMENT)).await?, StatusCode::OK))
+    Ok(answer_with(call, &changed(call, view, None, (text, ELEMENT)).await?, StatusCode::OK))
 }
 
-/// Changes a queue, which may be that of a subscription, to what an element of a document says.
+/// Changes a queue, which may be that of a subscription of a topic, to what an element of a document says.
 pub(crate) async fn changed(
     call: &AdminCall<'_>,
     view: &QueueView,
+    of_topic: Option<&EntitySettings>,
     (text, element): (&str, &str),
 ) -> Result<QueueView, AdminRefusal> {
     call.check_undefined(&view.name)?;
@@ -55,6 +56,9 @@ pub(crate) async fn changed(
     let mut settings = before.clone();
     document::read(text, element, |element| call.take(&mut settings, element))?;
     settings.options.order = before.options.order;
+    if let Some(topic) = of_topic {
+        settings.shorten_life(topic);
+    }
     settings.check_change(&before)?;
     call.check_forwarding(view.name.as_str(), &settings).await?;
     let client = call.access.acting(&call.shared.client)?;

@@ -104,7 +104,7 @@ impl AdminCall<'_> {
             AdminTarget::Subscription(topic, name) => {
                 let topic = self.managed_topic(topic).await?;
                 match (self.subscription(&topic, name).await, self.is_change) {
-                    (Ok(subscription), true) => subscription.change(self, &text).await,
+                    (Ok(subscription), true) => subscription.change(self, &topic, &text).await,
                     (Ok(found), false) => Err(AdminRefusal::exists("subscription", found.name.as_str())),
                     (Err(refused), false) if refused.status == StatusCode::NOT_FOUND => {
                         subscriptions::create(self, &topic, name, &text).await

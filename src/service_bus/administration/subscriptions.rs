@@ -72,8 +72,9 @@ impl AdminSubscription {
         entry.answer(status, call.caller, |xml| known.write(xml, properties::SUBSCRIPTION))
     }
 
-    pub(crate) async fn change(mut self, call: &AdminCall<'_>, text: &str) -> AdminResult {
-        self.queue = queues::changed(call, &self.queue, (text, ELEMENT)).await?;
+    pub(crate) async fn change(mut self, call: &AdminCall<'_>, topic: &TopicView, text: &str) -> AdminResult {
+        let of_topic = call.settings_of_topic(topic);
+        self.queue = queues::changed(call, &self.queue, Some(&of_topic), (text, ELEMENT)).await?;
         Ok(self.answer_with(call, StatusCode::OK))
     }
 }

@@ -51,7 +51,7 @@ impl Answered {
         named.map(|node| node.text().unwrap_or_default().to_owned()).collect()
     }
 
-    fn one(&self, name: &str) -> String {
+    pub(super) fn one(&self, name: &str) -> String {
         let all = self.all(name);
         assert_eq!(all.len(), 1, "{name} in {}", self.text);
         all[0].clone()
@@ -106,11 +106,11 @@ async fn delete(host: &Host, path: &str) -> Answered {
     ask_with(host, (Method::DELETE, path), &[], "").await
 }
 
-async fn put(host: &Host, path: &str, body: &str) -> Answered {
+pub(super) async fn put(host: &Host, path: &str, body: &str) -> Answered {
     ask_with(host, (Method::PUT, path), &[], body.to_owned()).await
 }
 
-async fn change(host: &Host, path: &str, body: &str) -> Answered {
+pub(super) async fn change(host: &Host, path: &str, body: &str) -> Answered {
     ask_with(host, (Method::PUT, path), &[("if-match", "*")], body.to_owned()).await
 }
 
@@ -123,7 +123,7 @@ pub(super) fn entry(element: &str, inside: &str) -> String {
     )
 }
 
-fn queue(inside: &str) -> String {
+pub(super) fn queue(inside: &str) -> String {
     entry("QueueDescription", inside)
 }
 

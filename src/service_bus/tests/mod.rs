@@ -7,6 +7,7 @@ pub(crate) mod bare;
 mod browsing;
 mod buffering;
 mod buffers;
+mod changing;
 mod deleting;
 mod draining;
 mod ending;
