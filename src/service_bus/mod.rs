@@ -21,6 +21,7 @@ mod connection_task;
 mod description;
 mod description_ends;
 mod description_news;
+mod dotnet_value;
 mod elapsed;
 mod endpoint;
 mod endpoint_error;

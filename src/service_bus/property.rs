@@ -8,14 +8,13 @@ use bytes::BytesMut;
 
 use crate::amqp::Text;
 use crate::amqp::Value;
-use crate::api::WireTime;
-use crate::clock::Timestamp;
 use crate::header::Properties;
 use crate::header::PropertyValue;
 use crate::header::RAW_SECTIONS;
 use crate::header::SET_BY_SETTLING;
 use crate::header::is_internal;
 use crate::limits;
+use crate::service_bus::dotnet_value;
 use crate::service_bus::refusal::AmqpRefusal;
 
 /// The properties for which there is a word.
@@ -101,6 +100,19 @@ pub(crate) fn set_by_settling(properties: &Properties) -> Option<Bytes> {
     }
 }
 
+/// Takes properties out of what settlements have set in their types.
+pub(crate) fn forget_set(properties: &mut Properties, removed: &[String]) {
+    let Some(PropertyValue::Binary(stored)) = properties.get(SET_BY_SETTLING) else { return };
+    let mut entries = typed(stored);
+    let before = entries.len();
+    entries.retain(|(name, _)| !removed.iter().any(|removed| name.as_str() == Some(removed)));
+    if entries.len() < before {
+        let mut out = BytesMut::new();
+        Value::Map(entries).encode(&mut out);
+        properties.insert(SET_BY_SETTLING.to_owned(), PropertyValue::Binary(out.freeze()));
+    }
+}
+
 /// Gives entries the types in which settlements have set them, as long as they keep their value.
 pub(crate) fn retype(entries: &mut Vec<(Value, Value)>, properties: &Properties) {
     let settled = set_by_settling(properties).as_ref().map(typed).unwrap_or_default();
@@ -114,7 +126,9 @@ pub(crate) fn retype(entries: &mut Vec<(Value, Value)>, properties: &Properties)
         let is_as_set = match (properties.get(text), property(&set)) {
             (Some(now), Some(then)) => is_same(now, &then),
             (None, None) => true,
-            _ => false,
+            // What older versions have stored has no property beside it.
+            (None, Some(_)) => matches!(set, Value::Decimal(_) | Value::Described(_)),
+            (Some(_), None) => false,
         };
         match places.get(text) {
             _ if !is_as_set => {}
@@ -157,10 +171,9 @@ pub(crate) fn property(value: &Value) -> Option<PropertyValue> {
         Value::Char(character) => PropertyValue::Text(character.to_string()),
         Value::Uuid(bytes) => PropertyValue::Text(uuid_text(bytes)),
         Value::Ulong(number) if i64::try_from(*number).is_err() => PropertyValue::Text(number.to_string()),
-        Value::Timestamp(millis) => match u64::try_from(*millis) {
-            Ok(millis) => PropertyValue::Text(WireTime(Timestamp::from_millis(millis)).to_string()),
-            Err(_) => PropertyValue::Integer(*millis),
-        },
+        Value::Timestamp(millis) => dotnet_value::instant(*millis),
+        Value::Decimal(bytes) => PropertyValue::Float(dotnet_value::decimal(bytes)?),
+        Value::Described(pair) => dotnet_value::described(&pair.0, &pair.1)?,
         other => PropertyValue::Integer(other.as_i64()?),
     })
 }
@@ -237,6 +250,46 @@ mod tests {
         let written = write(&properties, &sent);
         assert_eq!(written[0].1, Value::Long(8));
         assert_eq!(written[3], (Value::from("new"), Value::Boolean(true)));
+    }
+
+    fn span(ticks: i64) -> Value {
+        Value::described(Value::symbol("com.microsoft:timespan"), Value::Long(ticks))
+    }
+
+    #[test]
+    fn a_value_that_only_dotnet_has_keeps_its_type_until_its_value_changes() {
+        let mut decimal = [0; 16];
+        (decimal[0], decimal[1], decimal[15]) = (0x30, 0x3e, 125);
+        let price = Value::Decimal(Bytes::copy_from_slice(&decimal));
+        let sent = vec![(Value::from("price"), price), (Value::from("lasts"), span(36_000_000_000))];
+        let mut properties = read(&sent);
+        assert_eq!(properties.get("price"), Some(&PropertyValue::Float(12.5)));
+        assert_eq!(properties.get("lasts"), Some(&PropertyValue::from("PT1H")));
+        assert_eq!(write(&properties, &sent), sent);
+        properties.insert("price".to_owned(), PropertyValue::Float(13.0));
+        properties.remove("lasts");
+        assert_eq!(write(&properties, &sent)[0].1, Value::Double(13.0));
+        assert_eq!(
+            write(&properties, &sent)[1].1,
+            span(36_000_000_000),
+            "an older version stored no property"
+        );
+    }
+
+    #[test]
+    fn what_a_settlement_has_set_in_its_type_is_there_until_it_is_removed() {
+        let set = [(Value::from("lasts"), span(1)), (Value::from("small"), Value::Uint(7))];
+        let mut properties = PropertyChanges::read(&set).to_properties(None).unwrap();
+        let retyped = |properties: &Properties| {
+            let mut entries = write(properties, &[]);
+            retype(&mut entries, properties);
+            entries
+        };
+        assert_eq!(retyped(&properties), set);
+        properties.remove("lasts");
+        assert!(retyped(&properties).contains(&set[0]), "an older version stored no property");
+        forget_set(&mut properties, &["lasts".to_owned()]);
+        assert_eq!(retyped(&properties), set[1..]);
     }
 
     #[test]

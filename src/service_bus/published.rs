@@ -35,6 +35,7 @@ pub(crate) fn published(message: Message) -> Result<TopicMessage, Misuse> {
 /// Brings what is kept of a message in line with what an action has changed.
 fn mend(message: &mut NewMessage, changes: &ActionChanges) {
     let properties = &mut message.headers.properties;
+    property::forget_set(properties, &changes.removed);
     // What is said without it, our words say.
     let Some(mut raw) = properties.get(RAW_SECTIONS).and_then(RawSections::of_property) else { return };
     let sections = &mut raw.sections;

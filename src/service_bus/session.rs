@@ -8,6 +8,7 @@ use crate::amqp::SenderSettles;
 use crate::amqp::Value;
 use crate::clock::Timestamp;
 use crate::service_bus::connection_task::ConnectionTask;
+use crate::service_bus::dotnet_value::TICKS_AT_EPOCH;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::links::EndpointLink;
@@ -17,9 +18,6 @@ use crate::service_bus::selection;
 
 /// The property that says until when a session is locked, in ticks of .NET.
 const LOCKED_UNTIL: &str = "com.microsoft:locked-until-utc";
-
-/// Ticks of .NET (100 ns since year 1) at the Unix epoch.
-const TICKS_AT_EPOCH: i64 = 621_355_968_000_000_000;
 
 /// An instant in ticks of .NET.
 fn ticks(at: Timestamp) -> i64 {

@@ -25,7 +25,7 @@ pub(crate) type Mend = fn(&mut NewMessage, &ActionChanges);
 pub(crate) struct ActionChanges {
     /// Fields of the message.
     pub(crate) fields: BTreeMap<String, Option<String>>,
-    /// Properties that are no more.
+    /// Properties that are no more, also those for which there is no word here.
     pub(crate) removed: Vec<String>,
 }
 
@@ -116,9 +116,8 @@ impl ActionTarget for Copy<'_> {
                 self.changes.removed.retain(|removed| *removed != name.text);
             }
             None => {
-                if properties.remove(&name.text).is_some() {
-                    self.changes.removed.push(name.text.clone());
-                }
+                properties.remove(&name.text);
+                self.changes.removed.push(name.text.clone());
             }
         }
     }

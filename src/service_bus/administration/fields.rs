@@ -16,6 +16,7 @@ use crate::service_bus::config_properties::span;
 use crate::service_bus::description::AuthorizationRule;
 use crate::service_bus::description::Description;
 use crate::service_bus::description::EntityStatus;
+use crate::service_bus::dotnet_value;
 use crate::service_bus::slashed::queue_name;
 
 /// How clients write a time that never ends: the longest that .NET knows.
@@ -252,20 +253,7 @@ fn is_long(text: &str) -> bool {
 /// A span of time as .NET writes it.
 pub(crate) fn span_text(length: Option<Duration>) -> String {
     let Some(length) = length else { return FOREVER.to_owned() };
-    let (seconds, millis) = (length.as_secs(), length.subsec_millis());
-    if length.is_zero() {
-        return "PT0S".to_owned();
-    }
-    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
-    let part = |count: u64, unit: &str| if count > 0 { format!("{count}{unit}") } else { String::new() };
-    let rest = match (seconds % 60, millis) {
-        (0, 0) => String::new(),
-        (seconds, 0) => format!("{seconds}S"),
-        (seconds, millis) => format!("{}S", format!("{seconds}.{millis:03}").trim_end_matches('0')),
-    };
-    let time = format!("{}{}{rest}", part(hours, "H"), part(minutes, "M"));
-    let t = if time.is_empty() { "" } else { "T" };
-    format!("P{}{t}{time}", part(days, "D"))
+    dotnet_value::span_text(i64::try_from(length.as_millis()).unwrap_or(i64::MAX).saturating_mul(10_000))
 }
 
 fn authorization(element: Node<'_, '_>) -> Result<Vec<AuthorizationRule>, AdminRefusal> {

@@ -7,6 +7,7 @@ use crate::api::WireTime;
 use crate::engine::Topic;
 use crate::header::Properties;
 use crate::header::PropertyValue;
+use crate::limits;
 use crate::records::RecordError;
 use crate::service_bus::description::RuleSettings;
 use crate::service_bus::description::TypedValue;
@@ -51,7 +52,7 @@ pub(crate) async fn add(
     let description = description.ok_or_else(|| AmqpRefusal::argument("rule-description is missing"))?;
     let settings = RuleSettings { values: instants(description), action: None };
     let mut rule = Rule::new(name.clone(), filter(description)?);
-    if let Some(action) = lookup(description, "sql-rule-action").and_then(Value::as_map) {
+    if let Some(action) = part(description, "sql-rule-action")? {
         let expression = text(action, "expression")?.filter(|expression| !expression.trim().is_empty());
         if let Some(expression) = expression {
             rule = rule.action(expression);
@@ -121,28 +122,48 @@ fn text(entries: &[(Value, Value)], name: &str) -> Result<Option<String>, AmqpRe
     }
 }
 
+/// A part of a rule.
+fn part<'a>(entries: &'a [(Value, Value)], name: &str) -> Result<Option<&'a [(Value, Value)]>, AmqpRefusal> {
+    match lookup(entries, name).filter(|value| !value.is_null()) {
+        None => Ok(None),
+        Some(value) => {
+            let part = value.as_map();
+            part.map(Some).ok_or_else(|| AmqpRefusal::argument(format!("{name} of a rule is no map")))
+        }
+    }
+}
+
+/// The values of a filter: one that was left out would let more messages through than its client wants.
+fn values(filter: &[(Value, Value)], name: &str) -> Result<Properties, AmqpRefusal> {
+    let entry = |(name, value): &(Value, Value)| {
+        let known = name.as_str().map(str::to_owned).zip(property::property(value));
+        known.ok_or_else(|| {
+            let name: String =
+                name.as_str().unwrap_or_default().chars().take(limits::FILTER_NAME_CHARS_MAX).collect();
+            AmqpRefusal::argument(format!("the value of {name:?} in a rule has a type that no filter knows"))
+        })
+    };
+    part(filter, name)?.unwrap_or_default().iter().map(entry).collect()
+}
+
 fn filter(description: &[(Value, Value)]) -> Result<Filter, AmqpRefusal> {
-    let part = |name: &str| lookup(description, name).and_then(Value::as_map);
-    if let Some(sql) = part("sql-filter") {
+    if let Some(sql) = part(description, "sql-filter")? {
         let expression = text(sql, "expression")?;
         let expression =
             expression.ok_or_else(|| AmqpRefusal::argument("expression of sql-filter is missing"))?;
-        let parameters = lookup(sql, "parameters").and_then(Value::as_map);
-        let parameters = parameters.map_or_else(Properties::new, property::read);
-        return Ok(sql_filter(expression, parameters));
+        return Ok(sql_filter(expression, values(sql, "parameters")?));
     }
-    if let Some(values) = part("correlation-filter") {
-        let properties = lookup(values, "properties").and_then(Value::as_map);
+    if let Some(given) = part(description, "correlation-filter")? {
         let correlation = Correlation {
-            correlation_id: text(values, "correlation-id")?,
-            message_id: text(values, "message-id")?,
-            to: text(values, "to")?,
-            reply_to: text(values, "reply-to")?,
-            subject: text(values, "label")?,
-            workflow_id: text(values, "session-id")?,
-            reply_to_workflow_id: text(values, "reply-to-session-id")?,
-            content_type: text(values, "content-type")?,
-            properties: properties.map_or_else(Properties::new, property::read),
+            correlation_id: text(given, "correlation-id")?,
+            message_id: text(given, "message-id")?,
+            to: text(given, "to")?,
+            reply_to: text(given, "reply-to")?,
+            subject: text(given, "label")?,
+            workflow_id: text(given, "session-id")?,
+            reply_to_workflow_id: text(given, "reply-to-session-id")?,
+            content_type: text(given, "content-type")?,
+            properties: values(given, "properties")?,
         };
         return Ok(Filter::Correlation(correlation));
     }
