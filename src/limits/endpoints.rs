@@ -163,6 +163,10 @@ pub const SERVICE_BUS_LINKLESS_MAX: Duration = Duration::from_secs(5 * 60);
 /// Longest that a client may wait for the next session that has work, whatever it says.
 pub const SERVICE_BUS_SESSION_WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// Messages without a session that become dead letters before whoever waits for the next session is answered: each takes some
+/// commits, and whoever asks again goes on behind them.
+pub const SERVICE_BUS_SESSIONLESS_PASSED_MAX: usize = 256;
+
 /// Scheduled messages of one request that are cancelled at the same time: as many as share a commit well.
 pub const SERVICE_BUS_CANCELS_TOGETHER: usize = 256;
 

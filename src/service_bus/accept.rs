@@ -4,13 +4,20 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::engine::AcceptedWorkflow;
 use crate::error::ReceiveError;
 use crate::error::ReceiveRefusal;
+use crate::limits;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::shared::EndpointState;
+
+/// The reason of a dead letter that names no session where every message has to, as Service Bus says it.
+const NO_SESSION: &str = "Session ID is null.";
+
+const NO_SESSION_DESCRIPTION: &str = "the entity requires sessions, and the message names none";
 
 /// Which session a receiver wants.
 pub(crate) enum SessionChoice {
@@ -35,14 +42,45 @@ pub(crate) async fn accept(
             }
             Err(error) => return Err(error.into()),
         },
-        SessionChoice::Next(wait) => {
-            let next = tokio::select! {
-                next = entity.queue.accept_next_workflow_until(wait, unwanted.cancelled()) => next?,
-                () = shared.stopping.cancelled() => None,
-            };
-            next.ok_or_else(|| AmqpRefusal::new(condition::TIMEOUT, "no session has work"))?
-        }
+        SessionChoice::Next(wait) => next(shared, entity, wait, unwanted).await?,
     };
     accepted.settle_apart().await?;
     Ok(HeldSession::new(accepted))
+}
+
+/// Takes the next session that has work. A message that has come without one, by a topic or over HTTP, becomes a dead letter on
+/// the way: there are clients that give a session without an ID back, and would be offered it for ever.
+async fn next(
+    shared: &EndpointState,
+    entity: &Entity,
+    wait: Duration,
+    unwanted: &CancellationToken,
+) -> Result<AcceptedWorkflow, AmqpRefusal> {
+    let ends_at = shared.client.elapsed() + wait;
+    for _ in 0..limits::SERVICE_BUS_SESSIONLESS_PASSED_MAX {
+        let wait = ends_at.saturating_sub(shared.client.elapsed());
+        let next = tokio::select! {
+            next = entity.queue.accept_next_workflow_until(wait, unwanted.cancelled()) => next?,
+            () = shared.stopping.cancelled() => None,
+        };
+        match next {
+            Some(next) if next.workflow_id().is_none() && entity.requires_session() => {
+                let wait = ends_at.saturating_sub(shared.client.elapsed());
+                // A rate of the queue may make it wait.
+                let received = tokio::select! {
+                    received = next.receive_until(1, wait, unwanted.cancelled()) => received?,
+                    () = shared.stopping.cancelled() => Vec::new(),
+                };
+                if received.is_empty() {
+                    break;
+                }
+                for mut delivery in received {
+                    delivery.dead_letter(NO_SESSION, NO_SESSION_DESCRIPTION).await?;
+                }
+            }
+            Some(next) => return Ok(next),
+            None => break,
+        }
+    }
+    Err(AmqpRefusal::new(condition::TIMEOUT, "no session has work"))
 }

@@ -361,6 +361,27 @@ mod tests {
         assert!(refused.contains("$Default"), "{refused}");
     }
 
+    #[test]
+    fn an_action_that_sets_a_workflow_id_that_is_too_long_refuses_the_message() {
+        let choose = |action: String| {
+            let topic = topic(vec![vec![Rule::everything().action(action)]]);
+            topic.choose(&[message(Message::new("").workflow("w"))], &String::new)
+        };
+        let set = |length: usize| format!("SET sys.SessionId = '{}'", "x".repeat(length));
+        let longest = limits::WORKFLOW_ID_CHARS_MAX;
+        let refused = choose(set(longest + 1)).map(drop).unwrap_err().to_string();
+        assert!(refused.contains("$Default") && refused.contains("workflow ID"), "{refused}");
+        for (action, length) in [
+            (set(longest), Some(longest)),
+            (format!("{}; {}", set(longest + 1), set(1)), Some(1)),
+            (set(0), None),
+        ] {
+            let chosen = choose(action).unwrap();
+            let set = chosen.copies[0].1[0].workflow_id.as_ref().map(|id| id.as_str().len());
+            assert_eq!(set, length);
+        }
+    }
+
     /// Rules and messages over few names and values, so that many match.
     fn values() -> impl Strategy<Value = PropertyValue> {
         prop_oneof![

@@ -70,11 +70,12 @@ impl TopicMessage {
         rule: &str,
         new_id: &dyn Fn() -> String,
     ) -> Result<NewMessage, Misuse> {
-        let mut copy = Copy { published: self.clone(), changes: ActionChanges::default(), new_id };
+        let (published, changes) = (self.clone(), ActionChanges::default());
+        let mut copy = Copy { published, changes, unfit: None, new_id };
         let name = Name { scope: PropertyScope::User, text: RULE_NAME.to_owned() };
         copy.set(&name, FilterValue::Text(rule.to_owned().into()));
         action.apply(&mut copy);
-        let Copy { published, changes, .. } = copy;
+        let Copy { published, changes, unfit, .. } = copy;
         let mut message = published.message;
         if let Some(mend) = published.mend {
             mend(&mut message, &changes);
@@ -82,7 +83,7 @@ impl TopicMessage {
         let too_large = |misuse: Misuse| {
             Misuse::new(misuse.field().to_owned(), format!("as rule {rule} has changed it: {misuse}"))
         };
-        message.headers.check().map_err(too_large)?;
+        unfit.map_or_else(|| message.headers.check(), Err).map_err(too_large)?;
         Ok(message)
     }
 }
@@ -90,6 +91,8 @@ impl TopicMessage {
 struct Copy<'a> {
     published: TopicMessage,
     changes: ActionChanges,
+    /// Why the workflow ID that was set last is none.
+    unfit: Option<Misuse>,
     new_id: &'a dyn Fn() -> String,
 }
 
@@ -133,13 +136,19 @@ impl Copy<'_> {
             PropertyValue::Boolean(truth) => Some(truth.to_string()),
             PropertyValue::Binary(_) => None,
         });
+        // An empty text is no workflow ID.
+        let said = said.filter(|said| name != "sessionid" || !said.is_empty());
         let (message, extra) = (&mut self.published.message, &mut self.published.extra);
         match name {
             "contenttype" => message.headers.content_type.clone_from(&said),
             "correlationid" => message.headers.correlation_id.clone_from(&said),
             "label" | "subject" => message.headers.subject.clone_from(&said),
             "replyto" => message.headers.reply_to.clone_from(&said),
-            "sessionid" => message.workflow_id = said.as_ref().and_then(|id| WorkflowId::new(id).ok()),
+            "sessionid" => {
+                let read = said.as_ref().map(WorkflowId::new).transpose();
+                (message.workflow_id, self.unfit) =
+                    read.map_or_else(|unfit| (None, Some(unfit)), |id| (id, None));
+            }
             "to" => drop(said.clone().map(|said| extra.insert("to", said))),
             "replytosessionid" => drop(said.clone().map(|said| extra.insert("replytosessionid", said))),
             _ => {}

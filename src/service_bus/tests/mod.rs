@@ -25,6 +25,7 @@ mod managing;
 mod older_java;
 mod prefetching;
 mod renewing;
+mod sessionless;
 mod settling;
 mod small_buffers;
 pub(crate) mod socketless;
