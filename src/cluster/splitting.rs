@@ -79,7 +79,7 @@ impl Router {
         });
         let replies = futures_util::future::join_all(asked).await;
         let is_partly_done =
-            replies.iter().any(|(_, reply)| reply.as_ref().map_or_else(may_be_done, |_| true));
+            replies.iter().any(|(_, reply)| reply.as_ref().map_or_else(Unavailable::may_be_done, |_| true));
         for (places, reply) in replies {
             let reply = reply.map_err(|why| if is_partly_done { partly(&why) } else { why });
             let answers = answers_of(reply?).filter(|answers| answers.len() == places.len());
@@ -110,21 +110,9 @@ impl Router {
     }
 }
 
-/// Whether what was answered so may have been done.
-fn may_be_done(why: &Unavailable) -> bool {
-    !matches!(
-        why,
-        Unavailable::NotOwner
-            | Unavailable::PartitionStopped { .. }
-            | Unavailable::Busy
-            | Unavailable::TooLarge { .. }
-            | Unavailable::Unsupported(_)
-    )
-}
-
 /// What is said when one part was not done and another was, or may have been.
 fn partly(why: &Unavailable) -> Unavailable {
-    match may_be_done(why) {
+    match why.may_be_done() {
         true => why.clone(),
         false => {
             Unavailable::Unanswered(format!("a part of it was not done, and others were or may be: {why}"))

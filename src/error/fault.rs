@@ -115,4 +115,17 @@ impl Unavailable {
     pub(crate) fn is_of_request(&self) -> bool {
         matches!(self, Unavailable::Unsupported(_) | Unavailable::TooLarge { .. })
     }
+
+    /// Whether what was asked may have been done all the same.
+    #[cfg(feature = "daemon")]
+    pub(crate) fn may_be_done(&self) -> bool {
+        !matches!(
+            self,
+            Unavailable::NotOwner
+                | Unavailable::PartitionStopped { .. }
+                | Unavailable::Busy
+                | Unavailable::TooLarge { .. }
+                | Unavailable::Unsupported(_)
+        )
+    }
 }

@@ -24,6 +24,9 @@ use crate::service_bus::address::EntityPath;
 use crate::service_bus::description::Description;
 use crate::service_bus::description::EntityStatus;
 use crate::service_bus::entity::Entity;
+use crate::service_bus::forward_each::REFUSED;
+use crate::service_bus::forward_each::Stay;
+use crate::service_bus::forward_each::forward_each;
 use crate::service_bus::published::published;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
@@ -31,9 +34,6 @@ use crate::service_bus::shared::EndpointState;
 
 /// Why a message that went on too often is a dead letter, in the words of Service Bus.
 const TOO_OFTEN: &str = "MaxTransferHopCountExceeded";
-
-/// Why a message that its target will never take is a dead letter.
-const REFUSED: &str = "ForwardingRefused";
 
 /// What of an entity goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,29 +85,6 @@ fn routes(shared: &EndpointState) -> Vec<ForwardingRoute> {
         [messages, route(ForwardingSource::DeadLetters, &description.forward_dead_letters_to)]
     };
     shared.descriptions.forwarding().into_iter().flat_map(of).flatten().collect()
-}
-
-/// Why something did not go on.
-enum Stay {
-    /// It may go later: the target is full, disabled, or not there.
-    Later(AmqpRefusal),
-    /// It never will.
-    Never(&'static str, AmqpRefusal),
-}
-
-impl Stay {
-    fn of(refusal: AmqpRefusal) -> Stay {
-        match refusal.condition {
-            condition::NOT_FOUND
-            | condition::RESOURCE_LIMIT
-            | condition::SERVER_BUSY
-            | condition::INTERNAL
-            | condition::ENTITY_DISABLED
-            | condition::DETACH_FORCED
-            | condition::LOCK_LOST => Stay::Later(refusal),
-            _ => Stay::Never(REFUSED, refusal),
-        }
-    }
 }
 
 /// Lets what is in one entity go on.
@@ -212,47 +189,30 @@ impl Forwarder {
             .map(|(message, delivery)| (delivery.keep(), message))
             .collect();
         waiting.sort_by_key(|(id, _)| id.sequence_number());
-        if waiting.len() > 1 && self.send(&queue, &waiting).await.is_ok() {
-            return Ok(());
-        }
-        // One of several is refused; which one, is found out one by one.
-        let mut later = None;
-        for one in waiting {
-            if later.is_some() {
-                self.end(&queue, one.0, Outcome::Release).await;
-                continue;
-            }
-            match self.send(&queue, std::slice::from_ref(&one)).await {
-                Ok(()) => {}
-                Err(Stay::Later(refusal)) => {
-                    self.end(&queue, one.0, Outcome::Release).await;
-                    later = Some(refusal);
-                }
-                Err(Stay::Never(reason, refusal)) => {
-                    let ending =
-                        Outcome::DeadLetter { reason: reason.to_owned(), description: refusal.description };
-                    self.end(&queue, one.0, ending).await;
-                }
-            }
-        }
-        later.map_or(Ok(()), Err)
+        let queue = &queue;
+        let send = |messages| self.send(queue, messages);
+        let end = |(id, _): (DeliveryId, Message), outcome| self.end(queue, id, outcome);
+        forward_each(waiting, send, end).await
     }
 
     async fn end(&self, queue: &Queue, id: DeliveryId, outcome: Outcome) {
+        if matches!(outcome, Outcome::Release) {
+            return queue.settler().give_back(id);
+        }
         if let Err(error) = queue.settler().end(id, outcome).await {
-            tracing::debug!(%error, "give back what cannot be forwarded");
+            tracing::debug!(%error, "end what cannot be forwarded");
         }
     }
 
     /// Sends messages on and completes them, all or none.
-    async fn send(&self, queue: &Queue, messages: &[(DeliveryId, Message)]) -> Result<(), Stay> {
+    async fn send(&self, queue: &Queue, messages: Vec<(DeliveryId, Message)>) -> Result<(), Stay> {
         let target = self.target().await.map_err(Stay::of)?;
         let mut transaction = Transaction::new(self.shared.client.clone());
         for (id, message) in messages {
-            self.add(&mut transaction, &target, message.clone())?;
-            transaction.complete(queue.name(), *id).map_err(|misuse| Stay::of(misuse.into()))?;
+            self.add(&mut transaction, &target, message)?;
+            transaction.complete(queue.name(), id).map_err(|misuse| Stay::of(misuse.into()))?;
         }
-        transaction.commit().await.map_err(|error| Stay::of(error.into()))
+        transaction.commit().await.map_err(Stay::of_transaction)
     }
 
     async fn forward_dead_letters(&self) -> Result<(), AmqpRefusal> {
@@ -267,9 +227,9 @@ impl Forwarder {
                 queue.settler().give_back(id);
                 continue;
             }
-            match self.send(&queue, &[(id, message)]).await {
+            match self.send(&queue, vec![(id, message)]).await {
                 Ok(()) => {}
-                Err(Stay::Later(refusal)) => {
+                Err(Stay::Later(refusal) | Stay::Unknown(refusal)) => {
                     queue.settler().give_back(id);
                     later = Some(refusal);
                 }

@@ -28,6 +28,7 @@ mod endpoint_error;
 mod entity;
 mod feed;
 mod find;
+mod forward_each;
 mod forwarding;
 mod grants;
 mod health;

@@ -37,7 +37,7 @@ enum TransactionStep {
     Publish(Topic, TopicMessage),
 }
 
-/// Why nothing of a transaction was done.
+/// Why a transaction was not done, or may not have been.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TransactionError {
     #[error(transparent)]
@@ -46,6 +46,18 @@ pub(crate) enum TransactionError {
     Settle(#[from] SettleError),
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
+}
+
+impl TransactionError {
+    /// Whether all of it may have been done all the same.
+    pub(crate) fn may_be_done(&self) -> bool {
+        match self {
+            TransactionError::Send(SendError::Unavailable(why))
+            | TransactionError::Settle(SettleError::Unavailable(why))
+            | TransactionError::Unavailable(why) => why.may_be_done(),
+            TransactionError::Send(_) | TransactionError::Settle(_) => false,
+        }
+    }
 }
 
 impl Transaction {
@@ -90,7 +102,7 @@ impl Transaction {
     /// Does everything, in one commit.
     ///
     /// # Errors
-    /// What refused the first step that was; then nothing has happened.
+    /// What refused the first step that was; then nothing has happened. Of what [`TransactionError::may_be_done`] nobody knows that.
     pub(crate) async fn commit(self) -> Result<(), TransactionError> {
         if self.steps.len() > limits::TRANSACTION_STEPS_MAX {
             let problem = format!("has more than {} steps", limits::TRANSACTION_STEPS_MAX);
