@@ -16,6 +16,7 @@ use crate::amqp::message::MessageBody;
 use crate::amqp::message::Sections;
 use crate::engine;
 use crate::engine::Transaction;
+use crate::engine::TransactionError;
 use crate::header::Properties;
 use crate::service_bus::client_settlement::ClientSettlement;
 use crate::service_bus::client_settlement::echo;
@@ -102,16 +103,27 @@ impl ConnectionTask {
                         .into_iter()
                         .for_each(|link| connection_task.check_order(link, Vec::new()));
                 }
-                let outcome = match committed {
-                    Ok(()) => DeliveryOutcome::Accepted,
-                    Err(refusal) => {
-                        let what = format!("nothing of the transaction was done: {refusal}");
-                        DeliveryOutcome::Rejected(Some(AmqpError::new(condition::ROLLED_BACK, what)))
-                    }
-                };
-                connection_task.amqp.settle(link, delivery, outcome);
+                connection_task.answer_discharge(link, delivery, committed);
             }
         });
+    }
+
+    fn answer_discharge(
+        &mut self,
+        link: LinkId,
+        delivery: DeliveryNumber,
+        committed: Result<(), CommitFailure>,
+    ) {
+        match committed {
+            Ok(()) => self.amqp.settle(link, delivery, DeliveryOutcome::Accepted),
+            Err(CommitFailure::RolledBack(refusal)) => {
+                let what = format!("nothing of the transaction was done: {refusal}");
+                let error = AmqpError::new(condition::ROLLED_BACK, what);
+                self.amqp.settle(link, delivery, DeliveryOutcome::Rejected(Some(error)));
+            }
+            // What is rejected was rolled back; whoever hears nothing knows that it is in doubt.
+            Err(CommitFailure::InDoubt(refusal)) => self.detach(link, refusal),
+        }
     }
 
     /// Takes a message, or a batch of them, of a transaction.
@@ -191,9 +203,36 @@ fn senders_of(parts: &[TransactionPart]) -> BTreeSet<LinkId> {
     parts.iter().filter_map(sender).collect()
 }
 
+/// Why a transaction is not said to be done.
+enum CommitFailure {
+    RolledBack(AmqpRefusal),
+    /// Nobody knows whether it was done.
+    InDoubt(AmqpRefusal),
+}
+
+impl From<TransactionError> for CommitFailure {
+    fn from(error: TransactionError) -> CommitFailure {
+        match error.may_be_done() {
+            true => CommitFailure::InDoubt(error.into()),
+            false => CommitFailure::RolledBack(error.into()),
+        }
+    }
+}
+
 impl EndpointState {
     /// Does everything, or nothing.
-    async fn commit(&self, parts: &[TransactionPart]) -> Result<(), AmqpRefusal> {
+    async fn commit(&self, parts: &[TransactionPart]) -> Result<(), CommitFailure> {
+        let transaction = self.transaction(parts).map_err(CommitFailure::RolledBack)?;
+        let sent = parts.iter().filter(|part| matches!(part, TransactionPart::Send(..))).count();
+        let committed = transaction.commit().await;
+        let (accepted, refused) = if committed.is_ok() { (sent, 0) } else { (0, sent) };
+        self.meters.note_received(accepted, refused);
+        committed?;
+        parts.iter().for_each(|part| self.note_part(part));
+        Ok(())
+    }
+
+    fn transaction(&self, parts: &[TransactionPart]) -> Result<Transaction, AmqpRefusal> {
         let mut transaction = Transaction::new(self.client.clone());
         for part in parts {
             match part {
@@ -206,13 +245,7 @@ impl EndpointState {
                 }
             }
         }
-        let sent = parts.iter().filter(|part| matches!(part, TransactionPart::Send(..))).count();
-        let committed = transaction.commit().await;
-        let (accepted, refused) = if committed.is_ok() { (sent, 0) } else { (0, sent) };
-        self.meters.note_received(accepted, refused);
-        committed?;
-        parts.iter().for_each(|part| self.note_part(part));
-        Ok(())
+        Ok(transaction)
     }
 
     fn add_settlement(
@@ -250,10 +283,17 @@ mod tests {
 
     use super::*;
     use crate::amqp::message::encode_value;
+    use crate::amqp::tests::peer;
+    use crate::amqp::tests::peer::Performative;
+    use crate::amqp::tests::peer::Role;
+    use crate::amqp::tests::peer::Target;
     use crate::clock::SystemClock;
     use crate::engine::Engine;
+    use crate::error::SendError;
+    use crate::error::Unavailable;
     use crate::message::Message;
     use crate::service_bus::address::EntityAddress;
+    use crate::service_bus::tests::bare::attach;
     use crate::service_bus::tests::socketless;
 
     #[tokio::test]
@@ -276,5 +316,34 @@ mod tests {
         connection_task.settle_down().await;
         assert_eq!(connection_task.sending_bytes, 0);
         assert_eq!(queue.view().await.unwrap().counts.stored(), 1);
+    }
+
+    /// What a client with a coordinator hears when a transaction that it discharges ends so.
+    async fn heard_after(why: Unavailable) -> Vec<Performative> {
+        let engine = Engine::in_memory().open().await.unwrap();
+        let shared = socketless::endpoint(engine.client(), Arc::new(SystemClock::default())).await;
+        let mut connection_task = socketless::opened(shared);
+        let target = Some(Target { coordinator: true, ..Target::default() });
+        let coordinator = peer::Attach { target, ..peer::attach("coordinator", 0, Role::Sender) };
+        connection_task.hear(&[attach(coordinator)]).await;
+        let link = *connection_task.links.keys().next().expect("it has a coordinator");
+        connection_task.written();
+        let failure = TransactionError::from(SendError::Unavailable(why)).into();
+        connection_task.answer_discharge(link, DeliveryNumber(0), Err(failure));
+        connection_task.settle_down().await;
+        connection_task.written()
+    }
+
+    #[tokio::test]
+    async fn what_may_have_been_committed_is_not_said_to_be_rolled_back() {
+        let heard = heard_after(Unavailable::Unanswered("the node has gone".to_owned())).await;
+        let error = heard.iter().find_map(|frame| match frame {
+            Performative::Detach(detach) => detach.error.as_ref(),
+            _ => None,
+        });
+        let error = error.unwrap_or_else(|| panic!("its coordinator has ended: {heard:?}"));
+        assert_eq!(error.condition.to_string(), condition::INTERNAL);
+        let why = format!("{error:?}");
+        assert!(why.contains("whether it was done is not known") && !why.contains("nothing"), "{why}");
     }
 }
