@@ -64,6 +64,12 @@ pub(crate) const SET_BY_SETTLING: &str = "seriatim-amqp-set";
 /// The property in which it counts how often a message was forwarded.
 pub(crate) const FORWARDED: &str = "seriatim-amqp-forwarded";
 
+/// The property that has the number of a forwarded message in the entity to which it was sent.
+pub(crate) const FIRST_NUMBER: &str = "seriatim-amqp-first-number";
+
+/// The property of a forwarded dead letter that names the entity of which it was one.
+pub(crate) const DEAD_LETTER_SOURCE: &str = "seriatim-amqp-dead-letter-source";
+
 /// The property of an edited message that has the number of its original.
 pub(crate) const ORIGINAL: &str = "seriatim-original";
 
@@ -79,7 +85,10 @@ pub(crate) const SCHEDULED_AS: &str = "seriatim-amqp-scheduled";
 
 /// Whether a property is an endpoint's own, and not the sender's.
 pub(crate) fn is_internal(name: &str) -> bool {
-    matches!(name, RAW_SECTIONS | SET_BY_SETTLING | FORWARDED | SCHEDULED_AS)
+    matches!(
+        name,
+        RAW_SECTIONS | SET_BY_SETTLING | FORWARDED | FIRST_NUMBER | DEAD_LETTER_SOURCE | SCHEDULED_AS
+    )
 }
 
 pub(crate) fn check_properties(properties: &Properties) -> Result<(), Misuse> {

@@ -15,9 +15,12 @@ use crate::engine::Outcome;
 use crate::engine::Queue;
 use crate::engine::ReceivedMessage;
 use crate::engine::Transaction;
+use crate::header::DEAD_LETTER_SOURCE;
+use crate::header::FIRST_NUMBER;
 use crate::header::FORWARDED;
 use crate::header::PropertyValue;
 use crate::id::QueueName;
+use crate::id::SequenceNumber;
 use crate::limits;
 use crate::message::Message;
 use crate::service_bus::address::EntityPath;
@@ -31,6 +34,7 @@ use crate::service_bus::published::published;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::shared::EndpointState;
+use crate::service_bus::slashed::entity_name;
 
 /// Why a message that went on too often is a dead letter, in the words of Service Bus.
 const TOO_OFTEN: &str = "MaxTransferHopCountExceeded";
@@ -145,7 +149,11 @@ impl Forwarder {
     }
 
     /// A message as it goes on.
-    fn message(&self, target: &Entity, mut message: Message) -> Result<Message, Stay> {
+    fn message(
+        &self,
+        target: &Entity,
+        (number, mut message): (SequenceNumber, Message),
+    ) -> Result<Message, Stay> {
         let properties = &mut message.headers.properties;
         let times = match properties.get(FORWARDED) {
             Some(PropertyValue::Integer(times)) => *times,
@@ -156,6 +164,8 @@ impl Forwarder {
             return Err(Stay::Never(TOO_OFTEN, AmqpRefusal::new(condition::NOT_ALLOWED, refusal)));
         }
         properties.insert(FORWARDED.to_owned(), PropertyValue::Integer(times + 1));
+        let number = i64::try_from(number.get()).unwrap_or(i64::MAX);
+        properties.entry(FIRST_NUMBER.to_owned()).or_insert(PropertyValue::Integer(number));
         let placed = self.shared.intake.place(target.name(), message);
         let message = placed.map_err(|misuse| Stay::Never(REFUSED, misuse.into()))?;
         if target.requires_session() && message.workflow_id.is_none() {
@@ -165,7 +175,12 @@ impl Forwarder {
         Ok(message)
     }
 
-    fn add(&self, transaction: &mut Transaction, target: &Entity, message: Message) -> Result<(), Stay> {
+    fn add(
+        &self,
+        transaction: &mut Transaction,
+        target: &Entity,
+        message: (SequenceNumber, Message),
+    ) -> Result<(), Stay> {
         let message = self.message(target, message)?;
         let added = match &target.topic {
             Some(topic) => published(message).map(|message| transaction.publish(topic, message)),
@@ -209,7 +224,7 @@ impl Forwarder {
         let target = self.target().await.map_err(Stay::of)?;
         let mut transaction = Transaction::new(self.shared.client.clone());
         for (id, message) in messages {
-            self.add(&mut transaction, &target, message)?;
+            self.add(&mut transaction, &target, (id.sequence_number(), message))?;
             transaction.complete(queue.name(), id).map_err(|misuse| Stay::of(misuse.into()))?;
         }
         transaction.commit().await.map_err(Stay::of_transaction)
@@ -222,7 +237,7 @@ impl Forwarder {
             queue.receive_dead_letters_until(most, limits::RECEIVE_WAIT, self.stop.cancelled()).await?;
         let mut later = None;
         for delivery in deliveries {
-            let (message, id) = (of_dead_letter(delivery.message()), delivery.keep());
+            let (message, id) = (of_dead_letter(queue.name(), delivery.message()), delivery.keep());
             if later.is_some() {
                 queue.settler().give_back(id);
                 continue;
@@ -244,9 +259,11 @@ impl Forwarder {
     }
 }
 
-/// A dead letter says why it is one, and has all the time that its next entity gives.
-fn of_dead_letter(received: &ReceivedMessage) -> Message {
+/// A dead letter says why it is one and where it became one, and has all the time that its next entity gives.
+fn of_dead_letter(queue: &QueueName, received: &ReceivedMessage) -> Message {
     let mut message = received.sent_on(Timestamp::default());
+    let source = PropertyValue::Text(path_of(queue));
+    message.headers.properties.insert(DEAD_LETTER_SOURCE.to_owned(), source);
     if let Some(why) = &received.dead_letter {
         let properties = &mut message.headers.properties;
         for (name, text) in
@@ -256,4 +273,12 @@ fn of_dead_letter(received: &ReceivedMessage) -> Message {
         }
     }
     message
+}
+
+/// What clients call the queue, or the subscription whose queue it is.
+fn path_of(queue: &QueueName) -> String {
+    match queue.subscription() {
+        Some((topic, name)) => format!("{}/Subscriptions/{name}", entity_name(topic.as_str())),
+        None => entity_name(queue.as_str()).into_owned(),
+    }
 }

@@ -22,9 +22,12 @@ use crate::engine::Deferral;
 use crate::engine::MessageStatus;
 use crate::engine::MessageView;
 use crate::engine::ReceivedMessage;
+use crate::header::DEAD_LETTER_SOURCE;
+use crate::header::FIRST_NUMBER;
 use crate::header::FORWARDED;
 use crate::header::Headers;
 use crate::header::ORIGINAL;
+use crate::header::PropertyValue;
 use crate::header::SET_BY_SETTLING;
 use crate::id::MessageId;
 use crate::id::SequenceNumber;
@@ -185,7 +188,8 @@ impl<'a> EncodedMessage<'a> {
         let own = [
             ("x-opt-enqueued-time", Some(self.enqueued_at(&sent))),
             ("x-opt-sequence-number", Some(Value::Long(number))),
-            ("x-opt-enqueue-sequence-number", Some(Value::Long(number))),
+            ("x-opt-enqueue-sequence-number", Some(Value::Long(self.first_number().unwrap_or(number)))),
+            ("x-opt-deadletter-source", self.dead_letter_source()),
             ("x-opt-message-state", Some(Value::Int(self.state as i32))),
             ("x-opt-locked-until", self.locked_until.map(time)),
             (SCHEDULED, self.scheduled_at.map(time)),
@@ -200,6 +204,22 @@ impl<'a> EncodedMessage<'a> {
             }
         }
         annotations
+    }
+
+    /// The number that a forwarded message had in the entity to which it was sent.
+    fn first_number(&self) -> Option<i64> {
+        match self.headers.properties.get(FIRST_NUMBER)? {
+            PropertyValue::Integer(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The entity in which a message became a dead letter that was forwarded since.
+    fn dead_letter_source(&self) -> Option<Value> {
+        match self.headers.properties.get(DEAD_LETTER_SOURCE)? {
+            PropertyValue::Text(path) => Some(Value::from(path.as_str())),
+            _ => None,
+        }
     }
 
     /// When it was enqueued: one for later is when it is due.

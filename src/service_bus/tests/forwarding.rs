@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use super::wire::Host;
 use super::wire::Source;
+use crate::amqp::Value;
+use crate::amqp::lookup;
 use crate::clock::Clock;
 use crate::engine::Client;
 use crate::engine::DeadLetterView;
@@ -249,4 +251,56 @@ async fn nobody_receives_from_an_entity_that_forwards() {
     let (condition, why) = client.refusal(&attached).await;
     assert_eq!(condition, "amqp:not-allowed");
     assert!(why.contains("forwards"), "{why}");
+}
+
+/// The annotations of the next message of an entity, as a client hears them.
+async fn annotations(host: &Host, entity: &str) -> Vec<(Value, Value)> {
+    let mut client = host.client().await;
+    client.attach_receiver(0, Source::of(entity)).await;
+    client.credit(0, 0, 1, false).await;
+    client.another_answer().await.message().message_annotations().unwrap()
+}
+
+#[tokio::test]
+async fn a_message_keeps_the_number_that_it_had_where_it_was_sent() {
+    let entities = [("from", to("by")), ("by", to("to")), ("to", nothing())];
+    let (engine, clock) = engine_with(&entities).await;
+    let sent = queue(engine.client(), "from").send(Message::new("x")).await.unwrap();
+    let first = Value::Long(i64::try_from(sent.sequence_number().unwrap().get()).unwrap());
+    let host = host(engine, clock).await;
+    let annotations = annotations(&host, "to").await;
+    assert_eq!(lookup(&annotations, "x-opt-enqueue-sequence-number"), Some(&first));
+    assert!(lookup(&annotations, "x-opt-sequence-number").is_some_and(|number| *number != first));
+    assert_eq!(lookup(&annotations, "x-opt-deadletter-source"), None);
+}
+
+#[tokio::test]
+async fn a_dead_letter_that_has_gone_on_says_where_it_became_one() {
+    let entities = [("a_2F_b", dead_letters_to("by")), ("by", to("graves")), ("graves", nothing())];
+    let (engine, clock) = engine_with(&entities).await;
+    let from = queue(engine.client(), "a_2F_b");
+    from.send(Message::new("x")).await.unwrap();
+    from.receive(TIMEOUT).await.unwrap().unwrap().dead_letter("bad", "").await.unwrap();
+    let host = host(engine, clock).await;
+    let annotations = annotations(&host, "graves").await;
+    assert_eq!(lookup(&annotations, "x-opt-deadletter-source"), Some(&Value::from("a/b")));
+}
+
+#[tokio::test]
+async fn a_dead_letter_of_a_subscription_says_of_which() {
+    let (engine, clock) = engine_with(&[("graves", nothing())]).await;
+    let topic = engine.client().create_topic("news").await.unwrap();
+    let options = service_bus_options(false);
+    let subscription = topic.subscribe("some", options, [Rule::everything()]).await.unwrap();
+    let descriptions = Descriptions::new(engine.client().clone(), false);
+    descriptions.open().await.unwrap();
+    let of = Some(subscription.view().await.unwrap().created_at);
+    let description = Description { of, ..dead_letters_to("graves") };
+    descriptions.describe(subscription.name(), &description).await.unwrap();
+    topic.send(Message::new("x")).await.unwrap();
+    subscription.receive(TIMEOUT).await.unwrap().unwrap().dead_letter("bad", "").await.unwrap();
+    let host = host(engine, clock).await;
+    let annotations = annotations(&host, "graves").await;
+    let source = Value::from("news/Subscriptions/some");
+    assert_eq!(lookup(&annotations, "x-opt-deadletter-source"), Some(&source));
 }
