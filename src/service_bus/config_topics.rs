@@ -1,14 +1,17 @@
 //! The topics of an emulator's `Config.json`, with their subscriptions and rules.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Deserialize;
 
 use crate::api::WireDuration;
+use crate::clock::whole_millis;
 use crate::error::Misuse;
 use crate::header::PropertyValue;
 use crate::id::QueueName;
 use crate::id::SubscriptionName;
+use crate::limits;
 use crate::queue::QueueOptions;
 use crate::service_bus::config_properties::PropertiesForm;
 use crate::service_bus::config_properties::span;
@@ -22,6 +25,7 @@ use crate::topic::Rule;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ConfiguredTopic {
     pub(crate) name: QueueName,
+    pub(crate) description: Description,
     pub(crate) subscriptions: Vec<ConfiguredSubscription>,
 }
 
@@ -109,7 +113,27 @@ impl TopicForm {
             subscriptions
                 .push(made.map_err(|misuse| Misuse::new("subscriptions", format!("{about}: {misuse}")))?);
         }
-        Ok(ConfiguredTopic { name, subscriptions })
+        Ok(ConfiguredTopic { name, description: self.properties.description(), subscriptions })
+    }
+}
+
+impl TopicPropertiesForm {
+    fn time_to_live(&self) -> Option<Duration> {
+        self.default_message_time_to_live.as_deref().and_then(span)
+    }
+
+    fn duplicate_window(&self) -> Option<Duration> {
+        let window = self.duplicate_detection_history_time_window.map(|window| window.0);
+        let window = window.unwrap_or(limits::SERVICE_BUS_DUPLICATE_WINDOW);
+        self.requires_duplicate_detection.then_some(window)
+    }
+
+    fn description(&self) -> Description {
+        Description {
+            time_to_live_ms: self.time_to_live().map(whole_millis),
+            duplicate_window_ms: self.duplicate_window().map(whole_millis),
+            ..Description::default()
+        }
     }
 }
 
@@ -117,12 +141,8 @@ impl ConfigSubscriptionForm {
     fn configured(self, topic: &TopicPropertiesForm) -> Result<ConfiguredSubscription, Misuse> {
         self.properties.check()?;
         let mut options = self.properties.options();
-        let lasts = topic.default_message_time_to_live.as_deref().and_then(span);
-        options.time_to_live = [options.time_to_live, lasts].into_iter().flatten().min();
-        if topic.requires_duplicate_detection {
-            let window = topic.duplicate_detection_history_time_window.map(|window| window.0);
-            options.duplicate_window = Some(window.unwrap_or(crate::limits::SERVICE_BUS_DUPLICATE_WINDOW));
-        }
+        options.time_to_live = [options.time_to_live, topic.time_to_live()].into_iter().flatten().min();
+        options.duplicate_window = topic.duplicate_window().or(options.duplicate_window);
         options.check()?;
         let rules = match self.rules {
             None => vec![Rule::everything()],

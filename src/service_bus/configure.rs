@@ -1,10 +1,12 @@
 //! The queues and topics of an emulator's file, made when the endpoint starts.
 
+use crate::clock::Timestamp;
 use crate::engine::Queue;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
 use crate::error::TopicError;
 use crate::error::TopicRefusal;
+use crate::id::QueueName;
 use crate::records::RecordError;
 use crate::service_bus::config::Configuration;
 use crate::service_bus::config::ConfiguredQueue;
@@ -28,7 +30,7 @@ pub(crate) async fn configure(
             Err(error) => return Err(failed(error)),
             Ok(_) => {}
         }
-        describe(shared, &shared.client.queue(&name).map_err(RecordError::from)?, description).await?;
+        describe_queue(shared, &shared.client.queue(&name).map_err(RecordError::from)?, description).await?;
     }
     for topic in configuration.topics {
         configure_topic(shared, topic).await?;
@@ -40,6 +42,10 @@ pub(crate) async fn configure(
 async fn configure_topic(shared: &EndpointState, topic: ConfiguredTopic) -> Result<(), EndpointError> {
     let failed = |error| EndpointError::Topic(topic.name.to_string(), error);
     let made = shared.client.create_topic(&topic.name).await.map_err(failed)?;
+    let view = made.view().await.map_err(RecordError::from)?;
+    if let Some(view) = view {
+        describe(shared, (&topic.name, view.created_at), topic.description).await?;
+    }
     for subscription in topic.subscriptions {
         let ConfiguredSubscription { name, options, description, rules } = subscription;
         let queue = match made.subscribe(&name, options.clone(), rules.clone()).await {
@@ -48,23 +54,31 @@ async fn configure_topic(shared: &EndpointState, topic: ConfiguredTopic) -> Resu
             }
             answer => answer,
         };
-        describe(shared, &queue.map_err(failed)?, description).await?;
+        describe_queue(shared, &queue.map_err(failed)?, description).await?;
     }
     Ok(())
 }
 
-/// Says what the file says of an entity, unless that is known.
-async fn describe(
+async fn describe_queue(
     shared: &EndpointState,
     queue: &Queue,
     description: Description,
 ) -> Result<(), EndpointError> {
     let created_at = queue.view().await.map_err(RecordError::from)?.created_at;
-    let known = shared.descriptions.of(queue.name(), created_at);
+    describe(shared, (queue.name(), created_at), description).await
+}
+
+/// Says what the file says of an entity, unless that is known.
+async fn describe(
+    shared: &EndpointState,
+    (name, created_at): (&QueueName, Timestamp),
+    description: Description,
+) -> Result<(), EndpointError> {
+    let known = shared.descriptions.of(name, created_at);
     let updated_at = known.updated_at;
     let description = Description { of: known.of.or(Some(created_at)), updated_at, ..description };
     if *known != description {
-        shared.descriptions.describe(queue.name(), &description).await?;
+        shared.descriptions.describe(name, &description).await?;
     }
     Ok(())
 }

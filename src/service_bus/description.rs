@@ -133,6 +133,9 @@ pub(crate) struct Description {
     /// What a topic gives its subscriptions when they are made.
     pub(crate) time_to_live_ms: Option<u64>,
     pub(crate) duplicate_window_ms: Option<u64>,
+    /// The largest body that they take, where it is not the usual one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) body_bytes_max: Option<usize>,
     pub(crate) authorization: Vec<AuthorizationRule>,
     /// By the names of the subscription's rules.
     pub(crate) rules: BTreeMap<String, RuleSettings>,

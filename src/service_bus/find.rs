@@ -59,12 +59,14 @@ impl EndpointState {
         if path.is_dead_letters || !(self.is_open)(&name) {
             return Err(AmqpRefusal::not_found(&path.queue));
         }
+        let description = self.descriptions.of(&name, view.created_at);
+        let body_bytes_max = description.body_bytes_max.unwrap_or(limits::BODY_BYTES_MAX);
         Ok(Entity {
             queue: self.client.queue(&name)?,
             is_dead_letters: false,
             is_transfer: false,
-            description: self.descriptions.of(&name, view.created_at),
-            options: QueueOptions::default(),
+            description,
+            options: QueueOptions { body_bytes_max, ..QueueOptions::default() },
             created_at: view.created_at,
             topic: Some(self.client.topic(&name)?),
         })

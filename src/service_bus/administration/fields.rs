@@ -162,6 +162,8 @@ impl EntitySettings {
         }
         self.description.time_to_live_ms = self.options.time_to_live.map(whole_millis);
         self.description.duplicate_window_ms = self.options.duplicate_window.map(whole_millis);
+        let largest = self.options.body_bytes_max;
+        self.description.body_bytes_max = Some(largest).filter(|bytes| *bytes != limits::BODY_BYTES_MAX);
         self.description
             .echoed
             .insert("AutoDeleteOnIdle".to_owned(), span_text(self.options.delete_when_idle));
@@ -172,6 +174,7 @@ impl EntitySettings {
         let description = &self.description;
         self.options.time_to_live = description.time_to_live_ms.map(Duration::from_millis);
         self.options.duplicate_window = description.duplicate_window_ms.map(Duration::from_millis);
+        self.options.body_bytes_max = description.body_bytes_max.unwrap_or(limits::BODY_BYTES_MAX);
         let idle = description.echoed.get("AutoDeleteOnIdle");
         self.options.delete_when_idle = idle.and_then(|text| span(text));
         let unused = description.echoed.get(WINDOW).and_then(|text| span(text));
@@ -183,6 +186,7 @@ impl EntitySettings {
     pub(crate) fn inherit(&mut self, topic: &EntitySettings) {
         self.shorten_life(topic);
         self.options.duplicate_window = topic.options.duplicate_window;
+        self.options.body_bytes_max = topic.options.body_bytes_max;
     }
 
     /// Lets nothing live longer than in the topic.
@@ -208,6 +212,20 @@ impl EntitySettings {
             true => Ok(()),
             false => Err(fixed("EnablePartitioning")),
         }
+    }
+}
+
+/// Takes for a subscription what has changed of its topic and holds for it. A time to live of its own stays if it is the shorter one.
+pub(crate) fn inherit_changes(options: &mut QueueOptions, before: &QueueOptions, after: &QueueOptions) {
+    if after.time_to_live != before.time_to_live {
+        let own = options.time_to_live.filter(|_| options.time_to_live != before.time_to_live);
+        options.time_to_live = [own, after.time_to_live].into_iter().flatten().min();
+    }
+    if after.duplicate_window != before.duplicate_window {
+        options.duplicate_window = after.duplicate_window;
+    }
+    if after.body_bytes_max != before.body_bytes_max {
+        options.body_bytes_max = after.body_bytes_max;
     }
 }
 

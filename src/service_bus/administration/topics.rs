@@ -4,11 +4,15 @@ use axum::response::Response;
 use http::StatusCode;
 
 use crate::engine::TopicView;
+use crate::error::QueueError;
+use crate::error::QueueRefusal;
 use crate::id::QueueName;
+use crate::queue::QueueOptions;
 use crate::service_bus::administration::atom::AtomEntry;
 use crate::service_bus::administration::document;
 use crate::service_bus::administration::entities::AdminCall;
 use crate::service_bus::administration::fields::EntitySettings;
+use crate::service_bus::administration::fields::inherit_changes;
 use crate::service_bus::administration::properties;
 use crate::service_bus::administration::properties::EntityProperties;
 use crate::service_bus::administration::refusal::AdminRefusal;
@@ -44,9 +48,37 @@ pub(crate) async fn change(call: &AdminCall<'_>, topic: &TopicView, text: &str) 
     let mut settings = before.clone();
     document::read(text, ELEMENT, |element| call.take(&mut settings, element))?;
     settings.check_change(&before)?;
+    change_subscriptions(call, topic, (&before.options, &settings.options)).await?;
     settings.remember();
     call.describe(&topic.name, (&settings, Some(topic.created_at))).await?;
     Ok(answer_with(call, topic, StatusCode::OK))
+}
+
+/// Gives the subscriptions of a topic what was changed of it and holds for them, but for those that a file defines.
+async fn change_subscriptions(
+    call: &AdminCall<'_>,
+    topic: &TopicView,
+    (before, after): (&QueueOptions, &QueueOptions),
+) -> Result<(), AdminRefusal> {
+    if before == after {
+        return Ok(());
+    }
+    let client = call.access.acting(&call.shared.client)?;
+    let is_changed_here = |queue: &&QueueName| call.check_undefined(queue).is_ok();
+    let queues = topic.subscriptions.iter().map(|subscription| &subscription.queue);
+    for queue in queues.filter(is_changed_here) {
+        let known = match client.queue(queue)?.view().await {
+            Ok(view) => view.options,
+            Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let mut options = known.clone();
+        inherit_changes(&mut options, before, after);
+        if options != known {
+            client.change_queue(queue, options).await?;
+        }
+    }
+    Ok(())
 }
 
 pub(crate) async fn delete(call: &AdminCall<'_>, topic: &TopicView) -> Result<(), AdminRefusal> {

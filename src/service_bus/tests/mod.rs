@@ -30,6 +30,7 @@ mod settling;
 mod small_buffers;
 pub(crate) mod socketless;
 mod topic_scheduling;
+mod topic_settings;
 mod topics;
 mod transactions;
 mod translation;
