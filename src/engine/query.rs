@@ -102,6 +102,9 @@ macro_rules! queries {
             $($(#[$doc])* $look { $($field: $kind,)* slot: LookSlot<$found> },)*
             /// What operators did, after the entry with this number.
             Audit { after: u64, limit: usize, slot: LookSlot<Vec<AuditEntry>> },
+            /// The name of a queue that differs from this one in case only.
+            #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+            NamedAlike { name: String, slot: LookSlot<Option<QueueName>> },
         }
     };
 }
@@ -128,6 +131,7 @@ impl Query {
             | Query::Topics { .. }
             | Query::Queues { .. }
             | Query::Audit { .. }
+            | Query::NamedAlike { .. }
             | Query::NextDue { .. } => None,
         }
     }
@@ -163,6 +167,7 @@ pub(crate) fn look(query: Query, turn: &mut Turn<'_>, rules: &Rules, now: ClockI
         Query::Topic { name, slot } => slot.found(records.topic(&name)?),
         Query::Topics { after, limit, slot } => slot.found(records.topics(after.as_ref(), page(limit))?),
         Query::Audit { after, limit, slot } => slot.found(page::audit(records, after, limit)?),
+        Query::NamedAlike { name, slot } => slot.found(named_alike(records, &name)?),
         Query::NextDue { slot } => slot.found(next_hand_out(records, rules, now)?.shown(now)),
         Query::Queue { slot, .. } => slot.found(look.map(QueueLook::view).transpose()?),
         Query::Workflows { after, limit, slot, .. } => {
@@ -210,6 +215,19 @@ fn queues(
 ) -> Read<Vec<QueueView>> {
     let page = records.queues(after, limit.min(limits::PAGE_MAX))?;
     page.iter().map(|queue| QueueView::look(records, rates, queue, now)).collect()
+}
+
+fn named_alike(records: &dyn Records, name: &str) -> Read<Option<QueueName>> {
+    let mut after = None;
+    loop {
+        let page = records.queues(after.as_ref(), limits::PAGE_MAX)?;
+        let mut names = page.iter().map(|queue| &queue.name);
+        if let Some(alike) = names.find(|known| known.as_str().eq_ignore_ascii_case(name)) {
+            return Ok(Some(alike.clone()));
+        }
+        let Some(last) = page.last() else { return Ok(None) };
+        after = Some(last.name.clone());
+    }
 }
 
 /// A look into one queue.

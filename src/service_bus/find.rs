@@ -78,13 +78,16 @@ impl EndpointState {
         if let Some(view) = topic.view().await? {
             return Ok(Some(view));
         }
-        let topics = self.client.topics(None, limits::TOPICS_MAX).await?;
-        Ok(topics.into_iter().find(|topic| topic.name.as_str().eq_ignore_ascii_case(name)))
+        self.client.topic_named_alike(name).await
     }
 
     /// The queue whose name differs in case only.
-    async fn named_alike(&self, name: &str) -> Result<Option<QueueView>, Unavailable> {
-        let alike = |view: &QueueView| view.name.as_str().eq_ignore_ascii_case(name);
-        Ok(self.client.all_queues().await?.into_iter().find(alike))
+    async fn named_alike(&self, name: &str) -> Result<Option<QueueView>, QueueError> {
+        let Some(name) = self.client.queue_named_alike(name).await? else { return Ok(None) };
+        match self.client.queue(&name)?.view().await {
+            Ok(view) => Ok(Some(view)),
+            Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }

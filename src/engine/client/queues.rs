@@ -111,4 +111,39 @@ impl Client {
             queues.extend(page);
         }
     }
+
+    /// The name of a queue that differs from this one in case only.
+    #[cfg(feature = "daemon")]
+    pub(crate) async fn queue_named_alike(&self, name: &str) -> Result<Option<QueueName>, Unavailable> {
+        match self.look_up(|slot| Query::NamedAlike { name: name.to_owned(), slot }).await {
+            // The nodes of a cluster have no word for it.
+            Err(Unavailable::Unsupported(_)) => {
+                let mut names = self.all_queues().await?.into_iter().map(|view| view.name);
+                Ok(names.find(|known| known.as_str().eq_ignore_ascii_case(name)))
+            }
+            found => found,
+        }
+    }
+}
+
+#[cfg(all(test, feature = "daemon"))]
+mod tests {
+    use futures_util::future::join_all;
+
+    use crate::limits;
+    use crate::queue::QueueOptions;
+
+    #[tokio::test]
+    async fn a_queue_is_found_by_its_name_in_any_case_behind_many_others() {
+        let (engine, _) = crate::testing::engine().await.unwrap();
+        let client = engine.client();
+        let names = (0..=limits::PAGE_MAX).map(|number| format!("a{number}"));
+        let made = names.map(|name| client.create_queue(name, QueueOptions::default()));
+        assert!(join_all(made).await.iter().all(Result::is_ok));
+        client.create_queue("Zoo", QueueOptions::default()).await.unwrap();
+        let found = client.queue_named_alike("zOO").await.unwrap().expect("it is there");
+        assert_eq!(found.as_str(), "Zoo");
+        assert_eq!(client.queue_named_alike("zo").await.unwrap(), None);
+        engine.close().await;
+    }
 }

@@ -14,6 +14,8 @@ use crate::error::TopicError;
 use crate::error::TopicRefusal;
 use crate::error::Unavailable;
 use crate::id::QueueName;
+#[cfg(feature = "daemon")]
+use crate::limits;
 
 impl Client {
     /// Creates a topic, unless there is one of this name. A topic and a queue never have the same name.
@@ -70,6 +72,16 @@ impl Client {
     ) -> Result<Vec<TopicView>, Unavailable> {
         let topics = self.look_up(|slot| Query::Topics { after: after.cloned(), limit, slot }).await?;
         Ok(topics.iter().map(|topic| TopicView::from(&**topic)).collect())
+    }
+
+    /// The topic whose name differs from this one in case only.
+    #[cfg(feature = "daemon")]
+    pub(crate) async fn topic_named_alike(&self, name: &str) -> Result<Option<TopicView>, Unavailable> {
+        let all = |slot| Query::Topics { after: None, limit: limits::TOPICS_MAX, slot };
+        let topics = self.look_up(all).await?;
+        // Only of the one that is found anything is copied: all of them may have very many rules.
+        let alike = topics.iter().find(|topic| topic.name.as_str().eq_ignore_ascii_case(name));
+        Ok(alike.map(|topic| TopicView::from(&**topic)))
     }
 
     pub(crate) async fn compiled_topic(

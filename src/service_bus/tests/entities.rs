@@ -114,6 +114,18 @@ async fn an_entity_forwards_only_to_what_a_token_of_the_request_is_for() {
 }
 
 #[tokio::test]
+async fn an_entity_forwards_to_another_by_the_name_that_it_has() {
+    let host = Host::open().await;
+    host.queue("Target", QueueOptions::default()).await;
+    for field in ["ForwardTo", "ForwardDeadLetteredMessagesTo"] {
+        let document = queue(&format!("<{field}>sb://localhost/tARGET</{field}>"));
+        let made = put(&host, &format!("/{field}"), document).await;
+        assert_eq!(made.status, 201, "{made:?}");
+        assert!(made.one(field).ends_with("/Target"), "{made:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_change_of_a_subscription_keeps_its_window_for_duplicates() {
     let host = Host::open().await;
     let topic = "<RequiresDuplicateDetection>true</RequiresDuplicateDetection>\
