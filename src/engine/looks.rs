@@ -74,6 +74,10 @@ macro_rules! look_values {
                     send(slot, Err(Unavailable::Unsupported("each partition has an audit of its own")));
                     None
                 }
+                Query::Live { slot, .. } => {
+                    send(slot, Err(Unavailable::Unsupported("messages are looked at with the dead letters")));
+                    None
+                }
                 Query::NamedAlike { slot, .. } => {
                     send(slot, Err(Unavailable::Unsupported("a queue is found by its own name")));
                     None

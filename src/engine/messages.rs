@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::engine::page;
+use crate::engine::page::LiveMessages;
 use crate::engine::query::QueueLook;
 use crate::engine::rules::dead_letters::delivery_count_of;
 use crate::engine::rules::dead_letters::lock_key;
@@ -20,6 +21,7 @@ use crate::engine::view::MessageStatus;
 use crate::engine::view::MessageView;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
+use crate::limits;
 use crate::queue::Order;
 
 impl QueueLook<'_> {
@@ -34,6 +36,26 @@ impl QueueLook<'_> {
             next = sequence.next();
         }
         Ok(page.views)
+    }
+
+    /// Messages that are no dead letters; of these only the records are read.
+    pub(crate) fn live(&self, from: SequenceNumber, limit: usize) -> Read<LiveMessages> {
+        let mut page = page::Page::new(limit);
+        let (mut next, mut looked_at, mut passed) = (Some(from), 0, 0);
+        while page.has_room()
+            && passed < limits::DEAD_LETTERS_PASSED_MAX
+            && let Some(from) = next
+        {
+            let found = self.records.message_from(self.queue.id, from)?;
+            next = found.as_ref().map(|(sequence, _)| sequence.next());
+            let Some((sequence, record)) = found else { break };
+            looked_at += 1;
+            match record.status {
+                Status::DeadLettered(_) => passed += 1,
+                _ => page.add(self.message_view(sequence, record)?),
+            }
+        }
+        Ok(LiveMessages { views: page.views, looked_at, next })
     }
 
     /// One message of each workflow that offers one.
@@ -181,5 +203,49 @@ impl QueueLook<'_> {
         };
         let head = self.records.message(MessageKey { queue: key.queue, sequence })?;
         Ok(head.is_some_and(|head| matches!(head.status, Status::Scheduled { .. })))
+    }
+}
+
+#[cfg(all(test, feature = "daemon"))]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::engine::Engine;
+    use crate::engine::Queue;
+    use crate::message::Message;
+    use crate::queue::QueueOptions;
+
+    /// A queue with so many dead letters, and one message behind them.
+    async fn with_dead_letters(count: usize) -> (Engine, Queue) {
+        let (engine, _clock) = crate::testing::engine().await.unwrap();
+        let options = QueueOptions { order: Order::None, ..QueueOptions::default() };
+        let queue = engine.client().create_queue("q", options).await.unwrap();
+        for number in 0..count {
+            queue.send(Message::new(number.to_string())).await.unwrap();
+            let mut delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
+            delivery.dead_letter("bad", "").await.unwrap();
+        }
+        queue.send(Message::new("live")).await.unwrap();
+        (engine, queue)
+    }
+
+    #[tokio::test]
+    async fn a_page_of_messages_that_are_no_dead_letters_passes_over_these() {
+        let (_engine, queue) = with_dead_letters(5).await;
+        let page = queue.peek_live(SequenceNumber::new(0), 1).await.unwrap();
+        let bodies: Vec<&[u8]> = page.views.iter().map(|view| &view.body[..]).collect();
+        assert_eq!((bodies, page.looked_at), (vec![&b"live"[..]], 6));
+        let page = queue.peek_live(page.next.unwrap(), 1).await.unwrap();
+        assert_eq!((page.views.len(), page.looked_at, page.next), (0, 0, None));
+    }
+
+    #[tokio::test]
+    async fn a_look_passes_over_no_more_dead_letters_than_keep_others_waiting_shortly() {
+        let (_engine, queue) = with_dead_letters(limits::DEAD_LETTERS_PASSED_MAX + 1).await;
+        let page = queue.peek_live(SequenceNumber::new(0), 10).await.unwrap();
+        assert_eq!((page.views.len(), page.looked_at), (0, limits::DEAD_LETTERS_PASSED_MAX));
+        let page = queue.peek_live(page.next.unwrap(), 10).await.unwrap();
+        assert_eq!((page.views.len(), page.looked_at, page.next), (1, 2, None));
     }
 }

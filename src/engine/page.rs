@@ -5,7 +5,10 @@ use std::sync::Arc;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
+#[cfg(feature = "daemon")]
+use crate::engine::view::MessageStatus;
 use crate::engine::view::MessageView;
+use crate::id::SequenceNumber;
 use crate::limits;
 
 /// A page of messages, bounded in number and bytes.
@@ -30,6 +33,26 @@ impl Page {
     }
 }
 
+/// Messages that are no dead letters.
+#[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+pub(crate) struct LiveMessages {
+    pub(crate) views: Vec<MessageView>,
+    /// How many were looked at for them.
+    pub(crate) looked_at: usize,
+    /// The number from which on there may be others.
+    pub(crate) next: Option<SequenceNumber>,
+}
+
+#[cfg(feature = "daemon")]
+impl LiveMessages {
+    /// Those of a page of messages.
+    pub(crate) fn of(mut page: Vec<MessageView>) -> LiveMessages {
+        let (looked_at, next) = (page.len(), page.last().map(|last| last.sequence_number.next()));
+        page.retain(|view| !matches!(view.status, MessageStatus::DeadLettered(_)));
+        LiveMessages { views: page, looked_at, next }
+    }
+}
+
 /// Up to `limit` entries of the audit in order of number, after the given one.
 pub(crate) fn audit(records: &dyn Records, after: u64, limit: usize) -> Read<Vec<AuditEntry>> {
     let page = records.audit_after(after, limit.min(limits::PAGE_MAX))?;
@@ -39,7 +62,6 @@ pub(crate) fn audit(records: &dyn Records, after: u64, limit: usize) -> Read<Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::SequenceNumber;
     use crate::message::Message;
     use crate::queue::QueueOptions;
 

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use crate::clock::Timestamp;
 use crate::engine::history;
 use crate::engine::page;
+use crate::engine::page::LiveMessages;
 use crate::engine::rules::Rules;
 use crate::engine::rules::audit::AuditEntry;
 use crate::engine::rules::dead_letters::delivery_count_of;
@@ -102,6 +103,9 @@ macro_rules! queries {
             $($(#[$doc])* $look { $($field: $kind,)* slot: LookSlot<$found> },)*
             /// What operators did, after the entry with this number.
             Audit { after: u64, limit: usize, slot: LookSlot<Vec<AuditEntry>> },
+            /// Messages that are no dead letters.
+            #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
+            Live { queue: QueueName, from: SequenceNumber, limit: usize, slot: LookSlot<Option<LiveMessages>> },
             /// The name of a queue that differs from this one in case only.
             #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only endpoints of the daemon ask so"))]
             NamedAlike { name: String, slot: LookSlot<Option<QueueName>> },
@@ -120,6 +124,7 @@ impl Query {
             | Query::Workflow { queue, .. }
             | Query::Alone { queue, .. }
             | Query::Messages { queue, .. }
+            | Query::Live { queue, .. }
             | Query::Offered { queue, .. }
             | Query::Line { queue, .. }
             | Query::DeadLetters { queue, .. }
@@ -138,7 +143,10 @@ impl Query {
 
     /// Whether it is a use of the queue: a peek at messages is, a look at counters is not.
     pub(crate) fn is_use(&self) -> bool {
-        matches!(self, Query::Messages { .. } | Query::Offered { .. } | Query::Line { .. })
+        matches!(
+            self,
+            Query::Messages { .. } | Query::Live { .. } | Query::Offered { .. } | Query::Line { .. }
+        )
     }
 }
 
@@ -179,6 +187,9 @@ pub(crate) fn look(query: Query, turn: &mut Turn<'_>, rules: &Rules, now: ClockI
         }
         Query::Messages { from, limit, slot, .. } => {
             slot.found(look.map(|look| look.messages(from, limit)).transpose()?)
+        }
+        Query::Live { from, limit, slot, .. } => {
+            slot.found(look.map(|look| look.live(from, limit)).transpose()?)
         }
         Query::Offered { limit, slot, .. } => slot.found(look.map(|look| look.offered(limit)).transpose()?),
         Query::Line { id, from, limit, slot, .. } => {

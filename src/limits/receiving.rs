@@ -13,7 +13,8 @@ pub const SIDE_BY_SIDE_MAX: usize = if cfg!(test) { 3 } else { 16 };
 /// Most locks in one engine: they live in memory.
 pub const LOCKS_MAX: usize = 65_536;
 
-/// Dead letters, locked or set aside, that one receive passes over before others are served.
+/// Dead letters, locked or set aside, that one receive passes over before others are served, and dead letters of any kind that one look at
+/// other messages does.
 pub const DEAD_LETTERS_PASSED_MAX: usize = 1_024;
 
 /// Messages that are looked at, at a queue's head, for one that has not expired.

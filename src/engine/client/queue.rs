@@ -9,6 +9,8 @@ use crate::engine::client::delivery::Delivery;
 use crate::engine::client::delivery::DeliveryHold;
 use crate::engine::client::delivery::DeliveryOrigin;
 use crate::engine::client::run::Run;
+#[cfg(feature = "daemon")]
+use crate::engine::page::LiveMessages;
 use crate::engine::query::Query;
 use crate::engine::rules::command::LockedMessage;
 use crate::engine::rules::command::PurgeFrom;
@@ -29,10 +31,14 @@ use crate::engine::view::WorkflowView;
 use crate::error::Misuse;
 use crate::error::OperateError;
 use crate::error::QueueError;
+#[cfg(feature = "daemon")]
+use crate::error::QueueRefusal;
 use crate::error::ReceiveError;
 use crate::error::SendError;
 use crate::error::SettleError;
 use crate::error::SettleRefusal;
+#[cfg(feature = "daemon")]
+use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
@@ -289,6 +295,23 @@ impl Queue {
     pub async fn peek(&self, from: SequenceNumber, limit: usize) -> Result<Vec<MessageView>, QueueError> {
         let queue = self.name.clone();
         self.client.look(&self.name, |slot| Query::Messages { queue, from, limit, slot }).await
+    }
+
+    /// As [`Queue::peek`], without dead letters: these are passed over, whatever their size.
+    #[cfg(feature = "daemon")]
+    pub(crate) async fn peek_live(
+        &self,
+        from: SequenceNumber,
+        limit: usize,
+    ) -> Result<LiveMessages, QueueError> {
+        let queue = self.name.clone();
+        match self.client.look_up(|slot| Query::Live { queue, from, limit, slot }).await {
+            // The nodes of a cluster have no word for it.
+            Err(Unavailable::Unsupported(_)) => Ok(LiveMessages::of(self.peek(from, limit).await?)),
+            found => found?
+                .ok_or_else(|| QueueRefusal::QueueNotFound(self.name.clone()))
+                .map_err(QueueError::Refused),
+        }
     }
 
     /// Removes every message for good, deferred, scheduled and dead letters included, except what is handed out.

@@ -91,18 +91,13 @@ impl OpenLook {
         session: Option<&str>,
         from: SequenceNumber,
     ) -> Result<(), AmqpRefusal> {
-        let is_wanted = |view: &&MessageView| {
-            is_of_session(view.workflow_id.as_ref(), session)
-                && !matches!(view.status, MessageStatus::DeadLettered(_))
-        };
-        let (mut next, mut looked_at, mut length) = (from, 0, PageLength::default());
-        while looked_at < limits::SERVICE_BUS_LOOKS_MAX {
-            let page = entity.queue.peek(next, length.messages()).await?;
-            let Some(last) = page.last() else { break };
-            next = last.sequence_number.next();
-            looked_at += page.len();
-            length.note(&page);
-            if !page.iter().filter(is_wanted).all(|view| self.add(view)) {
+        let is_wanted = |view: &&MessageView| is_of_session(view.workflow_id.as_ref(), session);
+        let (mut next, mut looked_at, mut length) = (Some(from), 0, PageLength::default());
+        while let Some(from) = next.filter(|_| looked_at < limits::SERVICE_BUS_LOOKS_MAX) {
+            let page = entity.queue.peek_live(from, length.messages()).await?;
+            (next, looked_at) = (page.next, looked_at + page.looked_at);
+            length.note(&page.views);
+            if !page.views.iter().filter(is_wanted).all(|view| self.add(view)) {
                 break;
             }
         }
@@ -147,8 +142,11 @@ impl PageLength {
 
     /// Learns how large the messages of a page were.
     pub(crate) fn note(&mut self, page: &[MessageView]) {
+        if page.is_empty() {
+            return;
+        }
         let bytes: usize = page.iter().map(|view| view.body.len() + view.headers.len()).sum();
-        let each = bytes / page.len().max(1) + 1;
+        let each = bytes / page.len() + 1;
         self.messages = (limits::SERVICE_BUS_ANSWER_BYTES / each).clamp(1, limits::HTTP_PAGE);
     }
 }
