@@ -41,8 +41,9 @@ pub enum OperateRefusal {
     /// No message waits for a retry at the head of the workflow.
     #[error("no message waits for a retry at the head")]
     NothingWaits,
-    /// The workflow has no message at its head.
-    #[error("cannot skip: the workflow has no message at its head")]
+    /// The workflow has no message at its head, because none is there or a missing one is waited for; or it has no gap that a
+    /// message waits behind.
+    #[error("cannot skip: the workflow has no message at its head, or no gap that a message waits behind")]
     NoHead,
     /// The position is not missing: it was settled, or its message is there.
     #[error("cannot declare position {0} void: it is not missing")]

@@ -8,6 +8,7 @@ use crate::api::Verb;
 use crate::api::WorkflowQuery;
 use crate::api::plural::counted;
 use crate::api::plural::spanned;
+use crate::engine::Gap;
 use crate::engine::Hold;
 use crate::engine::HoldCause;
 use crate::engine::Workflow;
@@ -50,7 +51,7 @@ pub(crate) async fn operate(
     };
     // A dry run is judged by the engine as well, which takes everything back then.
     let done = order.carry_out(&workflow).await;
-    let done = done.map_err(|refused| explained(refused, before.as_ref()))?;
+    let done = done.map_err(|refused| explained(refused, verb, before.as_ref()))?;
     let workflow = match workflow.view().await? {
         Some(view) => Some(shown(&queue, &view).await?),
         None => None,
@@ -64,12 +65,34 @@ pub(crate) async fn operate(
     json(&OperateResponse { effect, dry_run, purged: done.purged, put_back, stayed, workflow })
 }
 
-/// What was looked at says more precisely why nothing waits for a retry: somebody may be at work on it.
-fn explained(refused: HttpRefusal, before: Option<&WorkflowView>) -> HttpRefusal {
+/// What was looked at says more precisely why there is nothing to do: somebody may be at work on it, or a message is missing.
+fn explained(refused: HttpRefusal, verb: Verb, before: Option<&WorkflowView>) -> HttpRefusal {
     let is_locked = before.is_some_and(|view| matches!(view.status, WorkflowStatus::Locked { .. }));
-    match is_locked && refused.0.code == "nothing_waits" {
-        true => HttpRefusal::new("workflow_locked", "retry: its message is being handled at this moment"),
-        false => refused,
+    match (refused.0.code.as_str(), verb) {
+        ("nothing_waits", _) if is_locked => {
+            HttpRefusal::new("workflow_locked", "retry: its message is being handled at this moment")
+        }
+        ("no_head", Verb::SkipGap) => {
+            HttpRefusal::new("no_head", "the workflow has no gap that a message waits behind")
+        }
+        ("no_head", _) => match before.and_then(|view| view.gap.as_ref()) {
+            Some(gap) => HttpRefusal::new("no_head", waits_for(gap)),
+            None => refused,
+        },
+        _ => refused,
+    }
+}
+
+/// Why there is no head to skip before a gap, and what helps then; only positions can be declared void.
+fn waits_for(gap: &Gap) -> &'static str {
+    match gap.first_missing {
+        Some(_) => {
+            "cannot skip: the workflow waits for a message that is missing; `gap skip` (skip_gap) goes on behind the gap, and \
+             `gap void` (void) declares positions void"
+        }
+        None => {
+            "cannot skip: the workflow waits for a message that is missing; `gap skip` (skip_gap) goes on behind the gap"
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::clock::Clock;
 use crate::clock::Timestamp;
 use crate::engine::Queue;
 use crate::message::Message;
+use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::server::tests::fixture::Answered;
 use crate::server::tests::fixture::Fixture;
@@ -101,6 +102,33 @@ async fn a_dry_run_of_a_redrive_is_judged_as_the_redrive_is() {
     assert_eq!(fixture.get("/v1/queues/orders").await.json()["counts"]["dead_lettered"], 2);
     let again = redrive(numbers[0], json!({ "position": 3 })).await.json();
     assert_eq!((&again["redriven"], &again["sequence_number"]), (&json!("as_new"), &anew["sequence_number"]));
+}
+
+#[tokio::test]
+async fn what_cannot_be_skipped_is_told_apart_from_a_gap() {
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::by_position()).await;
+    send(&queue, "fails", 1).await;
+    fail_all(&queue).await;
+    send(&queue, "waits", 2).await;
+    let refused = async |id: &str, verb: &str| {
+        let answer = operate(&fixture, id, verb, json!({ "reason": "a test" })).await;
+        (answer.code(), answer.json()["detail"].as_str().unwrap().to_owned())
+    };
+    let (code, why) = refused("fails", "skip_gap").await;
+    assert_eq!(
+        (code.as_str(), why.as_str()),
+        ("no_head", "the workflow has no gap that a message waits behind")
+    );
+    let (code, why) = refused("waits", "skip").await;
+    assert_eq!(code, "no_head");
+    assert!(why.contains("`gap skip` (skip_gap)") && why.contains("`gap void` (void)"), "{why}");
+    let chained = fixture.create("chained", QueueOptions::default().order(Order::After)).await;
+    chained.send(Message::new("x").workflow("waits").message_id("b").after("a")).await.unwrap();
+    let path = "/v1/queues/chained/workflow/skip?id=waits";
+    let refused = fixture.post(path, json!({ "reason": "a test" })).await.json();
+    let why = refused["detail"].as_str().unwrap();
+    assert!(why.contains("skip_gap") && !why.contains("void"), "positions are declared void only: {why}");
 }
 
 #[tokio::test]
