@@ -265,7 +265,8 @@ fn check_queue_name(text: &str) -> Result<(), String> {
     }
 }
 
-fn check_plain_name(text: &str, max: usize) -> Result<(), String> {
+/// What is wrong with a name of letters, digits and . _ -, which is also one of a file in a folder.
+pub(crate) fn check_plain_name(text: &str, max: usize) -> Result<(), String> {
     check_length(text, max)?;
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if let Some(c) = text.chars().find(|c| !allowed(*c)) {

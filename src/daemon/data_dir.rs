@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::daemon::state_file::StateFile;
 use crate::error::Misuse;
+use crate::id::check_plain_name;
 use crate::limits;
 
 /// Name of the store's file in the data folder.
@@ -53,8 +54,14 @@ impl DataDir {
     /// Where a backup of this name is written.
     ///
     /// # Errors
-    /// [`Misuse`] when there is one of this name, or the folder of backups cannot be made.
+    /// [`Misuse`] when it is no plain name of a file, when there is one of this name, or the folder of backups cannot be made.
     pub(crate) fn backup(&self, name: &str) -> Result<PathBuf, Misuse> {
+        check_plain_name(name, limits::QUEUE_NAME_BYTES_MAX).map_err(|problem| {
+            Misuse::new(
+                "path",
+                format!("is the name of a file in the daemon's folder for backups: {name:?} {problem}"),
+            )
+        })?;
         let folder = self.folder.join(BACKUPS);
         std::fs::create_dir_all(&folder)
             .map_err(|error| Misuse::new("path", format!("cannot be used: {error}")))?;
@@ -86,4 +93,24 @@ impl DataDir {
 #[expect(clippy::disallowed_methods, reason = "nothing else tells when to look again")]
 pub(crate) async fn pause() {
     tokio::time::sleep(limits::LOCK_LOOK_EVERY).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backup_that_is_named_by_a_path_is_refused_as_no_name_of_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let data_dir = DataDir::open(folder.path().to_owned(), "id".to_owned()).unwrap();
+        for name in ["../x", "a/b", "/x", "orders/subscriptions/a", ".hidden", ""] {
+            let refused = data_dir.backup(name).unwrap_err();
+            assert_eq!(refused.field(), "path");
+            let text = refused.to_string();
+            assert!(text.contains("a file in the daemon's folder for backups"), "{text}");
+            assert!(!text.contains("queue name"), "{text}");
+        }
+        assert!(!folder.path().join(BACKUPS).exists(), "nothing is made for a wrong name");
+        assert!(data_dir.backup("monday.redb").unwrap().ends_with("backups/monday.redb"));
+    }
 }

@@ -236,9 +236,7 @@ impl Host for DaemonHost {
     }
 
     fn backup_target(&self, name: &str) -> Result<PathBuf, Misuse> {
-        // The rules of a queue's name are those of a plain file name.
-        let name = QueueName::new(name).map_err(|error| Misuse::new("path", error.to_string()))?;
-        self.daemon_state.data_dir.backup(name.as_str())
+        self.daemon_state.data_dir.backup(name)
     }
 }
 
