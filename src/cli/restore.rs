@@ -8,6 +8,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 use serde_json::json;
+use seriatim::error::OpenError;
 
 use crate::cli::arguments::keep::RestoreArguments;
 use crate::cli::durable_file::private;
@@ -85,7 +86,7 @@ fn put(
     // A copy first: the file that is verified is the file that is used.
     let part = PartialCopy(beside(place, ".part"));
     copy(&arguments.file, &part.0)?;
-    let found = verify(&part.0)?;
+    let found = verify(&part.0).map_err(|error| found_in(&arguments.file, error))?;
     if !found.is_sound() {
         let (file, damages) = (arguments.file.display(), found.damages_total);
         let problem =
@@ -120,11 +121,23 @@ impl Drop for PartialCopy {
     }
 }
 
-fn verify(file: &Path) -> Result<seriatim::store::Verification, CliFailure> {
+fn verify(file: &Path) -> Result<seriatim::store::Verification, OpenError> {
     let progress = Progress::new("rows verified");
     let found = seriatim::store::verify(file, |step| progress.show(step.rows));
     progress.end();
-    Ok(found?)
+    found
+}
+
+/// What is wrong with the copy is wrong with the backup, of which its owner knows.
+fn found_in(backup: &Path, error: OpenError) -> OpenError {
+    let path = backup.to_owned();
+    match error {
+        OpenError::Foreign { detail, .. } => OpenError::Foreign { path, detail },
+        OpenError::Damaged { detail, .. } => OpenError::Damaged { path, detail },
+        OpenError::Newer { found, known, .. } => OpenError::Newer { path, found, known },
+        OpenError::Older { found, known, .. } => OpenError::Older { path, found, known },
+        other => other,
+    }
 }
 
 /// The lock of the engine's file, as an engine takes it: beside the file to which a link leads, and it says who has it.

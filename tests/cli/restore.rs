@@ -123,3 +123,15 @@ async fn a_damaged_backup_changes_nothing() {
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(!data.exists(), "not even a folder");
 }
+
+#[tokio::test]
+async fn a_backup_that_is_no_file_of_ours_is_named_as_it_was_given() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (backup, data) = (folder.path().join("backup"), folder.path().join("data"));
+    std::fs::write(&backup, [7; 100_000]).expect("it can be written");
+    let ran = restore(&backup, &data, &[]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let named = format!("cannot open {}: it is not a seriatim file", backup.display());
+    assert!(ran.stderr.contains(&named) && !ran.stderr.contains(".part"), "{ran:?}");
+    assert!(!data.exists(), "not even a folder");
+}

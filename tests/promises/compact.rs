@@ -59,7 +59,9 @@ async fn a_file_that_somebody_has_open_or_that_is_none_of_ours_is_not_compacted(
     engine.close().await;
     std::fs::write(&theirs, vec![7; 100_000]).unwrap();
     assert!(matches!(seriatim::store::compact(&theirs), Err(OpenError::Foreign { .. })));
+    assert!(matches!(Engine::open(&theirs).await, Err(OpenError::Foreign { .. })));
     assert_eq!(std::fs::read(&theirs).unwrap(), vec![7; 100_000]);
+    assert!(!folder.path().join("b.redb.lock").exists(), "nothing is left beside it");
     let nothing = folder.path().join("c.redb");
     assert!(matches!(seriatim::store::compact(&nothing), Err(OpenError::Fault(_))));
     assert!(!nothing.exists(), "nothing is made");

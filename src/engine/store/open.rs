@@ -1,6 +1,8 @@
 //! Opening a file: locked first, looked at before anything is written, refused untouched if it is not ours.
 
+use std::fs::File;
 use std::fs::OpenOptions;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -103,6 +105,7 @@ impl Store {
         load: impl FnOnce(Database, StoreOptions, Option<LockFile>) -> Result<Store, Fault>,
     ) -> Result<Store, OpenError> {
         check_is_file(path)?;
+        check_begins(path)?;
         let lock = LockFile::take(path)?;
         // Before anything is written to the store: the ballast may have to make way for it.
         let written = Arc::default();
@@ -287,6 +290,15 @@ fn builder(options: StoreOptions) -> Builder {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
     builder
+}
+
+/// Refuses a file that is not ours as long as nothing has been made beside it, not even a lock.
+fn check_begins(path: &Path) -> Result<(), OpenError> {
+    match File::open(path) {
+        Ok(mut file) => check_magic(path, &mut file),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(fault_of(path, &error).into()),
+    }
 }
 
 /// Opens a file that is there, behind a gate that opens only when the file is ours.
