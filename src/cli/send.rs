@@ -25,6 +25,7 @@ use crate::cli::feed::LineFeed;
 use crate::cli::feed::why_unread;
 use crate::cli::limits;
 use crate::cli::out::Stdout;
+use crate::cli::topics;
 
 /// Sends one message, or one a line.
 pub(crate) async fn run(arguments: SendArguments) -> Result<bool, CliFailure> {
@@ -54,10 +55,25 @@ pub(crate) async fn run(arguments: SendArguments) -> Result<bool, CliFailure> {
         }
         return Ok(true);
     }
-    let receipt = send(&remote, &arguments, message).await.map_err(failed)?;
+    let receipt = match send(&remote, &arguments, message).await {
+        Ok(receipt) => receipt,
+        Err(error) if is_topic(&remote, &arguments.queue, &error).await => {
+            let topic = &arguments.queue;
+            return Err(CliFailure::Refused(format!(
+                "send to {topic}: it is a topic, not a queue; add --topic"
+            )));
+        }
+        Err(error) => return Err(failed(error)),
+    };
     out.json(&receipt)?;
     out.say(describe(&arguments.queue, &receipt))?;
     Ok(true)
+}
+
+/// Whether the queue that is not there is a topic.
+async fn is_topic(remote: &Remote, name: &str, error: &RemoteError) -> bool {
+    let is_missing = error.problem().is_some_and(|problem| problem.code == "queue_not_found");
+    is_missing && topics::all(remote).await.is_ok_and(|all| all.iter().any(|topic| topic.name == name))
 }
 
 async fn send(

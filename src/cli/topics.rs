@@ -26,7 +26,8 @@ pub(crate) async fn run(arguments: TopicsArguments) -> Result<bool, CliFailure> 
     Ok(true)
 }
 
-async fn all(remote: &Remote) -> Result<Vec<TopicEnvelope>, CliFailure> {
+/// All topics, in order of name.
+pub(crate) async fn all(remote: &Remote) -> Result<Vec<TopicEnvelope>, CliFailure> {
     // There are at most so many, so that a daemon that repeats itself is not listened to for ever.
     let all = listed(seriatim::limits::TOPICS_MAX, None, async |after, limit| {
         let page = remote.topics(after, limit).await?;

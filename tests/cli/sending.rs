@@ -223,6 +223,25 @@ fn a_connection_that_breaks_says_from_which_line_to_go_on() {
 }
 
 #[test]
+fn a_topic_to_which_is_sent_as_to_a_queue_is_named_as_one() {
+    let daemon = |is_topic: bool| {
+        Fake::new(move |asked| match asked.line.as_str() {
+            line if line.starts_with("GET /v1/topics?") => {
+                let name = if is_topic { "orders" } else { "others" };
+                Answer::json(json!({ "topics": [{ "name": name, "created_at": 1, "subscriptions": [] }] }))
+            }
+            _ => Answer::problem(404, "queue_not_found", "there is no queue orders"),
+        })
+    };
+    let ran = daemon(true).run(&["send", "orders", "paid"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(ran.stderr, "seriatim: cannot send to orders: it is a topic, not a queue; add --topic\n");
+    let ran = daemon(false).run(&["send", "orders", "paid"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(ran.stderr, "seriatim: cannot send to orders: there is no queue orders (queue_not_found)\n");
+}
+
+#[test]
 fn a_queue_that_is_not_there_ends_a_feed_at_once() {
     let missing = problem(404, "queue_not_found", "there is no queue q");
     let fake = Fake::new(move |asked| answer_lines(asked, |_, _| json!({ "error": missing })));
