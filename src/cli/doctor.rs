@@ -67,7 +67,7 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<bool, CliFailure> 
     let out = Stdout::new(arguments.daemon.json);
     let status = remote.status().await;
     if let Err(error @ (RemoteError::Unreachable { .. } | RemoteError::Malformed { .. })) = status {
-        say(&out, &Finding::fail("reachable", error.to_string(), "start it, or say where it is with --url"))?;
+        say(&out, &Finding::fail("reachable", error.to_string(), what_reaches(&error.to_string())))?;
         return Err(CliFailure::to("check the daemon")(error));
     }
     let mut findings = match &status {
@@ -84,6 +84,17 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<bool, CliFailure> 
     findings.push(dead_letters(&remote).await);
     unless_cut_off(findings.iter().try_for_each(|finding| say(&out, finding)))?;
     Ok(findings.iter().all(|finding| finding.verdict != CheckResult::Fail))
+}
+
+/// What helps where a daemon is not reached: one whose certificate is wrong runs already.
+fn what_reaches(error: &str) -> &'static str {
+    match error {
+        error if error.contains("peer certificate") => {
+            "mend its certificate, or name with --ca-file a file with who signed it"
+        }
+        error if error.contains("a daemon with TLS") => "say https:// in --url",
+        _ => "start it, or say where it is with --url",
+    }
 }
 
 /// A check that the daemon did not answer, and what helps: only a refusal of the key is mended by another key.
@@ -240,6 +251,14 @@ mod tests {
     use seriatim::api::Problem;
 
     use super::*;
+
+    #[test]
+    fn a_daemon_whose_certificate_is_wrong_is_not_said_to_have_to_be_started() {
+        let start = what_reaches("connection refused");
+        assert!(start.starts_with("start it"), "{start}");
+        let mended = what_reaches("cannot reach the daemon at https://a: invalid peer certificate: Expired");
+        assert!(mended.contains("certificate") && !mended.contains("start it"), "{mended}");
+    }
 
     #[test]
     fn a_key_is_asked_for_only_where_one_is_missing() {

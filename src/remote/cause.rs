@@ -4,11 +4,15 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
+use rustls::CertificateError;
 use tokio::time::timeout;
 
 use crate::error::innermost;
 use crate::error::root_cause;
 use crate::remote::error::RemoteError;
+
+/// How the verifier calls a server's certificate that is one of an authority, which TLS has no error of its own for.
+const IS_AUTHORITY: &str = "CaUsedAsEndEntity";
 
 /// Waits for something, but not for ever.
 pub(crate) async fn within<T>(
@@ -27,11 +31,36 @@ pub(crate) fn malformed(request_line: &str, detail: impl ToString) -> RemoteErro
     RemoteError::Malformed { request: request_line.to_owned(), detail: detail.to_string() }
 }
 
-/// Why nobody was reached; when nothing listens there, also how to change that.
-pub(crate) fn describe(error: &(dyn Error + 'static)) -> String {
-    let refused = innermost(error).downcast_ref::<io::Error>();
-    match refused.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
-        true => format!("{}; `seriatim run` starts it", root_cause(error)),
-        false => root_cause(error),
+/// Why nobody was reached at a URL, and how to change that where it is known.
+pub(crate) fn describe(url: &str, error: &(dyn Error + 'static)) -> String {
+    let (cause, said) = (innermost(error), root_cause(error));
+    if let Some(unread) = cause.downcast_ref::<hyper::Error>() {
+        return match unread.is_parse() && url.starts_with("http://") {
+            true => format!("{said}; a daemon with TLS is at https://, not at http://"),
+            false => said,
+        };
+    }
+    let Some(failed) = cause.downcast_ref::<io::Error>() else { return said };
+    match failed.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidCertificate(wrong)) => {
+            of_certificate(wrong).map_or(said, |why| format!("invalid peer certificate: {why}"))
+        }
+        None if failed.kind() == io::ErrorKind::ConnectionRefused => {
+            format!("{said}; `seriatim run` starts it")
+        }
+        _ => said,
+    }
+}
+
+/// What is wrong with a certificate, where TLS has no words for it.
+fn of_certificate(wrong: &CertificateError) -> Option<&'static str> {
+    match wrong {
+        CertificateError::UnknownIssuer => {
+            Some("who signed it is not known here; --ca-file names a file with who did")
+        }
+        CertificateError::Other(other) if other.to_string().contains(IS_AUTHORITY) => {
+            Some("it is one that signs others, not a server's; make one with basicConstraints=CA:FALSE")
+        }
+        _ => None,
     }
 }

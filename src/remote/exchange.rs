@@ -196,7 +196,7 @@ impl<'r> RemoteCall<'r> {
         let request = request.map_err(|error| Misuse::new("request", error.to_string()))?;
         let unreachable = |detail| RemoteError::Unreachable { url: remote.url().to_owned(), detail };
         let sent = remote.client().request(request).await;
-        let response = sent.map_err(|error| unreachable(describe(&error)))?;
+        let response = sent.map_err(|error| unreachable(describe(remote.url(), &error)))?;
         match response.status() {
             status if status.is_success() => Ok(response),
             status => Err(refusal(&request_line, status, response).await),

@@ -1,5 +1,9 @@
 //! How a daemon is found and spoken to: URL, key, exit codes when nobody answers or nobody understands.
 
+use std::io::Read;
+use std::io::Write;
+use std::net::TcpListener;
+
 use serde_json::json;
 
 use crate::cli::fake::Answer;
@@ -14,6 +18,26 @@ fn nobody_there_is_said_in_one_line_with_how_to_start_it() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
     assert!(ran.stderr.starts_with("seriatim: cannot reach the daemon at http://127.0.0.1:1: "), "{ran:?}");
     assert!(ran.stderr.contains("`seriatim run`") && ran.stderr.lines().count() == 1, "{ran:?}");
+}
+
+#[test]
+fn who_speaks_http_where_tls_is_spoken_is_told_so() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let answering = std::thread::Builder::new().name("tls".to_owned()).spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            if stream.read(&mut [0; 1024]).is_ok_and(|bytes| bytes > 0) {
+                // The alert of TLS with which everything else is answered: an unexpected message.
+                let _ = stream.write_all(b"\x15\x03\x03\x00\x02\x02\x0a");
+            }
+        }
+    });
+    answering.expect("a thread");
+    let ran = run_command(&mut seriatim(&["blocked", "--url", &url]), "");
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("a daemon with TLS is at https://"), "{ran:?}");
+    let ran = run_command(&mut seriatim(&["doctor", "--url", &url]), "");
+    assert!(ran.stdout.contains("-> say https:// in --url"), "{ran:?}");
 }
 
 #[test]

@@ -20,6 +20,8 @@ use tokio_rustls::TlsConnector;
 
 use crate::inbound::tls::TlsFiles;
 use crate::queue::QueueOptions;
+use crate::remote::Remote;
+use crate::remote::RemoteOptions;
 use crate::sas::Keys;
 use crate::server::Server;
 use crate::server::ServerError;
@@ -30,6 +32,9 @@ use crate::server::tests::fixture::Fixture;
 
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/testdata/certificate.pem");
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/testdata/key.pem");
+/// A certificate that may sign others, as `openssl req -x509` makes it if nothing else is said.
+const AUTHORITY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/testdata/authority.pem");
+const AUTHORITY_KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/testdata/authority_key.pem");
 
 /// A key as it may stand in the environment.
 fn key(name: &str) -> String {
@@ -250,6 +255,23 @@ async fn with_tls_the_same_is_said_unheard() {
     tokio::spawn(connection);
     let request = Request::get("/healthz").header("host", "localhost").body(Full::new(Bytes::new()));
     assert_eq!(sender.send_request(request.unwrap()).await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn a_client_is_told_what_is_wrong_with_the_certificate_of_a_server() {
+    let refused = async |files: TlsFiles, roots: &str| {
+        let fixture = Fixture::open_with(|options, _| options.tls = Some(files)).await;
+        let options = RemoteOptions { ca_file: Some(roots.into()) };
+        let url = format!("https://localhost:{}", fixture.address.port());
+        let remote = Remote::connect_with(&url, None, &options).unwrap();
+        remote.status().await.err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let authority = TlsFiles { certificate: AUTHORITY.into(), key: AUTHORITY_KEY.into(), client_ca: None };
+    let text = refused(authority, AUTHORITY).await;
+    assert!(text.contains("peer certificate") && text.contains("CA:FALSE"), "{text}");
+    let text = refused(tls_files(), AUTHORITY).await;
+    assert!(text.contains("peer certificate") && text.contains("--ca-file"), "{text}");
+    assert_eq!(refused(tls_files(), CERTIFICATE).await, "");
 }
 
 #[test]
