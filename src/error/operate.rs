@@ -58,7 +58,8 @@ pub enum OperateRefusal {
     /// the workflow before its place.
     #[error(
         "cannot redrive message {0}: its workflow has gone past its place, or is not held before it; give it a new position \
-         (--position; in after-order send its content as a new message), or hold the workflow first"
+         (--position; in after-order send its content as a new message), or, as long as its place is not passed, hold the \
+         workflow first"
     )]
     PlacePassed(SequenceNumber),
     /// In after-order: nothing is known of the message's predecessor. Send that first.
