@@ -27,6 +27,7 @@ pub struct Problem {
     /// What went wrong this time.
     pub detail: String,
     /// The kind of problem for programs: `lock_lost`, `queue_not_found`, `place_taken` and so on.
+    #[schemars(extend("enum" = codes()))]
     pub code: String,
     /// The field that is wrong, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,6 +122,11 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("unanswered", 504, "Whether it was done is not known"),
     ("storage_full", 507, "The disk is nearly full"),
 ];
+
+/// The codes of all kinds.
+fn codes() -> Vec<&'static str> {
+    PROBLEM_KINDS.iter().map(|(code, ..)| *code).collect()
+}
 
 impl Problem {
     /// A problem of a kind listed in [`PROBLEM_KINDS`]; one that is not listed is a defect and shown as a fault.
@@ -310,6 +316,8 @@ impl HasCode for OperateRefusal {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -352,6 +360,36 @@ mod tests {
             assert!(PROBLEM_KINDS[at + 1..].iter().all(|(other, ..)| other != code), "{code}");
             assert_eq!(Problem::new(code, "").status, *status);
         }
+    }
+
+    const BEGIN: &str = "<!-- Made from the kinds of problems: SERIATIM_WRITE_SCHEMA=1 cargo test every_kind_of_problem -->\n";
+    const END: &str = "<!-- End of what is made from the kinds of problems. -->\n";
+
+    #[test]
+    fn the_page_of_the_api_shows_every_kind_of_problem() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/http.md");
+        let committed = std::fs::read_to_string(&page).unwrap();
+        let (before, rest) = committed.split_once(BEGIN).expect("it says where the made part begins");
+        let (_, after) = rest.split_once(END).expect("it says where the made part ends");
+        let rows =
+            PROBLEM_KINDS.iter().map(|(code, status, title)| format!("| {status} | `{code}` | {title} |\n"));
+        let table = format!("| status | code | |\n|---|---|---|\n{}", rows.collect::<String>());
+        let made = format!("{before}{BEGIN}\n{table}\n{END}{after}");
+        if std::env::var_os("SERIATIM_WRITE_SCHEMA").is_some() {
+            std::fs::write(page, made).unwrap();
+        } else {
+            assert!(
+                committed == made,
+                "write it anew: SERIATIM_WRITE_SCHEMA=1 cargo test every_kind_of_problem"
+            );
+        }
+    }
+
+    #[test]
+    fn the_schema_of_a_problem_lists_its_codes() {
+        let schema = serde_json::to_value(schemars::schema_for!(Problem)).unwrap();
+        let listed = &schema["properties"]["code"]["enum"];
+        assert_eq!(*listed, serde_json::to_value(codes()).unwrap());
     }
 
     #[test]
