@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::json;
 use seriatim::Clock;
 use seriatim::SystemClock;
@@ -65,11 +66,13 @@ async fn take(remote: &Remote, out: &Stdout, arguments: &ReceiveArguments) -> Re
         remark("nothing is ready");
         return Ok(true);
     }
-    let (read, unread) = received.deliveries.split_at(print(out, &received.deliveries)?);
+    let (read, unread) = received.deliveries.split_at(print(out, &received)?);
     let failed = || CliFailure::to(format!("settle what was received from {queue}"));
     match (&received.run, arguments.complete) {
         (Some(run), false) if unread.is_empty() => {
-            remark(format!("settle the run with POST /v1/queues/{queue}/runs/{run}/settle"));
+            let completed = read.len();
+            let request = format!("/v1/queues/{queue}/runs/{run}/settle with {{\"completed\":{completed}}}");
+            remark(format!("no verb settles a run: POST {request} completes it"));
             return Ok(true);
         }
         // What is not completed of it is given back with that; a run is kept whole or not at all.
@@ -96,11 +99,20 @@ async fn take(remote: &Remote, out: &Stdout, arguments: &ReceiveArguments) -> Re
     Ok(unread.is_empty())
 }
 
+/// A delivery as a line of JSON, and the run that it is one of, which is settled as a whole.
+#[derive(Serialize)]
+struct DeliveryLine<'d> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<&'d str>,
+    #[serde(flatten)]
+    delivery: &'d DeliveryEnvelope,
+}
+
 /// Prints what was received, and says how much of it somebody read.
-fn print(out: &Stdout, deliveries: &[DeliveryEnvelope]) -> Result<usize, CliFailure> {
-    let present = LocalTime::here();
+fn print(out: &Stdout, received: &ReceiveResponse) -> Result<usize, CliFailure> {
+    let (present, deliveries) = (LocalTime::here(), &received.deliveries);
     let print_one = |delivery: &DeliveryEnvelope| -> Result<(), CliFailure> {
-        out.json(delivery)?;
+        out.json(&DeliveryLine { run: received.run.as_deref(), delivery })?;
         Ok(delivery_lines(delivery, &present).into_iter().try_for_each(|line| out.say(line))?)
     };
     for (at, delivery) in deliveries.iter().enumerate() {

@@ -190,6 +190,24 @@ fn what_is_received_and_read_by_nobody_is_given_back_and_not_completed() {
 }
 
 #[test]
+fn who_keeps_a_run_is_told_in_each_line_with_what_it_is_settled() {
+    let fake = Fake::new(|_| {
+        let taken = "{\"queue\":\"orders\",\"sequence_number\":1,\"delivery_count\":1,\"body\":1.10}";
+        Answer::text(format!("{{\"run\":\"r-1\",\"deliveries\":[{taken}]}}"))
+    });
+    let ran = fake.run(&["receive", "orders", "--keep", "--run", "--json"]);
+    assert_eq!((ran.code, &ran.json()[0]["run"]), (Some(0), &json!("r-1")), "{ran:?}");
+    assert!(ran.stdout.contains("\"body\":1.10"), "as it was sent: {ran:?}");
+    let way = "POST /v1/queues/orders/runs/r-1/settle with {\"completed\":1}";
+    assert!(ran.stderr.contains(way), "{ran:?}");
+    let one = Fake::always(
+        json!({ "deliveries": [{ "queue": "orders", "sequence_number": 1, "delivery_count": 1 }] }),
+    );
+    let ran = one.run(&["receive", "orders", "--keep", "--json"]);
+    assert_eq!(ran.json()[0].get("run"), None, "{ran:?}");
+}
+
+#[test]
 fn workflows_that_need_nothing_are_no_refusal() {
     let fake = Fake::new(|_| {
         let error = problem(409, "nothing_waits", "no message waits for a retry at the head");
