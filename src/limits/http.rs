@@ -110,3 +110,49 @@ pub const HTTP_PORT: u16 = 7700;
 
 /// How long a connection whose body was refused is read to its end: long enough for the refusal to arrive.
 pub const HTTP_LINGER: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use crate::limits;
+
+    /// A number as people write it.
+    fn written(number: usize) -> String {
+        match number {
+            0..1_000 => number.to_string(),
+            _ => format!("{},{:03}", written(number / 1_000), number % 1_000),
+        }
+    }
+
+    #[test]
+    fn the_pages_say_the_limits_as_they_are() {
+        let page = include_str!("../../docs/http.md");
+        assert_eq!(limits::WORKFLOW_ID_CHARS_MAX, limits::MESSAGE_ID_CHARS_MAX, "they have one row");
+        for (what, most) in [
+            ("a workflow ID, a message ID", format!("{} characters", limits::WORKFLOW_ID_CHARS_MAX)),
+            ("an idempotency key", format!("{} bytes", limits::IDEMPOTENCY_KEY_BYTES_MAX)),
+            (
+                "a subject, a content type, a correlation ID, a reply-to",
+                format!("{} bytes", written(limits::HEADER_BYTES_MAX)),
+            ),
+            ("all properties of a message", format!("{} KiB", limits::PROPERTIES_BYTES_MAX >> 10)),
+            ("the state of a workflow", format!("{} MiB", limits::STATE_BYTES_MAX >> 20)),
+            ("locks at once, of one engine", written(limits::LOCKS_MAX)),
+            ("receivers that wait, of one engine", written(limits::RECEIVERS_MAX)),
+            (
+                "idempotency keys that one queue remembers",
+                written(usize::try_from(limits::IDEMPOTENCY_KEYS_MAX).unwrap()),
+            ),
+            ("keys in a file of keys", written(limits::HTTP_KEYS_MAX)),
+            ("queues in one store", written(limits::QUEUES_MAX)),
+        ] {
+            let row = format!("| {what} | {most} |");
+            assert!(page.contains(&row), "{row}");
+        }
+        let looks = format!("more than {} workflows or dead letters", written(limits::HTTP_LOOKS_MAX));
+        assert!(page.contains(&looks), "{looks}");
+        let page = include_str!("../../docs/definitions.md");
+        let most =
+            format!("at most {} handlers and {} schedules", limits::HANDLERS_MAX, limits::SCHEDULES_MAX);
+        assert!(page.contains(&most), "{most}");
+    }
+}
