@@ -3,8 +3,11 @@
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
+use std::process::Stdio;
 use std::sync::OnceLock;
 
+use crate::fixture::daemon_process::ANYWHERE;
+use crate::fixture::daemon_process::DaemonProcess;
 use crate::fixture::skip::skip_unless_ci;
 
 /// Runs a program in a folder; what it has printed, or a failure with all it has said.
@@ -139,15 +142,20 @@ fn the_package_shows_its_first_result_in_an_empty_folder() {
         let (_, behind) = page.split_once(&format!("cat >{name} <<'END'\n")).expect("the page shows it");
         behind.split_once("END\n").expect("it ends").0.to_owned()
     };
+    // As the page starts it: a folder without definitions has the demonstration, which defines queues.
+    let mut dev = Command::new(env!("CARGO_BIN_EXE_seriatim"));
+    dev.args(["dev", "--http", ANYWHERE, "--json"]).stderr(Stdio::null()).current_dir(folder.path());
+    let daemon = DaemonProcess::start(&mut dev);
     let story = format!(
-        "import {{ DevDaemon }} from \"seriatim/testing\";\nimport {{ writeFileSync }} from \"node:fs\";\n\
+        "import {{ writeFileSync }} from \"node:fs\";\n\
          import {{ spawn, execFileSync }} from \"node:child_process\";\nimport {{ createInterface }} from \"node:readline\";\n\
-         const daemon = await DevDaemon.start();\nconst env = {{ ...process.env, SERIATIM_URL: daemon.url }};\n\
+         const env = {{ ...process.env, SERIATIM_URL: \"http://{address}\" }};\n\
          writeFileSync(\"send.mjs\", {send:?});\nwriteFileSync(\"handlers.mjs\", {handlers:?});\n\
          execFileSync(process.execPath, [\"send.mjs\"], {{ env }});\n\
          const worker = spawn(process.execPath, [\"handlers.mjs\"], {{ env }});\nconst lines = [];\n\
          for await (const line of createInterface({{ input: worker.stdout }})) if (lines.push(line) === 2) worker.kill();\n\
-         console.log(lines.join(\"|\"));\nawait daemon.stop();\n",
+         console.log(lines.join(\"|\"));\n",
+        address = daemon.address("http").expect("an address"),
         send = shown("send.mjs"),
         handlers = shown("handlers.mjs"),
     );

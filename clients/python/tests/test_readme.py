@@ -1,5 +1,7 @@
 """What the README shows."""
 
+import contextlib
+import json
 import os
 import pathlib
 import re
@@ -8,9 +10,21 @@ import sys
 import tempfile
 import unittest
 
-from seriatim.testing import DevDaemon
+from seriatim.testing import DevDaemon, program
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+@contextlib.contextmanager
+def dev(folder):
+    """``seriatim dev`` as the README starts it, with the demonstration that it shows in a folder without definitions; its URL."""
+    argv = [program(), "dev", "--json", "--http", "127.0.0.1:0"]
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(argv, cwd=folder, **streams) as daemon:
+        try:
+            yield json.loads(daemon.stdout.readline())["http"]
+        finally:
+            daemon.terminate()
 
 
 class OfTheReadme(unittest.TestCase):
@@ -28,9 +42,9 @@ class OfTheReadme(unittest.TestCase):
         text = (ROOT / "README.md").read_text()
         handlers = re.search(r"<<'END'\n(.*?)^END$", text, re.M | re.S).group(1)
         sends = re.search(r"python3 -c '\n(.*?)'$", text, re.M | re.S).group(1)
-        with DevDaemon() as daemon, tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, dev(folder) as url:
             pathlib.Path(folder, "handlers.py").write_text(handlers)
-            env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "SERIATIM_URL": daemon.url, "PYTHONUNBUFFERED": "1"}
+            env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "SERIATIM_URL": url, "PYTHONUNBUFFERED": "1"}
             subprocess.run([sys.executable, "-c", sends], env=env, check=True, timeout=60)
             argv = [sys.executable, "-m", "seriatim", "run", "handlers:app"]
             with subprocess.Popen(argv, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as worker:
