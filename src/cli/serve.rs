@@ -147,8 +147,22 @@ fn serve(options: DaemonOptions, json: bool, ends_with_input: bool) -> Result<bo
             remark(format!("seriatim: cannot start: {count} in the definitions"));
             Ok(false)
         }
+        Err(DaemonError::Definitions(LoadError::Folder { folder, error }))
+            if error.kind() == io::ErrorKind::NotFound =>
+        {
+            Err(CliFailure::Other(no_folder(&folder).into()))
+        }
         Err(error) => Err(error.into()),
     }
+}
+
+/// There are no definitions where they were looked for: what to do, for whoever just wants to see the daemon run.
+fn no_folder(folder: &Path) -> String {
+    format!(
+        "cannot start: there is no folder of definitions {folder}: make it (`mkdir {folder}`; it may be empty), name another, \
+         or try `seriatim dev`, which needs none",
+        folder = folder.display()
+    )
 }
 
 /// Says when nobody holds the standard input any more. The thread ends with the process.

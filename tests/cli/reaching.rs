@@ -41,6 +41,15 @@ fn who_speaks_http_where_tls_is_spoken_is_told_so() {
 }
 
 #[test]
+fn a_daemon_without_a_folder_of_definitions_says_how_to_make_one() {
+    let empty = tempfile::tempdir().expect("a temporary folder");
+    let ran = run_command(seriatim(&["run", "--http", "127.0.0.1:0"]).current_dir(empty.path()), "");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
+    assert!(ran.stderr.starts_with("seriatim: cannot start: there is no folder of definitions"), "{ran:?}");
+    assert!(ran.stderr.contains("`mkdir workflows`") && ran.stderr.contains("`seriatim dev`"), "{ran:?}");
+}
+
+#[test]
 fn what_is_no_answer_of_a_daemon_is_not_taken_for_one() {
     for status in [200, 404, 500] {
         let fake = Fake::new(move |_| Answer::garbage(status));
