@@ -15,6 +15,9 @@ const BINARY: &str = env!("CARGO_BIN_EXE_seriatim");
 /// A secret and a key of the right form, for those that definitions point at.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
+/// How the command line says that a message is stored.
+const ACCEPTED: &str = "accepted as ";
+
 /// Files that definitions name: what they forward to, and the scripts they run.
 const FILES: [&str; 7] =
     ["invoices.toml", "orders.py", "paid.py", "page.sh", "thumbnail.py", "index.py", "nightly.py"];
@@ -81,8 +84,8 @@ impl Runner {
         if self.page != snippet.page {
             self.begin(&snippet.page);
         }
-        for Step { command, shows_problem } in steps(&snippet.text) {
-            self.step(&snippet.place, &command, shows_problem);
+        for step in steps(&snippet.text) {
+            self.step(&snippet.place, &step);
         }
     }
 
@@ -104,7 +107,8 @@ impl Runner {
         self.daemon = Some(daemon);
     }
 
-    fn step(&mut self, place: &str, command: &str, shows_problem: bool) {
+    fn step(&mut self, place: &str, step: &Step) {
+        let Step { command, shows_problem, shows_accepted } = step;
         // The daemon runs already.
         if command.contains("seriatim dev") {
             return;
@@ -127,7 +131,8 @@ impl Runner {
         assert!(output.status.success() || is_listening, "{place}: {command}\n{output:?}");
         let code = said.split("urn:seriatim:problem:").nth(1).and_then(|rest| rest.split('"').next());
         let is_absence = code.is_none_or(|code| code.ends_with("_not_found"));
-        assert!(is_absence || shows_problem, "{place}: {command}\n{said}");
+        assert!(is_absence || *shows_problem, "{place}: {command}\n{said}");
+        assert!(!shows_accepted || said.contains(ACCEPTED), "{place}: {command}\n{said}");
         if let Some(id) = said.split("\"delivery\":\"").nth(1).and_then(|rest| rest.split('"').next()) {
             id.clone_into(&mut self.delivery);
         }
@@ -145,10 +150,11 @@ impl Runner {
     }
 }
 
-/// A command, and whether the page shows that it is refused.
+/// A command, and whether the page shows that it is refused, or that its message is accepted.
 struct Step {
     command: String,
     shows_problem: bool,
+    shows_accepted: bool,
 }
 
 fn steps(text: &str) -> Vec<Step> {
@@ -157,9 +163,15 @@ fn steps(text: &str) -> Vec<Step> {
     for line in text.lines() {
         let is_begun = line.strip_prefix("$ ");
         match (is_begun, steps.last_mut()) {
-            (Some(command), _) => steps.push(Step { command: command.to_owned(), shows_problem: false }),
+            (Some(command), _) => {
+                let command = command.to_owned();
+                steps.push(Step { command, shows_problem: false, shows_accepted: false });
+            }
             (None, Some(step)) if goes_on => step.command.push_str(&format!("\n{line}")),
-            (None, Some(step)) => step.shows_problem |= line.contains("problem:"),
+            (None, Some(step)) => {
+                step.shows_problem |= line.contains("problem:");
+                step.shows_accepted |= line.starts_with(ACCEPTED);
+            }
             (None, None) => {}
         }
         goes_on = (is_begun.is_some() || goes_on) && line.ends_with(['\\', '|']);
