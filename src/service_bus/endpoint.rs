@@ -67,8 +67,8 @@ impl EndpointOptions {
         }
     }
 
-    /// Whether the addresses may be listened at: where other machines reach one, only with TLS or on request, which the log
-    /// repeats.
+    /// Whether the addresses may be listened at: where other machines reach one, only with keys and TLS, or on request, which
+    /// the log repeats.
     fn check_addresses(&self) -> Result<(), EndpointError> {
         let (has_keys, has_tls) = (self.keys.load().is_some(), self.tls.load().is_some());
         for address in self.addresses.iter().filter(|address| !address.ip().is_loopback()) {
