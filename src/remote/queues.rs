@@ -26,7 +26,7 @@ impl Remote {
         self.get(RequestPath::queue(queue)).answer().await
     }
 
-    /// Creates a queue, or changes its options.
+    /// Creates a queue, or gives it these options in the place of all that it had; one that is not named gets its default.
     ///
     /// # Errors
     /// [`RemoteError`].

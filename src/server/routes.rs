@@ -192,10 +192,14 @@ fn queues_and_messages() -> Vec<Route> {
         get("/v1/queues/{queue}", "A queue, with its counts and options", queues::look)
             .for_listeners()
             .gives::<QueueEnvelope>(OK, "The queue"),
-        put("/v1/queues/{queue}", "Creates a queue, or changes its options", queues::put)
-            .takes::<OptionsEnvelope>()
-            .gives::<QueueEnvelope>(CREATED, "The queue was created")
-            .gives::<QueueEnvelope>(OK, "The queue was there; it has these options now"),
+        put(
+            "/v1/queues/{queue}",
+            "Creates a queue, or gives it these options in the place of all that it had",
+            queues::put,
+        )
+        .takes::<OptionsEnvelope>()
+        .gives::<QueueEnvelope>(CREATED, "The queue was created")
+        .gives::<QueueEnvelope>(OK, "The queue was there; it has these options now"),
         delete("/v1/queues/{queue}", "Deletes a queue with everything in it", queues::delete)
             .gives_nothing("It is deleted"),
         post("/v1/queues/{queue}/pause", "Pauses the handlers of a queue", queues::pause)

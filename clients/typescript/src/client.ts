@@ -220,7 +220,12 @@ export class Queue {
     readonly name: string,
   ) {}
 
-  /** Creates the queue, or changes its options, which are those of a definition: `{ order: "position" }`. */
+  /**
+   * Creates the queue, or gives it these options in the place of all it had; one that is not named gets its default.
+   *
+   * They are those of a definition, `{ order: "position", delivery: { lock: "1m" } }`, but for what only a definition has:
+   * `key`, `retry.delays`, `delivery.defer_for`, `delivery.concurrency` and handlers are refused.
+   */
   create(options: object = {}): Promise<any> {
     const body = JSON.stringify(options);
     return this.transport.call({ method: "PUT", path: queuePath(this.name), body, headers: JSON_TYPE, repeatable: true });

@@ -413,3 +413,31 @@ async fn a_resume_with_redrive_says_how_many_came_back_and_how_many_stayed() {
         "{effect}"
     );
 }
+
+#[tokio::test]
+async fn options_that_are_put_take_the_place_of_all_that_the_queue_had() {
+    let fixture = Fixture::open().await;
+    let first = json!({ "delivery": { "lock": "1m" }, "history": "1d" });
+    assert_eq!(fixture.put("/v1/queues/orders", first).await.status, 201);
+    let second = fixture.put("/v1/queues/orders", json!({ "retry": { "then": "skip" } })).await;
+    assert_eq!(second.status, 200);
+    let shown = second.json();
+    let options = &shown["options"];
+    let (lock, then, history) =
+        (&options["delivery"]["lock"], &options["retry"]["then"], options.get("history"));
+    assert_eq!((lock, then, history), (&json!("30s"), &json!("skip"), None));
+}
+
+#[tokio::test]
+async fn what_only_a_file_can_say_is_no_option_that_can_be_put() {
+    let fixture = Fixture::open().await;
+    for of_a_file in [
+        json!({ "key": "/order_id" }),
+        json!({ "retry": { "delays": ["1s"] } }),
+        json!({ "delivery": { "defer_for": "1m" } }),
+        json!({ "delivery": { "concurrency": 8 } }),
+    ] {
+        let refused = fixture.put("/v1/queues/orders", of_a_file).await;
+        assert_eq!((refused.status.as_u16(), refused.code().as_str()), (422, "misuse"));
+    }
+}

@@ -159,7 +159,7 @@ class AsyncQueue:
         self.name = name
 
     async def create(self, **options: Any) -> Dict[str, Any]:
-        """Creates the queue, or changes its options, which are those of a definition."""
+        """Creates the queue, or gives it these options in the place of all it had: see :meth:`seriatim.Queue.create`."""
         return dict(await self._transport.call(requests.put_queue(self.name, options)))
 
     async def view(self) -> Dict[str, Any]:

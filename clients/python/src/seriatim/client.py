@@ -102,7 +102,11 @@ class Queue:
         self.name = name
 
     def create(self, **options: Any) -> Dict[str, Any]:
-        """Creates the queue, or changes its options, which are those of a definition: ``order="position"``."""
+        """Creates the queue, or gives it these options in the place of all it had; one that is not named gets its default.
+
+        They are those of a definition, ``order="position"``, ``delivery={"lock": "1m"}``, but for what only a definition has:
+        ``key``, ``retry.delays``, ``delivery.defer_for``, ``delivery.concurrency`` and handlers are refused.
+        """
         return dict(self._transport.call(requests.put_queue(self.name, options)))
 
     def delete(self) -> None:
