@@ -112,6 +112,7 @@ fn serve(options: DaemonOptions, json: bool, ends_with_input: bool) -> Result<bo
     if ends_with_input {
         watch_input(orphaned.clone())?;
     }
+    let scheme = if options.tls.is_some() { "https" } else { "http" };
     let served = runtime.block_on(async {
         let mut signals = Signals::listen()?;
         let daemon = tokio::select! {
@@ -119,7 +120,7 @@ fn serve(options: DaemonOptions, json: bool, ends_with_input: bool) -> Result<bo
             () = signals.stop() => return Ok(None),
             () = orphaned.cancelled() => return Ok(None),
         };
-        announce(&daemon, json);
+        announce(&daemon, scheme, json);
         let fault = tokio::select! {
             () = signals.stop() => None,
             fault = daemon.failed() => Some(fault),
@@ -185,14 +186,15 @@ async fn show_fault(signals: &mut Signals) {
     let _ = tokio::time::timeout(limits::FAULT_SHOWN, signals.stop()).await;
 }
 
-fn announce(daemon: &Daemon, json: bool) {
+/// Says where the daemon is reached; HTTP and storage queues by this scheme.
+fn announce(daemon: &Daemon, scheme: &str, json: bool) {
     let (address, definitions) = (daemon.address(), daemon.definitions());
     let amqp: Vec<String> =
         daemon.amqp_addresses().iter().map(|address| format!("amqp://{address}")).collect();
-    let storage_queue = daemon.storage_queue_address().map(|address| format!("http://{address}"));
+    let storage_queue = daemon.storage_queue_address().map(|address| format!("{scheme}://{address}"));
     match json {
         true => {
-            let http = format!("http://{address}");
+            let http = format!("{scheme}://{address}");
             let ready = json!({
                 "http": http,
                 "amqp": amqp.first(),
@@ -208,7 +210,7 @@ fn announce(daemon: &Daemon, json: bool) {
                 amqp.into_iter().chain(storage_queue).map(|other| format!(", {other}")).collect();
             let definitions = counted(definitions as u64, "definition");
             write_unless_unread(&format!(
-                "seriatim is ready: http://{address}{others}, {definitions}; Ctrl-C stops it"
+                "seriatim is ready: {scheme}://{address}{others}, {definitions}; Ctrl-C stops it"
             ));
             if let Some(page) = daemon.page() {
                 write_unless_unread(&format!("what is stuck, and what to do about it: {page}"));

@@ -147,7 +147,7 @@ impl Daemon {
             tokio::spawn(watch::follow_troubles(daemon_state.clone())),
             tokio::spawn(watch::stay_alive(daemon_state.clone())),
         ];
-        systemd::ready(&format!("serving http://{address}"));
+        systemd::ready(&format!("serving {}://{address}", daemon_state.scheme()));
         Ok(Daemon {
             store,
             daemon_state,
@@ -169,7 +169,7 @@ impl Daemon {
 
     /// Where the page is served, if it is.
     pub fn page(&self) -> Option<String> {
-        let scheme = if self.daemon_state.options.tls.is_some() { "https" } else { "http" };
+        let scheme = self.daemon_state.scheme();
         self.daemon_state.has_page().then(|| format!("{scheme}://{}/ui/", self.address))
     }
 
@@ -334,6 +334,11 @@ impl DaemonState {
     /// Whether the page is served: as it was said, or else where nobody but this machine can reach it.
     fn has_page(&self) -> bool {
         self.options.page.unwrap_or_else(|| self.options.http.ip().is_loopback())
+    }
+
+    /// How the addresses of HTTP begin.
+    fn scheme(&self) -> &'static str {
+        if self.options.tls.is_some() { "https" } else { "http" }
     }
 
     /// The server, with the page in front of the API if it is served.

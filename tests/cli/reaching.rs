@@ -10,6 +10,9 @@ use crate::cli::fake::Answer;
 use crate::cli::fake::Fake;
 use crate::cli::fake::run_command;
 use crate::cli::fake::seriatim;
+use crate::fixture::daemon_process::ANYWHERE;
+use crate::fixture::daemon_process::DaemonProcess;
+use crate::fixture::daemon_process::daemon_command;
 
 #[test]
 fn nobody_there_is_said_in_one_line_with_how_to_start_it() {
@@ -47,6 +50,21 @@ fn a_daemon_without_a_folder_of_definitions_says_how_to_make_one() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
     assert!(ran.stderr.starts_with("seriatim: cannot start: there is no folder of definitions"), "{ran:?}");
     assert!(ran.stderr.contains("`mkdir workflows`") && ran.stderr.contains("`seriatim dev`"), "{ran:?}");
+}
+
+#[test]
+fn a_daemon_with_a_certificate_says_that_it_is_reached_by_https() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::create_dir(folder.path().join("workflows")).expect("a folder for definitions");
+    let certificate = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/testdata/certificate.pem");
+    let key = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/testdata/key.pem");
+    let mut command = daemon_command(folder.path(), ANYWHERE);
+    command.args(["--tls-certificate", certificate, "--tls-key", key, "--storage-queue", ANYWHERE]);
+    let daemon = DaemonProcess::start(&mut command);
+    for server in ["http", "storage_queue", "page"] {
+        let url = daemon.url(server).expect("it is served");
+        assert!(url.starts_with("https://127.0.0.1:"), "{server}: {url}");
+    }
 }
 
 #[test]
