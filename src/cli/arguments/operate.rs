@@ -39,7 +39,7 @@ pub(crate) struct FilterArguments {
     pub(crate) prefix: Option<String>,
     /// Only those that are held for one of these causes: operator, exhausted, gap, predecessor, quarantine,
     /// redriving.
-    #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<HoldKind>)]
+    #[arg(long, value_delimiter = ',', requires = "all", value_parser = hold_kind)]
     pub(crate) hold_cause: Vec<HoldKind>,
     /// Only those whose last error, or the reason they are held for, has this text in it.
     #[arg(long, requires = "all", value_name = "TEXT")]
@@ -55,7 +55,8 @@ pub(crate) struct FilterArguments {
 pub(crate) struct BulkArguments {
     #[command(flatten)]
     pub(crate) filter: FilterArguments,
-    /// Only those that do not get on for one of these causes: retry, deferred, gap, held, locked.
+    /// Only those that do not get on for one of these causes: retry, deferred, gap, held, locked,
+    /// rate_limited.
     #[arg(long, value_delimiter = ',', requires = "all", value_parser = parse_word::<BlockedCause>)]
     pub(crate) cause: Vec<BlockedCause>,
 }
@@ -84,10 +85,11 @@ impl FilterArguments {
 pub(crate) struct WorkflowsArguments {
     /// QUEUE/WORKFLOW, or QUEUE with --all.
     pub(crate) target: TargetArgument,
-    #[command(flatten)]
-    pub(crate) bulk: BulkArguments,
+    // Before what has a heading: in the help, that goes on to whatever comes behind.
     #[command(flatten)]
     pub(crate) operator: OperatorArguments,
+    #[command(flatten)]
+    pub(crate) bulk: BulkArguments,
     #[command(flatten)]
     pub(crate) daemon: DaemonArguments,
 }
@@ -148,15 +150,15 @@ pub(crate) struct ResumeArguments {
     #[arg(long)]
     pub(crate) redrive: bool,
     /// Lifts only this cause of the hold, instead of all: operator, exhausted, gap, predecessor, quarantine, redriving.
-    #[arg(long, conflicts_with = "redrive", value_parser = parse_word::<HoldKind>)]
+    #[arg(long, conflicts_with = "redrive", value_parser = hold_kind)]
     pub(crate) cause: Option<HoldKind>,
     /// Why, for the audit.
     #[arg(long)]
     pub(crate) reason: Option<String>,
     #[command(flatten)]
-    pub(crate) many: FilterArguments,
-    #[command(flatten)]
     pub(crate) operator: OperatorArguments,
+    #[command(flatten)]
+    pub(crate) many: FilterArguments,
     #[command(flatten)]
     pub(crate) daemon: DaemonArguments,
 }
@@ -188,9 +190,9 @@ pub(crate) struct RedriveArguments {
     #[arg(long)]
     pub(crate) reason: Option<String>,
     #[command(flatten)]
-    pub(crate) many: DeadLetterArguments,
-    #[command(flatten)]
     pub(crate) operator: OperatorArguments,
+    #[command(flatten)]
+    pub(crate) many: DeadLetterArguments,
     #[command(flatten)]
     pub(crate) daemon: DaemonArguments,
 }
@@ -283,9 +285,28 @@ pub(crate) enum GapVerb {
     },
 }
 
+/// The causes of a hold, as they are offered.
+const HOLD_KINDS: [HoldKind; 6] = [
+    HoldKind::Operator,
+    HoldKind::Exhausted,
+    HoldKind::Gap,
+    HoldKind::Predecessor,
+    HoldKind::Quarantine,
+    HoldKind::Redriving,
+];
+
+/// Reads a cause of a hold. A script may still say a word of an older release, but none is offered.
+fn hold_kind(text: &str) -> Result<HoldKind, String> {
+    parse_word(text).map_err(|_| {
+        let known = HOLD_KINDS.map(HoldKind::as_str).join(", ");
+        format!("no workflow is held for that; known are {known}")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use clap::Parser;
 
     use super::*;
     use crate::cli::arguments::verb::Arguments;
@@ -299,10 +320,39 @@ mod tests {
             let help = causes.and_then(|causes| causes.get_help()).expect("it has a help").to_string();
             for cause in ["operator", "exhausted", "gap", "predecessor", "quarantine", "redriving"] {
                 assert!(help.contains(cause), "{verb}: {help}");
-                parse_word::<HoldKind>(cause).expect("it is a cause");
+                hold_kind(cause).expect("it is a cause");
             }
             assert!(!help.contains("spent"), "{verb}: {help}");
         }
+    }
+
+    #[test]
+    fn a_cause_of_a_hold_that_is_none_is_answered_with_those_that_are() {
+        for flags in [["--hold-cause", "retry"], ["--cause", "gap,operator"]] {
+            let line = ["seriatim", "resume", "orders", "--all"].into_iter().chain(flags);
+            let said = Arguments::try_parse_from(line).unwrap_err().to_string();
+            assert!(HOLD_KINDS.iter().all(|known| said.contains(known.as_str())), "{said}");
+            assert!(!said.contains("spent"), "{said}");
+        }
+        assert_eq!(hold_kind("spent"), Ok(HoldKind::Exhausted), "scripts of an older release say so");
+    }
+
+    #[test]
+    fn the_page_of_the_command_line_names_what_narrows_many_at_once() {
+        let page = include_str!("../../../docs/cli.md");
+        let (_, many) = page.split_once("**Many at once.**").expect("the page says it");
+        let (many, _) = many.split_once("\n\n").expect("a paragraph");
+        for known in HOLD_KINDS {
+            assert!(many.contains(known.as_str()), "{known}: {many}");
+        }
+        let retry = Arguments::command().find_subcommand("retry").expect("the verb exists").clone();
+        let cause = retry.get_arguments().find(|argument| argument.get_id() == "cause");
+        let help = cause.and_then(|cause| cause.get_help()).expect("it has a help").to_string();
+        let (_, causes) = help.split_once(": ").expect("it names them");
+        for cause in causes.trim_end_matches('.').split(", ") {
+            assert!(many.contains(cause), "{cause}: {many}");
+        }
+        assert!(help.contains("rate_limited"), "{help}");
     }
 }
 
