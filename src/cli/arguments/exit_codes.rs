@@ -5,6 +5,17 @@ pub(crate) const EXIT_CODES: &str = "Exit codes: 0 all is well; 1 a promise was 
                                      was refused; 2 the arguments are wrong; 3 it could not run or reach the daemon, \
                                      and one line on stderr says why.";
 
+/// Those of all verbs together.
+pub(crate) const ALL_CODES: &str = "Exit codes: 0 all is well; 1 a promise was broken, a file is damaged, a check has failed, \
+                                    or something was refused; 2 the arguments are wrong; 3 it could not run or reach the \
+                                    daemon, and one line on stderr says why; 4, of run and dev: it ran, and a fault of the disk \
+                                    or the store stopped it.";
+
+/// Those of `run` and `dev`.
+pub(crate) const SERVE_CODES: &str = "Exit codes: 0 it was stopped in order; 1 the definitions have mistakes; 2 the arguments are \
+                                      wrong; 3 it could not start, and one line on stderr says why; 4 it ran, and a fault of the \
+                                      disk or the store stopped it.";
+
 /// Those of `verify`.
 pub(crate) const VERIFY_CODES: &str = "Exit codes: 0 the file is sound; 1 it is damaged; 2 the arguments are wrong; 3 it could not \
                             be looked at: it is not seriatim's, beyond recognition, or held by a process that is named.";

@@ -74,9 +74,6 @@ pub(crate) struct RunArguments {
     /// the default; with 0 a full disk stops the daemon. Nothing is kept free with --cluster.
     #[arg(long, env = "SERIATIM_HEAD_ROOM", value_parser = head_room)]
     pub(crate) head_room: Option<u64>,
-    #[cfg(feature = "cluster")]
-    #[command(flatten)]
-    pub(crate) cluster: ClusterArguments,
     /// End when nobody holds the standard input any more: for whoever starts a daemon that is not to outlive it.
     #[arg(long, hide = true)]
     pub(crate) end_with_input: bool,
@@ -86,6 +83,10 @@ pub(crate) struct RunArguments {
     /// Print one line of JSON when it is ready.
     #[arg(long)]
     pub(crate) json: bool,
+    // Last: its heading in the help goes on to whatever comes behind.
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArguments,
 }
 
 impl RunArguments {

@@ -9,8 +9,10 @@ use crate::cli::arguments::bench::BenchArguments;
 use crate::cli::arguments::bench::BenchRunArguments;
 use crate::cli::arguments::define::CheckArguments;
 use crate::cli::arguments::demo::Demo;
+use crate::cli::arguments::exit_codes::ALL_CODES;
 use crate::cli::arguments::exit_codes::CHECK_CODES;
 use crate::cli::arguments::exit_codes::EXIT_CODES;
+use crate::cli::arguments::exit_codes::SERVE_CODES;
 use crate::cli::arguments::exit_codes::VERIFY_CODES;
 use crate::cli::arguments::keep::BackupArguments;
 use crate::cli::arguments::keep::CompactArguments;
@@ -49,7 +51,7 @@ use crate::cli::arguments::take::SettleArguments;
 
 /// Messages of one workflow, one at a time, in order, even when they arrive shuffled, fail, or the process dies.
 #[derive(Debug, Parser)]
-#[command(version, about, after_help = EXIT_CODES)]
+#[command(version, about, after_help = ALL_CODES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) verb: CliCommand,
@@ -59,10 +61,10 @@ pub(crate) struct Arguments {
 #[command(subcommand_help_heading = "Verbs")]
 pub(crate) enum CliCommand {
     /// Run the daemon: what a folder of definitions says, until it is stopped.
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = SERVE_CODES)]
     Run(RunArguments),
     /// Run a daemon on a store that is gone afterwards, with a demonstration if no definitions are given.
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = SERVE_CODES)]
     Dev(DevArguments),
     /// Send a message, or many from lines of JSON.
     #[command(after_help = EXIT_CODES)]
@@ -186,5 +188,33 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn nothing_stands_in_the_help_under_a_heading_that_is_not_its_own() {
+        let mut seen = 0;
+        for verb in Arguments::command().get_subcommands() {
+            let is_common = |id: &str| ["log_json", "dry_run", "yes", "reason"].contains(&id);
+            let is_of_run = |id: &str| id == "json" && verb.get_name() == "run";
+            for argument in verb.get_arguments() {
+                let id = argument.get_id().as_str();
+                if is_common(id) || is_of_run(id) {
+                    assert_eq!(argument.get_help_heading(), None, "{}: {id}", verb.get_name());
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen > 10, "only {seen} were found");
+    }
+
+    #[test]
+    fn the_help_of_what_runs_a_daemon_says_that_a_fault_ends_it_with_four() {
+        let mut line = Arguments::command();
+        let of_all = line.render_long_help().to_string();
+        for verb in ["run", "dev"] {
+            let help = line.find_subcommand_mut(verb).expect("the verb exists").render_long_help();
+            assert!(help.to_string().contains("; 4 it ran, and a fault"), "{verb}: {help}");
+        }
+        assert!(of_all.contains("; 4, of run and dev: it ran, and a fault"), "{of_all}");
     }
 }
