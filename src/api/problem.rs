@@ -393,6 +393,17 @@ mod tests {
     }
 
     #[test]
+    fn the_page_of_the_api_names_every_status_that_says_when_to_ask_again() {
+        let page = include_str!("../../docs/http.md");
+        let told = page.lines().find(|line| line.contains("come with `Retry-After`"));
+        let told = told.expect("the page tells it in one line");
+        for (code, status, _) in PROBLEM_KINDS {
+            let is_told = told.contains(&status.to_string());
+            assert_eq!(Problem::new(code, "").retry_after_seconds.is_some(), is_told, "{code}: {told}");
+        }
+    }
+
+    #[test]
     fn every_refusal_is_a_kind_of_problem() {
         let codes = include_str!("problem.rs").lines().filter_map(|line| {
             let (_, code) = line.split_once(" => \"")?;
