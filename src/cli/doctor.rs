@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use seriatim::api::DefinitionPage;
+use seriatim::api::plural::size;
 use seriatim::api::views::ClockStepView;
 use seriatim::api::views::StatusView;
 use seriatim::remote::Remote;
@@ -141,7 +142,7 @@ fn of_status(remote: &Remote, status: &StatusView, present: &LocalTime) -> Vec<F
     }));
     findings.extend(status.file_bytes.map(|bytes| {
         let file = status.file.as_deref().unwrap_or("its file");
-        Finding::ok("store", format!("{file} has {} MiB", bytes.div_ceil(1 << 20)))
+        Finding::ok("store", format!("{file} has {}", size(bytes)))
     }));
     findings
 }

@@ -316,6 +316,7 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
     let fake = Fake::new(|asked| match asked.line.split('?').next().unwrap_or_default() {
         "GET /v1/status" => Answer::json(json!({
             "version": "0.0.1", "state": "ready", "started_at": 0, "definitions": 1, "handlers_running": 0,
+            "file_bytes": 1_056_768,
         })),
         "GET /v1/definitions" => Answer::json(json!({ "definitions": [{
             "queue": "orders", "file": "orders.toml", "handlers": [], "paused": false, "schedules": 0,
@@ -332,6 +333,7 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
         "WARN version: ",
         "ok   ready: ",
         "ok   clock: ",
+        "ok   store: its file has 1.0 MiB",
         "ok   dead letters: none",
         "FAIL definitions: orders.toml: line 3: unknown field -> ",
         "WARN workflows: 1 does not get on -> seriatim blocked",
