@@ -105,6 +105,9 @@ pub(crate) struct Settlements {
     /// The number of the last settlement of each subject, of those before `indexed`.
     index: Lookup<Subject, u64>,
     indexed: u64,
+    /// The first that is answered again. In a transaction that is the first that it has noted itself: what it does beside
+    /// would be done twice.
+    answered_from: u64,
     /// What is to be taken back, while a trial runs.
     trial: Option<SettlementTrial>,
 }
@@ -146,6 +149,16 @@ impl Settlements {
         reply: &SettleResult,
     ) {
         self.keep(at, Subject::Run(token), how, Exchange::new(digest, Some(first), reply));
+    }
+
+    /// Begins a transaction: what was settled before is told from now on, and not answered again.
+    pub(crate) fn begin_transaction(&mut self) {
+        self.answered_from = self.noted();
+    }
+
+    /// Ends a transaction.
+    pub(crate) fn end_transaction(&mut self) {
+        self.answered_from = 0;
     }
 
     /// Begins a trial: every change from now on is taken back by [`Settlements::roll_back`].
@@ -223,8 +236,12 @@ impl Settlements {
         held: DeliveryRef,
         settlement: &Settlement,
     ) -> Option<Result<SettleResult, SettleRefusal>> {
-        let known = self.known(at, &subject_of(held))?;
-        Some(known.answer(|| digest_of(settlement)))
+        let answered_from = self.answered_from;
+        let (number, known) = self.known(at, &subject_of(held))?;
+        Some(match number >= answered_from {
+            true => known.answer(|| digest_of(settlement)),
+            false => Err(SettleRefusal::AlreadySettled { how: known.how }),
+        })
     }
 
     /// The answer to a settlement of a run from `first` on, if not given of what was left, that was settled lately.
@@ -234,7 +251,7 @@ impl Settlements {
         token: LockToken,
         settlement: &RunSettlement,
     ) -> Option<Result<SettleResult, SettleRefusal>> {
-        let known = self.known(at, &Subject::Run(token))?;
+        let (_, known) = self.known(at, &Subject::Run(token))?;
         let is_there = settlement.first.is_none() || settlement.first == known.exchange.first();
         Some(match is_there {
             true => known.answer(|| digest_of_run(settlement)),
@@ -242,10 +259,15 @@ impl Settlements {
         })
     }
 
-    fn known(&mut self, (queue, now): (QueueId, Timestamp), subject: &Subject) -> Option<&PastSettlement> {
+    /// The last settlement of a subject, with its number, if it still counts.
+    fn known(
+        &mut self,
+        (queue, now): (QueueId, Timestamp),
+        subject: &Subject,
+    ) -> Option<(u64, &PastSettlement)> {
         let number = self.find(subject)?;
         let known = &self.in_order[place(number, self.dropped)];
-        (known.queue == queue && now < known.until && !known.is_forgotten).then_some(known)
+        (known.queue == queue && now < known.until && !known.is_forgotten).then_some((number, known))
     }
 
     /// The number of the last settlement of a subject. What has been noted since somebody asked last is indexed first.

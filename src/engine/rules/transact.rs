@@ -117,9 +117,10 @@ impl EngineVerb for Transact {
     fn run(self, step: &mut Step<'_>) -> VerbRuling<Transact> {
         assert!(self.steps.len() <= limits::TRANSACTION_STEPS_MAX, "who asks has counted the steps");
         step.settlements.make_room(limits::TRANSACTION_STEPS_MAX);
-        step.in_trial(|mut step| step.run_steps(self.steps.clone()))?;
-        let done = step.run_steps(self.steps);
-        done.map_err(|stop| stop.map(|refused| panic!("what was tried goes the same way again: {refused}")))
+        step.settlements.begin_transaction();
+        let done = self.try_and_do(step);
+        step.settlements.end_transaction();
+        done
     }
 
     fn bytes(&self) -> usize {
@@ -153,6 +154,14 @@ impl EngineVerb for Transact {
         let refused =
             |(index, step): (usize, &StepCommand)| Some(RefusedStep { index, refusal: step.without_room()? });
         self.steps.iter().enumerate().find_map(refused).map(Err)
+    }
+}
+
+impl Transact {
+    fn try_and_do(self, step: &mut Step<'_>) -> VerbRuling<Transact> {
+        step.in_trial(|mut step| step.run_steps(self.steps.clone()))?;
+        let done = step.run_steps(self.steps);
+        done.map_err(|stop| stop.map(|refused| panic!("what was tried goes the same way again: {refused}")))
     }
 }
 

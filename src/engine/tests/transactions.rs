@@ -110,6 +110,22 @@ fn a_settlement_that_was_only_tried_is_not_remembered_as_done() {
 }
 
 #[test]
+fn a_transaction_that_is_asked_again_is_refused_and_sends_nothing_twice() {
+    let mut played = Played::new(QueueOptions::default());
+    let (token, sequence) = played.received();
+    let steps = || vec![send(), settle(token, sequence)];
+    assert_eq!(played.transact(steps()), Ok(2));
+    let before = Listing::number(&mut played.rows.clone()).unwrap();
+    assert_eq!(played.transact(steps()), Err(1), "what it settles was settled before it");
+    assert_eq!(Listing::number(&mut played.rows.clone()).unwrap(), before, "every row is as it was");
+    assert_eq!(played.stored(), 1);
+    assert!(
+        matches!(played.ask(settle(token, sequence)), Reply::Settle(Ok(_))),
+        "alone it is answered as the first time"
+    );
+}
+
+#[test]
 fn a_dead_letter_ends_with_a_transaction_or_stays_held() {
     let mut played = Played::new(QueueOptions::default());
     let (token, sequence) = played.received();

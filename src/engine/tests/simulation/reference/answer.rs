@@ -7,6 +7,7 @@ use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::redriven::Redriven;
 use crate::engine::rules::reply::Reply;
+use crate::engine::rules::transact::StepCommand;
 use crate::engine::rules::verbs;
 use crate::engine::rules::verbs::Command;
 use crate::engine::tests::simulation::reference::Reference;
@@ -113,17 +114,23 @@ impl Reference {
             (_, Reply::Receive(_) | Reply::AcceptWorkflow(_)) => self.record_received(command, reply),
             // Refused, it is as if nothing of it had been asked.
             (Command::Transact(verbs::Transact { steps }), Reply::Transact(Ok(replies))) => {
-                self.check_hops(steps)?;
-                steps
-                    .iter()
-                    .cloned()
-                    .map(Command::from)
-                    .zip(replies)
-                    .try_for_each(|(step, reply)| self.record(&step, reply))
+                self.record_transacted(steps, replies)
             }
             (_, Reply::Settle(_) | Reply::CompleteAll(_)) => self.record_settled(command, reply),
             _ => Ok(()),
         }
+    }
+
+    /// The steps of a transaction that was done. What was settled before it is not answered again in it.
+    fn record_transacted(&mut self, steps: &[StepCommand], replies: &[Reply]) -> Finding {
+        self.check_hops(steps)?;
+        let before = std::mem::take(&mut self.settled);
+        for (step, reply) in steps.iter().cloned().map(Command::from).zip(replies) {
+            self.record(&step, reply)?;
+        }
+        let noted = std::mem::replace(&mut self.settled, before);
+        self.settled.extend(noted);
+        Ok(())
     }
 
     fn options(&self, name: &QueueName) -> Option<&QueueOptions> {
