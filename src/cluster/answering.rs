@@ -92,8 +92,8 @@ impl Router {
 
     /// Gives back what somebody elsewhere was handed out here. Without the partition there is no lock either.
     fn take_back(&self, command: Command) {
-        if let Some(token) = token_of(&command)
-            && let Some(client) = self.partition(self.places.token(token)).client()
+        if let CommandPlace::One(partition) = self.places.of(&command)
+            && let Some(client) = self.partition(partition).client()
         {
             client.give_back(command);
         }

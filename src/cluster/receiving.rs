@@ -20,10 +20,14 @@ use crate::engine::Client;
 use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::EngineVerb;
 use crate::engine::elsewhere::Reply;
+use crate::engine::elsewhere::UnlockedMessage;
 use crate::engine::elsewhere::is_nothing;
 use crate::engine::elsewhere::new_token;
 use crate::engine::elsewhere::nothing;
+use crate::engine::elsewhere::verbs::HideAgain;
+use crate::engine::elsewhere::verbs::ReceiveHidden;
 use crate::error::Unavailable;
+use crate::id::QueueName;
 use crate::limits;
 use crate::token::LockToken;
 
@@ -271,10 +275,16 @@ impl Router {
         }
     }
 
-    /// Gives back, uncounted, all that a command was answered with.
+    /// Gives back, uncounted, all that a command was answered with. What is hidden without a lock is offered at once, and stays
+    /// counted: nobody would see it before its time is over.
     pub(crate) async fn give_all_back(&self, command: &Command, reply: Reply) {
         let mut given = Vec::new();
-        command.give_back(reply, &mut |command| given.push(command));
+        match (command, reply) {
+            (Command::ReceiveHidden(ReceiveHidden { queue, .. }), Reply::ReceiveHidden(Ok(shown))) => {
+                given.extend(shown.iter().map(|shown| offer_hidden(queue, shown)));
+            }
+            (command, reply) => command.give_back(reply, &mut |command| given.push(command)),
+        }
         for command in given {
             self.give_back(command).await;
         }
@@ -296,6 +306,12 @@ fn asked(command: &Command, source: &WorkSource) -> ParkedCommand {
         *new = token;
     }
     ParkedCommand { source: source.clone(), command, token }
+}
+
+/// Hides a message for no time at all.
+fn offer_hidden(queue: &QueueName, shown: &UnlockedMessage) -> Command {
+    let (queue, claim, lasts, body) = (queue.clone(), shown.claim(), Duration::ZERO, None);
+    HideAgain { queue, claim, lasts, body }.into()
 }
 
 async fn hurried(hurry: &Notify, wait: Duration) -> bool {

@@ -34,6 +34,7 @@ pub(crate) use crate::engine::rules::command::LockedMessage;
 pub(crate) use crate::engine::rules::command::PurgeFrom;
 pub(crate) use crate::engine::rules::command::PurgeScope;
 pub(crate) use crate::engine::rules::command::Settlement;
+pub(crate) use crate::engine::rules::command::UnlockedMessage;
 #[cfg(test)]
 pub(crate) use crate::engine::rules::command_samples::commands;
 use crate::engine::rules::effect::Event;

@@ -6,17 +6,21 @@ use std::time::Duration;
 use crate::cluster::hashing::partition_of;
 use crate::cluster::hashing::preferred;
 use crate::cluster::node::ClusterNode;
+use crate::cluster::stop::pause;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
 use crate::engine::Completion;
 use crate::engine::Delivery;
+use crate::engine::Hidden;
 use crate::engine::Queue;
+use crate::engine::elsewhere::verbs::HideAgain;
 use crate::error::OperationError;
 use crate::error::QueueRefusal;
 use crate::error::SettleRefusal;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
+use crate::limits;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 
@@ -61,6 +65,19 @@ pub(crate) fn workflow_of(partition: u16) -> String {
     let is_there =
         |name: &String| partition_of(&queue, &WorkflowId::new(name).unwrap(), PARTITIONS) == partition;
     names.find(is_there).unwrap()
+}
+
+/// For how long messages are hidden: no test waits for that.
+pub(crate) const HIDDEN_FOR: Duration = Duration::from_secs(3_600);
+
+/// Hides the next message, as soon as there is one.
+pub(crate) async fn next_hidden(queue: &Queue) -> Hidden {
+    loop {
+        if let Some(hidden) = queue.receive_hidden(1, HIDDEN_FOR).await.unwrap().pop() {
+            return hidden;
+        }
+        pause(limits::ROUTE_PAUSE).await;
+    }
 }
 
 /// Sends three messages to each workflow through one node.
@@ -178,6 +195,26 @@ async fn a_receiver_of_a_workflow_that_another_node_has_can_be_hurried() {
             assert!(received.expect("it is told that it has waited enough").unwrap().is_empty());
             taken.close().await.unwrap();
         }
+    }
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_hidden_can_be_given_back_to_whichever_node_has_its_partition() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first", "second"]).await;
+    let queue = nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    for (partition, node) in
+        (0..PARTITIONS).flat_map(|partition| nodes.iter().map(move |node| (partition, node)))
+    {
+        queue.send(Message::new("x").workflow(workflow_of(partition))).await.unwrap();
+        let claim = next_hidden(&queue).await.claim;
+        let (queue_name, lasts, body) = (queue.name().clone(), Duration::ZERO, None);
+        node.client().give_back(HideAgain { queue: queue_name, claim, lasts, body });
+        let again = tokio::time::timeout(Duration::from_secs(20), next_hidden(&queue)).await;
+        let again = again.expect("it is offered again").claim;
+        assert_eq!(again.sequence_number, claim.sequence_number);
+        queue.end_hidden(again).await.unwrap();
     }
     close(nodes).await;
 }

@@ -13,7 +13,9 @@ use crate::cluster::node::ClusterNode;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
+use crate::cluster::tests::router::HIDDEN_FOR;
 use crate::cluster::tests::router::PARTITIONS;
+use crate::cluster::tests::router::next_hidden;
 use crate::cluster::tests::router::workflow_of;
 use crate::engine::Queue;
 use crate::error::SendError;
@@ -96,6 +98,28 @@ async fn a_partition_that_waits_for_its_log_keeps_no_receiver_from_the_others() 
         assert_eq!(delivery.message().delivery_count, 1);
         delivery.complete().await.unwrap();
     }
+    node.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_partition_hides_too_late_for_whoever_asked_is_offered_again() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let node = start(&servers).await;
+    let queue = node.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    for partition in [0, 1] {
+        send(queue.clone(), partition).await;
+    }
+    // It takes entries, and says nothing of it.
+    change(&servers, 0, |config| config.no_ack = true).await;
+    // The second asks it for certain, as nothing is left in the others.
+    for found in [1, 0] {
+        let hidden = in_time("it is answered", queue.receive_hidden(1, HIDDEN_FOR)).await.unwrap();
+        assert_eq!(hidden.len(), found);
+    }
+    change(&servers, 0, |config| config.no_ack = false).await;
+    let late = in_time("it is offered again", next_hidden(&queue)).await;
+    assert_eq!(late.claim.sequence_number.get() / limits::NUMBER_END, 0);
+    queue.end_hidden(late.claim).await.unwrap();
     node.close().await;
 }
 

@@ -44,14 +44,14 @@ pub struct Hidden {
 
 impl Hidden {
     fn new(client: &Client, shown: UnlockedMessage) -> Hidden {
-        let UnlockedMessage { sequence, record, content } = shown;
+        let claim = shown.claim();
+        let UnlockedMessage { record, content, .. } = shown;
         let until = match record.status {
             Status::ByConsumer { due: Some(due), .. } => client.shown_due(due),
             _ => client.shown(record.handed_out_at),
         };
-        let (delivery_count, at) = (record.delivery_count, record.handed_out_at);
         Hidden {
-            claim: Claim { sequence_number: sequence, delivery_count, at },
+            claim,
             until,
             accepted_at: record.accepted_at,
             expires_at: record.rare.expires_at.map(|due| client.shown_due(due)),

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
+use crate::engine::rules::claim::Claim;
 use crate::engine::rules::due::DeferralEnd;
 use crate::engine::rules::output::Output;
 use crate::engine::rules::receipt::Receipt;
@@ -167,6 +168,14 @@ pub(crate) struct UnlockedMessage {
     pub(crate) sequence: SequenceNumber,
     pub(crate) record: Arc<MessageRecord>,
     pub(crate) content: MessageContent,
+}
+
+impl UnlockedMessage {
+    /// What whoever was handed it shows.
+    pub(crate) fn claim(&self) -> Claim {
+        let MessageRecord { delivery_count, handed_out_at: at, .. } = *self.record;
+        Claim { sequence_number: self.sequence, delivery_count, at }
+    }
 }
 
 /// A workflow as it is accepted whole.

@@ -84,7 +84,8 @@ impl EngineVerb for AcceptWorkflow {
     }
 }
 
-/// Without a lock there is nothing to give back: what nobody has heard of is offered again at its instant.
+/// Without a lock there is nothing to give back: what nobody has heard of is offered again at its instant. On a cluster, whoever
+/// asks several partitions and takes what one has offers what the others have hidden (`cluster/receiving.rs`).
 impl EngineVerb for ReceiveHidden {
     fn run(self, step: &mut Step<'_>) -> VerbRuling<ReceiveHidden> {
         step.receive_hidden(&self.queue, self.max, self.lasts)
