@@ -38,6 +38,17 @@ pub(crate) enum RecordError {
     Refused(#[source] OperateError),
 }
 
+impl RecordError {
+    /// Whether it is in a partition of a cluster with which no node goes on.
+    pub(crate) fn is_of_stopped_partition(&self) -> bool {
+        matches!(
+            self,
+            RecordError::Unavailable(Unavailable::PartitionStopped { .. })
+                | RecordError::Queue(QueueError::Unavailable(Unavailable::PartitionStopped { .. }))
+        )
+    }
+}
+
 impl EndpointRecords {
     /// Records in the queue of this name, which nobody else may use.
     pub(crate) const fn new(queue: &'static str) -> EndpointRecords {

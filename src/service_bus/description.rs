@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 
 use dashmap::DashMap;
 use serde::Deserialize;
@@ -14,6 +16,7 @@ use crate::definition::SERVICE_BUS_QUEUE;
 use crate::engine::Client;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
+use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::limits;
 use crate::records::EndpointRecords;
@@ -160,16 +163,36 @@ pub(crate) struct Descriptions {
     changes: watch::Sender<u64>,
     /// Whether other nodes of a cluster describe entities too.
     pub(crate) are_several: bool,
+    /// Whether some could not be read, as a partition of the cluster was stopped.
+    is_partial: AtomicBool,
 }
 
 impl Descriptions {
     pub(crate) fn new(client: Client, are_several: bool) -> Descriptions {
-        Descriptions { client, by_name: DashMap::new(), changes: watch::Sender::new(0), are_several }
+        let (by_name, changes, is_partial) = (DashMap::new(), watch::Sender::new(0), AtomicBool::new(false));
+        Descriptions { client, by_name, changes, are_several, is_partial }
     }
 
-    /// Reads all that are kept.
+    /// Reads all that are kept. While a partition of a cluster is stopped, nobody says of which entities something is: then what
+    /// the others have of each is read.
     pub(crate) async fn open(&self) -> Result<(), RecordError> {
-        RECORDS.open(&self.client).await?;
+        match RECORDS.open(&self.client).await {
+            // The queue is there, or nothing is kept yet.
+            Err(Unavailable::PartitionStopped { .. }) => {}
+            opened => opened?,
+        }
+        match self.read_all().await {
+            Err(error) if error.is_of_stopped_partition() => {
+                if !self.is_partial.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(%error, "what is said of some entities of Service Bus is not known");
+                }
+                self.read_each().await
+            }
+            read => read,
+        }
+    }
+
+    async fn read_all(&self) -> Result<(), RecordError> {
         let (mut after, mut known) = (None, BTreeSet::new());
         loop {
             let page =
@@ -197,14 +220,39 @@ impl Descriptions {
         let gone = self.by_name.iter().filter(|entry| !known.contains(entry.key()));
         let gone: Vec<QueueName> = gone.map(|entry| entry.key().clone()).collect();
         gone.iter().for_each(|name| self.put(name, None));
+        self.is_partial.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Reads what is said of each entity that is there. What a stopped partition has stays as it is known.
+    async fn read_each(&self) -> Result<(), RecordError> {
+        let queues = self.client.all_queues().await?.into_iter().map(|view| view.name);
+        let topics = self.client.topics(None, limits::TOPICS_MAX).await?.into_iter().map(|topic| topic.name);
+        for name in queues.chain(topics) {
+            match RECORDS.load(&self.client, name.as_str()).await {
+                Err(error) if error.is_of_stopped_partition() => {}
+                Err(RecordError::Queue(QueueError::Refused(QueueRefusal::QueueNotFound(_)))) => return Ok(()),
+                found => self.put(&name, found?),
+            }
+        }
         Ok(())
     }
 
     /// Reads them anew if another node has changed one since, and returns what it has said of that.
     pub(crate) async fn read_changed(&self, seen: &Option<String>) -> Result<Option<String>, RecordError> {
-        let said = RECORDS.load(&self.client, LAST_CHANGE).await?;
+        let said = RECORDS.load(&self.client, LAST_CHANGE).await.inspect_err(|error| {
+            if error.is_of_stopped_partition() {
+                self.is_partial.store(true, Ordering::Relaxed);
+            }
+        })?;
         if said != *seen {
             self.open().await?;
+        } else if self.is_partial.load(Ordering::Relaxed) {
+            // The partition may be back, with what was not read.
+            match self.read_all().await {
+                Err(error) if error.is_of_stopped_partition() => {}
+                read => read?,
+            }
         }
         Ok(said)
     }

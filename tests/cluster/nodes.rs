@@ -185,7 +185,8 @@ const STOPPED: u16 = 2;
 #[test]
 fn a_daemon_starts_while_a_partition_is_stopped_on_every_node() {
     let files = [("orders.toml", ORDERS), ("ticks.toml", TICKS)];
-    let Some(mut cluster) = Cluster::start(3, &files) else { return };
+    let endpoints = ["--amqp", "127.0.0.1:0"];
+    let Some(mut cluster) = Cluster::start_with(3, &files, &endpoints) else { return };
     let is_without = |view: &Value| view["missing_partitions"] == json!([STOPPED]);
     cluster.spoil_log(STOPPED);
     // Its owner finds out when it appends.
