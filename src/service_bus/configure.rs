@@ -1,6 +1,5 @@
 //! The queues and topics of an emulator's file, made when the endpoint starts.
 
-use crate::clock::Timestamp;
 use crate::engine::Queue;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
@@ -12,6 +11,7 @@ use crate::service_bus::config::Configuration;
 use crate::service_bus::config::ConfiguredQueue;
 use crate::service_bus::config_topics::ConfiguredSubscription;
 use crate::service_bus::config_topics::ConfiguredTopic;
+use crate::service_bus::creation_instant::CreationInstant;
 use crate::service_bus::description::Description;
 use crate::service_bus::endpoint_error::EndpointError;
 use crate::service_bus::shared::EndpointState;
@@ -44,7 +44,7 @@ async fn configure_topic(shared: &EndpointState, topic: ConfiguredTopic) -> Resu
     let made = shared.client.create_topic(&topic.name).await.map_err(failed)?;
     let view = made.view().await.map_err(RecordError::from)?;
     if let Some(view) = view {
-        describe(shared, (&topic.name, view.created_at), topic.description).await?;
+        describe(shared, (&topic.name, CreationInstant::from(&view)), topic.description).await?;
     }
     for subscription in topic.subscriptions {
         let ConfiguredSubscription { name, options, description, rules } = subscription;
@@ -64,20 +64,22 @@ async fn describe_queue(
     queue: &Queue,
     description: Description,
 ) -> Result<(), EndpointError> {
-    let created_at = queue.view().await.map_err(RecordError::from)?.created_at;
+    let created_at = CreationInstant::from(&queue.view().await.map_err(RecordError::from)?);
     describe(shared, (queue.name(), created_at), description).await
 }
 
 /// Says what the file says of an entity, unless that is known.
 async fn describe(
     shared: &EndpointState,
-    (name, created_at): (&QueueName, Timestamp),
+    (name, created_at): (&QueueName, CreationInstant),
     description: Description,
 ) -> Result<(), EndpointError> {
     let known = shared.descriptions.of(name, created_at);
     let updated_at = known.updated_at;
-    let description = Description { of: known.of.or(Some(created_at)), updated_at, ..description };
-    if *known != description {
+    let description = Description { of: known.of.or(Some(created_at.at)), updated_at, ..description };
+    if *known != description && created_at.may_be_earlier {
+        tracing::warn!(%name, "what the file says of it waits for a partition that is stopped");
+    } else if *known != description {
         shared.descriptions.describe(name, &description).await?;
     }
     Ok(())

@@ -21,6 +21,7 @@ use crate::id::QueueName;
 use crate::limits;
 use crate::records::EndpointRecords;
 use crate::records::RecordError;
+use crate::service_bus::creation_instant::CreationInstant;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 use crate::topic::Rule;
@@ -30,6 +31,10 @@ pub(crate) const RECORDS_QUEUE: &str = SERVICE_BUS_QUEUE;
 
 /// The record that is another with each change of any; no entity has this name.
 const LAST_CHANGE: &str = "!last-change";
+
+/// Why nothing new is said of an entity.
+const NOT_WITHOUT_A_PARTITION: &str =
+    "nothing new is said of an entity while a partition of the cluster is stopped";
 
 const RECORDS: EndpointRecords = EndpointRecords::new(RECORDS_QUEUE);
 
@@ -149,8 +154,8 @@ pub(crate) struct Description {
 
 impl Description {
     /// Whether it is of the entity that was made at an instant.
-    fn is_of(&self, created_at: Timestamp) -> bool {
-        self.of.is_none_or(|of| of == created_at)
+    fn is_of(&self, created_at: CreationInstant) -> bool {
+        self.of.is_none_or(|of| created_at.may_be(of))
     }
 }
 
@@ -258,27 +263,27 @@ impl Descriptions {
     }
 
     /// The description of an entity that was made at an instant.
-    pub(crate) fn of(&self, name: &QueueName, created_at: Timestamp) -> Arc<Description> {
+    pub(crate) fn of(&self, name: &QueueName, created_at: CreationInstant) -> Arc<Description> {
         let known = self.by_name.get(name).filter(|known| known.is_of(created_at));
         known.map(|known| known.clone()).unwrap_or_default()
     }
 
     /// Refuses what is asked of an entity in whose place there is another of its name by now.
-    pub(crate) fn check_current(&self, named: (&QueueName, Timestamp)) -> Result<(), AmqpRefusal> {
+    pub(crate) fn check_current(&self, named: (&QueueName, CreationInstant)) -> Result<(), AmqpRefusal> {
         self.check_status(named, |_| true)
     }
 
     /// Refuses what the status of an entity excludes now, and everything where there is another of its name by now.
     pub(crate) fn check_status(
         &self,
-        (name, created_at): (&QueueName, Timestamp),
+        (name, created_at): (&QueueName, CreationInstant),
         may: fn(EntityStatus) -> bool,
     ) -> Result<(), AmqpRefusal> {
         // Asked for each message that is sent: nothing is copied.
         let known = self.by_name.get(name);
         // In a cluster an entity is as old as it is on the partitions that answer.
         let is_another =
-            |known: &Description| known.of.is_some_and(|of| of > created_at) && !self.are_several;
+            |known: &Description| known.of.is_some_and(|of| of > created_at.at) && !self.are_several;
         if known.as_ref().is_some_and(|known| is_another(known)) {
             let refusal = format!("{name} was deleted and made again: attach again");
             return Err(AmqpRefusal::new(condition::DETACH_FORCED, refusal));
@@ -338,15 +343,17 @@ impl Descriptions {
         Ok(())
     }
 
-    /// Says something of a rule of a subscription that has these rules, and nothing any more of those that are gone.
+    /// Says something of a rule of a subscription that has these rules, and nothing any more of those that are gone. It is refused
+    /// while it is not sure of which entity it is said.
     pub(crate) async fn describe_rule(
         &self,
-        (queue, created_at): (&QueueName, Timestamp),
+        (queue, created_at): (&QueueName, CreationInstant),
         (rules, rule): (&[Rule], &str),
         values: RuleSettings,
     ) -> Result<(), RecordError> {
         let before = self.of(queue, created_at);
-        let mut description = Description { of: Some(created_at), ..(*before).clone() };
+        let of = before.of.or(Some(created_at.at));
+        let mut description = Description { of, ..(*before).clone() };
         description.rules.retain(|name, _| rules.iter().any(|rule| rule.name() == name));
         match values == RuleSettings::default() {
             true => drop(description.rules.remove(rule)),
@@ -354,6 +361,9 @@ impl Descriptions {
         }
         match description.rules == before.rules {
             true => Ok(()),
+            false if before.of.is_none() && created_at.may_be_earlier => {
+                Err(Unavailable::Unsupported(NOT_WITHOUT_A_PARTITION).into())
+            }
             false => self.describe(queue, &description).await,
         }
     }
@@ -367,5 +377,57 @@ impl Descriptions {
             return;
         }
         self.changes.send_modify(|count| *count += 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::engine::QueueView;
+    use crate::queue::QueueOptions;
+
+    #[tokio::test]
+    async fn an_entity_keeps_its_description_while_the_partition_is_stopped_that_has_made_it_first() {
+        let (engine, _) = crate::testing::engine().await.unwrap();
+        let queue = engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
+        let mut view = queue.view().await.unwrap();
+        let descriptions = Descriptions::new(engine.client().clone(), true);
+        let of = Some(view.created_at);
+        let said = Description { of, status: EntityStatus::Disabled, ..Description::default() };
+        descriptions.describe(queue.name(), &said).await.unwrap();
+        // As the other partitions say.
+        view.created_at = view.created_at + Duration::from_millis(7);
+        view.missing_partitions = vec![0];
+        let is_refused = |view: &QueueView| {
+            let named = (queue.name(), CreationInstant::from(view));
+            descriptions.check_status(named, EntityStatus::may_send).is_err()
+        };
+        assert!(is_refused(&view));
+        assert_eq!(*descriptions.of(queue.name(), CreationInstant::from(&view)), said);
+        view.missing_partitions.clear();
+        assert!(!is_refused(&view), "another entity of its name has nothing of it");
+        engine.close().await;
+    }
+
+    #[tokio::test]
+    async fn nothing_new_is_said_of_an_entity_while_it_is_not_sure_when_it_was_made() {
+        let (engine, _) = crate::testing::engine().await.unwrap();
+        let descriptions = Descriptions::new(engine.client().clone(), true);
+        let name = QueueName::new("t/subscriptions/s").unwrap();
+        let unsure = CreationInstant { at: Timestamp::from_millis(9), may_be_earlier: true };
+        let rules = [Rule::everything()];
+        let action = Some(ActionText::default());
+        let settings = RuleSettings { values: Vec::new(), action };
+        let named = rules[0].name();
+        let refused = descriptions.describe_rule((&name, unsure), (&rules, named), settings.clone()).await;
+        assert!(matches!(refused, Err(RecordError::Unavailable(Unavailable::Unsupported(_)))), "{refused:?}");
+        let known = Description { of: Some(Timestamp::from_millis(7)), ..Description::default() };
+        descriptions.describe(&name, &known).await.unwrap();
+        descriptions.describe_rule((&name, unsure), (&rules, named), settings).await.unwrap();
+        let said = descriptions.of(&name, CreationInstant { at: Timestamp::from_millis(7), ..unsure });
+        assert_eq!((said.of, said.rules.len()), (known.of, 1), "it is as old as it was");
+        engine.close().await;
     }
 }

@@ -30,6 +30,7 @@ mod tests {
     use crate::clock::Timestamp;
     use crate::engine::Engine;
     use crate::id::QueueName;
+    use crate::service_bus::creation_instant::CreationInstant;
     use crate::service_bus::description::Description;
     use crate::service_bus::description::Descriptions;
 
@@ -39,7 +40,8 @@ mod tests {
         let new = || Descriptions::new(engine.client().clone(), true);
         let (one, other) = (new(), new());
         one.open().await.unwrap();
-        let (name, at) = (QueueName::new("q").unwrap(), Timestamp::default());
+        let name = QueueName::new("q").unwrap();
+        let at = CreationInstant { at: Timestamp::default(), may_be_earlier: false };
         let said = Description { forward_to: Some("r".to_owned()), ..Description::default() };
         one.describe(&name, &said).await.unwrap();
         let seen = other.read_changed(&None).await.unwrap();

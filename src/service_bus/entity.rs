@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::clock::Timestamp;
 use crate::engine::Queue;
 use crate::engine::QueueView;
 use crate::engine::Topic;
@@ -11,6 +10,7 @@ use crate::id::QueueName;
 use crate::limits;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
+use crate::service_bus::creation_instant::CreationInstant;
 use crate::service_bus::description::Description;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
@@ -24,7 +24,7 @@ pub(crate) struct Entity {
     pub(crate) is_transfer: bool,
     pub(crate) options: QueueOptions,
     /// When it was made: another of its name is another entity.
-    pub(crate) created_at: Timestamp,
+    pub(crate) created_at: CreationInstant,
     /// Its description: what its queue does not know.
     pub(crate) description: Arc<Description>,
     /// The topic, if it is one: its queue is none.

@@ -8,6 +8,7 @@ use crate::error::Unavailable;
 use crate::limits;
 use crate::queue::QueueOptions;
 use crate::service_bus::address::EntityPath;
+use crate::service_bus::creation_instant::CreationInstant;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::entity::QueueOrTopic;
 use crate::service_bus::refusal::AmqpRefusal;
@@ -41,25 +42,26 @@ impl EndpointState {
         if !(self.is_open)(&view.name) {
             return Err(not_found());
         }
-        let description = self.descriptions.of(&view.name, view.created_at);
+        let created_at = CreationInstant::from(&view);
+        let description = self.descriptions.of(&view.name, created_at);
         Ok(Entity {
             queue: self.client.queue(view.name.as_str())?,
             is_dead_letters: path.is_dead_letters,
             is_transfer: path.is_transfer,
             description,
             options: view.options,
-            created_at: view.created_at,
+            created_at,
             topic: None,
         })
     }
 
     /// A topic: what is sent to it is read as for a queue in order of arrival.
     fn topic_entity(&self, path: &EntityPath, view: &TopicView) -> Result<Entity, AmqpRefusal> {
-        let name = view.name.clone();
+        let (name, created_at) = (view.name.clone(), CreationInstant::from(view));
         if path.is_dead_letters || !(self.is_open)(&name) {
             return Err(AmqpRefusal::not_found(&path.queue));
         }
-        let description = self.descriptions.of(&name, view.created_at);
+        let description = self.descriptions.of(&name, created_at);
         let body_bytes_max = description.body_bytes_max.unwrap_or(limits::BODY_BYTES_MAX);
         Ok(Entity {
             queue: self.client.queue(&name)?,
@@ -67,7 +69,7 @@ impl EndpointState {
             is_transfer: false,
             description,
             options: QueueOptions { body_bytes_max, ..QueueOptions::default() },
-            created_at: view.created_at,
+            created_at,
             topic: Some(self.client.topic(&name)?),
         })
     }

@@ -129,7 +129,7 @@ impl Forwarder {
     /// The queue, if it is the one whose description says that it forwards.
     async fn source(&self) -> Result<Queue, AmqpRefusal> {
         let queue = self.shared.client.queue(&self.route.queue)?;
-        let description = self.shared.descriptions.of(queue.name(), queue.view().await?.created_at);
+        let description = self.shared.descriptions.of(queue.name(), (&queue.view().await?).into());
         let target = match self.route.source {
             ForwardingSource::Messages => &description.forward_to,
             ForwardingSource::DeadLetters => &description.forward_dead_letters_to,

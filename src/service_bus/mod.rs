@@ -18,6 +18,7 @@ mod config_properties;
 mod config_topics;
 mod configure;
 mod connection_task;
+mod creation_instant;
 mod description;
 mod description_ends;
 mod description_news;

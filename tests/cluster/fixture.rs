@@ -137,11 +137,22 @@ impl Cluster {
     fn ask_with(
         &self,
         node: usize,
+        request: (&str, &str),
+        headers: &str,
+        text: &str,
+    ) -> Option<(u16, String)> {
+        self.ask_at((node, "http"), request, headers, text)
+    }
+
+    /// The same of a server of the node.
+    pub(crate) fn ask_at(
+        &self,
+        (node, server): (usize, &str),
         (method, path): (&str, &str),
         headers: &str,
         text: &str,
     ) -> Option<(u16, String)> {
-        let address = self.address(node, "http");
+        let address = self.address(node, server);
         let mut stream = TcpStream::connect(&address).ok()?;
         stream.set_read_timeout(Some(TIMEOUT)).ok()?;
         let length = text.len();

@@ -212,3 +212,37 @@ fn a_daemon_starts_while_a_partition_is_stopped_on_every_node() {
     let (status, why) = cluster.ask(1, "POST", "/v1/backup", &copy).expect("it answers");
     assert!(status == 501 && why.contains("unsupported"), "{status} {why}");
 }
+
+/// How an administration client of Service Bus describes a queue.
+fn described(status: &str) -> String {
+    format!(
+        "<entry xmlns=\"http://www.w3.org/2005/Atom\"><content type=\"application/xml\"><QueueDescription \
+         xmlns=\"http://schemas.microsoft.com/netservices/2010/10/servicebus/connect\"><Status>{status}</Status>\
+         </QueueDescription></content></entry>"
+    )
+}
+
+#[test]
+fn an_entity_of_service_bus_keeps_its_description_while_the_partition_that_made_it_first_is_stopped() {
+    let endpoints = ["--amqp", "127.0.0.1:0"];
+    let Some(cluster) = Cluster::start_with(2, &[("orders.toml", ORDERS)], &endpoints) else { return };
+    let administer = |method: &str, headers: &str, text: &str| {
+        cluster.ask_at((0, "amqp"), (method, "/parcels"), headers, text).expect("it answers")
+    };
+    let document = "content-type: application/atom+xml";
+    let (status, why) = administer("PUT", document, &described("Disabled"));
+    assert_eq!(status, 201, "{why}");
+    // It says whether a queue can be made, so it has made it first.
+    cluster.spoil_log(0);
+    for workflow in 0..8 * PARTITIONS as u64 {
+        let _ = cluster.ask(0, "POST", "/v1/queues/orders/messages", &message(workflow, 1));
+    }
+    cluster.wait_for(0, "/v1/queues/orders", |view| view["missing_partitions"] == json!([0]));
+    let (status, shown) = administer("GET", document, "");
+    assert!(status == 200 && shown.contains("<Status>Disabled</Status>"), "{status} {shown}");
+    let change = format!("{document}\r\nif-match: *");
+    let (status, why) = administer("PUT", &change, &described("SendDisabled"));
+    assert!(status == 503 && why.contains("is not changed while partition 0"), "{status} {why}");
+    let (_, shown) = administer("GET", document, "");
+    assert!(shown.contains("<Status>Disabled</Status>"), "{shown}");
+}

@@ -114,13 +114,13 @@ impl AdminCall<'_> {
 
     /// The description of a queue.
     pub(crate) fn settings(&self, view: &QueueView) -> EntitySettings {
-        let description = self.shared.descriptions.of(&view.name, view.created_at);
+        let description = self.shared.descriptions.of(&view.name, view.into());
         EntitySettings { options: view.options.clone(), description: (*description).clone() }
     }
 
     /// The description of a topic, as if it had a queue.
     pub(crate) fn settings_of_topic(&self, topic: &TopicView) -> EntitySettings {
-        let description = self.shared.descriptions.of(&topic.name, topic.created_at);
+        let description = self.shared.descriptions.of(&topic.name, topic.into());
         let mut settings = EntitySettings { description: (*description).clone(), ..EntitySettings::new() };
         settings.recall();
         settings
@@ -143,6 +143,17 @@ impl AdminCall<'_> {
             created_at: topic.created_at,
             topic: Some(topic),
             caller: self.caller,
+        }
+    }
+
+    /// Refuses to change what is said of an entity while a partition is stopped: which of its name it is is not sure then.
+    pub(crate) fn check_whole(&self, view: &QueueView) -> Result<(), AdminRefusal> {
+        match view.missing_partitions.first() {
+            Some(partition) => Err(AdminRefusal::busy(format!(
+                "{} is not changed while partition {partition} of the cluster is stopped",
+                view.name
+            ))),
+            None => Ok(()),
         }
     }
 

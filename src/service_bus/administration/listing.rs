@@ -107,7 +107,7 @@ pub(crate) async fn all_subscriptions(
 pub(crate) async fn all_rules(call: &AdminCall<'_>, of: &AdminSubscription, page: ListPage) -> AdminResult {
     let mut rules = of.rules(call).await?;
     rules.sort_by_cached_key(|rule| rule.name().to_ascii_lowercase());
-    let description = call.shared.descriptions.of(&of.queue.name, of.created_at());
+    let description = call.shared.descriptions.of(&of.queue.name, (&of.queue).into());
     let path = of.rules_path();
     let next = page.next(call, &path, rules.len());
     Ok(AtomFeed::answer((call.caller, &path), call.shared.clock.now(), next, |feed| {

@@ -52,6 +52,7 @@ pub(crate) async fn changed(
     (text, element): (&str, &str),
 ) -> Result<QueueView, AdminRefusal> {
     call.check_undefined(&view.name)?;
+    call.check_whole(view)?;
     let before = call.settings(view);
     let mut settings = before.clone();
     document::read(text, element, |element| call.take(&mut settings, element))?;

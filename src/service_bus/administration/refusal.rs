@@ -62,7 +62,7 @@ impl AdminRefusal {
         AdminRefusal::new(StatusCode::FORBIDDEN, format!("SubCode=40300. {}", detail.into()))
     }
 
-    fn busy(detail: impl Into<String>) -> AdminRefusal {
+    pub(crate) fn busy(detail: impl Into<String>) -> AdminRefusal {
         AdminRefusal::new(StatusCode::SERVICE_UNAVAILABLE, format!("SubCode=50300. {}", detail.into()))
     }
 }

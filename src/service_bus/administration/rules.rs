@@ -43,7 +43,7 @@ impl AdminSubscription {
 
     fn answer_with_rule(&self, call: &AdminCall<'_>, rule: &Rule, status: StatusCode) -> Response {
         let created_at = self.created_at();
-        let description = call.shared.descriptions.of(&self.queue.name, created_at);
+        let description = call.shared.descriptions.of(&self.queue.name, (&self.queue).into());
         let settings = description.rules.get(rule.name());
         self.rule_entry(rule)
             .answer(status, call.caller, |xml| rule_xml::write(xml, (rule, settings), created_at))
@@ -71,6 +71,9 @@ impl AdminSubscription {
     pub(crate) async fn put_rule(&self, call: &AdminCall<'_>, name: &str, text: &str) -> AdminResult {
         call.check_undefined(&self.queue.name)?;
         let (rule, settings) = document::read(text, ELEMENT, rule_xml::read)?;
+        if settings != RuleSettings::default() {
+            call.check_whole(&self.queue)?;
+        }
         let rule = rule.named(name);
         if !call.is_change {
             if !can_be_written(name) {
@@ -95,7 +98,7 @@ impl AdminSubscription {
         rule: &Rule,
         settings: RuleSettings,
     ) -> Result<(), AdminRefusal> {
-        let (queue, rules) = ((&self.queue.name, self.created_at()), self.rules(call).await?);
+        let (queue, rules) = ((&self.queue.name, (&self.queue).into()), self.rules(call).await?);
         Ok(call.shared.descriptions.describe_rule(queue, (&rules, rule.name()), settings).await?)
     }
 
