@@ -8,6 +8,7 @@ use async_nats::Subscriber;
 use futures_util::StreamExt;
 use tokio::sync::Notify;
 
+use crate::cluster::partition::Partition;
 use crate::cluster::placing::ARBITER;
 use crate::cluster::placing::CommandPlace;
 use crate::cluster::request_places::RequestPlaces;
@@ -18,7 +19,6 @@ use crate::cluster::wire::NodeReply;
 use crate::cluster::wire::What;
 use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::Reply;
-use crate::engine::elsewhere::VerbOutcome;
 use crate::engine::elsewhere::token_of;
 use crate::error::Fault;
 use crate::error::Unavailable;
@@ -126,16 +126,15 @@ impl Router {
 
     async fn do_in_its_time(&self, ask: &Ask) -> NodeReply {
         let partition = self.partition(ask.partition.unwrap_or_default());
-        let number = partition.number();
+        let (number, asked) = (partition.number(), partition.watched().now());
         let owned = partition.owned().filter(|_| self.leases.has(number));
         let Some((client, epoch)) = owned else { return self.not_owner(ask) };
         if ask.epoch.is_some_and(|meant| meant != epoch) {
             return self.not_owner(ask);
         }
         // A lock is renewed without an entry in the log, which would be refused to whoever was deposed.
-        if matches!(ask.what, What::Have(Command::Renew(_), _))
-            && !self.leases.surely_writes(number, partition.watched(), &client).await
-        {
+        let is_renewal = matches!(ask.what, What::Have(Command::Renew(_), _));
+        if is_renewal && !self.leases.surely_writes(number, partition.watched(), &client).await {
             return self.not_owner(ask);
         }
         let replied = |reply: Result<Reply, Unavailable>| {
@@ -158,15 +157,19 @@ impl Router {
             }
         };
         match done {
-            // What was not written either was seen in the file, which may be that of a node that was deposed: nothing was changed.
-            Ok(said) if changes_nothing(&ask.what, &said) && !self.leases.surely_has(number).await => {
-                self.not_owner(ask)
-            }
-            Ok(said) => said,
+            Ok(said) if is_renewal || self.surely_had(partition, asked).await => said,
+            // Nothing was written, so nothing was done.
+            Ok(_) => self.not_owner(ask),
             // What such an engine has not answered it has not done: its log has not got it.
             Err(Unavailable::Closed | Unavailable::Stopped(Fault::Deposed)) => self.not_owner(ask),
             Err(why) => NodeReply::of(why),
         }
+    }
+
+    /// Whether this node surely had a partition at some instant since it was asked. What was not written was seen in the file, which may be
+    /// that of a node that was deposed: a duplicate of a message that the next owner has cancelled is none.
+    pub(crate) async fn surely_had(&self, partition: &Partition, asked: Duration) -> bool {
+        partition.watched().has_taken_since(asked) || self.leases.surely_has(partition.number()).await
     }
 
     fn not_owner(&self, ask: &Ask) -> NodeReply {
@@ -201,15 +204,6 @@ impl Router {
             },
             _ => too_large(),
         }
-    }
-}
-
-/// Whether an answer is of the kind that comes without an entry in the log: what was found, or tried, or refused.
-fn changes_nothing(what: &What, said: &NodeReply) -> bool {
-    match (what, said) {
-        (What::TryOut(_) | What::Look(_), _) => true,
-        (_, NodeReply::Reply(reply, ..)) => reply.is_refusal(),
-        _ => false,
     }
 }
 

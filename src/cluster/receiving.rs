@@ -21,6 +21,7 @@ use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::EngineVerb;
 use crate::engine::elsewhere::Reply;
 use crate::engine::elsewhere::UnlockedMessage;
+use crate::engine::elsewhere::VerbOutcome;
 use crate::engine::elsewhere::is_nothing;
 use crate::engine::elsewhere::new_token;
 use crate::engine::elsewhere::nothing;
@@ -183,8 +184,14 @@ impl Router {
     async fn look_at(&self, asked: ParkedCommand, wait: Duration) -> Result<Reply, Unavailable> {
         let ParkedCommand { source, command, .. } = asked;
         match source {
-            WorkSource::Here(_, client) => {
+            WorkSource::Here(number, client) => {
+                let partition = self.partition(number);
+                let asked = partition.watched().now();
                 let reply = client.relay(command, wait).await?;
+                // That there is nothing is no promise, and what is handed out was written.
+                if reply.is_refusal() && !self.surely_had(partition, asked).await {
+                    return Err(Unavailable::NotOwner);
+                }
                 Ok(Shift::new(client.engine_now(), self.clock.now()).reply(reply))
             }
             WorkSource::Node(node) => {

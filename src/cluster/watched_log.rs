@@ -68,6 +68,16 @@ impl<L: Log> WatchedLog<L> {
         let _ = self.taken.subscribe().wait_for(is_young).await;
     }
 
+    /// The instant, for [`WatchedLog::has_taken_since`].
+    pub(crate) fn now(&self) -> Duration {
+        self.clock.elapsed()
+    }
+
+    /// Whether the log has taken an entry from here that was offered to it since an instant: nobody else had it then.
+    pub(crate) fn has_taken_since(&self, at: Duration) -> bool {
+        self.taken.borrow().is_some_and(|taken| taken >= at)
+    }
+
     /// What is known of the time since the entry at a position was appended, if it is the last.
     pub(crate) fn passed_since(&self, position: u64) -> PassedTime {
         let (last, now) = (*self.last(), self.clock.elapsed());
@@ -160,6 +170,19 @@ mod tests {
         assert!(taken.as_mut().now_or_never().is_none());
         append(2);
         assert!(taken.now_or_never().is_none(), "who has the partition by now, nobody knows");
+    }
+
+    #[test]
+    fn an_entry_says_nothing_of_who_has_asked_after_it_was_offered() {
+        let clock = ManualClock::default();
+        let slow = Arc::new(SlowLog(clock.clone(), Mutex::new(Duration::from_secs(1))));
+        let log = WatchedLog::new(slow, Arc::new(clock.clone()));
+        clock.advance(Duration::from_secs(60));
+        let asked = log.now();
+        assert!(!log.has_taken_since(asked));
+        log.append(Entry { position: 1, bytes: &[] }).unwrap();
+        assert!(log.has_taken_since(asked));
+        assert!(!log.has_taken_since(asked + Duration::from_millis(500)), "it was on its way then");
     }
 
     #[test]

@@ -413,7 +413,7 @@ BUGS = [
     ("deposed_node_renews_locks", K + "lease_proof.rs", "confirmed.is_some_and(|at| self.clock.elapsed().saturating_sub(at) <= self.lease())", "confirmed.is_none_or(|at| self.clock.elapsed().saturating_sub(at) <= self.lease() * 99)"),
     ("deposed_node_renews_locks_as_the_bucket_says", K + "lease_proof.rs", "            client.note_time();\n", "            if true {\n                return true;\n            }\n"),
     ("given_to_who_cannot_take_it_yet", K + "taking_over.rs", "let can = !heard.beat.drains && !heard.stopped.contains(&partition) && !is_behind;", "let can = !heard.beat.drains && !heard.stopped.contains(&partition);"),
-    ("deposed_node_refuses_by_what_it_has", K + "answering.rs", "Ok(said) if changes_nothing(&ask.what, &said) && !self.leases.surely_has(number).await => {", "Ok(said) if changes_nothing(&ask.what, &said) && !self.leases.has(number) => {"),
+    ("deposed_node_refuses_by_what_it_has", K + "answering.rs", "partition.watched().has_taken_since(asked) || self.leases.surely_has(partition.number()).await", "partition.watched().has_taken_since(asked) || self.leases.has(partition.number())"),
     ("one_request_without_an_answer_ends_all_handlers", "src/error/fault.rs", "matches!(self, Unavailable::Closed | Unavailable::Stopped(_))", "!self.is_of_request()"),
     ("later_line_takes_the_room_of_an_earlier_one", "src/server/batch.rs", "if !self.in_order || problem.retry_after_seconds.is_none()", "if !self.in_order || problem.retry_after_seconds.is_some()"),
     ("receiver_loses_its_place_before_a_full_inbox", "src/engine/inbox.rs", "        let mut pending = self.post(Request::Ask(letter), 0).await?;\n", "        let mut pending = self.post(Request::Ask(letter), 0).await?;\n        pending.withdraw();\n"),

@@ -23,6 +23,7 @@ use crate::cluster::tests::takeover::holder;
 use crate::cluster::tests::takeover::start;
 use crate::cluster::tests::takeover::start_both;
 use crate::engine::Delivery;
+use crate::engine::Receipt;
 use crate::error::SettleError;
 use crate::error::SettleRefusal;
 use crate::limits;
@@ -270,6 +271,43 @@ async fn a_node_that_was_deposed_renews_no_lock_though_the_bucket_names_it() {
     let refused = tokio::time::timeout(limits::ROUTE_WAIT * 2, delivery.renew()).await;
     refused.expect("it is answered").expect_err("the other node has it");
     drop(delivery);
+    first.close().await;
+    second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_deposed_and_has_not_heard_of_it_takes_nothing_for_a_duplicate_by_what_it_has() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (first, second) = start_both(&servers).await;
+    let partition = first_of(&first).unwrap();
+    let window = Some(Duration::from_secs(3_600));
+    let options = QueueOptions { duplicate_window: window, ..QueueOptions::default() };
+    let queue = first.client().create_queue("q", options).await.unwrap();
+    let later = first.client().wall_now() + Duration::from_secs(3_600);
+    let message = || Message::new("x").workflow(workflow_of(partition)).message_id("1").schedule_at(later);
+    let before = queue.send(message()).await.unwrap().sequence_number().unwrap();
+    depose(&first, &second, partition);
+    second.client().queue("q").unwrap().cancel(before).await.expect("the other node has it");
+    let sent = queue.send(message()).await.unwrap();
+    assert!(matches!(sent, Receipt::Accepted(number) if number != before), "{sent:?}");
+    first.close().await;
+    second.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_is_not_refused_by_what_a_node_has_that_was_deposed_and_has_not_heard_of_it() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (first, second) = start_both(&servers).await;
+    let partition = first_of(&first).unwrap();
+    let queue = first.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    // It has no such queue, as if it had not heard of one; whoever takes over has every queue.
+    first.engine(partition).unwrap().delete_queue("q").await.unwrap();
+    depose(&first, &second, partition);
+    let message = Message::new("x").workflow(workflow_of(partition));
+    second.client().queue("q").unwrap().send(message).await.unwrap();
+    let received = queue.receive(Duration::from_secs(20)).await.unwrap();
+    assert!(received.is_some());
+    drop(received);
     first.close().await;
     second.close().await;
 }
