@@ -1,28 +1,29 @@
-//! How long a partition is left alone that could not go on: twice as long each time.
+//! How long a partition is left alone with which something could not go on: twice as long each time.
 
 use std::time::Duration;
 
-/// The longest pause before it is tried again.
-const PAUSE_LEASES_MAX: u32 = 64;
+/// The longest pause before it is tried again, in times of the first.
+const PAUSE_TIMES_MAX: u32 = 64;
 
 /// The pauses of a partition.
 pub(crate) struct FailurePause {
-    lease: Duration,
+    first: Duration,
     failures: u32,
 }
 
 impl FailurePause {
-    pub(crate) fn new(lease: Duration) -> FailurePause {
-        FailurePause { lease, failures: 0 }
+    /// The first pause is so long.
+    pub(crate) fn new(first: Duration) -> FailurePause {
+        FailurePause { first, failures: 0 }
     }
 
     /// The pause after another failure; whoever went on for longer than the longest pause begins anew.
     pub(crate) fn after(&mut self, lasted: Duration) -> Duration {
-        let longest = self.lease * PAUSE_LEASES_MAX;
+        let longest = self.first * PAUSE_TIMES_MAX;
         if lasted > longest {
             self.failures = 0;
         }
-        let pause = self.lease.saturating_mul(2_u32.saturating_pow(self.failures));
+        let pause = self.first.saturating_mul(2_u32.saturating_pow(self.failures));
         self.failures += 1;
         pause.min(longest)
     }

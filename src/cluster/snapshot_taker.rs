@@ -5,9 +5,11 @@
 
 use std::io::sink;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::clock::SystemClock;
+use crate::cluster::failure_pause::FailurePause;
 use crate::cluster::node_means::NodeMeans;
 use crate::cluster::partition::Partition;
 use crate::cluster::random::random;
@@ -18,6 +20,8 @@ use crate::cluster::snapshot_pace::SnapshotStep;
 use crate::cluster::snapshots::ObjectSum;
 use crate::cluster::snapshots::object_of;
 use crate::cluster::stop::STOPPED;
+use crate::engine::log::LogPlace;
+use crate::engine::log::SnapshotFile;
 
 /// Takes the snapshots of a node: one at a time, so that a disk needs room for one.
 pub(crate) struct SnapshotTaker {
@@ -25,6 +29,15 @@ pub(crate) struct SnapshotTaker {
     partitions: Vec<Arc<Partition>>,
     node: NodeMeans,
     clock: SystemClock,
+}
+
+/// What attempts that failed leave to the next one of a partition.
+struct SnapshotRetry {
+    pause: FailurePause,
+    /// Until then, by the time that has passed, there is none: each copies the whole file.
+    not_before: Duration,
+    /// An object that nobody lists, and that could not be removed.
+    left: Option<String>,
 }
 
 impl SnapshotTaker {
@@ -39,12 +52,18 @@ impl SnapshotTaker {
 
     /// Takes what is due until the node is stopped.
     pub(crate) fn run(&self) {
+        let retry = |_| SnapshotRetry {
+            pause: FailurePause::new(self.pace.look),
+            not_before: Duration::ZERO,
+            left: None,
+        };
+        let mut retries: Vec<SnapshotRetry> = self.partitions.iter().map(retry).collect();
         while !self.node.stop.wait(self.pace.look) {
-            for partition in &self.partitions {
+            for (partition, retry) in self.partitions.iter().zip(&mut retries) {
                 if self.node.stop.is_said() {
                     return;
                 }
-                if let Err(why) = self.look_after(partition) {
+                if let Err(why) = self.look_after(partition, retry) {
                     let number = partition.number();
                     tracing::warn!(
                         partition = number,
@@ -56,17 +75,24 @@ impl SnapshotTaker {
         }
     }
 
-    /// Takes a snapshot of a partition if one is due.
-    fn look_after(&self, partition: &Partition) -> Result<(), String> {
+    /// Takes a snapshot of a partition if one is due, and none has failed just before.
+    fn look_after(&self, partition: &Partition, retry: &mut SnapshotRetry) -> Result<(), String> {
         let number = partition.number();
-        if !self.is_due(partition, &self.node.snapshots.known(number))? {
+        if self.clock.elapsed() < retry.not_before
+            || !self.is_due(partition, &self.node.snapshots.known(number))?
+        {
             return Ok(());
         }
         let (_, list) = self.wait_for(self.node.snapshots.list(number))?;
-        if self.is_due(partition, &list)? {
-            self.take(partition)?;
+        if !self.is_due(partition, &list)? {
+            return Ok(());
         }
-        Ok(())
+        let taken = self.take(partition, retry);
+        match &taken {
+            Ok(()) => retry.pause = FailurePause::new(self.pace.look),
+            Err(_) => retry.not_before = self.clock.elapsed() + retry.pause.after(Duration::ZERO),
+        }
+        taken
     }
 
     /// Whether so much was appended since the newest snapshot that this node should take another. Those who are not meant to
@@ -96,13 +122,11 @@ impl SnapshotTaker {
     }
 
     /// Takes a snapshot, and gives up what is not needed any more once it is listed.
-    fn take(&self, partition: &Partition) -> Result<(), String> {
+    fn take(&self, partition: &Partition, retry: &mut SnapshotRetry) -> Result<(), String> {
+        self.remove_left(retry)?;
         self.reach(SnapshotStep::Write);
-        let (object, record) = match self.put(partition)? {
-            Some(put) => put,
-            None => return Ok(()),
-        };
-        tracing::debug!(object, "a snapshot was put on the servers");
+        let Some(record) = self.put(partition, retry)? else { return Ok(()) };
+        tracing::debug!(object = record.object, "a snapshot was put on the servers");
         self.reach(SnapshotStep::List);
         let list = self.list(partition, record)?;
         self.reach(SnapshotStep::Trim);
@@ -112,27 +136,57 @@ impl SnapshotTaker {
         Ok(())
     }
 
-    /// Writes a snapshot, puts it on the servers, and reads it back.
-    fn put(&self, partition: &Partition) -> Result<Option<(String, SnapshotRecord)>, String> {
-        let number = partition.number();
+    /// Writes a snapshot, puts it on the servers, and reads it back. What fails leaves nothing there.
+    fn put(
+        &self,
+        partition: &Partition,
+        retry: &mut SnapshotRetry,
+    ) -> Result<Option<SnapshotRecord>, String> {
         let written = partition.file().write_snapshot(&self.node.stop).map_err(|fault| fault.to_string())?;
         let Some(file) = written else { return Ok(None) };
         let place = file.check().map_err(|error| error.to_string())?;
         self.reach(SnapshotStep::Put);
-        let object = object_of(number, place.position, random());
+        let object = object_of(partition.number(), place.position, random());
+        let put = self.put_object(partition, &object, (file, place));
+        if put.is_err() {
+            // Nobody lists it, and the next has another name.
+            retry.left = Some(object);
+            if let Err(why) = self.remove_left(retry) {
+                tracing::debug!(why, "what is left of a snapshot is removed before the next");
+            }
+        }
+        put.map(Some)
+    }
+
+    /// Puts the file of a snapshot into an object, and sees to it that it can be begun from.
+    fn put_object(
+        &self,
+        partition: &Partition,
+        object: &str,
+        (file, place): (SnapshotFile, LogPlace),
+    ) -> Result<SnapshotRecord, String> {
         let mut bytes = std::fs::File::open(file.path()).map_err(|error| error.to_string())?;
-        let sum = self.wait_for(self.node.snapshots.put(&object, &mut bytes))?;
+        let sum = self.wait_for(self.node.snapshots.put(object, &mut bytes))?;
         drop(file);
         let ObjectSum { bytes, digest } = sum;
         let (node, taken_at) = (self.node.leases.node().to_owned(), self.clock.now());
-        let record = SnapshotRecord { object: object.clone(), place, bytes, digest, node, taken_at };
+        let record = SnapshotRecord { object: object.to_owned(), place, bytes, digest, node, taken_at };
         self.reach(SnapshotStep::ReadBack);
         let read = self.node.snapshots.fetch(&self.node.runtime, &record, &partition.file().beside(".check"));
         read.map_err(|error| format!("the snapshot {object} was read back: {error:?}"))?;
         if !partition.log().has(place).map_err(|fault| fault.to_string())? {
             return Err(format!("the log has not got the last entry of the snapshot {object}"));
         }
-        Ok(Some((object, record)))
+        Ok(record)
+    }
+
+    /// Removes what an attempt that failed has left on the servers.
+    fn remove_left(&self, retry: &mut SnapshotRetry) -> Result<(), String> {
+        if let Some(object) = &retry.left {
+            self.wait_for(self.node.snapshots.remove(object))?;
+            retry.left = None;
+        }
+        Ok(())
     }
 
     /// Lists a snapshot; another that is newer may have come first.

@@ -330,12 +330,21 @@ impl Snapshots {
             }
         }
         for object in &beyond {
-            // What says that it is there goes first: what is left of its bytes is found again.
-            for subject in [self.subject_of_info(object), format!("{prefix}{object}")] {
-                self.stream.purge().filter(subject).await.map_err(|error| error.to_string())?;
-            }
+            self.remove(object).await?;
         }
         Ok(beyond.len())
+    }
+
+    /// Removes an object, or what there is of one.
+    ///
+    /// # Errors
+    /// What the servers say; it may be left then, or some of it.
+    pub(crate) async fn remove(&self, object: &str) -> Result<(), String> {
+        // What says that it is there goes first: what is left of its bytes is found again.
+        for subject in [self.subject_of_info(object), format!("$O.{}.C.{object}", self.bucket)] {
+            self.stream.purge().filter(subject).await.map_err(|error| error.to_string())?;
+        }
+        Ok(())
     }
 }
 

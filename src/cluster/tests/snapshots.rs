@@ -1,13 +1,14 @@
 //! Snapshots: nodes begin with them, and the log is given up only as far as two can do without it.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use async_nats::jetstream;
 use async_nats::jetstream::Context;
 use futures_util::StreamExt;
 
+use crate::clock::Clock;
+use crate::clock::SystemClock;
 use crate::cluster::hashing::partition_of;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::options::ClusterOptions;
@@ -284,28 +285,38 @@ async fn a_file_that_ends_before_its_log_begins_makes_way_for_a_snapshot() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_snapshot_that_is_not_read_back_as_it_was_written_is_never_listed() {
-    static DAMAGED: AtomicU64 = AtomicU64::new(0);
+async fn a_snapshot_that_is_not_read_back_as_it_was_written_is_never_listed_and_gone_before_the_next() {
+    /// So many attempts are looked at.
+    const ATTEMPTS: usize = 6;
+    /// How many objects there were at each attempt, and when it was.
+    static DAMAGED: Mutex<Vec<(usize, Duration)>> = Mutex::new(Vec::new());
     let Some(servers) = NatsServers::start(1) else { return };
     let (observer, mut load) = (Observer::new(&servers).await, Load { sent: 0 });
     let (mut options, outside) = (options(&servers, "first"), options(&servers, "outside"));
+    let (look, clock) = (options.snapshots.look, SystemClock::default());
     let damage = move |step: SnapshotStep| {
         if step == SnapshotStep::ReadBack {
             let damage = async {
                 let observer = Observer::of(outside.clone(), 0).await;
-                for object in observer.object_names().await {
-                    observer.damage(&object).await;
+                let names = observer.object_names().await;
+                for object in &names {
+                    observer.damage(object).await;
                 }
+                names.len()
             };
-            tokio::runtime::Runtime::new().unwrap().block_on(damage);
-            DAMAGED.fetch_add(1, Ordering::Relaxed);
+            let there = tokio::runtime::Runtime::new().unwrap().block_on(damage);
+            DAMAGED.lock().unwrap().push((there, clock.elapsed()));
         }
     };
     options.snapshots.hook = Some(SnapshotHook(Box::leak(Box::new(damage))));
     let node = ClusterNode::start(options).await.unwrap();
-    while DAMAGED.load(Ordering::Relaxed) < 4 {
-        load.send(&node, 5).await;
-    }
+    load.send(&node, ENTRIES).await;
+    wait_for("it was tried often", || DAMAGED.lock().unwrap().len() >= ATTEMPTS);
+    let damaged = DAMAGED.lock().unwrap().clone();
+    assert!(damaged.iter().all(|(there, _)| *there == 1), "no other is left at any time: {damaged:?}");
+    let (_, before) = damaged[ATTEMPTS - 2];
+    let (_, last) = damaged[ATTEMPTS - 1];
+    assert!(last - before >= look * 16, "each pause is twice as long: {damaged:?}");
     assert_eq!((observer.list().await, observer.first().await), (SnapshotList::default(), 1));
     load.receive_all(&node).await;
     node.close().await;
