@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use crate::cluster::partition::Partition;
 use crate::cluster::placing::ARBITER;
 use crate::cluster::placing::CommandPlace;
+use crate::cluster::request_places::PlaceNeed;
 use crate::cluster::request_places::RequestPlaces;
 use crate::cluster::router::Router;
 use crate::cluster::wire;
@@ -46,7 +47,7 @@ impl Router {
             let Some(message) = message else { return };
             let ask: Option<Ask> = wire::read(&message.payload);
             let place = match ask.as_ref().is_none_or(takes_place) {
-                true => places.take(ask.as_ref().and_then(|ask| ask.partition)).await.map(Some),
+                true => places.take(&need_of(ask.as_ref())).await.map(Some),
                 false => Ok(None),
             };
             let router = self.clone();
@@ -205,6 +206,11 @@ impl Router {
             _ => too_large(),
         }
     }
+}
+
+/// Of what it takes a place.
+fn need_of(ask: Option<&Ask>) -> PlaceNeed {
+    ask.and_then(|ask| ask.partition).map_or(PlaceNeed::Others, PlaceNeed::One)
 }
 
 /// Whether it takes a place among what is under way. Those who wait are counted where they are parked, and the rest is done at once.

@@ -6,6 +6,8 @@ use crate::cluster::paging::joined;
 use crate::cluster::paging::look_behind;
 use crate::cluster::paging::put_behind;
 use crate::cluster::partition::first_number;
+use crate::cluster::request_places::PlaceNeed;
+use crate::cluster::request_places::RequestWay;
 use crate::cluster::router::Router;
 use crate::cluster::router::nonsense;
 use crate::cluster::wire::Ask;
@@ -22,7 +24,7 @@ use crate::id::SequenceNumber;
 
 impl Router {
     /// Looks for something wherever it is.
-    pub(crate) async fn look(&self, look: LookFor) -> Result<LookResult, Unavailable> {
+    pub(crate) async fn look(&self, look: LookFor, way: &RequestWay) -> Result<LookResult, Unavailable> {
         if let Some(partition) = self.place_of_look(&look) {
             return self.look_in(partition, look).await;
         }
@@ -34,14 +36,25 @@ impl Router {
                 self.look_by_number(look.clone(), *from).await
             }
             // Every partition has the same.
-            LookFor::Topic { .. } => self.look_in(self.any_partition(), look).await,
-            LookFor::Topics { after, limit } => self.look_at_topics(after.clone(), *limit).await,
+            LookFor::Topic { .. } => self.look_in(self.any_of(way), look).await,
+            LookFor::Topics { after, limit } => {
+                self.look_at_topics(self.any_of(way), after.clone(), *limit).await
+            }
             _ => self.look_everywhere(look).await,
         }
     }
 
+    /// Of what a look needs places.
+    pub(crate) fn need_of_look(&self, look: &LookFor, way: &RequestWay) -> PlaceNeed {
+        match (self.place_of_look(look), look) {
+            (Some(partition), _) => PlaceNeed::One(partition),
+            (None, LookFor::Topic { .. } | LookFor::Topics { .. }) => PlaceNeed::One(self.any_of(way)),
+            (None, _) => PlaceNeed::All,
+        }
+    }
+
     /// The one partition that shows it, if there is one.
-    pub(crate) fn place_of_look(&self, look: &LookFor) -> Option<u16> {
+    fn place_of_look(&self, look: &LookFor) -> Option<u16> {
         match look {
             LookFor::Workflow { queue, id }
             | LookFor::Line { queue, id, .. }
@@ -104,13 +117,14 @@ impl Router {
     /// As many topics as were asked for, however many come at once.
     async fn look_at_topics(
         &self,
+        partition: u16,
         mut after: Option<QueueName>,
         limit: usize,
     ) -> Result<LookResult, Unavailable> {
         let mut topics = Vec::new();
         while topics.len() < limit {
             let look = LookFor::Topics { after: after.clone(), limit: limit - topics.len() };
-            let LookResult::Topics(page) = self.look_in(self.any_partition(), look).await? else {
+            let LookResult::Topics(page) = self.look_in(partition, look).await? else {
                 return Err(nonsense());
             };
             let Some(last) = page.last() else { break };

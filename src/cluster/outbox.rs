@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use crate::cluster::placing::CommandPlace;
 use crate::cluster::placing::OUTBOX_QUEUE;
+use crate::cluster::request_places::RequestWay;
 use crate::cluster::router::Router;
 use crate::cluster::router::nonsense;
 use crate::cluster::wrapping::foreign_queues;
@@ -31,8 +32,9 @@ impl Router {
     pub(crate) async fn through_outbox(
         &self,
         mut command: Command,
+        way: &RequestWay,
     ) -> Result<Result<(CommandPlace, Command), Reply>, Unavailable> {
-        let Some(home) = self.home_of(&command) else {
+        let Some(home) = self.home_of(&command, way) else {
             return Ok(Ok((self.places.of(&command), command)));
         };
         let is_foreign = |queue: &QueueName, message: &NewMessage| match self.places.message(queue, message) {
@@ -55,7 +57,7 @@ impl Router {
     }
 
     /// The partition of a command that may send to others: what is settled is of it.
-    pub(crate) fn home_of(&self, command: &Command) -> Option<u16> {
+    pub(crate) fn home_of(&self, command: &Command, way: &RequestWay) -> Option<u16> {
         let place = match command {
             Command::Settle(verbs::Settle { token, settlement: Settlement::Complete(_), .. })
             | Command::SettleRun(verbs::SettleRun { token, .. }) => return Some(self.places.token(*token)),
@@ -68,7 +70,7 @@ impl Router {
         };
         match place {
             CommandPlace::One(partition) => Some(partition),
-            CommandPlace::Any => Some(self.any_partition()),
+            CommandPlace::Any => Some(self.any_of(way)),
             // It is refused for what it says.
             _ => None,
         }

@@ -1,5 +1,7 @@
 //! Which partition a command belongs to, by what it says.
 
+use std::collections::BTreeSet;
+
 use crate::cluster::hashing::partition_of;
 use crate::cluster::hashing::partition_of_text;
 use crate::engine::elsewhere::Command;
@@ -147,6 +149,34 @@ impl PartitionMap {
     /// Where one message is sent: all of a workflow to one partition, and what is sent again to the same as the first time.
     pub(crate) fn message(self, queue: &QueueName, message: &NewMessage) -> CommandPlace {
         self.of_ids(queue, (message.workflow_id.as_ref(), message.message_id.as_ref()))
+    }
+
+    /// Where one of several messages is sent that are sent each for itself.
+    pub(crate) fn part(self, queue: &QueueName, message: &NewMessage, any: impl FnOnce() -> u16) -> u16 {
+        match self.message(queue, message) {
+            CommandPlace::One(partition) => partition,
+            _ => any(),
+        }
+    }
+
+    /// The partitions of a command that is done in parts.
+    pub(crate) fn parts(self, command: &Command, any: impl Fn() -> u16) -> BTreeSet<u16> {
+        let mut parts = BTreeSet::new();
+        match command {
+            Command::SendEach(verb) => {
+                for message in &verb.messages {
+                    parts.insert(self.part(&verb.queue, message, &any));
+                    if parts.len() == usize::from(self.partitions) {
+                        break;
+                    }
+                }
+            }
+            Command::CompleteAll(verb) => {
+                parts.extend(verb.deliveries.iter().map(|delivery| self.token(delivery.token)));
+            }
+            _ => {}
+        }
+        parts
     }
 
     fn of_ids(self, queue: &QueueName, ids: (Option<&WorkflowId>, Option<&MessageId>)) -> CommandPlace {

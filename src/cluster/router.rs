@@ -28,7 +28,9 @@ use crate::cluster::partition::Partition;
 use crate::cluster::partition::PartitionState;
 use crate::cluster::placing::CommandPlace;
 use crate::cluster::placing::PartitionMap;
+use crate::cluster::request_places::PlaceNeed;
 use crate::cluster::request_places::RequestPlaces;
+use crate::cluster::request_places::RequestWay;
 use crate::cluster::routed_request::RoutedRequest;
 use crate::cluster::server_health::ServerHealth;
 use crate::cluster::shifting::Shift;
@@ -140,36 +142,43 @@ impl Router {
 
     /// Begins a request once there is a place for it; until then, those that come later wait in the inbox.
     fn begin_in_place(self: &Arc<Router>, request: RoutedRequest, places: &RequestPlaces, inbox: &Inbox) {
-        match self.runtime.block_on(places.take(self.partition_of(&request))) {
-            Ok(place) => {
+        let mut way = RequestWay::default();
+        match self.runtime.block_on(places.take(&self.need_of(&request, &way))) {
+            Ok(held) => {
+                way.places = held;
                 let (router, inbox) = (self.clone(), inbox.clone());
-                self.begin(async move {
-                    router.have_request_done(request, &inbox).await;
-                    drop(place);
-                });
+                self.begin(async move { router.have_request_done(request, &way, &inbox).await });
             }
             Err(why) => request.refuse(why),
         }
     }
 
-    /// The one partition of which something is asked, if that is certain.
-    fn partition_of(&self, request: &RoutedRequest) -> Option<u16> {
+    /// Of what a request needs places: of the partitions that it would wait for if they did not answer.
+    fn need_of(&self, request: &RoutedRequest, way: &RequestWay) -> PlaceNeed {
         match request {
             RoutedRequest::Ask(_, command) | RoutedRequest::TryOut(_, command) => {
-                self.home_of(command).or_else(|| match self.places.of(command) {
-                    CommandPlace::One(partition) => Some(partition),
-                    _ => None,
-                })
+                if let Some(home) = self.home_of(command, way) {
+                    return PlaceNeed::One(home);
+                }
+                match self.places.of(command) {
+                    CommandPlace::One(partition) => PlaceNeed::One(partition),
+                    CommandPlace::Any => PlaceNeed::One(self.any_of(way)),
+                    CommandPlace::Parts => PlaceNeed::Parts(self.places.parts(command, || self.any_of(way))),
+                    CommandPlace::Each => PlaceNeed::All,
+                    CommandPlace::Work | CommandPlace::Nowhere(_) => PlaceNeed::Others,
+                }
             }
-            RoutedRequest::Look(look, _) => self.place_of_look(look),
+            RoutedRequest::Look(look, _) => self.need_of_look(look, way),
         }
     }
 
-    async fn have_request_done(self: &Arc<Router>, request: RoutedRequest, inbox: &Inbox) {
+    async fn have_request_done(self: &Arc<Router>, request: RoutedRequest, way: &RequestWay, inbox: &Inbox) {
         match request {
-            RoutedRequest::Ask(letter, command) => answer(letter, self.have(command).await, inbox),
-            RoutedRequest::TryOut(letter, command) => answer(letter, self.try_out(command).await, inbox),
-            RoutedRequest::Look(look, slot) => slot(self.look(look).await),
+            RoutedRequest::Ask(letter, command) => answer(letter, self.have(command, way).await, inbox),
+            RoutedRequest::TryOut(letter, command) => {
+                answer(letter, self.try_out(command, way).await, inbox);
+            }
+            RoutedRequest::Look(look, slot) => slot(self.look(look, way).await),
         }
     }
 
@@ -201,8 +210,8 @@ impl Router {
     }
 
     /// Has a command done where it belongs, that does not wait for work.
-    pub(crate) async fn have(self: &Arc<Router>, command: Command) -> Result<Reply, Unavailable> {
-        let (place, command) = match self.through_outbox(command).await? {
+    async fn have(self: &Arc<Router>, command: Command, way: &RequestWay) -> Result<Reply, Unavailable> {
+        let (place, command) = match self.through_outbox(command, way).await? {
             Ok(placed) => placed,
             Err(refused) => return Ok(refused),
         };
@@ -215,16 +224,16 @@ impl Router {
                     None => reply,
                 })
             }
-            CommandPlace::Any => self.ask_by_rules(self.any_partition(), command).await,
+            CommandPlace::Any => self.ask_by_rules(self.any_of(way), command).await,
             CommandPlace::Each => self.define(command).await,
             CommandPlace::Work => self.receive(command, Duration::ZERO, &Notify::new(), false).await,
-            CommandPlace::Parts => self.in_parts(command).await,
+            CommandPlace::Parts => self.in_parts(command, way).await,
             CommandPlace::Nowhere(why) => Err(Unavailable::Unsupported(why)),
         }
     }
 
-    async fn try_out(&self, command: Command) -> Result<Reply, Unavailable> {
-        let (place, command) = match self.through_outbox(command).await? {
+    async fn try_out(&self, command: Command, way: &RequestWay) -> Result<Reply, Unavailable> {
+        let (place, command) = match self.through_outbox(command, way).await? {
             Ok(placed) => placed,
             Err(refused) => return Ok(refused),
         };
@@ -237,8 +246,13 @@ impl Router {
         }
     }
 
+    /// The partition of a request that can go to any.
+    pub(crate) fn any_of(&self, way: &RequestWay) -> u16 {
+        way.any(|| self.any_partition())
+    }
+
     /// A partition for what can go to any: one that this node has and keeps, or the next that somebody has.
-    pub(crate) fn any_partition(&self) -> u16 {
+    fn any_partition(&self) -> u16 {
         let rotated = self.rotated();
         let is_own = |number: &&u16| self.partition(**number).client().is_some();
         let is_kept = |number: &&u16| !self.partition(**number).gives_away.load(Ordering::Relaxed);

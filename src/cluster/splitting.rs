@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cluster::partition::first_number;
-use crate::cluster::placing::CommandPlace;
+use crate::cluster::request_places::RequestWay;
 use crate::cluster::router::Router;
 use crate::cluster::router::nonsense;
 use crate::engine::elsewhere::Command;
@@ -24,23 +24,23 @@ impl Router {
     ///
     /// # Errors
     /// Why nothing was done; [`Unavailable::Unanswered`] when some parts were done, or may have been, and others not.
-    pub(crate) async fn in_parts(self: &Arc<Router>, command: Command) -> Result<Reply, Unavailable> {
+    pub(crate) async fn in_parts(
+        self: &Arc<Router>,
+        command: Command,
+        way: &RequestWay,
+    ) -> Result<Reply, Unavailable> {
         match command {
             Command::SendEach(verbs::SendEach { queue, messages }) => {
                 let whole = messages.len();
                 let mut parts: CommandParts<_> = BTreeMap::new();
-                let any = self.any_partition();
                 for (index, message) in messages.into_iter().enumerate() {
-                    let partition = match self.places.message(&queue, &message) {
-                        CommandPlace::One(partition) => partition,
-                        _ => any,
-                    };
+                    let partition = self.places.part(&queue, &message, || self.any_of(way));
                     let (places, part) = parts.entry(partition).or_default();
                     places.push(index);
                     part.push(message);
                 }
                 let command = |messages| verbs::SendEach { queue: queue.clone(), messages }.into();
-                let answers = self.parts(parts, command, whole, |reply| match reply {
+                let answers = self.parts((parts, whole), way, command, |reply| match reply {
                     Reply::SendEach(answers) => Some(answers),
                     _ => None,
                 });
@@ -55,7 +55,7 @@ impl Router {
                     part.push(delivery);
                 }
                 let command = |deliveries| verbs::CompleteAll { queue: queue.clone(), deliveries }.into();
-                let answers = self.parts(parts, command, whole, |reply| match reply {
+                let answers = self.parts((parts, whole), way, command, |reply| match reply {
                     Reply::CompleteAll(answers) => Some(answers),
                     _ => None,
                 });
@@ -67,15 +67,19 @@ impl Router {
 
     async fn parts<T, A>(
         self: &Arc<Router>,
-        parts: CommandParts<T>,
+        (parts, whole): (CommandParts<T>, usize),
+        way: &RequestWay,
         command: impl Fn(Vec<T>) -> Command,
-        whole: usize,
         answers_of: impl Fn(Reply) -> Option<Vec<A>>,
     ) -> Result<Vec<A>, Unavailable> {
         let mut all: Vec<Option<A>> = (0..whole).map(|_| None).collect();
         let asked = parts.into_iter().map(|(partition, (places, part))| {
             let command = command(part);
-            async move { (places, self.ask(partition, command, Duration::ZERO).await) }
+            async move {
+                let reply = self.ask(partition, command, Duration::ZERO).await;
+                way.end_part(partition);
+                (places, reply)
+            }
         });
         let replies = futures_util::future::join_all(asked).await;
         let is_partly_done =

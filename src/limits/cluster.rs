@@ -35,8 +35,9 @@ pub const LOG_ROWS_BYTES: usize = 4 * 1024 * 1024;
 /// have up to 440.
 pub const LOG_MESSAGE_ROWS_BYTES: usize = 512;
 
-/// Requests through one node that are under way to one partition, and as many that are of no certain one; beyond it, whoever asks
-/// waits for [`PLACE_WAIT`]. They fill a turn of an engine; one partition that does not answer takes no place of another.
+/// Requests through one node that are under way to one partition, as many that go to all of them, and as many that are of no certain one;
+/// beyond it, whoever asks waits for [`PLACE_WAIT`]. They fill a turn of an engine; one partition that does not answer takes no place of
+/// another: what is done in parts has a place of each of its partitions until its part there has ended.
 pub const ROUTED_MAX: usize = 1_024;
 
 /// Requests of other nodes that a node has under way in one partition: as many as two nodes may ask.
@@ -45,6 +46,10 @@ pub const ASKED_MAX: usize = 2_048;
 /// How long a request waits for a place while as many as may be under way are. It is as long as an append takes on disks that are busy;
 /// meanwhile, requests that come later wait behind it. After that, requests of the partition are refused until there is a place.
 pub const PLACE_WAIT: Duration = Duration::from_secs(1);
+
+/// Which part of the places, one in so many, has to be free before a request waits for one again after another has waited in vain: of a
+/// partition that does not answer some become free now and then, as requests are given up, and each would keep all others waiting once more.
+pub const PLACES_FREE_PART: usize = 4;
 
 /// How long it is looked for whoever has a partition before whoever asks is told that nobody has it: several takeovers.
 pub const ROUTE_WAIT: Duration = Duration::from_secs(10);

@@ -18,6 +18,7 @@ use crate::cluster::tests::router::PARTITIONS;
 use crate::cluster::tests::router::next_hidden;
 use crate::cluster::tests::router::workflow_of;
 use crate::engine::Queue;
+use crate::error::QueueError;
 use crate::error::SendError;
 use crate::error::Unavailable;
 use crate::id::QueueName;
@@ -233,6 +234,42 @@ async fn a_partition_that_waits_for_its_log_takes_no_places_of_the_others() {
     change(&servers, 0, |config| config.no_ack = false).await;
     while let Some(sent) = in_time("it is acknowledged", sends.join_next()).await {
         sent.unwrap().unwrap();
+    }
+    node.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_of_several_partitions_takes_places_only_of_the_one_that_waits_for_its_log() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let node = start(&servers).await;
+    let queue = node.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let to = |partition: u16, body: String| Message::new(body).workflow(workflow_of(partition));
+    change(&servers, 0, |config| config.no_ack = true).await;
+    let mut sends = JoinSet::new();
+    for number in 0..=limits::ROUTED_MAX {
+        let (queue, both) = (queue.clone(), [0, 1].map(|partition| to(partition, number.to_string())));
+        sends.spawn(async move { queue.send_each(both).await });
+    }
+    let refused = in_time("one is refused", sends.join_next()).await.unwrap().unwrap().unwrap_err();
+    assert!(matches!(refused, SendError::Unavailable(Unavailable::Busy)), "{refused:?}");
+    let mut views = JoinSet::new();
+    for _ in 0..=limits::ROUTED_MAX {
+        let queue = queue.clone();
+        views.spawn(async move { queue.view().await });
+    }
+    let refused = in_time("one is refused", views.join_next()).await.unwrap().unwrap().unwrap_err();
+    assert!(matches!(refused, QueueError::Unavailable(Unavailable::Busy)), "{refused:?}");
+    for partition in 1..PARTITIONS {
+        let sending = queue.send_each([to(partition, "more".to_owned())]);
+        let sent = in_time("another partition takes it", sending).await.unwrap();
+        assert!(sent.iter().all(Result::is_ok), "{sent:?}");
+    }
+    let received = in_time("it is handed out", queue.receive(Duration::ZERO)).await.unwrap();
+    received.expect("there is something in another partition").complete().await.unwrap();
+    change(&servers, 0, |config| config.no_ack = false).await;
+    while in_time("it has ended", sends.join_next()).await.is_some() {}
+    while let Some(view) = in_time("it is shown", views.join_next()).await {
+        view.unwrap().unwrap();
     }
     node.close().await;
 }
