@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_nats::jetstream::kv;
@@ -81,6 +83,11 @@ pub(crate) struct QueueDefinitions {
     bucket: kv::Store,
     state: Mutex<DefinitionState>,
     changed: Notify,
+    /// How often something was known that is newer.
+    changes: AtomicU64,
+    /// How often all were looked at, in tests.
+    #[cfg(test)]
+    pub(crate) walks: AtomicU64,
     #[cfg(test)]
     is_deaf: std::sync::atomic::AtomicBool,
     /// How many names there may be in a test.
@@ -94,6 +101,9 @@ impl QueueDefinitions {
             bucket,
             state: Mutex::default(),
             changed: Notify::new(),
+            changes: AtomicU64::new(0),
+            #[cfg(test)]
+            walks: AtomicU64::new(0),
             #[cfg(test)]
             is_deaf: std::sync::atomic::AtomicBool::new(false),
             #[cfg(test)]
@@ -172,7 +182,7 @@ impl QueueDefinitions {
 
     /// Follows them until the node is stopped.
     pub(crate) async fn watch(self: Arc<QueueDefinitions>, stop: ClusterStop) {
-        let (keys, what) = (format!("{QUEUE_PREFIX}>"), "what queues there are");
+        let (keys, what) = (vec![format!("{QUEUE_PREFIX}>")], "what queues there are");
         let watch = BucketWatch { keys, what, silence: SILENCE, pause: limits::ROUTE_PAUSE * 10 };
         watch.follow(&self.bucket, &stop, |entry| self.note(entry)).await;
     }
@@ -192,6 +202,7 @@ impl QueueDefinitions {
         let name = definition.name().clone();
         if state.known.get(&name).is_none_or(|(known, _)| *known < revision) {
             state.known.insert(name, (revision, definition));
+            self.changes.fetch_add(1, Ordering::Release);
         }
         drop(state);
         self.changed.notify_waiters();
@@ -356,8 +367,15 @@ impl QueueDefinitions {
         }
     }
 
+    /// How many changes were heard: whoever has in force what is due after it has read this has nothing to do before it is more.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
     /// Every definition that is known and due, in the order in which they were put.
     pub(crate) fn due(&self, is_due: impl Fn(&QueueName, u64) -> bool) -> Vec<(u64, QueueDefinition)> {
+        #[cfg(test)]
+        self.walks.fetch_add(1, Ordering::Relaxed);
         let state = self.state();
         let due = state.known.values().filter(|(revision, known)| is_due(known.name(), *revision));
         let mut due: Vec<_> = due.cloned().collect();

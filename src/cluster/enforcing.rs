@@ -29,12 +29,20 @@ use crate::id::QueueName;
 use crate::limits;
 use crate::queue::QueueOptions;
 
-/// Which definitions are in force in the engine of a partition: of each name, up to which revision.
+/// Which definitions are in force in the engine of a partition.
 pub(crate) struct EnforcedDefinitions {
     definitions: Arc<QueueDefinitions>,
-    enforced: tokio::sync::Mutex<BTreeMap<QueueName, u64>>,
+    enforced: tokio::sync::Mutex<EnforcementState>,
     /// Queues that were changed here before the bucket had it: whoever has asked may have ended.
     ahead: Mutex<BTreeMap<QueueName, AheadChange>>,
+}
+
+#[derive(Default)]
+struct EnforcementState {
+    /// Of each name, up to which revision it is in force.
+    revisions: BTreeMap<QueueName, u64>,
+    /// After how many changes all that was due is in force: it is looked often whether there is another, and there may be thousands of names.
+    changes: Option<u64>,
 }
 
 /// A change that the bucket may not have.
@@ -61,7 +69,7 @@ impl EnforcedDefinitions {
     /// # Errors
     /// [`Unavailable`] when they could not all be heard, or the engine ends.
     pub(crate) async fn begin(&self, client: &Client) -> Result<(), Unavailable> {
-        self.enforced.lock().await.clear();
+        *self.enforced.lock().await = EnforcementState::default();
         self.ahead().clear();
         self.definitions.catch_up().await?;
         self.bring(client, None).await
@@ -73,6 +81,9 @@ impl EnforcedDefinitions {
     /// [`Unavailable`] when the engine ends.
     pub(crate) async fn go_on(&self, client: &Client) -> Result<(), Unavailable> {
         self.take_back(client.elapsed()).await;
+        if self.enforced.lock().await.changes == Some(self.definitions.changes()) {
+            return Ok(());
+        }
         self.bring(client, None).await
     }
 
@@ -94,14 +105,16 @@ impl EnforcedDefinitions {
         };
         // What only this partition has is left to whoever creates it: it may have messages.
         if matches!(newest, Some(QueueDefinition::There { .. })) {
-            self.enforced.lock().await.remove(&name);
+            let mut enforced = self.enforced.lock().await;
+            enforced.revisions.remove(&name);
+            enforced.changes = None;
         }
         self.ahead().remove(&name);
     }
 
     /// Which revision of a definition is in force.
     async fn revision_of(&self, name: &QueueName) -> u64 {
-        self.enforced.lock().await.get(name).copied().unwrap_or_default()
+        self.enforced.lock().await.revisions.get(name).copied().unwrap_or_default()
     }
 
     /// Does in the engine of the arbiter what is asked of a queue or a topic. A change that the bucket has had before, and that has
@@ -158,7 +171,8 @@ impl EnforcedDefinitions {
 
     async fn bring(&self, client: &Client, asked: Option<&QueueName>) -> Result<(), Unavailable> {
         let mut enforced = self.enforced.lock().await;
-        let due = self.definitions.due(|name, at| enforced.get(name).is_none_or(|had| *had < at));
+        let changes = self.definitions.changes();
+        let due = self.definitions.due(|name, at| enforced.revisions.get(name).is_none_or(|had| *had < at));
         let mut refused = Ok(());
         for (revision, definition) in due {
             let name = definition.name();
@@ -168,8 +182,9 @@ impl EnforcedDefinitions {
                     refused = Err(Unavailable::Unanswered(format!("a partition refuses {name}: {error}")));
                 }
             }
-            enforced.insert(name.clone(), revision);
+            enforced.revisions.insert(name.clone(), revision);
         }
+        enforced.changes = Some(changes);
         refused
     }
 }

@@ -176,9 +176,14 @@ impl Leases {
 
     /// Follows what all nodes say until this one is stopped.
     pub(crate) async fn watch(self: Arc<Leases>, stop: ClusterStop) {
-        let (keys, what) = (">".to_owned(), "who has which partition");
-        let watch = BucketWatch { keys, what, silence: SILENCE, pause: self.lease / 4 };
-        watch.follow(&self.bucket, &stop, |entry| self.note(entry)).await;
+        self.bucket_watch().follow(&self.bucket, &stop, |entry| self.note(entry)).await;
+    }
+
+    /// What of the bucket is watched: what queues there are stands there, too, and may be a thousand times as much.
+    pub(crate) fn bucket_watch(&self) -> BucketWatch {
+        let keys = [NODE_PREFIX, PARTITION_PREFIX, PIN_PREFIX].map(|prefix| format!("{prefix}>")).to_vec();
+        let what = "who has which partition";
+        BucketWatch { keys, what, silence: SILENCE, pause: self.lease / 4 }
     }
 
     fn note(&self, entry: &kv::Entry) {

@@ -122,7 +122,7 @@ impl Snapshots {
 
     /// Hears which there are until the node is stopped.
     pub(crate) async fn watch(self: Arc<Snapshots>) {
-        let (keys, what) = (format!("{LIST_PREFIX}>"), "which snapshots there are");
+        let (keys, what) = (vec![format!("{LIST_PREFIX}>")], "which snapshots there are");
         let watch = BucketWatch { keys, what, silence: SILENCE, pause: limits::ROUTE_PAUSE * 10 };
         watch.follow(&self.lists, &self.stop, |entry| self.note(entry)).await;
     }

@@ -10,8 +10,8 @@ use crate::cluster::stop::pause;
 
 /// Which keys are heard of, and how.
 pub(crate) struct BucketWatch {
-    /// The keys, as a subject that may end with `>`.
-    pub(crate) keys: String,
+    /// The keys, each as a subject that may end with `>`; the servers pass on nothing else.
+    pub(crate) keys: Vec<String>,
     /// What they say, in words.
     pub(crate) what: &'static str,
     /// How long nothing has to be heard before it is listened anew, in case the watch hangs: all keys are told then.
@@ -50,7 +50,7 @@ impl BucketWatch {
         stop: &ClusterStop,
         note: &impl Fn(&kv::Entry),
     ) -> Result<(), String> {
-        let watch = bucket.watch_with_history(&self.keys).await;
+        let watch = bucket.watch_many_with_history(&self.keys).await;
         let mut watch = watch.map_err(|error| error.to_string())?;
         while !stop.is_said() {
             match tokio::time::timeout(self.silence, watch.next()).await {

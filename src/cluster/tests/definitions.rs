@@ -1,12 +1,18 @@
 //! What queues there are, where nodes hear late of what others define.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+use async_nats::jetstream::kv;
 
 use crate::actor::Actor;
 use crate::cluster::definitions::QueueDefinition;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::placing::ARBITER;
+use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
@@ -190,5 +196,51 @@ async fn what_the_first_partition_has_changed_alone_is_taken_back() {
     };
     tokio::time::timeout(limits::DEFINITION_AHEAD * 2, is_taken_back).await.expect("it is taken back");
     assert_eq!(engine.view().await.unwrap().counts.ready, 1);
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_watches_who_has_what_is_not_told_which_queues_there_are() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first"]).await;
+    nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    // What is told comes in the order in which it was put: this is behind the queue.
+    nodes[0].handle().move_partition(0, Some("first")).await.unwrap();
+    let partitions = (0..PARTITIONS).map(|number| format!("partition.{number}"));
+    let others = ["node.first", "pin.0"].map(str::to_owned);
+    let wanted: BTreeSet<String> = partitions.chain(others).collect();
+    let (leases, stop) = (nodes[0].handle().router.leases.clone(), ClusterStop::default());
+    let heard = Mutex::new(BTreeSet::new());
+    let note = |entry: &kv::Entry| {
+        let mut heard = heard.lock().unwrap();
+        heard.insert(entry.key.clone());
+        if wanted.is_subset(&heard) {
+            stop.say();
+        }
+    };
+    let following = async { leases.bucket_watch().follow(&leases.bucket(), &stop, note).await };
+    tokio::time::timeout(Duration::from_secs(30), following).await.expect("all is told");
+    assert_eq!(*heard.lock().unwrap(), wanted);
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_looks_at_what_queues_there_are_when_one_has_changed_and_at_no_other_time() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first"]).await;
+    nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let (router, engine) = (nodes[0].handle().router, nodes[0].engine(ARBITER).unwrap());
+    let walks = || router.definitions.walks.load(Ordering::Relaxed);
+    let before = walks();
+    for _ in 0..8 {
+        router.partition(ARBITER).enforced.go_on(&engine).await.unwrap();
+    }
+    assert_eq!(walks(), before);
+    // As another node does: nobody asks this one to have it.
+    let (name, options) = (QueueName::new("other").unwrap(), Box::default());
+    let other = QueueDefinition::There { name: name.clone(), options, paused: true };
+    router.definitions.put(other, 0).await.unwrap().expect("nobody was faster");
+    router.partition(ARBITER).enforced.go_on(&engine).await.unwrap();
+    assert!(engine.queue(&name).unwrap().view().await.unwrap().paused);
     close(nodes).await;
 }
