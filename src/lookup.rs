@@ -53,8 +53,12 @@ pub(crate) trait RecentKey {
     fn hint(&self) -> usize;
 }
 
-/// More keys than are worked on at a time, so that hardly any two of these share a place.
-const RECENT_MAX: usize = 128;
+/// Places for recently found slots at first, and at most: some for each entry, so that hardly any two that are worked on share one,
+/// and no more than fit into a processor's nearer caches.
+const RECENT_MIN: usize = 128;
+const RECENT_PER_SLOT: usize = 4;
+/// See [`RECENT_MIN`].
+const RECENT_MAX: usize = 32_768;
 
 /// Where an entry of a [`SlotLookup`] is, until it is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,13 +72,13 @@ pub(crate) struct SlotLookup<K, V> {
     /// Slots that nobody has.
     free: Vec<usize>,
     by_key: HashMap<K, usize, RandomState>,
-    /// The slots that were found last, by the hints of their keys.
-    recent: [Cell<usize>; RECENT_MAX],
+    /// The slots that were found last, by the hints of their keys: a power of two of places.
+    recent: Box<[Cell<u32>]>,
 }
 
 impl<K, V> Default for SlotLookup<K, V> {
     fn default() -> SlotLookup<K, V> {
-        let recent = [const { Cell::new(0) }; _];
+        let recent = vec![Cell::new(0); RECENT_MIN].into();
         SlotLookup { slots: Vec::new(), free: Vec::new(), by_key: HashMap::default(), recent }
     }
 }
@@ -123,10 +127,11 @@ impl<K: Clone + Eq + Hash + RecentKey, V> SlotLookup<K, V> {
         let slot = self.free.pop().unwrap_or(self.slots.len());
         if slot == self.slots.len() {
             self.slots.push(None);
+            self.make_room_for_recent();
         }
         let known = self.by_key.insert(key.clone(), slot);
         assert!(known.is_none(), "a key has one slot");
-        self.recent(&key).set(slot);
+        self.note_recent(&key, slot);
         self.slots[slot] = Some((key, value));
         slot
     }
@@ -161,7 +166,7 @@ impl<K: Clone + Eq + Hash + RecentKey, V> SlotLookup<K, V> {
 
     #[inline]
     fn find(&self, key: &K) -> Option<usize> {
-        let recent = self.recent(key).get();
+        let recent = self.recent(key).get() as usize;
         match self.slots.get(recent) {
             Some(Some((known, _))) if known == key => Some(recent),
             _ => self.find_by_hash(key),
@@ -172,14 +177,34 @@ impl<K: Clone + Eq + Hash + RecentKey, V> SlotLookup<K, V> {
     fn find_by_hash(&self, key: &K) -> Option<usize> {
         let found = *self.by_key.get(key)?;
         if let Some((known, _)) = &self.slots[found] {
-            self.recent(known).set(found);
+            self.note_recent(known, found);
         }
+        // Whoever asks with a key of its own mostly does so twice.
+        self.note_recent(key, found);
         Some(found)
     }
 
     /// Where to look first for a key.
-    fn recent(&self, key: &K) -> &Cell<usize> {
-        &self.recent[key.hint() % RECENT_MAX]
+    fn recent(&self, key: &K) -> &Cell<u32> {
+        &self.recent[key.hint() & (self.recent.len() - 1)]
+    }
+
+    /// Notes where to look first for a key. A slot with a larger number than there is room for is found by its hash.
+    fn note_recent(&self, key: &K, slot: usize) {
+        self.recent(key).set(u32::try_from(slot).unwrap_or(u32::MAX));
+    }
+
+    /// More places if there are fewer than some for each slot.
+    fn make_room_for_recent(&mut self) {
+        let places = self.recent.len();
+        if RECENT_PER_SLOT * self.slots.len() > places && places < RECENT_MAX {
+            self.recent = vec![Cell::new(0); 2 * places].into();
+            for (slot, entry) in self.slots.iter().enumerate() {
+                if let Some((key, _)) = entry {
+                    self.note_recent(key, slot);
+                }
+            }
+        }
     }
 }
 

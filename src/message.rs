@@ -254,7 +254,7 @@ impl From<KeptBack> for u64 {
 impl NewMessage {
     /// Bytes the message counts against limits.
     pub(crate) fn len(&self) -> usize {
-        self.body.len() + self.headers.len()
+        self.body.len() + self.headers.if_set().map_or(0, Headers::len)
     }
 }
 

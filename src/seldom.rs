@@ -36,6 +36,12 @@ impl<T: Blank> Seldom<T> {
         self.0.take_if(|fields| **fields == *T::blank());
     }
 
+    /// The fields, if any of them was set.
+    #[inline]
+    pub(crate) fn if_set(&self) -> Option<&T> {
+        self.0.as_deref()
+    }
+
     /// The fields themselves.
     pub(crate) fn into_inner(self) -> T {
         self.0.map_or_else(|| T::blank().clone(), Arc::unwrap_or_clone)

@@ -156,7 +156,7 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         let span = span_of(&self.queue, &run.messages()[0]);
         let handling = async move { handler.handle(context, bodies).await };
         let client = self.queue.client();
-        let invoked = invoke(client, &lock, &self.keeping.setting.given_up, handling).instrument(span);
+        let invoked = invoke(client, &lock, handling).instrument(span);
         match invoked.await? {
             Some(Ok(outcome)) => self.settle(run, outcome, readable).await,
             Some(Err(failure)) => self.settle_failure(run, failure).await,

@@ -18,13 +18,21 @@ use crate::processor::context::HandlerSetting;
 use crate::processor::failure::Failure;
 use crate::processor::lock_renewals::KeptLock;
 use crate::processor::lock_renewals::LockRenewals;
-use crate::processor::signal::signalled;
 
 /// What handlers run under.
 #[derive(Clone)]
 pub(crate) struct Keeping {
     pub(crate) setting: Arc<HandlerSetting>,
     pub(crate) locks: Arc<LockRenewals>,
+}
+
+impl Keeping {
+    /// Tells all handlers that still run to end.
+    pub(crate) fn give_up(&self, given_up: &watch::Sender<bool>) {
+        // First for those whose lock is renewed just now.
+        given_up.send_replace(true);
+        self.locks.outlast_all();
+    }
 }
 
 /// Why an attempt has failed whose handler outlasted the drain and did not end when it was cancelled.
@@ -39,23 +47,30 @@ const OUTLASTED: &str =
 pub(crate) async fn invoke<T>(
     client: &Client,
     lock: &KeptLock,
-    give_up: &watch::Receiver<bool>,
     handling: impl Future<Output = Result<T, Failure>>,
 ) -> Result<Option<Result<T, Failure>>, Unavailable> {
-    let outlasted = async {
-        signalled(give_up).await;
-        tracing::warn!("telling a handler that still runs to end: the drain time is over");
-        client.sleep(limits::GIVE_UP_GRACE).await
-    };
     // Unconstrained, because a handler that always has something to do leaves the others of its task no turn.
     tokio::select! {
         biased;
         ended = caught(handling) => Ok(Some(ended)),
-        lost = unconstrained(lock.lost()) => lost.map(|()| None),
-        slept = unconstrained(outlasted) => {
+        stopped = unconstrained(stopped(client, lock)) => Ok(stopped?.map(Err)),
+    }
+}
+
+/// Waits until a handler is to be dropped; with why its attempt has failed, unless its lock was lost.
+async fn stopped(client: &Client, lock: &KeptLock) -> Result<Option<Failure>, Unavailable> {
+    lock.signal().lost_or_outlasted().await;
+    let grace_over = async {
+        tracing::warn!("telling a handler that still runs to end: the drain time is over");
+        client.sleep(limits::GIVE_UP_GRACE).await
+    };
+    tokio::select! {
+        biased;
+        lost = lock.lost() => lost.map(|()| None),
+        slept = grace_over => {
             slept?;
             tracing::warn!("drop a handler that did not end when it was cancelled");
-            Ok(Some(Err(Failure::new(OUTLASTED).retry_after(Duration::ZERO))))
+            Ok(Some(Failure::new(OUTLASTED).retry_after(Duration::ZERO)))
         }
     }
 }

@@ -60,7 +60,8 @@ struct Waiting<J> {
 /// A job's place among those in hand, until it is settled.
 pub(crate) struct JobPlace<C: Consumer> {
     line: Arc<JobLine<C>>,
-    kind: PlaceKind,
+    /// None once it is given back.
+    kind: Option<PlaceKind>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +144,7 @@ impl<C: Consumer> JobLine<C> {
         let mut state = self.state();
         state.free = state.free.checked_sub(1).expect("no more is taken than there are free slots");
         state.in_hand += 1;
-        JobPlace { line: self.clone(), kind: PlaceKind::Slot }
+        JobPlace { line: self.clone(), kind: Some(PlaceKind::Slot) }
     }
 
     /// A place beside the slots, as long as there is one: the slot stays free for another job.
@@ -152,7 +153,7 @@ impl<C: Consumer> JobLine<C> {
             let mut state = self.state();
             if let Some(beside) = state.beside.checked_sub(1) {
                 state.beside = beside;
-                return JobPlace { line: self.clone(), kind: PlaceKind::Beside };
+                return JobPlace { line: self.clone(), kind: Some(PlaceKind::Beside) };
             }
         }
         self.slot()
@@ -230,8 +231,17 @@ impl<C: Consumer> JobLine<C> {
         self.state().is_closed
     }
 
+    /// Gives places of this line back, all at once.
+    pub(crate) fn give_back_all(&self, places: Vec<JobPlace<C>>) {
+        self.change(|state| {
+            for mut place in places {
+                place.kind.take().into_iter().for_each(|kind| state.give_back(kind));
+            }
+        });
+    }
+
     fn in_hand(self: &Arc<JobLine<C>>) -> JobPlace<C> {
-        JobPlace { line: self.clone(), kind: PlaceKind::InHand }
+        JobPlace { line: self.clone(), kind: Some(PlaceKind::InHand) }
     }
 
     /// Changes what is there, and notifies who waits for room if there is some now.
@@ -276,6 +286,14 @@ impl<J> JobLineState<J> {
         (self.free + ahead).min(self.in_hand_max.saturating_sub(self.in_hand)).min(limits::AHEAD_GROUP_MAX)
     }
 
+    fn give_back(&mut self, kind: PlaceKind) {
+        match kind {
+            PlaceKind::InHand => self.in_hand -= 1,
+            PlaceKind::Slot => (self.in_hand, self.free) = (self.in_hand - 1, self.free + 1),
+            PlaceKind::Beside => self.beside += 1,
+        }
+    }
+
     fn pop(&mut self) -> Option<J> {
         let Waiting { job, bytes, .. } = self.waiting.pop_front()?;
         self.bytes -= bytes;
@@ -286,17 +304,15 @@ impl<J> JobLineState<J> {
 impl<C: Consumer> JobPlace<C> {
     /// Whether its job was handled by a [`Runner`].
     pub(crate) fn is_of_runner(&self) -> bool {
-        self.kind == PlaceKind::InHand
+        self.kind == Some(PlaceKind::InHand)
     }
 }
 
 impl<C: Consumer> Drop for JobPlace<C> {
     fn drop(&mut self) {
-        self.line.change(|state| match self.kind {
-            PlaceKind::InHand => state.in_hand -= 1,
-            PlaceKind::Slot => (state.in_hand, state.free) = (state.in_hand - 1, state.free + 1),
-            PlaceKind::Beside => state.beside += 1,
-        });
+        if let Some(kind) = self.kind.take() {
+            self.line.change(|state| state.give_back(kind));
+        }
     }
 }
 

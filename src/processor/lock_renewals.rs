@@ -9,6 +9,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::engine::Client;
@@ -19,6 +20,7 @@ use crate::processor::renewal::first_due;
 use crate::processor::renewal::keep_until_lost;
 use crate::processor::renewal::with_wait;
 use crate::processor::signal::Signal;
+use crate::processor::signal::signalled;
 use crate::processor::taker::Taker;
 
 /// Keeps locks while handlers run, as long as they are [watched](Locks::watched).
@@ -29,6 +31,8 @@ use crate::processor::taker::Taker;
 pub(crate) struct LockRenewals {
     client: Client,
     renew_for: Duration,
+    /// Whether the drain time is over.
+    given_up: watch::Receiver<bool>,
     noted: Mutex<RenewalNote>,
     /// Rung when a lock was noted that is due before the instant at which the engine wakes it.
     earlier: Notify,
@@ -42,6 +46,8 @@ struct RenewalNote {
     next_at: Option<Duration>,
     /// The engine is gone, and with it all locks.
     is_over: bool,
+    /// The drain time is over.
+    is_outlasted: bool,
 }
 
 /// When a lock is to be renewed, in the clock's elapsed time, and its number.
@@ -69,10 +75,14 @@ pub(crate) struct KeptLock {
     locks: Arc<LockRenewals>,
     due: RenewalDue,
     signal: Arc<Signal>,
+    is_let_go: bool,
 }
 
 impl Drop for KeptLock {
     fn drop(&mut self) {
+        if self.is_let_go {
+            return;
+        }
         // It may be renewed just now.
         self.signal.end();
         let removed = self.locks.noted().due.remove(&self.due);
@@ -115,9 +125,14 @@ impl KeptLock {
 }
 
 impl LockRenewals {
-    /// Locks that are renewed for so long at most.
-    pub(crate) fn new(client: Client, renew_for: Duration) -> Arc<LockRenewals> {
-        Arc::new(LockRenewals { client, renew_for, noted: Mutex::default(), earlier: Notify::new() })
+    /// Locks that are renewed for so long at most; `given_up` says when the drain time is over.
+    pub(crate) fn new(
+        client: Client,
+        renew_for: Duration,
+        given_up: watch::Receiver<bool>,
+    ) -> Arc<LockRenewals> {
+        let (noted, earlier) = (Mutex::default(), Notify::new());
+        Arc::new(LockRenewals { client, renew_for, given_up, noted, earlier })
     }
 
     /// Keeps a lock that was taken at an instant of the clock's elapsed time, for so long.
@@ -126,7 +141,26 @@ impl LockRenewals {
         renewal: Renewal,
         lock_span: (Duration, Duration),
     ) -> KeptLock {
-        self.note(renewal, lock_span, None)
+        let mut noted = self.noted();
+        let kept = self.note(&mut noted, renewal, lock_span, None);
+        self.wake_earlier(noted);
+        kept
+    }
+
+    /// Keeps the locks of many, with what belongs to each.
+    pub(crate) fn keep_all<T>(
+        self: &Arc<LockRenewals>,
+        locked: Vec<T>,
+        lock_of: impl Fn(&T) -> (Renewal, (Duration, Duration)),
+    ) -> impl Iterator<Item = (T, KeptLock)> {
+        let mut noted = self.noted();
+        let mut kept = Vec::with_capacity(locked.len());
+        for one in &locked {
+            let (renewal, lock_span) = lock_of(one);
+            kept.push(self.note(&mut noted, renewal, lock_span, None));
+        }
+        self.wake_earlier(noted);
+        locked.into_iter().zip(kept)
     }
 
     /// Keeps the lock of a message that a taker takes.
@@ -136,36 +170,68 @@ impl LockRenewals {
         lock_span: (Duration, Duration),
         taker: Arc<dyn Taker>,
     ) -> KeptLock {
-        self.note(renewal, lock_span, Some(taker))
+        let mut noted = self.noted();
+        let kept = self.note(&mut noted, renewal, lock_span, Some(taker));
+        self.wake_earlier(noted);
+        kept
     }
 
-    /// Notes a lock. If it is due before the instant at which the engine wakes it, who watches is notified.
     fn note(
         self: &Arc<LockRenewals>,
+        noted: &mut RenewalNote,
         renewal: Renewal,
         lock_span: (Duration, Duration),
         taker: Option<Arc<dyn Taker>>,
     ) -> KeptLock {
         let (since, lasts) = lock_span;
         let signal = Arc::new(Signal::default());
-        let mut noted = self.noted();
         noted.next += 1;
         let number = noted.next;
         let renew_for = if taker.is_some() { with_wait(lasts, self.renew_for) } else { self.renew_for };
         let due = (first_due(since, lasts, renew_for), number);
+        if noted.is_outlasted {
+            signal.outlast();
+        }
         if !noted.is_over {
-            noted
-                .due
-                .insert(due, RenewalLock { number, renewal, since, lasts, signal: signal.clone(), taker });
+            let lock = RenewalLock { number, renewal, since, lasts, signal: signal.clone(), taker };
+            noted.due.insert(due, lock);
         } else {
             signal.end();
         }
-        let is_earlier = !noted.is_over && noted.next_at.is_none_or(|next_at| due.0 < next_at);
+        KeptLock { locks: self.clone(), due, signal, is_let_go: false }
+    }
+
+    /// Wakes who watches if a lock that was noted is due before the instant at which the engine does so.
+    fn wake_earlier(&self, noted: MutexGuard<'_, RenewalNote>) {
+        let first = noted.due.first_key_value().map(|((due, _), _)| *due);
+        let is_earlier = first.is_some_and(|first| noted.next_at.is_none_or(|next_at| first < next_at));
         drop(noted);
         if is_earlier {
             self.earlier.notify_one();
         }
-        KeptLock { locks: self.clone(), due, signal }
+    }
+
+    /// Keeps locks no longer, all at once.
+    pub(crate) fn let_go(&self, locks: impl Iterator<Item = KeptLock>) {
+        let mut noted = self.noted();
+        let mut removed = Vec::new();
+        for mut lock in locks {
+            lock.is_let_go = true;
+            lock.signal.end();
+            removed.extend(noted.due.remove(&lock.due));
+        }
+        // Here the list is free again: this wakes others.
+        drop(noted);
+        drop(removed);
+    }
+
+    /// Says to who runs each handler that the drain time is over.
+    pub(crate) fn outlast_all(&self) {
+        let mut noted = self.noted();
+        noted.is_outlasted = true;
+        let signals: Vec<Arc<Signal>> = noted.due.values().map(|lock| lock.signal.clone()).collect();
+        drop(noted);
+        signals.iter().for_each(|signal| signal.outlast());
     }
 
     /// Watches them in a task of its own: whoever waits for the processor may do something else meanwhile.
@@ -207,7 +273,7 @@ impl LockRenewals {
             std::mem::replace(&mut noted.due, later)
         };
         for lock in due.into_values() {
-            self.client.spawn(lock.keep(self.client.clone(), self.renew_for));
+            self.client.spawn(lock.keep(self.client.clone(), self.renew_for, self.given_up.clone()));
         }
     }
 
@@ -231,18 +297,27 @@ impl LockRenewals {
 
 impl RenewalLock {
     /// Renews it until it is lost, or until nobody wants it any more.
-    async fn keep(self, client: Client, renew_for: Duration) {
+    async fn keep(self, client: Client, renew_for: Duration, given_up: watch::Receiver<bool>) {
+        let kept = async {
+            let kept = self.keep_begun(&client, renew_for).await;
+            self.signal_taker();
+            let _ = client.sleep(limits::CANCEL_GRACE).await;
+            kept
+        };
         let kept = tokio::select! {
-            kept = self.keep_begun(&client, renew_for) => kept,
+            kept = kept => kept,
             () = self.give_back_late(&client, renew_for) => return,
             () = self.signal.ended() => return,
+            never = self.outlast(&given_up) => match never {},
         };
-        self.signal_taker();
-        tokio::select! {
-            _ = client.sleep(limits::CANCEL_GRACE) => {}
-            () = self.signal.ended() => return,
-        }
         self.give_up(kept);
+    }
+
+    /// Says that the drain time is over when it is.
+    async fn outlast(&self, given_up: &watch::Receiver<bool>) -> Infallible {
+        signalled(given_up).await;
+        self.signal.outlast();
+        std::future::pending().await
     }
 
     /// Renews it until it is lost; what waits for its taker has its whole time before it.

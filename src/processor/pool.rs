@@ -68,8 +68,8 @@ pub(crate) trait Consumer: Send + Sync + Sized + 'static {
 /// How a pool runs, and how it ends.
 pub(crate) struct Terms<'a, S, P> {
     pub(crate) concurrency: usize,
-    /// Told when handlers that still run are to be ended.
-    pub(crate) give_up: &'a watch::Sender<bool>,
+    /// Tells handlers that still run to end.
+    pub(crate) give_up: &'a (dyn Fn() + Sync),
     /// When to receive nothing more.
     pub(crate) shutdown: S,
     /// From then on: when to wait no longer for the handlers that run.
@@ -160,7 +160,7 @@ pub(crate) async fn run_pool<C: Consumer>(
         }
         // Not for ever: what still runs then is dropped, and counts as failed.
         waited = drained => {
-            give_up.send_replace(true);
+            give_up();
             drop(taken);
             waited.and(all_settled.await)
         }

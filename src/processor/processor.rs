@@ -206,7 +206,8 @@ impl Processor {
     ) -> Result<(), ReceiveError> {
         let (give_up, given_up) = watch::channel(false);
         let single = self.single(handler, given_up);
-        let _watching = single.keeping.locks.watched();
+        let (_watching, keeping) = (single.keeping.locks.watched(), single.keeping.clone());
+        let give_up = || keeping.give_up(&give_up);
         let terms = Terms { concurrency: self.concurrency, give_up: &give_up, shutdown, drained };
         run_pool(self.queue.client(), Arc::new(single), terms).await
     }
@@ -245,6 +246,8 @@ impl Processor {
             body: PhantomData,
         };
         let (_watching, drained) = (batches.keeping.locks.watched(), self.drained());
+        let keeping = batches.keeping.clone();
+        let give_up = || keeping.give_up(&give_up);
         let terms = Terms { concurrency: self.concurrency, give_up: &give_up, shutdown, drained };
         run_pool(self.queue.client(), Arc::new(batches), terms).await
     }
@@ -275,7 +278,7 @@ impl Processor {
     }
 
     fn keeping(&self, given_up: watch::Receiver<bool>) -> Keeping {
-        let setting = Arc::new(HandlerSetting { queue: self.queue.clone(), given_up });
-        Keeping { setting, locks: LockRenewals::new(self.queue.client().clone(), self.renew_for) }
+        let locks = LockRenewals::new(self.queue.client().clone(), self.renew_for, given_up.clone());
+        Keeping { setting: Arc::new(HandlerSetting { queue: self.queue.clone(), given_up }), locks }
     }
 }

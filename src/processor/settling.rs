@@ -55,7 +55,7 @@ pub(crate) async fn settle_coming<C: Consumer>(
             }
             _ => false,
         };
-        let mut come = Vec::new();
+        let mut come = Vec::with_capacity(coming.len().min(limits::COMPLETE_ALL_MAX));
         tokio::select! {
             count = coming.recv_many(&mut come, limits::COMPLETE_ALL_MAX), if !has_ended && may_leave => {
                 has_ended = count == 0;
@@ -90,6 +90,6 @@ async fn settle<C: Consumer>(
     let count = places.iter().filter(|place| place.is_of_runner()).count();
     // The command is sent when settling is first polled, which is before this is noted.
     let (settled, ()) = tokio::join!(consumer.settle(done), async { line.note_settled(count) });
-    drop(places);
+    line.give_back_all(places);
     settled
 }

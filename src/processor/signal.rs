@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
+use std::sync::atomic::fence;
 
 use tokio::sync::Notify;
 use tokio::sync::watch;
@@ -24,8 +25,12 @@ pub(crate) struct Signal {
     raised: AtomicBool,
     /// Nobody keeps it any more, or nobody wants it to be kept.
     over: AtomicBool,
+    /// Its processor has been stopped, and the drain time is over.
+    outlasted: AtomicBool,
     /// Why the handler is to be dropped: its lock was lost, or with the engine all locks were.
     lost: OnceLock<Result<(), Unavailable>>,
+    /// Whether anybody has ever waited to hear of any of these: nearly always nobody does.
+    is_awaited: AtomicBool,
     rung: Notify,
 }
 
@@ -33,7 +38,21 @@ impl Signal {
     /// Tells the handler to end soon.
     pub(crate) fn raise(&self) {
         self.raised.store(true, Ordering::Release);
-        self.rung.notify_waiters();
+        self.ring();
+    }
+
+    /// Says that the processor has been stopped, and the drain time is over.
+    pub(crate) fn outlast(&self) {
+        self.outlasted.store(true, Ordering::Release);
+        self.ring();
+    }
+
+    fn ring(&self) {
+        // Either this sees who waits, or who waits sees what was set before: each sets one and then looks at the other.
+        fence(Ordering::SeqCst);
+        if self.is_awaited.load(Ordering::Acquire) {
+            self.rung.notify_waiters();
+        }
     }
 
     /// Whether the handler is to end soon.
@@ -67,11 +86,22 @@ impl Signal {
 
     /// Waits until the handler is to be dropped; `None` when its lock is no longer kept and no reason is known.
     pub(crate) async fn lost(&self) -> Option<Result<(), Unavailable>> {
-        self.until(|signal| signal.lost.get().is_some() || signal.over.load(Ordering::Acquire)).await;
+        self.until(Signal::is_lost).await;
         self.lost.get().cloned()
     }
 
+    /// Waits until the handler is to be dropped, or the drain time is over.
+    pub(crate) async fn lost_or_outlasted(&self) {
+        self.until(|signal| signal.is_lost() || signal.outlasted.load(Ordering::Acquire)).await;
+    }
+
+    fn is_lost(&self) -> bool {
+        self.lost.get().is_some() || self.over.load(Ordering::Acquire)
+    }
+
     async fn until(&self, is_so: impl Fn(&Signal) -> bool) {
+        self.is_awaited.store(true, Ordering::Release);
+        fence(Ordering::SeqCst);
         loop {
             let mut rung = std::pin::pin!(self.rung.notified());
             // From here on no ring is missed.

@@ -94,7 +94,7 @@ enum AttemptEnd {
 /// A delivery whose handler has ended, and its lock, which is kept until it is settled.
 pub(crate) struct FinishedDelivery {
     said: SaidOfDelivery,
-    _lock: KeptLock,
+    lock: KeptLock,
 }
 
 /// What a handler said of a delivery, in little room, as it is moved several times. Nearly all say that the message is done and
@@ -110,7 +110,7 @@ impl FinishedDelivery {
             Ok(outcome) if outcome.is_only_done() => SaidOfDelivery::Done(delivery.into_hold()),
             said => SaidOfDelivery::Other(Box::new((delivery, said))),
         };
-        FinishedDelivery { said, _lock: lock }
+        FinishedDelivery { said, lock }
     }
 
     /// What it takes to complete it, if its handler said nothing else.
@@ -151,11 +151,11 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
             }
         };
         let context = self.context_of(&delivery, &lock);
-        let handler = self.handler.clone();
         let span = span_of(&self.queue, delivery.message());
+        let handler = &*self.handler;
         let handling = async move { handler.handle(context, body).await };
         let client = self.queue.client();
-        let invoked = invoke(client, &lock, &self.keeping.setting.given_up, handling).instrument(span);
+        let invoked = invoke(client, &lock, handling).instrument(span);
         match invoked.await? {
             Some(said) => Ok(AttemptEnd::Ended(FinishedDelivery::new(delivery, said, lock))),
             // Its handler is gone by now. Dropping it tells the engine what it knows already.
@@ -190,7 +190,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
 
     /// Settles a delivery by the outcome of its handler.
     async fn settle_one(&self, done: FinishedDelivery) -> Result<DeliveryEnd, Unavailable> {
-        let FinishedDelivery { said, _lock } = done;
+        let FinishedDelivery { said, lock: _lock } = done;
         match said {
             SaidOfDelivery::Done(mut hold) => self.complete(vec![&mut hold]).await,
             SaidOfDelivery::Other(other) => match *other {
@@ -394,8 +394,10 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
     }
 
     fn begin(&self, deliveries: Vec<Delivery>) -> Vec<(usize, StartedDelivery)> {
+        let locked = |delivery: &Delivery| (delivery.renewal(), delivery.lock_time());
+        let kept = self.keeping.locks.keep_all(deliveries, locked);
         let begun =
-            deliveries.into_iter().map(|delivery| (delivery.message().body.len(), self.begin_one(delivery)));
+            kept.map(|(delivery, lock)| (delivery.message().body.len(), StartedDelivery { delivery, lock }));
         begun.collect()
     }
 
@@ -414,6 +416,7 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
         }
         let holds = done.iter_mut().filter_map(FinishedDelivery::only_done).collect();
         let mut all = self.complete(holds).await.map(drop);
+        self.keeping.locks.let_go(done.into_iter().map(|done| done.lock));
         while let Some(settled) = settling.join_next().await {
             all = all.and(joined(settled));
         }

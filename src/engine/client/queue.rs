@@ -97,13 +97,7 @@ impl Queue {
         messages: impl IntoIterator<Item = Message>,
         max: usize,
     ) -> Result<Vec<Receipt>, SendError> {
-        let mut checked = Vec::new();
-        for message in messages {
-            checked.push(message.check()?);
-            if checked.len() > max {
-                break;
-            }
-        }
+        let mut checked = check_messages(messages, max)?;
         check_batch_of(&checked, max)?;
         side_by_side(&mut checked);
         self.send_checked(checked).await
@@ -362,6 +356,20 @@ impl Queue {
 
 pub(crate) fn check_batch(messages: &[NewMessage]) -> Result<(), Misuse> {
     check_batch_of(messages, limits::SEND_BATCH_MAX)
+}
+
+/// Checks messages, of which no more than one too many is looked at.
+fn check_messages(
+    messages: impl IntoIterator<Item = Message>,
+    max: usize,
+) -> Result<Vec<NewMessage>, Misuse> {
+    let messages = messages.into_iter();
+    let most = max.saturating_add(1);
+    let mut checked = Vec::with_capacity(messages.size_hint().0.min(most));
+    for message in messages.take(most) {
+        checked.push(message.check()?);
+    }
+    Ok(checked)
 }
 
 fn check_batch_of(messages: &[NewMessage], max: usize) -> Result<(), Misuse> {

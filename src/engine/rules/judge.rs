@@ -152,13 +152,36 @@ impl Judge {
             self.accepted += u64::from(matches!(verdict, Verdict::Accept | Verdict::DeadLetter(_)));
             verdicts.push(verdict);
         }
-        for (message, verdict) in messages.iter().zip(&verdicts) {
-            self.judge_queue_room(step, queue, message, *verdict)?;
+        if !self.has_queue_room(step, queue, &verdicts)? {
+            for (message, verdict) in messages.iter().zip(&verdicts) {
+                self.judge_queue_room(step, queue, message, *verdict)?;
+            }
         }
         if step.peek_sequence()? % limits::NUMBER_END + self.accepted >= limits::NUMBER_END {
             return refuse(SendRefusal::NumbersUsedUp);
         }
         Ok(verdicts)
+    }
+
+    /// Whether the queue has room for all that is accepted, without a look at each; then they are counted.
+    fn has_queue_room(
+        &mut self,
+        step: &Step<'_>,
+        queue: &Arc<QueueRecord>,
+        verdicts: &[Verdict],
+    ) -> Read<bool> {
+        if verdicts.iter().any(|verdict| matches!(verdict, Verdict::DeadLetter(_))) {
+            return Ok(false);
+        }
+        let accepted = verdicts.iter().filter(|verdict| matches!(verdict, Verdict::Accept)).count();
+        let growth = self.growth.entry(queue.id).or_default();
+        let then = growth.saturating_add_unsigned(accepted as u64);
+        let has_room =
+            step.counts(queue.id)?.limited().saturating_add_signed(then) <= queue.options.messages_max;
+        if has_room {
+            *growth = then;
+        }
+        Ok(has_room)
     }
 
     /// Whether the queue has room for one message more.

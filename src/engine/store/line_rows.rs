@@ -43,11 +43,13 @@ struct FewRows<K, V> {
     behind: VecDeque<(K, V)>,
     /// The key of the last, if there is a first.
     last: K,
+    /// Where the last one that was looked for is, behind the first: the next is its neighbour as a rule.
+    near: Cell<usize>,
 }
 
 impl<K: Default, V> Default for FewRows<K, V> {
     fn default() -> FewRows<K, V> {
-        FewRows { first: None, behind: VecDeque::new(), last: K::default() }
+        FewRows { first: None, behind: VecDeque::new(), last: K::default(), near: Cell::new(0) }
     }
 }
 
@@ -65,12 +67,21 @@ impl<K: Copy + Default + Ord, V> FewRows<K, V> {
             Ordering::Greater => match key.cmp(&self.last) {
                 Ordering::Greater => Err(self.len()),
                 Ordering::Equal => Ok(self.len() - 1),
-                Ordering::Less => {
-                    let place = self.behind.binary_search_by(|(other, _)| other.cmp(key));
-                    place.map(|place| place + 1).map_err(|place| place + 1)
-                }
+                Ordering::Less => self.find_behind(key).map(|place| place + 1).map_err(|place| place + 1),
             },
         }
+    }
+
+    fn find_behind(&self, key: &K) -> Result<usize, usize> {
+        let near = self.near.get();
+        let is_at = |place: &usize| self.behind.get(*place).is_some_and(|(other, _)| other == key);
+        let found = [near, near + 1].into_iter().find(is_at);
+        let place = match found {
+            Some(place) => Ok(place),
+            None => self.behind.binary_search_by(|(other, _)| other.cmp(key)),
+        };
+        self.near.set(place.unwrap_or_else(|place| place));
+        place
     }
 
     fn get(&self, place: usize) -> Option<(&K, &V)> {
