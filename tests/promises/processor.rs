@@ -290,6 +290,16 @@ async fn stopping_waits_for_what_runs_and_counts_no_attempt_for_what_does_not() 
 
 #[tokio::test]
 async fn a_handler_that_outlasts_the_drain_is_dropped_and_counts_as_failed() {
+    drops_what_outlasts_the_drain(0).await;
+}
+
+#[tokio::test]
+async fn so_is_one_whose_lock_was_renewed() {
+    drops_what_outlasts_the_drain(120).await;
+}
+
+/// Stops a processor whose only handler never ends, and has run for so many seconds.
+async fn drops_what_outlasts_the_drain(lasted: u64) {
     let fixture = Fixture::new(QueueOptions::default()).await;
     fixture.send("w", "1").await;
     let started = Arc::new(Notify::new());
@@ -304,12 +314,18 @@ async fn a_handler_that_outlasts_the_drain_is_dropped_and_counts_as_failed() {
     };
     let pool = Processor::new(fixture.queue.clone()).drain(seconds(5)).start(handler);
     started.notified().await;
+    for _ in 0..lasted {
+        fixture.clock.advance(seconds(1));
+        assert_eq!(fixture.counts().await.locked, 1, "its lock is kept");
+    }
     let stopped = tokio::spawn(pool.stop());
+    let began = fixture.clock.now();
     until(|| async {
         fixture.clock.advance(seconds(1));
         stopped.is_finished()
     })
     .await;
+    assert!(fixture.clock.now() < began + seconds(25), "before its lock runs out");
     let again = fixture.must().await;
     assert_eq!(again.message().delivery_count, 2);
 }
