@@ -168,7 +168,7 @@ impl QueueDefinitions {
     }
 
     /// The last message of a key, or of all that a subject stands for. Replicas, which answer sooner, may be late.
-    async fn last_of(&self, keys: &str) -> Result<Option<StreamMessage>, String> {
+    pub(crate) async fn last_of(&self, keys: &str) -> Result<Option<StreamMessage>, String> {
         let subject = format!("{}{keys}", self.bucket.prefix);
         let found = async {
             match self.bucket.stream.get_last_raw_message_by_subject(&subject).await {
@@ -399,9 +399,13 @@ impl QueueDefinitions {
     }
 }
 
-/// Keys take letters and digits only.
 fn key_of(name: &QueueName) -> String {
-    let mut key = QUEUE_PREFIX.to_owned();
+    key_with(QUEUE_PREFIX, name)
+}
+
+/// A key of a queue. Keys take letters and digits only.
+pub(crate) fn key_with(prefix: &str, name: &QueueName) -> String {
+    let mut key = prefix.to_owned();
     for byte in name.as_str().bytes() {
         // Writing to a text cannot fail.
         let _ = write!(key, "{byte:02x}");

@@ -65,6 +65,7 @@ mod snapshot_list;
 mod snapshot_pace;
 mod snapshot_taker;
 mod snapshots;
+mod source_notes;
 mod splitting;
 mod stop;
 mod taking_over;

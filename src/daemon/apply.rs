@@ -21,6 +21,8 @@ use crate::error::QueueError;
 use crate::error::QueueRefusal;
 use crate::error::TopicError;
 use crate::error::TopicRefusal;
+use crate::error::Unavailable;
+use crate::id::QueueName;
 use crate::intake::IntakeRule;
 use crate::intake::Sources;
 use crate::queue::QueueOptions;
@@ -50,20 +52,65 @@ async fn apply_once(daemon_state: &DaemonState, definitions: Definitions) -> Res
     let (client, state_file) = (daemon_state.intake.client(), daemon_state.data_dir.state_file());
     let before = state_file.sources();
     for definition in definitions.iter() {
-        check(client, before.get(definition.name.as_str()), definition).await?;
+        check(daemon_state, before.get(definition.name.as_str()), definition).await?;
     }
     let not_stored = |error| DaemonError::Data(daemon_state.options.data.clone(), error);
     // Noted before a message can be placed by them, and taken back when they are not in force after all.
     let mut now = before.clone();
     now.extend(definitions.iter().map(|definition| (definition.name.to_string(), sources(definition))));
     state_file.set_sources(now).map_err(not_stored)?;
-    if let Err(error) = put_in_force(daemon_state, definitions).await {
+    if let Err(error) = put_with_notes(daemon_state, &before, definitions).await {
         state_file.set_sources(before).map_err(not_stored)?;
         put_back(daemon_state).await;
         return Err(error);
     }
     let known = client.all_queues().await.map_err(QueueError::from).map_err(Error::from)?;
     state_file.keep_only(&known.into_iter().map(|view| view.name.to_string()).collect()).map_err(not_stored)
+}
+
+/// Puts definitions in force after it was noted for the other nodes of a cluster which queues' messages are placed otherwise: one that is
+/// down meanwhile knows nothing else of it, and would be refused while messages are stored that were placed as it has to.
+async fn put_with_notes(
+    daemon_state: &DaemonState,
+    before: &BTreeMap<String, String>,
+    definitions: Definitions,
+) -> Result<(), DaemonError> {
+    let mut replaced = Vec::new();
+    let put = match note_for_others(daemon_state, before, &definitions, &mut replaced).await {
+        Ok(()) => put_in_force(daemon_state, definitions).await,
+        Err(unavailable) => Err(DaemonError::Engine(unavailable.into())),
+    };
+    if put.is_err() {
+        for (queue, sources) in replaced {
+            if let Err(error) = daemon_state.membership.note_sources(&queue, &sources).await {
+                tracing::error!(%queue, %error, "other nodes take its messages for placed by a definition that was refused");
+            }
+        }
+    }
+    put
+}
+
+/// Notes the sources that differ from those before, and says which were noted in their place.
+async fn note_for_others(
+    daemon_state: &DaemonState,
+    before: &BTreeMap<String, String>,
+    definitions: &Definitions,
+    replaced: &mut Vec<(QueueName, String)>,
+) -> Result<(), Unavailable> {
+    for definition in definitions.iter() {
+        let (known, sources) = (before.get(definition.name.as_str()), sources(definition));
+        if known == Some(&sources) {
+            continue;
+        }
+        let noted = daemon_state.membership.sources_of(&definition.name).await?;
+        // What nobody knows to be placed otherwise need not be told from it.
+        let Some(other) = noted.or_else(|| known.cloned()).filter(|other| *other != sources) else {
+            continue;
+        };
+        replaced.push((definition.name.clone(), other));
+        daemon_state.membership.note_sources(&definition.name, &sources).await?;
+    }
+    Ok(())
 }
 
 async fn put_in_force(daemon_state: &DaemonState, definitions: Definitions) -> Result<(), DaemonError> {
@@ -158,17 +205,26 @@ async fn put_back(daemon_state: &DaemonState) {
     daemon_state.loaded_at.store(loaded_at);
 }
 
-/// Refuses what would leave stored messages without their place: another order, or another way to find it.
-async fn check(client: &Client, before: Option<&String>, definition: &Definition) -> Result<(), DaemonError> {
+/// Refuses what would leave stored messages without their place: another order, or another way to find it. A node of a cluster that was
+/// down may come with what the others have in force since.
+async fn check(
+    daemon_state: &DaemonState,
+    before: Option<&String>,
+    definition: &Definition,
+) -> Result<(), DaemonError> {
     let refused = |problem: String| DaemonError::Apply { queue: definition.name.to_string(), problem };
-    let Some(view) = look(client, definition).await? else { return Ok(()) };
+    let Some(view) = look(daemon_state.intake.client(), definition).await? else { return Ok(()) };
     if view.counts.stored() == 0 && view.missing_partitions.is_empty() {
         return Ok(());
     }
-    let what = match before {
-        _ if view.options.order != definition.options.order => "order",
-        Some(before) if *before != sources(definition) => "key or position",
-        _ => return Ok(()),
+    let what = if view.options.order != definition.options.order {
+        "order"
+    } else if before.is_none_or(|before| *before == sources(definition))
+        || is_in_force_elsewhere(daemon_state, definition).await?
+    {
+        return Ok(());
+    } else {
+        "key or position"
     };
     let stored = view.counts.stored();
     if stored == 0 {
@@ -182,6 +238,16 @@ async fn check(client: &Client, before: Option<&String>, definition: &Definition
          or give the new definition another name",
         if stored == 1 { "a message".to_owned() } else { format!("{stored} messages") }
     )))
+}
+
+/// Whether another node of the cluster places the messages of a queue by these sources since it has placed them otherwise.
+async fn is_in_force_elsewhere(
+    daemon_state: &DaemonState,
+    definition: &Definition,
+) -> Result<bool, DaemonError> {
+    let noted = daemon_state.membership.sources_of(&definition.name).await;
+    let noted = noted.map_err(|unavailable| DaemonError::Engine(unavailable.into()))?;
+    Ok(noted == Some(sources(definition)))
 }
 
 /// Where a definition reads what places a message, in words that are compared after a restart.

@@ -126,6 +126,26 @@ impl Membership {
         tries
     }
 
+    /// By which sources a node of the cluster has last begun to place the messages of a queue that it placed otherwise before.
+    pub(crate) async fn sources_of(&self, queue: &QueueName) -> Result<Option<String>, Unavailable> {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle {
+            return handle.sources_of(queue).await;
+        }
+        let _ = queue;
+        Ok(None)
+    }
+
+    /// Notes that for the other nodes, if there are some.
+    pub(crate) async fn note_sources(&self, queue: &QueueName, sources: &str) -> Result<(), Unavailable> {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle {
+            return handle.note_sources(queue, sources).await;
+        }
+        let _ = (queue, sources);
+        Ok(())
+    }
+
     /// The queues, with what is in the partitions that are looked after here; `None` without a cluster.
     pub(crate) async fn queues(&self) -> Option<Vec<QueueView>> {
         #[cfg(feature = "cluster")]

@@ -246,3 +246,32 @@ fn an_entity_of_service_bus_keeps_its_description_while_the_partition_that_made_
     let (_, shown) = administer("GET", document, "");
     assert!(shown.contains("<Status>Disabled</Status>"), "{shown}");
 }
+
+#[test]
+fn a_node_that_was_down_while_a_key_changed_starts_though_messages_are_placed_by_it() {
+    let Some(mut cluster) = Cluster::start(2, &[("orders.toml", "key = \"/order\"\n")]) else { return };
+    let write = |cluster: &Cluster, key: &str| {
+        let path = cluster.path().join("workflows/orders.toml");
+        std::fs::write(path, format!("key = \"/{key}\"\n")).unwrap();
+    };
+    cluster.signal(1, Signal::KILL);
+    write(&cluster, "customer");
+    cluster.json(0, "POST", "/v1/definitions/reload", &Value::Null);
+    let sent = json!({ "order": "a", "customer": "b", "other": "c" });
+    cluster.send(&[0], "orders", &sent);
+    cluster.start_again(1);
+    cluster.send(&[1], "orders", &sent);
+    // One whose acknowledgement is lost may be there twice.
+    cluster.wait_for(1, "/v1/queues/orders/messages", |page| {
+        let messages = page["messages"].as_array().map_or(&[][..], Vec::as_slice);
+        messages.len() >= 2 && messages.iter().all(|message| message["workflow_id"] == "b")
+    });
+    // What no node has in force is refused as on one machine.
+    write(&cluster, "other");
+    for node in [0, 1] {
+        let answer = cluster.ask(node, "POST", "/v1/definitions/reload", &Value::Null);
+        let (status, why) = answer.expect("it answers");
+        assert!(status >= 400 && why.contains("its key or position cannot change"), "{status} {why}");
+    }
+    assert_eq!(cluster.stop(), Some(0));
+}
