@@ -206,7 +206,8 @@ impl QueueLook<'_> {
     }
 }
 
-#[cfg(all(test, feature = "daemon"))]
+#[cfg(test)]
+#[cfg(feature = "daemon")]
 mod tests {
     use std::time::Duration;
 

@@ -11,9 +11,9 @@ use crate::amqp::message::Sections;
 use crate::amqp::message::encode_application_properties;
 use crate::amqp::message::encode_properties;
 use crate::amqp::message::encode_value;
+use crate::service_bus::tests::source::Source;
 use crate::service_bus::tests::wire::ATTACH;
 use crate::service_bus::tests::wire::NONE;
-use crate::service_bus::tests::wire::Source;
 use crate::service_bus::tests::wire::TRANSFER;
 use crate::service_bus::tests::wire::Wire;
 

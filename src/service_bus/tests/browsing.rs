@@ -15,11 +15,11 @@ use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::refusal::condition;
+use crate::service_bus::tests::source::Source;
 use crate::service_bus::tests::wire::ATTACH;
 use crate::service_bus::tests::wire::DISPOSITION;
 use crate::service_bus::tests::wire::Host;
 use crate::service_bus::tests::wire::ReceivedFrame;
-use crate::service_bus::tests::wire::Source;
 
 const FILTER: &str = "com.microsoft:session-filter";
 

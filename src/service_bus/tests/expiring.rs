@@ -13,10 +13,10 @@ use crate::amqp::message::encode_properties;
 use crate::clock::Clock;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
+use crate::service_bus::tests::source::Source;
 use crate::service_bus::tests::wire::DISPOSITION;
 use crate::service_bus::tests::wire::Host;
 use crate::service_bus::tests::wire::MODIFIED;
-use crate::service_bus::tests::wire::Source;
 use crate::service_bus::tests::wire::described;
 
 const LIVES: Duration = Duration::from_secs(10);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use super::source::Source;
 use super::wire::Host;
-use super::wire::Source;
 use crate::amqp::Value;
 use crate::amqp::lookup;
 use crate::clock::Clock;

@@ -8,12 +8,12 @@ use crate::limits;
 use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
+use crate::service_bus::tests::source::Source;
 use crate::service_bus::tests::wire::ATTACH;
 use crate::service_bus::tests::wire::DISPOSITION;
 use crate::service_bus::tests::wire::FLOW;
 use crate::service_bus::tests::wire::Host;
 use crate::service_bus::tests::wire::REJECTED;
-use crate::service_bus::tests::wire::Source;
 use crate::service_bus::tests::wire::described;
 use crate::service_bus::tests::wire::map;
 

@@ -11,8 +11,8 @@ use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::service_bus::management::looking::PageLength;
 use crate::service_bus::refusal::condition;
+use crate::service_bus::tests::source::Source;
 use crate::service_bus::tests::wire::Host;
-use crate::service_bus::tests::wire::Source;
 use crate::service_bus::tests::wire::Wire;
 use crate::service_bus::tests::wire::map;
 

@@ -29,6 +29,7 @@ mod sessionless;
 mod settling;
 mod small_buffers;
 pub(crate) mod socketless;
+mod source;
 mod topic_scheduling;
 mod topic_settings;
 mod topics;

@@ -8,8 +8,8 @@ use crate::limits;
 use crate::message::Message;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
+use crate::service_bus::tests::source::Source;
 use crate::service_bus::tests::wire::Host;
-use crate::service_bus::tests::wire::Source;
 use crate::service_bus::tests::wire::map;
 
 const LOCK: Duration = Duration::from_secs(60);

@@ -13,11 +13,11 @@ use crate::service_bus::tests::administering::entry;
 use crate::service_bus::tests::administering::put;
 use crate::service_bus::tests::administering::queue;
 use crate::service_bus::tests::bare::payload;
+use crate::service_bus::tests::source::Source;
 use crate::service_bus::tests::wire::ACCEPTED;
 use crate::service_bus::tests::wire::ATTACH;
 use crate::service_bus::tests::wire::Host;
 use crate::service_bus::tests::wire::ReceivedFrame;
-use crate::service_bus::tests::wire::Source;
 use crate::service_bus::tests::wire::Wire;
 
 const FILTER: &str = "com.microsoft:session-filter";

@@ -15,11 +15,11 @@ use crate::service_bus::tests::bare::Bare;
 use crate::service_bus::tests::bare::Fixture;
 use crate::service_bus::tests::bare::credit;
 use crate::service_bus::tests::bare::ends;
+use crate::service_bus::tests::source::Source;
 use crate::service_bus::tests::wire::ACCEPTED;
 use crate::service_bus::tests::wire::DISPOSITION;
 use crate::service_bus::tests::wire::Host;
 use crate::service_bus::tests::wire::REJECTED;
-use crate::service_bus::tests::wire::Source;
 use crate::service_bus::tests::wire::data;
 use crate::service_bus::tests::wire::described;
 

@@ -29,6 +29,7 @@ use crate::service_bus::endpoint::EndpointOptions;
 use crate::service_bus::meters::Meters;
 use crate::service_bus::piped_stream::Pipe;
 use crate::service_bus::shared::Owners;
+use crate::service_bus::tests::source::Source;
 use crate::testing::ManualClock;
 
 pub(super) const ATTACH: u64 = 0x12;
@@ -421,64 +422,6 @@ impl Wire {
     pub(super) async fn detach(&mut self, handle: u32) {
         self.say(DETACH, vec![Value::Uint(handle), Value::Boolean(true)]).await;
         while self.another_answer().await.code != DETACH {}
-    }
-}
-
-/// Where a receiver wants its messages from.
-pub(super) struct Source {
-    fields: Vec<Value>,
-    properties: Vec<(Value, Value)>,
-    is_settled: bool,
-    pub(super) reply_to: String,
-}
-
-impl Source {
-    pub(super) fn of(address: &str) -> Source {
-        Source {
-            fields: vec![Value::from(address), NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE],
-            properties: Vec::new(),
-            is_settled: false,
-            reply_to: "here".to_owned(),
-        }
-    }
-
-    pub(super) fn durable(mut self) -> Source {
-        (self.fields[1], self.fields[2]) = (Value::Uint(2), Value::symbol("never"));
-        self
-    }
-
-    /// As browsers of JMS ask: copies, which the sender settles.
-    pub(super) fn copy(mut self) -> Source {
-        self.fields[6] = Value::symbol("copy");
-        self.is_settled = true;
-        self
-    }
-
-    /// As who receives and deletes asks: what is sent is gone.
-    pub(super) fn deleting(mut self) -> Source {
-        self.is_settled = true;
-        self
-    }
-
-    pub(super) fn filter(mut self, name: &'static str, value: Value) -> Source {
-        let mut filter = self.fields[7].as_map().unwrap_or_default().to_vec();
-        filter.push((Value::symbol(name), value));
-        self.fields[7] = Value::Map(filter);
-        self
-    }
-
-    pub(super) fn session(self, id: &str) -> Source {
-        self.filter("com.microsoft:session-filter", Value::from(id))
-    }
-
-    pub(super) fn capability(mut self, name: &'static str) -> Source {
-        self.fields[10] = Value::Array(vec![Value::symbol(name)]);
-        self
-    }
-
-    pub(super) fn property(mut self, name: &'static str, value: Value) -> Source {
-        self.properties.push((Value::symbol(name), value));
-        self
     }
 }
 
