@@ -156,8 +156,9 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         let span = span_of(&self.queue, &run.messages()[0]);
         let handling = async move { handler.handle(context, bodies).await };
         let client = self.queue.client();
-        let invoked = invoke(client, &lock, handling).instrument(span);
-        match invoked.await? {
+        // In its place from the beginning: it has the handler's future in it, which may be large.
+        let invoked = std::pin::pin!(invoke(client, &lock, handling));
+        match invoked.instrument(span).await? {
             Some(Ok(outcome)) => self.settle(run, outcome, readable).await,
             Some(Err(failure)) => self.settle_failure(run, failure).await,
             None => Ok(DeliveryEnd::Lost),

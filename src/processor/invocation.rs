@@ -76,14 +76,17 @@ async fn stopped(client: &Client, lock: &KeptLock) -> Result<Option<Failure>, Un
 }
 
 async fn caught<T>(handling: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let mut handling = Some(Box::pin(handling));
+    let mut handling = std::pin::pin!(Some(handling));
     std::future::poll_fn(|context| {
         // Nobody sees the handler again after a panic, so it does not matter in what state it is. It may also panic when
         // it is dropped.
         let polled = guarded(|| {
-            let polled = handling.as_mut().map_or(Poll::Pending, |handling| handling.as_mut().poll(context));
+            let polled = match handling.as_mut().as_pin_mut() {
+                Some(handling) => handling.poll(context),
+                None => Poll::Pending,
+            };
             if polled.is_ready() {
-                handling = None;
+                handling.set(None);
             }
             Ok(polled)
         });

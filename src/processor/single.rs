@@ -155,8 +155,9 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let handler = &*self.handler;
         let handling = async move { handler.handle(context, body).await };
         let client = self.queue.client();
-        let invoked = invoke(client, &lock, handling).instrument(span);
-        match invoked.await? {
+        // In its place from the beginning: it has the handler's future in it, which may be large.
+        let invoked = std::pin::pin!(invoke(client, &lock, handling));
+        match invoked.instrument(span).await? {
             Some(said) => Ok(AttemptEnd::Ended(FinishedDelivery::new(delivery, said, lock))),
             // Its handler is gone by now. Dropping it tells the engine what it knows already.
             None => Ok(AttemptEnd::Settled(DeliveryEnd::Lost)),
