@@ -11,6 +11,8 @@ use crate::cli::arguments::define::CheckArguments;
 use crate::cli::arguments::demo::Demo;
 use crate::cli::arguments::exit_codes::ALL_CODES;
 use crate::cli::arguments::exit_codes::CHECK_CODES;
+use crate::cli::arguments::exit_codes::CLUSTER_CODES;
+use crate::cli::arguments::exit_codes::DOCTOR_CODES;
 use crate::cli::arguments::exit_codes::EXIT_CODES;
 use crate::cli::arguments::exit_codes::SERVE_CODES;
 use crate::cli::arguments::exit_codes::VERIFY_CODES;
@@ -128,7 +130,7 @@ pub(crate) enum CliCommand {
     /// List the definitions, load them again, pause or resume their handlers.
     Definitions(DefinitionsArguments),
     /// Show who owns which partition of a cluster, drain a node, or move a partition.
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = CLUSTER_CODES)]
     Cluster(ClusterVerbArguments),
     /// List what operators did.
     Audit(AuditArguments),
@@ -144,7 +146,7 @@ pub(crate) enum CliCommand {
     #[command(after_help = EXIT_CODES)]
     Import(ImportArguments),
     /// Check a daemon: one line for each check, and what to do.
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = DOCTOR_CODES)]
     Doctor(DoctorArguments),
     /// Ask whether a daemon answers and its store works, in one request and without a key: a check for containers.
     #[command(after_help = EXIT_CODES)]
@@ -216,5 +218,16 @@ mod tests {
             assert!(help.to_string().contains("; 4 it ran, and a fault"), "{verb}: {help}");
         }
         assert!(of_all.contains("; 4, of run and dev: it ran, and a fault"), "{of_all}");
+    }
+
+    #[test]
+    fn the_help_of_doctor_and_cluster_says_that_what_they_find_ends_them_with_one() {
+        let mut line = Arguments::command();
+        for (verb, says) in
+            [("doctor", "; 1 a check has failed (FAIL)"), ("cluster", "; 1 status shows a problem")]
+        {
+            let help = line.find_subcommand_mut(verb).expect("the verb exists").render_long_help();
+            assert!(help.to_string().contains(says), "{verb}: {help}");
+        }
     }
 }
