@@ -42,6 +42,11 @@ impl WorkflowFilter {
                 "has the cause too_large, which is known of messages, not of workflows; name the workflow";
             return Err(HttpRefusal::misuse("filter", what));
         }
+        if self.cause.contains(&BlockedCause::CannotStart) {
+            let what = "has the cause cannot_start, which is known of handlers, not of workflows; \
+                        say the status ready";
+            return Err(HttpRefusal::misuse("filter", what));
+        }
         match (narrows, self.all) {
             (true, false) | (false, true) => Ok(()),
             (true, true) => Err(HttpRefusal::misuse("filter", "says `all` and something else")),

@@ -229,6 +229,21 @@ async fn many_are_operated_on_in_resumable_parts() {
 }
 
 #[tokio::test]
+async fn a_cause_that_is_not_known_of_workflows_is_refused_for_many_in_a_sentence() {
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::by_position()).await;
+    send(&queue, "w", 1).await;
+    for cause in ["prefetch_window", "too_large", "cannot_start"] {
+        let request = json!({ "verb": "hold", "filter": { "cause": ["retry", cause] } });
+        let refused = fixture.post("/v1/queues/orders/operate", request).await;
+        assert_eq!((refused.code().as_str(), &refused.json()["field"]), ("misuse", &json!("filter")));
+        let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+        assert!(detail.contains(cause), "{detail}");
+        assert!(detail.contains("not of workflows"), "{detail}");
+    }
+}
+
+#[tokio::test]
 async fn one_that_refuses_is_named_and_stops_no_other() {
     let fixture = Fixture::open().await;
     let queue = fixture.create("orders", QueueOptions::by_position()).await;
