@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde::Serialize;
 
 use crate::api::Problem;
+use crate::api::hold_kinds;
 use crate::api::views::BlockedCause;
 use crate::api::views::WorkflowEnvelope;
 use crate::api::views::WorkflowWord;
@@ -67,7 +68,7 @@ pub struct OperateRequest {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub redrive: bool,
     /// With `resume`: lifts only this cause of the hold; without it, all.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "hold_kinds::one", skip_serializing_if = "Option::is_none")]
     pub cause: Option<HoldKind>,
     /// With `void`: the first missing position.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,7 +115,7 @@ pub struct BulkRequest {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redrive: bool,
     /// With `resume`: lifts only this cause of a hold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "hold_kinds::one", skip_serializing_if = "Option::is_none")]
     pub cause: Option<HoldKind>,
     /// Only says what would be done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -144,7 +145,7 @@ pub struct WorkflowFilter {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cause: Vec<BlockedCause>,
     /// Those that are held for one of these causes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "hold_kinds::many", skip_serializing_if = "Vec::is_empty")]
     pub hold_cause: Vec<HoldKind>,
     /// Those whose last error or hold reason has this text in it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -15,8 +15,12 @@ pub(crate) fn word(word: &impl Serialize) -> String {
 
 /// Reads a word as it stands in JSON; hyphens are taken too.
 pub(crate) fn parse_word<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    let word = Value::String(text.trim().to_lowercase().replace('-', "_"));
-    serde_json::from_value(word).map_err(|error| error.to_string())
+    serde_json::from_value(Value::String(wire_word(text))).map_err(|error| error.to_string())
+}
+
+/// A word that somebody typed, as it stands in JSON.
+pub(crate) fn wire_word(text: &str) -> String {
+    text.trim().to_lowercase().replace('-', "_")
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use clap::Subcommand;
+use seriatim::api;
 use seriatim::api::views::BlockedCause;
 use seriatim::api::views::WorkflowWord;
 use seriatim::queue::HoldKind;
@@ -11,6 +12,7 @@ use crate::cli::arguments::target::Positions;
 use crate::cli::arguments::target::TargetArgument;
 use crate::cli::arguments::target::WorkflowTarget;
 use crate::cli::word::parse_word;
+use crate::cli::word::wire_word;
 
 /// What every operator verb takes.
 #[derive(Debug, Args)]
@@ -285,28 +287,16 @@ pub(crate) enum GapVerb {
     },
 }
 
-/// The causes of a hold, as they are offered.
-const HOLD_KINDS: [HoldKind; 6] = [
-    HoldKind::Operator,
-    HoldKind::Exhausted,
-    HoldKind::Gap,
-    HoldKind::Predecessor,
-    HoldKind::Quarantine,
-    HoldKind::Redriving,
-];
-
-/// Reads a cause of a hold. A script may still say a word of an older release, but none is offered.
+/// Reads a cause of a hold; hyphens and capitals are taken too, as in other words.
 fn hold_kind(text: &str) -> Result<HoldKind, String> {
-    parse_word(text).map_err(|_| {
-        let known = HOLD_KINDS.map(HoldKind::as_str).join(", ");
-        format!("no workflow is held for that; known are {known}")
-    })
+    api::hold_kind(&wire_word(text))
 }
 
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
     use clap::Parser;
+    use seriatim::api::HOLD_KINDS;
 
     use super::*;
     use crate::cli::arguments::verb::Arguments;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use serde_json::json;
 
+use crate::api::HOLD_KINDS;
 use crate::clock::Clock;
 use crate::clock::Timestamp;
 use crate::engine::Queue;
@@ -241,6 +242,26 @@ async fn a_cause_that_is_not_known_of_workflows_is_refused_for_many_in_a_sentenc
         assert!(detail.contains(cause), "{detail}");
         assert!(detail.contains("not of workflows"), "{detail}");
     }
+}
+
+#[tokio::test]
+async fn a_cause_of_a_hold_that_is_none_is_answered_with_those_that_are_offered() {
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::by_position()).await;
+    send(&queue, "w", 1).await;
+    let many = async |request: Value| fixture.post("/v1/queues/orders/operate", request).await;
+    for refused in [
+        operate(&fixture, "w", "resume", json!({ "cause": "retry" })).await,
+        many(json!({ "verb": "resume", "filter": { "all": true }, "cause": "retry" })).await,
+        many(json!({ "verb": "resume", "filter": { "hold_cause": ["gap", "retry"] } })).await,
+    ] {
+        assert_eq!(refused.code(), "misuse", "{refused:?}");
+        let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+        assert!(HOLD_KINDS.iter().all(|known| detail.contains(known.as_str())), "{detail}");
+        assert!(detail.contains("retry") && !detail.contains("spent"), "{detail}");
+    }
+    let nothing = many(json!({ "verb": "resume", "filter": { "all": true }, "cause": null })).await;
+    assert_eq!(nothing.status, 200, "no cause is given: {nothing:?}");
 }
 
 #[tokio::test]
