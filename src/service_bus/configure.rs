@@ -77,10 +77,19 @@ async fn describe(
     let known = shared.descriptions.of(name, created_at);
     let updated_at = known.updated_at;
     let description = Description { of: known.of.or(Some(created_at.at)), updated_at, ..description };
-    if *known != description && created_at.may_be_earlier {
-        tracing::warn!(%name, "what the file says of it waits for a partition that is stopped");
-    } else if *known != description {
-        shared.descriptions.describe(name, &description).await?;
+    if *known == description {
+        return Ok(());
     }
-    Ok(())
+    let described = match created_at.may_be_earlier {
+        true => None,
+        false => Some(shared.descriptions.describe(name, &description).await),
+    };
+    match described {
+        Some(Err(error)) if !error.is_of_stopped_partition() => Err(error.into()),
+        Some(Ok(())) => Ok(()),
+        _ => {
+            tracing::warn!(%name, "what the file says of it waits for a partition that is stopped");
+            Ok(())
+        }
+    }
 }

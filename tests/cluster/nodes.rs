@@ -182,10 +182,20 @@ fn whoever_looks_at_the_cluster_drains_a_node_and_moves_a_partition_through_any_
 /// The partition that is stopped on all nodes.
 const STOPPED: u16 = 2;
 
+/// Topics of which each partition has what is said of some.
+fn many_topics() -> String {
+    let topics: Vec<Value> =
+        (0..3 * PARTITIONS).map(|number| json!({ "Name": format!("topic-{number}") })).collect();
+    json!({ "UserConfig": { "Namespaces": [{ "Topics": topics }] } }).to_string()
+}
+
 #[test]
 fn a_daemon_starts_while_a_partition_is_stopped_on_every_node() {
     let files = [("orders.toml", ORDERS), ("ticks.toml", TICKS)];
-    let endpoints = ["--amqp", "127.0.0.1:0"];
+    let folder = tempfile::tempdir().unwrap();
+    let topics = folder.path().join("Config.json");
+    std::fs::write(&topics, many_topics()).unwrap();
+    let endpoints = ["--amqp", "127.0.0.1:0", "--config-json", topics.to_str().unwrap()];
     let Some(mut cluster) = Cluster::start_with(3, &files, &endpoints) else { return };
     let is_without = |view: &Value| view["missing_partitions"] == json!([STOPPED]);
     cluster.spoil_log(STOPPED);
