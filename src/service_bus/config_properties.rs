@@ -35,6 +35,11 @@ pub(crate) fn span(text: &str) -> Option<Duration> {
     text.parse::<WireDuration>().ok().map(|span| span.0)
 }
 
+/// How long messages live in a subscription: as it says itself, and no longer than its topic says.
+pub(crate) fn shorter_life(own: Option<Duration>, of_topic: Option<Duration>) -> Option<Duration> {
+    [own, of_topic].into_iter().flatten().min()
+}
+
 impl PropertiesForm {
     pub(crate) fn check(&self) -> Result<(), Misuse> {
         match self.requires_session && !self.forward_to.is_empty() {

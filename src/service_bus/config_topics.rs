@@ -14,6 +14,7 @@ use crate::id::SubscriptionName;
 use crate::limits;
 use crate::queue::QueueOptions;
 use crate::service_bus::config_properties::PropertiesForm;
+use crate::service_bus::config_properties::shorter_life;
 use crate::service_bus::config_properties::span;
 use crate::service_bus::description::Description;
 use crate::service_bus::slashed::queue_name;
@@ -141,7 +142,8 @@ impl ConfigSubscriptionForm {
     fn configured(self, topic: &TopicPropertiesForm) -> Result<ConfiguredSubscription, Misuse> {
         self.properties.check()?;
         let mut options = self.properties.options();
-        options.time_to_live = [options.time_to_live, topic.time_to_live()].into_iter().flatten().min();
+        let own = options.time_to_live;
+        options.time_to_live = shorter_life(own, topic.time_to_live());
         options.duplicate_window = topic.duplicate_window().or(options.duplicate_window);
         options.check()?;
         let rules = match self.rules {
@@ -152,7 +154,10 @@ impl ConfigSubscriptionForm {
         Ok(ConfiguredSubscription {
             name: SubscriptionName::new(&self.name)?,
             options,
-            description: self.properties.description(),
+            description: Description {
+                time_to_live_ms: own.map(whole_millis),
+                ..self.properties.description()
+            },
             rules,
         })
     }

@@ -138,8 +138,9 @@ pub(crate) struct Description {
     pub(crate) forward_dead_letters_to: Option<String>,
     pub(crate) user_metadata: Option<String>,
     pub(crate) updated_at: Option<Timestamp>,
-    /// What a topic gives its subscriptions when they are made.
+    /// How long messages live at most in the subscriptions of a topic, or in a subscription by what it says itself.
     pub(crate) time_to_live_ms: Option<u64>,
+    /// What a topic gives its subscriptions when they are made.
     pub(crate) duplicate_window_ms: Option<u64>,
     /// The largest body that they take, where it is not the usual one.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,6 +12,7 @@ use crate::queue::QueueOptions;
 use crate::service_bus::administration::document;
 use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::config_properties::service_bus_options;
+use crate::service_bus::config_properties::shorter_life;
 use crate::service_bus::config_properties::span;
 use crate::service_bus::description::AuthorizationRule;
 use crate::service_bus::description::Description;
@@ -183,16 +184,48 @@ impl EntitySettings {
     }
 
     /// Takes from a topic what holds for a subscription that is being made.
-    pub(crate) fn inherit(&mut self, topic: &EntitySettings) {
-        self.shorten_life(topic);
-        self.options.duplicate_window = topic.options.duplicate_window;
-        self.options.body_bytes_max = topic.options.body_bytes_max;
+    pub(crate) fn inherit(&mut self, topic: &QueueOptions) {
+        self.live_within(topic, self.options.time_to_live);
+        self.options.duplicate_window = topic.duplicate_window;
+        self.options.body_bytes_max = topic.body_bytes_max;
     }
 
-    /// Lets nothing live longer than in the topic.
-    pub(crate) fn shorten_life(&mut self, topic: &EntitySettings) {
-        let lasts = [self.options.time_to_live, topic.options.time_to_live];
-        self.options.time_to_live = lasts.into_iter().flatten().min();
+    /// Lets nothing live longer than in the topic, and keeps what a subscription says itself, for when its topic says more.
+    fn live_within(&mut self, topic: &QueueOptions, own: Option<Duration>) {
+        self.description.time_to_live_ms = own.map(whole_millis);
+        self.options.time_to_live = shorter_life(own, topic.time_to_live);
+    }
+
+    /// The same for a subscription that is changed. A client that was told how long messages live there says that again.
+    pub(crate) fn stay_within(&mut self, topic: &QueueOptions, before: &EntitySettings) {
+        let given = self.options.time_to_live;
+        let own = match given == before.options.time_to_live {
+            true => before.own_life(&[topic]),
+            false => given,
+        };
+        self.live_within(topic, own);
+    }
+
+    /// How long messages live in a subscription by what it says itself: its queue says so where that does not follow from any of
+    /// these of its topic.
+    fn own_life(&self, topics: &[&QueueOptions]) -> Option<Duration> {
+        let own = self.description.time_to_live_ms.map(Duration::from_millis);
+        let lasts = self.options.time_to_live;
+        let follows = topics.iter().any(|topic| lasts == shorter_life(own, topic.time_to_live));
+        if follows { own } else { lasts }
+    }
+
+    /// Takes for a subscription what has changed of its topic and holds for it. What is asked again was perhaps done already.
+    pub(crate) fn inherit_changes(&mut self, before: &QueueOptions, after: &QueueOptions) {
+        if after.time_to_live != before.time_to_live {
+            self.live_within(after, self.own_life(&[before, after]));
+        }
+        if after.duplicate_window != before.duplicate_window {
+            self.options.duplicate_window = after.duplicate_window;
+        }
+        if after.body_bytes_max != before.body_bytes_max {
+            self.options.body_bytes_max = after.body_bytes_max;
+        }
     }
 
     /// Refuses what Service Bus lets nobody change once an entity is there.
@@ -212,20 +245,6 @@ impl EntitySettings {
             true => Ok(()),
             false => Err(fixed("EnablePartitioning")),
         }
-    }
-}
-
-/// Takes for a subscription what has changed of its topic and holds for it. A time to live of its own stays if it is the shorter one.
-pub(crate) fn inherit_changes(options: &mut QueueOptions, before: &QueueOptions, after: &QueueOptions) {
-    if after.time_to_live != before.time_to_live {
-        let own = options.time_to_live.filter(|_| options.time_to_live != before.time_to_live);
-        options.time_to_live = [own, after.time_to_live].into_iter().flatten().min();
-    }
-    if after.duplicate_window != before.duplicate_window {
-        options.duplicate_window = after.duplicate_window;
-    }
-    if after.body_bytes_max != before.body_bytes_max {
-        options.body_bytes_max = after.body_bytes_max;
     }
 }
 

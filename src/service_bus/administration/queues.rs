@@ -5,6 +5,7 @@ use http::StatusCode;
 
 use crate::engine::QueueView;
 use crate::id::QueueName;
+use crate::queue::QueueOptions;
 use crate::service_bus::administration::atom::AtomEntry;
 use crate::service_bus::administration::document;
 use crate::service_bus::administration::entities::AdminCall;
@@ -48,7 +49,7 @@ pub(crate) async fn change(call: &AdminCall<'_>, view: &QueueView, text: &str) -
 pub(crate) async fn changed(
     call: &AdminCall<'_>,
     view: &QueueView,
-    of_topic: Option<&EntitySettings>,
+    of_topic: Option<&QueueOptions>,
     (text, element): (&str, &str),
 ) -> Result<QueueView, AdminRefusal> {
     call.check_undefined(&view.name)?;
@@ -58,7 +59,7 @@ pub(crate) async fn changed(
     document::read(text, element, |element| call.take(&mut settings, element))?;
     settings.options.order = before.options.order;
     if let Some(topic) = of_topic {
-        settings.shorten_life(topic);
+        settings.stay_within(topic, &before);
     }
     settings.check_change(&before)?;
     call.check_forwarding(view.name.as_str(), &mut settings).await?;

@@ -42,7 +42,7 @@ pub(crate) async fn create(call: &AdminCall<'_>, topic: &TopicView, name: &str, 
         call.take(&mut settings, element)?;
         document::child(element, "DefaultRuleDescription").map(rule_xml::read).transpose()
     })?;
-    settings.inherit(&of_topic);
+    settings.inherit(&of_topic.options);
     let client = call.access.acting(&call.shared.client)?;
     let made = client.topic(&topic.name)?;
     let queue = made.subscription(name)?;
@@ -74,7 +74,7 @@ impl AdminSubscription {
 
     pub(crate) async fn change(mut self, call: &AdminCall<'_>, topic: &TopicView, text: &str) -> AdminResult {
         let of_topic = call.settings_of_topic(topic);
-        self.queue = queues::changed(call, &self.queue, Some(&of_topic), (text, ELEMENT)).await?;
+        self.queue = queues::changed(call, &self.queue, Some(&of_topic.options), (text, ELEMENT)).await?;
         Ok(self.answer_with(call, StatusCode::OK))
     }
 }

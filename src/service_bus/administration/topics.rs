@@ -12,7 +12,6 @@ use crate::service_bus::administration::atom::AtomEntry;
 use crate::service_bus::administration::document;
 use crate::service_bus::administration::entities::AdminCall;
 use crate::service_bus::administration::fields::EntitySettings;
-use crate::service_bus::administration::fields::inherit_changes;
 use crate::service_bus::administration::properties;
 use crate::service_bus::administration::properties::EntityProperties;
 use crate::service_bus::administration::refusal::AdminRefusal;
@@ -67,15 +66,19 @@ async fn change_subscriptions(
     let is_changed_here = |queue: &&QueueName| call.check_undefined(queue).is_ok();
     let queues = topic.subscriptions.iter().map(|subscription| &subscription.queue);
     for queue in queues.filter(is_changed_here) {
-        let known = match client.queue(queue)?.view().await {
-            Ok(view) => view.options,
+        let view = match client.queue(queue)?.view().await {
+            Ok(view) => view,
             Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => continue,
             Err(error) => return Err(error.into()),
         };
-        let mut options = known.clone();
-        inherit_changes(&mut options, before, after);
-        if options != known {
-            client.change_queue(queue, options).await?;
+        let known = call.settings(&view);
+        let mut settings = known.clone();
+        settings.inherit_changes(before, after);
+        if settings.description != known.description {
+            call.describe(queue, (&settings, Some(view.created_at))).await?;
+        }
+        if settings.options != known.options {
+            client.change_queue(queue, settings.options).await?;
         }
     }
     Ok(())

@@ -78,6 +78,41 @@ async fn another_time_to_live_of_a_topic_holds_for_its_subscriptions_unless_thei
 }
 
 #[tokio::test]
+async fn a_subscription_has_its_own_time_to_live_again_when_that_of_its_topic_is_longer_again() {
+    let host = Host::open().await;
+    let lasts = |span: &str| format!("<DefaultMessageTimeToLive>{span}</DefaultMessageTimeToLive>");
+    let of_subscription = |inside: &str| entry("SubscriptionDescription", inside);
+    make(&host, "/t", topic("")).await;
+    for (name, inside) in [("own", lasts("PT2H")), ("follows", String::new())] {
+        make(&host, &format!("/t/Subscriptions/{name}"), of_subscription(&inside)).await;
+    }
+    change(&host, "/t", topic(&lasts("PT1H"))).await;
+    assert_eq!(options(&host, "own").await.time_to_live, Some(MINUTE * 60));
+    // A client that changes something else says again what it was told.
+    let said = lasts("PT1H") + "<UserMetadata>x</UserMetadata>";
+    for name in ["own", "follows"] {
+        change(&host, &format!("/t/Subscriptions/{name}"), of_subscription(&said)).await;
+    }
+    change(&host, "/t", topic("")).await;
+    assert_eq!(options(&host, "own").await.time_to_live, Some(MINUTE * 120));
+    assert_eq!(options(&host, "follows").await.time_to_live, None);
+}
+
+#[tokio::test]
+async fn a_time_to_live_that_a_queue_alone_has_counts_as_one_of_the_subscription() {
+    let host = Host::open().await;
+    let lasts = |span: &str| topic(&format!("<DefaultMessageTimeToLive>{span}</DefaultMessageTimeToLive>"));
+    make(&host, "/t", lasts("PT2H")).await;
+    make(&host, "/t/Subscriptions/s", entry("SubscriptionDescription", "")).await;
+    let shorter = QueueOptions { time_to_live: Some(MINUTE * 10), ..options(&host, "s").await };
+    host.engine.client().change_queue("t/subscriptions/s", shorter).await.unwrap();
+    for (span, minutes) in [("PT5M", 5), ("PT1H", 10)] {
+        change(&host, "/t", lasts(span)).await;
+        assert_eq!(options(&host, "s").await.time_to_live, Some(MINUTE * minutes), "{span}");
+    }
+}
+
+#[tokio::test]
 async fn another_window_for_duplicates_of_a_topic_holds_for_its_subscriptions() {
     let host = Host::open().await;
     let window = |span: &str| {
