@@ -43,13 +43,19 @@ async fn configure_topic(shared: &EndpointState, topic: ConfiguredTopic) -> Resu
     let failed = |error| EndpointError::Topic(topic.name.to_string(), error);
     let made = shared.client.create_topic(&topic.name).await.map_err(failed)?;
     let view = made.view().await.map_err(RecordError::from)?;
+    let mut body_bytes_max = None;
     if let Some(view) = view {
-        describe(shared, (&topic.name, CreationInstant::from(&view)), topic.description).await?;
+        let named = (&topic.name, CreationInstant::from(&view));
+        body_bytes_max = describe(shared, named, topic.description).await?.body_bytes_max;
     }
     for subscription in topic.subscriptions {
-        let ConfiguredSubscription { name, options, description, rules } = subscription;
+        let ConfiguredSubscription { name, mut options, description, rules } = subscription;
+        options.body_bytes_max = body_bytes_max.unwrap_or(options.body_bytes_max);
         let queue = match made.subscribe(&name, options.clone(), rules.clone()).await {
             Err(TopicError::Refused(TopicRefusal::SubscriptionExists(..))) => {
+                // The file has no word for it, and what is said of the topic may be in a partition that is stopped.
+                options.body_bytes_max =
+                    size_of(&made.subscription(&name).map_err(RecordError::from)?).await?;
                 made.change_subscription(&name, options, rules).await
             }
             answer => answer,
@@ -59,37 +65,48 @@ async fn configure_topic(shared: &EndpointState, topic: ConfiguredTopic) -> Resu
     Ok(())
 }
 
+/// The largest body that a queue takes.
+async fn size_of(queue: &Queue) -> Result<usize, EndpointError> {
+    Ok(queue.view().await.map_err(RecordError::from)?.options.body_bytes_max)
+}
+
 async fn describe_queue(
     shared: &EndpointState,
     queue: &Queue,
     description: Description,
 ) -> Result<(), EndpointError> {
     let created_at = CreationInstant::from(&queue.view().await.map_err(RecordError::from)?);
-    describe(shared, (queue.name(), created_at), description).await
+    describe(shared, (queue.name(), created_at), description).await.map(drop)
 }
 
-/// Says what the file says of an entity, unless that is known.
+/// Says what the file says of an entity, unless that is known; what a file has no words for stays as administration clients have
+/// said it. Returns what is said of it then.
 async fn describe(
     shared: &EndpointState,
     (name, created_at): (&QueueName, CreationInstant),
-    description: Description,
-) -> Result<(), EndpointError> {
+    file: Description,
+) -> Result<Description, EndpointError> {
     let known = shared.descriptions.of(name, created_at);
-    let updated_at = known.updated_at;
-    let description = Description { of: known.of.or(Some(created_at.at)), updated_at, ..description };
+    let description = Description {
+        of: known.of.or(Some(created_at.at)),
+        requires_session: file.requires_session,
+        forward_to: file.forward_to,
+        forward_dead_letters_to: file.forward_dead_letters_to,
+        time_to_live_ms: file.time_to_live_ms,
+        duplicate_window_ms: file.duplicate_window_ms,
+        ..(*known).clone()
+    };
     if *known == description {
-        return Ok(());
+        return Ok(description);
     }
     let described = match created_at.may_be_earlier {
         true => None,
         false => Some(shared.descriptions.describe(name, &description).await),
     };
     match described {
-        Some(Err(error)) if !error.is_of_stopped_partition() => Err(error.into()),
-        Some(Ok(())) => Ok(()),
-        _ => {
-            tracing::warn!(%name, "what the file says of it waits for a partition that is stopped");
-            Ok(())
-        }
+        Some(Err(error)) if !error.is_of_stopped_partition() => return Err(error.into()),
+        Some(Ok(())) => {}
+        _ => tracing::warn!(%name, "what the file says of it waits for a partition that is stopped"),
     }
+    Ok(description)
 }

@@ -148,3 +148,35 @@ async fn a_topic_of_a_configuration_says_what_holds_for_its_subscriptions() {
         assert_eq!((time_to_live, duplicate_window), (Some(MINUTE * 60), Some(MINUTE / 3)), "{subscription}");
     }
 }
+
+#[tokio::test]
+async fn a_start_with_the_same_configuration_leaves_what_clients_said_of_its_entities_besides() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("Config.json");
+    let configuration = r#"{"UserConfig": {"Namespaces": [{"Queues": [{"Name": "q"}], "Topics": [{"Name": "t",
+        "Properties": {"DefaultMessageTimeToLive": "PT1H"}, "Subscriptions": [{"Name": "s"}]}]}]}}"#;
+    std::fs::write(&path, configuration).unwrap();
+    let (engine, clock) = crate::testing::engine().await.unwrap();
+    let listens = || EndpointOptions {
+        config: Some(path.clone()),
+        ..EndpointOptions::new(SocketAddr::from(([127, 0, 0, 1], 0)))
+    };
+    let host = Host::with(engine, clock.clone(), listens()).await;
+    let said = "<Status>SendDisabled</Status><UserMetadata>x</UserMetadata>";
+    let large = "<MaxMessageSizeInKilobytes>2048</MaxMessageSizeInKilobytes>";
+    change(&host, "/t?api-version=2021-05", topic(&format!("{said}{large}"))).await;
+    change(&host, "/q", entry("QueueDescription", said)).await;
+    let host = Host::with(host.stop().await, clock, listens()).await;
+    for path in ["/t?api-version=2021-05", "/q"] {
+        let shown = ask_with(&host, (Method::GET, path), &[], "").await;
+        assert_eq!(
+            (shown.one("Status"), shown.one("UserMetadata")),
+            ("SendDisabled".into(), "x".into()),
+            "{path}"
+        );
+    }
+    let shown = ask_with(&host, (Method::GET, "/t?api-version=2021-05"), &[], "").await;
+    assert_eq!(shown.one("MaxMessageSizeInKilobytes"), "2048");
+    assert_eq!(shown.one("DefaultMessageTimeToLive"), "PT1H", "what the file says holds again");
+    assert_eq!(options(&host, "s").await.body_bytes_max, 2048 * 1024);
+}
