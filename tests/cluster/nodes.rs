@@ -223,13 +223,28 @@ fn a_daemon_starts_while_a_partition_is_stopped_on_every_node() {
     assert!(status == 501 && why.contains("unsupported"), "{status} {why}");
 }
 
-/// How an administration client of Service Bus describes a queue.
-fn described(status: &str) -> String {
+/// What an administration client of Service Bus says of an entity.
+fn described(element: &str, inside: &str) -> String {
     format!(
-        "<entry xmlns=\"http://www.w3.org/2005/Atom\"><content type=\"application/xml\"><QueueDescription \
-         xmlns=\"http://schemas.microsoft.com/netservices/2010/10/servicebus/connect\"><Status>{status}</Status>\
-         </QueueDescription></content></entry>"
+        "<entry xmlns=\"http://www.w3.org/2005/Atom\"><content type=\"application/xml\"><{element} \
+         xmlns=\"http://schemas.microsoft.com/netservices/2010/10/servicebus/connect\">{inside}</{element}>\
+         </content></entry>"
     )
+}
+
+/// The headers of a document that says something of an entity.
+const DOCUMENT: &str = "content-type: application/atom+xml";
+
+/// The headers of one that changes it.
+const CHANGE: &str = "content-type: application/atom+xml\r\nif-match: *";
+
+/// Stops partition 0 on the first node, which finds out when it appends.
+fn stop_first_partition(cluster: &Cluster) {
+    cluster.spoil_log(0);
+    for workflow in 0..8 * PARTITIONS as u64 {
+        let _ = cluster.ask(0, "POST", "/v1/queues/orders/messages", &message(workflow, 1));
+    }
+    cluster.wait_for(0, "/v1/queues/orders", |view| view["missing_partitions"] == json!([0]));
 }
 
 #[test]
@@ -239,22 +254,43 @@ fn an_entity_of_service_bus_keeps_its_description_while_the_partition_that_made_
     let administer = |method: &str, headers: &str, text: &str| {
         cluster.ask_at((0, "amqp"), (method, "/parcels"), headers, text).expect("it answers")
     };
-    let document = "content-type: application/atom+xml";
-    let (status, why) = administer("PUT", document, &described("Disabled"));
+    let status_is = |status: &str| described("QueueDescription", &format!("<Status>{status}</Status>"));
+    let (status, why) = administer("PUT", DOCUMENT, &status_is("Disabled"));
     assert_eq!(status, 201, "{why}");
     // It says whether a queue can be made, so it has made it first.
-    cluster.spoil_log(0);
-    for workflow in 0..8 * PARTITIONS as u64 {
-        let _ = cluster.ask(0, "POST", "/v1/queues/orders/messages", &message(workflow, 1));
-    }
-    cluster.wait_for(0, "/v1/queues/orders", |view| view["missing_partitions"] == json!([0]));
-    let (status, shown) = administer("GET", document, "");
+    stop_first_partition(&cluster);
+    let (status, shown) = administer("GET", DOCUMENT, "");
     assert!(status == 200 && shown.contains("<Status>Disabled</Status>"), "{status} {shown}");
-    let change = format!("{document}\r\nif-match: *");
-    let (status, why) = administer("PUT", &change, &described("SendDisabled"));
+    let (status, why) = administer("PUT", CHANGE, &status_is("SendDisabled"));
     assert!(status == 503 && why.contains("is not changed while partition 0"), "{status} {why}");
-    let (_, shown) = administer("GET", document, "");
+    let (_, shown) = administer("GET", DOCUMENT, "");
     assert!(shown.contains("<Status>Disabled</Status>"), "{shown}");
+}
+
+#[test]
+fn a_topic_of_service_bus_is_changed_with_its_subscriptions_or_not_at_all_while_a_partition_is_stopped() {
+    let endpoints = ["--amqp", "127.0.0.1:0"];
+    let Some(cluster) = Cluster::start_with(2, &[("orders.toml", ORDERS)], &endpoints) else { return };
+    let administer = |method: &str, path: &str, headers: &str, text: &str| {
+        cluster.ask_at((0, "amqp"), (method, path), headers, text).expect("it answers")
+    };
+    let topic_lasts = |span: &str| {
+        let inside = format!("<DefaultMessageTimeToLive>{span}</DefaultMessageTimeToLive>");
+        described("TopicDescription", &inside)
+    };
+    let (topic, subscription) = ("/news", "/news/Subscriptions/s");
+    let (status, why) = administer("PUT", topic, DOCUMENT, &topic_lasts("PT2H"));
+    assert_eq!(status, 201, "{why}");
+    let (status, why) = administer("PUT", subscription, DOCUMENT, &described("SubscriptionDescription", ""));
+    assert_eq!(status, 201, "{why}");
+    stop_first_partition(&cluster);
+    let (status, why) = administer("PUT", topic, CHANGE, &topic_lasts("PT1H"));
+    assert!(status == 503 && why.contains("is not changed while partition 0"), "{status} {why}");
+    for path in [topic, subscription] {
+        let (status, shown) = administer("GET", path, DOCUMENT, "");
+        let lasts = "<DefaultMessageTimeToLive>PT2H<";
+        assert!(status == 200 && shown.contains(lasts), "{path}: {status} {shown}");
+    }
 }
 
 #[test]

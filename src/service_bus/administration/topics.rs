@@ -3,6 +3,7 @@
 use axum::response::Response;
 use http::StatusCode;
 
+use crate::engine::QueueView;
 use crate::engine::TopicView;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
@@ -47,38 +48,44 @@ pub(crate) async fn change(call: &AdminCall<'_>, topic: &TopicView, text: &str) 
     let mut settings = before.clone();
     document::read(text, ELEMENT, |element| call.take(&mut settings, element))?;
     settings.check_change(&before)?;
-    change_subscriptions(call, topic, (&before.options, &settings.options)).await?;
+    let subscriptions = subscriptions(call, topic).await?;
+    // Before anything is done: it is changed as a whole, or not at all.
+    subscriptions.iter().try_for_each(|view| call.check_whole(view))?;
+    change_subscriptions(call, subscriptions, (&before.options, &settings.options)).await?;
     settings.remember();
     call.describe(&topic.name, (&settings, Some(topic.created_at))).await?;
     Ok(answer_with(call, topic, StatusCode::OK))
 }
 
+/// The queues of a topic's subscriptions.
+async fn subscriptions(call: &AdminCall<'_>, topic: &TopicView) -> Result<Vec<QueueView>, AdminRefusal> {
+    let mut views = Vec::with_capacity(topic.subscriptions.len());
+    for subscription in &topic.subscriptions {
+        match call.shared.client.queue(&subscription.queue)?.view().await {
+            Ok(view) => views.push(view),
+            Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(views)
+}
+
 /// Gives the subscriptions of a topic what was changed of it and holds for them, but for those that a file defines.
 async fn change_subscriptions(
     call: &AdminCall<'_>,
-    topic: &TopicView,
+    subscriptions: Vec<QueueView>,
     (before, after): (&QueueOptions, &QueueOptions),
 ) -> Result<(), AdminRefusal> {
-    if before == after {
-        return Ok(());
-    }
     let client = call.access.acting(&call.shared.client)?;
-    let is_changed_here = |queue: &&QueueName| call.check_undefined(queue).is_ok();
-    let queues = topic.subscriptions.iter().map(|subscription| &subscription.queue);
-    for queue in queues.filter(is_changed_here) {
-        let view = match client.queue(queue)?.view().await {
-            Ok(view) => view,
-            Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => continue,
-            Err(error) => return Err(error.into()),
-        };
+    for view in subscriptions.into_iter().filter(|view| call.check_undefined(&view.name).is_ok()) {
         let known = call.settings(&view);
         let mut settings = known.clone();
         settings.inherit_changes(before, after);
         if settings.description != known.description {
-            call.describe(queue, (&settings, Some(view.created_at))).await?;
+            call.describe(&view.name, (&settings, Some(view.created_at))).await?;
         }
         if settings.options != known.options {
-            client.change_queue(queue, settings.options).await?;
+            client.change_queue(&view.name, settings.options).await?;
         }
     }
     Ok(())
