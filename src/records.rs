@@ -12,6 +12,7 @@ use crate::error::Misuse;
 use crate::error::OperateError;
 use crate::error::QueueError;
 use crate::error::Unavailable;
+use crate::id::QueueName;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 
@@ -36,6 +37,9 @@ pub(crate) enum RecordError {
     /// The engine did not take it.
     #[error("cannot keep it: {0}")]
     Refused(#[source] OperateError),
+    /// It is not sure whose it would be.
+    #[error("nothing new is said of {0} while a partition of the cluster is stopped; ask again")]
+    Unsure(QueueName),
 }
 
 impl RecordError {

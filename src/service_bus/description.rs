@@ -32,10 +32,6 @@ pub(crate) const RECORDS_QUEUE: &str = SERVICE_BUS_QUEUE;
 /// The record that is another with each change of any; no entity has this name.
 const LAST_CHANGE: &str = "!last-change";
 
-/// Why nothing new is said of an entity.
-const NOT_WITHOUT_A_PARTITION: &str =
-    "nothing new is said of an entity while a partition of the cluster is stopped";
-
 const RECORDS: EndpointRecords = EndpointRecords::new(RECORDS_QUEUE);
 
 /// Who may use an entity.
@@ -344,6 +340,17 @@ impl Descriptions {
         Ok(())
     }
 
+    /// Refuses to say something new of an entity while it is not sure of which it is said.
+    pub(crate) fn check_sure(
+        &self,
+        (name, created_at): (&QueueName, CreationInstant),
+    ) -> Result<(), RecordError> {
+        match self.of(name, created_at).of.is_none() && created_at.may_be_earlier {
+            true => Err(RecordError::Unsure(name.clone())),
+            false => Ok(()),
+        }
+    }
+
     /// Says something of a rule of a subscription that has these rules, and nothing any more of those that are gone. It is refused
     /// while it is not sure of which entity it is said.
     pub(crate) async fn describe_rule(
@@ -360,13 +367,11 @@ impl Descriptions {
             true => drop(description.rules.remove(rule)),
             false => drop(description.rules.insert(rule.to_owned(), values)),
         }
-        match description.rules == before.rules {
-            true => Ok(()),
-            false if before.of.is_none() && created_at.may_be_earlier => {
-                Err(Unavailable::Unsupported(NOT_WITHOUT_A_PARTITION).into())
-            }
-            false => self.describe(queue, &description).await,
+        if description.rules == before.rules {
+            return Ok(());
         }
+        self.check_sure((queue, created_at))?;
+        self.describe(queue, &description).await
     }
 
     fn put(&self, name: &QueueName, description: Option<Description>) {
@@ -423,7 +428,7 @@ mod tests {
         let settings = RuleSettings { values: Vec::new(), action };
         let named = rules[0].name();
         let refused = descriptions.describe_rule((&name, unsure), (&rules, named), settings.clone()).await;
-        assert!(matches!(refused, Err(RecordError::Unavailable(Unavailable::Unsupported(_)))), "{refused:?}");
+        assert!(matches!(refused, Err(RecordError::Unsure(_))), "{refused:?}");
         let known = Description { of: Some(Timestamp::from_millis(7)), ..Description::default() };
         descriptions.describe(&name, &known).await.unwrap();
         descriptions.describe_rule((&name, unsure), (&rules, named), settings).await.unwrap();

@@ -142,7 +142,7 @@ impl From<RecordError> for StorageRefusal {
             RecordError::Queue(error) => error.into(),
             RecordError::Misuse(misuse) => misuse.into(),
             RecordError::Unavailable(unavailable) => unavailable.into(),
-            RecordError::Refused(error) => StorageRefusal::busy(error.to_string()),
+            RecordError::Refused(_) | RecordError::Unsure(_) => StorageRefusal::busy(error.to_string()),
         }
     }
 }

@@ -128,7 +128,7 @@ impl From<RecordError> for AdminRefusal {
             RecordError::Queue(error) => error.into(),
             RecordError::Misuse(misuse) => misuse.into(),
             RecordError::Unavailable(unavailable) => unavailable.into(),
-            RecordError::Refused(error) => AdminRefusal::busy(error.to_string()),
+            RecordError::Refused(_) | RecordError::Unsure(_) => AdminRefusal::busy(error.to_string()),
         }
     }
 }

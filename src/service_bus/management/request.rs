@@ -26,6 +26,15 @@ pub(crate) struct ManagementRequest {
     is_map: bool,
 }
 
+#[cfg(test)]
+impl ManagementRequest {
+    /// A request with this body, and nothing beside it.
+    pub(crate) fn of(body: Map) -> ManagementRequest {
+        let (operation, id, application) = (String::new(), Value::Null, Map::new());
+        ManagementRequest { operation, id, reply_to: None, session_id: None, body, application, is_map: true }
+    }
+}
+
 impl ManagementRequest {
     pub(crate) fn read(payload: &Bytes) -> Result<ManagementRequest, DecodeError> {
         let sections = Sections::parse(payload)?;

@@ -60,9 +60,13 @@ pub(crate) async fn add(
     }
     // What others say of the subscription meanwhile is not overwritten.
     let _alone = shared.administering.lock().await;
+    let queue = (entity.name(), entity.created_at);
+    if settings != RuleSettings::default() {
+        // Before the rule is added, which whoever asks again would find there.
+        shared.descriptions.check_sure(queue).map_err(not_stored)?;
+    }
     topic.add_rule(&subscription, rule).await?;
     let rules = topic.rules(&subscription).await?;
-    let queue = (entity.name(), entity.created_at);
     shared.descriptions.describe_rule(queue, (&rules, &name), settings).await.map_err(not_stored)?;
     Ok(ManagementAnswer::done(Vec::new()))
 }
@@ -96,7 +100,11 @@ pub(crate) async fn list(
 }
 
 fn not_stored(error: RecordError) -> AmqpRefusal {
-    AmqpRefusal::new(condition::INTERNAL, error.to_string())
+    let condition = match error {
+        RecordError::Unsure(_) => condition::SERVER_BUSY,
+        _ => condition::INTERNAL,
+    };
+    AmqpRefusal::new(condition, error.to_string())
 }
 
 fn subscription_of(shared: &EndpointState, entity: &Entity) -> Result<(Topic, String), AmqpRefusal> {
@@ -251,4 +259,46 @@ fn instant(typed: &TypedValue, name: &str, value: &PropertyValue) -> Option<Valu
         typed.kind == INSTANT && typed.name == name && *value == PropertyValue::from(typed.stored.as_str());
     let instant: WireTime = typed.stored.parse().ok().filter(|_| is_it)?;
     Some(Value::Timestamp(i64::try_from(instant.0.as_millis()).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::inbound::live_value::LiveValue;
+    use crate::intake::Intake;
+    use crate::service_bus::address::EntityPath;
+    use crate::service_bus::meters::Meters;
+    use crate::service_bus::shared::Owners;
+
+    fn with_instant() -> ManagementRequest {
+        let map = |name: &str, value: Value| Value::Map(vec![(Value::string(name), value)]);
+        let filter = map("properties", map("since", Value::Timestamp(7)));
+        ManagementRequest::of(vec![
+            (Value::string("rule-name"), Value::string("later")),
+            (Value::string("rule-description"), map("correlation-filter", filter)),
+        ])
+    }
+
+    #[tokio::test]
+    async fn a_rule_is_not_added_while_it_is_not_sure_of_which_entity_its_types_are_said() {
+        let (engine, clock) = crate::testing::engine().await.unwrap();
+        let intake = Intake::new(engine.client().clone());
+        let (clock, keys) = (Arc::new(clock), LiveValue::default());
+        let shared = EndpointState::new(intake, Owners::nobody(), clock, Meters::default(), keys, false);
+        let topic = engine.client().create_topic("t").await.unwrap();
+        topic.subscribe("s", Default::default(), vec![Rule::everything()]).await.unwrap();
+        let queue = "t/subscriptions/s".to_owned();
+        let path = EntityPath { queue, is_dead_letters: false, is_transfer: false };
+        let mut entity = shared.entity(&path).await.unwrap();
+        entity.created_at.may_be_earlier = true;
+        let Err(refusal) = add(&shared, &entity, &with_instant()).await else { panic!("it is added") };
+        assert_eq!((refusal.condition, refusal.status()), (condition::SERVER_BUSY, 503), "{refusal}");
+        assert_eq!(topic.rules("s").await.unwrap(), [Rule::everything()]);
+        entity.created_at.may_be_earlier = false;
+        assert!(add(&shared, &entity, &with_instant()).await.is_ok(), "asked again later");
+        assert_eq!(topic.rules("s").await.unwrap().len(), 2);
+        engine.close().await;
+    }
 }
