@@ -40,14 +40,14 @@ fn session(attached: &ReceivedFrame) -> Option<String> {
 async fn dead_letters(host: &Host, entity: &str, count: usize) -> Vec<(String, String)> {
     let mut client = host.client().await;
     client.attach_receiver(0, Source::of(&format!("{entity}/$deadletterqueue"))).await;
-    let mut letters = Vec::new();
-    for letter in client.drained(0, 100).await {
-        let said = letter.message().application_properties().unwrap();
+    let mut read = Vec::new();
+    for dead_letter in client.drained(0, 100).await {
+        let said = dead_letter.message().application_properties().unwrap();
         let reason = lookup(&said, "DeadLetterReason").and_then(Value::as_str).unwrap_or_default();
-        letters.push((letter.body(), reason.to_owned()));
+        read.push((dead_letter.body(), reason.to_owned()));
     }
-    assert_eq!(letters.len(), count, "{letters:?}");
-    letters
+    assert_eq!(read.len(), count, "{read:?}");
+    read
 }
 
 fn null(body: &str) -> (String, String) {
