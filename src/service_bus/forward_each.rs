@@ -1,6 +1,5 @@
 //! Sending on what waits in an entity, in its order, and what becomes of messages that do not go on.
 
-use crate::engine::Outcome;
 use crate::engine::TransactionError;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
@@ -40,13 +39,18 @@ impl Stay {
     }
 }
 
-/// Sends messages on, as one where that can be, and in the order given. What does not go on is ended; it is an error if that is for
-/// now only.
-pub(crate) async fn forward_each<M, S, E, FS, FE>(waiting: Vec<M>, send: S, end: E) -> Result<(), AmqpRefusal>
+/// Sends messages on, as one where that can be, and in the order given. What does not go on for now is given back, and it is an
+/// error then; what never does is ended for good.
+pub(crate) async fn forward_each<M, S, E, FS, FE>(
+    waiting: Vec<M>,
+    send: S,
+    give_back: impl Fn(M),
+    end_for_good: E,
+) -> Result<(), AmqpRefusal>
 where
     M: Clone,
     S: Fn(Vec<M>) -> FS,
-    E: Fn(M, Outcome) -> FE,
+    E: Fn(M, &'static str, AmqpRefusal) -> FE,
     FS: Future<Output = Result<(), Stay>>,
     FE: Future<Output = ()>,
 {
@@ -62,19 +66,16 @@ where
     }
     for one in waiting {
         if later.is_some() {
-            end(one, Outcome::Release).await;
+            give_back(one);
             continue;
         }
         match send(vec![one.clone()]).await {
             Ok(()) => {}
             Err(Stay::Later(refusal) | Stay::Unknown(refusal)) => {
-                end(one, Outcome::Release).await;
+                give_back(one);
                 later = Some(refusal);
             }
-            Err(Stay::Never(reason, refusal)) => {
-                let (reason, description) = (reason.to_owned(), refusal.description);
-                end(one, Outcome::DeadLetter { reason, description }).await;
-            }
+            Err(Stay::Never(reason, refusal)) => end_for_good(one, reason, refusal).await,
         }
     }
     later.map_or(Ok(()), Err)
@@ -102,16 +103,12 @@ mod tests {
             let answer = answers(&together).map_err(|error| Stay::of_transaction(error.into()));
             async move { answer }
         };
-        let end = |one: &'static str, outcome: Outcome| {
-            let word = match outcome {
-                Outcome::Release => "released",
-                Outcome::DeadLetter { .. } => "dead",
-                _ => "other",
-            };
-            ended.borrow_mut().push(format!("{one} {word}"));
+        let give_back = |one: &'static str| ended.borrow_mut().push(format!("{one} released"));
+        let end_for_good = |one: &'static str, _, _| {
+            ended.borrow_mut().push(format!("{one} dead"));
             async {}
         };
-        let forwarded = forward_each(waiting.to_vec(), send, end).await;
+        let forwarded = forward_each(waiting.to_vec(), send, give_back, end_for_good).await;
         (sent.into_inner(), ended.into_inner(), forwarded.is_err())
     }
 

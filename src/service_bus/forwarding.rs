@@ -10,6 +10,7 @@ use tokio_util::sync::DropGuard;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Timestamp;
+use crate::engine::Delivery;
 use crate::engine::DeliveryId;
 use crate::engine::Outcome;
 use crate::engine::Queue;
@@ -206,17 +207,15 @@ impl Forwarder {
         waiting.sort_by_key(|(id, _)| id.sequence_number());
         let queue = &queue;
         let send = |messages| self.send(queue, messages);
-        let end = |(id, _): (DeliveryId, Message), outcome| self.end(queue, id, outcome);
-        forward_each(waiting, send, end).await
-    }
-
-    async fn end(&self, queue: &Queue, id: DeliveryId, outcome: Outcome) {
-        if matches!(outcome, Outcome::Release) {
-            return queue.settler().give_back(id);
-        }
-        if let Err(error) = queue.settler().end(id, outcome).await {
-            tracing::debug!(%error, "end what cannot be forwarded");
-        }
+        let give_back = |(id, _)| queue.settler().give_back(id);
+        let end = |(id, _), reason: &'static str, refusal: AmqpRefusal| async move {
+            let (reason, description) = (reason.to_owned(), refusal.description);
+            let ended = queue.settler().end(id, Outcome::DeadLetter { reason, description }).await;
+            if let Err(error) = ended {
+                tracing::debug!(%error, "end what cannot be forwarded");
+            }
+        };
+        forward_each(waiting, send, give_back, end).await
     }
 
     /// Sends messages on and completes them, all or none.
@@ -235,27 +234,20 @@ impl Forwarder {
         let most = limits::SERVICE_BUS_FORWARD_BATCH;
         let deliveries =
             queue.receive_dead_letters_until(most, limits::RECEIVE_WAIT, self.stop.cancelled()).await?;
-        let mut later = None;
-        for delivery in deliveries {
-            let (message, id) = (of_dead_letter(queue.name(), delivery.message()), delivery.keep());
-            if later.is_some() {
-                queue.settler().give_back(id);
-                continue;
-            }
-            match self.send(&queue, vec![(id, message)]).await {
-                Ok(()) => {}
-                Err(Stay::Later(refusal) | Stay::Unknown(refusal)) => {
-                    queue.settler().give_back(id);
-                    later = Some(refusal);
-                }
-                // It stays where it is. Its lock is left to run out, so that others are not kept back by it.
-                Err(Stay::Never(reason, refusal)) => {
-                    let number = id.sequence_number();
-                    tracing::warn!(%refusal, reason, "dead letter {number} of {} is not forwarded", queue.name());
-                }
-            }
-        }
-        later.map_or(Ok(()), Err)
+        let dead = |delivery: Delivery| {
+            let message = of_dead_letter(queue.name(), delivery.message());
+            (delivery.keep(), message)
+        };
+        let waiting: Vec<(DeliveryId, Message)> = deliveries.into_iter().map(dead).collect();
+        let queue = &queue;
+        let send = |messages| self.send(queue, messages);
+        let give_back = |(id, _)| queue.settler().give_back(id);
+        // It stays where it is. Its lock is left to run out, so that others are not kept back by it.
+        let stay = |(id, _): (DeliveryId, Message), reason: &'static str, refusal: AmqpRefusal| async move {
+            let number = id.sequence_number();
+            tracing::warn!(%refusal, reason, "dead letter {number} of {} is not forwarded", queue.name());
+        };
+        forward_each(waiting, send, give_back, stay).await
     }
 }
 
