@@ -7,6 +7,8 @@ use seriatim::api::views::ClockStepView;
 use seriatim::api::views::StatusView;
 use seriatim::remote::Remote;
 use seriatim::remote::RemoteError;
+use seriatim::remote::TLS_IS_SPOKEN;
+use seriatim::remote::WRONG_CERTIFICATE;
 
 use crate::cli::arguments::look::DoctorArguments;
 use crate::cli::connect::connect;
@@ -90,10 +92,10 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<bool, CliFailure> 
 /// What helps where a daemon is not reached: one whose certificate is wrong runs already.
 fn what_reaches(error: &str) -> &'static str {
     match error {
-        error if error.contains("peer certificate") => {
+        error if error.contains(WRONG_CERTIFICATE) => {
             "mend its certificate, or name with --ca-file a file with who signed it"
         }
-        error if error.contains("a daemon with TLS") => "say https:// in --url",
+        error if error.contains(TLS_IS_SPOKEN) => "say https:// in --url",
         _ => "start it, or say where it is with --url",
     }
 }
@@ -254,11 +256,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_daemon_whose_certificate_is_wrong_is_not_said_to_have_to_be_started() {
+    fn a_daemon_that_speaks_tls_is_not_said_to_have_to_be_started() {
         let start = what_reaches("connection refused");
         assert!(start.starts_with("start it"), "{start}");
-        let mended = what_reaches("cannot reach the daemon at https://a: invalid peer certificate: Expired");
+        let mended =
+            what_reaches(&format!("cannot reach the daemon at https://a: {WRONG_CERTIFICATE}: Expired"));
         assert!(mended.contains("certificate") && !mended.contains("start it"), "{mended}");
+        let asked =
+            what_reaches(&format!("cannot reach the daemon at http://a: invalid HTTP; {TLS_IS_SPOKEN}"));
+        assert_eq!(asked, "say https:// in --url");
     }
 
     #[test]

@@ -14,6 +14,12 @@ use crate::remote::error::RemoteError;
 /// How the verifier calls a server's certificate that is one of an authority, which TLS has no error of its own for.
 const IS_AUTHORITY: &str = "CaUsedAsEndEntity";
 
+/// What is said of every certificate with which nobody is reached: the words of TLS, so that ours begin alike.
+pub const WRONG_CERTIFICATE: &str = "invalid peer certificate";
+
+/// What is said where HTTP is spoken with who speaks TLS.
+pub const TLS_IS_SPOKEN: &str = "a daemon with TLS is at https://, not at http://";
+
 /// Waits for something, but not for ever.
 pub(crate) async fn within<T>(
     url: &str,
@@ -36,14 +42,14 @@ pub(crate) fn describe(url: &str, error: &(dyn Error + 'static)) -> String {
     let (cause, said) = (innermost(error), root_cause(error));
     if let Some(unread) = cause.downcast_ref::<hyper::Error>() {
         return match unread.is_parse() && url.starts_with("http://") {
-            true => format!("{said}; a daemon with TLS is at https://, not at http://"),
+            true => format!("{said}; {TLS_IS_SPOKEN}"),
             false => said,
         };
     }
     let Some(failed) = cause.downcast_ref::<io::Error>() else { return said };
     match failed.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidCertificate(wrong)) => {
-            of_certificate(wrong).map_or(said, |why| format!("invalid peer certificate: {why}"))
+            of_certificate(wrong).map_or(said, |why| format!("{WRONG_CERTIFICATE}: {why}"))
         }
         None if failed.kind() == io::ErrorKind::ConnectionRefused => {
             format!("{said}; `seriatim run` starts it")
@@ -62,5 +68,20 @@ fn of_certificate(wrong: &CertificateError) -> Option<&'static str> {
             Some("it is one that signs others, not a server's; make one with basicConstraints=CA:FALSE")
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_a_certificate_begins_alike_whoever_says_it() {
+        for wrong in [CertificateError::Expired, CertificateError::UnknownIssuer] {
+            let error = rustls::Error::InvalidCertificate(wrong);
+            assert!(error.to_string().starts_with(WRONG_CERTIFICATE), "{error}");
+            let said = describe("https://a", &io::Error::other(error));
+            assert!(said.starts_with(WRONG_CERTIFICATE), "{said}");
+        }
     }
 }
