@@ -243,6 +243,22 @@ async fn what_its_target_never_takes_is_a_dead_letter_and_keeps_nobody_back() {
 }
 
 #[tokio::test]
+async fn a_dead_letter_that_its_target_never_takes_stays_and_keeps_nobody_back() {
+    let strict = Description { requires_session: true, ..Description::default() };
+    let (engine, clock) = engine_with(&[("from", dead_letters_to("strict")), ("strict", strict)]).await;
+    let client = engine.client().clone();
+    let from = queue(&client, "from");
+    for message in [Message::new("1").workflow("s"), Message::new("2"), Message::new("3").workflow("s")] {
+        from.send(message).await.unwrap();
+        let mut delivery = from.receive(TIMEOUT).await.unwrap().unwrap();
+        delivery.dead_letter("why", "because").await.unwrap();
+    }
+    let _host = host(engine, clock).await;
+    assert_eq!(bodies(&queue(&client, "strict"), 2).await, ["1", "3"]);
+    assert_eq!(from.view().await.unwrap().counts.stored(), 1);
+}
+
+#[tokio::test]
 async fn nobody_receives_from_an_entity_that_forwards() {
     let (engine, clock) = engine_with(&[("from", to("to")), ("to", nothing())]).await;
     let host = host(engine, clock).await;
