@@ -55,7 +55,7 @@ async fn configure_topic(shared: &EndpointState, topic: ConfiguredTopic) -> Resu
             Err(TopicError::Refused(TopicRefusal::SubscriptionExists(..))) => {
                 // The file has no word for it, and what is said of the topic may be in a partition that is stopped.
                 options.body_bytes_max =
-                    size_of(&made.subscription(&name).map_err(RecordError::from)?).await?;
+                    largest_body_of(&made.subscription(&name).map_err(RecordError::from)?).await?;
                 made.change_subscription(&name, options, rules).await
             }
             answer => answer,
@@ -65,8 +65,8 @@ async fn configure_topic(shared: &EndpointState, topic: ConfiguredTopic) -> Resu
     Ok(())
 }
 
-/// The largest body that a queue takes.
-async fn size_of(queue: &Queue) -> Result<usize, EndpointError> {
+/// How large the bodies are that a queue takes.
+async fn largest_body_of(queue: &Queue) -> Result<usize, EndpointError> {
     Ok(queue.view().await.map_err(RecordError::from)?.options.body_bytes_max)
 }
 
