@@ -55,12 +55,13 @@ async fn apply_once(daemon_state: &DaemonState, definitions: Definitions) -> Res
         check(daemon_state, before.get(definition.name.as_str()), definition).await?;
     }
     let not_stored = |error| DaemonError::Data(daemon_state.options.data.clone(), error);
-    // Noted before a message can be placed by them, and taken back when they are not in force after all.
-    let mut now = before.clone();
-    now.extend(definitions.iter().map(|definition| (definition.name.to_string(), sources(definition))));
-    state_file.set_sources(now).map_err(not_stored)?;
-    if let Err(error) = put_with_notes(daemon_state, &before, definitions).await {
-        state_file.set_sources(before).map_err(not_stored)?;
+    let mut notes = Vec::new();
+    if let Err(error) = put_with_notes(daemon_state, &before, definitions, &mut notes).await {
+        let stored = state_file.set_sources(before).map_err(not_stored);
+        for note in notes {
+            take_back(daemon_state, note).await;
+        }
+        stored?;
         put_back(daemon_state).await;
         return Err(error);
     }
@@ -68,49 +69,80 @@ async fn apply_once(daemon_state: &DaemonState, definitions: Definitions) -> Res
     state_file.keep_only(&known.into_iter().map(|view| view.name.to_string()).collect()).map_err(not_stored)
 }
 
-/// Puts definitions in force after it was noted for the other nodes of a cluster which queues' messages are placed otherwise: one that is
-/// down meanwhile knows nothing else of it, and would be refused while messages are stored that were placed as it has to.
+/// What is noted for the other nodes of a cluster while definitions are put in force.
+struct SourceNote {
+    queue: QueueName,
+    sources: String,
+    before: Option<String>,
+    /// The revision of the note; `None` if another node has noted the same before, which takes that back itself if it has to.
+    revision: Option<u64>,
+}
+
+/// Puts definitions in force after it was noted which queues' messages are placed otherwise: for this node, and for the other nodes of a
+/// cluster. One that is down meanwhile knows nothing else of it, and would be refused while messages are stored that were placed as it has to.
 async fn put_with_notes(
     daemon_state: &DaemonState,
     before: &BTreeMap<String, String>,
     definitions: Definitions,
+    notes: &mut Vec<SourceNote>,
 ) -> Result<(), DaemonError> {
-    let mut replaced = Vec::new();
-    let put = match note_for_others(daemon_state, before, &definitions, &mut replaced).await {
-        Ok(()) => put_in_force(daemon_state, definitions).await,
-        Err(unavailable) => Err(DaemonError::Engine(unavailable.into())),
-    };
-    if put.is_err() {
-        for (queue, sources) in replaced {
-            if let Err(error) = daemon_state.membership.note_sources(&queue, &sources).await {
-                tracing::error!(%queue, %error, "other nodes take its messages for placed by a definition that was refused");
-            }
+    // Others are told first: what this node has noted for itself it does not tell after a crash.
+    note_for_others(daemon_state, before, &definitions, notes).await?;
+    let mut now = before.clone();
+    now.extend(definitions.iter().map(|definition| (definition.name.to_string(), sources(definition))));
+    let stored = daemon_state.data_dir.state_file().set_sources(now);
+    stored.map_err(|error| DaemonError::Data(daemon_state.options.data.clone(), error))?;
+    put_in_force(daemon_state, definitions).await?;
+    // Noted anew, so that no node takes it back that has noted the same and was refused.
+    for SourceNote { queue, sources, .. } in notes {
+        if let Err(error) = daemon_state.membership.note_sources(queue, sources).await {
+            tracing::error!(%queue, %error, "another node that was refused its definition may note that its messages are placed otherwise");
         }
     }
-    put
+    Ok(())
 }
 
-/// Notes the sources that differ from those before, and says which were noted in their place.
+/// Notes the sources that differ from those before.
 async fn note_for_others(
     daemon_state: &DaemonState,
     before: &BTreeMap<String, String>,
     definitions: &Definitions,
-    replaced: &mut Vec<(QueueName, String)>,
-) -> Result<(), Unavailable> {
-    for definition in definitions.iter() {
-        let (known, sources) = (before.get(definition.name.as_str()), sources(definition));
+    notes: &mut Vec<SourceNote>,
+) -> Result<(), DaemonError> {
+    let membership = &daemon_state.membership;
+    let unavailable = |unavailable: Unavailable| DaemonError::Engine(unavailable.into());
+    for definition in definitions.iter().filter(|_| membership.is_of_cluster()) {
+        let (queue, known, sources) =
+            (&definition.name, before.get(definition.name.as_str()), sources(definition));
         if known == Some(&sources) {
             continue;
         }
-        let noted = daemon_state.membership.sources_of(&definition.name).await?;
+        let (behind, noted) = membership.sources_of(queue).await.map_err(unavailable)?;
+        let is_noted = noted.as_ref() == Some(&sources);
         // What nobody knows to be placed otherwise need not be told from it.
-        let Some(other) = noted.or_else(|| known.cloned()).filter(|other| *other != sources) else {
+        if known.is_none() && (is_noted || noted.is_none()) {
             continue;
+        }
+        let revision = match is_noted {
+            true => None,
+            false => {
+                Some(membership.note_sources_behind(queue, &sources, behind).await.map_err(unavailable)?)
+            }
         };
-        replaced.push((definition.name.clone(), other));
-        daemon_state.membership.note_sources(&definition.name, &sources).await?;
+        let before = noted.or_else(|| known.cloned());
+        notes.push(SourceNote { queue: queue.clone(), sources, before, revision });
     }
     Ok(())
+}
+
+/// Takes a note back whose definition is not in force after all.
+async fn take_back(daemon_state: &DaemonState, note: SourceNote) {
+    let SourceNote { queue, before, revision, .. } = note;
+    let Some(revision) = revision else { return };
+    let taken_back = daemon_state.membership.take_back_sources(&queue, before.as_deref(), revision).await;
+    if let Err(error) = taken_back {
+        tracing::error!(%queue, %error, "other nodes take its messages for placed by a definition that was refused");
+    }
 }
 
 async fn put_in_force(daemon_state: &DaemonState, definitions: Definitions) -> Result<(), DaemonError> {
@@ -246,7 +278,7 @@ async fn is_in_force_elsewhere(
     definition: &Definition,
 ) -> Result<bool, DaemonError> {
     let noted = daemon_state.membership.sources_of(&definition.name).await;
-    let noted = noted.map_err(|unavailable| DaemonError::Engine(unavailable.into()))?;
+    let (_, noted) = noted.map_err(|unavailable| DaemonError::Engine(unavailable.into()))?;
     Ok(noted == Some(sources(definition)))
 }
 

@@ -126,23 +126,54 @@ impl Membership {
         tries
     }
 
-    /// By which sources a node of the cluster has last begun to place the messages of a queue that it placed otherwise before.
-    pub(crate) async fn sources_of(&self, queue: &QueueName) -> Result<Option<String>, Unavailable> {
+    /// By which sources a node of the cluster has last begun to place the messages of a queue that it placed otherwise before, and the
+    /// revision of that note; 0 without one.
+    pub(crate) async fn sources_of(&self, queue: &QueueName) -> Result<(u64, Option<String>), Unavailable> {
         #[cfg(feature = "cluster")]
         if let Some(handle) = &self.handle {
             return handle.sources_of(queue).await;
         }
         let _ = queue;
-        Ok(None)
+        Ok((0, None))
     }
 
-    /// Notes that for the other nodes, if there are some.
+    /// Notes that for the other nodes, if there are some, and if none of them has since a revision. Returns that of the note.
+    pub(crate) async fn note_sources_behind(
+        &self,
+        queue: &QueueName,
+        sources: &str,
+        behind: u64,
+    ) -> Result<u64, Unavailable> {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle {
+            return handle.note_sources_behind(queue, sources, behind).await;
+        }
+        let _ = (queue, sources);
+        Ok(behind)
+    }
+
+    /// Notes that for the other nodes, whatever they have noted.
     pub(crate) async fn note_sources(&self, queue: &QueueName, sources: &str) -> Result<(), Unavailable> {
         #[cfg(feature = "cluster")]
         if let Some(handle) = &self.handle {
             return handle.note_sources(queue, sources).await;
         }
         let _ = (queue, sources);
+        Ok(())
+    }
+
+    /// Puts what was noted before in the place of a note, unless another node has noted something since.
+    pub(crate) async fn take_back_sources(
+        &self,
+        queue: &QueueName,
+        before: Option<&str>,
+        noted: u64,
+    ) -> Result<(), Unavailable> {
+        #[cfg(feature = "cluster")]
+        if let Some(handle) = &self.handle {
+            return handle.take_back_sources(queue, before, noted).await;
+        }
+        let _ = (queue, before, noted);
         Ok(())
     }
 

@@ -19,6 +19,7 @@ mod processing;
 mod proxy;
 mod router;
 mod snapshots;
+mod source_notes;
 mod starting;
 mod stuck;
 mod takeover;
