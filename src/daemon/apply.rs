@@ -119,8 +119,11 @@ async fn note_for_others(
         }
         let (behind, noted) = membership.sources_of(queue).await.map_err(unavailable)?;
         let is_noted = noted.as_ref() == Some(&sources);
-        // What nobody knows to be placed otherwise need not be told from it.
-        if known.is_none() && (is_noted || noted.is_none()) {
+        // A node that begins has nothing to tell of what is noted, nor of a queue that no node can know by other sources.
+        if known.is_none()
+            && (is_noted
+                || (noted.is_none() && look(daemon_state.intake.client(), definition).await?.is_none()))
+        {
             continue;
         }
         let revision = match is_noted {

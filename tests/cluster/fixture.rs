@@ -6,6 +6,7 @@ use std::io::Read;
 use std::io::Write;
 use std::net::TcpStream;
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
@@ -108,6 +109,13 @@ impl Cluster {
     /// Sends a signal to a node.
     pub(crate) fn signal(&self, node: usize, which: Signal) {
         kill_process(process(self.pid(node)), which).expect("it is there");
+    }
+
+    /// The data folder of a node.
+    pub(crate) fn data(&self, node: usize) -> PathBuf {
+        let command = self.ready["nodes"][node]["command"].as_array().expect("it was started by a command");
+        let flag = command.iter().position(|word| word == "--data").expect("it is given");
+        PathBuf::from(command[flag + 1].as_str().expect("a word"))
     }
 
     /// Starts a node again that has ended, at the same address.

@@ -321,3 +321,20 @@ fn a_node_that_was_down_while_a_key_changed_starts_though_messages_are_placed_by
     }
     assert_eq!(cluster.stop(), Some(0));
 }
+
+#[test]
+fn a_node_that_was_down_starts_though_messages_are_placed_by_the_key_of_a_node_with_a_new_folder() {
+    let Some(mut cluster) = Cluster::start(2, &[("orders.toml", "key = \"/order\"\n")]) else { return };
+    cluster.signal(0, Signal::KILL);
+    std::fs::remove_file(cluster.data(0).join("seriatim.json")).unwrap();
+    std::fs::write(cluster.path().join("workflows/orders.toml"), "key = \"/customer\"\n").unwrap();
+    cluster.start_again(0);
+    cluster.signal(1, Signal::KILL);
+    cluster.send(&[0], "orders", &json!({ "order": "a", "customer": "b" }));
+    cluster.start_again(1);
+    cluster.wait_for(1, "/v1/queues/orders/messages", |page| {
+        let messages = page["messages"].as_array().map_or(&[][..], Vec::as_slice);
+        !messages.is_empty() && messages.iter().all(|message| message["workflow_id"] == "b")
+    });
+    assert_eq!(cluster.stop(), Some(0));
+}
