@@ -20,6 +20,7 @@ use crate::cluster::wire::NodeReply;
 use crate::cluster::wire::What;
 use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::Reply;
+use crate::engine::elsewhere::is_nothing;
 use crate::engine::elsewhere::token_of;
 use crate::error::Fault;
 use crate::error::Unavailable;
@@ -158,7 +159,7 @@ impl Router {
             }
         };
         match done {
-            Ok(said) if is_renewal || self.surely_had(partition, asked).await => said,
+            Ok(said) if is_renewal || finds_nothing(&said) || self.surely_had(partition, asked).await => said,
             // Nothing was written, so nothing was done.
             Ok(_) => self.not_owner(ask),
             // What such an engine has not answered it has not done: its log has not got it.
@@ -206,6 +207,11 @@ impl Router {
             _ => too_large(),
         }
     }
+}
+
+/// Whether it says that there is nothing, which is no promise: whoever waits for work asks again.
+fn finds_nothing(said: &NodeReply) -> bool {
+    matches!(said, NodeReply::Reply(reply, ..) if is_nothing(reply))
 }
 
 /// Of what it takes a place.

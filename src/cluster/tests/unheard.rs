@@ -311,3 +311,47 @@ async fn a_receiver_is_not_refused_by_what_a_node_has_that_was_deposed_and_has_n
     first.close().await;
     second.close().await;
 }
+
+/// Lets the bucket say no more who has which partition, without a word to who listens, and waits until what it has said is old.
+/// Returns what it has said.
+async fn forget_holders(servers: &NatsServers) -> Vec<PartitionHolder> {
+    let bucket = bucket(servers).await;
+    let mut holders = Vec::new();
+    for partition in 0..PARTITIONS {
+        holders.push(holder(&bucket, partition).await);
+        let subject = format!("{}partition.{partition}", bucket.prefix);
+        bucket.stream.purge().filter(subject).await.unwrap();
+    }
+    let clock = SystemClock::default();
+    wait_for("what it has said is old", || clock.elapsed() > LEASE * 2);
+    holders
+}
+
+/// Lets the bucket say again who has which partition.
+async fn name_holders(servers: &NatsServers, holders: &[PartitionHolder]) {
+    let bucket = bucket(servers).await;
+    for (partition, holder) in holders.iter().enumerate() {
+        let bytes = serde_json::to_vec(holder).unwrap().into();
+        bucket.put(format!("partition.{partition}"), bytes).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_has_a_workflow_hears_that_there_is_nothing_while_the_bucket_does_not_say_who_has_its_partition()
+ {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let node = start(&servers, "first").await;
+    wait_for("it has all partitions", || has_all(&node));
+    let queue = node.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let workflow = workflow_of(0);
+    queue.send(Message::new("x").workflow(&workflow)).await.unwrap();
+    let accepted = queue.accept_workflow(&workflow).await.unwrap();
+    accepted.receive(1, Duration::ZERO).await.unwrap().remove(0).complete().await.unwrap();
+    let holders = forget_holders(&servers).await;
+    let received = accepted.receive(1, Duration::from_secs(1));
+    let received = tokio::time::timeout(limits::ROUTE_WAIT, received).await;
+    assert!(received.expect("it is answered").unwrap().is_empty());
+    name_holders(&servers, &holders).await;
+    drop(accepted);
+    node.close().await;
+}
