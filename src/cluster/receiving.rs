@@ -189,8 +189,12 @@ impl Router {
                 let asked = partition.watched().now();
                 let reply = client.relay(command, wait).await?;
                 // That there is nothing is no promise, and what is handed out was written.
-                if reply.is_refusal() && !self.surely_had(partition, asked).await {
-                    return Err(Unavailable::NotOwner);
+                if reply.is_refusal() {
+                    // Nobody waits for it any longer, and the bucket may have nobody who leads it.
+                    let had = timeout(limits::NODE_ANSWER, self.surely_had(partition, asked)).await;
+                    if !had.unwrap_or_default() {
+                        return Err(Unavailable::NotOwner);
+                    }
                 }
                 Ok(Shift::new(client.engine_now(), self.clock.now()).reply(reply))
             }

@@ -355,3 +355,24 @@ async fn whoever_has_a_workflow_hears_that_there_is_nothing_while_the_bucket_doe
     drop(accepted);
     node.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_left_of_receivers_that_are_refused_while_the_bucket_does_not_say_who_has_what() {
+    const RECEIVERS: usize = 8;
+    let Some(servers) = NatsServers::start(1) else { return };
+    let node = start(&servers, "first").await;
+    wait_for("it has all partitions", || has_all(&node));
+    let queue = node.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    for partition in 0..PARTITIONS {
+        node.engine(partition).unwrap().delete_queue("q").await.unwrap();
+    }
+    let holders = forget_holders(&servers).await;
+    let tasks = tokio::runtime::Handle::current().metrics();
+    let before = tasks.num_alive_tasks();
+    let receives = (0..RECEIVERS).map(|_| queue.receive(Duration::ZERO));
+    let received = futures_util::future::join_all(receives).await;
+    assert!(received.iter().all(Result::is_err), "{received:?}");
+    wait_for("none of their tasks is left", || tasks.num_alive_tasks() < before + RECEIVERS);
+    name_holders(&servers, &holders).await;
+    node.close().await;
+}
