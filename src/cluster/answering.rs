@@ -200,6 +200,14 @@ impl Router {
                     false => NodeReply::Reply(Reply::Receive(Ok(handed)), now, epoch),
                 }
             }
+            (NodeReply::Reply(Reply::ReceiveHidden(Ok(mut shown)), now, epoch), What::Have(command, _)) => {
+                let rest = shown.split_off(shown.len() / 2);
+                self.give_all_back(command, Reply::ReceiveHidden(Ok(rest))).await;
+                match shown.is_empty() {
+                    true => too_large(),
+                    false => NodeReply::Reply(Reply::ReceiveHidden(Ok(shown)), now, epoch),
+                }
+            }
             (NodeReply::Found(mut found) | NodeReply::FoundBeginning(mut found), _) => match found.halve() {
                 true => NodeReply::FoundBeginning(found),
                 false => too_large(),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream;
 
+use crate::cluster::hashing::partition_of;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::nodes::NodeAnswer;
 use crate::cluster::nodes::Nodes;
@@ -15,6 +16,7 @@ use crate::cluster::placing::ARBITER;
 use crate::cluster::stop::pause;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
+use crate::cluster::tests::router::HIDDEN_FOR;
 use crate::cluster::tests::router::PARTITIONS;
 use crate::cluster::tests::router::close;
 use crate::cluster::tests::router::has_all;
@@ -28,6 +30,7 @@ use crate::cluster::wire::What;
 use crate::engine::Queue;
 use crate::error::SendError;
 use crate::error::Unavailable;
+use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::Message;
 use crate::queue::QueueOptions;
@@ -267,5 +270,34 @@ async fn a_partition_is_moved_to_no_node_that_would_not_take_it() {
     handle.drain_node("first", false).await.unwrap();
     handle.move_partition(0, Some("first")).await.unwrap();
     tokio::task::block_in_place(|| wait_until("it has it", || nodes[0].engine(0).is_some()));
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_hidden_beyond_what_nats_takes_at_once_is_offered_again_at_once() {
+    const MESSAGES: usize = 12;
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first", "second"]).await;
+    let queue = nodes[0].client().create_queue("q", QueueOptions::default()).await.unwrap();
+    let of_other = (0..PARTITIONS).find(|number| nodes[1].engine(*number).is_some()).unwrap();
+    let partition = |name: &String| partition_of(queue.name(), &WorkflowId::new(name).unwrap(), PARTITIONS);
+    let names = (0..).map(|number| format!("w{number}")).filter(|name| partition(name) == of_other);
+    for workflow in names.take(MESSAGES) {
+        queue.send(Message::new(vec![7; 1_000]).workflow(workflow)).await.unwrap();
+    }
+    for node in &nodes {
+        node.handle().router.nodes.bytes_allowed.set(4_000).unwrap();
+    }
+    let all = async {
+        let mut ended = 0;
+        while ended < MESSAGES {
+            for hidden in queue.receive_hidden(32, HIDDEN_FOR).await.unwrap() {
+                queue.end_hidden(hidden.claim).await.unwrap();
+                ended += 1;
+            }
+            pause(limits::ROUTE_PAUSE).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), all).await.expect("none stays hidden");
     close(nodes).await;
 }
