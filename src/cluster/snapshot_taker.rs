@@ -38,6 +38,8 @@ struct SnapshotRetry {
     not_before: Duration,
     /// An object that nobody lists, and that could not be removed.
     left: Option<String>,
+    /// A snapshot of which it is not known whether it was listed: it may not be removed, and is listed before another is taken.
+    unlisted: Option<SnapshotRecord>,
 }
 
 impl SnapshotTaker {
@@ -56,6 +58,7 @@ impl SnapshotTaker {
             pause: FailurePause::new(self.pace.look),
             not_before: Duration::ZERO,
             left: None,
+            unlisted: None,
         };
         let mut retries: Vec<SnapshotRetry> = self.partitions.iter().map(retry).collect();
         while !self.node.stop.wait(self.pace.look) {
@@ -124,11 +127,18 @@ impl SnapshotTaker {
     /// Takes a snapshot, and gives up what is not needed any more once it is listed.
     fn take(&self, partition: &Partition, retry: &mut SnapshotRetry) -> Result<(), String> {
         self.remove_left(retry)?;
-        self.reach(SnapshotStep::Write);
-        let Some(record) = self.put(partition, retry)? else { return Ok(()) };
-        tracing::debug!(object = record.object, "a snapshot was put on the servers");
+        let record = match retry.unlisted.clone() {
+            Some(record) => record,
+            None => {
+                self.reach(SnapshotStep::Write);
+                let Some(record) = self.put(partition, retry)? else { return Ok(()) };
+                tracing::debug!(object = record.object, "a snapshot was put on the servers");
+                retry.unlisted.insert(record).clone()
+            }
+        };
         self.reach(SnapshotStep::List);
         let list = self.list(partition, record)?;
+        retry.unlisted = None;
         self.reach(SnapshotStep::Trim);
         self.trim(partition, &list)?;
         self.reach(SnapshotStep::Remove);

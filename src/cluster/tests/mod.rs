@@ -18,6 +18,7 @@ mod process;
 mod processing;
 mod proxy;
 mod router;
+mod snapshot_attempts;
 mod snapshots;
 mod source_notes;
 mod starting;

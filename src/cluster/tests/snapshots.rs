@@ -28,11 +28,11 @@ use crate::message::Message;
 use crate::queue::QueueOptions;
 
 /// Entries after which a snapshot is taken.
-const ENTRIES: u64 = 20;
+pub(crate) const ENTRIES: u64 = 20;
 
 const WORKFLOWS: u64 = 4;
 
-fn options(servers: &NatsServers, node: &str) -> ClusterOptions {
+pub(crate) fn options(servers: &NatsServers, node: &str) -> ClusterOptions {
     let mut options = servers.options("s", node).partitions(1).lease(Duration::from_millis(500));
     options.snapshots =
         SnapshotPace { entries: ENTRIES, look: Duration::from_millis(50), ..SnapshotPace::default() };
@@ -47,18 +47,18 @@ fn idle_options(servers: &NatsServers, node: &str) -> ClusterOptions {
 }
 
 /// What the servers have of the partition, looked at from outside.
-struct Observer {
+pub(crate) struct Observer {
     context: Context,
     options: ClusterOptions,
     partition: u16,
 }
 
 impl Observer {
-    async fn new(servers: &NatsServers) -> Observer {
+    pub(crate) async fn new(servers: &NatsServers) -> Observer {
         Observer::of(options(servers, "observer"), 0).await
     }
 
-    async fn of(options: ClusterOptions, partition: u16) -> Observer {
+    pub(crate) async fn of(options: ClusterOptions, partition: u16) -> Observer {
         let client = async_nats::connect(&options.servers).await.unwrap();
         Observer { context: jetstream::new(client), options, partition }
     }
@@ -91,7 +91,7 @@ impl Observer {
     }
 
     /// The objects of the partition that have bytes.
-    async fn object_names(&self) -> Vec<String> {
+    pub(crate) async fn object_names(&self) -> Vec<String> {
         let prefix = format!("$O.{}.C.", self.options.snapshots_bucket());
         let objects = self.objects().await;
         let mut subjects = objects.info_with_subjects(format!("{prefix}>")).await.unwrap();
@@ -139,12 +139,12 @@ pub(crate) fn trimmed_partitions(options: &ClusterOptions, partitions: u16) -> u
 }
 
 /// Messages that are sent one by one, each in an entry of its own.
-struct Load {
-    sent: u64,
+pub(crate) struct Load {
+    pub(crate) sent: u64,
 }
 
 impl Load {
-    async fn send(&mut self, node: &ClusterNode, messages: u64) {
+    pub(crate) async fn send(&mut self, node: &ClusterNode, messages: u64) {
         let queue = node.client().create_queue("q", QueueOptions::default()).await.unwrap();
         for _ in 0..messages {
             let workflow = format!("w{}", self.sent % WORKFLOWS);
@@ -154,7 +154,7 @@ impl Load {
     }
 
     /// Sends until there are two snapshots beyond a position, and the log is trimmed for them. Returns the list.
-    async fn send_until_trimmed(
+    pub(crate) async fn send_until_trimmed(
         &mut self,
         node: &ClusterNode,
         observer: &Observer,
@@ -173,7 +173,7 @@ impl Load {
     }
 
     /// Receives everything that was sent, in order, from a node.
-    async fn receive_all(&self, node: &ClusterNode) {
+    pub(crate) async fn receive_all(&self, node: &ClusterNode) {
         let queue = node.client().create_queue("q", QueueOptions::default()).await.unwrap();
         let mut received = Vec::new();
         while (received.len() as u64) < self.sent {
@@ -192,7 +192,7 @@ impl Load {
     }
 }
 
-fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn wait_for(what: &str, is_so: impl Fn() -> bool) {
     tokio::task::block_in_place(|| wait_until(what, is_so));
 }
 
