@@ -58,7 +58,7 @@ where
     if waiting.len() > 1 {
         match send(waiting.clone()).await {
             Ok(()) => return Ok(()),
-            // What has gone with them would go again, since a completion that is asked again is answered as before.
+            // What has gone with them is settled, and would be refused one by one; what has not goes later.
             Err(Stay::Unknown(refusal)) => later = Some(refusal),
             // One of several is refused; which one, is found out one by one.
             Err(Stay::Later(_) | Stay::Never(..)) => {}
