@@ -111,11 +111,22 @@ impl Cluster {
         kill_process(process(self.pid(node)), which).expect("it is there");
     }
 
+    /// What stands behind a flag in the command of a node.
+    fn word_behind(&self, node: usize, flag: &str) -> &str {
+        let command = self.ready["nodes"][node]["command"].as_array().expect("it was started by a command");
+        let at = command.iter().position(|word| word == flag).expect("it is given");
+        command[at + 1].as_str().expect("a word")
+    }
+
     /// The data folder of a node.
     pub(crate) fn data(&self, node: usize) -> PathBuf {
-        let command = self.ready["nodes"][node]["command"].as_array().expect("it was started by a command");
-        let flag = command.iter().position(|word| word == "--data").expect("it is given");
-        PathBuf::from(command[flag + 1].as_str().expect("a word"))
+        PathBuf::from(self.word_behind(node, "--data"))
+    }
+
+    /// The address of a NATS server.
+    pub(crate) fn nats(&self) -> &str {
+        let servers = self.word_behind(0, "--nats").trim_start_matches("nats://");
+        servers.split('=').next().expect("an address")
     }
 
     /// Starts a node again that has ended, at the same address.
@@ -228,15 +239,9 @@ impl Cluster {
 
     /// Appends to the log of a partition what no node reads.
     pub(crate) fn spoil_log(&self, partition: u16) {
-        let words = self.ready["nodes"][0]["command"].as_array().expect("it was started by a command");
-        let behind = |flag: &str| {
-            let at = words.iter().position(|word| word == flag).expect("it is given");
-            words[at + 1].as_str().expect("a word")
-        };
-        let server = behind("--nats").trim_start_matches("nats://").split('=').next().expect("an address");
-        let mut stream = TcpStream::connect(server).expect("the server listens");
+        let mut stream = TcpStream::connect(self.nats()).expect("the server listens");
         stream.set_read_timeout(Some(TIMEOUT)).expect("it can be set");
-        let subject = format!("seriatim.{}.log.{partition}", behind("--cluster"));
+        let subject = format!("seriatim.{}.log.{partition}", self.word_behind(0, "--cluster"));
         write!(stream, "CONNECT {{\"verbose\":false}}\r\nPUB {subject} 5\r\nother\r\nPING\r\n")
             .expect("it is sent");
         let lines = BufReader::new(stream).lines().map(|line| line.expect("it answers"));

@@ -4,6 +4,7 @@ mod demonstration;
 mod fixture;
 pub(crate) mod nats_program;
 mod nodes;
+mod notes;
 mod postgres;
 mod service_bus;
 mod topics;
