@@ -157,8 +157,11 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         let handling = async move { handler.handle(context, bodies).await };
         let client = self.queue.client();
         // In its place from the beginning: it has the handler's future in it, which may be large.
-        let invoked = std::pin::pin!(invoke(client, &lock, handling));
-        match invoked.instrument(span).await? {
+        let said = {
+            let invoked = std::pin::pin!(invoke(client, &lock, handling));
+            invoked.instrument(span).await?
+        };
+        match said {
             Some(Ok(outcome)) => self.settle(run, outcome, readable).await,
             Some(Err(failure)) => self.settle_failure(run, failure).await,
             None => Ok(DeliveryEnd::Lost),

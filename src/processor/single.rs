@@ -156,8 +156,11 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let handling = async move { handler.handle(context, body).await };
         let client = self.queue.client();
         // In its place from the beginning: it has the handler's future in it, which may be large.
-        let invoked = std::pin::pin!(invoke(client, &lock, handling));
-        match invoked.instrument(span).await? {
+        let said = {
+            let invoked = std::pin::pin!(invoke(client, &lock, handling));
+            invoked.instrument(span).await?
+        };
+        match said {
             Some(said) => Ok(AttemptEnd::Ended(FinishedDelivery::new(delivery, said, lock))),
             // Its handler is gone by now. Dropping it tells the engine what it knows already.
             None => Ok(AttemptEnd::Settled(DeliveryEnd::Lost)),

@@ -165,23 +165,22 @@ impl AdminCall<'_> {
         }
     }
 
-    /// Checks where an entity would forward to: what is there, and where who asks may send. It is called by the name that it has, so that
-    /// whoever forwards need not look for it.
+    /// Checks where an entity would forward to: what is there, and where who asks may send. An administration client hears the name as
+    /// it said it.
     pub(crate) async fn check_forwarding(
         &self,
         name: &str,
-        settings: &mut EntitySettings,
+        settings: &EntitySettings,
     ) -> Result<(), AdminRefusal> {
-        let Description { forward_to, forward_dead_letters_to, .. } = &mut settings.description;
+        let Description { forward_to, forward_dead_letters_to, .. } = &settings.description;
         for target in [forward_to, forward_dead_letters_to].into_iter().flatten() {
             let found = self.find(target).await?;
             let entity = found.as_ref().map_or(target.as_str(), QueueOrTopic::name);
             self.access.check_sends(self.shared, entity, target)?;
-            let Some(found) = found else {
+            if found.is_none() {
                 let refusal = format!("{name} cannot forward to {target}: there is no such entity");
                 return Err(AdminRefusal::bad(refusal));
-            };
-            found.name().clone_into(target);
+            }
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ pub(crate) fn answer_with(call: &AdminCall<'_>, view: &QueueView, status: Status
 pub(crate) async fn create(call: &AdminCall<'_>, name: &str, text: &str) -> AdminResult {
     let mut settings = EntitySettings::new();
     document::read(text, ELEMENT, |element| call.take(&mut settings, element))?;
-    call.check_forwarding(name, &mut settings).await?;
+    call.check_forwarding(name, &settings).await?;
     let name = QueueName::new(name)?;
     let client = call.access.acting(&call.shared.client)?;
     let making = client.create_queue(&name, settings.options.clone());
@@ -62,7 +62,7 @@ pub(crate) async fn changed(
         settings.stay_within(topic, &before);
     }
     settings.check_change(&before)?;
-    call.check_forwarding(view.name.as_str(), &mut settings).await?;
+    call.check_forwarding(view.name.as_str(), &settings).await?;
     let client = call.access.acting(&call.shared.client)?;
     client.change_queue(&view.name, settings.options.clone()).await?;
     call.describe(&view.name, (&settings, Some(view.created_at))).await?;

@@ -46,7 +46,7 @@ pub(crate) async fn create(call: &AdminCall<'_>, topic: &TopicView, name: &str, 
     let client = call.access.acting(&call.shared.client)?;
     let made = client.topic(&topic.name)?;
     let queue = made.subscription(name)?;
-    call.check_forwarding(queue.name().as_str(), &mut settings).await?;
+    call.check_forwarding(queue.name().as_str(), &settings).await?;
     let rules = match rule {
         Some((rule, of_rule)) => {
             if of_rule != RuleSettings::default() {
