@@ -273,7 +273,7 @@ mod tests {
     use crate::service_bus::shared::Owners;
 
     fn with_instant() -> ManagementRequest {
-        let map = |name: &str, value: Value| Value::Map(vec![(Value::string(name), value)]);
+        let map = |name: &'static str, value: Value| Value::Map(vec![(Value::string(name), value)]);
         let filter = map("properties", map("since", Value::Timestamp(7)));
         ManagementRequest::of(vec![
             (Value::string("rule-name"), Value::string("later")),
