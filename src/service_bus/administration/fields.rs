@@ -336,6 +336,25 @@ mod tests {
     }
 
     #[test]
+    fn a_change_of_a_topic_that_is_asked_again_leaves_a_subscription_what_it_says_itself() {
+        let lasts = |minutes: u64| QueueOptions {
+            time_to_live: Some(Duration::from_secs(minutes * 60)),
+            ..QueueOptions::default()
+        };
+        for own in [Some(lasts(10)), None] {
+            let mut settings = EntitySettings::new();
+            settings.options.time_to_live = own.as_ref().and_then(|own| own.time_to_live);
+            settings.inherit(&lasts(120));
+            for _ in 0..2 {
+                settings.inherit_changes(&lasts(120), &lasts(5));
+                assert_eq!(settings.options.time_to_live, lasts(5).time_to_live);
+            }
+            settings.inherit_changes(&lasts(5), &lasts(60));
+            assert_eq!(settings.options.time_to_live, own.unwrap_or(lasts(60)).time_to_live);
+        }
+    }
+
+    #[test]
     fn an_entity_is_named_by_its_name_or_any_url() {
         for text in ["orders", "sb://host/orders", "https://host:443/orders/", "/orders"] {
             assert_eq!(target(text), "orders");
