@@ -14,9 +14,9 @@ const NOTE: &str = "sources.6f7264657273";
 
 /// Lets the servers acknowledge what comes into the bucket, or not.
 async fn set_acknowledged(context: &jetstream::Context, is_acknowledged: bool) {
-    let stream = context.get_stream(format!("KV_{BUCKET}")).await.unwrap();
+    let stream = context.get_stream(format!("KV_{BUCKET}")).await.expect("the bucket is there");
     let config = Config { no_ack: !is_acknowledged, ..stream.cached_info().config.clone() };
-    context.update_stream(config).await.unwrap();
+    context.update_stream(config).await.expect("it is changed");
 }
 
 #[test]
