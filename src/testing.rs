@@ -7,8 +7,6 @@ use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use tokio::sync::watch;
-
 use crate::clock::Clock;
 use crate::clock::Timestamp;
 use crate::engine::Client;
@@ -165,8 +163,7 @@ pub async fn drain<T: Body>(
     horizon: Duration,
 ) -> Result<DrainSummary, ReceiveError> {
     let until = clock.elapsed().saturating_add(horizon);
-    let (_give_up, given_up) = watch::channel(false);
-    let single = Processor::new(queue.clone()).single(handler, given_up);
+    let single = Processor::new(queue.clone()).single(handler);
     let mut drained = DrainSummary::default();
     loop {
         while let Some(delivery) = queue.receive(Duration::ZERO).await? {

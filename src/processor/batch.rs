@@ -21,10 +21,10 @@ use crate::processor::context::Context;
 use crate::processor::delays::Delays;
 use crate::processor::failure::Failure;
 use crate::processor::handler::Body;
-use crate::processor::invocation::Keeping;
 use crate::processor::invocation::guarded;
 use crate::processor::invocation::invoke;
 use crate::processor::lock_renewals::KeptLock;
+use crate::processor::lock_renewals::LockRenewals;
 use crate::processor::pool::Consumer;
 use crate::processor::pool::RunnerPool;
 use crate::processor::single::DeliveryEnd;
@@ -103,9 +103,10 @@ impl BatchOutcome {
 
 /// A batch handler with what it takes to run it on runs.
 pub(crate) struct Batches<H, T> {
-    pub(crate) queue: Queue,
+    /// Each handler counts one reference to it.
+    pub(crate) queue: Arc<Queue>,
     pub(crate) handler: Arc<H>,
-    pub(crate) keeping: Keeping,
+    pub(crate) locks: Arc<LockRenewals>,
     pub(crate) delays: Delays,
     pub(crate) len_max: usize,
     /// How many runs the last receive brought.
@@ -148,7 +149,7 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
         }
         let context = Context::new(
             Arc::new(run.messages()[0].clone()),
-            self.keeping.setting.clone(),
+            self.queue.clone(),
             run.lock_token(),
             lock.signal().clone(),
         );
@@ -246,7 +247,7 @@ impl<H: BatchHandler<T>, T: Body> Consumer for Batches<H, T> {
     fn begin(&self, runs: Vec<Run>) -> Vec<(usize, BegunRun)> {
         let begun = runs.into_iter().map(|run| {
             let bytes = run.messages().iter().map(|message| message.body.len()).sum();
-            let lock = self.keeping.locks.keep(run.renewal(), run.lock_time());
+            let lock = self.locks.keep(run.renewal(), run.lock_time());
             (bytes, BegunRun { run, lock })
         });
         begun.collect()

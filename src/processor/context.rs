@@ -4,40 +4,31 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
-use tokio::sync::watch;
 
 use crate::engine::Queue;
 use crate::engine::ReceivedMessage;
 use crate::error::Misuse;
 use crate::error::QueueError;
 use crate::processor::signal::Signal;
-use crate::processor::signal::signalled;
 use crate::token::LockToken;
 
 /// What a handler knows beside the body: the message, its attempt, its workflow's state, and whether to stop.
 #[derive(Clone)]
 pub struct Context {
     message: Arc<ReceivedMessage>,
-    setting: Arc<HandlerSetting>,
+    queue: Arc<Queue>,
     token: LockToken,
     lock: Arc<Signal>,
-}
-
-/// What all handlers of a processor know alike, so that each counts one reference to it.
-pub(crate) struct HandlerSetting {
-    pub(crate) queue: Queue,
-    /// Raised when handlers that still run are to end: the processor was stopped, and its drain time is over.
-    pub(crate) given_up: watch::Receiver<bool>,
 }
 
 impl Context {
     pub(crate) fn new(
         message: Arc<ReceivedMessage>,
-        setting: Arc<HandlerSetting>,
+        queue: Arc<Queue>,
         token: LockToken,
         lock: Arc<Signal>,
     ) -> Context {
-        Context { message, setting, token, lock }
+        Context { message, queue, token, lock }
     }
 
     /// The message; in a batch, the first.
@@ -47,7 +38,7 @@ impl Context {
 
     /// The queue it came from.
     pub fn queue(&self) -> &Queue {
-        &self.setting.queue
+        &self.queue
     }
 
     /// Which attempt this is; the first is 1.
@@ -67,7 +58,7 @@ impl Context {
     pub async fn state(&self) -> Result<Option<Bytes>, QueueError> {
         match &self.message.workflow_id {
             // Most have none, and need not ask for it.
-            Some(id) if self.message.has_state() => Box::pin(self.setting.queue.workflow(id)?.state()).await,
+            Some(id) if self.message.has_state() => Box::pin(self.queue.workflow(id)?.state()).await,
             _ => Ok(None),
         }
     }
@@ -91,10 +82,7 @@ impl Context {
     /// Waits until the handler is to end soon, as [`Context::is_cancelled`] says. One that still runs is dropped a second after its
     /// lock was lost, three seconds after the drain time was over.
     pub async fn cancelled(&self) {
-        tokio::select! {
-            () = self.lock.raised() => {}
-            () = signalled(&self.setting.given_up) => {}
-        }
+        self.lock.raised_or_outlasted().await;
     }
 
     /// Whether the lock was lost, or the delivery is settled.
@@ -104,6 +92,6 @@ impl Context {
 
     /// Whether the handler has outlasted the drain of its processor.
     pub(crate) fn is_given_up(&self) -> bool {
-        *self.setting.given_up.borrow()
+        self.lock.is_outlasted()
     }
 }

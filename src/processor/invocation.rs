@@ -4,36 +4,16 @@ use std::any::Any;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::task::unconstrained;
 
 use crate::engine::Client;
 use crate::error::Unavailable;
 use crate::limits;
-use crate::processor::context::HandlerSetting;
 use crate::processor::failure::Failure;
 use crate::processor::lock_renewals::KeptLock;
-use crate::processor::lock_renewals::LockRenewals;
-
-/// What handlers run under.
-#[derive(Clone)]
-pub(crate) struct Keeping {
-    pub(crate) setting: Arc<HandlerSetting>,
-    pub(crate) locks: Arc<LockRenewals>,
-}
-
-impl Keeping {
-    /// Tells all handlers that still run to end.
-    pub(crate) fn give_up(&self, given_up: &watch::Sender<bool>) {
-        // First for those whose lock is renewed just now.
-        given_up.send_replace(true);
-        self.locks.outlast_all();
-    }
-}
 
 /// Why an attempt has failed whose handler outlasted the drain and did not end when it was cancelled.
 const OUTLASTED: &str =

@@ -31,8 +31,8 @@ use crate::processor::taker::Taker;
 pub(crate) struct LockRenewals {
     client: Client,
     renew_for: Duration,
-    /// Whether the drain time is over.
-    given_up: watch::Receiver<bool>,
+    /// Whether the drain time is over, for those whose lock is renewed just then.
+    outlasted: watch::Sender<bool>,
     noted: Mutex<RenewalNote>,
     /// Rung when a lock was noted that is due before the instant at which the engine wakes it.
     earlier: Notify,
@@ -46,8 +46,6 @@ struct RenewalNote {
     next_at: Option<Duration>,
     /// The engine is gone, and with it all locks.
     is_over: bool,
-    /// The drain time is over.
-    is_outlasted: bool,
 }
 
 /// When a lock is to be renewed, in the clock's elapsed time, and its number.
@@ -125,14 +123,10 @@ impl KeptLock {
 }
 
 impl LockRenewals {
-    /// Locks that are renewed for so long at most; `given_up` says when the drain time is over.
-    pub(crate) fn new(
-        client: Client,
-        renew_for: Duration,
-        given_up: watch::Receiver<bool>,
-    ) -> Arc<LockRenewals> {
-        let (noted, earlier) = (Mutex::default(), Notify::new());
-        Arc::new(LockRenewals { client, renew_for, given_up, noted, earlier })
+    /// Locks that are renewed for so long at most.
+    pub(crate) fn new(client: Client, renew_for: Duration) -> Arc<LockRenewals> {
+        let (outlasted, noted, earlier) = (watch::Sender::new(false), Mutex::default(), Notify::new());
+        Arc::new(LockRenewals { client, renew_for, outlasted, noted, earlier })
     }
 
     /// Keeps a lock that was taken at an instant of the clock's elapsed time, for so long.
@@ -141,10 +135,7 @@ impl LockRenewals {
         renewal: Renewal,
         lock_span: (Duration, Duration),
     ) -> KeptLock {
-        let mut noted = self.noted();
-        let kept = self.note(&mut noted, renewal, lock_span, None);
-        self.wake_earlier(noted);
-        kept
+        self.noting(|noted| self.note(noted, renewal, lock_span, None))
     }
 
     /// Keeps the locks of many, with what belongs to each.
@@ -153,13 +144,10 @@ impl LockRenewals {
         locked: Vec<T>,
         lock_of: impl Fn(&T) -> (Renewal, (Duration, Duration)),
     ) -> impl Iterator<Item = (T, KeptLock)> {
-        let mut noted = self.noted();
-        let mut kept = Vec::with_capacity(locked.len());
-        for one in &locked {
-            let (renewal, lock_span) = lock_of(one);
-            kept.push(self.note(&mut noted, renewal, lock_span, None));
-        }
-        self.wake_earlier(noted);
+        let kept: Vec<KeptLock> = self.noting(|noted| {
+            let locks = locked.iter().map(lock_of);
+            locks.map(|(renewal, lock_span)| self.note(noted, renewal, lock_span, None)).collect()
+        });
         locked.into_iter().zip(kept)
     }
 
@@ -170,10 +158,7 @@ impl LockRenewals {
         lock_span: (Duration, Duration),
         taker: Arc<dyn Taker>,
     ) -> KeptLock {
-        let mut noted = self.noted();
-        let kept = self.note(&mut noted, renewal, lock_span, Some(taker));
-        self.wake_earlier(noted);
-        kept
+        self.noting(|noted| self.note(noted, renewal, lock_span, Some(taker)))
     }
 
     fn note(
@@ -189,7 +174,7 @@ impl LockRenewals {
         let number = noted.next;
         let renew_for = if taker.is_some() { with_wait(lasts, self.renew_for) } else { self.renew_for };
         let due = (first_due(since, lasts, renew_for), number);
-        if noted.is_outlasted {
+        if *self.outlasted.borrow() {
             signal.outlast();
         }
         if !noted.is_over {
@@ -201,14 +186,17 @@ impl LockRenewals {
         KeptLock { locks: self.clone(), due, signal, is_let_go: false }
     }
 
-    /// Wakes who watches if a lock that was noted is due before the instant at which the engine does so.
-    fn wake_earlier(&self, noted: MutexGuard<'_, RenewalNote>) {
+    /// Notes locks, and wakes who watches if one is due before the instant at which the engine does so.
+    fn noting<T>(&self, note: impl FnOnce(&mut RenewalNote) -> T) -> T {
+        let mut noted = self.noted();
+        let kept = note(&mut noted);
         let first = noted.due.first_key_value().map(|((due, _), _)| *due);
         let is_earlier = first.is_some_and(|first| noted.next_at.is_none_or(|next_at| first < next_at));
         drop(noted);
         if is_earlier {
             self.earlier.notify_one();
         }
+        kept
     }
 
     /// Keeps locks no longer, all at once.
@@ -225,10 +213,11 @@ impl LockRenewals {
         drop(removed);
     }
 
-    /// Says to who runs each handler that the drain time is over.
+    /// Says to who runs each handler, and to each handler, that the drain time is over.
     pub(crate) fn outlast_all(&self) {
-        let mut noted = self.noted();
-        noted.is_outlasted = true;
+        // First for those whose lock is renewed just now.
+        self.outlasted.send_replace(true);
+        let noted = self.noted();
         let signals: Vec<Arc<Signal>> = noted.due.values().map(|lock| lock.signal.clone()).collect();
         drop(noted);
         signals.iter().for_each(|signal| signal.outlast());
@@ -273,7 +262,7 @@ impl LockRenewals {
             std::mem::replace(&mut noted.due, later)
         };
         for lock in due.into_values() {
-            self.client.spawn(lock.keep(self.client.clone(), self.renew_for, self.given_up.clone()));
+            self.client.spawn(lock.keep(self.client.clone(), self.renew_for, self.outlasted.subscribe()));
         }
     }
 
@@ -297,7 +286,7 @@ impl LockRenewals {
 
 impl RenewalLock {
     /// Renews it until it is lost, or until nobody wants it any more.
-    async fn keep(self, client: Client, renew_for: Duration, given_up: watch::Receiver<bool>) {
+    async fn keep(self, client: Client, renew_for: Duration, outlasted: watch::Receiver<bool>) {
         let kept = async {
             let kept = self.keep_begun(&client, renew_for).await;
             self.signal_taker();
@@ -308,14 +297,14 @@ impl RenewalLock {
             kept = kept => kept,
             () = self.give_back_late(&client, renew_for) => return,
             () = self.signal.ended() => return,
-            never = self.outlast(&given_up) => match never {},
+            never = self.outlast(&outlasted) => match never {},
         };
         self.give_up(kept);
     }
 
     /// Says that the drain time is over when it is.
-    async fn outlast(&self, given_up: &watch::Receiver<bool>) -> Infallible {
-        signalled(given_up).await;
+    async fn outlast(&self, outlasted: &watch::Receiver<bool>) -> Infallible {
+        signalled(outlasted).await;
         self.signal.outlast();
         std::future::pending().await
     }

@@ -27,8 +27,6 @@ pub use crate::processor::batch::BatchHandler;
 pub use crate::processor::batch::BatchOutcome;
 pub use crate::processor::blocking::Blocking;
 pub use crate::processor::context::Context;
-#[cfg(all(test, feature = "daemon"))]
-pub(crate) use crate::processor::context::HandlerSetting;
 pub use crate::processor::failure::Failure;
 #[cfg(feature = "daemon")]
 pub(crate) use crate::processor::gate::Gate;

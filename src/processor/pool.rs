@@ -17,6 +17,7 @@ use crate::limits;
 use crate::processor::line::JobLine;
 use crate::processor::line::JobPlace;
 use crate::processor::line::Ready;
+use crate::processor::lock_renewals::LockRenewals;
 use crate::processor::settling::FinishedJob;
 use crate::processor::settling::JobSlot;
 use crate::processor::settling::joined;
@@ -68,8 +69,8 @@ pub(crate) trait Consumer: Send + Sync + Sized + 'static {
 /// How a pool runs, and how it ends.
 pub(crate) struct Terms<'a, S, P> {
     pub(crate) concurrency: usize,
-    /// Tells handlers that still run to end.
-    pub(crate) give_up: &'a (dyn Fn() + Sync),
+    /// What handlers that still run are told by to end.
+    pub(crate) locks: &'a LockRenewals,
     /// When to receive nothing more.
     pub(crate) shutdown: S,
     /// From then on: when to wait no longer for the handlers that run.
@@ -124,7 +125,7 @@ pub(crate) async fn run_pool<C: Consumer>(
     consumer: Arc<C>,
     terms: Terms<'_, impl Future<Output = ()> + Send, impl Future<Output = Result<(), Unavailable>> + Send>,
 ) -> Result<(), ReceiveError> {
-    let Terms { concurrency, give_up, shutdown, drained } = terms;
+    let Terms { concurrency, locks, shutdown, drained } = terms;
     let (ended, coming) = mpsc::unbounded_channel();
     let line = JobLine::new(consumer.clone(), concurrency);
     // On the engine's own thread: what is done is settled even if nobody waits for this any more, and if handlers keep all
@@ -160,7 +161,7 @@ pub(crate) async fn run_pool<C: Consumer>(
         }
         // Not for ever: what still runs then is dropped, and counts as failed.
         waited = drained => {
-            give_up();
+            locks.outlast_all();
             drop(taken);
             waited.and(all_settled.await)
         }

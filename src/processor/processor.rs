@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use tokio::sync::watch;
 
 use crate::engine::Queue;
 use crate::error::ReceiveError;
@@ -15,12 +14,10 @@ use crate::limits;
 use crate::processor::batch::BatchHandler;
 use crate::processor::batch::Batches;
 use crate::processor::blocking::Blocking;
-use crate::processor::context::HandlerSetting;
 use crate::processor::delays::Delays;
 use crate::processor::gate::Gate;
 use crate::processor::handler::Body;
 use crate::processor::handler::Handler;
-use crate::processor::invocation::Keeping;
 use crate::processor::lock_renewals::LockRenewals;
 use crate::processor::pool::Running;
 use crate::processor::pool::Terms;
@@ -204,11 +201,9 @@ impl Processor {
         shutdown: impl Future<Output = ()> + Send,
         drained: impl Future<Output = Result<(), Unavailable>> + Send,
     ) -> Result<(), ReceiveError> {
-        let (give_up, given_up) = watch::channel(false);
-        let single = self.single(handler, given_up);
-        let (_watching, keeping) = (single.keeping.locks.watched(), single.keeping.clone());
-        let give_up = || keeping.give_up(&give_up);
-        let terms = Terms { concurrency: self.concurrency, give_up: &give_up, shutdown, drained };
+        let single = self.single(handler);
+        let (locks, _watching) = (single.locks.clone(), single.locks.watched());
+        let terms = Terms { concurrency: self.concurrency, locks: &locks, shutdown, drained };
         run_pool(self.queue.client(), Arc::new(single), terms).await
     }
 
@@ -235,20 +230,18 @@ impl Processor {
         handler: impl BatchHandler<T>,
         shutdown: impl Future<Output = ()> + Send,
     ) -> Result<(), ReceiveError> {
-        let (give_up, given_up) = watch::channel(false);
+        let locks = self.locks();
         let batches = Batches {
-            keeping: self.keeping(given_up),
-            queue: self.queue.clone(),
+            locks: locks.clone(),
+            queue: Arc::new(self.queue.clone()),
             handler: Arc::new(handler),
             delays: self.delays.clone(),
             len_max: len_max.clamp(1, limits::RECEIVE_MAX),
             received: AtomicUsize::new(0),
             body: PhantomData,
         };
-        let (_watching, drained) = (batches.keeping.locks.watched(), self.drained());
-        let keeping = batches.keeping.clone();
-        let give_up = || keeping.give_up(&give_up);
-        let terms = Terms { concurrency: self.concurrency, give_up: &give_up, shutdown, drained };
+        let (_watching, drained) = (locks.watched(), self.drained());
+        let terms = Terms { concurrency: self.concurrency, locks: &locks, shutdown, drained };
         run_pool(self.queue.client(), Arc::new(batches), terms).await
     }
 
@@ -261,14 +254,10 @@ impl Processor {
         })
     }
 
-    pub(crate) fn single<H: Handler<T>, T: Body>(
-        &self,
-        handler: H,
-        given_up: watch::Receiver<bool>,
-    ) -> Single<H, T> {
+    pub(crate) fn single<H: Handler<T>, T: Body>(&self, handler: H) -> Single<H, T> {
         Single {
-            keeping: self.keeping(given_up),
-            queue: self.queue.clone(),
+            locks: self.locks(),
+            queue: Arc::new(self.queue.clone()),
             handler: Arc::new(handler),
             delays: self.delays.clone(),
             taker: self.taker.clone(),
@@ -277,8 +266,7 @@ impl Processor {
         }
     }
 
-    fn keeping(&self, given_up: watch::Receiver<bool>) -> Keeping {
-        let locks = LockRenewals::new(self.queue.client().clone(), self.renew_for, given_up.clone());
-        Keeping { setting: Arc::new(HandlerSetting { queue: self.queue.clone(), given_up }), locks }
+    fn locks(&self) -> Arc<LockRenewals> {
+        LockRenewals::new(self.queue.client().clone(), self.renew_for)
     }
 }

@@ -60,11 +60,6 @@ impl Signal {
         self.raised.load(Ordering::Acquire)
     }
 
-    /// Waits until the handler is to end soon.
-    pub(crate) async fn raised(&self) {
-        self.until(Signal::is_raised).await;
-    }
-
     /// Says that the handler is to be dropped.
     pub(crate) fn lose(&self, lost: Result<(), Unavailable>) {
         let _ = self.lost.set(lost);
@@ -92,7 +87,17 @@ impl Signal {
 
     /// Waits until the handler is to be dropped, or the drain time is over.
     pub(crate) async fn lost_or_outlasted(&self) {
-        self.until(|signal| signal.is_lost() || signal.outlasted.load(Ordering::Acquire)).await;
+        self.until(|signal| signal.is_lost() || signal.is_outlasted()).await;
+    }
+
+    /// Waits until the handler is to end soon, or the drain time is over.
+    pub(crate) async fn raised_or_outlasted(&self) {
+        self.until(|signal| signal.is_raised() || signal.is_outlasted()).await;
+    }
+
+    /// Whether the drain time is over.
+    pub(crate) fn is_outlasted(&self) -> bool {
+        self.outlasted.load(Ordering::Acquire)
     }
 
     fn is_lost(&self) -> bool {

@@ -25,10 +25,10 @@ use crate::processor::failure::Failure;
 use crate::processor::gate::Gate;
 use crate::processor::handler::Body;
 use crate::processor::handler::Handler;
-use crate::processor::invocation::Keeping;
 use crate::processor::invocation::guarded;
 use crate::processor::invocation::invoke;
 use crate::processor::lock_renewals::KeptLock;
+use crate::processor::lock_renewals::LockRenewals;
 use crate::processor::pool::Consumer;
 use crate::processor::pool::RunnerPool;
 use crate::processor::settling::JobSlot;
@@ -44,9 +44,10 @@ const NO_REASON: &str = "the handler asked for a retry";
 
 /// A handler with what it takes to run it on deliveries.
 pub(crate) struct Single<H, T> {
-    pub(crate) queue: Queue,
+    /// Each handler counts one reference to it.
+    pub(crate) queue: Arc<Queue>,
     pub(crate) handler: Arc<H>,
-    pub(crate) keeping: Keeping,
+    pub(crate) locks: Arc<LockRenewals>,
     pub(crate) delays: Delays,
     /// Takes messages that need no task of their own.
     pub(crate) taker: Option<Arc<dyn Taker>>,
@@ -125,7 +126,7 @@ impl FinishedDelivery {
 impl<H: Handler<T>, T: Body> Single<H, T> {
     /// Handles one delivery and settles it.
     pub(crate) async fn handle_one(&self, delivery: Delivery) -> Result<DeliveryEnd, Unavailable> {
-        let _watching = self.keeping.locks.watched();
+        let _watching = self.locks.watched();
         match self.run(self.begin_one(delivery)).await? {
             AttemptEnd::Ended(done) => self.settle_one(done).await,
             AttemptEnd::Settled(handled) => Ok(handled),
@@ -169,13 +170,13 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
 
     /// Keeps the lock of a delivery from now on.
     fn begin_one(&self, delivery: Delivery) -> StartedDelivery {
-        let lock = self.keeping.locks.keep(delivery.renewal(), delivery.lock_time());
+        let lock = self.locks.keep(delivery.renewal(), delivery.lock_time());
         StartedDelivery { delivery, lock }
     }
 
     /// Gives a delivery to the one who takes it.
     fn assign(&self, delivery: Delivery, taker: &Arc<dyn Taker>, slot: JobSlot<Self>) -> Assignment {
-        let lock = self.keeping.locks.keep_accepted(delivery.renewal(), delivery.lock_time(), taker.clone());
+        let lock = self.locks.keep_accepted(delivery.renewal(), delivery.lock_time(), taker.clone());
         let context = self.context_of(&delivery, &lock);
         let (taker, client) = (taker.clone(), self.queue.client().clone());
         let began = client.elapsed();
@@ -189,7 +190,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
     /// What a handler knows of a delivery beside its body.
     fn context_of(&self, delivery: &Delivery, lock: &KeptLock) -> Context {
         let (message, token) = (delivery.shared_message(), delivery.lock_token());
-        Context::new(message, self.keeping.setting.clone(), token, lock.signal().clone())
+        Context::new(message, self.queue.clone(), token, lock.signal().clone())
     }
 
     /// Settles a delivery by the outcome of its handler.
@@ -399,7 +400,7 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
 
     fn begin(&self, deliveries: Vec<Delivery>) -> Vec<(usize, StartedDelivery)> {
         let locked = |delivery: &Delivery| (delivery.renewal(), delivery.lock_time());
-        let kept = self.keeping.locks.keep_all(deliveries, locked);
+        let kept = self.locks.keep_all(deliveries, locked);
         let begun =
             kept.map(|(delivery, lock)| (delivery.message().body.len(), StartedDelivery { delivery, lock }));
         begun.collect()
@@ -420,7 +421,7 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
         }
         let holds = done.iter_mut().filter_map(FinishedDelivery::only_done).collect();
         let mut all = self.complete(holds).await.map(drop);
-        self.keeping.locks.let_go(done.into_iter().map(|done| done.lock));
+        self.locks.let_go(done.into_iter().map(|done| done.lock));
         while let Some(settled) = settling.join_next().await {
             all = all.and(joined(settled));
         }

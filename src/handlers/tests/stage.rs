@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tokio::sync::watch;
 
 use crate::clock::SystemClock;
 use crate::definition::ProgramDefinition;
@@ -23,7 +22,6 @@ use crate::message::Message;
 use crate::processor::Context;
 use crate::processor::Failure;
 use crate::processor::Handler;
-use crate::processor::HandlerSetting;
 use crate::processor::Outcome;
 use crate::processor::Raw;
 use crate::processor::Signal;
@@ -68,10 +66,8 @@ impl Stage {
         let delivery = self.queue.receive(LONG).await.unwrap().expect("the message was sent");
         let lock = Arc::new(Signal::default());
         let token = delivery.lock_token();
-        let (_, given_up) = watch::channel(false);
         let message = delivery.shared_message();
-        let setting = Arc::new(HandlerSetting { queue: self.queue.clone(), given_up });
-        let context = Context::new(message, setting, token, lock.clone());
+        let context = Context::new(message, Arc::new(self.queue.clone()), token, lock.clone());
         Handed { delivery, context, lock }
     }
 
