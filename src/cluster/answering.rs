@@ -192,20 +192,12 @@ impl Router {
     async fn shorten(&self, ask: &Ask, said: NodeReply) -> NodeReply {
         let too_large = || NodeReply::Failed("the answer is larger than NATS takes".to_owned());
         match (said, &ask.what) {
-            (NodeReply::Reply(Reply::Receive(Ok(mut handed)), now, epoch), What::Have(command, _)) => {
-                let rest = handed.split_off(handed.len() / 2);
-                self.give_all_back(command, Reply::Receive(Ok(rest))).await;
-                match handed.is_empty() {
+            (NodeReply::Reply(mut reply, now, epoch), What::Have(command, _)) => {
+                let Some(rest) = second_half(&mut reply) else { return too_large() };
+                self.give_all_back(command, rest).await;
+                match is_nothing(&reply) {
                     true => too_large(),
-                    false => NodeReply::Reply(Reply::Receive(Ok(handed)), now, epoch),
-                }
-            }
-            (NodeReply::Reply(Reply::ReceiveHidden(Ok(mut shown)), now, epoch), What::Have(command, _)) => {
-                let rest = shown.split_off(shown.len() / 2);
-                self.give_all_back(command, Reply::ReceiveHidden(Ok(rest))).await;
-                match shown.is_empty() {
-                    true => too_large(),
-                    false => NodeReply::Reply(Reply::ReceiveHidden(Ok(shown)), now, epoch),
+                    false => NodeReply::Reply(reply, now, epoch),
                 }
             }
             (NodeReply::Found(mut found) | NodeReply::FoundBeginning(mut found), _) => match found.halve() {
@@ -220,6 +212,15 @@ impl Router {
 /// Whether it says that there is nothing, which is no promise: whoever waits for work asks again.
 fn finds_nothing(said: &NodeReply) -> bool {
     matches!(said, NodeReply::Reply(reply, ..) if is_nothing(reply))
+}
+
+/// Takes the second half out of what was handed out; none of what cannot be given back.
+fn second_half(reply: &mut Reply) -> Option<Reply> {
+    match reply {
+        Reply::Receive(Ok(handed)) => Some(Reply::Receive(Ok(handed.split_off(handed.len() / 2)))),
+        Reply::ReceiveHidden(Ok(shown)) => Some(Reply::ReceiveHidden(Ok(shown.split_off(shown.len() / 2)))),
+        _ => None,
+    }
 }
 
 /// Of what it takes a place.
