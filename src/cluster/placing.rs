@@ -1,7 +1,5 @@
 //! Which partition a command belongs to, by what it says.
 
-use std::collections::BTreeSet;
-
 use crate::cluster::hashing::partition_of;
 use crate::cluster::hashing::partition_of_text;
 use crate::engine::elsewhere::Command;
@@ -151,32 +149,21 @@ impl PartitionMap {
         self.of_ids(queue, (message.workflow_id.as_ref(), message.message_id.as_ref()))
     }
 
-    /// Where one of several messages is sent that are sent each for itself.
-    pub(crate) fn part(self, queue: &QueueName, message: &NewMessage, any: impl FnOnce() -> u16) -> u16 {
-        match self.message(queue, message) {
+    /// The partition of each message or delivery of a command that is done in parts.
+    pub(crate) fn parts(self, command: &Command, any: impl Fn() -> u16) -> Vec<u16> {
+        let sent = |queue: &QueueName, message: &NewMessage| match self.message(queue, message) {
             CommandPlace::One(partition) => partition,
             _ => any(),
-        }
-    }
-
-    /// The partitions of a command that is done in parts.
-    pub(crate) fn parts(self, command: &Command, any: impl Fn() -> u16) -> BTreeSet<u16> {
-        let mut parts = BTreeSet::new();
+        };
         match command {
             Command::SendEach(verb) => {
-                for message in &verb.messages {
-                    parts.insert(self.part(&verb.queue, message, &any));
-                    if parts.len() == usize::from(self.partitions) {
-                        break;
-                    }
-                }
+                verb.messages.iter().map(|message| sent(&verb.queue, message)).collect()
             }
             Command::CompleteAll(verb) => {
-                parts.extend(verb.deliveries.iter().map(|delivery| self.token(delivery.token)));
+                verb.deliveries.iter().map(|delivery| self.token(delivery.token)).collect()
             }
-            _ => {}
+            _ => Vec::new(),
         }
-        parts
     }
 
     fn of_ids(self, queue: &QueueName, ids: (Option<&WorkflowId>, Option<&MessageId>)) -> CommandPlace {

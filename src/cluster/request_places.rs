@@ -118,12 +118,19 @@ pub(crate) struct RequestWay {
     pub(crate) places: HeldPlaces,
     /// The partition of what can go to any: the one of which it has its place.
     any: OnceLock<u16>,
+    /// The partition of each thing in a command that is done in parts.
+    parts: OnceLock<Vec<u16>>,
 }
 
 impl RequestWay {
     /// The partition of what can go to any, chosen once.
     pub(crate) fn any(&self, choose: impl FnOnce() -> u16) -> u16 {
         *self.any.get_or_init(choose)
+    }
+
+    /// The partition of each thing in a command that is done in parts, looked for once.
+    pub(crate) fn parts(&self, place: impl FnOnce() -> Vec<u16>) -> &[u16] {
+        self.parts.get_or_init(place)
     }
 
     /// Notes that the part of a partition has ended.

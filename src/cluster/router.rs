@@ -163,7 +163,9 @@ impl Router {
                 match self.places.of(command) {
                     CommandPlace::One(partition) => PlaceNeed::One(partition),
                     CommandPlace::Any => PlaceNeed::One(self.any_of(way)),
-                    CommandPlace::Parts => PlaceNeed::Parts(self.places.parts(command, || self.any_of(way))),
+                    CommandPlace::Parts => {
+                        PlaceNeed::Parts(self.parts_of(command, way).iter().copied().collect())
+                    }
                     CommandPlace::Each => PlaceNeed::All,
                     CommandPlace::Work | CommandPlace::Nowhere(_) => PlaceNeed::Others,
                 }
@@ -249,6 +251,11 @@ impl Router {
     /// The partition of a request that can go to any.
     pub(crate) fn any_of(&self, way: &RequestWay) -> u16 {
         way.any(|| self.any_partition())
+    }
+
+    /// The partition of each thing in a command that is done in parts.
+    pub(crate) fn parts_of<'w>(&self, command: &Command, way: &'w RequestWay) -> &'w [u16] {
+        way.parts(|| self.places.parts(command, || self.any_of(way)))
     }
 
     /// A partition for what can go to any: one that this node has and keeps, or the next that somebody has.

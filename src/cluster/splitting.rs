@@ -29,33 +29,19 @@ impl Router {
         command: Command,
         way: &RequestWay,
     ) -> Result<Reply, Unavailable> {
+        let partitions = self.parts_of(&command, way);
         match command {
             Command::SendEach(verbs::SendEach { queue, messages }) => {
-                let whole = messages.len();
-                let mut parts: CommandParts<_> = BTreeMap::new();
-                for (index, message) in messages.into_iter().enumerate() {
-                    let partition = self.places.part(&queue, &message, || self.any_of(way));
-                    let (places, part) = parts.entry(partition).or_default();
-                    places.push(index);
-                    part.push(message);
-                }
                 let command = |messages| verbs::SendEach { queue: queue.clone(), messages }.into();
-                let answers = self.parts((parts, whole), way, command, |reply| match reply {
+                let answers = self.parts((messages, partitions), way, command, |reply| match reply {
                     Reply::SendEach(answers) => Some(answers),
                     _ => None,
                 });
                 Ok(Reply::SendEach(answers.await?))
             }
             Command::CompleteAll(verbs::CompleteAll { queue, deliveries }) => {
-                let whole = deliveries.len();
-                let mut parts: CommandParts<_> = BTreeMap::new();
-                for (index, delivery) in deliveries.into_iter().enumerate() {
-                    let (places, part) = parts.entry(self.places.token(delivery.token)).or_default();
-                    places.push(index);
-                    part.push(delivery);
-                }
                 let command = |deliveries| verbs::CompleteAll { queue: queue.clone(), deliveries }.into();
-                let answers = self.parts((parts, whole), way, command, |reply| match reply {
+                let answers = self.parts((deliveries, partitions), way, command, |reply| match reply {
                     Reply::CompleteAll(answers) => Some(answers),
                     _ => None,
                 });
@@ -67,12 +53,18 @@ impl Router {
 
     async fn parts<T, A>(
         self: &Arc<Router>,
-        (parts, whole): (CommandParts<T>, usize),
+        (whole, partitions): (Vec<T>, &[u16]),
         way: &RequestWay,
         command: impl Fn(Vec<T>) -> Command,
         answers_of: impl Fn(Reply) -> Option<Vec<A>>,
     ) -> Result<Vec<A>, Unavailable> {
-        let mut all: Vec<Option<A>> = (0..whole).map(|_| None).collect();
+        let mut all: Vec<Option<A>> = whole.iter().map(|_| None).collect();
+        let mut parts: CommandParts<_> = BTreeMap::new();
+        for (index, (one, partition)) in whole.into_iter().zip(partitions).enumerate() {
+            let (places, part) = parts.entry(*partition).or_default();
+            places.push(index);
+            part.push(one);
+        }
         let asked = parts.into_iter().map(|(partition, (places, part))| {
             let command = command(part);
             async move {
