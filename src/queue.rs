@@ -412,6 +412,17 @@ pub enum HoldKind {
 }
 
 impl HoldKind {
+    /// All of them.
+    #[doc(hidden)]
+    pub const ALL: [HoldKind; 6] = [
+        HoldKind::Operator,
+        HoldKind::Exhausted,
+        HoldKind::Gap,
+        HoldKind::Predecessor,
+        HoldKind::Quarantine,
+        HoldKind::Redriving,
+    ];
+
     /// Its name in texts.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -7,23 +7,13 @@ use serde_json::Value;
 
 use crate::queue::HoldKind;
 
-/// The causes of a hold, as they are offered.
-pub const HOLD_KINDS: [HoldKind; 6] = [
-    HoldKind::Operator,
-    HoldKind::Exhausted,
-    HoldKind::Gap,
-    HoldKind::Predecessor,
-    HoldKind::Quarantine,
-    HoldKind::Redriving,
-];
-
 /// Reads a cause of a hold. A script may still say a word of an older release, but none is offered.
 ///
 /// # Errors
 /// The causes that are known, in a sentence, for every other word.
 pub fn hold_kind(text: &str) -> Result<HoldKind, String> {
     HoldKind::deserialize(Value::from(text)).map_err(|_| {
-        let known = HOLD_KINDS.map(HoldKind::as_str).join(", ");
+        let known = HoldKind::ALL.map(HoldKind::as_str).join(", ");
         format!("no workflow is held for {text:?}; known are {known}")
     })
 }
@@ -47,7 +37,7 @@ mod tests {
     #[test]
     fn a_word_of_an_older_release_is_read_and_each_that_is_offered() {
         assert_eq!(hold_kind("spent"), Ok(HoldKind::Exhausted));
-        for known in HOLD_KINDS {
+        for known in HoldKind::ALL {
             assert_eq!(hold_kind(known.as_str()), Ok(known));
         }
     }

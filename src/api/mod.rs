@@ -9,6 +9,8 @@ pub(crate) mod deliveries;
 mod delivery;
 mod given;
 mod hold_kinds;
+#[cfg(test)]
+pub(crate) mod made_part;
 mod message;
 pub(crate) mod messages;
 pub(crate) mod operations;
@@ -64,7 +66,6 @@ pub use crate::api::deliveries::RenewResponse;
 pub use crate::api::deliveries::SettleRunRequest;
 pub use crate::api::delivery::AttemptEnvelope;
 pub use crate::api::delivery::DeliveryEnvelope;
-pub use crate::api::hold_kinds::HOLD_KINDS;
 pub use crate::api::hold_kinds::hold_kind;
 pub use crate::api::message::SendEnvelope;
 pub use crate::api::message::WireProperty;

@@ -316,9 +316,8 @@ impl HasCode for OperateRefusal {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
+    use crate::api::made_part;
 
     #[test]
     fn a_refusal_keeps_its_name_and_its_sentence() {
@@ -362,27 +361,12 @@ mod tests {
         }
     }
 
-    const BEGIN: &str = "<!-- Made from the kinds of problems: SERIATIM_WRITE_SCHEMA=1 cargo test every_kind_of_problem -->\n";
-    const END: &str = "<!-- End of what is made from the kinds of problems. -->\n";
-
     #[test]
     fn the_page_of_the_api_shows_every_kind_of_problem() {
-        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/http.md");
-        let committed = std::fs::read_to_string(&page).unwrap();
-        let (before, rest) = committed.split_once(BEGIN).expect("it says where the made part begins");
-        let (_, after) = rest.split_once(END).expect("it says where the made part ends");
         let rows =
             PROBLEM_KINDS.iter().map(|(code, status, title)| format!("| {status} | `{code}` | {title} |\n"));
         let table = format!("| status | code | |\n|---|---|---|\n{}", rows.collect::<String>());
-        let made = format!("{before}{BEGIN}\n{table}\n{END}{after}");
-        if std::env::var_os("SERIATIM_WRITE_SCHEMA").is_some() {
-            std::fs::write(page, made).unwrap();
-        } else {
-            assert!(
-                committed == made,
-                "write it anew: SERIATIM_WRITE_SCHEMA=1 cargo test every_kind_of_problem"
-            );
-        }
+        made_part::check("docs/http.md", ("the kinds of problems", "every_kind_of_problem"), &table);
     }
 
     #[test]

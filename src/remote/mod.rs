@@ -18,9 +18,7 @@ mod route;
 mod topics;
 mod workflows;
 
-#[doc(hidden)]
 pub use crate::remote::cause::TLS_IS_SPOKEN;
-#[doc(hidden)]
 pub use crate::remote::cause::WRONG_CERTIFICATE;
 pub use crate::remote::error::RemoteError;
 pub use crate::remote::events::EventStream;

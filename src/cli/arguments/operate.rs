@@ -296,7 +296,6 @@ fn hold_kind(text: &str) -> Result<HoldKind, String> {
 mod tests {
     use clap::CommandFactory;
     use clap::Parser;
-    use seriatim::api::HOLD_KINDS;
 
     use super::*;
     use crate::cli::arguments::verb::Arguments;
@@ -321,7 +320,7 @@ mod tests {
         for flags in [["--hold-cause", "retry"], ["--cause", "gap,operator"]] {
             let line = ["seriatim", "resume", "orders", "--all"].into_iter().chain(flags);
             let said = Arguments::try_parse_from(line).unwrap_err().to_string();
-            assert!(HOLD_KINDS.iter().all(|known| said.contains(known.as_str())), "{said}");
+            assert!(HoldKind::ALL.iter().all(|known| said.contains(known.as_str())), "{said}");
             assert!(!said.contains("spent"), "{said}");
         }
         assert_eq!(hold_kind("spent"), Ok(HoldKind::Exhausted), "scripts of an older release say so");
@@ -332,7 +331,7 @@ mod tests {
         let page = include_str!("../../../docs/cli.md");
         let (_, many) = page.split_once("**Many at once.**").expect("the page says it");
         let (many, _) = many.split_once("\n\n").expect("a paragraph");
-        for known in HOLD_KINDS {
+        for known in HoldKind::ALL {
             assert!(many.contains(known.as_str()), "{known}: {many}");
         }
         let retry = Arguments::command().find_subcommand("retry").expect("the verb exists").clone();

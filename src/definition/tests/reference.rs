@@ -6,12 +6,10 @@ use std::path::PathBuf;
 use serde_json::Map;
 use serde_json::Value;
 
+use crate::api::made_part;
 use crate::definition::Definitions;
 use crate::definition::LoadError;
 use crate::definition::schema::SCHEMA;
-
-const BEGIN: &str = "<!-- Made from the schema: SERIATIM_WRITE_SCHEMA=1 cargo test the_page -->\n";
-const END: &str = "<!-- End of what is made from the schema. -->\n";
 
 fn page() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/definitions.md")
@@ -91,15 +89,7 @@ fn kind(field: &Value) -> String {
 
 #[test]
 fn the_page_shows_every_field_as_the_schema_has_it() {
-    let committed = std::fs::read_to_string(page()).unwrap();
-    let (before, rest) = committed.split_once(BEGIN).expect("it says where the made part begins");
-    let (_, after) = rest.split_once(END).expect("it says where the made part ends");
-    let made = format!("{before}{BEGIN}\n{}\n{END}{after}", reference());
-    if std::env::var_os("SERIATIM_WRITE_SCHEMA").is_some() {
-        std::fs::write(page(), &made).unwrap();
-    } else {
-        assert!(committed == made, "write it anew: SERIATIM_WRITE_SCHEMA=1 cargo test the_page");
-    }
+    made_part::check("docs/definitions.md", ("the schema", "the_page"), &reference());
 }
 
 #[test]

@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::Value;
 use serde_json::json;
 
-use crate::api::HOLD_KINDS;
 use crate::clock::Clock;
 use crate::clock::Timestamp;
 use crate::engine::Queue;
 use crate::message::Message;
+use crate::queue::HoldKind;
 use crate::queue::Order;
 use crate::queue::QueueOptions;
 use crate::server::tests::fixture::Answered;
@@ -257,7 +257,7 @@ async fn a_cause_of_a_hold_that_is_none_is_answered_with_those_that_are_offered(
     ] {
         assert_eq!(refused.code(), "misuse", "{refused:?}");
         let detail = refused.json()["detail"].as_str().unwrap().to_owned();
-        assert!(HOLD_KINDS.iter().all(|known| detail.contains(known.as_str())), "{detail}");
+        assert!(HoldKind::ALL.iter().all(|known| detail.contains(known.as_str())), "{detail}");
         assert!(detail.contains("retry") && !detail.contains("spent"), "{detail}");
     }
     let nothing = many(json!({ "verb": "resume", "filter": { "all": true }, "cause": null })).await;

@@ -54,14 +54,7 @@ impl Clients {
     }
 
     fn hold_kind(&mut self) -> HoldKind {
-        self.random.pick(&[
-            HoldKind::Operator,
-            HoldKind::Exhausted,
-            HoldKind::Gap,
-            HoldKind::Predecessor,
-            HoldKind::Quarantine,
-            HoldKind::Redriving,
-        ])
+        self.random.pick(&HoldKind::ALL)
     }
 
     fn range(&mut self) -> (Position, Position) {
