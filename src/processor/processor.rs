@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-
 use crate::engine::Queue;
 use crate::error::ReceiveError;
 use crate::error::Unavailable;
