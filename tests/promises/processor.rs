@@ -332,7 +332,8 @@ async fn drops_what_outlasts_the_drain(renewals: usize) {
 
 /// Lets a second pass, unless the lock of the only message is to be renewed before.
 async fn pass_a_second(fixture: &Fixture) {
-    let views = fixture.queue.peek(SequenceNumber::new(0), 1).await.unwrap();
+    let views =
+        fixture.queue.peek(SequenceNumber::new(0), 1).await.expect("the queue is there to be looked at");
     let soon = fixture.clock.now() + seconds(5);
     if views.iter().any(|view| view.locked_until.is_some_and(|until| until > soon)) {
         fixture.clock.advance(seconds(1));
