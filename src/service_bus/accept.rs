@@ -27,7 +27,30 @@ pub(crate) enum SessionChoice {
 }
 
 /// Takes a session. Once it is not wanted any more, it waits for none.
+///
+/// # Errors
+/// As busy, which SDKs ask again by themselves, when its lock is lost while it is taken: its partition went to another node.
 pub(crate) async fn accept(
+    shared: &EndpointState,
+    entity: &Entity,
+    wanted: SessionChoice,
+    unwanted: &CancellationToken,
+) -> Result<HeldSession, AmqpRefusal> {
+    take(shared, entity, wanted, unwanted).await.map_err(busy_if_lost)
+}
+
+/// Nobody has had the session whose lock was lost, so that nobody is told of a lock.
+fn busy_if_lost(refusal: AmqpRefusal) -> AmqpRefusal {
+    match refusal.condition {
+        condition::LOCK_LOST | condition::SESSION_LOCK_LOST => AmqpRefusal::new(
+            condition::SERVER_BUSY,
+            "the lock on the session was lost while it was accepted; try again",
+        ),
+        _ => refusal,
+    }
+}
+
+async fn take(
     shared: &EndpointState,
     entity: &Entity,
     wanted: SessionChoice,
@@ -83,4 +106,20 @@ async fn next(
         }
     }
     Err(AmqpRefusal::new(condition::TIMEOUT, "no session has work"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::SettleRefusal;
+
+    #[test]
+    fn a_session_whose_lock_is_lost_while_it_is_accepted_is_asked_for_again() {
+        for lost in [AmqpRefusal::from(ReceiveRefusal::LockLost), AmqpRefusal::from(SettleRefusal::LockLost)]
+        {
+            assert_eq!(busy_if_lost(lost).condition, condition::SERVER_BUSY);
+        }
+        let locked = AmqpRefusal::new(condition::SESSION_CANNOT_BE_LOCKED, "locked");
+        assert_eq!(busy_if_lost(locked).condition, condition::SESSION_CANNOT_BE_LOCKED);
+    }
 }
