@@ -156,8 +156,8 @@ pub mod event {
 /// The file of an engine: how durable a commit is, how much room there is, and whether what is stored is sound.
 pub mod store {
     pub use crate::engine::{
-        COMMIT_SECONDS, Check, CommitStats, Compaction, Damage, Durability, StorageRoom, Verification,
-        VerifyProgress, VerifyStep, compact, quiet_caught_panics, verify,
+        COMMIT_SECONDS, Check, CommitStats, Compaction, Damage, Durability, LockFile, StorageRoom,
+        Verification, VerifyProgress, VerifyStep, compact, quiet_caught_panics, verify,
     };
 }
 

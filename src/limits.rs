@@ -129,6 +129,13 @@ pub const ACCEPTED_AHEAD_MAX: usize = 256;
 /// between two requests of somebody who is at work.
 pub const IDLE_AFTER: Duration = Duration::from_millis(500);
 
+/// How often the hot loop looks for the next request before it sleeps, where requests follow each other at once: for some fifty
+/// millionths of a second, if nothing else is to run.
+pub const LINGER_LOOKS: usize = 200;
+
+/// Up to which wait of the hot loop lingering is worth it: as long as [`LINGER_LOOKS`] take, and as being woken took.
+pub const LINGER_WAIT: Duration = Duration::from_micros(120);
+
 /// How long a settlement is remembered, so that it is answered as it was when it is asked again: longer than any client that
 /// has heard nothing goes on asking.
 pub const SETTLEMENTS_KEPT_FOR: Duration = Duration::from_secs(60);

@@ -3,12 +3,12 @@
 use std::fs;
 use std::fs::File;
 use std::io;
-use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
 
 use serde_json::json;
 use seriatim::error::OpenError;
+use seriatim::store::LockFile;
 
 use crate::cli::arguments::keep::RestoreArguments;
 use crate::cli::durable_file::private;
@@ -140,29 +140,14 @@ fn found_in(backup: &Path, error: OpenError) -> OpenError {
     }
 }
 
-/// The lock of the engine's file, as an engine takes it: beside the file to which a link leads, and it says who has it.
-fn lock(target: &Path, place: &Path) -> Result<File, CliFailure> {
-    let path = beside(place, ".lock");
-    let file = private().read(true).create(true).truncate(false).open(&path);
-    let mut file = file.map_err(|error| named(&path, &error))?;
-    match file.try_lock() {
-        Ok(()) => {
-            let holder = std::process::id().to_string();
-            let noted = file.write_all(holder.as_bytes()).and_then(|()| file.set_len(holder.len() as u64));
-            noted.map_err(|error| named(&path, &error))?;
-            Ok(file)
+/// The lock of the engine's file.
+fn lock(target: &Path, place: &Path) -> Result<LockFile, CliFailure> {
+    LockFile::take(place).map_err(|error| match error {
+        OpenError::Held { holder, .. } => {
+            CliFailure::Refused(format!("restore {}: {holder} has it open; stop it first", target.display()))
         }
-        Err(fs::TryLockError::Error(error)) => Err(named(&path, &error).into()),
-        Err(fs::TryLockError::WouldBlock) => {
-            let holder = fs::read_to_string(&path).unwrap_or_default();
-            let holder = holder.trim().parse::<u32>().map(|id| format!("process {id}"));
-            let holder = holder.unwrap_or_else(|_| "another process".to_owned());
-            Err(CliFailure::Refused(format!(
-                "restore {}: {holder} has it open; stop it first",
-                target.display()
-            )))
-        }
-    }
+        error => error.into(),
+    })
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), CliFailure> {

@@ -15,6 +15,7 @@ pub mod fuzz;
 mod history;
 mod inbox;
 mod letter;
+mod lingering;
 #[cfg(feature = "cluster")]
 pub(crate) mod log;
 #[cfg(all(test, feature = "cluster"))]
@@ -93,6 +94,7 @@ pub use crate::engine::rules::redriven::Redriven;
 pub use crate::engine::store::caught::quiet_caught_panics;
 pub use crate::engine::store::compact::Compaction;
 pub use crate::engine::store::compact::compact;
+pub use crate::engine::store::lock_file::LockFile;
 pub use crate::engine::store::room::StorageRoom;
 pub use crate::engine::verify::report::Damage;
 pub use crate::engine::verify::report::Verification;

@@ -17,6 +17,7 @@ use crate::engine::clocks::Clocks;
 use crate::engine::commits::Commits;
 use crate::engine::inbox::Request;
 use crate::engine::inbox::inbox;
+use crate::engine::lingering::Lingering;
 use crate::engine::meter::CommitMeter;
 use crate::engine::rules::Rules;
 use crate::engine::rules::due::NextDue;
@@ -303,6 +304,7 @@ pub(crate) fn begin_with(
         looked_at_disk: Duration::ZERO,
         last_request_at: clock.elapsed(),
         recovers: false,
+        lingering: Lingering::default(),
     };
     writer.recover()?;
     let room = writer.store.room().cloned();

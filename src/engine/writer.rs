@@ -16,6 +16,7 @@ use crate::engine::inbox::Inbox;
 use crate::engine::inbox::InboxReceiver;
 use crate::engine::inbox::Request;
 use crate::engine::letter::LetterHandle;
+use crate::engine::lingering::Lingering;
 use crate::engine::query;
 use crate::engine::query::Query;
 use crate::engine::rules::Rules;
@@ -53,6 +54,7 @@ pub(crate) struct Writer {
     pub(crate) last_request_at: Duration,
     /// Whether there is more to recover.
     pub(crate) recovers: bool,
+    pub(crate) lingering: Lingering,
 }
 
 /// What one gathering brought.
@@ -234,8 +236,7 @@ impl Writer {
     /// Waits for the first request or the next due instant, then takes what else has come.
     fn gather(&mut self) -> RequestBatch {
         let mut gathered = RequestBatch::default();
-        let first = self.intake.wait(self.sleep_time());
-        match first {
+        match self.first_request() {
             Ok(request) => gathered.add(request),
             Err(RecvTimeoutError::Timeout) => return gathered,
             Err(RecvTimeoutError::Disconnected) => unreachable!("the writer keeps a handle of its own inbox"),
@@ -252,6 +253,19 @@ impl Writer {
         }
         self.intake.make_room();
         gathered
+    }
+
+    /// Waits for the first request; at most until the next due instant.
+    fn first_request(&mut self) -> Result<Request, RecvTimeoutError> {
+        let begun = self.clock.elapsed();
+        if let Some(found) = self.lingering.find(|| self.intake.take()) {
+            return Ok(found);
+        }
+        let first = self.intake.wait(self.sleep_time());
+        if !self.clock.is_manual() {
+            self.lingering.note(self.clock.elapsed().saturating_sub(begun));
+        }
+        first
     }
 
     /// How long it may wait; `None` until something comes.

@@ -84,8 +84,10 @@ pub(crate) enum CliCommand {
     #[command(after_help = EXIT_CODES)]
     Settle(SettleArguments),
     /// List the queues with their counts.
+    #[command(after_help = EXIT_CODES)]
     Queues(QueuesArguments),
     /// List the topics with their subscriptions and rules.
+    #[command(after_help = EXIT_CODES)]
     Topics(TopicsArguments),
     /// Show everything that does not go on: which workflow, why, since when, and what happens next.
     #[command(after_help = EXIT_CODES)]
@@ -97,6 +99,7 @@ pub(crate) enum CliCommand {
     #[command(after_help = EXIT_CODES)]
     Show(ShowArguments),
     /// Print what happens, as it happens.
+    #[command(after_help = EXIT_CODES)]
     Tail(TailArguments),
     /// Try the message at the head of a workflow again now.
     #[command(after_help = EXIT_CODES)]
@@ -126,13 +129,16 @@ pub(crate) enum CliCommand {
     #[command(after_help = EXIT_CODES)]
     Purge(PurgeArguments),
     /// Show the schedules and their next ticks.
+    #[command(after_help = EXIT_CODES)]
     Cron(CronArguments),
     /// List the definitions, load them again, pause or resume their handlers.
+    #[command(after_help = EXIT_CODES)]
     Definitions(DefinitionsArguments),
     /// Show who owns which partition of a cluster, drain a node, or move a partition.
     #[command(after_help = CLUSTER_CODES)]
     Cluster(ClusterVerbArguments),
     /// List what operators did.
+    #[command(after_help = EXIT_CODES)]
     Audit(AuditArguments),
     /// Write a consistent copy of the running daemon's file.
     #[command(after_help = EXIT_CODES)]
@@ -141,6 +147,7 @@ pub(crate) enum CliCommand {
     #[command(after_help = EXIT_CODES)]
     Restore(RestoreArguments),
     /// Write the messages of a queue as lines of JSON.
+    #[command(after_help = EXIT_CODES)]
     Export(ExportArguments),
     /// Send the messages of an export, in their workflows and positions.
     #[command(after_help = EXIT_CODES)]
@@ -207,6 +214,18 @@ mod tests {
             }
         }
         assert!(seen > 10, "only {seen} were found");
+    }
+
+    #[test]
+    fn the_help_of_every_verb_that_looks_at_something_says_its_exit_codes() {
+        for verb in Arguments::command().get_subcommands().filter(|verb| !verb.is_hide_set()) {
+            // What only prints what the program knows, and one whose parts say it.
+            if ["schema", "completions", "demo"].contains(&verb.get_name()) {
+                continue;
+            }
+            let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.starts_with("Exit codes: "), "{}: {help:?}", verb.get_name());
+        }
     }
 
     #[test]

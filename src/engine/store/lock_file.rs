@@ -17,17 +17,34 @@ use crate::error::OpenError;
 /// The longest text a lock file is read for: a process number.
 const HOLDER_BYTES_MAX: u64 = 32;
 
-/// The lock of an open engine. The file stays; the lock goes with the process, however it ends.
-pub(crate) struct LockFile {
+/// The lock of an engine's file, as an engine has it while the file is open: for whoever moves or replaces the file.
+///
+/// It is a file beside that, to which a link leads, with `.lock` behind its name, and says which process has it. The lock goes when this
+/// is dropped, and with the process, however it ends; the file of the lock stays.
+///
+/// ```
+/// use seriatim::store::LockFile;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("orders.redb");
+/// let lock = LockFile::take(&path)?;
+/// assert!(LockFile::take(&path).is_err(), "one at a time");
+/// drop(lock);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct LockFile {
     file: File,
 }
 
 impl LockFile {
-    /// Takes the lock of the engine's file.
+    /// Takes the lock of the engine's file, which need not be there.
     ///
     /// # Errors
-    /// [`OpenError::Held`] names the holder.
-    pub(crate) fn take(path: &Path) -> Result<LockFile, OpenError> {
+    /// [`OpenError::Held`] names the holder; [`OpenError::Fault`] when the file of the lock cannot be written.
+    pub fn take(path: &Path) -> Result<LockFile, OpenError> {
         let lock_path = lock_path(path);
         check_is_file(&lock_path)?;
         let opened = private().read(true).create(true).truncate(false).open(&lock_path);
