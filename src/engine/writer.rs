@@ -257,11 +257,15 @@ impl Writer {
 
     /// Waits for the first request; at most until the next due instant.
     fn first_request(&mut self) -> Result<Request, RecvTimeoutError> {
-        let begun = self.clock.elapsed();
+        let (begun, sleep_time) = (self.clock.elapsed(), self.sleep_time());
+        if sleep_time == Some(Duration::ZERO) {
+            // A step of something long is due: nobody lingers between two.
+            return self.intake.wait(sleep_time);
+        }
         if let Some(found) = self.lingering.find(|| self.intake.take()) {
             return Ok(found);
         }
-        let first = self.intake.wait(self.sleep_time());
+        let first = self.intake.wait(sleep_time);
         if !self.clock.is_manual() {
             self.lingering.note(self.clock.elapsed().saturating_sub(begun));
         }

@@ -47,14 +47,15 @@ impl LockFile {
     pub fn take(path: &Path) -> Result<LockFile, OpenError> {
         let lock_path = lock_path(path);
         check_is_file(&lock_path)?;
+        let fault = |error| fault_of(&lock_path, &error);
         let opened = private().read(true).create(true).truncate(false).open(&lock_path);
-        let mut file = opened.map_err(|error| fault_of(&lock_path, &error))?;
+        let mut file = opened.map_err(fault)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(held(path, &mut file)),
-            Err(TryLockError::Error(error)) => return Err(file_fault(error).into()),
+            Err(TryLockError::Error(error)) => return Err(fault(error).into()),
         }
-        write_holder(&mut file).map_err(file_fault)?;
+        write_holder(&mut file).map_err(fault)?;
         Ok(LockFile { file })
     }
 }
