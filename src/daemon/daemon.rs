@@ -53,6 +53,7 @@ use crate::service_bus::EndpointOptions;
 use crate::service_bus::Meters;
 use crate::service_bus::Owners;
 use crate::storage_queue;
+use crate::storage_queue::StorageQueues;
 
 /// A daemon that runs.
 ///
@@ -70,6 +71,32 @@ pub struct Daemon {
     endpoint: Option<JoinHandle<()>>,
     storage_queues: Option<Serving>,
     tasks: Vec<JoinHandle<()>>,
+}
+
+/// Where requests come in: each has its address, and none is served yet.
+struct Doors {
+    server: Server,
+    endpoint: Option<Endpoint>,
+    storage_queues: Option<StorageQueues>,
+}
+
+impl Doors {
+    /// Puts the definitions in force and takes every address; only then handlers begin, so that a start that fails has handed
+    /// nothing out.
+    async fn open(daemon_state: &Arc<DaemonState>, definitions: Definitions) -> Result<Doors, DaemonError> {
+        apply(daemon_state, definitions).await?;
+        let (client, host) = (
+            daemon_state.intake.client().clone(),
+            Arc::new(DaemonHost { daemon_state: daemon_state.clone() }),
+        );
+        let server = Server::bind(daemon_state.server_options()?, client, host.clone(), host).await?;
+        let server = daemon_state.with_page(server);
+        let _ = daemon_state.credential_reloader.set(server.credential_reloader());
+        let endpoint = daemon_state.endpoint(server.credentials()).await?;
+        let storage_queues = daemon_state.storage_queues(server.credentials()).await?;
+        daemon_state.handler_supervisor.begin().await?;
+        Ok(Doors { server, endpoint, storage_queues })
+    }
 }
 
 impl Daemon {
@@ -128,19 +155,21 @@ impl Daemon {
             reloading: tokio::sync::Mutex::default(),
         });
         take_over_pauses(&client, daemon_state.data_dir.state_file()).await?;
-        apply(&daemon_state, definitions).await?;
-        let daemon_host = Arc::new(DaemonHost { daemon_state: daemon_state.clone() });
-        let server =
-            Server::bind(daemon_state.server_options()?, client, daemon_host.clone(), daemon_host.clone())
-                .await?;
-        let server = daemon_state.with_page(server);
-        let _ = daemon_state.credential_reloader.set(server.credential_reloader());
-        let endpoint = daemon_state.endpoint(server.credentials()).await?;
+        let doors = match Doors::open(&daemon_state, definitions).await {
+            Ok(doors) => doors,
+            Err(error) => {
+                daemon_state.outboxes.stop().await;
+                daemon_state.handler_supervisor.dismiss().await;
+                store.close().await;
+                return Err(error);
+            }
+        };
+        let Doors { server, endpoint, storage_queues } = doors;
         let (address, stopping) = (server.address(), CancellationToken::new());
-        let storage_queues = Serving::begin(&daemon_state, server.credentials(), stopping.clone()).await?;
         let server = tokio::spawn(server.run(stopping.clone()));
         let amqp = endpoint.as_ref().map(|endpoint| endpoint.addresses().to_vec()).unwrap_or_default();
         let endpoint = endpoint.map(|endpoint| tokio::spawn(endpoint.run(stopping.clone())));
+        let storage_queues = storage_queues.map(|queues| Serving::begin(queues, stopping.clone()));
         let ticking = daemon_state.ticker.start();
         let tasks = vec![
             tokio::spawn(watch::follow_files(daemon_state.clone(), changes)),

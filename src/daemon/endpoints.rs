@@ -23,19 +23,9 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Begins to serve storage queues, if an address was given for them.
-    pub(crate) async fn begin(
-        daemon_state: &Arc<DaemonState>,
-        ServerCredentials { keys, tls }: ServerCredentials,
-        stopping: CancellationToken,
-    ) -> Result<Option<Serving>, DaemonError> {
-        let Some(address) = daemon_state.options.storage_queue else { return Ok(None) };
-        let options = StorageQueueOptions { address, keys, tls };
-        let defined = daemon_state.defined();
-        let (clock, meters) = (daemon_state.clock.clone(), daemon_state.storage_queue_meters.clone());
-        let queues = StorageQueues::bind(options, daemon_state.intake.clone(), defined, clock, meters).await;
-        let queues = queues.map_err(|error| DaemonError::Server(error.to_string()))?;
-        Ok(Some(Serving { address: queues.address(), task: tokio::spawn(queues.run(stopping)) }))
+    /// Begins to serve storage queues.
+    pub(crate) fn begin(queues: StorageQueues, stopping: CancellationToken) -> Serving {
+        Serving { address: queues.address(), task: tokio::spawn(queues.run(stopping)) }
     }
 
     /// Waits until it has stopped.
@@ -47,6 +37,18 @@ impl Serving {
 }
 
 impl DaemonState {
+    /// The endpoint for storage queues, if an address was given for it.
+    pub(crate) async fn storage_queues(
+        self: &Arc<DaemonState>,
+        ServerCredentials { keys, tls }: ServerCredentials,
+    ) -> Result<Option<StorageQueues>, DaemonError> {
+        let Some(address) = self.options.storage_queue else { return Ok(None) };
+        let options = StorageQueueOptions { address, keys, tls };
+        let (clock, meters) = (self.clock.clone(), self.storage_queue_meters.clone());
+        let queues = StorageQueues::bind(options, self.intake.clone(), self.defined(), clock, meters).await;
+        queues.map(Some).map_err(|error| DaemonError::Server(error.to_string()))
+    }
+
     /// Says which file defines a queue, as long as the daemon runs.
     pub(crate) fn defined(self: &Arc<DaemonState>) -> DefiningFile {
         let definitions = Arc::downgrade(self);

@@ -49,7 +49,15 @@ pub(crate) struct HandlerSupervisor {
     given_up: CancellationToken,
     /// Those that receive nothing more and finish what they have begun.
     leaving: TaskTracker,
-    handler_factory: Mutex<BTreeMap<QueueName, DefinitionHandlers>>,
+    handler_factory: Mutex<HandlerFactory>,
+}
+
+/// The handlers of every definition.
+#[derive(Default)]
+struct HandlerFactory {
+    /// Whether they may begin: not before the daemon has all that it needs.
+    has_begun: bool,
+    of_queues: BTreeMap<QueueName, DefinitionHandlers>,
 }
 
 /// A definition, and the processor that does what it says.
@@ -111,7 +119,7 @@ impl HandlerSupervisor {
     /// did, or is gone, finish what they have begun, in their own time: the lock of its workflow keeps the new ones from it.
     pub(crate) async fn replace(&self, definitions: &[Arc<Definition>]) -> Result<(), DaemonError> {
         let mut handler_factory = self.handler_factory.lock().await;
-        let mut before = std::mem::take(&mut *handler_factory);
+        let mut before = std::mem::take(&mut handler_factory.of_queues);
         for definition in definitions {
             let old = before.remove(&definition.name);
             let post = match old {
@@ -121,17 +129,37 @@ impl HandlerSupervisor {
                     DefinitionHandlers { definition: definition.clone(), work: None }
                 }
             };
-            handler_factory.insert(definition.name.clone(), post);
+            handler_factory.of_queues.insert(definition.name.clone(), post);
         }
         self.dismiss_all(before.into_values().filter_map(|post| post.work));
-        for (queue, post) in handler_factory.iter_mut() {
+        self.start_missing(&mut handler_factory)
+    }
+
+    /// Lets handlers begin, those that are there and those that come.
+    pub(crate) async fn begin(&self) -> Result<(), DaemonError> {
+        let mut handler_factory = self.handler_factory.lock().await;
+        handler_factory.has_begun = true;
+        self.start_missing(&mut handler_factory)
+    }
+
+    /// Starts the handlers that do not work yet and do not pause: none if one of them cannot.
+    fn start_missing(&self, handler_factory: &mut HandlerFactory) -> Result<(), DaemonError> {
+        if !handler_factory.has_begun {
+            return Ok(());
+        }
+        let mut shifts = Vec::new();
+        for (queue, post) in &mut handler_factory.of_queues {
             if post.work.is_none() && !self.is_paused(queue) {
                 let refused = |error: Error| DaemonError::Apply {
                     queue: queue.to_string(),
                     problem: error.to_string(),
                 };
-                post.work = self.start_handlers(&post.definition).map_err(refused)?;
+                let shift = self.prepare(&post.definition).map_err(refused)?;
+                shifts.push((&mut post.work, shift));
             }
+        }
+        for (work, shift) in shifts {
+            *work = shift.map(HandlerShift::start);
         }
         Ok(())
     }
@@ -178,7 +206,7 @@ impl HandlerSupervisor {
         // While definitions change nobody waits for this.
         let handler_factory = self.handler_factory.try_lock().ok()?;
         let elapsed = self.clock.elapsed();
-        let held_back = handler_factory.get(queue)?.work.as_ref()?.dispatch.held_back(elapsed)?;
+        let held_back = handler_factory.of_queues.get(queue)?.work.as_ref()?.dispatch.held_back(elapsed)?;
         Some((self.client.wall_now() + held_back.until().saturating_sub(elapsed), held_back))
     }
 
@@ -189,12 +217,30 @@ impl HandlerSupervisor {
         }
     }
 
+    /// Starts handlers that should work and do not: they could not begin when they were told to go on.
+    pub(crate) async fn start_idle(&self) {
+        let handler_factory = self.handler_factory.lock().await;
+        let idle = handler_factory.of_queues.iter().filter(|(queue, post)| {
+            post.work.is_none() && !post.definition.handlers.is_empty() && !self.is_paused(queue)
+        });
+        let idle: Vec<QueueName> = idle.map(|(queue, _)| queue.clone()).collect();
+        drop(handler_factory);
+        for queue in idle {
+            self.heed(&queue).await;
+        }
+    }
+
     async fn heed_pause(&self, queue: &QueueName) -> Result<(), Error> {
         let mut handler_factory = self.handler_factory.lock().await;
-        let Some(post) = handler_factory.get_mut(queue) else { return Ok(()) };
+        if !handler_factory.has_begun {
+            return Ok(());
+        }
+        let Some(post) = handler_factory.of_queues.get_mut(queue) else { return Ok(()) };
         match self.is_paused(queue) {
             true => self.dismiss_all(post.work.take()),
-            false if post.work.is_none() => post.work = self.start_handlers(&post.definition)?,
+            false if post.work.is_none() => {
+                post.work = self.prepare(&post.definition)?.map(HandlerShift::start);
+            }
             false => {}
         }
         Ok(())
@@ -203,8 +249,8 @@ impl HandlerSupervisor {
     /// Stops all handlers in order: nothing more is received, what runs ends or is given up after the drain time.
     pub(crate) async fn dismiss(&self) {
         self.dismissed.cancel();
-        let handler_factory = std::mem::take(&mut *self.handler_factory.lock().await);
-        self.dismiss_all(handler_factory.into_values().filter_map(|post| post.work));
+        let of_queues = std::mem::take(&mut self.handler_factory.lock().await.of_queues);
+        self.dismiss_all(of_queues.into_values().filter_map(|post| post.work));
         self.leaving.close();
         tokio::select! {
             () = self.leaving.wait() => return,
@@ -233,8 +279,8 @@ impl HandlerSupervisor {
         }
     }
 
-    /// Starts the processor of a definition; none when clients receive themselves.
-    fn start_handlers(&self, definition: &Arc<Definition>) -> Result<Option<Work>, Error> {
+    /// Makes the processor of a definition; none when clients receive themselves.
+    fn prepare(&self, definition: &Arc<Definition>) -> Result<Option<HandlerShift>, Error> {
         if definition.handlers.is_empty() || self.dismissed.is_cancelled() {
             return Ok(None);
         }
@@ -253,16 +299,15 @@ impl HandlerSupervisor {
             .exact_delays(move |attempt| rule.retry_delay(attempt))
             .taker(Arc::new(attempts.clone()))
             .gate(dispatch.clone());
-        let shift = HandlerShift {
+        Ok(Some(HandlerShift {
             processor,
             attempts,
+            dispatch,
             client: self.client.clone(),
             queue: definition.name.clone(),
             stop: CancellationToken::new(),
             given_up: self.given_up.clone(),
-        };
-        let stop = shift.stop.clone();
-        Ok(Some(Work { stop, running: tokio::spawn(shift.run()), dispatch }))
+        }))
     }
 }
 
@@ -270,6 +315,7 @@ impl HandlerSupervisor {
 struct HandlerShift {
     processor: Processor,
     attempts: Attempts,
+    dispatch: Arc<Dispatch>,
     client: Client,
     queue: QueueName,
     stop: CancellationToken,
@@ -277,6 +323,11 @@ struct HandlerShift {
 }
 
 impl HandlerShift {
+    fn start(self) -> Work {
+        let (stop, dispatch) = (self.stop.clone(), self.dispatch.clone());
+        Work { stop, running: tokio::spawn(self.run()), dispatch }
+    }
+
     /// Works until it is stopped, or the engine is gone. What ends by itself begins again: a queue that was deleted may come again.
     async fn run(self) -> Result<(), ReceiveError> {
         loop {

@@ -258,6 +258,7 @@ impl TroubleWatch {
             for queue in daemon_state.handler_supervisor.note_pauses_seen(seen, pause_notes) {
                 daemon_state.handler_supervisor.heed(&queue).await;
             }
+            daemon_state.handler_supervisor.start_idle().await;
         }
         if let Some(queues) = all_queues {
             daemon_state.rates.note(clock.elapsed(), &queues);

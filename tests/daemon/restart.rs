@@ -166,3 +166,27 @@ fn a_daemon_whose_output_nobody_reads_serves_all_the_same() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it can be asked");
     assert_eq!(daemon.wait().expect("it is a child").code(), Some(0));
 }
+
+#[test]
+fn a_start_that_fails_hands_nothing_out() {
+    let fixture = Fixture::new();
+    fixture.write("orders.toml", "");
+    let daemon = fixture.start();
+    for workflow in 0..50 {
+        daemon.send("orders", &format!("{{\"workflow_id\":\"w{workflow}\",\"body\":1}}\n"));
+    }
+    assert_eq!(daemon.stop(), Some(0));
+    let handler =
+        "[[handler]]\nexec = [\"sh\", \"-c\", \"echo $SERIATIM_DELIVERY_COUNT >> \\\"$0\\\"\", \"COUNTS\"]\n";
+    let counts = fixture.path().join("counts");
+    fixture.write("orders.toml", &handler.replace("COUNTS", counts.to_str().expect("a plain path")));
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let output = fixture.command().args(["--amqp", &address]).output().expect("it can be started");
+    assert!(!output.status.success() && !counts.exists(), "{}", String::from_utf8_lossy(&output.stderr));
+    let daemon = fixture.start();
+    daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 50);
+    assert_eq!(daemon.stop(), Some(0));
+    let counts = std::fs::read_to_string(counts).expect("handlers wrote it");
+    assert_eq!(counts, "1\n".repeat(50), "nothing was attempted before");
+}
