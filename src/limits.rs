@@ -226,6 +226,10 @@ pub const SLEEP_MAX: Duration = Duration::from_secs(10);
 /// Requests one turn takes from the inbox; a turn's memory and latency stay bounded.
 pub const TURN_MAX: usize = 1_024;
 
+/// Rows one turn writes before it leaves what is left to the next: many commands of which each lets many messages join a run, or
+/// takes many out of it, would hold all others up for seconds.
+pub const TURN_ROWS_MAX: usize = 1 << 20;
+
 /// Reminders one turn handles before it serves requests.
 pub const REMINDERS_PER_TURN: usize = 1_024;
 

@@ -250,7 +250,7 @@ impl OpenWorkflow {
     }
 
     /// The message that waits for the one with this ID, as long as the chain has reached neither.
-    fn waiting_follower(&self, step: &Step<'_>, id: &MessageId) -> Read<Option<SequenceNumber>> {
+    pub(crate) fn waiting_follower(&self, step: &Step<'_>, id: &MessageId) -> Read<Option<SequenceNumber>> {
         let link = step.records.link(&self.key, Some(id))?;
         Ok(link.filter(|link| link.rank.is_none() && link.settled.is_none()).and_then(|link| link.sequence))
     }

@@ -85,10 +85,10 @@ impl OpenWorkflow {
         self.count_as_reached(step, message)
     }
 
-    /// Lets early messages join the run, unless the next steps do so anyway: a command that passes many messages would do
-    /// the work of many steps.
+    /// Lets early messages join the run, unless the next steps do so anyway, or take places out of it first: a command that
+    /// passes many messages would do the work of many steps.
     pub(crate) fn extend_unless_planned(&mut self, step: &mut Step<'_>) -> Read<()> {
-        if self.record.rare.extending { Ok(()) } else { self.extend(step) }
+        if self.is_extending() { Ok(()) } else { self.extend(step) }
     }
 
     /// Lets early messages join the run as far as there is no gap; at most a limited number in one command.
@@ -101,13 +101,14 @@ impl OpenWorkflow {
             self.record.rare.extending = false;
         }
         for looked in 0.. {
-            if looked == limits::EXTEND_MAX || (looked > 0 && step.records.is_full()) {
+            if looked > 0 && (step.joined >= limits::EXTEND_MAX || step.records.is_full()) {
                 self.record.rare.extending = true;
                 break;
             }
             if !self.extend_by_one(step)? {
                 break;
             }
+            step.joined += 1;
         }
         self.pass_marks(step)?;
         // Where the turn had room for a part of the run only, the cursor may have come further.

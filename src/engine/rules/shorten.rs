@@ -32,6 +32,10 @@ impl OpenWorkflow {
         let Some(rank) = message.rank.filter(|rank| *rank <= self.record.through) else { return Ok(()) };
         if self.is_chained() {
             step.write(Change::Trail(self.key.clone(), rank, None))?;
+            // One that the run has not reached had no need to be a root while this one was there.
+            if let Some(follower) = self.waiting_follower(step, &chained_id(message))? {
+                step.write(Change::Root(self.key.clone(), follower, true))?;
+            }
         }
         // Of several places that are given back the first counts: the run is extended anew up to the next.
         if self.record.rare.shortening.as_ref().is_none_or(|missing| rank < missing.rank) {
@@ -45,13 +49,16 @@ impl OpenWorkflow {
     pub(crate) fn shorten(&mut self, step: &mut Step<'_>) -> Read<bool> {
         let Some(missing) = self.record.rare.shortening.clone() else { return Ok(true) };
         let end = (missing.rank - 1).max(self.record.cursor - 1);
-        for _ in 0..limits::SHORTEN_MAX {
+        for looked in 0..limits::SHORTEN_MAX {
             if self.record.through <= end {
                 self.record.rare.shortening = None;
                 if self.is_chained() {
                     self.record.rare.tail = missing.after;
                 }
                 return Ok(true);
+            }
+            if looked > 0 && step.records.is_full() {
+                break;
             }
             self.shorten_by_one(step, end)?;
         }

@@ -94,6 +94,8 @@ pub(crate) struct Step<'a> {
     /// The queues that the command deletes.
     pub(crate) gone: Vec<QueueId>,
     changes: usize,
+    /// Messages that have joined a run.
+    pub(crate) joined: usize,
     /// Room of workflows that it has closed.
     pub(crate) rooms: OpenRooms,
 }
@@ -113,7 +115,7 @@ impl<'a> Step<'a> {
     ) -> Step<'a> {
         let (effects, counters) = (Vec::new(), Vec::new());
         let ClockInstants { engine: now, wall } = now;
-        let (numbers, gone, changes, rooms) = (None, Vec::new(), 0, OpenRooms::default());
+        let (numbers, gone, changes, joined, rooms) = (None, Vec::new(), 0, 0, OpenRooms::default());
         Step {
             now,
             wall,
@@ -127,6 +129,7 @@ impl<'a> Step<'a> {
             counters,
             gone,
             changes,
+            joined,
             rooms,
         }
     }

@@ -41,15 +41,16 @@ use crate::engine::store::turn::Turn;
 use crate::id::MessageId;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::limits;
 use crate::lookup::RecentKey;
 
 impl Records for Turn<'_> {
     fn is_full(&self) -> bool {
-        self.written_bytes >= self.bytes_max
+        self.written.bytes >= self.bytes_max || self.written.rows >= limits::TURN_ROWS_MAX
     }
 
     fn is_half_full(&self) -> bool {
-        self.written_bytes >= self.bytes_max / 2
+        self.written.bytes >= self.bytes_max / 2
     }
 
     fn numbers(&self) -> Read<Numbers> {

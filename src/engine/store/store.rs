@@ -183,7 +183,7 @@ impl Store {
             last_named: RefCell::default(),
             queue_changes: Vec::new(),
             changed: false,
-            written_bytes: 0,
+            written: Default::default(),
             bytes_max: if self.log.is_some() { limits::LOG_TURN_BYTES } else { u64::MAX },
             trial: None,
         };

@@ -66,6 +66,7 @@ impl Turn<'_> {
             counters: self.meta.counters.clone(),
             touched_counters: self.meta.touched_counters.clone(),
             has_changed: self.changed,
+            written: self.written,
         });
     }
 
@@ -77,5 +78,6 @@ impl Turn<'_> {
         self.meta.counters = before.counters;
         self.meta.touched_counters = before.touched_counters;
         self.changed = before.has_changed;
+        self.written = before.written;
     }
 }

@@ -21,6 +21,15 @@ pub(crate) struct TurnTrial {
     pub(crate) counters: BTreeMap<QueueId, QueueCounters>,
     pub(crate) touched_counters: BTreeSet<QueueId>,
     pub(crate) has_changed: bool,
+    pub(crate) written: Written,
+}
+
+/// How much was written in a turn.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Written {
+    pub(crate) rows: usize,
+    /// About how many bytes, counted if they are bounded.
+    pub(crate) bytes: u64,
 }
 
 /// A turn.
@@ -32,19 +41,19 @@ pub(crate) struct Turn<'t> {
     pub(crate) last_named: RefCell<Option<Arc<QueueRecord>>>,
     pub(crate) queue_changes: Vec<QueueChange>,
     pub(crate) changed: bool,
-    /// About how many bytes of rows were written, counted if they are bounded.
-    pub(crate) written_bytes: u64,
-    /// With how many it takes no more.
+    pub(crate) written: Written,
+    /// With how many bytes it takes no more.
     pub(crate) bytes_max: u64,
     /// What is to be taken back, while a trial runs.
     pub(crate) trial: Option<TurnTrial>,
 }
 
 impl Turn<'_> {
-    /// Counts what is written, if that is bounded.
+    /// Counts a row that is written.
     pub(crate) fn note_written(&mut self, bytes: impl FnOnce() -> u64) {
+        self.written.rows += 1;
         if self.bytes_max < u64::MAX {
-            self.written_bytes += bytes();
+            self.written.bytes += bytes();
         }
     }
 

@@ -1,6 +1,7 @@
 //! Work on many messages, counted turn by turn: however many there are, no turn does more than a bounded amount of it.
 
 mod forgotten;
+mod given_back;
 mod passed;
 mod recovered;
 mod tried;
@@ -82,6 +83,8 @@ const ENOUGH: u64 = 128 * limits::SWEEP_MAX as u64;
 
 /// Far more messages than one sweep takes, and more than the window over the journal keeps in memory.
 const MANY: u64 = 16 * limits::SWEEP_MAX as u64;
+
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// After so many turns what is still due is due for ever: of all that a test makes, each brings on hundreds.
 const TURNS_MAX: u64 = 10_000;
@@ -213,6 +216,10 @@ fn numbered(order: Order, number: u64) -> NewMessage {
     }
 }
 
+fn mortal(order: Order, number: u64) -> NewMessage {
+    NewMessage { time_to_live: Some(MINUTE), ..numbered(order, number) }
+}
+
 impl Turns {
     /// A queue with many messages of one workflow, most of which are flushed into their tables.
     fn with_many(options: QueueOptions, lives: Option<Duration>) -> Turns {
@@ -269,8 +276,8 @@ impl Turns {
         turns
     }
 
-    /// One turn, with what is due and perhaps a command.
-    fn turn(&mut self, asked: Option<Command>) {
+    /// One turn, with what is due and what is asked.
+    fn turn(&mut self, asked: impl IntoIterator<Item = Command>) {
         let Turns { rules, wakeups, store, now, .. } = self;
         let before = rows_read();
         let (next_due, work) = store
@@ -298,6 +305,16 @@ impl Turns {
 
     fn ask(&mut self, command: Command) {
         self.turn(Some(command));
+    }
+
+    fn send(&mut self, message: NewMessage) {
+        self.ask(Command::Send(verbs::Send { queue: queue(), messages: vec![message] }));
+    }
+
+    fn pass_time(&mut self, span: Duration) {
+        self.now = self.now + span;
+        self.turn(None);
+        self.finish();
     }
 
     /// Turns until nothing is due any more; how many.
@@ -435,31 +452,6 @@ fn a_quarantine_and_a_redrive_of_any_size_take_turns_of_bounded_work() {
     assert!(turns.finish() >= MANY / limits::SWEEP_MAX as u64 / 2, "others are served in between");
     turns.check("a redrive");
     assert_eq!(turns.counts().ready, MANY);
-}
-
-#[test]
-fn a_place_given_back_before_many_takes_turns_of_bounded_work_and_offers_none_of_them() {
-    for options in
-        [QueueOptions::by_position(), QueueOptions { order: Order::After, ..QueueOptions::default() }]
-    {
-        let order = options.order;
-        let mut turns = Turns::with_first(options, None, Some(Timestamp::from_millis(u64::MAX >> 8)));
-        let counts = turns.counts();
-        assert_eq!((counts.ready, counts.early, counts.scheduled), (MANY - 1, 0, 1));
-        let (first, void) = (SequenceNumber::new(1), false);
-        turns.ask(Command::Cancel(verbs::Cancel { queue: queue(), sequence: first, void }));
-        assert!(turns.counts().ready > 0, "the rest follows in the next turns");
-        turns.ask(Command::Receive(verbs::Receive { queue: queue(), max: 1, token: token(1) }));
-        assert_eq!(turns.counts().locked, 0, "nothing goes on without its predecessor");
-        turns.finish();
-        turns.check("a place that was given back");
-        let counts = turns.counts();
-        assert_eq!((counts.ready, counts.early, counts.cancelled), (0, MANY - 1, 1));
-        turns.ask(Command::Send(verbs::Send { queue: queue(), messages: vec![numbered(order, 1)] }));
-        turns.finish();
-        turns.check("a place that was filled again");
-        assert_eq!((turns.counts().ready, turns.counts().early), (MANY, 0));
-    }
 }
 
 #[test]

@@ -4,24 +4,6 @@ use super::*;
 use crate::queue::GapAction;
 use crate::queue::GapPolicy;
 
-const MINUTE: Duration = Duration::from_secs(60);
-
-impl Turns {
-    fn send(&mut self, message: NewMessage) {
-        self.ask(Command::Send(verbs::Send { queue: queue(), messages: vec![message] }));
-    }
-
-    fn pass_time(&mut self, span: Duration) {
-        self.now = self.now + span;
-        self.turn(None);
-        self.finish();
-    }
-}
-
-fn mortal(order: Order, number: u64) -> NewMessage {
-    NewMessage { time_to_live: Some(MINUTE), ..numbered(order, number) }
-}
-
 #[test]
 fn a_purge_of_messages_that_join_the_run_costs_no_more_in_one_step_than_in_another() {
     // The first one is missing.
