@@ -292,13 +292,6 @@ async fn enforce_queue(
     options: &QueueOptions,
     paused: bool,
 ) -> Result<(), QueueError> {
-    let queue = match client.create_queue(name, options.clone()).await {
-        Err(OperationError::Refused(QueueRefusal::QueueExists(_))) => {
-            client.change_queue(name, options.clone()).await?;
-            client.queue(name)?
-        }
-        created => created?,
-    };
-    queue.set_paused(paused).await?;
+    client.put_queue(name, options.clone()).await?.set_paused(paused).await?;
     Ok(())
 }

@@ -310,12 +310,7 @@ async fn put_queue(daemon_state: &DaemonState, definition: &Definition) -> Resul
     if let Some(subscription) = &definition.subscription {
         return put_subscription(client, subscription, options).await;
     }
-    match client.create_queue(name, options.clone()).await {
-        Ok(_) => return Ok(()),
-        Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => {}
-        Err(error) => return Err(Error::from(error).into()),
-    }
-    match client.change_queue(name, options).await {
+    match client.put_queue(name, options).await {
         Ok(_) => Ok(()),
         Err(QueueError::Refused(QueueRefusal::OrderInUse(_))) => Err(DaemonError::Apply {
             queue: name.to_owned(),
@@ -342,13 +337,7 @@ async fn put_subscription(
         }
     };
     let topic = client.create_topic(topic).await.map_err(failed)?;
-    match topic.subscribe(name, options.clone(), rules.clone()).await {
-        Err(TopicError::Refused(TopicRefusal::SubscriptionExists(..))) => {
-            topic.change_subscription(name, options, rules.clone()).await.map_err(failed)?;
-        }
-        answer => drop(answer.map_err(failed)?),
-    }
-    Ok(())
+    topic.put_subscription(name, options, rules.clone()).await.map(drop).map_err(failed)
 }
 
 fn schedules(definition: &Definition) -> impl Iterator<Item = Ticking> {

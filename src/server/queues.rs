@@ -11,7 +11,6 @@ use crate::api::options::OptionsEnvelope;
 use crate::api::views::QueueEnvelope;
 use crate::engine::Client;
 use crate::engine::QueueView;
-use crate::error::QueueRefusal;
 use crate::id::QueueName;
 use crate::server::answer::HttpRefusal;
 use crate::server::answer::HttpResult;
@@ -85,15 +84,8 @@ pub(crate) async fn put(
     check_not_defined(&shared, queue.name())?;
     let options = options.read()?;
     let existed = queue.view().await.is_ok();
-    let status = match client.create_queue(queue.name(), options.clone()).await {
-        Ok(_) if existed => StatusCode::OK,
-        Ok(_) => StatusCode::CREATED,
-        Err(error) if matches!(error.refusal(), Some(QueueRefusal::QueueExists(_))) => {
-            client.change_queue(queue.name(), options).await?;
-            StatusCode::OK
-        }
-        Err(error) => return Err(error.into()),
-    };
+    client.put_queue(queue.name(), options).await?;
+    let status = if existed { StatusCode::OK } else { StatusCode::CREATED };
     Ok(json_as(status, &shown(&shared, &queue.view().await?)))
 }
 

@@ -94,13 +94,8 @@ pub(crate) async fn put_subscription(
     let rules = request.read_rules()?;
     let options = request.options.read()?;
     let existed = known(&topic, &name).await?.is_some();
-    let status = match topic.subscribe(&name, options.clone(), rules.clone()).await {
-        Err(TopicError::Refused(TopicRefusal::SubscriptionExists(..))) => {
-            topic.change_subscription(&name, options, rules).await?;
-            StatusCode::OK
-        }
-        answer => answer.map(|_| if existed { StatusCode::OK } else { StatusCode::CREATED })?,
-    };
+    topic.put_subscription(&name, options, rules).await?;
+    let status = if existed { StatusCode::OK } else { StatusCode::CREATED };
     let shown = known(&topic, &name).await?;
     let shown = shown.ok_or_else(|| not_found(&topic, &name))?;
     Ok(json_as(status, &shown))

@@ -1,8 +1,6 @@
 //! The queues and topics of an emulator's file, made when the endpoint starts.
 
 use crate::engine::Queue;
-use crate::error::QueueError;
-use crate::error::QueueRefusal;
 use crate::error::TopicError;
 use crate::error::TopicRefusal;
 use crate::id::QueueName;
@@ -23,14 +21,8 @@ pub(crate) async fn configure(
 ) -> Result<(), EndpointError> {
     for ConfiguredQueue { name, options, description } in configuration.queues {
         let failed = |error| EndpointError::Queue(name.to_string(), error);
-        match shared.client.create_queue(name.as_str(), options.clone()).await {
-            Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => {
-                shared.client.change_queue(name.as_str(), options).await.map_err(failed)?;
-            }
-            Err(error) => return Err(failed(error)),
-            Ok(_) => {}
-        }
-        describe_queue(shared, &shared.client.queue(&name).map_err(RecordError::from)?, description).await?;
+        let queue = shared.client.put_queue(&name, options).await.map_err(failed)?;
+        describe_queue(shared, &queue, description).await?;
     }
     for topic in configuration.topics {
         configure_topic(shared, topic).await?;

@@ -12,6 +12,7 @@ use crate::engine::rules::verbs::Purge;
 use crate::engine::view::QueueView;
 use crate::error::Misuse;
 use crate::error::QueueError;
+use crate::error::QueueRefusal;
 use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::limits;
@@ -53,6 +54,22 @@ impl Client {
     ) -> Result<bool, QueueError> {
         options.check()?;
         self.ask(ChangeQueue { name: QueueName::new(name)?, options: Box::new(options) }).await
+    }
+
+    /// Creates a queue, or gives the one of this name these options.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only daemons and their nodes ask so"))]
+    pub(crate) async fn put_queue(
+        &self,
+        name: impl AsRef<str>,
+        options: QueueOptions,
+    ) -> Result<Queue, QueueError> {
+        match self.create_queue(&name, options.clone()).await {
+            Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => {
+                self.change_queue(&name, options).await?;
+                Ok(self.queue(name)?)
+            }
+            created => created,
+        }
     }
 
     /// Deletes a queue with everything in it; its deliveries can no longer be settled. What it stores is removed some at a

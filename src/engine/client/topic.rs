@@ -196,6 +196,22 @@ impl Topic {
         Ok(Queue::new(self.client.clone(), queue))
     }
 
+    /// Adds a subscription, or gives the one of this name these options and rules. Returns its queue.
+    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only the daemon asks so"))]
+    pub(crate) async fn put_subscription(
+        &self,
+        name: impl AsRef<str>,
+        options: QueueOptions,
+        rules: Vec<Rule>,
+    ) -> Result<Queue, TopicError> {
+        match self.subscribe(&name, options.clone(), rules.clone()).await {
+            Err(TopicError::Refused(TopicRefusal::SubscriptionExists(..))) => {
+                self.change_subscription(name, options, rules).await
+            }
+            answer => answer,
+        }
+    }
+
     /// Gives a subscription other options and rules, one after the other. Returns its queue.
     #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only definitions ask so"))]
     pub(crate) async fn change_subscription(
