@@ -2,7 +2,7 @@
 
 use crate::engine::client::fanout::origins_of;
 use crate::engine::client::queue::Queue;
-use crate::engine::client::queue::check_batch;
+use crate::engine::client::queue::check_together;
 use crate::engine::client::topic::Topic;
 use crate::engine::rules::receipt::Receipt;
 use crate::engine::rules::topic_record::Fanout;
@@ -14,7 +14,6 @@ use crate::id::IdempotencyKey;
 use crate::id::QueueName;
 use crate::limits;
 use crate::message::Message;
-use crate::message::NewMessage;
 
 impl Queue {
     /// Sends up to 1,024 messages in one transaction, once: who sends again under the same key within ten minutes gets
@@ -47,12 +46,8 @@ impl Queue {
         key: IdempotencyKey,
         messages: impl IntoIterator<Item = Message>,
     ) -> Result<Vec<Receipt>, SendError> {
-        let mut checked: Vec<NewMessage> = Vec::new();
-        for message in messages.into_iter().take(limits::SEND_BATCH_MAX + 1) {
-            checked.push(message.check()?);
-        }
-        check_batch(&checked)?;
-        self.client().ask(SendOnce { queue: self.name().clone(), key, messages: checked }).await
+        let messages = check_together(messages, limits::SEND_BATCH_MAX)?;
+        self.client().ask(SendOnce { queue: self.name().clone(), key, messages }).await
     }
 }
 

@@ -97,10 +97,7 @@ impl Queue {
         messages: impl IntoIterator<Item = Message>,
         max: usize,
     ) -> Result<Vec<Receipt>, SendError> {
-        let mut checked = check_messages(messages, max)?;
-        check_batch_of(&checked, max)?;
-        side_by_side(&mut checked);
-        self.send_checked(checked).await
+        self.send_checked(check_together(messages, max)?).await
     }
 
     /// Sends up to 1,024 messages in one transaction, each accepted or refused for itself, in the order given: one that
@@ -124,7 +121,7 @@ impl Queue {
                 Err(misuse) => answers.push(Some(misuse)),
             }
         }
-        check_batch(&checked)?;
+        check_batch_of(&checked, limits::SEND_BATCH_MAX)?;
         side_by_side(&mut checked);
         let command = SendEach { queue: self.name.clone(), messages: checked };
         let mut sent = surely(self.client.answer(command, None).await?).into_iter();
@@ -354,12 +351,18 @@ impl Queue {
     }
 }
 
-pub(crate) fn check_batch(messages: &[NewMessage]) -> Result<(), Misuse> {
-    check_batch_of(messages, limits::SEND_BATCH_MAX)
+/// Checks up to `max` messages that are sent as one, and lays their small bodies side by side.
+pub(crate) fn check_together(
+    messages: impl IntoIterator<Item = Message>,
+    max: usize,
+) -> Result<Vec<NewMessage>, Misuse> {
+    let mut checked = check_messages(messages, max)?;
+    side_by_side(&mut checked);
+    Ok(checked)
 }
 
-/// Checks messages, of which no more than one too many is looked at.
-fn check_messages(
+/// Checks up to `max` messages that are sent as one. No more than one too many is looked at.
+pub(crate) fn check_messages(
     messages: impl IntoIterator<Item = Message>,
     max: usize,
 ) -> Result<Vec<NewMessage>, Misuse> {
@@ -369,6 +372,7 @@ fn check_messages(
     for message in messages.take(most) {
         checked.push(message.check()?);
     }
+    check_batch_of(&checked, max)?;
     Ok(checked)
 }
 

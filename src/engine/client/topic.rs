@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::clock::Timestamp;
 use crate::engine::client::client::Client;
 use crate::engine::client::queue::Queue;
-use crate::engine::client::queue::check_batch;
+use crate::engine::client::queue::check_messages;
 use crate::engine::client::topic_message::TopicMessage;
 use crate::engine::query::Query;
 use crate::engine::rules::receipt::Receipt;
@@ -131,11 +131,7 @@ impl Topic {
         &self,
         messages: impl IntoIterator<Item = Message>,
     ) -> Result<Vec<TopicMessage>, Misuse> {
-        let mut checked = Vec::new();
-        for message in messages.into_iter().take(limits::SEND_BATCH_MAX + 1) {
-            checked.push(message.check()?);
-        }
-        check_batch(&checked)?;
+        let checked = check_messages(messages, limits::SEND_BATCH_MAX)?;
         Ok(checked.into_iter().map(TopicMessage::from).collect())
     }
 
