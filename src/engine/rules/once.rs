@@ -52,9 +52,7 @@ impl Step<'_> {
         key: &IdempotencyKey,
         messages: Vec<NewMessage>,
     ) -> Ruling<Vec<Receipt>, SendRefusal> {
-        let Some(queue) = self.queue_named(name)?.map(|queue| queue.id) else {
-            return refuse(SendRefusal::QueueNotFound(name.clone()));
-        };
+        let queue = self.queue_or(name, SendRefusal::QueueNotFound)?.id;
         match self.asked_before(queue, key.text().clone(), key)? {
             KeyLookup::Before(known) => Ok(known.receipts.clone()),
             KeyLookup::Anew(place) => {

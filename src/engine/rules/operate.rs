@@ -81,10 +81,7 @@ impl Step<'_> {
 
     /// The queue in which an operator does something.
     pub(crate) fn queue_to_operate(&self, name: &QueueName) -> Ruling<Arc<QueueRecord>, OperateRefusal> {
-        match self.queue_named(name)? {
-            Some(queue) => Ok(queue),
-            None => refuse(OperateRefusal::QueueNotFound(name.clone())),
-        }
+        self.queue_or(name, OperateRefusal::QueueNotFound)
     }
 
     fn workflow_to_operate(

@@ -69,9 +69,7 @@ impl Step<'_> {
         name: &QueueName,
         options: QueueOptions,
     ) -> Ruling<bool, QueueRefusal> {
-        let Some(queue) = self.queue_named(name)? else {
-            return refuse(QueueRefusal::QueueNotFound(name.clone()));
-        };
+        let queue = self.queue_or(name, QueueRefusal::QueueNotFound)?;
         if queue.options == options {
             return Ok(false);
         }
@@ -98,9 +96,7 @@ impl Step<'_> {
 
     /// Notes on a queue whether its handlers pause; false when that is known.
     pub(crate) fn pause_queue(&mut self, name: &QueueName, paused: bool) -> Ruling<bool, QueueRefusal> {
-        let Some(queue) = self.queue_named(name)? else {
-            return refuse(QueueRefusal::QueueNotFound(name.clone()));
-        };
+        let queue = self.queue_or(name, QueueRefusal::QueueNotFound)?;
         if queue.paused == paused {
             return Ok(false);
         }
@@ -118,9 +114,7 @@ impl Step<'_> {
 
     /// Deletes a queue with everything in it; deliveries of it can no longer be settled.
     pub(crate) fn delete_queue(&mut self, name: &QueueName) -> Ruling<bool, QueueRefusal> {
-        let Some(queue) = self.queue_named(name)? else {
-            return refuse(QueueRefusal::QueueNotFound(name.clone()));
-        };
+        let queue = self.queue_or(name, QueueRefusal::QueueNotFound)?;
         self.remove_queue(&queue)?;
         Ok(true)
     }

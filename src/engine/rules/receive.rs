@@ -187,10 +187,7 @@ impl Step<'_> {
     }
 
     pub(crate) fn queue_to_receive(&self, name: &QueueName) -> Ruling<Arc<QueueRecord>, ReceiveRefusal> {
-        match self.queue_named(name)? {
-            Some(queue) => Ok(queue),
-            None => refuse(ReceiveRefusal::QueueNotFound(name.clone())),
-        }
+        self.queue_or(name, ReceiveRefusal::QueueNotFound)
     }
 
     /// Whether a receive of at most `max` messages goes on behind so many, of so many bytes.

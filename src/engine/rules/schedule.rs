@@ -70,9 +70,7 @@ impl Step<'_> {
     }
 
     fn scheduled(&self, name: &QueueName, sequence: SequenceNumber) -> Ruling<ScheduledMessage, SendRefusal> {
-        let Some(queue) = self.queue_named(name)? else {
-            return refuse(SendRefusal::QueueNotFound(name.clone()));
-        };
+        let queue = self.queue_or(name, SendRefusal::QueueNotFound)?;
         let message = self.message(queue.id, sequence)?;
         let due = message.as_ref().and_then(|message| match message.status {
             Status::Scheduled { due } => Some(due),

@@ -24,7 +24,6 @@ use crate::engine::rules::records::Read;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
-use crate::engine::rules::step::refuse;
 use crate::error::SendRefusal;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
@@ -100,9 +99,7 @@ impl Step<'_> {
         name: &QueueName,
         messages: Vec<NewMessage>,
     ) -> Ruling<AdmittedMessages, SendRefusal> {
-        let Some(queue) = self.queue_named(name)? else {
-            return refuse(SendRefusal::QueueNotFound(name.clone()));
-        };
+        let queue = self.queue_or(name, SendRefusal::QueueNotFound)?;
         let verdicts = judge.judge(self, &queue, &messages)?;
         Ok(AdmittedMessages { queue, messages, verdicts })
     }

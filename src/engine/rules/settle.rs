@@ -82,10 +82,7 @@ impl Step<'_> {
 
     /// The queue in which something is settled.
     pub(crate) fn queue_to_settle(&self, name: &QueueName) -> Ruling<Arc<QueueRecord>, SettleRefusal> {
-        match self.queue_named(name)? {
-            Some(queue) => Ok(queue),
-            None => refuse(SettleRefusal::QueueNotFound),
-        }
+        self.queue_or(name, |_| SettleRefusal::QueueNotFound)
     }
 
     /// The same of a queue that is known.

@@ -221,6 +221,15 @@ impl<'a> Step<'a> {
         self.records.queue_named(name)
     }
 
+    /// The queue of a name, or a refusal that names it.
+    pub(crate) fn queue_or<R>(
+        &self,
+        name: &QueueName,
+        refusal: impl FnOnce(QueueName) -> R,
+    ) -> Ruling<Arc<QueueRecord>, R> {
+        self.queue_named(name)?.ok_or_else(|| Stop::Refused(refusal(name.clone())))
+    }
+
     pub(crate) fn queue(&self, id: QueueId) -> Read<Arc<QueueRecord>> {
         Ok(self.records.queue(id)?.expect("a workflow's queue exists as long as the workflow"))
     }
