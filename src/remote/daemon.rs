@@ -35,8 +35,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn ready(&self) -> Result<(), RemoteError> {
-        self.get(RequestPath::new("/readyz")).answer_bytes().await?;
-        Ok(())
+        self.get(RequestPath::new("/readyz")).answer_nothing().await
     }
 
     /// Whether the daemon answers and its store works; a problem says why not.
@@ -44,8 +43,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn health(&self) -> Result<(), RemoteError> {
-        self.get(RequestPath::new("/healthz")).answer_bytes().await?;
-        Ok(())
+        self.get(RequestPath::new("/healthz")).answer_nothing().await
     }
 
     /// What the daemon's clock says, to the second; `None` when it does not say.

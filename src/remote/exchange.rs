@@ -145,6 +145,11 @@ impl<'r> RemoteCall<'r> {
         Box::pin(self.collect())
     }
 
+    /// That the daemon did as it was asked, whatever it says of it.
+    pub(crate) async fn answer_nothing(self) -> Result<(), RemoteError> {
+        self.answer_bytes().await.map(drop)
+    }
+
     async fn collect(self) -> Result<Bytes, RemoteError> {
         let (remote, time_limit, request_line) = (self.remote, self.time_limit, self.request_line());
         within(remote.url(), time_limit, async {

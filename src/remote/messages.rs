@@ -117,8 +117,7 @@ impl Remote {
     /// [`RemoteError`]; a problem with the code `not_scheduled` when it is not scheduled any more.
     pub async fn cancel(&self, queue: &str, sequence_number: u64) -> Result<(), RemoteError> {
         let route = RequestPath::queue(queue).word("messages").data(sequence_number);
-        self.delete(route).answer_bytes().await?;
-        Ok(())
+        self.delete(route).answer_nothing().await
     }
 
     /// Cancels a scheduled message and declares its place void, so that what waits behind it goes on.
@@ -130,8 +129,7 @@ impl Remote {
             .word("messages")
             .data(sequence_number)
             .asking(&CancelQuery { void: true });
-        self.delete(route).answer_bytes().await?;
-        Ok(())
+        self.delete(route).answer_nothing().await
     }
 
     /// Lets a scheduled message come at another instant; one that has passed makes it ready at once.
@@ -145,8 +143,7 @@ impl Remote {
         at: WireTime,
     ) -> Result<(), RemoteError> {
         let route = RequestPath::queue(queue).word("messages").data(sequence_number).word("reschedule");
-        self.post(route).json(&RescheduleRequest { at })?.answer_bytes().await?;
-        Ok(())
+        self.post(route).json(&RescheduleRequest { at })?.answer_nothing().await
     }
 
     /// A page of a queue's messages of any status in order of number, from the given one on. Looking changes nothing.

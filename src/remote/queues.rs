@@ -43,8 +43,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn delete_queue(&self, queue: &str) -> Result<(), RemoteError> {
-        self.delete(RequestPath::queue(queue)).without_timeout().answer_bytes().await?;
-        Ok(())
+        self.delete(RequestPath::queue(queue)).without_timeout().answer_nothing().await
     }
 
     /// Stops the handlers of a queue from taking further messages.
@@ -52,8 +51,7 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn pause(&self, queue: &str) -> Result<(), RemoteError> {
-        self.post(RequestPath::queue(queue).word("pause")).answer_bytes().await?;
-        Ok(())
+        self.post(RequestPath::queue(queue).word("pause")).answer_nothing().await
     }
 
     /// Lets the handlers of a queue go on.
@@ -61,7 +59,6 @@ impl Remote {
     /// # Errors
     /// [`RemoteError`].
     pub async fn unpause(&self, queue: &str) -> Result<(), RemoteError> {
-        self.post(RequestPath::queue(queue).word("resume")).answer_bytes().await?;
-        Ok(())
+        self.post(RequestPath::queue(queue).word("resume")).answer_nothing().await
     }
 }

@@ -7,6 +7,7 @@ use crate::api::PublishResponse;
 use crate::api::SendEnvelope;
 use crate::api::TopicPage;
 use crate::remote::error::RemoteError;
+use crate::remote::exchange::NDJSON;
 use crate::remote::messages::lines_of;
 use crate::remote::remote::Remote;
 use crate::remote::route::RequestPath;
@@ -56,6 +57,6 @@ impl Remote {
         let lines: Bytes = lines_of(messages)?.into();
         let route = RequestPath::new("/v1/topics").data(topic).word("messages");
         let call = self.post(route).header("idempotency-key", key)?;
-        call.bytes("application/x-ndjson", lines)?.answer().await
+        call.bytes(NDJSON, lines)?.answer().await
     }
 }

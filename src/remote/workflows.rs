@@ -136,10 +136,9 @@ impl Remote {
     ) -> Result<(), RemoteError> {
         let route = workflow_route(queue, &["state"], workflow_id);
         match state {
-            Some(state) => self.put(route).bytes("application/octet-stream", state)?.answer_bytes().await?,
-            None => self.delete(route).answer_bytes().await?,
-        };
-        Ok(())
+            Some(state) => self.put(route).bytes("application/octet-stream", state)?.answer_nothing().await,
+            None => self.delete(route).answer_nothing().await,
+        }
     }
 
     /// Operates on a workflow: hold, resume, retry, skip, release_lock, void, skip_gap or purge.
