@@ -32,9 +32,6 @@ use crate::queue::QueueOptions;
 
 const QUEUE_PREFIX: &str = "queue.";
 
-/// How long nothing has to be heard before it is listened anew, in case the watch hangs: all definitions are told then.
-const SILENCE: Duration = Duration::from_secs(60);
-
 /// What is to be of a queue in every partition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum QueueDefinition {
@@ -182,8 +179,7 @@ impl QueueDefinitions {
 
     /// Follows them until the node is stopped.
     pub(crate) async fn watch(self: Arc<QueueDefinitions>, stop: ClusterStop) {
-        let (keys, what) = (vec![format!("{QUEUE_PREFIX}>")], "what queues there are");
-        let watch = BucketWatch { keys, what, silence: SILENCE, pause: limits::ROUTE_PAUSE * 10 };
+        let watch = BucketWatch::seldom(QUEUE_PREFIX, "what queues there are");
         watch.follow(&self.bucket, &stop, |entry| self.note(entry)).await;
     }
 

@@ -49,9 +49,6 @@ const LIST_PREFIX: &str = "snapshots.";
 /// How long the next bytes of an object are waited for.
 const PIECE: Duration = Duration::from_secs(5);
 
-/// How long nothing has to be heard before it is listened anew, in case the watch hangs.
-const SILENCE: Duration = Duration::from_secs(60);
-
 /// Why a snapshot cannot be read.
 #[derive(Debug)]
 pub(crate) enum SnapshotError {
@@ -122,8 +119,7 @@ impl Snapshots {
 
     /// Hears which there are until the node is stopped.
     pub(crate) async fn watch(self: Arc<Snapshots>) {
-        let (keys, what) = (vec![format!("{LIST_PREFIX}>")], "which snapshots there are");
-        let watch = BucketWatch { keys, what, silence: SILENCE, pause: limits::ROUTE_PAUSE * 10 };
+        let watch = BucketWatch::seldom(LIST_PREFIX, "which snapshots there are");
         watch.follow(&self.lists, &self.stop, |entry| self.note(entry)).await;
     }
 

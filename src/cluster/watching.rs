@@ -7,6 +7,10 @@ use futures_util::StreamExt;
 
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
+use crate::limits;
+
+/// How long nothing has to be heard of keys that seldom change before it is listened anew.
+const SILENCE: Duration = Duration::from_secs(60);
 
 /// Which keys are heard of, and how.
 pub(crate) struct BucketWatch {
@@ -21,6 +25,12 @@ pub(crate) struct BucketWatch {
 }
 
 impl BucketWatch {
+    /// Of all keys that begin alike and seldom change.
+    pub(crate) fn seldom(prefix: &str, what: &'static str) -> BucketWatch {
+        let keys = vec![format!("{prefix}>")];
+        BucketWatch { keys, what, silence: SILENCE, pause: limits::ROUTE_PAUSE * 10 }
+    }
+
     /// Passes on every key that there is, and each change, until the node is stopped.
     pub(crate) async fn follow(&self, bucket: &kv::Store, stop: &ClusterStop, note: impl Fn(&kv::Entry)) {
         let mut failures = 0_u32;
