@@ -19,6 +19,7 @@ use serde::Serialize;
 use tokio::sync::Notify;
 
 use crate::cluster::connection::in_time;
+use crate::cluster::connection::put_unless_changed;
 use crate::cluster::stop::ClusterStop;
 use crate::cluster::stop::pause;
 use crate::cluster::topic_changes::DefinedCounts;
@@ -320,11 +321,7 @@ impl QueueDefinitions {
     ) -> Result<Option<u64>, Unavailable> {
         let name = definition.name().clone();
         let bytes = serde_json::to_vec(&definition).expect("a definition can be written").into();
-        let put = match behind {
-            0 => in_time(limits::NATS_ANSWER, self.bucket.create(key_of(&name), bytes)).await,
-            _ => in_time(limits::NATS_ANSWER, self.bucket.update(key_of(&name), bytes, behind)).await,
-        };
-        match put {
+        match put_unless_changed(&self.bucket, &key_of(&name), bytes, behind).await {
             Ok(revision) => {
                 self.know(revision, definition);
                 Ok(Some(revision))

@@ -23,6 +23,7 @@ use crate::cluster::cluster_state::ClusterState;
 use crate::cluster::cluster_state::NodePulse;
 use crate::cluster::cluster_state::PartitionHolder;
 use crate::cluster::connection::in_time;
+use crate::cluster::connection::put_unless_changed;
 use crate::cluster::entry_version::EntryVersion;
 use crate::cluster::error::ClusterError;
 use crate::cluster::hashing::preferred;
@@ -351,11 +352,7 @@ impl Leases {
         }
         let holder = PartitionHolder { node: self.node.clone(), incarnation: self.incarnation, released };
         let key = format!("{PARTITION_PREFIX}{partition}");
-        let put = match revision {
-            0 => in_time(limits::NATS_ANSWER, self.bucket.create(&key, bytes_of(&holder))).await,
-            _ => in_time(limits::NATS_ANSWER, self.bucket.update(&key, bytes_of(&holder), revision)).await,
-        };
-        match put {
+        match put_unless_changed(&self.bucket, &key, bytes_of(&holder), revision).await {
             Ok(revision) => {
                 self.note_holder(partition, revision, holder);
                 true

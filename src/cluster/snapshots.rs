@@ -30,6 +30,7 @@ use tokio::io::AsyncReadExt;
 use tokio::runtime::Handle;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::cluster::connection::put_unless_changed;
 use crate::cluster::error::ClusterError;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::reasons::is_fault_of_disk;
@@ -167,11 +168,7 @@ impl Snapshots {
         behind: u64,
     ) -> Result<(), String> {
         let bytes = serde_json::to_vec(list).map_err(|error| error.to_string())?.into();
-        let key = key_of(partition);
-        let revision = match behind {
-            0 => self.lists.create(&key, bytes).await.map_err(|error| error.to_string())?,
-            _ => self.lists.update(&key, bytes, behind).await.map_err(|error| error.to_string())?,
-        };
+        let revision = put_unless_changed(&self.lists, &key_of(partition), bytes, behind).await?;
         self.know(partition, revision, list.clone());
         Ok(())
     }
