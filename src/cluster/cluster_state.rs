@@ -31,6 +31,13 @@ pub(crate) struct NodePulse {
     pub(crate) at: Duration,
 }
 
+impl NodePulse {
+    /// Whether it was heard so lately.
+    pub(crate) fn is_within(&self, span: Duration, now: Duration) -> bool {
+        now.saturating_sub(self.at) <= span
+    }
+}
+
 /// How often in short succession a partition was taken away, or given in vain, and when it was the last time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PartitionLoss {

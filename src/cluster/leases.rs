@@ -243,7 +243,7 @@ impl Leases {
             return;
         }
         let (now, mut state) = (self.clock.elapsed(), self.state());
-        let before = state.nodes.get(node).filter(|heard| now.saturating_sub(heard.at) <= self.lease);
+        let before = state.nodes.get(node).filter(|heard| heard.is_within(self.lease, now));
         // A process that was started again is another, though nobody has missed it.
         let is_same = |heard: &&NodePulse| heard.beat.incarnation == beat.incarnation;
         let since = before.filter(is_same).map_or(now, |heard| heard.since);
@@ -254,7 +254,7 @@ impl Leases {
     /// Notes which version of entries is read by all nodes that were heard lately: one that is just started again counts, too.
     fn note_versions(&self, state: &ClusterState, now: Duration) {
         let lately = self.lease * limits::ENTRY_VERSION_LEASES;
-        let heard = state.nodes.values().filter(|heard| now.saturating_sub(heard.at) <= lately);
+        let heard = state.nodes.values().filter(|heard| heard.is_within(lately, now));
         let Some(read_by_all) = heard.map(|heard| heard.beat.entry_version).min() else { return };
         let own = state.nodes.get(&self.node);
         let is_all = own.is_some_and(|own| own.at.saturating_sub(own.since) >= lately);
@@ -268,9 +268,7 @@ impl Leases {
             return;
         }
         let (now, mut state) = (self.clock.elapsed(), self.state());
-        if let Some(heard) =
-            state.nodes.get_mut(node).filter(|heard| now.saturating_sub(heard.at) <= self.lease)
-        {
+        if let Some(heard) = state.nodes.get_mut(node).filter(|heard| heard.is_within(self.lease, now)) {
             heard.at = now;
         }
     }
@@ -286,7 +284,7 @@ impl Leases {
     }
 
     pub(crate) fn is_alive(&self, state: &ClusterState, now: Duration, node: &str) -> bool {
-        state.nodes.get(node).is_some_and(|heard| now.saturating_sub(heard.at) <= self.lease)
+        state.nodes.get(node).is_some_and(|heard| heard.is_within(self.lease, now))
     }
 
     /// Says whether this node cannot have a partition.

@@ -24,7 +24,7 @@ impl Leases {
         now: Duration,
     ) -> impl Iterator<Item = &'b str> {
         state.nodes.iter().filter_map(move |(node, heard)| {
-            let is_there = now.saturating_sub(heard.at) <= self.lease();
+            let is_there = heard.is_within(self.lease(), now);
             // Of itself a node knows it sooner than it hears what it has said.
             let is_behind = match node == self.node() {
                 true => self.is_behind(state, now, partition) || self.leaves_to_others(state, now, partition),
