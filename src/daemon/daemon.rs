@@ -2,9 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::OnceLock;
 
-use arc_swap::ArcSwap;
 use futures_util::future::BoxFuture;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -12,22 +10,15 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::daemon::apply::apply;
-use crate::daemon::blocked_monitor::BlockedMonitor;
 use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::data_dir::DataDir;
 use crate::daemon::endpoints::Serving;
 use crate::daemon::error::DaemonError;
-use crate::daemon::gaps::Gaps;
-use crate::daemon::gauges::Gauges;
-use crate::daemon::handler_supervisor::HandlerSupervisor;
 use crate::daemon::host::DaemonHost;
 use crate::daemon::host::is_own;
 use crate::daemon::membership::Membership;
 use crate::daemon::message_store::MessageStore;
-use crate::daemon::notices::Notices;
 use crate::daemon::options::DaemonOptions;
-use crate::daemon::outboxes::Outboxes;
-use crate::daemon::rates::HourlyRates;
 use crate::daemon::state_file::StateFile;
 use crate::daemon::systemd;
 use crate::daemon::ticker::Ticker;
@@ -50,9 +41,7 @@ use crate::server::ServerCredentials;
 use crate::server::ServerOptions;
 use crate::service_bus::Endpoint;
 use crate::service_bus::EndpointOptions;
-use crate::service_bus::Meters;
 use crate::service_bus::Owners;
-use crate::storage_queue;
 use crate::storage_queue::StorageQueues;
 
 /// A daemon that runs.
@@ -121,39 +110,8 @@ impl Daemon {
         // Only now: whoever has the store open is the only one whose children may live.
         fence(&data_dir.state_file().store_id()).await?;
         let intake = Intake::new(client.clone());
-        let gauges = Gauges::new();
         let ticker = open_ticker(&intake, &membership).await?;
-        let handler_supervisor = HandlerSupervisor::new(
-            intake.clone(),
-            data_dir.clone(),
-            gauges.clone(),
-            clock.clone(),
-            options.drain,
-        );
-        let daemon_state = Arc::new(DaemonState {
-            options,
-            data_dir,
-            outboxes: Outboxes::new(intake.clone(), membership.clone()),
-            membership,
-            intake,
-            handler_supervisor,
-            ticker,
-            blocked_monitor: BlockedMonitor::default(),
-            gaps: Gaps::default(),
-            rates: HourlyRates::default(),
-            gauges,
-            amqp_meters: Meters::default(),
-            storage_queue_meters: storage_queue::StorageMeters::default(),
-            started_at: clock.now(),
-            clock,
-            credential_reloader: OnceLock::new(),
-            definitions: ArcSwap::default(),
-            reload_problem: ArcSwap::default(),
-            loaded_at: ArcSwap::default(),
-            notices: Notices::default(),
-            draining: CancellationToken::new(),
-            reloading: tokio::sync::Mutex::default(),
-        });
+        let daemon_state = Arc::new(DaemonState::new(options, data_dir, membership, intake, ticker, clock));
         take_over_pauses(&client, daemon_state.data_dir.state_file()).await?;
         let doors = match Doors::open(&daemon_state, definitions).await {
             Ok(doors) => doors,

@@ -60,3 +60,48 @@ pub(crate) struct DaemonState {
     /// One reload at a time.
     pub(crate) reloading: tokio::sync::Mutex<()>,
 }
+
+impl DaemonState {
+    /// Of a daemon that starts now: no definitions are in force yet.
+    pub(crate) fn new(
+        options: DaemonOptions,
+        data_dir: DataDir,
+        membership: Membership,
+        intake: Intake,
+        ticker: Ticker,
+        clock: Arc<dyn Clock>,
+    ) -> DaemonState {
+        let gauges = Gauges::new();
+        let handler_supervisor = HandlerSupervisor::new(
+            intake.clone(),
+            data_dir.clone(),
+            gauges.clone(),
+            clock.clone(),
+            options.drain,
+        );
+        DaemonState {
+            options,
+            data_dir,
+            outboxes: Outboxes::new(intake.clone(), membership.clone()),
+            membership,
+            intake,
+            handler_supervisor,
+            ticker,
+            blocked_monitor: BlockedMonitor::default(),
+            gaps: Gaps::default(),
+            rates: HourlyRates::default(),
+            gauges,
+            amqp_meters: Meters::default(),
+            storage_queue_meters: storage_queue::StorageMeters::default(),
+            started_at: clock.now(),
+            clock,
+            credential_reloader: OnceLock::new(),
+            definitions: ArcSwap::default(),
+            reload_problem: ArcSwap::default(),
+            loaded_at: ArcSwap::default(),
+            notices: Notices::default(),
+            draining: CancellationToken::new(),
+            reloading: tokio::sync::Mutex::default(),
+        }
+    }
+}
