@@ -29,6 +29,14 @@ pub(crate) struct Cell {
     is_head: bool,
 }
 
+impl Cell {
+    /// A place of which no more is known.
+    fn bare((tone, sign): (Tone, &'static str), place: String, what: &str) -> Cell {
+        let (what, more, number) = (what.to_owned(), None, None);
+        Cell { tone, sign, place, what, more, number, is_missing: false, is_head: false }
+    }
+}
+
 /// The cells of a workflow.
 pub(crate) fn cells(
     workflow: &WorkflowEnvelope,
@@ -64,19 +72,7 @@ fn past(workflow: &WorkflowEnvelope, ended: &[HistoryView]) -> Vec<Cell> {
     let first = ended.iter().filter_map(|entry| entry.positions).map(|(first, _)| first).min();
     let done = workflow.next_position.filter(|next| *next > 1).map(|next| first.unwrap_or(next));
     if let Some(done) = done.filter(|done| *done > 1) {
-        shown.insert(
-            0,
-            Cell {
-                tone: "good",
-                sign: "\u{2713}",
-                place: format!("\u{2026}{}", done - 1),
-                what: "done".to_owned(),
-                more: None,
-                number: None,
-                is_missing: false,
-                is_head: false,
-            },
-        );
+        shown.insert(0, Cell::bare(("good", "\u{2713}"), format!("\u{2026}{}", done - 1), "done"));
     }
     shown
 }
@@ -93,32 +89,12 @@ fn ended_cell(entry: &HistoryView) -> Option<Cell> {
         (None, Some(number)) => format!("#{number}"),
         (None, None) => return None,
     };
-    let number = entry.sequence_number;
-    Some(Cell {
-        tone,
-        sign,
-        place,
-        what: what.to_owned(),
-        more: None,
-        number,
-        is_missing: false,
-        is_head: false,
-    })
+    Some(Cell { number: entry.sequence_number, ..Cell::bare((tone, sign), place, what) })
 }
 
 fn missing(from: u64, to: u64, is_head: bool) -> Cell {
     let place = if from == to { from.to_string() } else { format!("{from}\u{2013}{to}") };
-    let (tone, sign) = ("warn", "?");
-    Cell {
-        tone,
-        sign,
-        place,
-        what: "never came".to_owned(),
-        more: None,
-        number: None,
-        is_missing: true,
-        is_head,
-    }
+    Cell { is_missing: true, is_head, ..Cell::bare(("warn", "?"), place, "never came") }
 }
 
 fn cell(message: &MessageEnvelope, is_head: bool, is_held: bool, present: Present) -> Cell {
