@@ -11,6 +11,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
+use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
@@ -41,19 +42,31 @@ pub(crate) async fn accept_streams(
     connections: &Connections,
     stopping: &CancellationToken,
 ) {
+    let open = |stream, peer: SocketAddr| {
+        let tls = tls.load_full().map(TlsAcceptor::from);
+        match places.take(Some(peer.ip())) {
+            Some(place) => connections.open(stream, tls, place),
+            // A word in plain text would mean nothing to who expects TLS.
+            None if tls.is_none() => turn_away(&stream),
+            None => {}
+        }
+    };
+    accept_each(&listener, stopping, open).await;
+}
+
+/// Passes on each connection that comes, and from where, until `stopping` is set.
+pub(crate) async fn accept_each(
+    listener: &TcpListener,
+    stopping: &CancellationToken,
+    open: impl Fn(TcpStream, SocketAddr),
+) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = stopping.cancelled() => return,
         };
-        let tls = tls.load_full().map(TlsAcceptor::from);
         match accepted {
-            Ok((stream, peer)) => match places.take(Some(peer.ip())) {
-                Some(place) => connections.open(stream, tls, place),
-                // A word in plain text would mean nothing to who expects TLS.
-                None if tls.is_none() => turn_away(&stream),
-                None => {}
-            },
+            Ok((stream, peer)) => open(stream, peer),
             Err(error) => wait_after(&error).await,
         }
     }
@@ -103,7 +116,7 @@ impl Complaints {
 }
 
 /// Tells a connection for which there is no place to come back, if it takes that at once.
-fn turn_away(stream: &tokio::net::TcpStream) {
+fn turn_away(stream: &TcpStream) {
     let _ = stream.try_write(
         b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
     );

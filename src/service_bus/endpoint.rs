@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
+use crate::inbound::accept::accept_each;
 use crate::inbound::accept::is_unprotected;
-use crate::inbound::accept::wait_after;
 use crate::inbound::live_value::LiveValue;
 use crate::intake::Intake;
 use crate::limits;
@@ -150,30 +150,13 @@ impl Endpoint {
         connections.tracker.spawn(forward(self.shared.clone(), stopping.clone()));
         connections.tracker.spawn(follow(self.shared.clone(), stopping.clone()));
         connections.tracker.spawn(forget_deleted(self.shared.clone(), stopping.clone()));
-        join_all(self.listeners.iter().map(|listener| self.accept(listener, &connections, &stopping))).await;
+        let open = |stream, peer| self.open(stream, peer, &connections);
+        join_all(self.listeners.iter().map(|listener| accept_each(listener, &stopping, open))).await;
         self.shared.stopping.cancel();
         connections.tracker.close();
         if tokio::time::timeout(limits::AMQP_DRAIN_MAX, connections.tracker.wait()).await.is_err() {
             connections.cut.cancel();
             connections.tracker.wait().await;
-        }
-    }
-
-    async fn accept(
-        &self,
-        listener: &TcpListener,
-        connections: &EndpointConnections,
-        stopping: &CancellationToken,
-    ) {
-        loop {
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
-                () = stopping.cancelled() => return,
-            };
-            match accepted {
-                Ok((stream, peer)) => self.open(stream, peer, connections),
-                Err(error) => wait_after(&error).await,
-            }
         }
     }
 
