@@ -121,7 +121,7 @@ text_newtype!(
 );
 
 /// What stands between a topic and a subscription in the name of the subscription's queue.
-const SUBSCRIPTIONS: &str = "/subscriptions/";
+pub(crate) const SUBSCRIPTIONS: &str = "/subscriptions/";
 
 impl QueueName {
     /// The name of a subscription's queue.

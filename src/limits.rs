@@ -461,7 +461,7 @@ pub const TROUBLES_KNOWN: usize = 10_000;
 /// which is quick where so many of them stand still.
 pub const STANDING_KNOWN: usize = 100_000;
 
-/// Next ticks of a schedule that are shown.
+/// Next ticks of a schedule that are shown: enough to see a weekly rhythm begin, or a change of the clocks.
 pub const TICKS_SHOWN: usize = 5;
 
 /// After how many looks at workflows in trouble schedules are looked at too: once a minute, because only somebody who purges

@@ -14,6 +14,7 @@ use seriatim::definition::Diagnostic;
 use seriatim::definition::HandlerDefinition;
 use seriatim::definition::LoadError;
 use seriatim::definition::ScheduleDefinition;
+use seriatim::limits;
 
 use crate::cli::arguments::define::CheckArguments;
 use crate::cli::failure::CliFailure;
@@ -21,9 +22,6 @@ use crate::cli::failure::unless_cut_off;
 use crate::cli::out::Stdout;
 use crate::cli::out::printable;
 use crate::cli::out::write_line;
-
-/// Ticks that are shown of each schedule: enough to see a weekly rhythm begin, or a change of the clocks.
-const TICKS_SHOWN: usize = 5;
 
 /// Checks a folder; true when there is no mistake.
 pub(crate) fn run(arguments: &CheckArguments) -> Result<bool, CliFailure> {
@@ -125,7 +123,7 @@ fn subject(handler: &HandlerDefinition, is_only: bool) -> String {
 }
 
 fn ticks(schedule: &ScheduleDefinition, now: Timestamp) -> impl Iterator<Item = Timestamp> {
-    schedule.cron.ticks_between(now, Timestamp::MAX, TICKS_SHOWN).into_iter()
+    schedule.cron.ticks_between(now, Timestamp::MAX, limits::TICKS_SHOWN).into_iter()
 }
 
 fn as_json(definition: &Definition, now: Timestamp) -> serde_json::Value {

@@ -4,7 +4,7 @@ use tokio::io::AsyncRead;
 use tokio::io::AsyncReadExt;
 
 /// Bytes one read of a pipe takes: what a pipe holds by default.
-const READ_BYTES: usize = 64 * 1024;
+pub(crate) const READ_BYTES: usize = 64 * 1024;
 
 /// The last bytes of an output; what came before is counted and let go.
 pub(crate) struct Tail {

@@ -1,5 +1,6 @@
 //! Addresses as clients write them: a queue, its dead letters, its management, or the node for tokens.
 
+use crate::id::SUBSCRIPTIONS;
 use crate::sas::signatures::path_of;
 use crate::service_bus::slashed::queue_name;
 
@@ -11,9 +12,6 @@ const TRANSFER: &str = "$transfer";
 
 /// Suffix of the address of a queue's management.
 const MANAGEMENT: &str = "$management";
-
-/// What stands between a topic and one of its subscriptions.
-const SUBSCRIPTIONS: &str = "/subscriptions/";
 
 /// Address of the node that takes tokens.
 const TOKENS: &str = "$cbs";

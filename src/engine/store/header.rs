@@ -12,19 +12,19 @@ use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Length of the header with its two slots.
-const LEN: usize = 320;
+pub(crate) const LEN: usize = 320;
 
 /// The bytes every redb file begins with.
 pub(crate) const MAGIC: &[u8; FLAGS] = b"redb\x1a\x0a\xa9\x0d\x0a";
 
 /// Where the flags are, and the one that says that the file was not closed.
-const FLAGS: usize = 9;
+pub(crate) const FLAGS: usize = 9;
 const WAS_NOT_CLOSED: u8 = 2;
 
 /// Where the numbers are that say how the file is laid out.
-const PAGE_BYTES: usize = 12;
-const REGION_HEADER_PAGES: usize = 16;
-const REGION_PAGES: usize = 20;
+pub(crate) const PAGE_BYTES: usize = 12;
+pub(crate) const REGION_HEADER_PAGES: usize = 16;
+pub(crate) const REGION_PAGES: usize = 20;
 const FULL_REGIONS: usize = 24;
 const LAST_REGION_PAGES: usize = 28;
 
@@ -35,7 +35,7 @@ const PAGE_BYTES_EXPECTED: u64 = 4096;
 const REGION_PAGES_MAX: u64 = 1 << 20;
 
 /// The commit slots, and how long the checksum at the end of each is.
-const SLOTS: [Range<usize>; 2] = [64..192, 192..LEN];
+pub(crate) const SLOTS: [Range<usize>; 2] = [64..192, 192..LEN];
 const CHECKSUM_LEN: usize = 16;
 
 /// Says what is wrong with the first bytes of a file, or with its length; `None` when these make sense.

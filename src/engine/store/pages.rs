@@ -12,13 +12,12 @@ use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Length of the header, and where its parts are.
-const HEADER_LEN: usize = 320;
-const FLAGS: usize = 9;
-const PAGE_BYTES: usize = 12;
-const REGION_HEADER_PAGES: usize = 16;
-const REGION_PAGES: usize = 20;
-const SLOTS: [usize; 2] = [64, 192];
+use crate::engine::store::header::FLAGS;
+use crate::engine::store::header::LEN as HEADER_LEN;
+use crate::engine::store::header::PAGE_BYTES;
+use crate::engine::store::header::REGION_HEADER_PAGES;
+use crate::engine::store::header::REGION_PAGES;
+use crate::engine::store::header::SLOTS;
 
 /// In a commit slot: whether there is a tree, and its root.
 const ROOTS: [(usize, usize); 2] = [(1, 8), (2, 40)];
@@ -51,7 +50,7 @@ fn damaged_page(file: &mut File) -> Option<Range<u64>> {
     let page_bytes = number(PAGE_BYTES).filter(|bytes| *bytes > 0)?;
     let (region_header, region) = (number(REGION_HEADER_PAGES)?, number(REGION_PAGES)?);
     let layout = Layout { page_bytes, region_header, region };
-    let slot = SLOTS[usize::from(header.0[FLAGS] & 1)];
+    let slot = SLOTS[usize::from(header.0[FLAGS] & 1)].start;
     let mut stack = Vec::new();
     for (is_there, root) in ROOTS {
         if header.0[slot + is_there] != 0 {

@@ -4,8 +4,7 @@ use memchr::memrchr;
 use tokio::io::AsyncRead;
 use tokio::io::AsyncReadExt;
 
-/// Bytes one read of a pipe takes: what a pipe holds by default.
-const READ_BYTES: usize = 64 * 1024;
+use crate::handlers::tail::READ_BYTES;
 
 /// Cuts what comes from a pipe into lines.
 pub(super) struct PipeLines<P> {
