@@ -115,6 +115,16 @@ impl Fixture {
     }
 }
 
+/// Receives and completes everything that is ready, and returns how much it was.
+pub(crate) async fn complete_ready(queue: &Queue) -> usize {
+    let mut count = 0;
+    while let Some(mut delivery) = queue.receive(Duration::ZERO).await.expect("the engine is open") {
+        delivery.complete().await.expect("the lock is held");
+        count += 1;
+    }
+    count
+}
+
 pub(crate) fn body(delivery: &Delivery) -> String {
     String::from_utf8(delivery.message().body.to_vec()).expect("the tests send text")
 }

@@ -17,6 +17,7 @@ use seriatim::error::QueueRefusal;
 use seriatim::error::SendRefusal;
 
 use crate::disk::Disk;
+use crate::promises::fixture::complete_ready;
 use crate::reliability::Measured;
 
 const KILOBYTES: u64 = 24 * 1024;
@@ -44,16 +45,6 @@ async fn fill(queue: &Queue) -> usize {
         while !is_full(queue, bytes).await {
             count += 1;
         }
-    }
-    count
-}
-
-/// Completes everything.
-async fn drain(queue: &Queue) -> usize {
-    let mut count = 0;
-    while let Some(mut delivery) = queue.receive(Duration::ZERO).await.expect("it is open") {
-        delivery.complete().await.expect("it is locked");
-        count += 1;
     }
     count
 }
@@ -123,7 +114,7 @@ async fn a_disk_that_gets_room_accepts_again_by_itself() {
     assert!(accepted > 100 && engine.client().storage_room().is_some_and(|room| room.is_full));
     disk.resize(2 * KILOBYTES);
     while is_full(&queue, 16).await {}
-    assert_eq!(drain(&queue).await, accepted + 1);
+    assert_eq!(complete_ready(&queue).await, accepted + 1);
     engine.close().await;
     measured.end(1, 0);
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use seriatim::Client;
 use seriatim::Clock;
-use seriatim::Delivery;
 use seriatim::Engine;
 use seriatim::Message;
 use seriatim::Queue;
@@ -13,6 +12,9 @@ use seriatim::queue::Rate;
 use seriatim::testing::ManualClock;
 use seriatim::testing::engine;
 use seriatim::view::WorkflowStatus;
+
+use crate::promises::fixture::body;
+use crate::promises::fixture::complete_ready;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -34,32 +36,18 @@ fn burst(messages: u32, burst: u32) -> Rate {
     Rate { burst: Some(burst), ..Rate::per_second(messages) }
 }
 
-/// Everything that can be received right now, completed.
-async fn drain(queue: &Queue) -> usize {
-    let mut count = 0;
-    while let Some(mut delivery) = queue.receive(Duration::ZERO).await.expect("the engine is open") {
-        delivery.complete().await.expect("the lock is held");
-        count += 1;
-    }
-    count
-}
-
-fn body(delivery: &Delivery) -> String {
-    String::from_utf8(delivery.message().body.to_vec()).expect("bodies are text")
-}
-
 #[tokio::test]
 async fn no_more_than_a_burst_and_then_the_rate_is_handed_out() {
     let (_engine, clock, queue) = queue(burst(2, 4), 10).await;
-    assert_eq!(drain(&queue).await, 4, "the burst");
+    assert_eq!(complete_ready(&queue).await, 4, "the burst");
     clock.advance(Duration::from_millis(499));
-    assert_eq!(drain(&queue).await, 0);
+    assert_eq!(complete_ready(&queue).await, 0);
     clock.advance(Duration::from_millis(1));
-    assert_eq!(drain(&queue).await, 1);
+    assert_eq!(complete_ready(&queue).await, 1);
     clock.advance(3 * SECOND / 2);
-    assert_eq!(drain(&queue).await, 3);
+    assert_eq!(complete_ready(&queue).await, 3);
     clock.advance(60 * SECOND);
-    assert_eq!(drain(&queue).await, 4, "never more than the burst");
+    assert_eq!(complete_ready(&queue).await, 4, "never more than the burst");
 }
 
 #[tokio::test]
@@ -91,7 +79,7 @@ async fn each_message_of_a_batch_a_run_and_a_workflow_taken_whole_counts() {
 #[tokio::test]
 async fn whoever_waits_is_served_at_the_very_instant_and_in_the_order_of_coming() {
     let (_engine, clock, queue) = queue(burst(1, 1), 3).await;
-    assert_eq!(drain(&queue).await, 1);
+    assert_eq!(complete_ready(&queue).await, 1);
     let wait = |queue: &Queue| {
         let queue = queue.clone();
         tokio::spawn(async move { queue.receive(60 * SECOND).await.unwrap().map(|one| body(&one)) })
@@ -163,7 +151,7 @@ async fn the_holders_of_workflows_that_wait_for_a_rate_are_served_in_turn() {
 #[tokio::test]
 async fn a_rate_that_changes_holds_from_the_next_hand_out_for_those_who_wait_too() {
     let (engine, clock, queue) = queue(Rate::per_hour(1), 3).await;
-    assert_eq!(drain(&queue).await, 1);
+    assert_eq!(complete_ready(&queue).await, 1);
     let waits = {
         let queue = queue.clone();
         tokio::spawn(async move { queue.receive(60 * SECOND).await.unwrap().is_some() })
@@ -173,7 +161,11 @@ async fn a_rate_that_changes_holds_from_the_next_hand_out_for_those_who_wait_too
     clock.advance(SECOND);
     assert!(waits.await.unwrap(), "an hour is not waited for");
     change(engine.client(), None).await;
-    assert_eq!(drain(&queue).await, 8, "and without a rate nothing is; the one that was dropped is back");
+    assert_eq!(
+        complete_ready(&queue).await,
+        8,
+        "and without a rate nothing is; the one that was dropped is back"
+    );
 }
 
 async fn change(client: &Client, rate: Option<Rate>) {

@@ -10,13 +10,10 @@ use http_body_util::BodyExt;
 use http_body_util::Full;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::ServerName;
-use rustls::pki_types::pem::PemObject;
 use serde_json::json;
 use tokio::net::TcpStream;
 use tokio::net::UnixStream;
-use tokio_rustls::TlsConnector;
 
 use crate::inbound::tls::TlsFiles;
 use crate::queue::QueueOptions;
@@ -29,6 +26,7 @@ use crate::server::ServerOptions;
 use crate::server::tests::fixture::FakeHost;
 use crate::server::tests::fixture::FakePlace;
 use crate::server::tests::fixture::Fixture;
+use crate::tls_connector::tls_connector;
 
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/testdata/certificate.pem");
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/testdata/key.pem");
@@ -240,17 +238,10 @@ fn tls_files() -> TlsFiles {
 #[tokio::test]
 async fn with_tls_the_same_is_said_unheard() {
     let fixture = Fixture::open_with(|options, _| options.tls = Some(tls_files())).await;
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(CERTIFICATE).unwrap()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let tls = tls_connector(Some(CERTIFICATE.as_ref())).unwrap();
     let stream = TcpStream::connect(fixture.address).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
-    let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
+    let stream = tls.connect(name, stream).await.unwrap();
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
     let request = Request::get("/healthz").header("host", "localhost").body(Full::new(Bytes::new()));

@@ -5,16 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use rustls::RootCertStore;
 use rustls::ServerConfig;
-use rustls::pki_types::CertificateDer;
 use rustls::pki_types::ServerName;
-use rustls::pki_types::pem::PemObject;
 use tokio::io::AsyncReadExt;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::amqp::Value;
@@ -37,6 +33,7 @@ use crate::service_bus::tests::wire::Host;
 use crate::service_bus::tests::wire::Wire;
 use crate::service_bus::tests::wire::data;
 use crate::testing::ManualClock;
+use crate::tls_connector::tls_connector;
 
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/testdata/certificate.pem");
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/testdata/key.pem");
@@ -63,16 +60,9 @@ pub(super) async fn host(options: EndpointOptions) -> Host {
 
 /// TLS over a connection.
 pub(super) async fn encrypted(stream: TcpStream) -> TlsStream<TcpStream> {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(CERTIFICATE).unwrap()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let tls = tls_connector(Some(CERTIFICATE.as_ref())).unwrap();
     let name = ServerName::try_from("localhost").unwrap();
-    TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
+    tls.connect(name, stream).await.unwrap()
 }
 
 /// A client for each way to the endpoint at an address.

@@ -4,7 +4,7 @@ use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::storage_queue::tests::fixture::Fixture;
 use crate::storage_queue::tests::fixture::message;
-use crate::storage_queue::tests::fixture::sign;
+use crate::storage_queue::tests::fixture::signed_fields;
 use crate::storage_queue::tests::signed::LATER;
 use crate::storage_queue::tests::signed::MANAGE;
 use crate::storage_queue::tests::signed::ask_signed;
@@ -20,11 +20,7 @@ fn policy(id: &str, terms: &str) -> String {
 
 /// The fields of a signature that names a policy, and what it says itself: permissions and expiry.
 fn naming(id: &str, permissions: &str, expiry: &str) -> String {
-    let text = format!("{permissions}\n\n{expiry}\n/queue/shop/orders\n{id}\n\n\n2021-12-02");
-    let signature = sign(&text).replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
-    let terms = [("sp", permissions), ("se", expiry)].into_iter().filter(|(_, term)| !term.is_empty());
-    let terms: String = terms.map(|(name, term)| format!("&{name}={term}")).collect();
-    format!("sv=2021-12-02&si={id}{terms}&sig={signature}")
+    signed_fields(&[("si", id), ("sp", permissions), ("se", expiry)])
 }
 
 async fn set(fixture: &Fixture, document: &str) {

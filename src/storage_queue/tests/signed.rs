@@ -5,6 +5,7 @@ use crate::storage_queue::tests::fixture::Answered;
 use crate::storage_queue::tests::fixture::Fixture;
 use crate::storage_queue::tests::fixture::message;
 use crate::storage_queue::tests::fixture::sign;
+use crate::storage_queue::tests::fixture::signed_fields;
 use crate::storage_queue::times::date;
 
 pub(crate) const MANAGE: &str = "rights = [\"manage\"]";
@@ -47,16 +48,12 @@ pub(crate) async fn ask_signed(
 
 /// The fields of a signature that gives away a part of one queue.
 fn part(permissions: &str, expiry: &str) -> String {
-    let text = format!("{permissions}\n\n{expiry}\n/queue/shop/orders\n\n\n\n2021-12-02");
-    let signature = sign(&text).replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
-    format!("sv=2021-12-02&sp={permissions}&se={expiry}&sig={signature}")
+    signed_fields(&[("sp", permissions), ("se", expiry)])
 }
 
 /// The same of one that is for some protocols only.
 fn part_for(protocols: &str) -> String {
-    let text = format!("a\n\n{LATER}\n/queue/shop/orders\n\n\n{protocols}\n2021-12-02");
-    let signature = sign(&text).replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
-    format!("sv=2021-12-02&sp=a&se={LATER}&spr={protocols}&sig={signature}")
+    signed_fields(&[("sp", "a"), ("se", LATER), ("spr", protocols)])
 }
 
 /// Asks for something with a signature of another scheme or path than the request has.
@@ -181,9 +178,7 @@ async fn a_signature_for_https_only_is_no_use_over_http() {
 
 /// A signature that is for some addresses only.
 fn part_from(addresses: &str) -> String {
-    let text = format!("a\n\n{LATER}\n/queue/shop/orders\n\n{addresses}\n\n2021-12-02");
-    let signature = sign(&text).replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
-    format!("/shop/orders/messages?sv=2021-12-02&sp=a&se={LATER}&sip={addresses}&sig={signature}")
+    format!("/shop/orders/messages?{}", signed_fields(&[("sp", "a"), ("se", LATER), ("sip", addresses)]))
 }
 
 #[tokio::test]

@@ -70,7 +70,8 @@ pub(crate) fn seeds() -> impl Iterator<Item = u64> {
     only.unwrap_or(first)..=only.unwrap_or(u64::MAX)
 }
 
-fn number(variable: &str) -> Option<u64> {
+/// The number that a variable of the environment says, if it says one.
+pub(crate) fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} must be a number, not {text}")))
 }

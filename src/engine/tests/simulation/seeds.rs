@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::clock::Clock;
 use crate::clock::SystemClock;
+use crate::engine::tests::crash::setting::number;
 use crate::engine::tests::simulation::world::World;
 
 /// Threads that play seeds.
@@ -18,11 +19,6 @@ const THREADS: usize = 2;
 const FAILURES_MAX: usize = 3;
 /// How many lines of a failing story are printed.
 const STORY_LINES: usize = 6000;
-
-fn number(variable: &str) -> Option<u64> {
-    let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable} must be a number, not {text}")))
-}
 
 /// Plays one seed; what went wrong, with the story if that is wanted.
 fn play(seed: u64, is_stored: bool, is_told: bool) -> Option<String> {
