@@ -17,6 +17,9 @@ use crate::amqp::session::Session;
 use crate::amqp::session::unattached;
 use crate::limits::AMQP_LINK_NAME_BYTES_MAX;
 
+/// What is announced as the largest message where there is none.
+const NO_LIMIT: u64 = 0;
+
 impl Session {
     /// The link of this name, unless it is over or the handle has another one by now.
     pub(crate) fn link(&self, id: LinkId) -> Option<&Link> {
@@ -90,9 +93,9 @@ impl Session {
             return;
         };
         let is_sending = link.peer.is_receiver();
-        // What we send is in memory already.
+        // A peer that receives keeps to what is announced, too: it would end its link at the first larger message.
         let limit = match answer.message_bytes_max {
-            Some(bytes) if is_sending => bytes,
+            _ if is_sending => NO_LIMIT,
             Some(bytes) => bytes.min(most),
             None => most,
         };

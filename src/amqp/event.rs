@@ -151,7 +151,8 @@ pub struct LinkAnswer {
     pub sender_settles: SenderSettles,
     /// How the receiver settles.
     pub receiver_settles: ReceiverSettles,
-    /// The largest message; of a peer that sends at most the connection's limit, which is meant by none.
+    /// The largest message of a peer that sends: at most the connection's limit, which is meant by none. One that receives hears of
+    /// none, and is sent what it takes itself.
     pub message_bytes_max: Option<u64>,
     /// How many bytes more than that are taken all the same, up to the connection's limit: a client that fills a batch to the
     /// last byte may forget what stands around it.

@@ -197,8 +197,7 @@ impl ConnectionTask {
             None => SessionChoice::Next(wait.min(limits::SERVICE_BUS_SESSION_WAIT_MAX)),
         };
         // What waits for long is what is answered, and no more of what was asked.
-        let answer =
-            LinkAnswer { message_bytes_max: Some(entity.message_bytes_max()), ..LinkAnswer::to(&attach) };
+        let answer = LinkAnswer::to(&attach);
         drop(attach);
         let (shared, unwanted) = (self.shared.clone(), CancellationToken::new());
         let wait = SessionWait { entity: entity.clone(), _unwanted: unwanted.clone().drop_guard() };
@@ -236,8 +235,7 @@ impl ConnectionTask {
     fn accept_receiver(&mut self, link: LinkId, attach: &Attach, entity: Entity) {
         let deletes = attach.sender_settles == SenderSettles::Settled;
         let window = (!deletes).then(|| Arc::new(self.shared.window(&entity)));
-        let answer =
-            LinkAnswer { message_bytes_max: Some(entity.message_bytes_max()), ..LinkAnswer::to(attach) };
+        let answer = LinkAnswer::to(attach);
         let mut receiver = Receiver::new(entity, deletes, None);
         receiver.window = window;
         self.links.insert(link, EndpointLink::Receiver(receiver));

@@ -100,6 +100,20 @@ fn an_answer_echoes_what_was_asked_and_adds_what_was_not() {
 }
 
 #[test]
+fn who_sends_is_told_the_largest_message_and_who_receives_that_there_is_none() {
+    for (role, largest) in [(Role::Sender, 800), (Role::Receiver, 0)] {
+        let mut pair =
+            Pair::begun(ConnectionOptions { message_bytes_max: 800, ..ConnectionOptions::default() });
+        pair.attach(attach("link", 0, role), 1);
+        let frames = pair.receive_frames();
+        let Some(Performative::Attach(answer)) = frames.first() else {
+            panic!("{frames:?}");
+        };
+        assert_eq!(answer.max_message_bytes, Some(largest));
+    }
+}
+
+#[test]
 fn a_refused_link_is_attached_without_ends_and_closed() {
     let mut pair = begun();
     pair.says(says_attach(attach("link", 0, Role::Receiver)));

@@ -139,22 +139,45 @@ impl ConnectionTask {
             let payload = answer.encode(&request);
             move |connection_task: &mut ConnectionTask| {
                 connection_task.sending_bytes -= bytes;
-                let ManagementAnswer { handed_out, deletes, .. } = answer;
-                if !connection_task.has_room_for_reply(payload.len()) {
-                    connection_task.shared.give_back_all(&handed_out);
-                    let busy = AmqpRefusal::new(condition::SERVER_BUSY, "too many answers wait to be taken");
-                    let payload = ManagementAnswer::refused(&busy).encode(&request);
-                    return connection_task.reply(route, payload);
-                }
-                let (asked_over, deletes) = (route.asked_over, if deletes { handed_out } else { Vec::new() });
-                let lock_lost = match deletes.is_empty() {
-                    true => Bytes::new(),
-                    false => ManagementAnswer::refused(&AmqpRefusal::lock_lost()).encode(&request),
-                };
-                let reply = ManagementReply { asked_over, payload, deletes, lock_lost };
-                connection_task.reply_with(route.reply_link, reply);
+                connection_task.give_answer(route, &request, answer, payload);
             }
         });
+    }
+
+    /// Sends an answer, or says why it cannot be sent: what it hands out is given back then.
+    fn give_answer(
+        &mut self,
+        route: ReplyRoute,
+        request: &ManagementRequest,
+        answer: ManagementAnswer,
+        payload: Bytes,
+    ) {
+        let ManagementAnswer { handed_out, deletes, .. } = answer;
+        if let Err(refusal) = self.check_answer(route.reply_link, payload.len()) {
+            self.shared.give_back_all(&handed_out);
+            return self.reply(route, ManagementAnswer::refused(&refusal).encode(request));
+        }
+        let (asked_over, deletes) = (route.asked_over, if deletes { handed_out } else { Vec::new() });
+        let lock_lost = match deletes.is_empty() {
+            true => Bytes::new(),
+            false => ManagementAnswer::refused(&AmqpRefusal::lock_lost()).encode(request),
+        };
+        let reply = ManagementReply { asked_over, payload, deletes, lock_lost };
+        self.reply_with(route.reply_link, reply);
+    }
+
+    /// Refuses an answer that is larger than its client takes, or for which there is no room.
+    fn check_answer(&self, reply_link: LinkId, bytes: usize) -> Result<(), AmqpRefusal> {
+        let bytes_max = self.amqp.message_bytes_max(reply_link);
+        if bytes as u64 > bytes_max {
+            let refusal =
+                format!("the answer has {bytes} bytes, and its link takes at most {bytes_max}: ask for less");
+            return Err(AmqpRefusal::new(condition::SIZE_EXCEEDED, refusal));
+        }
+        match self.has_room_for_reply(bytes) {
+            true => Ok(()),
+            false => Err(AmqpRefusal::new(condition::SERVER_BUSY, "too many answers wait to be taken")),
+        }
     }
 
     /// Sends an answer in which there is nothing to delete.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::amqp::Value;
+use crate::amqp::lookup;
 use crate::amqp::tests::peer::Attach;
 use crate::amqp::tests::peer::DeliveryOutcome;
 use crate::amqp::tests::peer::Performative;
@@ -10,15 +12,22 @@ use crate::engine::MessageStatus;
 use crate::engine::Queue;
 use crate::id::SequenceNumber;
 use crate::message::Message;
+use crate::queue::Order;
+use crate::queue::QueueOptions;
+use crate::service_bus::refusal::condition;
 use crate::service_bus::tests::bare::Bare;
 use crate::service_bus::tests::bare::Fixture;
 use crate::service_bus::tests::bare::body;
+use crate::service_bus::tests::bare::copying;
 use crate::service_bus::tests::bare::credit;
 use crate::service_bus::tests::bare::deleting;
 use crate::service_bus::tests::bare::detach;
 use crate::service_bus::tests::bare::ends;
 use crate::service_bus::tests::bare::receiver;
+use crate::service_bus::tests::bare::request;
+use crate::service_bus::tests::bare::sections;
 use crate::service_bus::tests::bare::session_receiver;
+use crate::service_bus::tests::bare::transfer;
 
 const SMALL: u64 = 1_000;
 
@@ -161,4 +170,51 @@ async fn what_waits_for_the_window_of_a_client_is_not_deleted_until_it_is_on_its
     bare.says([credit(1, 5, 20)]).await;
     let expected: Vec<String> = (5..20).map(|number: u32| number.to_string()).collect();
     assert_eq!(bare.bodies(15).await, expected);
+}
+
+#[tokio::test]
+async fn no_link_over_which_a_client_receives_says_how_large_a_message_may_be() {
+    let fixture = Fixture::open().await;
+    fixture.queue("q").await;
+    let mut bare = Bare::connect(&fixture).await;
+    let asked = [
+        receiver(0, "q"),
+        session_receiver(1, "q", "s"),
+        copying(receiver(2, "q")),
+        receiver(3, "q/$management"),
+        receiver(4, "$cbs"),
+    ];
+    for asked in asked {
+        let answer = bare.attach_with(asked).await;
+        assert_eq!(answer.max_message_bytes, Some(0), "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_larger_than_its_client_takes_is_refused_and_hands_nothing_out() {
+    let fixture = Fixture::open().await;
+    let options = QueueOptions { order: Order::None, ..QueueOptions::default() };
+    let queue = fixture.client().create_queue("q", options).await.unwrap();
+    let number = queue.send(Message::new("x".repeat(10_000))).await.unwrap().sequence_number().unwrap();
+    queue.receive(Duration::ZERO).await.unwrap().unwrap().defer().await.unwrap();
+    let mut bare = Bare::connect(&fixture).await;
+    bare.attach_with(small(receiver(2, "q/$management"))).await;
+    bare.attach_sender(1, "q/$management").await;
+    bare.says([credit(2, 0, 10)]).await;
+    // To have it deleted, and to have it locked.
+    for mode in [0, 1] {
+        let asked = vec![
+            (Value::string("sequence-numbers"), Value::Array(vec![Value::Long(number.get().cast_signed())])),
+            (Value::string("receiver-settle-mode"), Value::Uint(mode)),
+        ];
+        let asked = request("com.microsoft:receive-by-sequence-number", asked);
+        bare.says([transfer(1, mode, false, &asked)]).await;
+        let frames = bare.frames_until(|frames| matches!(frames, Performative::Transfer(..))).await;
+        let answer = frames.last().and_then(sections).expect("it is answered").application_properties();
+        let answer = answer.expect("it can be read");
+        let refusal = lookup(&answer, "errorCondition").and_then(Value::as_str);
+        assert_eq!(refusal, Some(condition::SIZE_EXCEEDED), "{answer:?}");
+        let counts = queue.view().await.unwrap().counts;
+        assert_eq!((counts.by_consumer, counts.locked), (1, 0), "{counts:?}");
+    }
 }
