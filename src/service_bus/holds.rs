@@ -19,20 +19,21 @@ use crate::id::SequenceNumber;
 use crate::limits;
 use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::link_window::WindowPlace;
-use crate::token::LockToken;
 
 /// A lock token as a client knows it: a UUID, in the byte order of RFC 4122.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct LockUuid(pub(crate) [u8; 16]);
 
 impl LockUuid {
-    /// The token of a message under a lock, which it may share with others. The number changes every byte, and every byte is
-    /// ASCII: there are clients that compare tags as text, in which bytes that are no text look alike.
-    pub(crate) fn of(lock: LockToken, number: SequenceNumber) -> LockUuid {
-        let mut both = [0; 24];
-        both[..16].copy_from_slice(lock.as_bytes());
-        both[16..].copy_from_slice(&number.get().to_be_bytes());
-        LockUuid(xxh3_128(&both).to_be_bytes().map(|byte| byte & 0x7f))
+    /// The token of a delivery: of a message under a lock, which it may share with others, and which may be the same when the message
+    /// comes again, as in a session. Each of them changes every byte, and every byte is ASCII: there are clients that compare tags as
+    /// text, in which bytes that are no text look alike.
+    pub(crate) fn of(delivery: DeliveryId) -> LockUuid {
+        let mut all = [0; 28];
+        all[..16].copy_from_slice(delivery.lock_token().as_bytes());
+        all[16..24].copy_from_slice(&delivery.sequence_number().get().to_be_bytes());
+        all[24..].copy_from_slice(&delivery.delivery_count().to_be_bytes());
+        LockUuid(xxh3_128(&all).to_be_bytes().map(|byte| byte & 0x7f))
     }
 
     /// As a delivery tag, which is a GUID as .NET writes it: its first three numbers are little-endian.
@@ -180,16 +181,17 @@ impl ClientHolds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::token::LockToken;
+
+    fn delivery(lock: LockToken, number: u64, delivery_count: u32) -> DeliveryId {
+        DeliveryId { token: lock, sequence_number: SequenceNumber::new(number), delivery_count }
+    }
 
     fn hold(byte: u8, ends_at_ms: u64) -> ClientHold {
         ClientHold {
             queue: QueueName::new("q").unwrap(),
             token: LockUuid([byte; 16]),
-            id: DeliveryId {
-                token: LockToken::new(1, [7; 12]),
-                sequence_number: SequenceNumber::new(1),
-                delivery_count: 1,
-            },
+            id: delivery(LockToken::new(1, [7; 12]), 1, 1),
             is_dead_letter: false,
             session: None,
             ends_at: Duration::from_millis(ends_at_ms),
@@ -212,11 +214,14 @@ mod tests {
         let locks = [LockToken::new(1, [7; 12]), LockToken::new(1, [0xff; 12])];
         let tokens: Vec<LockUuid> = locks
             .into_iter()
-            .flat_map(|lock| (0..5_000).map(move |number| (lock, SequenceNumber::new(number))))
-            // Of one receive, and each message locked for itself: neighbours in both.
-            .flat_map(|(lock, number)| [LockUuid::of(lock, number), LockUuid::of(lock.nth(1), number)])
+            .flat_map(|lock| (0..5_000).map(move |number| (lock, number)))
+            // Of one receive, each message locked for itself, and one that comes again: neighbours in all of it.
+            .flat_map(|(lock, number)| {
+                [delivery(lock, number, 1), delivery(lock.nth(1), number, 1), delivery(lock, number, 2)]
+            })
+            .map(LockUuid::of)
             .collect();
-        assert_eq!(LockUuid::of(locks[0], SequenceNumber::new(0)), tokens[0], "it is always the same");
+        assert_eq!(LockUuid::of(delivery(locks[0], 0, 1)), tokens[0], "it is always the same");
         let texts = tokens.iter().map(|token| String::from_utf8(token.tag().to_vec()));
         let texts: std::collections::BTreeSet<String> = texts.collect::<Result<_, _>>().expect("it is text");
         assert_eq!(texts.len(), tokens.len());
@@ -244,12 +249,10 @@ mod tests {
         let many = limits::SERVICE_BUS_HOLDS_SWEPT_FROM as u64;
         for number in 0..3 * many {
             let lock = LockToken::new(1, [7; 12]);
-            let token = LockUuid::of(lock, SequenceNumber::new(number));
+            let token = LockUuid::of(delivery(lock, number, 1));
             holds.add([ClientHold { token, ..hold(0, number) }], Duration::from_millis(number));
-            holds.note_settled(
-                LockUuid::of(lock, SequenceNumber::new(number << 32)),
-                ClientSettlementKind::Completed,
-            );
+            holds
+                .note_settled(LockUuid::of(delivery(lock, number << 32, 1)), ClientSettlementKind::Completed);
         }
         assert!(holds.inside().by_token.len() <= limits::SERVICE_BUS_HOLDS_SWEPT_FROM + 1);
         assert!(holds.inside().settled.len() <= limits::SERVICE_BUS_SETTLED_KEPT);

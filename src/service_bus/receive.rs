@@ -65,7 +65,7 @@ impl EndpointState {
                     break;
                 }
             };
-            let token = LockUuid::of(delivery.lock_token(), delivery.sequence_number());
+            let token = LockUuid::of(delivery.id());
             let mut message = outgoing::EncodedMessage::handed(delivery.message());
             message.state = state;
             message.locked_until = (!deletes).then_some(delivery.locked_until());

@@ -215,7 +215,13 @@ impl EndpointState {
                 }
                 Ok(())
             }
-            Err(refusal) => Err(refusal),
+            Err(refusal) => {
+                // In a session that goes on, nothing else would ever forget what was taken back.
+                if refusal.condition == condition::LOCK_LOST {
+                    self.holds.forget(hold.token);
+                }
+                Err(refusal)
+            }
         }
     }
 }

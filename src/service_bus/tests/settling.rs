@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use crate::amqp::Value;
 use crate::amqp::tests::peer::DeliveryOutcome;
 use crate::amqp::tests::peer::Performative;
+use crate::amqp::tests::peer::Transfer;
 use crate::clock::Clock;
 use crate::id::SequenceNumber;
 use crate::message::Message;
@@ -60,6 +63,10 @@ async fn of_completions_that_come_together_the_one_whose_lock_was_lost_is_refuse
     assert_eq!((counts.completed, counts.stored()), (1, 1), "{counts:?}");
 }
 
+fn failed() -> DeliveryOutcome {
+    DeliveryOutcome::Modified { delivery_failed: true, undeliverable_here: false, annotations: Vec::new() }
+}
+
 #[tokio::test]
 async fn what_comes_again_because_one_before_it_has_failed_is_not_said_to_be_a_lost_session() {
     let fixture = Fixture::open().await;
@@ -71,13 +78,8 @@ async fn what_comes_again_because_one_before_it_has_failed_is_not_said_to_be_a_l
     }
     bare.says([credit(0, 0, 2)]).await;
     assert_eq!(bare.bodies(2).await, ["0", "1"]);
-    let failed = DeliveryOutcome::Modified {
-        delivery_failed: true,
-        undeliverable_here: false,
-        annotations: Vec::new(),
-    };
     let mut conditions = Vec::new();
-    for (number, outcome) in [(0, failed), (1, DeliveryOutcome::Accepted)] {
+    for (number, outcome) in [(0, failed()), (1, DeliveryOutcome::Accepted)] {
         bare.says([ends(number, number, false, outcome)]).await;
         let frames = bare.frames_until(|frames| matches!(frames, Performative::Disposition(_))).await;
         let Some(Performative::Disposition(answer)) = frames.into_iter().next_back() else { unreachable!() };
@@ -86,6 +88,43 @@ async fn what_comes_again_because_one_before_it_has_failed_is_not_said_to_be_a_l
         }
     }
     assert_eq!(conditions, ["com.microsoft:message-lock-lost"]);
+}
+
+/// The tags of the next messages.
+async fn tags(bare: &mut Bare, count: usize) -> Vec<Bytes> {
+    let mut tags = Vec::new();
+    while tags.len() < count {
+        let frame = bare.next_frame().await.expect("the endpoint sends");
+        if let Performative::Transfer(Transfer { delivery_tag: Some(tag), .. }, _) = frame {
+            tags.push(tag);
+        }
+    }
+    tags
+}
+
+#[tokio::test]
+async fn a_message_that_comes_again_has_another_tag() {
+    let fixture = Fixture::open().await;
+    let queue = fixture.queue("q").await;
+    let mut bare = Bare::connect(&fixture).await;
+    bare.attach_session(0, "q", "s").await;
+    for number in 0..2 {
+        queue.send(Message::new(number.to_string()).workflow("s")).await.unwrap();
+    }
+    bare.says([credit(0, 0, 2)]).await;
+    let first = tags(&mut bare, 2).await;
+    // The second comes again behind the first while its client still has it.
+    bare.says([ends(0, 0, true, failed()), credit(0, 2, 2)]).await;
+    let again = tags(&mut bare, 2).await;
+    assert!(again.iter().all(|tag| !first.contains(tag)), "{first:?} {again:?}");
+    // By the first tag nothing can be said of the second delivery.
+    bare.says([ends(1, 1, false, DeliveryOutcome::Accepted), ends(2, 3, true, DeliveryOutcome::Accepted)])
+        .await;
+    let frames = bare.frames_until(|frames| matches!(frames, Performative::Disposition(_))).await;
+    let Some(Performative::Disposition(answer)) = frames.last() else { unreachable!("it was waited for") };
+    assert!(matches!(answer.state, Some(DeliveryOutcome::Rejected(_))), "{answer:?}");
+    bare.finish().await;
+    assert_eq!(queue.view().await.unwrap().counts.completed, 2);
 }
 
 #[tokio::test]
