@@ -58,7 +58,7 @@ impl Hub {
     /// How many bytes of messages may have come in part: at least one message must fit.
     pub(crate) fn partial_bytes_max(&self) -> usize {
         let message = usize::try_from(self.options.message_bytes_max).unwrap_or(usize::MAX);
-        self.options.buffered_bytes_max.max(message)
+        self.options.partial_bytes_max.max(message)
     }
 }
 

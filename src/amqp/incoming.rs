@@ -167,7 +167,9 @@ fn next_part(partial: Partial, transfer: &Transfer) -> Result<Partial, Breach> {
 fn keep_part(hub: &mut Hub, link: &mut Link, mut partial: Partial, payload: &[u8]) -> Result<(), Breach> {
     let bytes = partial.bytes.len() + payload.len();
     if hub.partial_bytes + bytes > hub.partial_bytes_max() {
-        return Err(no_more(link.id.handle, "too many bytes of messages have come in part"));
+        // Its client attaches anew and sends again, which it would not after any other condition.
+        let what = "too many bytes of messages have come in part";
+        return Err(Breach::link(link.id.handle, condition::DETACH_FORCED, what));
     }
     partial.bytes.extend_from_slice(payload);
     // Copies, because a part of a frame keeps all of it.

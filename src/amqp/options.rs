@@ -10,6 +10,7 @@ use crate::limits::AMQP_IDLE_MS;
 use crate::limits::AMQP_INCOMING_WINDOW;
 use crate::limits::AMQP_LINKS_MAX;
 use crate::limits::AMQP_OPEN_MS_MAX;
+use crate::limits::AMQP_PARTIAL_BYTES_MAX;
 use crate::limits::AMQP_UNSETTLED_MAX;
 use crate::limits::BODY_BYTES_MAX;
 
@@ -38,8 +39,10 @@ pub struct ConnectionOptions {
     pub message_bytes_max: u64,
     /// How many frames of transfers a peer may send before it hears that there is room again.
     pub incoming_window: u32,
-    /// How many bytes may wait to be written, and how many of messages that have come in part.
+    /// How many bytes may wait to be written.
     pub buffered_bytes_max: usize,
+    /// How many bytes of messages may have come in part; one message always may.
+    pub partial_bytes_max: usize,
     /// How often a peer is told to say something; after twice as long it is given up. None, to wait for ever.
     pub idle_ms: Option<u32>,
     /// How long a peer may take to open, and to close.
@@ -61,6 +64,7 @@ impl Default for ConnectionOptions {
             message_bytes_max: BODY_BYTES_MAX as u64,
             incoming_window: AMQP_INCOMING_WINDOW,
             buffered_bytes_max: AMQP_BUFFERED_BYTES_MAX,
+            partial_bytes_max: AMQP_PARTIAL_BYTES_MAX,
             idle_ms: Some(AMQP_IDLE_MS),
             open_ms_max: AMQP_OPEN_MS_MAX,
         }

@@ -117,9 +117,12 @@ pub const AMQP_UNSETTLED_MAX: usize = LOCKS_MAX;
 /// Transfer frames an AMQP peer may send before the window is opened again; half of it is a whole large message.
 pub const AMQP_INCOMING_WINDOW: u32 = 2_048;
 
-/// Bytes that may wait to be written to one AMQP peer, and bytes of messages it has sent in part: two of the largest
-/// messages of a queue with the default limit.
+/// Bytes that may wait to be written to one AMQP peer: two of the largest messages of a queue with the default limit.
 pub const AMQP_BUFFERED_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
+
+/// Bytes of messages that one AMQP peer has sent in part: clients send over all links of a connection at once, each a batch as large as
+/// a message may be, and this is thirty of those.
+pub const AMQP_PARTIAL_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Silence of an AMQP peer that is taken for its end is twice this: a peer is told to speak this often.
 pub const AMQP_IDLE_MS: u32 = 120_000;
@@ -175,7 +178,7 @@ pub const SERVICE_BUS_CANCELS_TOGETHER: usize = 256;
 pub const SERVICE_BUS_BATCH_BYTES_BEYOND: u64 = 8 * 1024;
 
 /// Largest message that a link of Service Bus takes, whatever its queue does: a body of 4 MiB, and its headers and properties. A
-/// connection may have one of them in part in memory.
+/// connection may have seven of them in part in memory.
 pub const SERVICE_BUS_MESSAGE_BYTES_MAX: u64 = 4 * 1024 * 1024 + 128 * 1024;
 
 /// Messages a client may send before the first is answered.

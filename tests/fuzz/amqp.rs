@@ -47,6 +47,7 @@ pub(crate) fn connection(data: &[u8]) {
     };
     let options = ConnectionOptions {
         buffered_bytes_max: BUFFERED_BYTES_MAX,
+        partial_bytes_max: BUFFERED_BYTES_MAX,
         message_bytes_max: 4_096,
         incoming_window: 8,
         unsettled_max: 32,

@@ -207,7 +207,7 @@ fn a_message_larger_than_the_link_takes_is_not_kept_and_leaves_the_link_as_it_is
 #[test]
 fn messages_in_parts_take_no_more_memory_than_they_may() {
     let options = ConnectionOptions {
-        buffered_bytes_max: 1_000,
+        partial_bytes_max: 1_000,
         message_bytes_max: 800,
         ..ConnectionOptions::default()
     };
@@ -218,8 +218,22 @@ fn messages_in_parts_take_no_more_memory_than_they_may() {
         let Performative::Transfer(part, _) = part(Some(handle), b"", true) else { unreachable!() };
         pair.says(Performative::Transfer(Transfer { handle, ..part }, vec![0; 600].into()));
     }
-    assert_eq!(detached_for(&mut pair).as_deref(), Some(condition::RESOURCE_LIMIT_EXCEEDED));
+    assert_eq!(detached_for(&mut pair).as_deref(), Some(condition::DETACH_FORCED), "clients try again");
     assert_eq!(pair.connection.hub.partial_bytes, 600, "the other message goes on");
+}
+
+#[test]
+fn many_links_send_large_messages_at_the_same_time() {
+    const BYTES: usize = 1024 * 1024;
+    let mut pair = Pair::begun(ConnectionOptions::default());
+    for handle in 0..16 {
+        pair.attach(attach(&handle.to_string(), handle, Role::Sender), 5);
+        let session = pair.connection.sessions.get_mut(&0).unwrap();
+        let Performative::Transfer(part, _) = part(Some(handle), b"", true) else { unreachable!() };
+        let transfer = Transfer { handle, ..part };
+        session.transfer(&mut pair.connection.hub, transfer, vec![0; BYTES].into()).unwrap();
+    }
+    assert_eq!(pair.connection.hub.partial_bytes, 16 * BYTES);
 }
 
 #[test]

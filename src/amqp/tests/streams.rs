@@ -26,6 +26,7 @@ pub(crate) fn options() -> ConnectionOptions {
     ConnectionOptions {
         frame_bytes_max: 512,
         buffered_bytes_max: 4_000,
+        partial_bytes_max: 4_000,
         message_bytes_max: 2_000,
         incoming_window: 8,
         unsettled_max: 20,
