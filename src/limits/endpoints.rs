@@ -218,8 +218,8 @@ pub const SERVICE_BUS_GROUP_BYTES: usize = 4 * 1024 * 1024;
 /// Messages that are fetched for one link at once, whatever its credit: they wait in memory for room in its connection.
 pub const SERVICE_BUS_FETCH_MAX: usize = 256;
 
-/// How long nothing is fetched for a link when as many deliveries are handed out as may be: it asks again as soon as one of
-/// its own is settled, and after this because others may have been.
+/// How long nothing is fetched for a link when as many deliveries are handed out as may be, or no node of a cluster has the partition: it
+/// asks again as soon as one of its own is settled, and after this because others may have been.
 pub const SERVICE_BUS_PAUSE: Duration = Duration::from_millis(250);
 
 /// How long a client that holds a session may settle what it has before it is told that the next message is too large for

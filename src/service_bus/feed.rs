@@ -190,7 +190,7 @@ impl ConnectionTask {
         receiver.fetching = None;
         tracing::debug!(%refusal, "fetch for a receiver");
         match refusal.condition {
-            // As many are handed out as may be. They will be fewer.
+            // As many are handed out as may be, and they will be fewer; or no node has the partition at the moment.
             condition::SERVER_BUSY => self.pause(link, limits::SERVICE_BUS_PAUSE),
             // What it was attached to was deleted.
             condition::NOT_FOUND | condition::SESSION_LOCK_LOST => self.detach(link, refusal),

@@ -155,6 +155,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_a_cluster_never_takes_stays_alone_and_what_it_takes_later_keeps_its_place() {
+        let answers = |together: &[&str]| match together.contains(&"b") {
+            true => Err(SendError::Unavailable(Unavailable::TooLarge { bytes: 2, bytes_max: 1 })),
+            false => Ok(()),
+        };
+        let (sent, ended, is_later) = played(&["a", "b", "c"], answers).await;
+        assert_eq!(sent, ["abc", "a", "b", "c"]);
+        assert_eq!((ended, is_later), (vec!["b dead".to_owned()], false));
+        let (_, ended, is_later) = played(&["a", "b"], |_| Err(Unavailable::NotOwner.into())).await;
+        assert_eq!((ended, is_later), (vec!["a released".to_owned(), "b released".to_owned()], true));
+    }
+
+    #[tokio::test]
     async fn what_has_no_room_keeps_what_comes_behind_it() {
         let full = |_: &[&str]| Err(SendError::Refused(SendRefusal::StorageFull));
         let (sent, ended, is_later) = played(&["a", "b"], full).await;

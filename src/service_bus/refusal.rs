@@ -102,7 +102,16 @@ impl From<Misuse> for AmqpRefusal {
 
 impl From<Unavailable> for AmqpRefusal {
     fn from(unavailable: Unavailable) -> AmqpRefusal {
-        AmqpRefusal::new(condition::INTERNAL, unavailable.to_string())
+        let condition = match &unavailable {
+            // Nothing was done, and clients ask again by themselves.
+            Unavailable::NotOwner | Unavailable::Busy | Unavailable::PartitionStopped { .. } => {
+                condition::SERVER_BUSY
+            }
+            Unavailable::TooLarge { .. } => condition::SIZE_EXCEEDED,
+            Unavailable::Unsupported(_) => condition::NOT_IMPLEMENTED,
+            Unavailable::Unanswered(_) | Unavailable::Closed | Unavailable::Stopped(_) => condition::INTERNAL,
+        };
+        AmqpRefusal::new(condition, unavailable.to_string())
     }
 }
 
@@ -222,6 +231,28 @@ impl From<OperateRefusal> for AmqpRefusal {
         match refusal {
             OperateRefusal::QueueNotFound(name) => AmqpRefusal::not_found(name.as_str()),
             refusal => AmqpRefusal::new(condition::NOT_ALLOWED, refusal.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_asked_again_is_said_to_be_busy_and_what_never_can_be_done_is_not() {
+        let stopped = Unavailable::PartitionStopped { partition: 1, why: "its disk is full".to_owned() };
+        let expected = [
+            (Unavailable::NotOwner, condition::SERVER_BUSY),
+            (Unavailable::Busy, condition::SERVER_BUSY),
+            (stopped, condition::SERVER_BUSY),
+            (Unavailable::TooLarge { bytes: 2, bytes_max: 1 }, condition::SIZE_EXCEEDED),
+            (Unavailable::Unsupported("this is not done"), condition::NOT_IMPLEMENTED),
+            (Unavailable::Unanswered("the node has gone".to_owned()), condition::INTERNAL),
+            (Unavailable::Closed, condition::INTERNAL),
+        ];
+        for (unavailable, condition) in expected {
+            assert_eq!(AmqpRefusal::from(unavailable).condition, condition);
         }
     }
 }
