@@ -197,9 +197,10 @@ impl Forwarder {
             limits::RECEIVE_WAIT,
             self.stop.cancelled(),
         );
+        let received = received.await?;
+        // Only now: it may have waited for long, and what is left of a message's time would be too much.
         let now = self.shared.clock.now();
         let mut waiting: Vec<(DeliveryId, Message)> = received
-            .await?
             .into_iter()
             .map(|delivery| (delivery.message().sent_on(now), delivery))
             .map(|(message, delivery)| (delivery.keep(), message))

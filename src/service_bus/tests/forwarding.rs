@@ -106,6 +106,26 @@ async fn what_waits_and_what_comes_goes_on_once_and_each_workflow_in_order() {
     assert_eq!(from.view().await.unwrap().counts.stored(), 0);
 }
 
+#[tokio::test]
+async fn a_message_that_goes_on_lives_no_longer_however_long_nothing_came_before_it() {
+    const LIVES: Duration = Duration::from_secs(3_600);
+    let (engine, clock) = engine_with(&[("from", to("to")), ("to", nothing())]).await;
+    let (from, target) = (queue(engine.client(), "from"), queue(engine.client(), "to"));
+    let _host = host(engine, clock.clone()).await;
+    for _ in 0..5 {
+        let expires_at = clock.now() + LIVES;
+        from.send(Message::new("x").time_to_live(LIVES)).await.unwrap();
+        let mut delivery = target.receive(TIMEOUT).await.unwrap().expect("it goes on");
+        assert_eq!(delivery.message().expires_at, Some(expires_at));
+        delivery.complete().await.unwrap();
+        // As good as always it waits for the next by then.
+        for _ in 0..20 {
+            assert_eq!(from.view().await.unwrap().counts.stored(), 0);
+        }
+        clock.advance(Duration::from_secs(20));
+    }
+}
+
 /// The first dead letter of a queue, once there is one.
 async fn first_dead_letter(queue: &Queue, events: &mut Events) -> DeadLetterView {
     loop {
