@@ -60,6 +60,12 @@ impl AmqpRefusal {
         AmqpRefusal::new(condition::NOT_FOUND, description)
     }
 
+    /// There is no such entity, in the words of whoever has looked for it, behind the same first ones.
+    fn nothing_found(why: &dyn fmt::Display) -> AmqpRefusal {
+        let description = format!("The messaging entity asked for could not be found: {why}");
+        AmqpRefusal::new(condition::NOT_FOUND, description)
+    }
+
     pub(crate) fn lock_lost() -> AmqpRefusal {
         AmqpRefusal::new(condition::LOCK_LOST, "the lock was lost, or the message was settled already")
     }
@@ -131,7 +137,8 @@ where
 impl From<SendRefusal> for AmqpRefusal {
     fn from(refusal: SendRefusal) -> AmqpRefusal {
         let condition = match &refusal {
-            SendRefusal::QueueNotFound(_) | SendRefusal::TopicNotFound(_) => condition::NOT_FOUND,
+            SendRefusal::QueueNotFound(queue) => return AmqpRefusal::not_found(queue.as_str()),
+            SendRefusal::TopicNotFound(_) => return AmqpRefusal::nothing_found(&refusal),
             SendRefusal::BodyTooLarge { .. } => condition::SIZE_EXCEEDED,
             SendRefusal::WorkflowFull { .. }
             | SendRefusal::QueueFull { .. }
@@ -152,7 +159,7 @@ impl From<SendRefusal> for AmqpRefusal {
 impl From<ReceiveRefusal> for AmqpRefusal {
     fn from(refusal: ReceiveRefusal) -> AmqpRefusal {
         let condition = match &refusal {
-            ReceiveRefusal::QueueNotFound(_) => condition::NOT_FOUND,
+            ReceiveRefusal::QueueNotFound(queue) => return AmqpRefusal::not_found(queue.as_str()),
             // What somebody has is not there for anybody else.
             ReceiveRefusal::MessageNotFound(_)
             | ReceiveRefusal::WorkflowLocked
@@ -172,7 +179,7 @@ impl From<SettleRefusal> for AmqpRefusal {
             SettleRefusal::LockLost
             | SettleRefusal::AlreadySettled { .. }
             | SettleRefusal::MessageNotFound(_) => condition::LOCK_LOST,
-            SettleRefusal::QueueNotFound => condition::NOT_FOUND,
+            SettleRefusal::QueueNotFound => return AmqpRefusal::nothing_found(&refusal),
             SettleRefusal::NoWorkflow | SettleRefusal::AlreadyDeadLettered(_) => condition::NOT_ALLOWED,
             SettleRefusal::PropertiesTooLarge { .. } => condition::ARGUMENT_ERROR,
             SettleRefusal::Send(SendRefusal::StorageFull) => condition::RESOURCE_LIMIT,
@@ -207,11 +214,7 @@ impl From<TopicRefusal> for AmqpRefusal {
         let condition = match &refusal {
             TopicRefusal::TopicNotFound(_)
             | TopicRefusal::SubscriptionNotFound(..)
-            | TopicRefusal::RuleNotFound(..) => {
-                // An SDK tells this refusal from others by its first words.
-                let description = format!("The messaging entity asked for could not be found: {refusal}");
-                return AmqpRefusal::new(condition::NOT_FOUND, description);
-            }
+            | TopicRefusal::RuleNotFound(..) => return AmqpRefusal::nothing_found(&refusal),
             TopicRefusal::RuleExists(topic, subscription, rule) => {
                 let rule = format!("{topic}|{subscription}|{rule}");
                 let description = format!("The messaging entity '{rule}' already exists: remove it first");
@@ -238,6 +241,25 @@ impl From<OperateRefusal> for AmqpRefusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::QueueName;
+
+    #[test]
+    fn whoever_misses_an_entity_says_so_in_the_words_by_which_clients_know_it() {
+        let name = || QueueName::new("q").unwrap();
+        let refusals: [AmqpRefusal; 5] = [
+            SendRefusal::QueueNotFound(name()).into(),
+            SendRefusal::TopicNotFound(name()).into(),
+            ReceiveRefusal::QueueNotFound(name()).into(),
+            SettleRefusal::QueueNotFound.into(),
+            TopicRefusal::TopicNotFound(name()).into(),
+        ];
+        for refusal in refusals {
+            assert_eq!(refusal.condition, condition::NOT_FOUND);
+            let is_known = refusal.description.starts_with("The messaging entity ")
+                && refusal.description.contains(" could not be found");
+            assert!(is_known, "{refusal}");
+        }
+    }
 
     #[test]
     fn what_may_be_asked_again_is_said_to_be_busy_and_what_never_can_be_done_is_not() {
