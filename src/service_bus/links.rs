@@ -1,5 +1,6 @@
 //! Links, and what each is for.
 
+use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -61,6 +62,8 @@ pub(crate) struct Receiver {
     pub(crate) too_large: Option<AmqpRefusal>,
     /// What the client has not settled.
     pub(crate) unsettled: HashMap<DeliveryNumber, ClientHold>,
+    /// What the client of a session has settled with transactions of which nobody knows that they are committed.
+    pub(crate) in_transactions: HashMap<DeliveryNumber, ClientHold>,
     /// What was sent settled and is deleted once it is on its way, in order.
     pub(crate) sent: OnTheirWay<ClientHold>,
     /// How many requests of it to delete what was sent are not answered.
@@ -127,6 +130,7 @@ impl Receiver {
             is_leaving: false,
             too_large: None,
             unsettled: HashMap::new(),
+            in_transactions: HashMap::new(),
             sent: OnTheirWay::default(),
             deletions: 0,
             backlog: VecDeque::new(),
@@ -145,6 +149,22 @@ impl Receiver {
             (Some(window), Some(held)) => window.admits(held.message, held.times_lost),
             _ => true,
         }
+    }
+
+    /// Notes that a message is settled once a transaction is committed. Until then a client of a session still has it.
+    pub(crate) fn note_in_transaction(&mut self, delivery: DeliveryNumber) {
+        if let Some(hold) = self.unsettled.remove(&delivery)
+            && self.session.is_some()
+        {
+            self.in_transactions.insert(delivery, hold);
+        }
+    }
+
+    /// Everything that its client has and has not settled for good, in the order in which it was sent.
+    pub(crate) fn take_left(&mut self) -> Vec<ClientHold> {
+        let in_transactions = std::mem::take(&mut self.in_transactions);
+        let left = std::mem::take(&mut self.unsettled).into_iter().chain(in_transactions);
+        left.collect::<BTreeMap<_, _>>().into_values().collect()
     }
 
     /// Has the engine answer at once what is being fetched.

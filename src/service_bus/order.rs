@@ -1,11 +1,10 @@
 //! What happens in the order in which the client sent it: a link, a session or a connection ends when everything that was asked
 //! before it is answered, and what a client wants after an end begins after it.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use crate::amqp::AmqpError;
 use crate::amqp::Attach;
-use crate::amqp::DeliveryNumber;
 use crate::amqp::LinkId;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::elapsed::elapsed_ms;
@@ -119,9 +118,9 @@ impl ConnectionTask {
             let deleted = receiver.sent.take_all();
             let holds = holds.chain(deleted).collect();
             let is_left = has_broken_off && receiver.session.is_some();
-            let left = if is_left { std::mem::take(&mut receiver.unsettled) } else { HashMap::new() };
+            let left = if is_left { receiver.take_left() } else { Vec::new() };
             self.give_back(link, holds);
-            self.break_off(left);
+            self.break_off(&left);
         }
         self.give_up_replies(link);
         if let Some(EndpointLink::Coordinator) = self.remove_link(link) {
@@ -138,15 +137,17 @@ impl ConnectionTask {
         removed
     }
 
-    /// Fails the first of what a client has left behind. The others are given back before, because they stay counted when
-    /// an earlier one fails in their holder's hands.
-    fn break_off(&self, left: HashMap<DeliveryNumber, ClientHold>) {
-        let mut left: Vec<_> = left.into_iter().collect();
-        left.sort_unstable_by_key(|(delivery, _)| *delivery);
-        let mut holds = left.iter().map(|(_, hold)| hold);
-        let first = holds.next();
-        self.shared.give_back_all(holds);
-        first.iter().for_each(|hold| self.shared.break_off(hold));
+    /// Fails the first of what a client has left behind, given in the order in which it was sent. The others are given back before,
+    /// because they stay counted when an earlier one fails in their holder's hands.
+    fn break_off(&self, left: &[ClientHold]) {
+        let (holds, mut seen) = (&self.shared.holds, HashSet::new());
+        // Of what has come again the last delivery counts, and nothing of what was settled by token.
+        let is_held =
+            |hold: &&ClientHold| seen.insert(hold.number()) && holds.get(&hold.queue, hold.token).is_some();
+        let mut held: Vec<&ClientHold> = left.iter().rev().filter(is_held).collect();
+        let first = held.pop();
+        self.shared.give_back_all(held.into_iter().rev());
+        first.into_iter().for_each(|hold| self.shared.break_off(hold));
     }
 
     /// Gives messages back that a client has not seen, as if they had not been handed out; given in the order in which

@@ -8,6 +8,7 @@ use bytes::BytesMut;
 use crate::amqp::Value;
 use crate::amqp::message::encode_value;
 use crate::engine::Queue;
+use crate::id::SequenceNumber;
 use crate::limits;
 use crate::message::Message;
 use crate::queue::Order;
@@ -266,6 +267,30 @@ async fn a_session_is_completed_in_order_and_passed_on_with_one_transaction() {
     }
     assert_eq!(client.discharge(&transaction, false).await.0, ACCEPTED);
     assert_eq!((stored(&queue).await.2, stored(&to).await.0), (2, 2));
+}
+
+#[tokio::test]
+async fn who_leaves_without_a_word_before_a_commit_has_failed_the_first_message_of_the_session() {
+    let host = Host::open().await;
+    let (queue, _to) = (host.queue("q", QueueOptions::default()).await, host.queue("to", unordered()).await);
+    queue.send_batch(["0", "1"].map(|body| Message::new(body).workflow("s"))).await.unwrap();
+    for (first, is_rolled_back) in [((1, 1), false), ((2, 2), true)] {
+        let mut client = Transacting::new(&host, "to", Source::of("q").session("s")).await;
+        assert_eq!(client.receive(2).await, ["0", "1"]);
+        let transaction = client.declare().await;
+        client.complete(&transaction, 0).await;
+        if is_rolled_back {
+            assert_eq!(client.discharge(&transaction, true).await.0, ACCEPTED);
+        }
+        drop(client);
+        // The session is free once all of it was given back.
+        while queue.accept_workflow("s").await.is_err() {
+            tokio::task::yield_now().await;
+        }
+        let views = queue.peek(SequenceNumber::new(0), 2).await.unwrap();
+        let counts: Vec<_> = views.iter().map(|view| (view.delivery_count, view.attempts.len())).collect();
+        assert_eq!(counts, [first, (0, 0)]);
+    }
 }
 
 #[tokio::test]
