@@ -218,6 +218,13 @@ pub const SERVICE_BUS_GROUP_BYTES: usize = 4 * 1024 * 1024;
 /// Messages that are fetched for one link at once, whatever its credit: they wait in memory for room in its connection.
 pub const SERVICE_BUS_FETCH_MAX: usize = 256;
 
+/// Bytes of messages that were fetched for all links of one connection together and wait in memory for room in it: two of the largest
+/// fetches. Beyond it, nothing is fetched, and what comes goes back.
+pub const SERVICE_BUS_BACKLOG_BYTES: usize = 2 * RECEIVE_BYTES_MAX;
+
+/// Bytes of these that each link may fetch at once, however many there are: a single message is seldom larger.
+pub const SERVICE_BUS_BACKLOG_SHARE: usize = 64 * 1024;
+
 /// How long nothing is fetched for a link when as many deliveries are handed out as may be, or no node of a cluster has the partition: it
 /// asks again as soon as one of its own is settled, and after this because others may have been.
 pub const SERVICE_BUS_PAUSE: Duration = Duration::from_millis(250);

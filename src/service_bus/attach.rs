@@ -236,7 +236,7 @@ impl ConnectionTask {
         let deletes = attach.sender_settles == SenderSettles::Settled;
         let window = (!deletes).then(|| Arc::new(self.shared.window(&entity)));
         let answer = LinkAnswer::to(attach);
-        let mut receiver = Receiver::new(entity, deletes, None);
+        let mut receiver = Receiver::new(entity, deletes, None, self.backlogs.backlog());
         receiver.window = window;
         self.links.insert(link, EndpointLink::Receiver(receiver));
         self.amqp.accept_link(link, answer);

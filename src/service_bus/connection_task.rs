@@ -13,6 +13,7 @@ use crate::amqp::AmqpError;
 use crate::amqp::AmqpEvent;
 use crate::amqp::Connection;
 use crate::amqp::LinkId;
+use crate::service_bus::backlog::BacklogRoom;
 use crate::service_bus::completions::Completions;
 use crate::service_bus::elapsed::elapsed_ms;
 use crate::service_bus::grants::Grants;
@@ -38,6 +39,8 @@ pub(crate) struct ConnectionTask {
     pub(crate) transactions: Transactions,
     /// What the connection may do.
     pub(crate) grants: Grants,
+    /// What was fetched for all receivers together.
+    pub(crate) backlogs: BacklogRoom,
     /// Receivers that may be able to take more, and links of answers for which there was no room.
     pub(crate) hungry: BTreeSet<LinkId>,
     /// Browsers that may be able to show more.
@@ -91,6 +94,7 @@ impl ConnectionTask {
             completions: Completions::default(),
             transactions: Transactions::default(),
             grants: Grants::default(),
+            backlogs: BacklogRoom::default(),
             hungry: BTreeSet::new(),
             browsing: BTreeSet::new(),
             grouped: BTreeSet::new(),

@@ -44,7 +44,9 @@ impl ConnectionTask {
 
     fn feed(&mut self, link: LinkId) {
         self.send_backlog(link);
-        let (credit, has_room) = (self.amqp.credit(link) as usize, self.amqp.has_room());
+        let credit = self.amqp.credit(link) as usize;
+        let has_room = self.amqp.has_room() && !self.backlogs.is_full();
+        let share = self.backlogs.share(self.links.len());
         let Some(receiver) = self.receiver(link).filter(|receiver| !receiver.is_leaving) else { return };
         if let Some(fetching) = &receiver.fetching {
             // What it has brought by then is sent, or goes back before anything else is fetched.
@@ -60,7 +62,7 @@ impl ConnectionTask {
             self.hungry.insert(link);
             return;
         }
-        let mut max = credit.min(limits::SERVICE_BUS_FETCH_MAX);
+        let mut max = credit.min(limits::SERVICE_BUS_FETCH_MAX).min(share);
         if receiver.session.is_some() {
             let out = receiver.unsettled.len() + receiver.sent.len();
             max = max.min(limits::ACCEPTED_AHEAD_MAX.saturating_sub(out));
@@ -163,6 +165,7 @@ impl ConnectionTask {
             Err(refusal) => return self.fetch_failed(link, refusal),
         };
         let is_write_closed = self.is_write_closed;
+        self.backlogs.note(&packed_messages);
         let Some(receiver) = self.receiver(link) else {
             let holds = packed_messages.iter().map(|packed_message| &packed_message.hold);
             return self.shared.give_back_all(holds);
@@ -174,9 +177,11 @@ impl ConnectionTask {
                 packed_messages.into_iter().map(|packed_message| packed_message.hold).collect(),
             );
         }
-        receiver.held_back = held_back;
         let is_all = was_for_drain && receiver.drains && packed_messages.is_empty();
-        receiver.backlog.extend(packed_messages);
+        let beyond = receiver.backlog.add(packed_messages);
+        // What is beyond comes before what was held back, which is met again behind it.
+        receiver.held_back = held_back.filter(|_| beyond.is_empty());
+        self.give_back(link, beyond);
         self.hungry.insert(link);
         self.send_backlog(link);
         self.keep_locks(link, Duration::ZERO);
@@ -258,7 +263,7 @@ impl ConnectionTask {
                 }
                 Err(Unsent::TooManyUnsettled) if receiver.drains => {
                     unsendable.push(packed_message.hold);
-                    unsendable.extend(receiver.backlog.drain(..).map(|packed_message| packed_message.hold));
+                    unsendable.extend(receiver.backlog.take_all());
                     self.finish_draining(link);
                 }
                 Err(Unsent::NoRoom | Unsent::TooManyUnsettled) => {
@@ -294,8 +299,7 @@ impl ConnectionTask {
         let (queue, is_dead) = (packed_message.hold.queue.clone(), packed_message.hold.is_dead_letter);
         self.note_too_large(&queue, number, (bytes as u64, bytes_max), is_dead);
         let Some(receiver) = self.receiver(link) else { return };
-        let holds: Vec<ClientHold> =
-            receiver.backlog.drain(..).map(|packed_message| packed_message.hold).collect();
+        let holds = receiver.backlog.take_all();
         self.give_back(link, holds);
         let Some(receiver) = self.receiver(link) else { return };
         match receiver.session.is_some() && !receiver.unsettled.is_empty() {

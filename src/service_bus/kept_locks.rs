@@ -12,7 +12,6 @@ use crate::id::QueueName;
 use crate::limits;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::holds::ClientHold;
-use crate::service_bus::links::PackedMessage;
 use crate::service_bus::links::Receiver;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::shared::EndpointState;
@@ -39,8 +38,7 @@ impl Receiver {
     /// What waits for its client, and is gone once it is sent. The lock of a session is its client's to renew.
     fn waiting(&mut self) -> impl Iterator<Item = &mut ClientHold> {
         let keeps = self.deletes && self.session.is_none();
-        let backlog = self.backlog.iter_mut().map(|packed_message| &mut packed_message.hold);
-        backlog.chain(self.sent.iter_mut()).filter(move |_| keeps)
+        self.backlog.holds_mut().chain(self.sent.iter_mut()).filter(move |_| keeps)
     }
 }
 
@@ -94,19 +92,12 @@ impl ConnectionTask {
         self.keep_locks(link, self.shared.client.elapsed().saturating_add(limits::SERVICE_BUS_PAUSE));
     }
 
-    /// What was fetched to be gone once it is sent, and has waited for so long that somebody else may have it by now.
+    /// What was fetched and has waited for so long that somebody else may have it by now. What is of a session is its client's to
+    /// keep.
     pub(crate) fn expired_backlog(&mut self, link: LinkId) -> Vec<ClientHold> {
         let now = self.shared.client.elapsed();
-        let is_expired = |packed_message: &PackedMessage| packed_message.hold.ends_at <= now;
-        let deletes = |receiver: &&mut Receiver| receiver.deletes && receiver.session.is_none();
-        let Some(receiver) = self.receiver(link).filter(deletes) else { return Vec::new() };
-        if !receiver.backlog.iter().any(is_expired) {
-            return Vec::new();
-        }
-        let backlog = std::mem::take(&mut receiver.backlog).into_iter();
-        let (expired, kept): (Vec<_>, Vec<_>) = backlog.partition(is_expired);
-        receiver.backlog = kept.into();
-        expired.into_iter().map(|packed_message| packed_message.hold).collect()
+        let receiver = self.receiver(link).filter(|receiver| receiver.session.is_none());
+        receiver.map_or_else(Vec::new, |receiver| receiver.backlog.take_expired(now))
     }
 }
 
@@ -131,6 +122,7 @@ mod tests {
     use futures_util::StreamExt;
 
     use super::*;
+    use crate::amqp::tests::peer::Attach;
     use crate::amqp::tests::peer::Performative;
     use crate::clock::Timestamp;
     use crate::engine::Engine;
@@ -163,6 +155,11 @@ mod tests {
 
     /// A queue with messages, and a connection whose client receives and deletes.
     async fn stage(bodies: Vec<Vec<u8>>) -> (Engine, ManualClock, Queue, ConnectionTask) {
+        stage_of(bodies, deleting(receiver(0, "q"))).await
+    }
+
+    /// The same with a client that asks for this link.
+    async fn stage_of(bodies: Vec<Vec<u8>>, asked: Attach) -> (Engine, ManualClock, Queue, ConnectionTask) {
         let clock = ManualClock::new(Timestamp::from_millis(1_000_000_000));
         let engine = Engine::in_memory().clock(clock.clone()).open().await.unwrap();
         let queue = socketless::unordered(engine.client()).await;
@@ -171,7 +168,7 @@ mod tests {
         }
         let shared = socketless::endpoint(engine.client(), Arc::new(clock.clone())).await;
         let mut connection_task = socketless::opened(shared);
-        connection_task.says(&[attach(deleting(receiver(0, "q")))]);
+        connection_task.says(&[attach(asked)]);
         connection_task.until(|connection_task| connection_task.work.is_empty()).await;
         (engine, clock, queue, connection_task)
     }
@@ -207,18 +204,22 @@ mod tests {
 
     #[tokio::test]
     async fn what_has_waited_longer_than_its_lock_is_not_sent() {
-        let bodies = (0..5).map(|number| vec![b'0' + number; 900 * 1024]).collect();
-        let (_engine, clock, queue, mut connection_task) = stage(bodies).await;
-        connection_task.says(&[narrow(0, 5, 100)]);
-        connection_task.until(|connection_task| only(connection_task).backlog.len() == 2).await;
-        clock.advance(QueueOptions::default().lock);
-        let mut of_another = Vec::new();
-        for _ in 0..5 {
-            of_another.push(queue.receive(Duration::ZERO).await.unwrap().expect("its lock has ended"));
+        for asked in [deleting(receiver(0, "q")), receiver(0, "q")] {
+            let bodies = (0..5).map(|number| vec![b'0' + number; 900 * 1024]).collect();
+            let (_engine, clock, queue, mut connection_task) = stage_of(bodies, asked).await;
+            connection_task.says(&[narrow(0, 5, 100)]);
+            connection_task
+                .until(|connection_task| only(connection_task).backlog.holds_mut().count() == 2)
+                .await;
+            clock.advance(QueueOptions::default().lock);
+            let mut of_another = Vec::new();
+            for _ in 0..5 {
+                of_another.push(queue.receive(Duration::ZERO).await.unwrap().expect("its lock has ended"));
+            }
+            let heard: Vec<u8> = connection_task.written().iter().filter_map(last_byte).collect();
+            assert_eq!(heard, b"012", "what had left before, and nothing that somebody else has");
+            assert!(only(&mut connection_task).backlog.is_empty());
         }
-        let heard: Vec<u8> = connection_task.written().iter().filter_map(last_byte).collect();
-        assert_eq!(heard, b"012", "what had left before, and nothing that somebody else has");
-        assert!(only(&mut connection_task).backlog.is_empty());
     }
 
     /// The last byte of a message that ends with a frame.

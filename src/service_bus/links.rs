@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 use tokio_util::sync::DropGuard;
 
 use crate::amqp::DeliveryNumber;
 use crate::id::SequenceNumber;
+use crate::service_bus::backlog::Backlog;
 use crate::service_bus::browser::Browser;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::held_session::HeldSession;
@@ -69,7 +68,7 @@ pub(crate) struct Receiver {
     /// How many requests of it to delete what was sent are not answered.
     pub(crate) deletions: usize,
     /// What was fetched and had no room.
-    pub(crate) backlog: VecDeque<PackedMessage>,
+    pub(crate) backlog: Backlog,
     /// Whether somebody sees to it that what waits is still locked.
     pub(crate) keeps_locks: bool,
     /// Cancelled when the link is gone: who waits for something of it waits no longer.
@@ -99,12 +98,6 @@ pub(crate) struct Fetching {
     pub(crate) is_for_drain: bool,
 }
 
-/// A message ready to be sent.
-pub(crate) struct PackedMessage {
-    pub(crate) hold: ClientHold,
-    pub(crate) payload: Bytes,
-}
-
 /// A link over which requests come.
 pub(crate) struct Requests {
     pub(crate) node: Node,
@@ -120,7 +113,12 @@ pub(crate) enum Node {
 }
 
 impl Receiver {
-    pub(crate) fn new(entity: Entity, deletes: bool, session: Option<Arc<HeldSession>>) -> Receiver {
+    pub(crate) fn new(
+        entity: Entity,
+        deletes: bool,
+        session: Option<Arc<HeldSession>>,
+        backlog: Backlog,
+    ) -> Receiver {
         Receiver {
             entity,
             deletes,
@@ -133,7 +131,7 @@ impl Receiver {
             in_transactions: HashMap::new(),
             sent: OnTheirWay::default(),
             deletions: 0,
-            backlog: VecDeque::new(),
+            backlog,
             keeps_locks: false,
             gone: CancellationToken::new(),
             session,

@@ -9,6 +9,7 @@ mod address;
 mod administration;
 mod arrival;
 mod attach;
+mod backlog;
 mod browse;
 mod browser;
 mod client_settlement;

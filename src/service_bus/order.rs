@@ -86,7 +86,7 @@ impl ConnectionTask {
             Some(EndpointLink::Receiver(receiver)) => {
                 receiver.is_leaving = true;
                 receiver.hurry();
-                let backlog = receiver.backlog.drain(..).map(|packed_message| packed_message.hold).collect();
+                let backlog = receiver.backlog.take_all();
                 self.give_back(link, backlog);
             }
             Some(EndpointLink::Sender(sender)) => sender.is_leaving = true,

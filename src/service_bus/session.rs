@@ -40,7 +40,7 @@ impl ConnectionTask {
         answer.properties.push((Value::symbol(LOCKED_UNTIL), until));
         let session = Arc::new(session);
         let deletes = answer.sender_settles == SenderSettles::Settled;
-        let receiver = Receiver::new(entity, deletes, Some(session.clone()));
+        let receiver = Receiver::new(entity, deletes, Some(session.clone()), self.backlogs.backlog());
         self.links.insert(link, EndpointLink::Receiver(receiver));
         self.amqp.accept_link(link, answer);
         self.watch_session(link, &session);
