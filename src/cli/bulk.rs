@@ -13,6 +13,8 @@ use crate::cli::arguments::operate::FilterArguments;
 use crate::cli::confirm::confirm;
 use crate::cli::failure::CliFailure;
 use crate::cli::interrupt::Interrupt;
+use crate::cli::interrupt::check_counted;
+use crate::cli::interrupt::check_finished;
 use crate::cli::limits;
 use crate::cli::operator_call::OperatorCall;
 use crate::cli::out::Stdout;
@@ -75,11 +77,7 @@ impl<'a> Bulk<'a> {
         let dry_run = self.act.operator.dry_run;
         if !dry_run && !self.act.operator.yes {
             let would = self.all_pages(true, &out).await?;
-            if would.after.is_some() {
-                return Err(CliFailure::Refused(
-                    "go on: interrupted while counting; nothing was changed".to_owned(),
-                ));
-            }
+            check_counted(would.after.as_deref())?;
             if would.done == 0 {
                 out.say(would.describe(self.act.verb.done))?;
                 out.json(&would)?;
@@ -96,12 +94,8 @@ impl<'a> Bulk<'a> {
         let summary = self.all_pages(dry_run, &out).await?;
         out.json(&summary)?;
         out.say(summary.describe(self.act.verb.done))?;
-        match &summary.after {
-            Some(after) => {
-                Err(CliFailure::Refused(format!("go on: interrupted; go on with --after '{after}'")))
-            }
-            None => Ok(summary.refused == 0),
-        }
+        check_finished(summary.after.as_deref())?;
+        Ok(summary.refused == 0)
     }
 
     async fn all_pages(&self, dry_run: bool, out: &Stdout) -> Result<BulkSummary, CliFailure> {

@@ -19,7 +19,7 @@ pub(crate) const CANNOT_RUN: u8 = 3;
 pub(crate) const FAILED: u8 = 4;
 
 /// HTTP statuses from here on are the daemon's own trouble, not a refusal.
-const TROUBLE_STATUS: u16 = 500;
+pub(crate) const TROUBLE_STATUS: u16 = 500;
 
 /// The code of what a cluster refuses for good, though its status is that of a server that cannot.
 const UNSUPPORTED: &str = "unsupported";

@@ -4,6 +4,7 @@ use tokio::signal::ctrl_c;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::failure::CANNOT_RUN;
+use crate::cli::failure::CliFailure;
 use crate::cli::insistence::asked_again;
 use crate::cli::out::remark;
 
@@ -37,6 +38,18 @@ impl Interrupt {
     pub(crate) async fn wait(&self) {
         self.token.cancelled().await;
     }
+}
+
+/// Refuses to do what was not counted to its end: it would be more than a person was told.
+pub(crate) fn check_counted(after: Option<&str>) -> Result<(), CliFailure> {
+    let refusal = "go on: interrupted while counting; nothing was changed";
+    after.map_or(Ok(()), |_| Err(CliFailure::Refused(refusal.to_owned())))
+}
+
+/// Says of what ended before its end where to go on.
+pub(crate) fn check_finished(after: Option<&str>) -> Result<(), CliFailure> {
+    let refusal = |after| format!("go on: interrupted; go on with --after '{after}'");
+    after.map_or(Ok(()), |after| Err(CliFailure::Refused(refusal(after))))
 }
 
 /// Waits for Ctrl-C; for ever where nobody can be told of it.

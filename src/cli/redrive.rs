@@ -21,7 +21,10 @@ use crate::cli::connect::connect;
 use crate::cli::dlq::DeadLetters;
 use crate::cli::dlq::matches;
 use crate::cli::failure::CliFailure;
+use crate::cli::failure::TROUBLE_STATUS;
 use crate::cli::interrupt::Interrupt;
+use crate::cli::interrupt::check_counted;
+use crate::cli::interrupt::check_finished;
 use crate::cli::out::Stdout;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;
@@ -100,31 +103,35 @@ struct RedriveSummary {
     after: Option<String>,
 }
 
+impl RedriveSummary {
+    fn describe(&self) -> String {
+        let RedriveSummary { matched, done, refused, .. } = self;
+        if !self.dry_run {
+            return format!("{done} redriven, {refused} refused");
+        }
+        let matched = counted(*matched, "dead letter");
+        format!("{matched} found, {done} would be redriven, {refused} refused; nothing was changed")
+    }
+}
+
 async fn many(remote: &Remote, out: &Stdout, arguments: &RedriveArguments) -> Result<bool, CliFailure> {
     let dry_run = arguments.operator.dry_run;
-    if dry_run || !arguments.operator.yes {
+    if !dry_run && !arguments.operator.yes {
         let would = over_all(remote, out, arguments, true).await?;
-        if dry_run || would.done == 0 {
+        check_counted(would.after.as_deref())?;
+        if would.done == 0 {
             out.json(&would)?;
-            let RedriveSummary { matched, done, refused, .. } = &would;
-            let matched = counted(*matched, "dead letter");
-            out.say(format!(
-                "{matched} found, {done} would be redriven, {refused} refused; nothing was changed"
-            ))?;
+            out.say(would.describe())?;
             return Ok(would.refused == 0);
         }
-        confirm(
-            &arguments.operator,
-            &format!("redrive {} of {}?", counted(would.done, "dead letter"), arguments.target),
-        )?;
+        let question = format!("redrive {} of {}?", counted(would.done, "dead letter"), arguments.target);
+        confirm(&arguments.operator, &question)?;
     }
-    let summary = over_all(remote, out, arguments, false).await?;
+    let summary = over_all(remote, out, arguments, dry_run).await?;
     out.json(&summary)?;
-    out.say(format!("{} redriven, {} refused", summary.done, summary.refused))?;
-    match &summary.after {
-        Some(after) => Err(CliFailure::Refused(format!("go on: interrupted; go on with --after '{after}'"))),
-        None => Ok(summary.refused == 0),
-    }
+    out.say(summary.describe())?;
+    check_finished(summary.after.as_deref())?;
+    Ok(summary.refused == 0)
 }
 
 async fn over_all(
@@ -151,16 +158,14 @@ async fn over_all(
             match remote.redrive(queue, dead_letter.sequence_number, &redrive).await {
                 Ok(_) => summary.done += 1,
                 Err(error) => {
-                    let Some(problem) = error.problem() else {
-                        return Err(CliFailure::to(format!(
-                            "redrive {queue}#{}",
-                            dead_letter.sequence_number
-                        ))(error));
+                    let number = dead_letter.sequence_number;
+                    let Some(problem) = error.problem().filter(|problem| problem.status < TROUBLE_STATUS)
+                    else {
+                        return Err(CliFailure::to(format!("redrive {queue}#{number}"))(error));
                     };
                     summary.refused += 1;
                     // What would be refused is only told to who asked for it.
                     if !dry_run || arguments.operator.dry_run {
-                        let number = dead_letter.sequence_number;
                         remark(format!("{queue}#{number}: {} ({})", problem.detail, problem.code));
                         out.json(&json!({ "sequence_number": number, "error": problem }))?;
                     }

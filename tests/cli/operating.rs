@@ -1,14 +1,21 @@
 //! The operator's verbs: what each asks of the daemon, one by one and many at once.
 
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 
+use rustix::process::Pid;
+use rustix::process::Signal;
+use rustix::process::kill_process;
 use serde_json::Value;
 use serde_json::json;
 
 use crate::cli::fake::Answer;
 use crate::cli::fake::Fake;
 use crate::cli::fake::problem;
+use crate::cli::fake::seriatim;
 
 #[test]
 fn every_verb_asks_for_itself_with_its_reason() {
@@ -280,6 +287,59 @@ fn dead_letters_are_redriven_one_after_the_other_and_refusals_do_not_stop_them()
     assert!(ran.stderr.starts_with("orders#2: redrive message 2: "), "{ran:?}");
     let ran = fake.run(&["redrive", "orders/a", "--dry-run", "--json"]);
     assert_eq!(ran.json()[0]["matched"], 2, "what became a dead letter later is not meant: {ran:?}");
+}
+
+/// A daemon whose dead letters never end, and which interrupts whoever lists the third page of them.
+fn endless_dead_letters(asker: Arc<OnceLock<Pid>>) -> Fake {
+    let pages = AtomicUsize::new(0);
+    Fake::new(move |asked| {
+        if !asked.line.starts_with("GET /v1/queues/orders/dead_letters") {
+            return Answer::json(json!({ "redriven": "in_place", "sequence_number": 1, "dry_run": true }));
+        }
+        let page = pages.fetch_add(1, Ordering::Relaxed);
+        if page == 2 {
+            kill_process(*asker.wait(), Signal::INT).expect("it waits for the answer");
+        }
+        let dead_letter = json!({ "sequence_number": page + 1, "delivery_count": 3, "reason": "r", "at": 1 });
+        Answer::json(json!({ "dead_letters": [dead_letter], "after": page.to_string() }))
+    })
+}
+
+#[test]
+fn an_interrupted_count_redrives_nothing() {
+    for (how, complaint) in [
+        (&[][..], "interrupted while counting; nothing was changed"),
+        (&["--dry-run"], "interrupted; go on with --after '"),
+    ] {
+        let asker = Arc::new(OnceLock::new());
+        let fake = endless_dead_letters(asker.clone());
+        let mut command = seriatim(&[&["redrive", "orders", "--all"], how].concat());
+        let command = command.env("SERIATIM_URL", &fake.url).stdin(Stdio::null()).stdout(Stdio::null());
+        let child = command.stderr(Stdio::piped()).spawn().expect("the binary runs");
+        asker.set(Pid::from_child(&child)).expect("it is the only one");
+        let ended = child.wait_with_output().expect("it ends");
+        let stderr = String::from_utf8(ended.stderr).expect("text");
+        assert_eq!(ended.status.code(), Some(1), "{how:?}: {stderr}");
+        assert!(stderr.contains(complaint), "{how:?}: {stderr}");
+        let mut redriven = fake.asked().into_iter().filter(|asked| asked.line.starts_with("POST"));
+        assert!(redriven.all(|asked| asked.json()["dry_run"] == true), "it was only counted");
+    }
+}
+
+#[test]
+fn trouble_of_the_daemon_is_no_refusal_of_a_dead_letter() {
+    let fake = Fake::new(|asked| match asked.line.as_str() {
+        line if line.starts_with("GET /v1/queues/orders/dead_letters") => {
+            let dead_letter = |number: u64| json!({ "sequence_number": number, "delivery_count": 3, "reason": "r", "at": 1 });
+            Answer::json(json!({ "dead_letters": [dead_letter(1), dead_letter(2)] }))
+        }
+        line if line.starts_with("GET") => Answer::json(json!({})),
+        _ => Answer::problem(503, "stopped", "reach the engine: it stopped"),
+    });
+    let ran = fake.run(&["redrive", "orders", "--all", "--yes"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
+    assert!(ran.stderr.starts_with("seriatim: cannot redrive orders#1: "), "{ran:?}");
+    assert!(fake.asked_lines().iter().all(|line| !line.contains("/dead_letters/2/")), "it stops there");
 }
 
 #[test]
