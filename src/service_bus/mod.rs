@@ -12,6 +12,7 @@ mod attach;
 mod backlog;
 mod browse;
 mod browser;
+mod changeable;
 mod client_settlement;
 mod completions;
 mod config;

@@ -12,6 +12,7 @@ use crate::error::SendRefusal;
 use crate::error::SettleRefusal;
 use crate::error::TopicRefusal;
 use crate::error::Unavailable;
+use crate::service_bus::changeable::DefinedByFile;
 
 /// Why something was refused, as the client reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +104,12 @@ impl fmt::Display for AmqpRefusal {
 impl From<Misuse> for AmqpRefusal {
     fn from(misuse: Misuse) -> AmqpRefusal {
         AmqpRefusal::argument(misuse.to_string())
+    }
+}
+
+impl From<DefinedByFile> for AmqpRefusal {
+    fn from(defined: DefinedByFile) -> AmqpRefusal {
+        AmqpRefusal::new(condition::NOT_ALLOWED, defined.to_string())
     }
 }
 

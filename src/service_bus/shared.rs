@@ -16,6 +16,7 @@ use crate::intake::Intake;
 use crate::limits;
 use crate::sas::Keys;
 use crate::sas::Signatures;
+use crate::service_bus::changeable::DefinedByFile;
 use crate::service_bus::description::Descriptions;
 #[cfg(test)]
 use crate::service_bus::description::RECORDS_QUEUE;
@@ -101,6 +102,11 @@ impl EndpointState {
     /// What tokens are checked with now; without, nobody needs one.
     pub(crate) fn signatures(&self) -> Option<Signatures> {
         self.keys.load().map(Signatures::new)
+    }
+
+    /// Refuses to change what a file defines.
+    pub(crate) fn check_undefined(&self, name: &QueueName) -> Result<(), DefinedByFile> {
+        (self.defined)(name).map_or(Ok(()), |file| Err(DefinedByFile::new(name, file)))
     }
 
     /// The window of a new link that receives from a queue, or its dead letters.

@@ -157,14 +157,6 @@ impl AdminCall<'_> {
         }
     }
 
-    /// Refuses to change what a file defines.
-    pub(crate) fn check_undefined(&self, name: &QueueName) -> Result<(), AdminRefusal> {
-        match (self.shared.defined)(name) {
-            Some(file) => Err(AdminRefusal::is_defined(name.as_str(), &file)),
-            None => Ok(()),
-        }
-    }
-
     /// Checks where an entity would forward to: what is there, and where who asks may send. An administration client hears the name as
     /// it said it.
     pub(crate) async fn check_forwarding(

@@ -52,7 +52,7 @@ pub(crate) async fn changed(
     of_topic: Option<&QueueOptions>,
     (text, element): (&str, &str),
 ) -> Result<QueueView, AdminRefusal> {
-    call.check_undefined(&view.name)?;
+    call.shared.check_undefined(&view.name)?;
     call.check_whole(view)?;
     let before = call.settings(view);
     let mut settings = before.clone();
@@ -70,7 +70,7 @@ pub(crate) async fn changed(
 }
 
 pub(crate) async fn delete(call: &AdminCall<'_>, view: &QueueView) -> Result<(), AdminRefusal> {
-    call.check_undefined(&view.name)?;
+    call.shared.check_undefined(&view.name)?;
     call.access.acting(&call.shared.client)?.delete_queue(&view.name).await?;
     Ok(call.shared.descriptions.describe(&view.name, &Description::default()).await?)
 }

@@ -13,6 +13,7 @@ use crate::inbound::browser::bytes_as;
 use crate::inbound::inflow::BodyRefusal;
 use crate::records::RecordError;
 use crate::sas;
+use crate::service_bus::changeable::DefinedByFile;
 use crate::service_bus::slashed::entity_name;
 use crate::xml::Xml;
 
@@ -47,12 +48,6 @@ impl AdminRefusal {
         AdminRefusal::new(StatusCode::CONFLICT, detail)
     }
 
-    /// What a file defines is changed there.
-    pub(crate) fn is_defined(name: &str, file: &str) -> AdminRefusal {
-        let detail = format!("SubCode=40301. {name} is defined by {file}: change or remove that file");
-        AdminRefusal::new(StatusCode::FORBIDDEN, detail)
-    }
-
     pub(crate) fn unauthorized(why: &str) -> AdminRefusal {
         AdminRefusal::new(StatusCode::UNAUTHORIZED, format!("SubCode=40100. Unauthorized: {why}"))
     }
@@ -70,6 +65,12 @@ impl AdminRefusal {
 impl From<Unavailable> for AdminRefusal {
     fn from(unavailable: Unavailable) -> AdminRefusal {
         AdminRefusal::busy(unavailable.to_string())
+    }
+}
+
+impl From<DefinedByFile> for AdminRefusal {
+    fn from(defined: DefinedByFile) -> AdminRefusal {
+        AdminRefusal::new(StatusCode::FORBIDDEN, format!("SubCode=40301. {defined}"))
     }
 }
 

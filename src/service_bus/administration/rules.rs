@@ -12,10 +12,10 @@ use crate::service_bus::administration::entities::AdminSubscription;
 use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::administration::refusal::AdminResult;
 use crate::service_bus::administration::rule_xml;
+use crate::service_bus::changeable::check_rule_name;
 use crate::service_bus::description::RuleSettings;
 use crate::service_bus::slashed::entity_name;
 use crate::topic::Rule;
-use crate::xml::can_be_written;
 
 /// The element that describes a rule.
 pub(crate) const ELEMENT: &str = "RuleDescription";
@@ -69,18 +69,14 @@ impl AdminSubscription {
 
     /// Adds a rule, or puts it in place of the one of its name.
     pub(crate) async fn put_rule(&self, call: &AdminCall<'_>, name: &str, text: &str) -> AdminResult {
-        call.check_undefined(&self.queue.name)?;
+        call.shared.check_undefined(&self.queue.name)?;
         let (rule, settings) = document::read(text, ELEMENT, rule_xml::read)?;
         if settings != RuleSettings::default() {
             call.check_whole(&self.queue)?;
         }
         let rule = rule.named(name);
         if !call.is_change {
-            if !can_be_written(name) {
-                return Err(AdminRefusal::bad(
-                    "the name of the rule has characters that no document can say",
-                ));
-            }
+            check_rule_name(name)?;
             self.topic_of(call)?.add_rule(&self.name, rule.clone()).await?;
             self.describe_rule(call, &rule, settings).await?;
             return Ok(self.answer_with_rule(call, &rule, StatusCode::CREATED));
@@ -103,7 +99,7 @@ impl AdminSubscription {
     }
 
     pub(crate) async fn remove_rule(&self, call: &AdminCall<'_>, name: &str) -> Result<(), AdminRefusal> {
-        call.check_undefined(&self.queue.name)?;
+        call.shared.check_undefined(&self.queue.name)?;
         let known = self.rule(call, name).await?;
         Ok(self.topic_of(call)?.remove_rule(&self.name, known.name()).await?)
     }

@@ -77,7 +77,7 @@ async fn change_subscriptions(
     (before, after): (&QueueOptions, &QueueOptions),
 ) -> Result<(), AdminRefusal> {
     let client = call.access.acting(&call.shared.client)?;
-    for view in subscriptions.into_iter().filter(|view| call.check_undefined(&view.name).is_ok()) {
+    for view in subscriptions.into_iter().filter(|view| call.shared.check_undefined(&view.name).is_ok()) {
         let known = call.settings(&view);
         let mut settings = known.clone();
         settings.inherit_changes(before, after);
@@ -93,7 +93,7 @@ async fn change_subscriptions(
 
 pub(crate) async fn delete(call: &AdminCall<'_>, topic: &TopicView) -> Result<(), AdminRefusal> {
     for subscription in &topic.subscriptions {
-        call.check_undefined(&subscription.queue)?;
+        call.shared.check_undefined(&subscription.queue)?;
     }
     call.access.acting(&call.shared.client)?.delete_topic(&topic.name).await?;
     let nothing = Description::default();

@@ -9,6 +9,7 @@ use crate::header::Properties;
 use crate::header::PropertyValue;
 use crate::limits;
 use crate::records::RecordError;
+use crate::service_bus::changeable::check_rule_name;
 use crate::service_bus::description::RuleSettings;
 use crate::service_bus::description::TypedValue;
 use crate::service_bus::entity::Entity;
@@ -47,7 +48,9 @@ pub(crate) async fn add(
     request: &ManagementRequest,
 ) -> Result<ManagementAnswer, AmqpRefusal> {
     let (topic, subscription) = subscription_of(shared, entity)?;
+    shared.check_undefined(entity.name())?;
     let name = rule_name(request)?;
+    check_rule_name(&name)?;
     let description = request.map("rule-description")?;
     let description = description.ok_or_else(|| AmqpRefusal::argument("rule-description is missing"))?;
     let settings = RuleSettings { values: instants(description), action: None };
@@ -78,7 +81,10 @@ pub(crate) async fn remove(
     request: &ManagementRequest,
 ) -> Result<ManagementAnswer, AmqpRefusal> {
     let (topic, subscription) = subscription_of(shared, entity)?;
-    topic.remove_rule(subscription, rule_name(request)?).await?;
+    shared.check_undefined(entity.name())?;
+    let name = rule_name(request)?;
+    let _alone = shared.administering.lock().await;
+    topic.remove_rule(subscription, name).await?;
     Ok(ManagementAnswer::done(Vec::new()))
 }
 
@@ -266,6 +272,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::engine::Engine;
+    use crate::id::QueueName;
     use crate::inbound::live_value::LiveValue;
     use crate::intake::Intake;
     use crate::service_bus::address::EntityPath;
@@ -281,17 +289,63 @@ mod tests {
         ])
     }
 
-    #[tokio::test]
-    async fn a_rule_is_not_added_while_it_is_not_sure_of_which_entity_its_types_are_said() {
+    fn named(name: &'static str) -> ManagementRequest {
+        let map = |name: &'static str| Value::Map(vec![(Value::string(name), Value::Map(Vec::new()))]);
+        ManagementRequest::of(vec![
+            (Value::string("rule-name"), Value::string(name)),
+            (Value::string("rule-description"), map("true-filter")),
+        ])
+    }
+
+    /// An engine with the subscription `s` of the topic `t`, and an endpoint.
+    async fn endpoint(owners: Owners) -> (Engine, EndpointState) {
         let (engine, clock) = crate::testing::engine().await.unwrap();
         let intake = Intake::new(engine.client().clone());
-        let (clock, keys) = (Arc::new(clock), LiveValue::default());
-        let shared = EndpointState::new(intake, Owners::nobody(), clock, Meters::default(), keys, false);
+        let keys = LiveValue::default();
+        let shared = EndpointState::new(intake, owners, Arc::new(clock), Meters::default(), keys, false);
         let topic = engine.client().create_topic("t").await.unwrap();
         topic.subscribe("s", Default::default(), vec![Rule::everything()]).await.unwrap();
+        (engine, shared)
+    }
+
+    async fn subscription(shared: &EndpointState) -> Entity {
         let queue = "t/subscriptions/s".to_owned();
-        let path = EntityPath { queue, is_dead_letters: false, is_transfer: false };
-        let mut entity = shared.entity(&path).await.unwrap();
+        shared.entity(&EntityPath { queue, is_dead_letters: false, is_transfer: false }).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_rules_that_a_file_defines_stay_as_it_says() {
+        let defined = |name: &QueueName| (name.as_str() == "t/subscriptions/s").then(|| "s.toml".to_owned());
+        let (engine, shared) = endpoint(Owners { defined: Arc::new(defined), ..Owners::nobody() }).await;
+        let entity = subscription(&shared).await;
+        let Err(added) = add(&shared, &entity, &named("other")).await else { panic!("it is added") };
+        let Err(removed) = remove(&shared, &entity, &named("$Default")).await else {
+            panic!("it is removed")
+        };
+        for refusal in [added, removed] {
+            assert_eq!(refusal.condition, condition::NOT_ALLOWED, "{refusal}");
+            assert!(refusal.description.contains("s.toml"), "{refusal}");
+        }
+        let topic = engine.client().topic("t").unwrap();
+        assert_eq!(topic.rules("s").await.unwrap(), [Rule::everything()]);
+        engine.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_rule_whose_name_no_document_can_say_is_not_added() {
+        let (engine, shared) = endpoint(Owners::nobody()).await;
+        let entity = subscription(&shared).await;
+        let Err(refusal) = add(&shared, &entity, &named("a\u{ffff}")).await else { panic!("it is added") };
+        assert_eq!(refusal.condition, condition::ARGUMENT_ERROR, "{refusal}");
+        assert!(add(&shared, &entity, &named("a")).await.is_ok());
+        engine.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_rule_is_not_added_while_it_is_not_sure_of_which_entity_its_types_are_said() {
+        let (engine, shared) = endpoint(Owners::nobody()).await;
+        let topic = engine.client().topic("t").unwrap();
+        let mut entity = subscription(&shared).await;
         entity.created_at.may_be_earlier = true;
         let Err(refusal) = add(&shared, &entity, &with_instant()).await else { panic!("it is added") };
         assert_eq!((refusal.condition, refusal.status()), (condition::SERVER_BUSY, 503), "{refusal}");
