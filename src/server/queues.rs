@@ -23,7 +23,7 @@ use crate::server::extract::QueryParams;
 use crate::server::extract::required;
 use crate::server::impersonation::Acting;
 use crate::server::impersonation::acting_as;
-use crate::server::page::page_limit;
+use crate::server::page::page_of_reached;
 use crate::server::principal::Principal;
 use crate::server::shared::ServerState;
 use crate::server::shared::SharedServer;
@@ -33,26 +33,8 @@ pub(crate) async fn list(
     principal: Principal,
     QueryParams(page): QueryParams<PageQuery>,
 ) -> HttpResult {
-    let limit = page_limit(page.limit)?;
-    let mut after = page.after.map(QueueName::new).transpose()?;
-    let mut queues = Vec::new();
-    loop {
-        let views = shared.client.queues(after.as_ref(), limit).await?;
-        let is_last = views.len() < limit;
-        for view in views {
-            after = Some(view.name.clone());
-            if principal.reaches(view.name.as_str()) {
-                queues.push(shown(&shared, &view));
-            }
-            if queues.len() == limit {
-                break;
-            }
-        }
-        if is_last || queues.len() == limit {
-            let after = after.filter(|_| queues.len() == limit).map(|name| name.to_string());
-            return json(&QueuePage { queues, after });
-        }
-    }
+    let (views, after) = page_of_reached(&shared.client, &principal, page).await?;
+    json(&QueuePage { queues: views.iter().map(|view| shown(&shared, view)).collect(), after })
 }
 
 pub(crate) async fn look(State(shared): State<SharedServer>, extract: PathParams) -> HttpResult {

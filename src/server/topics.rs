@@ -16,7 +16,6 @@ use crate::engine::Topic;
 use crate::engine::TopicView;
 use crate::error::TopicError;
 use crate::error::TopicRefusal;
-use crate::id::QueueName;
 use crate::id::SubscriptionName;
 use crate::inbound::inflow::Inflow;
 use crate::limits;
@@ -33,7 +32,7 @@ use crate::server::extract::read_json;
 use crate::server::headers::message_of;
 use crate::server::impersonation::Acting;
 use crate::server::impersonation::publish_once;
-use crate::server::page::page_limit;
+use crate::server::page::page_of_reached;
 use crate::server::principal::Principal;
 use crate::server::queues::check_not_defined;
 use crate::server::send::digest_of;
@@ -48,12 +47,8 @@ pub(crate) async fn list(
     principal: Principal,
     QueryParams(page): QueryParams<PageQuery>,
 ) -> HttpResult {
-    let limit = page_limit(page.limit)?;
-    let after = page.after.map(QueueName::new).transpose()?;
-    let views = shared.client.topics(after.as_ref(), limit).await?;
-    let after = views.last().filter(|_| views.len() == limit).map(|view| view.name.to_string());
-    let reached = views.iter().filter(|view| principal.reaches(view.name.as_str()));
-    json(&TopicPage { topics: reached.map(TopicEnvelope::show).collect(), after })
+    let (views, after) = page_of_reached(&shared.client, &principal, page).await?;
+    json(&TopicPage { topics: views.iter().map(TopicEnvelope::show).collect(), after })
 }
 
 pub(crate) async fn look(State(shared): State<SharedServer>, extract: PathParams) -> HttpResult {

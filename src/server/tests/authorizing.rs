@@ -149,6 +149,21 @@ async fn a_listing_shows_only_what_the_key_reaches() {
 }
 
 #[tokio::test]
+async fn a_page_of_topics_is_full_of_what_the_key_reaches() {
+    let fixture = locked_fixture().await;
+    for name in ["a.prices", "b.prices", "eu.prices", "us.prices"] {
+        fixture.engine.client().create_topic(name).await.unwrap();
+    }
+    let bearer = format!("Bearer {}", key("listener"));
+    let headers = [("authorization", bearer.as_str())];
+    let page = fixture.call("GET", "/v1/topics?limit=1", &headers, "").await.json();
+    let first = (&page["topics"][0]["name"], &page["after"]);
+    assert_eq!(first, (&json!("eu.prices"), &json!("eu.prices")), "{page}");
+    let rest = fixture.call("GET", "/v1/topics?limit=1&after=eu.prices", &headers, "").await.json();
+    assert_eq!(rest, json!({ "topics": [] }), "no name of another is told");
+}
+
+#[tokio::test]
 async fn a_completion_sends_only_where_the_key_may_send() {
     let fixture = locked_fixture().await;
     fixture.engine.client().queue("orders").unwrap().send(crate::message::Message::new("x")).await.unwrap();
