@@ -5,13 +5,7 @@ use http::request::Parts;
 
 use crate::actor::Actor;
 use crate::engine::Client;
-use crate::engine::Queue;
-use crate::engine::Receipt;
-use crate::engine::Topic;
 use crate::error::Misuse;
-use crate::id::IdempotencyKey;
-use crate::id::QueueName;
-use crate::message::Message;
 use crate::server::answer::HttpRefusal;
 use crate::server::principal::Principal;
 use crate::server::shared::SharedServer;
@@ -40,30 +34,4 @@ impl FromRequestParts<SharedServer> for Acting {
         let principal = Principal::from_request_parts(parts, shared).await?;
         Ok(Acting(acting_as(&shared.client, &principal, None)?))
     }
-}
-
-/// Sends once, however often it is asked with this key: the first answer is given again. The digest tells whether it is
-/// the same request.
-pub(crate) async fn send_once(
-    queue: &Queue,
-    key: &str,
-    digest: [u8; 32],
-    messages: Vec<Message>,
-) -> Result<Vec<Receipt>, HttpRefusal> {
-    Ok(queue.send_batch_once(key_of(key, digest)?, messages).await?)
-}
-
-/// The same of a topic.
-pub(crate) async fn publish_once(
-    topic: &Topic,
-    key: &str,
-    digest: [u8; 32],
-    messages: Vec<Message>,
-) -> Result<Vec<(QueueName, Receipt)>, HttpRefusal> {
-    Ok(topic.send_batch_once(key_of(key, digest)?, messages).await?)
-}
-
-fn key_of(key: &str, digest: [u8; 32]) -> Result<IdempotencyKey, Misuse> {
-    let (first, _) = digest.split_first_chunk().expect("a digest has more than eight bytes");
-    IdempotencyKey::new(key, u64::from_be_bytes(*first))
 }

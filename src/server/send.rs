@@ -18,6 +18,8 @@ use crate::api::ReceiptStatus;
 use crate::api::ReceiptView;
 use crate::api::SendQuery;
 use crate::engine::Queue;
+use crate::error::Misuse;
+use crate::id::IdempotencyKey;
 use crate::inbound::browser::bytes_as;
 use crate::inbound::inflow::Inflow;
 use crate::limits;
@@ -36,7 +38,6 @@ use crate::server::extract::QueryParams;
 use crate::server::extract::media_type;
 use crate::server::headers::message_of;
 use crate::server::impersonation::Acting;
-use crate::server::impersonation::send_once;
 use crate::server::shared::SharedServer;
 
 /// The media types of bodies with one message a line.
@@ -57,7 +58,7 @@ pub(crate) async fn send(
     let has_lines = has_lines(&parts.headers);
     let key = once_key(&parts.headers)?;
     match (has_lines, query.atomic) {
-        (true, true) => send_together(shared, queue, body, key).await,
+        (true, true) => send_together(shared, queue, &parts.headers, body, key).await,
         (true, false) if key.is_some() => {
             Err(HttpRefusal::misuse(ONCE, "goes with one message, or with ?atomic=true"))
         }
@@ -93,18 +94,18 @@ async fn send_one(
     let announced = body.size_hint().upper();
     let bytes_max = bytes_max(&queue, announced).await?;
     let (body, _room) = Inflow::new(&shared.reading, body, bytes_max).all().await?;
-    let digest = key.is_some().then(|| digest_of(headers, &body));
+    let once = once(key, headers, &body)?;
     let message = message_of(headers, Message::new(body))?;
     let message = shared.place.place(queue.name(), message)?;
-    let receipt = match (key, digest) {
-        (Some(key), Some(digest)) => {
-            let receipts = send_once(&queue, &key, digest, vec![message]).await?;
+    let receipt = match once {
+        Some(key) => {
+            let receipts = queue.send_batch_once(key, [message]).await?;
             receipts
                 .into_iter()
                 .next()
                 .ok_or_else(|| HttpRefusal::new("fault", "a message has no receipt"))?
         }
-        _ => queue.send(message).await?,
+        None => queue.send(message).await?,
     };
     let answer = ReceiptView::show(receipt);
     let status = match answer.status {
@@ -123,9 +124,21 @@ async fn bytes_max(queue: &Queue, announced: Option<u64>) -> Result<usize, HttpR
     }
 }
 
+/// Of a request that names a key, what the engine knows it by when it comes again; without a key, nothing is computed.
+pub(crate) fn once(
+    key: Option<String>,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<Option<IdempotencyKey>, Misuse> {
+    let Some(key) = key else { return Ok(None) };
+    let digest = if has_lines(headers) { digest_of_lines(body) } else { digest_of(headers, body) };
+    let (first, _) = digest.split_first_chunk().expect("a digest has more than eight bytes");
+    IdempotencyKey::new(key, u64::from_be_bytes(*first)).map(Some)
+}
+
 /// What makes two requests the same: the body and every header that says something of the message, except those of the
 /// trace, which differ when it is sent again.
-pub(crate) fn digest_of(headers: &HeaderMap, body: &[u8]) -> [u8; 32] {
+fn digest_of(headers: &HeaderMap, body: &[u8]) -> [u8; 32] {
     let says_something =
         |name: &str| name == "content-type" || name.starts_with("ce-") || name.starts_with("seriatim-");
     let mut given: Vec<(&str, &[u8])> =
@@ -144,7 +157,7 @@ pub(crate) fn digest_of(headers: &HeaderMap, body: &[u8]) -> [u8; 32] {
 
 /// What makes two requests with lines the same: every byte, but for how long each message lives. Who sends a message on says the
 /// rest of its time, and that is less when it sends it again.
-pub(crate) fn digest_of_lines(body: &[u8]) -> [u8; 32] {
+fn digest_of_lines(body: &[u8]) -> [u8; 32] {
     let mut digest = Sha256::new();
     for line in body.split_inclusive(|byte| *byte == b'\n') {
         match without_time_to_live(line) {
@@ -199,12 +212,18 @@ pub(crate) fn messages_of(
 }
 
 /// Sends all lines or none.
-async fn send_together(shared: SharedServer, queue: Queue, body: Body, key: Option<String>) -> HttpResult {
+async fn send_together(
+    shared: SharedServer,
+    queue: Queue,
+    headers: &HeaderMap,
+    body: Body,
+    key: Option<String>,
+) -> HttpResult {
     let (body, _room) = Inflow::new(&shared.reading, body, limits::HTTP_MESSAGES_BYTES_MAX).all().await?;
-    let digest = digest_of_lines(&body);
+    let once = once(key, headers, &body)?;
     let messages = messages_of(&shared, body, |line| read_line(&shared, &queue, line))?;
-    let receipts = match key {
-        Some(key) => send_once(&queue, &key, digest, messages).await?,
+    let receipts = match once {
+        Some(key) => queue.send_batch_once(key, messages).await?,
         None => queue.send_batch(messages).await?,
     };
     let mut answers = Vec::with_capacity(48 * receipts.len());

@@ -31,14 +31,12 @@ use crate::server::extract::QueryParams;
 use crate::server::extract::read_json;
 use crate::server::headers::message_of;
 use crate::server::impersonation::Acting;
-use crate::server::impersonation::publish_once;
 use crate::server::page::page_of_reached;
 use crate::server::principal::Principal;
 use crate::server::queues::check_not_defined;
-use crate::server::send::digest_of;
-use crate::server::send::digest_of_lines;
 use crate::server::send::has_lines;
 use crate::server::send::messages_of;
+use crate::server::send::once;
 use crate::server::send::once_key;
 use crate::server::shared::SharedServer;
 
@@ -131,18 +129,14 @@ pub(crate) async fn send(
     let (parts, body) = request.into_parts();
     let key = once_key(&parts.headers)?;
     let (body, _room) = Inflow::new(&shared.reading, body, limits::HTTP_MESSAGES_BYTES_MAX).all().await?;
-    let has_lines = has_lines(&parts.headers);
-    let digest = key.is_some().then(|| match has_lines {
-        true => digest_of_lines(&body),
-        false => digest_of(&parts.headers, &body),
-    });
-    let messages = match has_lines {
+    let once = once(key, &parts.headers, &body)?;
+    let messages = match has_lines(&parts.headers) {
         true => messages_of(&shared, body, message_in)?,
         false => vec![message_of(&parts.headers, Message::new(body))?],
     };
-    let copies = match (key, digest) {
-        (Some(key), Some(digest)) => publish_once(&topic, &key, digest, messages).await?,
-        _ => topic.send_batch(messages).await?,
+    let copies = match once {
+        Some(key) => topic.send_batch_once(key, messages).await?,
+        None => topic.send_batch(messages).await?,
     };
     Ok(json_as(StatusCode::CREATED, &PublishResponse::show(copies)))
 }
