@@ -62,10 +62,10 @@ impl EndpointRecords {
     /// Makes the queue.
     ///
     /// # Errors
-    /// [`Unavailable`] when the engine is; a queue of this name with other options is taken as it is.
+    /// [`Unavailable`] when the engine is; whatever else refuses it shows when a record is stored.
     pub(crate) async fn open(self, client: &Client) -> Result<(), Unavailable> {
         let options = QueueOptions { order: Order::Arrival, ..QueueOptions::default() };
-        match client.create_queue(self.queue, options).await {
+        match client.own_queue(self.queue, options).await {
             Err(QueueError::Unavailable(unavailable)) => Err(unavailable),
             _ => Ok(()),
         }

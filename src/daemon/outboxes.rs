@@ -15,11 +15,8 @@ use crate::daemon::outbox_copier::OutboxCopier;
 use crate::daemon::outbox_of_queue::OutboxOfQueue;
 use crate::daemon::outbox_status::OutboxStatus;
 use crate::definition::SOURCES_QUEUE;
-use crate::engine::Client;
 use crate::engine::Queue;
 use crate::error::Error;
-use crate::error::QueueError;
-use crate::error::QueueRefusal;
 use crate::id::QueueName;
 use crate::intake::Intake;
 use crate::queue::QueueOptions;
@@ -129,12 +126,7 @@ impl Outboxes {
 
     /// The queue in which outboxes live, made when the first is there.
     async fn sources(&self) -> Result<Queue, Error> {
-        let client: &Client = self.intake.client();
         let options = QueueOptions { delivery_count_max: u32::MAX, ..QueueOptions::default() };
-        match client.create_queue(SOURCES_QUEUE, options).await {
-            Ok(queue) => Ok(queue),
-            Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => Ok(client.queue(SOURCES_QUEUE)?),
-            Err(error) => Err(error.into()),
-        }
+        Ok(self.intake.client().own_queue(SOURCES_QUEUE, options).await?)
     }
 }

@@ -129,7 +129,7 @@ impl Ticker {
         membership: Membership,
     ) -> Result<Ticker, Error> {
         let options = QueueOptions { delivery_count_max: u32::MAX, ..QueueOptions::default() };
-        let queue = client.create_queue(SCHEDULES_QUEUE, options).await?;
+        let queue = client.own_queue(SCHEDULES_QUEUE, options).await?;
         let schedules = ArcSwap::default();
         Ok(Ticker { shared: Arc::new(TickerContext { queue, intake, membership, schedules }) })
     }

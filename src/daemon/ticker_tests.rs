@@ -11,6 +11,7 @@ use crate::clock::Timestamp;
 use crate::daemon::membership::Membership;
 use crate::daemon::ticker::Ticker;
 use crate::daemon::ticker::Ticking;
+use crate::definition::SCHEDULES_QUEUE;
 use crate::definition::ScheduleDefinition;
 use crate::engine::Engine;
 use crate::engine::EngineBuilder;
@@ -79,6 +80,16 @@ impl Stage {
 
 fn clock() -> ManualClock {
     ManualClock::new(START.parse::<WireTime>().unwrap().0)
+}
+
+#[tokio::test]
+async fn schedules_live_in_their_queue_as_it_is() {
+    let (engine, _) = crate::testing::engine().await.unwrap();
+    let changed = QueueOptions { delivery_count_max: 7, ..QueueOptions::default() };
+    engine.client().create_queue(SCHEDULES_QUEUE, changed).await.unwrap();
+    let intake = Intake::new(engine.client().clone());
+    assert!(Ticker::open(engine.client(), intake, Membership::default()).await.is_ok());
+    engine.close().await;
 }
 
 const HOUR: Duration = Duration::from_secs(3_600);

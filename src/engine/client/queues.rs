@@ -34,6 +34,16 @@ impl Client {
         Ok(Queue::new(self.clone(), name))
     }
 
+    /// A queue in which the daemon keeps something of its own, created if it is not there; one with other options is taken as it
+    /// is, since somebody may have changed it.
+    #[cfg(feature = "daemon")]
+    pub(crate) async fn own_queue(&self, name: &str, options: QueueOptions) -> Result<Queue, QueueError> {
+        match self.create_queue(name, options).await {
+            Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => Ok(self.queue(name)?),
+            opened => opened,
+        }
+    }
+
     /// A handle of a queue, whether it exists or not; operations on one that does not are refused.
     ///
     /// # Errors
