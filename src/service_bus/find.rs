@@ -59,7 +59,7 @@ impl EndpointState {
     fn topic_entity(&self, path: &EntityPath, view: &TopicView) -> Result<Entity, AmqpRefusal> {
         let (name, created_at) = (view.name.clone(), CreationInstant::from(view));
         if path.is_dead_letters || !(self.is_open)(&name) {
-            return Err(AmqpRefusal::not_found(&path.queue));
+            return Err(AmqpRefusal::not_found(&entity_name(&path.queue)));
         }
         let description = self.descriptions.of(&name, created_at);
         let body_bytes_max = description.body_bytes_max.unwrap_or(limits::BODY_BYTES_MAX);

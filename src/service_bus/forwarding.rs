@@ -36,6 +36,7 @@ use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 use crate::service_bus::shared::EndpointState;
 use crate::service_bus::slashed::entity_name;
+use crate::service_bus::slashed::subscription_path;
 
 /// Why a message that went on too often is a dead letter, in the words of Service Bus.
 const TOO_OFTEN: &str = "MaxTransferHopCountExceeded";
@@ -271,7 +272,7 @@ fn of_dead_letter(queue: &QueueName, received: &ReceivedMessage) -> Message {
 /// What clients call the queue, or the subscription whose queue it is.
 fn path_of(queue: &QueueName) -> String {
     match queue.subscription() {
-        Some((topic, name)) => format!("{}/Subscriptions/{name}", entity_name(topic.as_str())),
+        Some((topic, name)) => subscription_path(&topic, &name),
         None => entity_name(queue.as_str()).into_owned(),
     }
 }

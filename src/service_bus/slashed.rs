@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use crate::id::QueueName;
+use crate::id::SubscriptionName;
+
 /// What stands for a slash in the name of a queue.
 const SLASH: &str = "_2F_";
 
@@ -31,6 +34,16 @@ pub(crate) fn entity_name(queue: &str) -> Cow<'_, str> {
     }
 }
 
+/// Where a topic's subscriptions are, as clients say it.
+pub(crate) fn subscriptions_path(topic: &QueueName) -> String {
+    format!("{}/Subscriptions", entity_name(topic.as_str()))
+}
+
+/// What clients call a subscription.
+pub(crate) fn subscription_path(topic: &QueueName, name: &SubscriptionName) -> String {
+    format!("{}/{name}", subscriptions_path(topic))
+}
+
 /// Whether it is made of several parts. One of a dot, or of two, would be taken out of a URL on its way.
 fn is_slashed(name: &str) -> bool {
     name.contains('/') && name.split('/').all(|part| !matches!(part, "" | "." | ".."))
@@ -39,7 +52,6 @@ fn is_slashed(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::QueueName;
 
     #[test]
     fn a_name_with_slashes_is_that_of_a_queue_and_comes_back() {

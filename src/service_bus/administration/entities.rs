@@ -17,6 +17,7 @@ use crate::service_bus::administration::refusal::AdminRefusal;
 use crate::service_bus::description::Description;
 use crate::service_bus::entity::QueueOrTopic;
 use crate::service_bus::shared::EndpointState;
+use crate::service_bus::slashed::entity_name;
 
 /// Says of a name that clients cannot have it.
 fn own(name: &str) -> AdminRefusal {
@@ -151,7 +152,7 @@ impl AdminCall<'_> {
         match view.missing_partitions.first() {
             Some(partition) => Err(AdminRefusal::busy(format!(
                 "{} is not changed while partition {partition} of the cluster is stopped",
-                view.name
+                entity_name(view.name.as_str())
             ))),
             None => Ok(()),
         }

@@ -16,7 +16,7 @@ use crate::service_bus::administration::refusal::AdminResult;
 use crate::service_bus::administration::rule_xml;
 use crate::service_bus::administration::subscriptions;
 use crate::service_bus::administration::topics;
-use crate::service_bus::slashed::entity_name;
+use crate::service_bus::slashed::subscriptions_path;
 
 /// Which part of a list is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +93,7 @@ pub(crate) async fn all_subscriptions(
         let queue = call.shared.client.queue(&subscription.queue)?;
         views.push((&subscription.name, queue.view().await?));
     }
-    let path = format!("{}/Subscriptions", entity_name(topic.name.as_str()));
+    let path = subscriptions_path(&topic.name);
     let next = page.next(call, &path, topic.subscriptions.len());
     Ok(AtomFeed::answer((call.caller, &path), call.shared.clock.now(), next, |feed| {
         for (name, view) in &views {

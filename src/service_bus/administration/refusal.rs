@@ -1,5 +1,7 @@
 //! Refusals, with the status and the words by which SDKs know them.
 
+use std::borrow::Cow;
+
 use axum::response::IntoResponse;
 use axum::response::Response;
 use http::StatusCode;
@@ -37,13 +39,14 @@ impl AdminRefusal {
     }
 
     pub(crate) fn not_found(what: &str, name: &str) -> AdminRefusal {
-        let name = entity_name(name);
+        let name = called(what, name);
         let detail =
             format!("SubCode=40400. The messaging entity could not be found: there is no {what} {name}");
         AdminRefusal::new(StatusCode::NOT_FOUND, detail)
     }
 
     pub(crate) fn exists(what: &str, name: &str) -> AdminRefusal {
+        let name = called(what, name);
         let detail = format!("SubCode=40900. Conflict. There is a {what} {name} already");
         AdminRefusal::new(StatusCode::CONFLICT, detail)
     }
@@ -60,6 +63,11 @@ impl AdminRefusal {
     pub(crate) fn busy(detail: impl Into<String>) -> AdminRefusal {
         AdminRefusal::new(StatusCode::SERVICE_UNAVAILABLE, format!("SubCode=50300. {}", detail.into()))
     }
+}
+
+/// What a client calls something of a kind; subscriptions and rules have their own names everywhere.
+fn called<'a>(what: &str, name: &'a str) -> Cow<'a, str> {
+    if matches!(what, "subscription" | "rule") { Cow::Borrowed(name) } else { entity_name(name) }
 }
 
 impl From<Unavailable> for AdminRefusal {
@@ -160,5 +168,22 @@ impl IntoResponse for AdminRefusal {
             xml.leaf("Detail", &self.detail);
         });
         bytes_as(self.status, "application/xml; charset=utf-8", xml.into_text())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::QueueName;
+
+    #[test]
+    fn an_entity_is_called_as_its_client_calls_it() {
+        let name = QueueName::new("a_2F_b").unwrap();
+        let exists = AdminRefusal::from(QueueRefusal::QueueExists(name.clone()));
+        assert!(exists.detail.ends_with("There is a queue a/b already"), "{exists:?}");
+        let missing = AdminRefusal::from(TopicRefusal::TopicNotFound(name));
+        assert!(missing.detail.ends_with("there is no topic a/b"), "{missing:?}");
+        let rule = AdminRefusal::exists("rule", "a_2F_b");
+        assert!(rule.detail.ends_with("There is a rule a_2F_b already"), "{rule:?}");
     }
 }

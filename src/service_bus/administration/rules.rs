@@ -14,7 +14,7 @@ use crate::service_bus::administration::refusal::AdminResult;
 use crate::service_bus::administration::rule_xml;
 use crate::service_bus::changeable::check_rule_name;
 use crate::service_bus::description::RuleSettings;
-use crate::service_bus::slashed::entity_name;
+use crate::service_bus::slashed::subscription_path;
 use crate::topic::Rule;
 
 /// The element that describes a rule.
@@ -28,7 +28,7 @@ impl AdminSubscription {
 
     /// Where its rules are listed.
     pub(crate) fn rules_path(&self) -> String {
-        format!("{}/Subscriptions/{}/Rules", entity_name(self.topic.as_str()), self.name)
+        format!("{}/Rules", subscription_path(&self.topic, &self.name))
     }
 
     pub(crate) fn rule_entry<'r>(&self, rule: &'r Rule) -> AtomEntry<'r> {

@@ -17,7 +17,7 @@ use crate::service_bus::administration::queues;
 use crate::service_bus::administration::refusal::AdminResult;
 use crate::service_bus::administration::rule_xml;
 use crate::service_bus::description::RuleSettings;
-use crate::service_bus::slashed::entity_name;
+use crate::service_bus::slashed::subscription_path;
 use crate::topic::Rule;
 
 /// The element that describes a subscription.
@@ -28,11 +28,7 @@ pub(crate) fn entry<'a>(
     name: &'a SubscriptionName,
     known: &EntityProperties<'_>,
 ) -> AtomEntry<'a> {
-    known.entry(
-        name.as_str().into(),
-        format!("{}/Subscriptions/{name}", entity_name(topic.as_str())),
-        ELEMENT,
-    )
+    known.entry(name.as_str().into(), subscription_path(topic, name), ELEMENT)
 }
 
 pub(crate) async fn create(call: &AdminCall<'_>, topic: &TopicView, name: &str, text: &str) -> AdminResult {
