@@ -296,11 +296,7 @@ fn sources(definition: &Definition) -> String {
 
 async fn look(client: &Client, definition: &Definition) -> Result<Option<QueueView>, DaemonError> {
     let queue = client.queue(definition.name.as_str()).map_err(Error::from)?;
-    match queue.view().await {
-        Ok(view) => Ok(Some(view)),
-        Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => Ok(None),
-        Err(error) => Err(Error::from(error).into()),
-    }
+    Ok(queue.view_if_any().await.map_err(Error::from)?)
 }
 
 async fn put_queue(daemon_state: &DaemonState, definition: &Definition) -> Result<(), DaemonError> {

@@ -7,8 +7,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Timestamp;
 use crate::engine::EventKind;
-use crate::error::QueueError;
-use crate::error::QueueRefusal;
 use crate::id::QueueName;
 use crate::records::RecordError;
 use crate::service_bus::description::Description;
@@ -78,10 +76,8 @@ async fn forget_if_gone(shared: &EndpointState, name: &QueueName) -> Result<(), 
 
 /// When the queue or the topic of a name was made, if there is one.
 async fn created_at(shared: &EndpointState, name: &QueueName) -> Result<Option<Timestamp>, RecordError> {
-    match shared.client.queue(name.as_str())?.view().await {
-        Ok(queue) => return Ok(Some(queue.created_at)),
-        Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => {}
-        Err(error) => return Err(error.into()),
+    if let Some(queue) = shared.client.queue(name.as_str())?.view_if_any().await? {
+        return Ok(Some(queue.created_at));
     }
     if name.subscription().is_some() {
         return Ok(None);

@@ -3,7 +3,6 @@
 use crate::engine::QueueView;
 use crate::engine::TopicView;
 use crate::error::QueueError;
-use crate::error::QueueRefusal;
 use crate::error::Unavailable;
 use crate::limits;
 use crate::queue::QueueOptions;
@@ -20,10 +19,8 @@ impl EndpointState {
     pub(crate) async fn find(&self, name: &str) -> Result<Option<QueueOrTopic>, QueueError> {
         // A name that no queue can have is one that no queue has.
         let Ok(queue) = self.client.queue(name) else { return Ok(None) };
-        match queue.view().await {
-            Ok(view) => return Ok(Some(QueueOrTopic::Queue(Box::new(view)))),
-            Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => {}
-            Err(error) => return Err(error),
+        if let Some(view) = queue.view_if_any().await? {
+            return Ok(Some(QueueOrTopic::Queue(Box::new(view))));
         }
         if let Some(topic) = self.topic_named(name).await? {
             return Ok(Some(QueueOrTopic::Topic(Box::new(topic))));
@@ -86,10 +83,6 @@ impl EndpointState {
     /// The queue whose name differs in case only.
     async fn named_alike(&self, name: &str) -> Result<Option<QueueView>, QueueError> {
         let Some(name) = self.client.queue_named_alike(name).await? else { return Ok(None) };
-        match self.client.queue(&name)?.view().await {
-            Ok(view) => Ok(Some(view)),
-            Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.client.queue(&name)?.view_if_any().await
     }
 }

@@ -249,6 +249,15 @@ impl Queue {
         self.client.look(&self.name, |slot| Query::Queue { name: self.name.clone(), slot }).await
     }
 
+    /// As [`Queue::view`]; nothing of a queue that is not there.
+    #[cfg(feature = "daemon")]
+    pub(crate) async fn view_if_any(&self) -> Result<Option<QueueView>, QueueError> {
+        match self.view().await {
+            Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => Ok(None),
+            seen => seen.map(Some),
+        }
+    }
+
     /// Up to `limit` of its workflows in order of ID, after the given one: what each does, or why it does nothing.
     /// At most 1,000 are returned, whatever the limit.
     ///

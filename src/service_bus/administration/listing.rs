@@ -91,7 +91,8 @@ pub(crate) async fn all_subscriptions(
     let mut views = Vec::new();
     for subscription in page.cut(&topic.subscriptions) {
         let queue = call.shared.client.queue(&subscription.queue)?;
-        views.push((&subscription.name, queue.view().await?));
+        // One that was deleted since the topic was looked at is left out.
+        views.extend(queue.view_if_any().await?.map(|view| (&subscription.name, view)));
     }
     let path = subscriptions_path(&topic.name);
     let next = page.next(call, &path, topic.subscriptions.len());
@@ -116,4 +117,43 @@ pub(crate) async fn all_rules(call: &AdminCall<'_>, of: &AdminSubscription, page
             feed.entry(&of.rule_entry(rule), |xml| rule_xml::write(xml, (rule, settings), of.created_at()));
         }
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use http_body_util::BodyExt;
+
+    use super::*;
+    use crate::inbound::live_value::LiveValue;
+    use crate::intake::Intake;
+    use crate::service_bus::administration::authorized::AdminAccess;
+    use crate::service_bus::administration::host::Caller;
+    use crate::service_bus::meters::Meters;
+    use crate::service_bus::shared::EndpointState;
+    use crate::service_bus::shared::Owners;
+    use crate::topic::Rule;
+
+    #[tokio::test]
+    async fn a_subscription_that_goes_while_its_topic_is_listed_is_left_out() {
+        let (engine, clock) = crate::testing::engine().await.unwrap();
+        let (intake, keys) = (Intake::new(engine.client().clone()), LiveValue::default());
+        let shared =
+            EndpointState::new(intake, Owners::nobody(), Arc::new(clock), Meters::default(), keys, false);
+        let topic = engine.client().create_topic("t").await.unwrap();
+        for name in ["gone", "kept"] {
+            topic.subscribe(name, Default::default(), [Rule::everything()]).await.unwrap();
+        }
+        let seen = topic.view().await.unwrap().expect("it is there");
+        engine.client().delete_queue("t/subscriptions/gone").await.unwrap();
+        let caller = Caller::of(&http::Request::new(()).into_parts().0);
+        let access = AdminAccess::Local;
+        let call = AdminCall { shared: &shared, access: &access, caller: &caller, is_change: false };
+        let listed = all_subscriptions(&call, &seen, ListPage { skip: 0, top: 9 }).await.unwrap();
+        let listed = listed.into_body().collect().await.unwrap().to_bytes();
+        let listed = String::from_utf8(listed.to_vec()).unwrap();
+        assert!(listed.contains("t/Subscriptions/kept") && !listed.contains("gone"), "{listed}");
+        engine.close().await;
+    }
 }

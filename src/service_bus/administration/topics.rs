@@ -5,8 +5,6 @@ use http::StatusCode;
 
 use crate::engine::QueueView;
 use crate::engine::TopicView;
-use crate::error::QueueError;
-use crate::error::QueueRefusal;
 use crate::id::QueueName;
 use crate::queue::QueueOptions;
 use crate::service_bus::administration::atom::AtomEntry;
@@ -61,11 +59,7 @@ pub(crate) async fn change(call: &AdminCall<'_>, topic: &TopicView, text: &str) 
 async fn subscriptions(call: &AdminCall<'_>, topic: &TopicView) -> Result<Vec<QueueView>, AdminRefusal> {
     let mut views = Vec::with_capacity(topic.subscriptions.len());
     for subscription in &topic.subscriptions {
-        match call.shared.client.queue(&subscription.queue)?.view().await {
-            Ok(view) => views.push(view),
-            Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => {}
-            Err(error) => return Err(error.into()),
-        }
+        views.extend(call.shared.client.queue(&subscription.queue)?.view_if_any().await?);
     }
     Ok(views)
 }
