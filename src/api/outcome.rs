@@ -12,6 +12,7 @@ use crate::api::time::WireTime;
 use crate::error::Misuse;
 use crate::message::Message;
 use crate::processor::Failure;
+use crate::processor::NO_REASON;
 use crate::processor::Outcome;
 
 /// How a handler says its attempt ended.
@@ -96,7 +97,7 @@ impl OutcomeEnvelope {
         place: impl Fn(&str, Message) -> Result<Message, Misuse>,
     ) -> Result<Result<Outcome, Failure>, Misuse> {
         self.check()?;
-        let reason = self.reason.clone().unwrap_or_else(|| "the handler asked for a retry".to_owned());
+        let reason = self.reason.clone().unwrap_or_else(|| NO_REASON.to_owned());
         Ok(match (self.outcome, self.retry_after, self.retry_at) {
             (OutcomeWord::Complete, ..) => {
                 let OutcomeEnvelope { state, state_base64, clear_state, send, .. } = self;

@@ -9,6 +9,9 @@ use crate::engine::Queue;
 use crate::error::Unavailable;
 use crate::queue::Backoff;
 
+/// The reason of an attempt whose handler wants another and gives none.
+pub(crate) const NO_REASON: &str = "the handler asked for a retry";
+
 /// When a failed message is tried again whose failure does not say so.
 #[derive(Clone, Default)]
 pub(crate) enum Delays {
@@ -23,13 +26,14 @@ pub(crate) enum Delays {
 }
 
 impl Delays {
-    /// How a failed attempt ends: after the delay that it chose, the processor's, or the queue's.
+    /// How a failed attempt ends: after the delay that it chose, the processor's, or the queue's, and with a reason.
     pub(crate) fn apply(
         &self,
         abandon: Abandon,
         queue: &Queue,
         attempt: u32,
     ) -> Result<Abandon, Unavailable> {
+        let abandon = if abandon.reason.is_empty() { abandon.reason(NO_REASON) } else { abandon };
         Ok(match self.after(queue, attempt)? {
             Some(delay) if abandon.is_with_backoff() => abandon.retry_after(delay),
             _ => abandon,

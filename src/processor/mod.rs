@@ -27,6 +27,8 @@ pub use crate::processor::batch::BatchHandler;
 pub use crate::processor::batch::BatchOutcome;
 pub use crate::processor::blocking::Blocking;
 pub use crate::processor::context::Context;
+#[cfg(feature = "daemon")]
+pub(crate) use crate::processor::delays::NO_REASON;
 pub use crate::processor::failure::Failure;
 #[cfg(feature = "daemon")]
 pub(crate) use crate::processor::gate::Gate;

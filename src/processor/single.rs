@@ -39,9 +39,6 @@ use crate::processor::taker::Taker;
 /// Reason of a dead letter whose body the handler cannot take.
 pub(crate) const MALFORMED_BODY: &str = "MalformedBody";
 
-/// The reason of an attempt whose handler wants another and gives none.
-const NO_REASON: &str = "the handler asked for a retry";
-
 /// A handler with what it takes to run it on deliveries.
 pub(crate) struct Single<H, T> {
     /// Each handler counts one reference to it.
@@ -226,7 +223,6 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let targets = outcome.targets();
         let (handled, outcome) = match outcome {
             Outcome::Abandon(abandon) => {
-                let abandon = if abandon.reason.is_empty() { abandon.reason(NO_REASON) } else { abandon };
                 return self.settle_failure(delivery, Failure::of(abandon)).await;
             }
             outcome => (DeliveryEnd::by(&outcome), outcome),

@@ -403,6 +403,19 @@ async fn a_batch_that_says_what_cannot_be_of_its_next_message_has_failed_there()
     assert!(message.attempts[0].reason.contains("reason"), "{:?}", message.attempts);
 }
 
+#[tokio::test]
+async fn a_batch_that_asks_for_a_retry_and_does_not_say_why_has_failed_with_a_reason() {
+    let fixture = Fixture::new(QueueOptions::by_position()).await;
+    fixture.send_at("w", 1).await;
+    let handler = |_: Context, _: Vec<u64>| async move {
+        Ok::<_, Failure>(BatchOutcome::first(0).then(Outcome::Abandon(Abandon::after(HOUR))))
+    };
+    let pool = Processor::new(fixture.queue.clone()).start_batches(10, handler);
+    until(|| async { fixture.counts().await.failed == 1 }).await;
+    pool.stop().await.unwrap();
+    assert_eq!(peeked(&fixture).await.attempts[0].reason, "the handler asked for a retry");
+}
+
 /// A body whose reading panics.
 #[derive(Debug)]
 struct Unreadable;
