@@ -89,6 +89,8 @@ pub mod limits;
 mod lookup;
 pub mod message;
 #[cfg(feature = "daemon")]
+mod own_queues;
+#[cfg(feature = "daemon")]
 mod page;
 #[cfg(feature = "daemon")]
 mod postgres;

@@ -13,7 +13,6 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::cluster::handover::Handover;
 use crate::cluster::handover_ledger::HandoverLedger;
 use crate::cluster::placing::CommandPlace;
-use crate::cluster::placing::OUTBOX_QUEUE;
 use crate::cluster::router::Router;
 use crate::cluster::stop::pause;
 use crate::engine::Client;
@@ -30,6 +29,7 @@ use crate::error::SettleError;
 use crate::error::Unavailable;
 use crate::id::SequenceNumber;
 use crate::limits;
+use crate::own_queues::OUTBOX_QUEUE;
 
 /// The reason under which messages of the outbox are dead-lettered.
 const REFUSED: &str = "handover_refused";

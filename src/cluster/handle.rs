@@ -9,7 +9,6 @@ use crate::cluster::looking::add_queue;
 use crate::cluster::metering::ClusterMeters;
 use crate::cluster::partition::PartitionState;
 use crate::cluster::partition::PartitionStatus;
-use crate::cluster::placing::OUTBOX_QUEUE;
 use crate::cluster::router::Router;
 use crate::engine::Client;
 use crate::engine::QueueView;
@@ -18,6 +17,7 @@ use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
 use crate::limits;
+use crate::own_queues::OUTBOX_QUEUE;
 
 /// What can be asked of a node beside its messages. Cheap to clone; it answers as long as the node runs.
 #[derive(Clone)]

@@ -6,7 +6,6 @@
 use std::sync::atomic::Ordering;
 
 use crate::cluster::placing::CommandPlace;
-use crate::cluster::placing::OUTBOX_QUEUE;
 use crate::cluster::request_places::RequestWay;
 use crate::cluster::router::Router;
 use crate::cluster::router::nonsense;
@@ -21,6 +20,7 @@ use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::limits;
 use crate::message::NewMessage;
+use crate::own_queues::OUTBOX_QUEUE;
 use crate::queue::QueueOptions;
 
 impl Router {

@@ -16,6 +16,7 @@ use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::NewMessage;
+use crate::own_queues::OUTBOX_QUEUE;
 use crate::token::LockToken;
 
 /// Where a command is done.
@@ -34,9 +35,6 @@ pub(crate) enum CommandPlace {
     /// Nowhere, and why.
     Nowhere(&'static str),
 }
-
-/// The queue of what completions send to other partitions; every partition has one.
-pub(crate) const OUTBOX_QUEUE: &str = "seriatim.outbox";
 
 /// The partition that says whether a queue can be what it is to be, and has operators' changes of queues in its audit.
 pub(crate) const ARBITER: u16 = 0;

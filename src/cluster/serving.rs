@@ -13,13 +13,13 @@ use tokio::sync::broadcast;
 use crate::cluster::partition::LOOKS_A_LEASE;
 use crate::cluster::partition::Partition;
 use crate::cluster::partition::PartitionState;
-use crate::cluster::placing::OUTBOX_QUEUE;
 use crate::engine::Client;
 use crate::engine::Engine;
 use crate::engine::Event;
 use crate::engine::Events;
 use crate::error::Unavailable;
 use crate::limits;
+use crate::own_queues::OUTBOX_QUEUE;
 
 /// For so many leases a partition is kept that another node should have.
 const KEPT_LEASES: u32 = 3;

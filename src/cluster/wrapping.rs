@@ -1,7 +1,6 @@
 //! What of a command is for other partitions, and the same command with that in messages of the outbox.
 
 use crate::cluster::handover::Handover;
-use crate::cluster::placing::OUTBOX_QUEUE;
 use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::Fanout;
 use crate::engine::elsewhere::RefusedStep;
@@ -15,6 +14,7 @@ use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::message::NewMessage;
 use crate::message::Place;
+use crate::own_queues::OUTBOX_QUEUE;
 
 const MOVED_ONCE: &str =
     "a copy cannot be sent under a key where a rule moves it to a workflow of another partition";

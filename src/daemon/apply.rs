@@ -12,7 +12,6 @@ use crate::daemon::reload_problem::ReloadProblem;
 use crate::daemon::ticker::Ticking;
 use crate::definition::Definition;
 use crate::definition::Definitions;
-use crate::definition::SOURCES_QUEUE;
 use crate::definition::SubscriptionDefinition;
 use crate::engine::Client;
 use crate::engine::QueueView;
@@ -25,6 +24,7 @@ use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::intake::IntakeRule;
 use crate::intake::Sources;
+use crate::own_queues::SOURCES_QUEUE;
 use crate::queue::QueueOptions;
 
 /// Puts a set of definitions in force. What is refused is found before anything changes.

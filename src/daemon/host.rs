@@ -36,8 +36,6 @@ use crate::daemon::reload_problem::explain;
 use crate::daemon::watch::reload;
 use crate::definition::Definition;
 use crate::definition::HandlerDefinition;
-use crate::definition::SCHEDULES_QUEUE;
-use crate::definition::kept_in;
 use crate::engine::Client;
 use crate::error::Misuse;
 use crate::error::Unavailable;
@@ -47,6 +45,8 @@ use crate::id::SequenceNumber;
 use crate::intake::FieldSource;
 use crate::limits;
 use crate::message::Message;
+use crate::own_queues::SCHEDULES_QUEUE;
+use crate::own_queues::kept_in;
 use crate::server::Host;
 use crate::server::OversizeMessage;
 use crate::server::Placement;
@@ -60,7 +60,7 @@ pub(crate) struct DaemonHost {
 
 /// Whether a queue is the daemon's own: schedules live in one, the metadata of storage queues in another.
 pub(crate) fn is_own(queue: &QueueName) -> bool {
-    kept_in(queue).is_some()
+    kept_in(queue.as_str()).is_some()
 }
 
 impl Placement for DaemonHost {
@@ -374,7 +374,7 @@ fn show_redaction(source: &FieldSource) -> RedactionView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::SOURCES_QUEUE;
+    use crate::own_queues::SOURCES_QUEUE;
     use crate::storage_queue;
 
     #[test]

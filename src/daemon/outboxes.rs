@@ -14,11 +14,11 @@ use crate::daemon::membership::Membership;
 use crate::daemon::outbox_copier::OutboxCopier;
 use crate::daemon::outbox_of_queue::OutboxOfQueue;
 use crate::daemon::outbox_status::OutboxStatus;
-use crate::definition::SOURCES_QUEUE;
 use crate::engine::Queue;
 use crate::error::Error;
 use crate::id::QueueName;
 use crate::intake::Intake;
+use crate::own_queues::SOURCES_QUEUE;
 use crate::queue::QueueOptions;
 
 /// The outboxes that are copied.

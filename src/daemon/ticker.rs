@@ -16,7 +16,6 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::daemon::membership::Membership;
-use crate::definition::SCHEDULES_QUEUE;
 use crate::definition::ScheduleDefinition;
 use crate::engine::Abandon;
 use crate::engine::Client;
@@ -37,6 +36,7 @@ use crate::id::WorkflowId;
 use crate::intake::Intake;
 use crate::limits;
 use crate::message::Message;
+use crate::own_queues::SCHEDULES_QUEUE;
 use crate::processor::Context;
 use crate::processor::Failure;
 use crate::processor::Handler;

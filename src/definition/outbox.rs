@@ -6,9 +6,6 @@ use std::time::Duration;
 use crate::definition::handler::SecretSource;
 use crate::postgres::OutboxColumns;
 
-/// The queue in which the daemon keeps how far outboxes are copied; no definition can have its name.
-pub(crate) const SOURCES_QUEUE: &str = "seriatim.sources";
-
 /// A table of a PostgreSQL database whose rows are copied into the queue, each once, in the order of their numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -13,7 +13,6 @@ use crate::definition::diagnostic::Mistakes;
 use crate::definition::file_value::span;
 use crate::definition::form::QueueForm;
 use crate::definition::grammar::prune;
-use crate::definition::own_queues::kept_in;
 use crate::definition::read_handlers::HandlerReader;
 use crate::definition::read_options::options;
 use crate::definition::read_options::order_word;
@@ -29,6 +28,7 @@ use crate::definition::value_spans::ValueSpans;
 use crate::id::QueueName;
 use crate::intake::IntakeRule;
 use crate::limits;
+use crate::own_queues::kept_in;
 
 /// What was read of one file.
 pub(crate) struct FileReading {
@@ -66,7 +66,7 @@ pub(crate) fn read(file: &Path, text: &str) -> FileReading {
         None => name(file, &form, &mut mistakes),
     };
     if let Some(name) = &reading.name
-        && let Some(what) = kept_in(name)
+        && let Some(what) = kept_in(name.as_str())
     {
         let message = format!("the daemon keeps {what} in the queue `{name}`");
         match &form.name {

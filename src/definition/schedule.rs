@@ -9,9 +9,6 @@ use crate::message::Message;
 use crate::schedule::Cron;
 use crate::schedule::MissedTicks;
 
-/// The queue in which the daemon keeps its schedules; no definition can have its name.
-pub(crate) const SCHEDULES_QUEUE: &str = "seriatim.schedules";
-
 /// Messages that are sent at the instants a cron line names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

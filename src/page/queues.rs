@@ -10,6 +10,7 @@ use crate::api::views::QueueEnvelope;
 use crate::api::views::QueueRatesView;
 use crate::api::views::RatesView;
 use crate::limits;
+use crate::own_queues::kept_in;
 use crate::page::answer::PageResult;
 use crate::page::fields::FormFields;
 use crate::page::labels;
@@ -33,7 +34,7 @@ pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     for queue in &page.queues {
         let of_queue = rates.queues.iter().find(|rates| rates.queue == queue.name);
         // What the daemon keeps for itself is not paused by hand.
-        let may = !queue.name.starts_with("seriatim.") && visitor.may_manage(&queue.name).await;
+        let may = kept_in(&queue.name).is_none() && visitor.may_manage(&queue.name).await;
         rows.push(row(&visitor, queue, of_queue, may));
     }
     let next = page.after.as_ref().map(|after| RequestPath::new("overview").query("after", Some(after)));

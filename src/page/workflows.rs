@@ -4,6 +4,7 @@ use maud::html;
 
 use crate::api::WorkflowPage;
 use crate::limits;
+use crate::own_queues::kept_in;
 use crate::page::answer::PageResult;
 use crate::page::fields::FormFields;
 use crate::page::labels;
@@ -25,7 +26,7 @@ const STATUSES: [&str; 7] =
 /// The screen.
 pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     let queues = visitor.queues().await?;
-    let first = queues.queues.iter().map(|queue| &queue.name).find(|name| !name.starts_with("seriatim."));
+    let first = queues.queues.iter().map(|queue| &queue.name).find(|name| kept_in(name).is_none());
     let queue = fields.text("queue").or_else(|| first.cloned());
     let (prefix, status) = (fields.one("prefix"), fields.one("status"));
     let mut page = WorkflowPage { workflows: Vec::new(), after: fields.text("after") };

@@ -12,13 +12,13 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::clock::Timestamp;
-use crate::definition::SERVICE_BUS_QUEUE;
 use crate::engine::Client;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
 use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::limits;
+use crate::own_queues::SERVICE_BUS_QUEUE;
 use crate::records::EndpointRecords;
 use crate::records::RecordError;
 use crate::service_bus::creation_instant::CreationInstant;

@@ -1,6 +1,6 @@
 //! Where this endpoint keeps what it knows beside messages.
 
-use crate::definition::STORAGE_QUEUE;
+use crate::own_queues::STORAGE_QUEUE;
 use crate::records::EndpointRecords;
 
 /// The queue in which records live; no storage queue can have this name.

@@ -159,3 +159,15 @@ async fn messages_are_found_by_a_property_or_a_header_page_by_page() {
     assert!(html.contains("Next page") && html.matches("<tr>").count() == 51, "{html}");
     assert!(browser.screen("messages?queue=orders&name=number&value=x").await.contains("no such message"));
 }
+
+#[tokio::test]
+async fn a_queue_that_is_named_as_the_daemons_own_begin_is_operated_as_any_other() {
+    let fixture = Fixture::open(&[]).await;
+    fixture.create("seriatim.test").await;
+    let html = fixture.browser().screen("overview").await;
+    assert!(html.contains("href=\"tail?queue=seriatim.test\""), "{html}");
+    assert!(
+        !html.contains("tail?queue=seriatim.schedules"),
+        "what the daemon keeps is only looked at: {html}"
+    );
+}

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::cluster::hashing::partition_of;
 use crate::cluster::node::ClusterNode;
-use crate::cluster::placing::OUTBOX_QUEUE;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
 use crate::cluster::tests::router::PARTITIONS;
@@ -25,6 +24,7 @@ use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::message::Message;
+use crate::own_queues::OUTBOX_QUEUE;
 use crate::queue::QueueOptions;
 
 const TARGETS: u64 = 6;
