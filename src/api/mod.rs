@@ -7,6 +7,7 @@ pub(crate) mod daemon;
 pub(crate) mod dead_letters;
 pub(crate) mod deliveries;
 mod delivery;
+pub mod foreign_text;
 mod given;
 mod hold_kinds;
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use std::io::Write;
 
 use serde::Serialize;
+use seriatim::api::foreign_text::visible;
 
 /// Stdout. Unlike `println`, it does not panic when nobody reads any more.
 pub(crate) struct Stdout {
@@ -80,9 +81,11 @@ pub(crate) fn ask(question: &str) -> io::Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// A text on one line, in which nothing can command a terminal: what others sent may hold anything.
+/// A text on one line, in which nothing can command a terminal, hide, or turn other text around: what others sent may hold
+/// anything.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
+    let blank = |character: char| if character.is_control() { ' ' } else { character };
+    visible(&text.chars().map(blank).collect::<String>(), false)
 }
 
 /// The first `chars_max` characters of a text on one line.
@@ -97,6 +100,11 @@ pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_turns_text_around_is_written_out() {
+        assert_eq!(printable("a\u{202e}b\n\u{feff}"), "a\u{27e8}U+202E\u{27e9}b \u{27e8}U+FEFF\u{27e9}");
+    }
 
     #[test]
     fn what_others_sent_cannot_command_a_terminal() {

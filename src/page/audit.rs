@@ -3,6 +3,7 @@
 use maud::html;
 
 use crate::api::AuditPage;
+use crate::api::foreign_text::visible;
 use crate::limits;
 use crate::page::answer::PageResult;
 use crate::page::fields::FormFields;
@@ -13,7 +14,6 @@ use crate::page::layout::heading;
 use crate::page::layout::more;
 use crate::page::layout::scrolling_table;
 use crate::page::text::brief;
-use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::remote::RequestPath;
 

@@ -4,6 +4,7 @@ use maud::Markup;
 use maud::html;
 
 use crate::api::BlockedPage;
+use crate::api::foreign_text::visible;
 use crate::api::views::BlockedCause;
 use crate::api::views::BlockedView;
 use crate::limits;
@@ -18,7 +19,6 @@ use crate::page::layout::more;
 use crate::page::plan::ActionPlan;
 use crate::page::plan::PageAction;
 use crate::page::text::brief;
-use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::RequestPath;

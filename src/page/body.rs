@@ -9,6 +9,7 @@ use maud::html;
 
 use crate::api::BodyFields;
 use crate::api::Problem;
+use crate::api::foreign_text::visible;
 use crate::api::is_json;
 use crate::api::plural::counted;
 use crate::api::pretty;
@@ -21,7 +22,6 @@ use crate::page::redact::BodyPreview;
 use crate::page::redact::Redaction;
 use crate::page::response::protected;
 use crate::page::text::cut;
-use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::remote::RequestPath;
 

@@ -5,6 +5,7 @@ use maud::html;
 
 use crate::api::DrainNodeRequest;
 use crate::api::MovePartitionRequest;
+use crate::api::foreign_text::visible;
 use crate::api::plural::counted;
 use crate::api::views::ClusterView;
 use crate::api::views::NodeView;
@@ -20,7 +21,6 @@ use crate::page::layout::scrolling_table;
 use crate::page::plan::ActionPlan;
 use crate::page::plan::PageAction;
 use crate::page::preview::Preview;
-use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::RequestPath;

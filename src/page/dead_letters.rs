@@ -5,6 +5,7 @@ use maud::html;
 
 use crate::api::DeadLetterPage;
 use crate::api::QueuePage;
+use crate::api::foreign_text::visible;
 use crate::api::views::DeadLetterEntry;
 use crate::api::views::DeadLetterGroupView;
 use crate::api::views::DeadLetterGroupsView;
@@ -19,7 +20,6 @@ use crate::page::layout::more;
 use crate::page::plan::ActionPlan;
 use crate::page::plan::PageAction;
 use crate::page::text::brief;
-use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::RequestPath;

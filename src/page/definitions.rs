@@ -3,6 +3,7 @@
 use maud::html;
 
 use crate::api::DefinitionPage;
+use crate::api::foreign_text::visible;
 use crate::page::answer::PageResult;
 use crate::page::fields::FormFields;
 use crate::page::labels;
@@ -11,7 +12,6 @@ use crate::page::layout::Tab;
 use crate::page::layout::heading;
 use crate::page::plan::ActionPlan;
 use crate::page::plan::PageAction;
-use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::remote::RequestPath;
 

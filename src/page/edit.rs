@@ -4,6 +4,7 @@ use maud::Markup;
 use maud::html;
 
 use crate::api::Problem;
+use crate::api::foreign_text::visible;
 use crate::api::is_json;
 use crate::api::pretty;
 use crate::api::views::MessageEnvelope;
@@ -21,7 +22,6 @@ use crate::page::redact::BodyPreview;
 use crate::page::redact::Redaction;
 use crate::page::text::brief;
 use crate::page::text::cut;
-use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::RequestPath;

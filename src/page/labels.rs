@@ -3,6 +3,7 @@
 use maud::Markup;
 use maud::html;
 
+use crate::api::foreign_text::visible;
 use crate::api::views::BlockedCause;
 use crate::api::views::BlockedView;
 use crate::api::views::EndingWord;
@@ -10,7 +11,6 @@ use crate::api::views::MessageWord;
 use crate::api::views::NextAction;
 use crate::api::views::WorkflowWord;
 use crate::page::present::Present;
-use crate::page::text::visible;
 use crate::queue::HoldKind;
 use crate::remote::RequestPath;
 

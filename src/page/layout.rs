@@ -7,9 +7,9 @@ use maud::Markup;
 use maud::html;
 
 use crate::api::Problem;
+use crate::api::foreign_text::visible;
 use crate::page::assets::NAMES;
 use crate::page::response;
-use crate::page::text::visible;
 use crate::page::visitor::Visitor;
 
 /// A screen.

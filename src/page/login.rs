@@ -9,6 +9,7 @@ use maud::Markup;
 use maud::html;
 
 use crate::api::Problem;
+use crate::api::foreign_text::visible;
 use crate::api::views::KeyView;
 use crate::page::api::Api;
 use crate::page::api::ApiRefusal;
@@ -19,7 +20,6 @@ use crate::page::response::go_to;
 use crate::page::response::with_cookie;
 use crate::page::shared::SharedPage;
 use crate::page::shared::read_form;
-use crate::page::text::visible;
 use crate::page::visitor::Cookies;
 use crate::remote::RequestPath;
 

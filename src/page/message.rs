@@ -5,6 +5,7 @@ use maud::html;
 
 use crate::api::AttemptEnvelope;
 use crate::api::WireProperty;
+use crate::api::foreign_text::visible;
 use crate::api::views::MessageEnvelope;
 use crate::api::views::MessageWord;
 use crate::api::views::trace_id;
@@ -26,7 +27,6 @@ use crate::page::redact::BodyPreview;
 use crate::page::redact::HIDDEN;
 use crate::page::redact::Redaction;
 use crate::page::text::cut;
-use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::RequestPath;

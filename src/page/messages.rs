@@ -4,6 +4,7 @@ use maud::Markup;
 use maud::html;
 
 use crate::api::MessagePage;
+use crate::api::foreign_text::visible;
 use crate::api::views::MessageEnvelope;
 use crate::limits;
 use crate::page::answer::PageResult;
@@ -14,7 +15,6 @@ use crate::page::layout::Tab;
 use crate::page::layout::heading;
 use crate::page::layout::more;
 use crate::page::layout::scrolling_table;
-use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::RequestPath;

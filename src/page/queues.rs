@@ -4,6 +4,7 @@ use maud::Markup;
 use maud::html;
 
 use crate::api::QueuePage;
+use crate::api::foreign_text::visible;
 use crate::api::plural::size;
 use crate::api::views::BlockedCause;
 use crate::api::views::QueueEnvelope;
@@ -20,7 +21,6 @@ use crate::page::layout::heading;
 use crate::page::layout::more;
 use crate::page::plan::ActionPlan;
 use crate::page::plan::PageAction;
-use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::page::visitor::Visitor;
 use crate::remote::RequestPath;

@@ -3,6 +3,7 @@
 use maud::html;
 
 use crate::api::SchedulePage;
+use crate::api::foreign_text::visible;
 use crate::api::views::ScheduleView;
 use crate::limits;
 use crate::page::answer::PageResult;
@@ -12,7 +13,6 @@ use crate::page::layout::Tab;
 use crate::page::layout::heading;
 use crate::page::plan::ActionPlan;
 use crate::page::plan::PageAction;
-use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::remote::RequestPath;
 

@@ -2,12 +2,12 @@
 
 use maud::html;
 
+use crate::api::foreign_text::visible;
 use crate::page::answer::PageResult;
 use crate::page::fields::FormFields;
 use crate::page::layout::Screen;
 use crate::page::layout::Tab;
 use crate::page::layout::heading;
-use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::remote::RequestPath;
 

@@ -3,6 +3,7 @@
 use maud::html;
 
 use crate::api::WorkflowPage;
+use crate::api::foreign_text::visible;
 use crate::limits;
 use crate::own_queues::kept_in;
 use crate::page::answer::PageResult;
@@ -15,7 +16,6 @@ use crate::page::layout::more;
 use crate::page::layout::scrolling_table;
 use crate::page::messages;
 use crate::page::text::brief;
-use crate::page::text::visible;
 use crate::page::visitor::Visit;
 use crate::remote::RequestPath;
 
