@@ -6,8 +6,6 @@ use http::HeaderName;
 use http::HeaderValue;
 use http::StatusCode;
 use http::header;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use crate::error::Misuse;
 use crate::handlers::answer;
@@ -43,13 +41,6 @@ pub(crate) struct Webhook {
     outbound: Outbound,
     secrets: Vec<SigningSecret>,
     site: Site,
-}
-
-/// Whether a JSON object is an answer.
-#[derive(Deserialize)]
-struct Peek {
-    #[serde(default)]
-    outcome: Option<IgnoredAny>,
 }
 
 impl Webhook {
@@ -101,7 +92,7 @@ impl Webhook {
         let says_how = |body: &[u8]| match reply.is_cut {
             // Of what is lost nobody knows what it would have said.
             true => matches!(body.trim_ascii_start(), [] | [b'{', ..]),
-            false => serde_json::from_slice::<Peek>(body).is_ok_and(|peek| peek.outcome.is_some()),
+            false => answer::names_outcome(body),
         };
         let is_answer = reply.is(OUTCOME_TYPE) || reply.is("application/json") && says_how(&reply.body);
         match is_answer {

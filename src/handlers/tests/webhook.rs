@@ -137,6 +137,25 @@ async fn an_answer_of_success_can_say_more() {
     }
 }
 
+#[tokio::test]
+async fn an_answer_with_an_outcome_that_is_no_json_is_no_completion() {
+    const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
+    for broken in [
+        r#"{"outcome":"retry",}"#,
+        r#"{"outcome":"complete","state":NaN}"#,
+        "\u{feff}{\"outcome\":\"complete\",\"state\":1}",
+        r#"{"outcome":"complete","outcome":"retry"}"#,
+        "{'outcome': 'retry'}",
+    ] {
+        let wrong = reason(answered(Some((200, JSON, broken))).await);
+        assert!(wrong.starts_with("the handler's answer is wrong"), "{broken}: {wrong}");
+    }
+    for harmless in [r#"[{"outcome":"retry"}]"#, r#""an \"outcome\" of theirs""#, r#"{"a":1,}"#] {
+        let result = answered(Some((200, JSON, harmless))).await;
+        assert!(matches!(result, Ok(Outcome::Complete)), "{harmless}: {result:?}");
+    }
+}
+
 /// What becomes of a message whose receiver answers in JSON, announces more than this, and is gone.
 async fn broken_off(begun: &str) -> Result<Outcome, Failure> {
     let (stage, listener) = (Stage::new().await, TcpListener::bind("127.0.0.1:0").await.unwrap());
