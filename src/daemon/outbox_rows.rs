@@ -58,7 +58,8 @@ pub(crate) fn open(outbox: &OutboxDefinition) -> Result<Outbox, Misuse> {
     let password = move || password.as_ref().map(|secret| secret.read("password")).transpose();
     let options = ConnectOptions { url: outbox.url.clone(), password: Arc::new(password), tls };
     let (deletes, channel) = (outbox.delete_copied, outbox.channel.clone());
-    Ok(Outbox::new(options, outbox.table.parse()?, outbox.columns.clone(), deletes, channel))
+    let (table, columns) = (outbox.table.parse()?, outbox.columns.clone());
+    Ok(Outbox::new(options, table, columns, outbox.numbers_are_ids, (deletes, channel)))
 }
 
 /// Waits between two looks.

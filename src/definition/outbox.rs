@@ -24,6 +24,8 @@ pub struct OutboxDefinition {
     pub ca_file: Option<PathBuf>,
     /// Which column holds what.
     pub columns: OutboxColumns,
+    /// Whether a row's number is its message ID: no column holds one, and the queue reads none out of the message.
+    pub numbers_are_ids: bool,
     /// Whether rows that are copied are deleted.
     pub delete_copied: bool,
     /// How often it is looked at when it has nothing.

@@ -26,6 +26,8 @@ use crate::definition::read_subscription::subscription;
 use crate::definition::schema::SCHEMA;
 use crate::definition::value_spans::ValueSpans;
 use crate::id::QueueName;
+use crate::intake::FieldSource;
+use crate::intake::HeaderName;
 use crate::intake::IntakeRule;
 use crate::limits;
 use crate::own_queues::kept_in;
@@ -175,7 +177,8 @@ fn definition(
     let mut reader = ScheduleReader { order: order_word(form), rule: &rule, bytes_max, mistakes };
     let schedules = reader.schedules(&form.schedule);
     let (order, has_key) = (order_word(form), form.key.is_some());
-    let mut reader = OutboxReader { folder, order, has_key, spans: &form.spans, mistakes };
+    let reads_message_id = reads_message_id(&rule);
+    let mut reader = OutboxReader { folder, order, has_key, reads_message_id, spans: &form.spans, mistakes };
     let outbox = form.source.as_ref().and_then(|source| reader.outbox(source));
     Some(Definition {
         name: name?,
@@ -191,4 +194,10 @@ fn definition(
         redact,
         notify,
     })
+}
+
+/// Whether a message ID has to be found in the message; as a header, it is what the sender says.
+fn reads_message_id(rule: &IntakeRule) -> bool {
+    let stated = FieldSource::Header(HeaderName::MessageId);
+    rule.sources().message_id.as_ref().is_some_and(|source| *source != stated)
 }

@@ -29,6 +29,8 @@ pub(crate) struct OutboxReader<'a> {
     pub(crate) order: Option<OrderWord>,
     /// Whether the queue reads workflow, position and predecessor out of the message itself.
     pub(crate) has_key: bool,
+    /// Whether the queue reads the message ID out of the message itself.
+    pub(crate) reads_message_id: bool,
     pub(crate) spans: &'a ValueSpans,
     pub(crate) mistakes: &'a mut Mistakes,
 }
@@ -69,6 +71,7 @@ impl OutboxReader<'_> {
             tls,
             ca_file,
             columns: columns.map(|()| outbox.columns.clone())?,
+            numbers_are_ids: outbox.columns.message_id.is_none() && !self.reads_message_id,
             delete_copied: value(&outbox.copied_rows) == Some(CopiedRowsWord::Delete),
             poll: outbox.poll.map_or(limits::SOURCE_POLL_DEFAULT, |span| span.0),
             channel: channel.map(|()| outbox.channel.as_ref().map(|channel| channel.value.clone()))?,

@@ -31,6 +31,8 @@ pub(crate) struct Outbox {
     options: ConnectOptions,
     table: TableName,
     columns: OutboxColumns,
+    /// Whether a row's number is its message ID.
+    numbers_are_ids: bool,
     /// Whether rows are deleted that were copied.
     deletes: bool,
     /// Notifications on this channel are listened for.
@@ -79,10 +81,11 @@ impl Outbox {
         options: ConnectOptions,
         table: TableName,
         columns: OutboxColumns,
-        deletes: bool,
-        channel: Option<String>,
+        numbers_are_ids: bool,
+        (deletes, channel): (bool, Option<String>),
     ) -> Outbox {
-        Outbox { options, table, columns, deletes, channel, woken: Arc::default(), open: None }
+        let (woken, open) = Default::default();
+        Outbox { options, table, columns, numbers_are_ids, deletes, channel, woken, open }
     }
 
     /// What wakes when the server has notified of something, or the connection has ended.
@@ -114,7 +117,7 @@ impl Outbox {
         let Some(open) = &mut self.open else { return Ok(OutboxLook::default()) };
         let (table, columns) = (&self.table, &self.columns);
         open.note_transactions(table, columns).await?;
-        open.read(table, columns, copied_through).await
+        open.read(table, columns, self.numbers_are_ids, copied_through).await
     }
 
     async fn connect(&self, copied_through: Option<i64>) -> Result<OutboxConnection, SourceError> {
@@ -189,6 +192,7 @@ impl OutboxConnection {
         &mut self,
         table: &TableName,
         columns: &OutboxColumns,
+        numbers_are_ids: bool,
         copied_through: Option<i64>,
     ) -> Result<OutboxLook, SourceError> {
         let failed = |problem: String| SourceError::Read { table: table.to_string(), problem };
@@ -201,8 +205,7 @@ impl OutboxConnection {
         let reading = async {
             let mut rows = pin!(self.carried.client.query_raw(&statement, parameters).await?);
             while let Some(row) = rows.try_next().await? {
-                let copied = match message(&row, body, columns.after.is_some(), columns.message_id.is_some())
-                {
+                let copied = match message(&row, body, columns.after.is_some(), numbers_are_ids) {
                     Ok(copied) => copied,
                     Err((id, _)) if !self.watermark.is_final(last, id) => return Ok(ReadStop::Waits),
                     Err((id, problem)) => {

@@ -27,7 +27,7 @@ pub(crate) fn message(
     row: &Row,
     body: BodyKind,
     names_predecessor: bool,
-    names_message_id: bool,
+    numbers_are_ids: bool,
 ) -> Result<OutboxRow, (i64, String)> {
     let id: i64 = row.get(0);
     let text = |column: usize| row.get::<_, Option<&str>>(column);
@@ -57,8 +57,8 @@ pub(crate) fn message(
     }
     match text(5) {
         Some(message_id) => message = message.message_id(message_id),
-        None if names_message_id => {}
-        None => message = message.message_id(id.to_string()),
+        None if numbers_are_ids => message = message.message_id(id.to_string()),
+        None => {}
     }
     if let Some(subject) = text(6) {
         message = message.subject(subject);

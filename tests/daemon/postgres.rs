@@ -301,6 +301,19 @@ fn a_table_is_imported_once_and_a_second_time_changes_nothing() {
 }
 
 #[test]
+fn a_queue_that_reads_message_ids_reads_those_of_rows() {
+    let Some((server, session, fixture)) = shop("") else { return };
+    let text = format!("message_id = \"/uid\"\n{}", definition_of(&server, ""));
+    fixture.write("orders.toml", &text);
+    session.run("insert into outbox (order_id, payload) values ('a', '{\"uid\": \"m-1\"}')");
+    let daemon = fixture.start();
+    source(&daemon, |source| source["problem"].is_null() && source["copied_through"] == 1);
+    let page = daemon.json("GET", "/v1/queues/orders/messages?limit=1", &Value::Null);
+    assert_eq!(page["messages"][0]["message_id"], "m-1", "{page}");
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
 fn a_row_that_has_no_workflow_is_waited_for_and_never_passed() {
     let Some((server, session, fixture)) = shop("") else { return };
     let by_key = definition_of(&server, "").replace("workflow_id = \"order_id\", ", "");

@@ -170,6 +170,18 @@ fn sources_are_pointers_headers_and_properties() {
 }
 
 #[test]
+fn the_number_of_a_row_is_its_message_id_unless_a_column_or_the_queue_says_another() {
+    let is_id = |before: &str, more: &str| {
+        let source = "[source]\npostgres = \"postgres://app@localhost/shop\"\ntable = \"outbox\"\n";
+        definition(&format!("key = \"/id\"\n{before}{source}{more}")).outbox.unwrap().numbers_are_ids
+    };
+    assert!(is_id("", ""));
+    assert!(is_id("message_id = { header = \"message_id\" }\n", ""), "that is the one the row comes with");
+    assert!(!is_id("message_id = \"/number\"\n", ""));
+    assert!(!is_id("", "columns = { message_id = \"uid\" }\n"));
+}
+
+#[test]
 fn a_backoff_grows_as_it_says() {
     let definition = definition("[retry]\nbackoff = { first = \"250ms\", factor = 3, max = \"1m\" }\n");
     let expected = Backoff { first: Duration::from_millis(250), factor: 3, max: Duration::from_secs(60) };
