@@ -23,6 +23,7 @@ use crate::engine::AcceptedWorkflow;
 use crate::engine::Completion;
 use crate::engine::Delivery;
 use crate::engine::Queue;
+use crate::engine::Receipt;
 use crate::error::Error;
 use crate::error::Misuse;
 use crate::error::OperationError;
@@ -108,7 +109,7 @@ impl OutboxCopier {
         (intake, membership): (Intake, Membership),
         status: Arc<OutboxStatus>,
     ) -> Result<OutboxCopier, Misuse> {
-        let table = open(&of_queue.outbox)?;
+        let table = open(&of_queue.outbox, of_queue.outbox.id_prefix())?;
         let at_once = limits::SOURCE_ROWS_AT_ONCE;
         let deleted_through = None;
         Ok(OutboxCopier { of_queue, sources, intake, membership, status, table, at_once, deleted_through })
@@ -231,7 +232,8 @@ impl OutboxCopier {
             return Ok(());
         }
         match delivery.complete_with(completion).await {
-            Ok(_) => {
+            Ok(receipts) => {
+                self.note_duplicates(&receipts, through);
                 self.at_once = self.at_once.saturating_mul(2).min(limits::SOURCE_ROWS_AT_ONCE);
                 self.status.copied(through, count);
                 Ok(())
@@ -247,6 +249,18 @@ impl OutboxCopier {
                 Err(self.row(through, &refusal.to_string()))
             }
             Err(error) => Err(Error::from(error).into()),
+        }
+    }
+
+    /// Says how many rows were not stored: as a rule that is not meant.
+    fn note_duplicates(&self, receipts: &[Receipt], through: i64) {
+        let is_duplicate =
+            |receipt: &&Receipt| matches!(receipt, Receipt::Duplicate(_) | Receipt::AlreadySettled);
+        let duplicates = receipts.iter().filter(is_duplicate).count();
+        if duplicates > 0 {
+            let OutboxOfQueue { queue, outbox } = &self.of_queue;
+            let table = &outbox.table;
+            tracing::warn!(%queue, table, through, duplicates, "rows were passed over: what they say was accepted before");
         }
     }
 

@@ -6,6 +6,9 @@ use std::time::Duration;
 use crate::definition::handler::SecretSource;
 use crate::postgres::OutboxColumns;
 
+/// The name of an outbox that is given none.
+pub(crate) const DEFAULT_NAME: &str = "outbox";
+
 /// A table of a PostgreSQL database whose rows are copied into the queue, each once, in the order of their numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -32,4 +35,16 @@ pub struct OutboxDefinition {
     pub poll: Duration,
     /// A channel on which the database notifies of new rows.
     pub channel: Option<String>,
+}
+
+impl OutboxDefinition {
+    /// What stands before a row's number in its message ID, if that is one: nothing, or the name by which a table that was made
+    /// anew is told from the one before, whose numbers a queue may remember.
+    pub(crate) fn id_prefix(&self) -> Option<String> {
+        let prefix = match self.name.as_str() {
+            DEFAULT_NAME => String::new(),
+            name => format!("{name}/"),
+        };
+        self.numbers_are_ids.then_some(prefix)
+    }
 }

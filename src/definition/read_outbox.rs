@@ -10,6 +10,7 @@ use crate::definition::file_value::value;
 use crate::definition::form_outbox::CopiedRowsWord;
 use crate::definition::form_outbox::OutboxForm;
 use crate::definition::handler::SecretSource;
+use crate::definition::outbox::DEFAULT_NAME;
 use crate::definition::outbox::OutboxDefinition;
 use crate::definition::program::find_file;
 use crate::definition::read_secret::secret_source;
@@ -44,7 +45,8 @@ impl OutboxReader<'_> {
         let table = outbox.table.as_ref();
         let is_table =
             table.and_then(|table| self.mistakes.checked(table.value.parse::<TableName>(), &table.span));
-        let name = self.name(outbox.name.as_ref());
+        let numbers_are_ids = outbox.columns.message_id.is_none() && !self.reads_message_id;
+        let name = self.name(outbox.name.as_ref(), numbers_are_ids);
         let password = self.password(outbox);
         let ca_file = match &outbox.ca_file {
             Some(file) => Some(self.ca_file(file)?),
@@ -71,20 +73,31 @@ impl OutboxReader<'_> {
             tls,
             ca_file,
             columns: columns.map(|()| outbox.columns.clone())?,
-            numbers_are_ids: outbox.columns.message_id.is_none() && !self.reads_message_id,
+            numbers_are_ids,
             delete_copied: value(&outbox.copied_rows) == Some(CopiedRowsWord::Delete),
             poll: outbox.poll.map_or(limits::SOURCE_POLL_DEFAULT, |span| span.0),
             channel: channel.map(|()| outbox.channel.as_ref().map(|channel| channel.value.clone()))?,
         })
     }
 
-    fn name(&mut self, given: Option<&FileValue<String>>) -> Option<String> {
-        let Some(given) = given else { return Some("outbox".to_owned()) };
+    fn name(&mut self, given: Option<&FileValue<String>>, numbers_are_ids: bool) -> Option<String> {
+        let Some(given) = given else { return Some(DEFAULT_NAME.to_owned()) };
         // It is made of the same letters as a queue's name.
         let name = QueueName::new(&given.value).map_err(|misuse| {
             Misuse::new("name", misuse.to_string().trim_start_matches(misuse.field()).trim().to_owned())
         });
-        self.mistakes.checked(name, &given.span).map(|name| name.to_string())
+        let name = self.mistakes.checked(name, &given.span)?.to_string();
+        let bytes_max = limits::SOURCE_NAME_BYTES_MAX;
+        if numbers_are_ids && name.len() > bytes_max {
+            let message = format!(
+                "the name has {} bytes; the message IDs of rows leave room for {bytes_max}",
+                name.len()
+            );
+            let help = "write a shorter one, or name the column of the message ID";
+            self.mistakes.add_with_help(&given.span, message, help);
+            return None;
+        }
+        Some(name)
     }
 
     fn password(&mut self, outbox: &OutboxForm) -> Option<Option<SecretSource>> {

@@ -314,6 +314,32 @@ fn a_queue_that_reads_message_ids_reads_those_of_rows() {
 }
 
 #[test]
+fn a_table_that_was_made_anew_is_copied_under_another_name_and_what_is_passed_over_is_logged() {
+    let Some((server, session, fixture)) = shop("[duplicates]\nwindow = \"1d\"\n") else { return };
+    insert(&session, "a", 1);
+    let log = fixture.path().join("log");
+    let daemon = fixture.start_logging(&log);
+    wait_for_stored(&daemon, 1);
+    session.run("truncate outbox restart identity");
+    insert(&session, "a", 2);
+    let definition = |more: &str| definition_of(&server, &format!("{more}[duplicates]\nwindow = \"1d\"\n"));
+    fixture.write("orders.toml", &definition("name = \"outbox-2\"\n"));
+    wait_for_stored(&daemon, 2);
+    let page = daemon.json("GET", "/v1/queues/orders/messages?limit=9", &Value::Null);
+    let ids: Vec<_> = (0..2).map(|at| page["messages"][at]["message_id"].clone()).collect();
+    assert_eq!(ids, ["1", "outbox-2/1"]);
+    let by_order = definition("name = \"outbox-3\"\n").replace("body =", "message_id = \"order_id\", body =");
+    insert(&session, "a", 3);
+    wait_for_stored(&daemon, 3);
+    fixture.write("orders.toml", &by_order);
+    source(&daemon, |source| source["name"] == "outbox-3" && source["copied_through"] == 2);
+    wait_for_stored(&daemon, 4);
+    assert_eq!(daemon.stop(), Some(0));
+    let said = std::fs::read_to_string(log).expect("a log");
+    assert_eq!(said.matches("rows were passed over").count(), 1, "{said}");
+}
+
+#[test]
 fn a_row_that_has_no_workflow_is_waited_for_and_never_passed() {
     let Some((server, session, fixture)) = shop("") else { return };
     let by_key = definition_of(&server, "").replace("workflow_id = \"order_id\", ", "");

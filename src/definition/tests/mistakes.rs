@@ -332,6 +332,20 @@ fn a_wrong_time_zone_does_not_hide_a_wrong_line() {
 }
 
 #[test]
+fn the_name_of_a_source_leaves_room_for_the_numbers_of_rows_in_their_message_ids() {
+    let source = |length: usize, more: &str| {
+        let name = "n".repeat(length);
+        let table = "[source]\npostgres = \"postgres://app@localhost/shop\"\ntable = \"outbox\"\n";
+        mistakes(&format!("name = \"q\"\nkey = \"/id\"\n{table}name = \"{name}\"\n{more}"))
+    };
+    assert_eq!(source(107, ""), [""; 0]);
+    assert_eq!(source(126, "columns = { message_id = \"uid\" }\n"), [""; 0]);
+    let expected = "6:8: the name has 108 bytes; the message IDs of rows leave room for 107; write a shorter one, or name the \
+                    column of the message ID";
+    assert_eq!(source(108, ""), [expected]);
+}
+
+#[test]
 fn one_file_has_so_many_mistakes_and_no_more() {
     let text: String = (0..500).map(|number| format!("x{number} = 1\n")).collect();
     assert_eq!(mistakes(&text).len(), crate::limits::MISTAKES_MAX);
