@@ -13,6 +13,7 @@ use crate::definition::diagnostic::Mistakes;
 use crate::definition::file_value::span;
 use crate::definition::form::QueueForm;
 use crate::definition::grammar::prune;
+use crate::definition::outbox::DEFAULT_NAME;
 use crate::definition::read_handlers::HandlerReader;
 use crate::definition::read_options::options;
 use crate::definition::read_options::order_word;
@@ -78,6 +79,9 @@ pub(crate) fn read(file: &Path, text: &str) -> FileReading {
     }
     reading.forward_spans = form.handler.iter().map(|handler| span(&handler.value.forward)).collect();
     let definition = definition(file, &form, (reading.name.clone(), subscription), &mut mistakes);
+    if let Some(name) = &reading.name {
+        check_names_below(name, &form, &mut mistakes);
+    }
     reading.result = match definition {
         Some(definition) if mistakes.is_empty() => Ok(definition),
         _ => Err(mistakes.into_sorted()),
@@ -200,4 +204,27 @@ fn definition(
 fn reads_message_id(rule: &IntakeRule) -> bool {
     let stated = FieldSource::Header(HeaderName::MessageId);
     rule.sources().message_id.as_ref().is_some_and(|source| *source != stated)
+}
+
+/// Schedules and the source are workflows whose IDs are made of the queue's name and theirs.
+fn check_names_below(queue: &QueueName, form: &QueueForm, mistakes: &mut Mistakes) {
+    let schedules =
+        form.schedule.iter().filter_map(|schedule| Some(("schedule", schedule.value.name.as_ref()?)));
+    let named = schedules.map(|(what, name)| (what, name.value.as_str(), &name.span));
+    let source = form.source.as_ref().map(|source| match &source.value.name {
+        Some(name) => ("source", name.value.as_str(), &name.span),
+        None => ("source", DEFAULT_NAME, &source.span),
+    });
+    for (what, name, at) in named.chain(source) {
+        let (length, most) = (queue.as_str().len() + "/".len() + name.len(), limits::WORKFLOW_ID_CHARS_MAX);
+        // One that is wrong by itself is told so.
+        if length > most && !mistakes.are_within(at) {
+            let message = format!(
+                "the name of the queue and that of the {what} have {} bytes together, at most {} are allowed",
+                length - 1,
+                most - 1
+            );
+            mistakes.add_with_help(at, message, "write a shorter name for one of them");
+        }
+    }
 }

@@ -1,11 +1,15 @@
 //! Another queue to which each message goes: of the same store, or of another daemon.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use bytes::Bytes;
 use http::HeaderMap;
 use http::HeaderName;
 use http::HeaderValue;
 use http::header;
 use serde::Deserialize;
+use sha2::Digest;
+use sha2::Sha256;
 
 use crate::api::SendEnvelope;
 use crate::definition::bearer;
@@ -18,6 +22,7 @@ use crate::handlers::outbound::outbound::Outbound;
 use crate::handlers::outbound::outbound::OutboundOptions;
 use crate::handlers::site::Site;
 use crate::id::QueueName;
+use crate::limits;
 use crate::message::Message;
 use crate::processor::Context;
 use crate::processor::Failure;
@@ -130,10 +135,8 @@ impl RemoteForward {
         let mut line = serde_json::to_vec(&SendEnvelope::show(message))?;
         line.push(b'\n');
         let mut headers = self.headers.clone();
-        let (queue, number) = (context.queue().name(), context.message().sequence_number);
-        // Queues of the same name in different stores count for themselves.
-        let key = HeaderValue::from_str(&format!("{}_{queue}_{number}", site.store_id))?;
-        headers.insert(HeaderName::from_static("idempotency-key"), key);
+        let key = key_of(context, &site.store_id);
+        headers.insert(HeaderName::from_static("idempotency-key"), HeaderValue::from_str(&key)?);
         let reply = tokio::select! {
             reply = self.outbound.post(headers, Bytes::from(line)) => reply?,
             failure = cut_short(context) => return Err(failure),
@@ -155,6 +158,16 @@ impl Handler<Raw> for Forward {
             }
             Way::Remote(remote) => remote.send(&context, &message, &self.site).await,
         }
+    }
+}
+
+/// The key of a message, the same at every attempt. Queues of the same name in different stores count for themselves.
+fn key_of(context: &Context, store_id: &str) -> String {
+    let (queue, number) = (context.queue().name(), context.message().sequence_number);
+    let key = format!("{store_id}_{queue}_{number}");
+    match key.len() {
+        0..=limits::IDEMPOTENCY_KEY_BYTES_MAX => key,
+        _ => format!("{store_id}_{}_{number}", BASE64.encode(Sha256::digest(queue.as_str()))),
     }
 }
 

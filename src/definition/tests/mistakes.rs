@@ -346,6 +346,24 @@ fn the_name_of_a_source_leaves_room_for_the_numbers_of_rows_in_their_message_ids
 }
 
 #[test]
+fn a_schedule_or_a_source_has_a_name_that_leaves_room_for_that_of_its_queue() {
+    let queue = |length: usize| format!("name = \"{}\"\nkey = \"/id\"\n", "q".repeat(length));
+    let tick = "[[schedule]]\nname = \"nightly\"\ncron = \"@daily\"\nworkflow_id = \"w\"\n";
+    let source = "[source]\npostgres = \"postgres://app@localhost/shop\"\ntable = \"outbox\"\n";
+    assert_eq!(mistakes(&format!("{}{tick}", queue(120))), [""; 0]);
+    assert_eq!(mistakes(&format!("{}{source}", queue(121))), [""; 0]);
+    let too_long = |what: &str| {
+        format!(
+            "the name of the queue and that of the {what} have 128 bytes together, at most 127 are allowed; write a shorter name \
+             for one of them"
+        )
+    };
+    has(&format!("{}{tick}", queue(121)), &format!("4:8: {}", too_long("schedule")));
+    has(&format!("{}{source}", queue(122)), &format!("3:1: {}", too_long("source")));
+    has(&format!("{}{source}name = \"nightly\"\n", queue(121)), &format!("6:8: {}", too_long("source")));
+}
+
+#[test]
 fn one_file_has_so_many_mistakes_and_no_more() {
     let text: String = (0..500).map(|number| format!("x{number} = 1\n")).collect();
     assert_eq!(mistakes(&text).len(), crate::limits::MISTAKES_MAX);

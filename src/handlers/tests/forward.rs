@@ -24,6 +24,7 @@ use crate::handlers::tests::stage::script;
 use crate::handlers::webhook::Webhook;
 use crate::handlers::webhook::WebhookOptions;
 use crate::id::QueueName;
+use crate::limits;
 use crate::message::Message;
 use crate::processor::Failure;
 use crate::processor::Outcome;
@@ -80,6 +81,26 @@ async fn a_message_goes_to_another_daemon_under_a_key_that_tells_repetitions() {
     let line: Value = serde_json::from_slice(&seen.body).unwrap();
     assert_eq!((line["workflow_id"].as_str(), line["message_id"].as_str()), (Some("w"), Some("m")));
     assert!(seen.body.ends_with(b"\"body\":{\"a\": 1}}\n"), "{:?}", seen.body);
+}
+
+#[tokio::test]
+async fn a_queue_of_any_name_has_keys_that_another_daemon_takes() {
+    let (mut stage, mut receiver) =
+        (Stage::new().await, Receiver::start(Some((200, &[], "{\"status\":\"accepted\"}"))).await);
+    stage.site.store_id = "0".repeat(32);
+    let name = "q".repeat(limits::QUEUE_NAME_BYTES_MAX);
+    stage.queue = stage.queue.client().create_queue(&name, QueueOptions::default()).await.unwrap();
+    let remote = RemoteQueue { outbound: outbound(receiver.url("/invoices")), key: None };
+    let options = ForwardOptions { to: ForwardTo::Remote(remote), keep_position: false };
+    let forward = Forward::new(options, stage.site.clone()).unwrap();
+    let handed = stage.hand(Message::new("1")).await;
+    let mut keys = Vec::new();
+    for _ in 0..2 {
+        stage.handle_one(&forward, &handed).await.unwrap();
+        keys.push(receiver.seen().await.header("idempotency-key").to_owned());
+    }
+    assert_eq!(keys[0], keys[1]);
+    assert!(keys[0].len() <= limits::IDEMPOTENCY_KEY_BYTES_MAX, "{keys:?}");
 }
 
 #[tokio::test]
