@@ -97,6 +97,7 @@ pub const PROBLEM_KINDS: &[(&str, u16, &str)] = &[
     ("no_handlers", 409, "The queue has no handlers"),
     ("backup_failed", 409, "The backup was not made"),
     ("definition_invalid", 409, "A definition is not valid"),
+    ("credentials_invalid", 409, "Keys or certificate cannot be used"),
     ("body_too_large", 413, "The body is too large"),
     ("too_large", 413, "The request is larger than one entry of a cluster's log"),
     ("unsupported_media_type", 415, "The content type is not accepted here"),

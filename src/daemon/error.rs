@@ -49,6 +49,12 @@ pub enum DaemonError {
     /// The server cannot start.
     #[error("{0}")]
     Server(String),
+    /// Keys or certificate, read again, cannot be used.
+    #[error("cannot put keys and certificate in force, those from before stay: {0}")]
+    Credentials(String),
+    /// Several of these, each for itself.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Several(Vec<DaemonError>),
     /// Signals cannot be listened to.
     #[error("cannot listen to signals: {0}")]
     Signals(#[source] io::Error),

@@ -134,7 +134,13 @@ impl Host for DaemonHost {
 
     fn reload(&self) -> BoxFuture<'_, Result<(), Problem>> {
         let reloading = async {
-            let problem = |error: DaemonError| Problem::new("definition_invalid", explain(&error));
+            let problem = |error: DaemonError| {
+                let code = match error {
+                    DaemonError::Credentials(_) => "credentials_invalid",
+                    _ => "definition_invalid",
+                };
+                Problem::new(code, explain(&error))
+            };
             reload(&self.daemon_state).await.map_err(problem)
         };
         reloading.boxed()

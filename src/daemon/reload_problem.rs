@@ -57,6 +57,7 @@ pub(crate) fn explain(error: &DaemonError) -> String {
         DaemonError::Definitions(LoadError::Mistakes(mistakes)) => {
             mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         }
+        DaemonError::Several(errors) => errors.iter().map(explain).collect::<Vec<_>>().join("\n"),
         other => other.to_string(),
     }
 }

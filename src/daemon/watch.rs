@@ -31,10 +31,24 @@ use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
 use crate::limits;
 
-/// Reads the definitions again: a whole valid set takes the place of the old one, or nothing changes and the reason is
-/// kept. Keys and certificate are read again with them.
+/// Reads the definitions again, and keys and certificate. What is wrong with one of the two keeps nothing of the other back: a key that
+/// was taken out opens nothing more, whatever somebody has just written into a definition.
 pub(crate) async fn reload(daemon_state: &DaemonState) -> Result<(), DaemonError> {
     let _one_at_a_time = daemon_state.reloading.lock().await;
+    let definitions = reload_definitions(daemon_state).await;
+    let credentials = daemon_state.change_locks();
+    let credentials = credentials.map_err(|error| DaemonError::Credentials(error.to_string()));
+    if let Err(error) = &credentials {
+        tracing::error!("{error}");
+    }
+    match (definitions, credentials) {
+        (Err(definitions), Err(credentials)) => Err(DaemonError::Several(vec![definitions, credentials])),
+        (definitions, credentials) => definitions.and(credentials),
+    }
+}
+
+/// A whole valid set takes the place of the old one, or nothing changes and the reason is kept.
+async fn reload_definitions(daemon_state: &DaemonState) -> Result<(), DaemonError> {
     let loaded = Definitions::load(&daemon_state.options.definitions).map_err(DaemonError::from);
     let applied = match loaded {
         Ok(definitions) => {
@@ -56,7 +70,6 @@ pub(crate) async fn reload(daemon_state: &DaemonState) -> Result<(), DaemonError
         }
         Err(error) => Err(error),
     };
-    let applied = applied.and_then(|()| daemon_state.change_locks());
     match &applied {
         Ok(()) => {
             if daemon_state.reload_problem.swap(Arc::new(None)).is_some() {

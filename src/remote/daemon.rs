@@ -69,7 +69,8 @@ impl Remote {
     /// Reads the definitions again, and takes all of them or none.
     ///
     /// # Errors
-    /// [`RemoteError`]; a problem with the code `definition_invalid` when one of them is wrong.
+    /// [`RemoteError`]; a problem with the code `definition_invalid` when one of them is wrong, and `credentials_invalid` when only keys or
+    /// certificate are.
     pub async fn reload(&self) -> Result<Vec<DefinitionView>, RemoteError> {
         let call = self.post(RequestPath::new("/v1/definitions/reload")).without_timeout();
         let page: DefinitionPage = call.answer().await?;

@@ -109,6 +109,36 @@ fn a_key_that_was_taken_out_opens_nothing_after_a_reload() {
 }
 
 #[test]
+fn a_mistake_in_definitions_keeps_no_key_in_force_and_one_in_keys_keeps_no_definition_back() {
+    let fixture = Fixture::new();
+    let path = |name: &str| fixture.path().join(name);
+    let (shop, till, ops) = ("k".repeat(43), "t".repeat(43), "o".repeat(43));
+    let entry = |name: &str| {
+        format!("[[key]]\nname = \"{name}\"\nkey_file = \"{name}.key\"\nrights = [\"manage\"]\n")
+    };
+    std::fs::write(path("shop.key"), &shop).unwrap();
+    std::fs::write(path("ops.key"), &ops).unwrap();
+    std::fs::write(path("keys.toml"), format!("{}{}", entry("shop"), entry("ops"))).unwrap();
+    let daemon = fixture.start_with(&["--keys", path("keys.toml").to_str().unwrap()]);
+    let ask = |method, path: &str, key: &str| {
+        daemon.ask(method, path, &[("authorization", &format!("Bearer {key}"))], b"")
+    };
+    std::fs::write(path("shop.key"), &till).unwrap();
+    fixture.write("orders.toml", "ordr = \"arrival\"\n");
+    let (status, said) = ask("POST", "/v1/definitions/reload", &ops);
+    assert!(status == 409 && said.contains("definition_invalid") && said.contains("orders.toml:1"), "{said}");
+    assert_eq!((ask("GET", "/v1/queues", &shop).0, ask("GET", "/v1/queues", &till).0), (401, 200));
+    std::fs::write(path("keys.toml"), "[[key]]\n").unwrap();
+    fixture.write("orders.toml", "order = \"arrival\"\n");
+    let (status, said) = ask("POST", "/v1/definitions/reload", &ops);
+    assert!(status == 409 && said.contains("credentials_invalid"), "{said}");
+    assert_eq!(ask("GET", "/v1/queues/orders", &till).0, 200);
+    let metrics = ask("GET", "/metrics", &ops).1;
+    assert!(metrics.contains("\nseriatim_definitions_last_reload_successful 1\n"), "{metrics}");
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
 fn definitions_are_read_again_when_the_link_to_them_changes_and_when_their_folder_is_another() {
     let fixture = Fixture::new();
     let folder = fixture.path().join("workflows");
