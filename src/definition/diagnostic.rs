@@ -1,5 +1,6 @@
 //! A mistake in a definition, with its place: for a person as a compiler shows it, for a machine as JSON.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
@@ -17,7 +18,8 @@ use crate::limits;
 
 /// A mistake in a definition.
 ///
-/// Displayed, it is one line: `workflows/orders.toml:3:8: ...`. [`Diagnostic::render`] shows the line of the file too.
+/// Displayed, it is one line: `workflows/orders.toml:3:8: ...`. [`Diagnostic::render`] shows the line of the file too, unless that may
+/// hold a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
     /// The file.
@@ -79,7 +81,13 @@ impl Diagnostic {
                 let mark = AnnotationKind::Primary.span(span.clone());
                 title.element(Snippet::source(&**text).path(&path).annotation(mark))
             }
-            None => title.element(annotate_snippets::Origin::path(&path)),
+            None => {
+                let origin = annotate_snippets::Origin::path(&path);
+                title.element(match (self.line, self.column) {
+                    (Some(line), Some(column)) => origin.line(line).char_column(column),
+                    _ => origin,
+                })
+            }
         };
         if let Some(help) = &self.help {
             group = group.element(Level::HELP.message(help));
@@ -122,11 +130,18 @@ pub(crate) struct Mistakes {
     file: PathBuf,
     text: Arc<str>,
     found: Vec<Diagnostic>,
+    /// Lines that may hold a secret.
+    hidden: BTreeSet<usize>,
 }
 
 impl Mistakes {
     pub(crate) fn of(file: &Path, text: &str) -> Mistakes {
-        Mistakes { file: file.to_owned(), text: Arc::from(text), found: Vec::new() }
+        Mistakes { file: file.to_owned(), text: Arc::from(text), found: Vec::new(), hidden: BTreeSet::new() }
+    }
+
+    /// Lets no mistake show the line of this place, which may hold a secret: what is shown goes into logs.
+    pub(crate) fn hide(&mut self, span: &Range<usize>) {
+        self.hidden.insert(line_and_column(&self.text, span.start).0);
     }
 
     /// Records a mistake at a place of the file.
@@ -189,6 +204,11 @@ impl Mistakes {
 
     /// All that were found, in the order of the file.
     pub(crate) fn into_sorted(mut self) -> Vec<Diagnostic> {
+        for mistake in &mut self.found {
+            if mistake.line.is_some_and(|line| self.hidden.contains(&line)) {
+                mistake.excerpt = None;
+            }
+        }
         self.found.sort_by_key(|mistake| (mistake.line, mistake.column));
         self.found
     }

@@ -41,7 +41,7 @@ impl OutboxReader<'_> {
     pub(crate) fn outbox(&mut self, form: &FileValue<OutboxForm>) -> Option<OutboxDefinition> {
         let FileValue { value: outbox, span: at } = form;
         let url = outbox.postgres.as_ref();
-        let is_local = url.and_then(|url| self.mistakes.checked(check_url(&url.value), &url.span));
+        let is_local = url.and_then(|url| self.server(url));
         let table = outbox.table.as_ref();
         let is_table =
             table.and_then(|table| self.mistakes.checked(table.value.parse::<TableName>(), &table.span));
@@ -78,6 +78,16 @@ impl OutboxReader<'_> {
             poll: outbox.poll.map_or(limits::SOURCE_POLL_DEFAULT, |span| span.0),
             channel: channel.map(|()| outbox.channel.as_ref().map(|channel| channel.value.clone()))?,
         })
+    }
+
+    /// Whether the server is on this machine.
+    fn server(&mut self, url: &FileValue<String>) -> Option<bool> {
+        let checked = check_url(&url.value);
+        if checked.is_err() {
+            // What is wrong with it may be a password.
+            self.mistakes.hide(&url.span);
+        }
+        self.mistakes.checked(checked, &url.span)
     }
 
     fn name(&mut self, given: Option<&FileValue<String>>, numbers_are_ids: bool) -> Option<String> {

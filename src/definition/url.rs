@@ -26,7 +26,9 @@ impl Url {
     /// # Errors
     /// What is wrong with it, also that it leads to an address that is not public, and what to write instead.
     pub(crate) fn parse(text: &str, allow_private: bool) -> Result<Url, Trouble> {
-        let wrong = |problem: &str| (format!("`{text}` is no URL: {problem}"), None);
+        // A text with a password would show it to whoever reads the log.
+        let shown = if text.contains('@') { "what is given".to_owned() } else { format!("`{text}`") };
+        let wrong = |problem: &str| (format!("{shown} is no URL: {problem}"), None);
         let uri: Uri = text.parse().map_err(|error: http::uri::InvalidUri| wrong(&error.to_string()))?;
         let is_tls = match uri.scheme_str() {
             Some("https") => true,
@@ -36,7 +38,6 @@ impl Url {
         let authority = uri.authority().map(Authority::as_str).unwrap_or_default();
         if authority.contains('@') {
             let help = "write secrets into a file or an environment variable".to_owned();
-            // The text would show the password to whoever reads the log.
             return Err(("the URL holds a name or a password".to_owned(), Some(help)));
         }
         let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
@@ -150,8 +151,12 @@ mod tests {
         ] {
             assert!(Url::parse(url, true).is_err(), "{url}");
         }
-        let (message, _) = Url::parse("https://user:hidden@example.com/", true).unwrap_err();
-        assert!(!message.contains("hidden"), "{message}");
+        for url in
+            ["https://user:hidden@example.com/", "ftp://user:hidden@host/", "https://user:hidden/@host:no/"]
+        {
+            let (message, _) = Url::parse(url, true).unwrap_err();
+            assert!(!message.contains("hidden"), "{message}");
+        }
         let url = Url::parse("https://example.com/hook?a=b", false).unwrap();
         assert_eq!((url.host.as_str(), url.port, url.is_tls), ("example.com", 443, true));
         assert_eq!(Url::parse("https://[2606:4700::1111]:8443/x", false).unwrap().port, 8443);

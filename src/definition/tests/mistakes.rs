@@ -252,6 +252,28 @@ fn a_url_is_one_that_may_be_called() {
 }
 
 #[test]
+fn a_password_in_a_url_is_not_shown_with_its_mistake() {
+    for (text, place) in [
+        (
+            "key = \"/id\"\n[source]\npostgres = \"postgres://app:hidden@db/shop\"\ntable = \"outbox\"\n",
+            "orders.toml:3:12",
+        ),
+        (
+            "key = \"/id\"\n[source]\npostgres = \"postgres:/app:hidden@db/shop\"\ntable = \"outbox\"\n",
+            "orders.toml:3:12",
+        ),
+        ("[[handler]]\nhttp = \"https://app:hidden@example.com/\"\n", "orders.toml:2:8"),
+        ("[[handler]]\nforward = \"ftp://app:hidden@example.com/q\"\n", "orders.toml:2:11"),
+        ("handler = [{ http = \"https://app:hidden@example.com/\", ouput = 1 }]\n", "orders.toml:1:"),
+    ] {
+        let mistakes = read(Path::new("orders.toml"), text).result.unwrap_err();
+        let shown: String =
+            mistakes.iter().map(|mistake| format!("{mistake}\n{}\n", mistake.render(false))).collect();
+        assert!(shown.contains(&format!("--> {place}")) && !shown.contains("hidden"), "{shown}");
+    }
+}
+
+#[test]
 fn a_private_address_is_found_in_every_notation_when_the_definition_is_read() {
     for host in [
         "127.1",
