@@ -248,6 +248,7 @@ impl OutboxCopier {
             Err(OperationError::Refused(SettleRefusal::Send(refusal))) => {
                 Err(self.row(through, &refusal.to_string()))
             }
+            Err(OperationError::Misuse(misuse)) => Err(self.row(through, &misuse.to_string())),
             Err(error) => Err(Error::from(error).into()),
         }
     }

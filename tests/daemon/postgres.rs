@@ -198,6 +198,22 @@ fn positions_come_from_a_column_and_a_row_that_cannot_be_sent_stands_still_where
 }
 
 #[test]
+fn a_row_that_is_no_message_is_named_whatever_is_wrong_with_it() {
+    let Some((_server, session, fixture)) = shop("") else { return };
+    insert(&session, "a", 1);
+    insert(&session, &"w".repeat(129), 2);
+    insert(&session, "a", 3);
+    let daemon = fixture.start();
+    let failing = source(&daemon, |source| source["problem"].is_string());
+    let told = failing["problem"].as_str().expect("a text");
+    assert!(told.starts_with("cannot copy row 2 of PostgreSQL table outbox: workflow ID has 129 "), "{told}");
+    session.run("update outbox set order_id = 'b' where id = 2");
+    source(&daemon, |source| source["problem"].is_null() && source["copied_through"] == 3);
+    assert_eq!(bodies(&daemon, 9), [1, 2, 3]);
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
 fn a_queue_that_is_full_holds_its_source_back_and_nothing_is_lost() {
     let Some((_server, session, fixture)) = shop("[limits]\nmessages_max = 5\n") else { return };
     for number in 1..=9 {
