@@ -1,5 +1,6 @@
 //! Whether what a definition names on this machine is there: programs, and files with secrets.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
 use std::path::PathBuf;
@@ -7,22 +8,26 @@ use std::path::PathBuf;
 use crate::definition::diagnostic::Trouble;
 use crate::definition::suggest::nearest;
 
-/// The file of a program: in the folder when the name has a slash, on the PATH when it has none.
-pub(crate) fn find_program(name: &str, folder: &Path) -> Result<PathBuf, Trouble> {
+/// The file of a program: in the folder when the name has a slash, on the PATH when it has none. That is the one that the program will
+/// have: the given one, or the daemon's.
+pub(crate) fn find_program(name: &str, folder: &Path, path: Option<&str>) -> Result<PathBuf, Trouble> {
     if name.is_empty() {
         return Err(("the program's name is empty".to_owned(), None));
     }
     if name.contains('/') {
         return runnable(&folder.join(name));
     }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&folders).find_map(|folder| runnable(&folder.join(name)).ok());
+    let folders = path.map(OsString::from).or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+    // As when it is started: the working folder of a handler is another than the daemon's.
+    let mut folders = std::env::split_paths(&folders).filter(|folder| folder.is_absolute());
+    let found = folders.find_map(|folder| runnable(&folder.join(name)).ok());
     found.ok_or_else(|| {
         let help = match folder.join(name).is_file() {
             true => format!("write ./{name} for the file in the definition's folder"),
             false => "write its path, or see that it is installed and on the PATH".to_owned(),
         };
-        (format!("there is no program `{name}` on the PATH"), Some(help))
+        let whose = if path.is_some() { " of its `env`" } else { "" };
+        (format!("there is no program `{name}` on the PATH{whose}"), Some(help))
     })
 }
 

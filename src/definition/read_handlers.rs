@@ -257,7 +257,8 @@ impl HandlerReader<'_> {
         }
         let script = check_script(&argv.value, self.folder);
         self.mistakes.found(script, &argv.span);
-        let found = find_program(argv.value.first()?, self.folder);
+        let path = env.as_ref().and_then(|env| env.value.get("PATH"));
+        let found = find_program(argv.value.first()?, self.folder, path.map(String::as_str));
         Some(ProgramDefinition {
             path: self.mistakes.found(found, &argv.span)?,
             argv: argv.value.clone(),

@@ -219,6 +219,21 @@ fn a_program_that_is_not_there_is_told() {
 }
 
 #[test]
+fn a_program_is_looked_for_on_the_path_that_it_will_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("only-here");
+    std::fs::write(&program, "#!/bin/sh\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let found = |program: &str, path: &str| {
+        mistakes(&format!("[[handler]]\nexec = [\"{program}\"]\nenv = {{ PATH = \"{path}\" }}\n"))
+    };
+    assert_eq!(found("only-here", folder.path().to_str().unwrap()), [""; 0]);
+    let missed = found("sh", folder.path().to_str().unwrap()).remove(0);
+    assert!(missed.starts_with("2:8: there is no program `sh` on the PATH of its `env`; "), "{missed}");
+    assert_eq!(found("sh", "src:/bin"), [""; 0], "a folder of the definition's does not end the search");
+}
+
+#[test]
 fn a_url_is_one_that_may_be_called() {
     has(
         "[[handler]]\nhttp = \"http://127.0.0.1:9000/\"\n",
