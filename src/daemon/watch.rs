@@ -212,7 +212,10 @@ pub(crate) async fn follow_troubles(daemon_state: Arc<DaemonState>) {
                     log(&client, &event).await;
                     daemon_state.blocked_monitor.note(&event);
                 }
-                Some(Err(EventsLag(_))) => watch.is_walked = false,
+                Some(Err(EventsLag(missed))) => {
+                    tracing::warn!(missed, "events came faster than they could be logged: lines of attempts, holds and dead letters may be missing");
+                    watch.is_walked = false;
+                }
                 None => return,
             },
             _ = ticks.tick() => watch.look(&daemon_state, &client).await,
