@@ -238,7 +238,7 @@ impl ConnectionTask {
         let answer = LinkAnswer::to(attach);
         let mut receiver = Receiver::new(entity, deletes, None, self.backlogs.backlog());
         receiver.window = window;
-        self.links.insert(link, EndpointLink::Receiver(receiver));
+        self.links.insert(link, EndpointLink::Receiver(Box::new(receiver)));
         self.amqp.accept_link(link, answer);
     }
 }

@@ -27,7 +27,7 @@ pub(crate) enum EndpointLink {
     /// Messages come to a queue.
     Sender(Sender),
     /// Messages go out of a queue.
-    Receiver(Receiver),
+    Receiver(Box<Receiver>),
     /// Messages are shown, and stay where they are.
     Browser(Browser),
     /// Transactions are declared and discharged.

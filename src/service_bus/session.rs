@@ -41,7 +41,7 @@ impl ConnectionTask {
         let session = Arc::new(session);
         let deletes = answer.sender_settles == SenderSettles::Settled;
         let receiver = Receiver::new(entity, deletes, Some(session.clone()), self.backlogs.backlog());
-        self.links.insert(link, EndpointLink::Receiver(receiver));
+        self.links.insert(link, EndpointLink::Receiver(Box::new(receiver)));
         self.amqp.accept_link(link, answer);
         self.watch_session(link, &session);
     }

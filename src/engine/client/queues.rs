@@ -12,6 +12,7 @@ use crate::engine::rules::verbs::Purge;
 use crate::engine::view::QueueView;
 use crate::error::Misuse;
 use crate::error::QueueError;
+#[cfg(feature = "daemon")]
 use crate::error::QueueRefusal;
 use crate::error::Unavailable;
 use crate::id::QueueName;
@@ -67,7 +68,7 @@ impl Client {
     }
 
     /// Creates a queue, or gives the one of this name these options.
-    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only daemons and their nodes ask so"))]
+    #[cfg(feature = "daemon")]
     pub(crate) async fn put_queue(
         &self,
         name: impl AsRef<str>,

@@ -193,7 +193,7 @@ impl Topic {
     }
 
     /// Adds a subscription, or gives the one of this name these options and rules. Returns its queue.
-    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only the daemon asks so"))]
+    #[cfg(feature = "daemon")]
     pub(crate) async fn put_subscription(
         &self,
         name: impl AsRef<str>,
