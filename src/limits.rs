@@ -199,14 +199,9 @@ pub const LINKS_TRIMMED: usize = 16;
 /// Early messages one command may join to the run at the head; the rest follows in the next turns.
 pub const EXTEND_MAX: usize = 4_096;
 
-/// How long a handler pauses when the daemon is too short of file handles, processes or memory to start its program: first so
-/// long, twice as long each time it is still so, and at most the second, so that it goes on soon after there is room again.
-pub const START_PAUSE_MIN: Duration = Duration::from_millis(100);
-/// See [`START_PAUSE_MIN`].
-pub const START_PAUSE_MAX: Duration = Duration::from_secs(30);
-
 /// Most messages of a rate in its time, and of its burst: more than one thread hands out in a second anyway.
 pub const RATE_MAX: u32 = 1_000_000;
+
 /// Places that one command may take out of a run again, because one before them was given back; the rest follows in the next
 /// turns. Fewer than it may join: each changes several rows.
 pub const SHORTEN_MAX: usize = 1_024;

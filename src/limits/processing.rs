@@ -66,3 +66,9 @@ pub const HANDLERS_PAUSE: Duration = Duration::from_secs(10);
 
 /// How long one receive of a processor waits; it only bounds how long a lost wake-up could last.
 pub const RECEIVE_WAIT: Duration = Duration::from_secs(60);
+
+/// How long a handler pauses when the daemon is too short of file handles, processes or memory to start its program: first so
+/// long, twice as long each time it is still so, and at most the second, so that it goes on soon after there is room again.
+pub const START_PAUSE_MIN: Duration = Duration::from_millis(100);
+/// See [`START_PAUSE_MIN`].
+pub const START_PAUSE_MAX: Duration = Duration::from_secs(30);

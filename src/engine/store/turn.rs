@@ -21,12 +21,12 @@ pub(crate) struct TurnTrial {
     pub(crate) counters: BTreeMap<QueueId, QueueCounters>,
     pub(crate) touched_counters: BTreeSet<QueueId>,
     pub(crate) has_changed: bool,
-    pub(crate) written: Written,
+    pub(crate) written: TurnVolume,
 }
 
-/// How much was written in a turn.
+/// How much a turn has written.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Written {
+pub(crate) struct TurnVolume {
     pub(crate) rows: usize,
     /// About how many bytes, counted if they are bounded.
     pub(crate) bytes: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Turn<'t> {
     pub(crate) last_named: RefCell<Option<Arc<QueueRecord>>>,
     pub(crate) queue_changes: Vec<QueueChange>,
     pub(crate) changed: bool,
-    pub(crate) written: Written,
+    pub(crate) written: TurnVolume,
     /// With how many bytes it takes no more.
     pub(crate) bytes_max: u64,
     /// What is to be taken back, while a trial runs.
