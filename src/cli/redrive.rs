@@ -161,6 +161,10 @@ async fn over_all(
                     let number = dead_letter.sequence_number;
                     let Some(problem) = error.problem().filter(|problem| problem.status < TROUBLE_STATUS)
                     else {
+                        remark(format!(
+                            "{} were redriven, {} refused before it",
+                            summary.done, summary.refused
+                        ));
                         return Err(CliFailure::to(format!("redrive {queue}#{number}"))(error));
                     };
                     summary.refused += 1;

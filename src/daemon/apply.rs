@@ -54,7 +54,6 @@ async fn apply_once(daemon_state: &DaemonState, definitions: Definitions) -> Res
     for definition in definitions.iter() {
         check(daemon_state, before.get(definition.name.as_str()), definition).await?;
     }
-    let new_subscriptions = new_subscriptions(daemon_state, &definitions).await?;
     let not_stored = |error| DaemonError::Data(daemon_state.options.data.clone(), error);
     let mut notes = Vec::new();
     if let Err(error) = put_with_notes(daemon_state, &before, definitions, &mut notes).await {
@@ -64,9 +63,6 @@ async fn apply_once(daemon_state: &DaemonState, definitions: Definitions) -> Res
         }
         stored?;
         put_back(daemon_state).await;
-        for queue in new_subscriptions {
-            end_subscription(daemon_state, &queue).await;
-        }
         return Err(error);
     }
     let known = client.all_queues().await.map_err(QueueError::from).map_err(Error::from)?;
@@ -242,45 +238,6 @@ async fn put_back(daemon_state: &DaemonState) {
         tracing::error!(%error, "failed to put the definitions from before in force again; the next reload tries it");
     }
     daemon_state.loaded_at.store(loaded_at);
-}
-
-/// Subscriptions that are made when these definitions are put in force. On a cluster another node may be making them, too, and
-/// have them in force.
-async fn new_subscriptions(
-    daemon_state: &DaemonState,
-    definitions: &Definitions,
-) -> Result<Vec<QueueName>, DaemonError> {
-    let mut new = Vec::new();
-    let is_of_cluster = daemon_state.membership.is_of_cluster();
-    for definition in definitions.iter().filter(|found| !is_of_cluster && found.subscription.is_some()) {
-        if look(daemon_state.intake.client(), definition).await?.is_none() {
-            new.push(definition.name.clone());
-        }
-    }
-    Ok(new)
-}
-
-/// Ends a subscription that refused definitions have made, as long as it is empty: nobody would ever receive the copies that it gets.
-async fn end_subscription(daemon_state: &DaemonState, queue: &QueueName) {
-    let client = daemon_state.intake.client();
-    if daemon_state.definitions.load().get(queue).is_some() {
-        return;
-    }
-    let ended = async {
-        match client.queue(queue)?.view().await?.counts.stored() {
-            0 => client.delete_queue(queue).await.map(|()| true),
-            _ => Ok(false),
-        }
-    };
-    match ended.await {
-        Ok(true) | Err(QueueError::Refused(QueueRefusal::QueueNotFound(_))) => {}
-        Ok(false) => {
-            tracing::warn!(%queue, "a subscription that refused definitions have made has got messages, and stays");
-        }
-        Err(error) => {
-            tracing::warn!(%queue, %error, "failed to end a subscription that refused definitions have made");
-        }
-    }
 }
 
 /// Refuses what would leave stored messages without their place: another order, or another way to find it. A node of a cluster that was

@@ -117,7 +117,6 @@ impl Daemon {
             Ok(doors) => doors,
             Err(error) => {
                 daemon_state.outboxes.stop().await;
-                daemon_state.handler_supervisor.dismiss().await;
                 store.close().await;
                 return Err(error);
             }
@@ -180,10 +179,12 @@ impl Daemon {
         self.daemon_state.definitions.load().len()
     }
 
-    /// Reads the definitions again: a whole valid set takes the place of the old one, or nothing changes.
+    /// Reads keys and certificate again, and the definitions: a whole valid set takes the place of the old one. What is wrong with
+    /// one keeps nothing of the other back.
     ///
     /// # Errors
-    /// [`DaemonError::Definitions`] with every mistake.
+    /// [`DaemonError::Definitions`] with every mistake, [`DaemonError::Credentials`], [`DaemonError::Several`] with both, and
+    /// [`DaemonError::Apply`] when definitions without a mistake cannot be put in force.
     pub async fn reload(&self) -> Result<(), DaemonError> {
         reloading(&self.daemon_state).await
     }

@@ -37,7 +37,10 @@ use crate::queue::Order;
 /// The handlers of a definition, by subject.
 pub(crate) fn dispatch_of(definition: &Definition, site: &Site) -> Result<Dispatch, Misuse> {
     let mut dispatch = Dispatch::default();
-    for handler in &definition.handlers {
+    let lives = |handler: &&HandlerDefinition| matches!(handler.spec, HandlerSpec::Persistent { .. });
+    let (living, others): (Vec<_>, Vec<_>) = definition.handlers.iter().partition(lives);
+    // Programs that live on start at once, and last: another handler that cannot be made would end them again.
+    for handler in others.into_iter().chain(living) {
         dispatch = dispatch.with(handler.subject.clone(), handler_of(handler, site)?);
         if let Some(rate) = handler.rate {
             dispatch = dispatch.paced(rate, site.clock.elapsed());

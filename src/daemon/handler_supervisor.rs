@@ -49,15 +49,22 @@ pub(crate) struct HandlerSupervisor {
     given_up: CancellationToken,
     /// Those that receive nothing more and finish what they have begun.
     leaving: TaskTracker,
-    handler_factory: Mutex<HandlerFactory>,
+    handlers: Mutex<HandlerTable>,
 }
 
 /// The handlers of every definition.
 #[derive(Default)]
-struct HandlerFactory {
-    /// Whether they may begin: not before the daemon has all that it needs.
-    has_begun: bool,
+struct HandlerTable {
+    may_begin: bool,
     of_queues: BTreeMap<QueueName, DefinitionHandlers>,
+}
+
+impl HandlerTable {
+    /// Whether a definition has no handlers at work, though they may begin.
+    fn lacks(&self, definition: &Arc<Definition>) -> bool {
+        let post = self.of_queues.get(&definition.name);
+        self.may_begin && post.is_none_or(|post| post.definition != *definition || post.work.is_none())
+    }
 }
 
 /// A definition, and the processor that does what it says.
@@ -111,56 +118,56 @@ impl HandlerSupervisor {
             dismissed: CancellationToken::new(),
             given_up: CancellationToken::new(),
             leaving: TaskTracker::new(),
-            handler_factory: Mutex::default(),
+            handlers: Mutex::default(),
         }
     }
 
-    /// Lets these definitions work, and no others. One that did not change goes on undisturbed; the handlers of one that
-    /// did, or is gone, finish what they have begun, in their own time: the lock of its workflow keeps the new ones from it.
+    /// Lets these definitions work, and no others: if the handlers of one cannot start, all is as it was. One that did not change goes on
+    /// undisturbed; the handlers of one that did, or is gone, finish what they have begun, in their own time: the lock of its
+    /// workflow keeps the new ones from it.
     pub(crate) async fn replace(&self, definitions: &[Arc<Definition>]) -> Result<(), DaemonError> {
-        let mut handler_factory = self.handler_factory.lock().await;
-        let mut before = std::mem::take(&mut handler_factory.of_queues);
+        self.replace_locked(&mut *self.handlers.lock().await, definitions)
+    }
+
+    /// Lets handlers begin, those that are there and those that come: not before the daemon has all that it needs.
+    pub(crate) async fn begin(&self) -> Result<(), DaemonError> {
+        let mut handlers = self.handlers.lock().await;
+        handlers.may_begin = true;
+        let definitions: Vec<_> = handlers.of_queues.values().map(|post| post.definition.clone()).collect();
+        self.replace_locked(&mut handlers, &definitions)
+    }
+
+    fn replace_locked(
+        &self,
+        handlers: &mut HandlerTable,
+        definitions: &[Arc<Definition>],
+    ) -> Result<(), DaemonError> {
+        let mut prepared = BTreeMap::new();
+        for definition in definitions.iter().filter(|definition| handlers.lacks(definition)) {
+            let queue = &definition.name;
+            if !self.is_paused(queue) {
+                let refused = |error: Error| DaemonError::Apply {
+                    queue: queue.to_string(),
+                    problem: error.to_string(),
+                };
+                prepared.insert(queue.clone(), self.prepare(definition).map_err(refused)?);
+            }
+        }
+        let mut before = std::mem::take(&mut handlers.of_queues);
         for definition in definitions {
-            let old = before.remove(&definition.name);
-            let post = match old {
+            let mut post = match before.remove(&definition.name) {
                 Some(post) if post.definition == *definition => post,
                 old => {
                     self.dismiss_all(old.and_then(|post| post.work));
                     DefinitionHandlers { definition: definition.clone(), work: None }
                 }
             };
-            handler_factory.of_queues.insert(definition.name.clone(), post);
+            if let Some(shift) = prepared.remove(&definition.name) {
+                post.work = shift.map(HandlerShift::start);
+            }
+            handlers.of_queues.insert(definition.name.clone(), post);
         }
         self.dismiss_all(before.into_values().filter_map(|post| post.work));
-        self.start_missing(&mut handler_factory)
-    }
-
-    /// Lets handlers begin, those that are there and those that come.
-    pub(crate) async fn begin(&self) -> Result<(), DaemonError> {
-        let mut handler_factory = self.handler_factory.lock().await;
-        handler_factory.has_begun = true;
-        self.start_missing(&mut handler_factory)
-    }
-
-    /// Starts the handlers that do not work yet and do not pause: none if one of them cannot.
-    fn start_missing(&self, handler_factory: &mut HandlerFactory) -> Result<(), DaemonError> {
-        if !handler_factory.has_begun {
-            return Ok(());
-        }
-        let mut shifts = Vec::new();
-        for (queue, post) in &mut handler_factory.of_queues {
-            if post.work.is_none() && !self.is_paused(queue) {
-                let refused = |error: Error| DaemonError::Apply {
-                    queue: queue.to_string(),
-                    problem: error.to_string(),
-                };
-                let shift = self.prepare(&post.definition).map_err(refused)?;
-                shifts.push((&mut post.work, shift));
-            }
-        }
-        for (work, shift) in shifts {
-            *work = shift.map(HandlerShift::start);
-        }
         Ok(())
     }
 
@@ -204,9 +211,9 @@ impl HandlerSupervisor {
     /// Why nothing is handed out to the handlers of a queue right now, and until when by the wall clock.
     pub(crate) fn held_back(&self, queue: &QueueName) -> Option<(Timestamp, DispatchPause)> {
         // While definitions change nobody waits for this.
-        let handler_factory = self.handler_factory.try_lock().ok()?;
+        let handlers = self.handlers.try_lock().ok()?;
         let elapsed = self.clock.elapsed();
-        let held_back = handler_factory.of_queues.get(queue)?.work.as_ref()?.dispatch.held_back(elapsed)?;
+        let held_back = handlers.of_queues.get(queue)?.work.as_ref()?.dispatch.held_back(elapsed)?;
         Some((self.client.wall_now() + held_back.until().saturating_sub(elapsed), held_back))
     }
 
@@ -217,25 +224,23 @@ impl HandlerSupervisor {
         }
     }
 
-    /// Starts handlers that should work and do not: they could not begin when they were told to go on.
+    /// Starts handlers that should work and do not: they could not start when they were told to go on, which was said then.
     pub(crate) async fn start_idle(&self) {
-        let handler_factory = self.handler_factory.lock().await;
-        let idle = handler_factory.of_queues.iter().filter(|(queue, post)| {
-            post.work.is_none() && !post.definition.handlers.is_empty() && !self.is_paused(queue)
-        });
-        let idle: Vec<QueueName> = idle.map(|(queue, _)| queue.clone()).collect();
-        drop(handler_factory);
-        for queue in idle {
-            self.heed(&queue).await;
+        let mut handlers = self.handlers.lock().await;
+        for (queue, post) in &mut handlers.of_queues {
+            if post.work.is_none()
+                && !self.is_paused(queue)
+                && let Ok(Some(shift)) = self.prepare(&post.definition)
+            {
+                tracing::info!(%queue, "handlers that could not start before have started");
+                post.work = Some(shift.start());
+            }
         }
     }
 
     async fn heed_pause(&self, queue: &QueueName) -> Result<(), Error> {
-        let mut handler_factory = self.handler_factory.lock().await;
-        if !handler_factory.has_begun {
-            return Ok(());
-        }
-        let Some(post) = handler_factory.of_queues.get_mut(queue) else { return Ok(()) };
+        let mut handlers = self.handlers.lock().await;
+        let Some(post) = handlers.of_queues.get_mut(queue) else { return Ok(()) };
         match self.is_paused(queue) {
             true => self.dismiss_all(post.work.take()),
             false if post.work.is_none() => {
@@ -249,7 +254,7 @@ impl HandlerSupervisor {
     /// Stops all handlers in order: nothing more is received, what runs ends or is given up after the drain time.
     pub(crate) async fn dismiss(&self) {
         self.dismissed.cancel();
-        let of_queues = std::mem::take(&mut self.handler_factory.lock().await.of_queues);
+        let of_queues = std::mem::take(&mut self.handlers.lock().await.of_queues);
         self.dismiss_all(of_queues.into_values().filter_map(|post| post.work));
         self.leaving.close();
         tokio::select! {

@@ -109,7 +109,7 @@ impl OutboxCopier {
         (intake, membership): (Intake, Membership),
         status: Arc<OutboxStatus>,
     ) -> Result<OutboxCopier, Misuse> {
-        let table = open(&of_queue.outbox, of_queue.outbox.id_prefix())?;
+        let table = open(&of_queue.outbox)?;
         let at_once = limits::SOURCE_ROWS_AT_ONCE;
         let deleted_through = None;
         Ok(OutboxCopier { of_queue, sources, intake, membership, status, table, at_once, deleted_through })
@@ -212,13 +212,14 @@ impl OutboxCopier {
         rows.truncate(self.at_once);
         let (mut messages, mut copied_through) = (Vec::with_capacity(rows.len()), copied_from);
         for row in rows {
-            match self.intake.place(&self.of_queue.queue, row.message) {
+            let number = row.id;
+            match self.place(row) {
                 Ok(message) => messages.push(message),
-                Err(misuse) if messages.is_empty() => return Err(self.row(row.id, &misuse.to_string())),
+                Err(misuse) if messages.is_empty() => return Err(self.row(number, &misuse.to_string())),
                 // Those before it are copied first.
                 Err(_) => break,
             }
-            copied_through = Some(row.id);
+            copied_through = Some(number);
         }
         let (Some(through), count) = (copied_through, messages.len()) else { return Ok(()) };
         let table = self.of_queue.outbox.table.clone();
@@ -250,6 +251,17 @@ impl OutboxCopier {
             }
             Err(OperationError::Misuse(misuse)) => Err(self.row(through, &misuse.to_string())),
             Err(error) => Err(Error::from(error).into()),
+        }
+    }
+
+    /// A row as the queue's definition reads it. Where that finds no message ID in it, its number is one.
+    fn place(&self, row: OutboxRow) -> Result<Message, Misuse> {
+        let OutboxOfQueue { queue, outbox } = &self.of_queue;
+        let reads_ids = !outbox.numbers_are_ids && outbox.columns.message_id.is_none();
+        let numbered = reads_ids.then(|| row.message.clone().message_id(row.id.to_string()));
+        match (self.intake.place(queue, row.message), numbered) {
+            (Err(misuse), Some(numbered)) => self.intake.place(queue, numbered).map_err(|_| misuse),
+            (placed, _) => placed,
         }
     }
 

@@ -25,9 +25,7 @@ impl OutboxRows {
     /// # Errors
     /// [`Misuse`] when the definition names no table.
     pub fn new(outbox: &OutboxDefinition) -> Result<OutboxRows, Misuse> {
-        // Whatever the name of the source, a second copy by hand is recognised by the numbers of the first.
-        let id_prefix = outbox.numbers_are_ids.then(String::new);
-        Ok(OutboxRows { table: open(outbox, id_prefix)?, read_through: None })
+        Ok(OutboxRows { table: open(outbox)?, read_through: None })
     }
 
     /// The next messages, in order; none at the end. Waits for transactions that may still bring a row between.
@@ -51,10 +49,7 @@ impl OutboxRows {
 }
 
 /// The table that a definition names, as it is read.
-///
-/// # Errors
-/// [`Misuse`] when it names none.
-pub(crate) fn open(outbox: &OutboxDefinition, id_prefix: Option<String>) -> Result<Outbox, Misuse> {
+pub(crate) fn open(outbox: &OutboxDefinition) -> Result<Outbox, Misuse> {
     let tls = match outbox.tls {
         true => TlsMode::Verify(outbox.ca_file.clone()),
         false => TlsMode::Off,
@@ -64,7 +59,7 @@ pub(crate) fn open(outbox: &OutboxDefinition, id_prefix: Option<String>) -> Resu
     let options = ConnectOptions { url: outbox.url.clone(), password: Arc::new(password), tls };
     let (deletes, channel) = (outbox.delete_copied, outbox.channel.clone());
     let (table, columns) = (outbox.table.parse()?, outbox.columns.clone());
-    Ok(Outbox::new(options, table, columns, id_prefix, (deletes, channel)))
+    Ok(Outbox::new(options, table, columns, outbox.numbers_are_ids, (deletes, channel)))
 }
 
 /// Waits between two looks.

@@ -35,12 +35,13 @@ use crate::limits;
 /// was taken out opens nothing more, whatever somebody has just written into a definition.
 pub(crate) async fn reload(daemon_state: &DaemonState) -> Result<(), DaemonError> {
     let _one_at_a_time = daemon_state.reloading.lock().await;
-    let definitions = reload_definitions(daemon_state).await;
+    // At once: definitions can take long, and who asked may not wait for them.
     let credentials = daemon_state.change_locks();
     let credentials = credentials.map_err(|error| DaemonError::Credentials(error.to_string()));
     if let Err(error) = &credentials {
         tracing::error!("{error}");
     }
+    let definitions = reload_definitions(daemon_state).await;
     match (definitions, credentials) {
         (Err(definitions), Err(credentials)) => Err(DaemonError::Several(vec![definitions, credentials])),
         (definitions, credentials) => definitions.and(credentials),

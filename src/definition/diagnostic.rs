@@ -1,6 +1,5 @@
 //! A mistake in a definition, with its place: for a person as a compiler shows it, for a machine as JSON.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
@@ -43,6 +42,16 @@ struct Excerpt {
     span: Range<usize>,
 }
 
+impl Excerpt {
+    /// Whether a line of it may have a password, as URLs have: what is shown goes into logs.
+    fn may_hold_secret(&self) -> bool {
+        let start = self.text[..self.span.start].rfind('\n').map_or(0, |end| end + 1);
+        let end =
+            self.text[self.span.end..].find('\n').map_or(self.text.len(), |length| self.span.end + length);
+        self.text[start..end].lines().any(|line| line.contains(':') && line.contains('@'))
+    }
+}
+
 impl Diagnostic {
     /// A mistake of a file as a whole.
     pub(crate) fn of_file(file: &Path, message: impl Into<String>, help: Option<String>) -> Diagnostic {
@@ -76,7 +85,7 @@ impl Diagnostic {
     pub fn render(&self, colours: bool) -> String {
         let path = self.file.display().to_string();
         let title = Level::ERROR.primary_title(&self.message);
-        let mut group = match &self.excerpt {
+        let mut group = match self.excerpt.as_ref().filter(|excerpt| !excerpt.may_hold_secret()) {
             Some(Excerpt { text, span }) => {
                 let mark = AnnotationKind::Primary.span(span.clone());
                 title.element(Snippet::source(&**text).path(&path).annotation(mark))
@@ -130,18 +139,11 @@ pub(crate) struct Mistakes {
     file: PathBuf,
     text: Arc<str>,
     found: Vec<Diagnostic>,
-    /// Lines that may hold a secret.
-    hidden: BTreeSet<usize>,
 }
 
 impl Mistakes {
     pub(crate) fn of(file: &Path, text: &str) -> Mistakes {
-        Mistakes { file: file.to_owned(), text: Arc::from(text), found: Vec::new(), hidden: BTreeSet::new() }
-    }
-
-    /// Lets no mistake show the line of this place, which may hold a secret: what is shown goes into logs.
-    pub(crate) fn hide(&mut self, span: &Range<usize>) {
-        self.hidden.insert(line_and_column(&self.text, span.start).0);
+        Mistakes { file: file.to_owned(), text: Arc::from(text), found: Vec::new() }
     }
 
     /// Records a mistake at a place of the file.
@@ -204,11 +206,6 @@ impl Mistakes {
 
     /// All that were found, in the order of the file.
     pub(crate) fn into_sorted(mut self) -> Vec<Diagnostic> {
-        for mistake in &mut self.found {
-            if mistake.line.is_some_and(|line| self.hidden.contains(&line)) {
-                mistake.excerpt = None;
-            }
-        }
         self.found.sort_by_key(|mistake| (mistake.line, mistake.column));
         self.found
     }

@@ -36,15 +36,3 @@ pub struct OutboxDefinition {
     /// A channel on which the database notifies of new rows.
     pub channel: Option<String>,
 }
-
-impl OutboxDefinition {
-    /// What stands before a row's number in its message ID, if that is one: nothing, or the name by which a table that was made
-    /// anew is told from the one before, whose numbers a queue may remember.
-    pub(crate) fn id_prefix(&self) -> Option<String> {
-        let prefix = match self.name.as_str() {
-            DEFAULT_NAME => String::new(),
-            name => format!("{name}/"),
-        };
-        self.numbers_are_ids.then_some(prefix)
-    }
-}

@@ -284,10 +284,6 @@ impl HandlerReader<'_> {
         ca_file: &Option<FileValue<String>>,
     ) -> Option<WebhookDefinition> {
         let allow_private = allow_private.unwrap_or(false);
-        if url.value.contains('@') {
-            // A password may stand before it.
-            self.mistakes.hide(&url.span);
-        }
         let ca_file = match ca_file {
             Some(file) => {
                 let found = find_file(&file.value, self.folder);

@@ -41,12 +41,11 @@ impl OutboxReader<'_> {
     pub(crate) fn outbox(&mut self, form: &FileValue<OutboxForm>) -> Option<OutboxDefinition> {
         let FileValue { value: outbox, span: at } = form;
         let url = outbox.postgres.as_ref();
-        let is_local = url.and_then(|url| self.server(url));
+        let is_local = url.and_then(|url| self.mistakes.checked(check_url(&url.value), &url.span));
         let table = outbox.table.as_ref();
         let is_table =
             table.and_then(|table| self.mistakes.checked(table.value.parse::<TableName>(), &table.span));
-        let numbers_are_ids = outbox.columns.message_id.is_none() && !self.reads_message_id;
-        let name = self.name(outbox.name.as_ref(), numbers_are_ids);
+        let name = self.name(outbox.name.as_ref());
         let password = self.password(outbox);
         let ca_file = match &outbox.ca_file {
             Some(file) => Some(self.ca_file(file)?),
@@ -73,41 +72,20 @@ impl OutboxReader<'_> {
             tls,
             ca_file,
             columns: columns.map(|()| outbox.columns.clone())?,
-            numbers_are_ids,
+            numbers_are_ids: outbox.columns.message_id.is_none() && !self.reads_message_id,
             delete_copied: value(&outbox.copied_rows) == Some(CopiedRowsWord::Delete),
             poll: outbox.poll.map_or(limits::SOURCE_POLL_DEFAULT, |span| span.0),
             channel: channel.map(|()| outbox.channel.as_ref().map(|channel| channel.value.clone()))?,
         })
     }
 
-    /// Whether the server is on this machine.
-    fn server(&mut self, url: &FileValue<String>) -> Option<bool> {
-        let checked = check_url(&url.value);
-        if checked.is_err() {
-            // What is wrong with it may be a password.
-            self.mistakes.hide(&url.span);
-        }
-        self.mistakes.checked(checked, &url.span)
-    }
-
-    fn name(&mut self, given: Option<&FileValue<String>>, numbers_are_ids: bool) -> Option<String> {
+    fn name(&mut self, given: Option<&FileValue<String>>) -> Option<String> {
         let Some(given) = given else { return Some(DEFAULT_NAME.to_owned()) };
         // It is made of the same letters as a queue's name.
         let name = QueueName::new(&given.value).map_err(|misuse| {
             Misuse::new("name", misuse.to_string().trim_start_matches(misuse.field()).trim().to_owned())
         });
-        let name = self.mistakes.checked(name, &given.span)?.to_string();
-        let bytes_max = limits::SOURCE_NAME_BYTES_MAX;
-        if numbers_are_ids && name.len() > bytes_max {
-            let message = format!(
-                "the name has {} bytes; the message IDs of rows leave room for {bytes_max}",
-                name.len()
-            );
-            let help = "write a shorter one, or name the column of the message ID";
-            self.mistakes.add_with_help(&given.span, message, help);
-            return None;
-        }
-        Some(name)
+        self.mistakes.checked(name, &given.span).map(|name| name.to_string())
     }
 
     fn password(&mut self, outbox: &OutboxForm) -> Option<Option<SecretSource>> {

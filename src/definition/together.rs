@@ -13,8 +13,6 @@ use crate::definition::handler::HandlerSpec;
 use crate::definition::read::FileReading;
 use crate::definition::suggest::nearest;
 use crate::id::QueueName;
-use crate::intake::FieldSource;
-use crate::intake::HeaderName;
 use crate::intake::Sources;
 use crate::queue::Order;
 
@@ -23,7 +21,6 @@ pub(crate) fn mistakes(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
     let mut found = duplicate_names(readings);
     found.extend(lost_forwards(readings));
     found.extend(misplaced_forwards(readings));
-    found.extend(disagreeing_forwards(readings));
     found.extend(circles(readings));
     found
 }
@@ -70,7 +67,12 @@ fn lost_forwards(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
 
 /// Forwards whose messages the other queue would refuse, because they come with a position or without one.
 fn misplaced_forwards(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
-    let definitions = by_name(readings);
+    let definitions: BTreeMap<&QueueName, &Definition> = readings
+        .iter()
+        .filter_map(|(_, reading)| reading.result.as_ref().ok())
+        .map(|definition| (&definition.name, definition))
+        .collect();
+    let by_position = |definition: &Definition| matches!(definition.options.order, Order::Position { .. });
     let mut found = Vec::new();
     for reading in readings {
         for FolderForward { from, target, keep_position, span } in forwards(reading) {
@@ -104,55 +106,6 @@ fn misplaced_forwards(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
         }
     }
     found
-}
-
-/// Forwards whose messages the other queue would refuse, because it reads elsewhere what a forward keeps.
-fn disagreeing_forwards(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
-    let definitions = by_name(readings);
-    let mut found = Vec::new();
-    for reading in readings {
-        for FolderForward { from, target, keep_position, span } in forwards(reading) {
-            let Some(to) = definitions.get(target).filter(|to| to.name != from.name) else { continue };
-            let (read, reads) = (from.rule.sources(), to.rule.sources());
-            let keeps_position = keep_position && by_position(from) && by_position(to);
-            let kept = [
-                ("workflow ID", "key", &read.key, reads.key.as_ref()),
-                ("message ID", "message_id", &read.message_id, reads.message_id.as_ref()),
-                ("position", "position", &read.position, reads.position.as_ref().filter(|_| keeps_position)),
-            ];
-            for (what, field, before, after) in kept {
-                let (Some(before), Some(after)) = (before, after) else { continue };
-                if before == as_forwarded(after, read) {
-                    continue;
-                }
-                let message = format!(
-                    "a forward keeps the {what}, which is read from {before} here and from {after} in `{target}`"
-                );
-                let help =
-                    format!("read it from the same place in both, or leave `{field}` out of `{target}`");
-                found.push(at(reading, span.clone(), message, Some(help)));
-            }
-        }
-    }
-    found
-}
-
-/// Where the value stands that a source finds in a forwarded message: as a header, this has the message ID that was read.
-fn as_forwarded<'s>(source: &'s FieldSource, read: &'s Sources) -> &'s FieldSource {
-    match (source, &read.message_id) {
-        (FieldSource::Header(HeaderName::MessageId), Some(read)) => read,
-        _ => source,
-    }
-}
-
-/// The definitions that can be read.
-fn by_name(readings: &[(PathBuf, FileReading)]) -> BTreeMap<&QueueName, &Definition> {
-    let readable = readings.iter().filter_map(|(_, reading)| reading.result.as_ref().ok());
-    readable.map(|definition| (&definition.name, definition)).collect()
-}
-
-fn by_position(definition: &Definition) -> bool {
-    matches!(definition.options.order, Order::Position { .. })
 }
 
 /// Forwards that lead in a circle: a message would go round for ever.

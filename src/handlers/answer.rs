@@ -29,8 +29,8 @@ pub(crate) fn is_something_else(text: &[u8]) -> bool {
 
 /// Whether a text is a JSON object with an `outcome`, or was meant as one: of what is no JSON, its sender would lose what it says.
 pub(crate) fn names_outcome(text: &[u8]) -> bool {
-    match serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(text) {
-        Ok(object) => object.contains_key("outcome"),
+    match serde_json::from_slice::<BTreeMap<String, Option<IgnoredAny>>>(text) {
+        Ok(object) => object.get("outcome").is_some_and(Option::is_some),
         Err(error) if error.is_data() => false,
         Err(_) => text.windows(9).any(|part| matches!(part, b"\"outcome\"" | b"'outcome'")),
     }

@@ -45,9 +45,5 @@ pub const SOURCE_LAG_ROWS: i64 = 10_000;
 /// Transactions that are remembered as being waited for: a server has no more connections.
 pub const SOURCE_TRANSACTIONS_MAX: usize = 10_000;
 
-/// Bytes of the name of a source that stands in the message IDs of its rows: with a slash and the 20 characters of the longest number,
-/// they are no longer than message IDs may be.
-pub const SOURCE_NAME_BYTES_MAX: usize = 107;
-
 /// Bytes of the name of a table, a column or a channel: longer ones PostgreSQL cuts off.
 pub const POSTGRES_NAME_BYTES_MAX: usize = 63;

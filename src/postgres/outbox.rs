@@ -31,8 +31,8 @@ pub(crate) struct Outbox {
     options: ConnectOptions,
     table: TableName,
     columns: OutboxColumns,
-    /// What stands before a row's number in its message ID; without it, the number is none.
-    id_prefix: Option<String>,
+    /// Whether a row's number is its message ID.
+    numbers_are_ids: bool,
     /// Whether rows are deleted that were copied.
     deletes: bool,
     /// Notifications on this channel are listened for.
@@ -81,11 +81,11 @@ impl Outbox {
         options: ConnectOptions,
         table: TableName,
         columns: OutboxColumns,
-        id_prefix: Option<String>,
+        numbers_are_ids: bool,
         (deletes, channel): (bool, Option<String>),
     ) -> Outbox {
         let (woken, open) = Default::default();
-        Outbox { options, table, columns, id_prefix, deletes, channel, woken, open }
+        Outbox { options, table, columns, numbers_are_ids, deletes, channel, woken, open }
     }
 
     /// What wakes when the server has notified of something, or the connection has ended.
@@ -117,7 +117,7 @@ impl Outbox {
         let Some(open) = &mut self.open else { return Ok(OutboxLook::default()) };
         let (table, columns) = (&self.table, &self.columns);
         open.note_transactions(table, columns).await?;
-        open.read(table, columns, self.id_prefix.as_deref(), copied_through).await
+        open.read(table, columns, self.numbers_are_ids, copied_through).await
     }
 
     async fn connect(&self, copied_through: Option<i64>) -> Result<OutboxConnection, SourceError> {
@@ -192,7 +192,7 @@ impl OutboxConnection {
         &mut self,
         table: &TableName,
         columns: &OutboxColumns,
-        id_prefix: Option<&str>,
+        numbers_are_ids: bool,
         copied_through: Option<i64>,
     ) -> Result<OutboxLook, SourceError> {
         let failed = |problem: String| SourceError::Read { table: table.to_string(), problem };
@@ -205,7 +205,7 @@ impl OutboxConnection {
         let reading = async {
             let mut rows = pin!(self.carried.client.query_raw(&statement, parameters).await?);
             while let Some(row) = rows.try_next().await? {
-                let copied = match message(&row, body, columns.after.is_some(), id_prefix) {
+                let copied = match message(&row, body, columns.after.is_some(), numbers_are_ids) {
                     Ok(copied) => copied,
                     Err((id, _)) if !self.watermark.is_final(last, id) => return Ok(ReadStop::Waits),
                     Err((id, problem)) => {

@@ -27,7 +27,7 @@ pub(crate) fn message(
     row: &Row,
     body: BodyKind,
     names_predecessor: bool,
-    id_prefix: Option<&str>,
+    numbers_are_ids: bool,
 ) -> Result<OutboxRow, (i64, String)> {
     let id: i64 = row.get(0);
     let text = |column: usize| row.get::<_, Option<&str>>(column);
@@ -55,10 +55,10 @@ pub(crate) fn message(
             _ => message.first(),
         };
     }
-    match (text(5), id_prefix) {
-        (Some(message_id), _) => message = message.message_id(message_id),
-        (None, Some(prefix)) => message = message.message_id(format!("{prefix}{id}")),
-        (None, None) => {}
+    match text(5) {
+        Some(message_id) => message = message.message_id(message_id),
+        None if numbers_are_ids => message = message.message_id(id.to_string()),
+        None => {}
     }
     if let Some(subject) = text(6) {
         message = message.subject(subject);

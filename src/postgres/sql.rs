@@ -65,7 +65,7 @@ pub struct OutboxColumns {
     pub position: Option<String>,
     /// The message ID of the predecessor, in a queue with order = "after"; null is the first of a workflow.
     pub after: Option<String>,
-    /// The message ID. Without it, it is the number of the row.
+    /// The message ID. Without it, it is what the queue reads, or else the number of the row.
     pub message_id: Option<String>,
     /// The subject.
     pub subject: Option<String>,

@@ -65,7 +65,7 @@ pub(crate) async fn put(
     let queue = extract.queue()?;
     check_not_defined(&shared, queue.name())?;
     let options = options.read()?;
-    let existed = queue.view().await.is_ok();
+    let existed = queue.view_if_any().await?.is_some();
     client.put_queue(queue.name(), options).await?;
     let status = if existed { StatusCode::OK } else { StatusCode::CREATED };
     Ok(json_as(status, &shown(&shared, &queue.view().await?)))

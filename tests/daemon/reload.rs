@@ -184,24 +184,6 @@ fn an_order_cannot_change_while_messages_are_stored() {
 }
 
 #[test]
-fn a_subscription_that_refused_definitions_have_made_is_ended() {
-    let fixture = Fixture::new();
-    let daemon = fixture.start();
-    daemon.json("PUT", "/v1/topics/zones", &Value::Null);
-    fixture.write("zones.toml", "");
-    fixture.write("all.toml", "[subscription]\ntopic = \"orders\"\n");
-    let (status, said) = daemon.ask("POST", "/v1/definitions/reload", &[], b"");
-    assert!(status == 409 && said.contains("a topic has this name"), "{said}");
-    let subscriptions = |topic: &Value| topic["subscriptions"].as_array().map(Vec::len);
-    // The daemon may have seen the files change, and be trying them once more.
-    daemon.wait_for("/v1/topics/orders", |topic| subscriptions(topic) == Some(0));
-    fixture.remove("zones.toml");
-    daemon.json("POST", "/v1/definitions/reload", &Value::Null);
-    daemon.wait_for("/v1/topics/orders", |topic| subscriptions(topic) == Some(1));
-    assert_eq!(daemon.stop(), Some(0));
-}
-
-#[test]
 fn mistakes_are_shown_with_their_place_and_nothing_starts() {
     let fixture = Fixture::new();
     fixture.write("orders.toml", "ordr = \"position\"\n");

@@ -1,5 +1,6 @@
 //! What a daemon knows after a restart, and what it does with a completion that is refused.
 
+use std::io::Write;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -9,6 +10,7 @@ use seriatim::SystemClock;
 use seriatim::api::WireTime;
 
 use crate::daemon::fixture::Fixture;
+use crate::daemon::fixture::read_whole;
 
 /// How long a message may take until it is handled.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -189,4 +191,30 @@ fn a_start_that_fails_hands_nothing_out() {
     assert_eq!(daemon.stop(), Some(0));
     let counts = std::fs::read_to_string(counts).expect("handlers wrote it");
     assert_eq!(counts, "1\n".repeat(50), "nothing was attempted before");
+}
+
+#[test]
+fn handlers_that_could_not_start_when_their_queue_was_resumed_start_once_they_can() {
+    let fixture = Fixture::new();
+    let secret = fixture.path().join("secret");
+    std::fs::write(&secret, "whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0\n").expect("the folder can be written");
+    let receiver = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = receiver.local_addr().expect("an address");
+    let handler = format!("[[handler]]\nhttp = \"http://{address}/\"\nallow_private = true\n");
+    fixture.write("orders.toml", &format!("{handler}secret_file = {:?}\n", secret.display().to_string()));
+    let daemon = fixture.start();
+    daemon.json("POST", "/v1/queues/orders/pause", &Value::Null);
+    daemon.send("orders", "{\"workflow_id\":\"w\",\"body\":1}\n");
+    std::fs::write(&secret, "").expect("the folder can be written");
+    daemon.json("POST", "/v1/queues/orders/resume", &Value::Null);
+    std::fs::write(&secret, "whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0\n").expect("the folder can be written");
+    let answer = move || {
+        let (mut request, _) = receiver.accept().expect("the handler posts");
+        read_whole(&mut request);
+        request.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").expect("an answer");
+    };
+    // If nobody asks, it ends with the tests.
+    std::thread::Builder::new().spawn(answer).expect("a thread");
+    daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"] == 1);
+    assert_eq!(daemon.stop(), Some(0));
 }

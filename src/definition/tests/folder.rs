@@ -172,31 +172,6 @@ fn a_forward_that_names_no_predecessor_does_not_go_where_each_message_has_one() 
 }
 
 #[test]
-fn a_forward_does_not_go_where_what_it_keeps_is_read_elsewhere() {
-    let load = |from: &str, to: &str| load(&[("a.toml", &format!("{from}{}", forward("b"))), ("b.toml", to)]);
-    let mistakes = load("key = \"/id\"\n", "key = \"/order\"\n").unwrap_err();
-    assert_eq!(
-        mistakes,
-        [
-            "a.toml:3:11: a forward keeps the workflow ID, which is read from /id here and from /order in `b`; read it from the same \
-             place in both, or leave `key` out of `b`"
-        ]
-    );
-    let mistakes = load("message_id = \"/id\"\n", "message_id = { property = \"id\" }\n").unwrap_err();
-    assert!(mistakes[0].contains("keeps the message ID"), "{mistakes:?}");
-    let header = "message_id = { header = \"message_id\" }\n";
-    for (from, to) in [
-        ("key = \"/id\"\n", "key = \"/id\"\n"),
-        ("key = \"/id\"\n", ""),
-        ("", "key = \"/id\"\n"),
-        ("message_id = \"/id\"\n", header),
-        ("order = \"position\"\nposition = \"/a\"\n", "order = \"position\"\nposition = \"/b\"\n"),
-    ] {
-        assert!(load(from, to).is_ok(), "{from} to {to}");
-    }
-}
-
-#[test]
 fn a_reload_finds_a_definition_changed_whose_secret_key_or_authorities_were_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();

@@ -280,6 +280,8 @@ fn a_password_in_a_url_is_not_shown_with_its_mistake() {
         ("[[handler]]\nhttp = \"https://app:hidden@example.com/\"\n", "orders.toml:2:8"),
         ("[[handler]]\nforward = \"ftp://app:hidden@example.com/q\"\n", "orders.toml:2:11"),
         ("handler = [{ http = \"https://app:hidden@example.com/\", ouput = 1 }]\n", "orders.toml:1:"),
+        ("[source]\npostgress = \"postgres://app:hidden@db/shop\"\n", "orders.toml:2:"),
+        ("[[handler]]\nhttp = \"https://app:hidden@example.com/\n", "orders.toml:2:"),
     ] {
         let mistakes = read(Path::new("orders.toml"), text).result.unwrap_err();
         let shown: String =
@@ -366,20 +368,6 @@ fn a_wrong_time_zone_does_not_hide_a_wrong_line() {
             "4:13: there is no time zone `Europe/Berln`; did you mean Europe/Berlin?"
         ]
     );
-}
-
-#[test]
-fn the_name_of_a_source_leaves_room_for_the_numbers_of_rows_in_their_message_ids() {
-    let source = |length: usize, more: &str| {
-        let name = "n".repeat(length);
-        let table = "[source]\npostgres = \"postgres://app@localhost/shop\"\ntable = \"outbox\"\n";
-        mistakes(&format!("name = \"q\"\nkey = \"/id\"\n{table}name = \"{name}\"\n{more}"))
-    };
-    assert_eq!(source(107, ""), [""; 0]);
-    assert_eq!(source(126, "columns = { message_id = \"uid\" }\n"), [""; 0]);
-    let expected = "6:8: the name has 108 bytes; the message IDs of rows leave room for 107; write a shorter one, or name the \
-                    column of the message ID";
-    assert_eq!(source(108, ""), [expected]);
 }
 
 #[test]
