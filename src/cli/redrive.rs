@@ -161,10 +161,8 @@ async fn over_all(
                     let number = dead_letter.sequence_number;
                     let Some(problem) = error.problem().filter(|problem| problem.status < TROUBLE_STATUS)
                     else {
-                        remark(format!(
-                            "{} were redriven, {} refused before it",
-                            summary.done, summary.refused
-                        ));
+                        let RedriveSummary { done, refused, .. } = &summary;
+                        remark(format!("{done} redriven, {refused} refused; the same again does the rest"));
                         return Err(CliFailure::to(format!("redrive {queue}#{number}"))(error));
                     };
                     summary.refused += 1;

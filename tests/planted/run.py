@@ -303,7 +303,7 @@ BUGS = [
     ("transactions_without_writes_are_not_waited_for", "src/postgres/sql.rs", "(l.locktype = 'virtualxid' and", "(false and l.locktype = 'virtualxid' and"),
     ("waits_for_transactions_that_came_later", "src/postgres/watermark.rs", "awaited.retain(|transaction| open.contains(transaction));", "*awaited = open.clone();"),
     ("how_far_it_is_copied_is_not_kept", D + "outbox_copier.rs", "Completion::new().state(Bytes::from(written))", "Completion::new().state(Bytes::from(written)).clear_state()"),
-    ("row_that_is_refused_is_passed", D + "outbox_copier.rs", "Err(misuse) if messages.is_empty() => return Err(self.row(row.id, &misuse.to_string())),", "Err(_) if messages.is_empty() => {}"),
+    ("row_that_is_refused_is_passed", D + "outbox_copier.rs", "Err(misuse) if messages.is_empty() => return Err(self.row(number, &misuse.to_string())),", "Err(_) if messages.is_empty() => {}"),
     ("sequence_with_steps_is_taken", "src/postgres/table.rs", "if increment != 1 || cache != 1 || cycles {", "if cycles {"),
     ("first_steps_of_a_refused_transaction_stay", R + "transact.rs", "step.in_trial(|mut step| step.run_steps(self.steps.clone()))?;", "step.run_steps(self.steps.clone())?;"),
     ("tried_steps_of_a_transaction_are_remembered", R + "transact.rs", "        self.settlements.roll_back();\n", ""),
