@@ -11,6 +11,7 @@ use crate::amqp::LinkId;
 use crate::amqp::OutgoingMessage;
 use crate::amqp::Unsent;
 use crate::engine::MessageStatus;
+use crate::error::ReceiveError;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
@@ -75,6 +76,8 @@ impl ConnectionTask {
         }
         // What locks and windows hold back is not there for a client that drains: it settles only afterwards.
         match max {
+            // A drain that was not looked into goes on after the pause.
+            _ if receiver.is_unasked => {}
             _ if receiver.is_paused && receiver.drains => self.finish_draining(link),
             _ if receiver.is_paused => {}
             0 if receiver.drains => self.finish_draining(link),
@@ -159,10 +162,10 @@ impl ConnectionTask {
         });
     }
 
-    fn fetched(&mut self, link: LinkId, fetched: Result<MessageBatch, AmqpRefusal>) {
+    fn fetched(&mut self, link: LinkId, fetched: Result<MessageBatch, ReceiveError>) {
         let MessageBatch { packed_messages, held_back } = match fetched {
             Ok(packed) => packed,
-            Err(refusal) => return self.fetch_failed(link, refusal),
+            Err(error) => return self.fetch_failed(link, error),
         };
         let is_write_closed = self.is_write_closed;
         self.backlogs.note(&packed_messages);
@@ -190,13 +193,18 @@ impl ConnectionTask {
         }
     }
 
-    fn fetch_failed(&mut self, link: LinkId, refusal: AmqpRefusal) {
+    fn fetch_failed(&mut self, link: LinkId, error: ReceiveError) {
         let Some(receiver) = self.receiver(link) else { return };
         receiver.fetching = None;
+        let is_unasked = matches!(error, ReceiveError::Unavailable(_));
+        let refusal = AmqpRefusal::from(error);
         tracing::debug!(%refusal, "fetch for a receiver");
         match refusal.condition {
             // As many are handed out as may be, and they will be fewer; or no node has the partition at the moment.
-            condition::SERVER_BUSY => self.pause(link, limits::SERVICE_BUS_PAUSE),
+            condition::SERVER_BUSY => {
+                receiver.is_unasked = is_unasked;
+                self.pause(link, limits::SERVICE_BUS_PAUSE);
+            }
             // What it was attached to was deleted.
             condition::NOT_FOUND | condition::SESSION_LOCK_LOST => self.detach(link, refusal),
             _ => self.detach(link, AmqpRefusal::new(condition::DETACH_FORCED, refusal.to_string())),
@@ -217,7 +225,7 @@ impl ConnectionTask {
 
     fn go_on(&mut self, link: LinkId) {
         let Some(receiver) = self.receiver(link) else { return };
-        receiver.is_paused = false;
+        (receiver.is_paused, receiver.is_unasked) = (false, false);
         match receiver.too_large.take() {
             Some(refusal) => self.detach(link, refusal),
             None => drop(self.hungry.insert(link)),
@@ -377,7 +385,7 @@ async fn fetch(
     handing: Handing,
     (max, wait): (usize, Duration),
     hurry: &CancellationToken,
-) -> Result<MessageBatch, AmqpRefusal> {
+) -> Result<MessageBatch, ReceiveError> {
     let queue = &entity.queue;
     if entity.is_transfer {
         let _ = tokio::time::timeout(wait, hurry.cancelled()).await;
@@ -401,5 +409,63 @@ async fn is_there(entity: &Entity, message: SequenceNumber) -> bool {
         }
         MessageStatus::Ready => !entity.is_dead_letters,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::amqp::tests::peer::Performative;
+    use crate::engine::Engine;
+    use crate::error::ReceiveRefusal;
+    use crate::error::Unavailable;
+    use crate::message::Message;
+    use crate::service_bus::tests::bare::attach;
+    use crate::service_bus::tests::bare::body;
+    use crate::service_bus::tests::bare::drain;
+    use crate::service_bus::tests::bare::is_drained;
+    use crate::service_bus::tests::bare::receiver;
+    use crate::service_bus::tests::socketless;
+    use crate::testing::ManualClock;
+
+    /// A connection whose one receiver could not fetch, of a queue with a message, and what its client heard of its drain before
+    /// it is fed again.
+    async fn drained_after(
+        error: ReceiveError,
+        clock: &ManualClock,
+    ) -> (Engine, ConnectionTask, Vec<Performative>) {
+        let engine = Engine::in_memory().clock(clock.clone()).open().await.unwrap();
+        let queue = socketless::unordered(engine.client()).await;
+        queue.send(Message::new("m")).await.unwrap();
+        let shared = socketless::endpoint(engine.client(), Arc::new(clock.clone())).await;
+        let mut connection_task = socketless::opened(shared);
+        connection_task.hear(&[attach(receiver(0, "q"))]).await;
+        connection_task.written();
+        let link = *connection_task.links.keys().next().expect("it has a receiver");
+        connection_task.fetch_failed(link, error);
+        connection_task.says(&[drain(0, 0, 10)]);
+        let heard = connection_task.written();
+        (engine, connection_task, heard)
+    }
+
+    #[tokio::test]
+    async fn a_drain_that_nobody_could_look_into_goes_on_until_somebody_can() {
+        let clock = ManualClock::default();
+        let busy = ReceiveError::Unavailable(Unavailable::Busy);
+        let (_engine, mut connection_task, mut heard) = drained_after(busy, &clock).await;
+        assert!(heard.is_empty(), "{heard:?}");
+        clock.advance(limits::SERVICE_BUS_PAUSE);
+        while !heard.iter().any(is_drained) {
+            connection_task.until(|connection_task| !connection_task.amqp.output().is_empty()).await;
+            heard.extend(connection_task.written());
+        }
+        assert_eq!(heard.iter().filter_map(body).collect::<Vec<_>>(), ["m"]);
+    }
+
+    #[tokio::test]
+    async fn what_too_many_waiting_hold_back_is_not_there_for_a_drain() {
+        let too_many = ReceiveError::Refused(ReceiveRefusal::TooManyWaiting(1));
+        let (_engine, _, heard) = drained_after(too_many, &ManualClock::default()).await;
+        assert!(heard.iter().any(is_drained), "{heard:?}");
     }
 }

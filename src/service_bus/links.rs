@@ -55,6 +55,8 @@ pub(crate) struct Receiver {
     pub(crate) drains: bool,
     /// Whether nothing is fetched for now: the engine has no locks for more, or the next message is too large.
     pub(crate) is_paused: bool,
+    /// Whether it pauses because nobody could be asked: what there is, is not known.
+    pub(crate) is_unasked: bool,
     /// Whether the link is about to end.
     pub(crate) is_leaving: bool,
     /// Why it ends as soon as what the client has is settled: the next message is too large for it.
@@ -125,6 +127,7 @@ impl Receiver {
             fetching: None,
             drains: false,
             is_paused: false,
+            is_unasked: false,
             is_leaving: false,
             too_large: None,
             unsettled: HashMap::new(),
