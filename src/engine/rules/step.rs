@@ -94,7 +94,7 @@ pub(crate) struct Step<'a> {
     /// The queues that the command deletes.
     pub(crate) gone: Vec<QueueId>,
     changes: usize,
-    /// Messages that have joined a run.
+    /// Messages that have joined a run, those of earlier steps of its transaction among them.
     pub(crate) joined: usize,
     /// Room of workflows that it has closed.
     pub(crate) rooms: OpenRooms,
@@ -134,10 +134,11 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Another command at the same instant, within this one.
+    /// Another command at the same instant, within this one: what both let join is bounded together.
     pub(crate) fn next_step(&mut self) -> Step<'_> {
-        let now = self.clocks();
-        Step::new(now, self.records, self.locks, self.rates, self.settlements, self.used_at)
+        let (now, joined) = (self.clocks(), self.joined);
+        let next = Step::new(now, self.records, self.locks, self.rates, self.settlements, self.used_at);
+        Step { joined, ..next }
     }
 
     /// What both clocks show.

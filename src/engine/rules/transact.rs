@@ -173,7 +173,9 @@ impl Step<'_> {
             let mut step = self.next_step();
             let reply = command.run(&mut step);
             let reply = reply.map_err(|stop| stop.map(|refusal| RefusedStep { index, refusal }))?;
+            let joined = step.joined;
             let effects = step.finish()?;
+            self.joined = joined;
             self.effects.extend(effects);
             replies.push(reply);
         }

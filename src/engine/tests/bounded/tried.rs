@@ -83,3 +83,26 @@ fn a_place_that_a_refused_transaction_took_is_free_again() {
     }
     assert_eq!(turns.counts().completed, 11, "in the order of their places");
 }
+
+#[test]
+fn the_steps_of_a_transaction_let_no_more_join_together_than_one_command_may() {
+    const EACH: u64 = 2_500;
+    let mut turns = Turns::with_queue(StoreOptions::default(), QueueOptions::by_position());
+    let workflows = ["v", "w"].map(|name| WorkflowId::new(name).unwrap());
+    let of = |workflow: &WorkflowId, number| NewMessage {
+        workflow_id: Some(workflow.clone()),
+        ..numbered(Order::POSITION, number)
+    };
+    let send = |messages| Command::Send(verbs::Send { queue: queue(), messages });
+    for workflow in &workflows {
+        for number in 2..EACH + 2 {
+            turns.ask(send(vec![of(workflow, number)]));
+        }
+    }
+    assert_eq!(turns.counts().early, 2 * EACH);
+    turns.transact(workflows.iter().map(|workflow| send(vec![of(workflow, 1)])));
+    let early = turns.counts().early;
+    assert!(early >= 2 * EACH - limits::EXTEND_MAX as u64, "only {early} wait for the next turns");
+    turns.finish();
+    assert_eq!((turns.counts().ready, turns.counts().early), (2 * EACH + 2, 0));
+}
