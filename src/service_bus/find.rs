@@ -12,7 +12,6 @@ use crate::service_bus::entity::Entity;
 use crate::service_bus::entity::QueueOrTopic;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::shared::EndpointState;
-use crate::service_bus::slashed::entity_name;
 
 impl EndpointState {
     /// The queue or topic of a name; names that differ in case only are one, unless there are two.
@@ -30,7 +29,7 @@ impl EndpointState {
 
     /// Finds what an address names; names that differ in case only are one, unless there are two.
     pub(crate) async fn entity(&self, path: &EntityPath) -> Result<Entity, AmqpRefusal> {
-        let not_found = || AmqpRefusal::not_found(&entity_name(&path.queue));
+        let not_found = || AmqpRefusal::not_found(&path.queue);
         let view = match self.find(&path.queue).await? {
             Some(QueueOrTopic::Queue(view)) => *view,
             Some(QueueOrTopic::Topic(topic)) => return self.topic_entity(path, &topic),
@@ -56,7 +55,7 @@ impl EndpointState {
     fn topic_entity(&self, path: &EntityPath, view: &TopicView) -> Result<Entity, AmqpRefusal> {
         let (name, created_at) = (view.name.clone(), CreationInstant::from(view));
         if path.is_dead_letters || !(self.is_open)(&name) {
-            return Err(AmqpRefusal::not_found(&entity_name(&path.queue)));
+            return Err(AmqpRefusal::not_found(&path.queue));
         }
         let description = self.descriptions.of(&name, created_at);
         let body_bytes_max = description.body_bytes_max.unwrap_or(limits::BODY_BYTES_MAX);

@@ -13,6 +13,7 @@ use crate::error::SettleRefusal;
 use crate::error::TopicRefusal;
 use crate::error::Unavailable;
 use crate::service_bus::changeable::DefinedByFile;
+use crate::service_bus::slashed::entity_name;
 
 /// Why something was refused, as the client reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +55,9 @@ impl AmqpRefusal {
         AmqpRefusal { condition, description: description.into() }
     }
 
-    /// There is no entity of this name. An SDK tells this refusal from others by its first words.
-    pub(crate) fn not_found(entity: &str) -> AmqpRefusal {
+    /// There is no queue or topic of this name. An SDK tells this refusal from others by its first words.
+    pub(crate) fn not_found(name: &str) -> AmqpRefusal {
+        let entity = entity_name(name);
         let description =
             format!("The messaging entity {entity:?} could not be found; create the queue first");
         AmqpRefusal::new(condition::NOT_FOUND, description)
@@ -265,6 +267,20 @@ mod tests {
             let is_known = refusal.description.starts_with("The messaging entity ")
                 && refusal.description.contains(" could not be found");
             assert!(is_known, "{refusal}");
+        }
+    }
+
+    #[test]
+    fn a_queue_that_is_missing_is_called_as_its_clients_call_it() {
+        let name = || QueueName::new("a_2F_b").unwrap();
+        let refusals: [AmqpRefusal; 4] = [
+            SendRefusal::QueueNotFound(name()).into(),
+            ReceiveRefusal::QueueNotFound(name()).into(),
+            QueueRefusal::QueueNotFound(name()).into(),
+            OperateRefusal::QueueNotFound(name()).into(),
+        ];
+        for refusal in refusals {
+            assert!(refusal.description.starts_with("The messaging entity \"a/b\" could not"), "{refusal}");
         }
     }
 
