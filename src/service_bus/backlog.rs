@@ -152,6 +152,7 @@ mod tests {
     use crate::engine::Engine;
     use crate::message::Message;
     use crate::service_bus::connection_task::ConnectionTask;
+    use crate::service_bus::holds::tests::hold;
     use crate::service_bus::links::EndpointLink;
     use crate::service_bus::tests::bare::attach;
     use crate::service_bus::tests::bare::credit;
@@ -201,6 +202,26 @@ mod tests {
             heard += connection_task.written().iter().filter(is_end).count();
         }
         assert_eq!(connection_task.backlogs.bytes(), 0);
+    }
+
+    #[tokio::test]
+    async fn what_one_link_lets_go_is_room_for_those_before_it() {
+        let engine = Engine::in_memory().open().await.unwrap();
+        socketless::unordered(engine.client()).await;
+        let shared = socketless::endpoint(engine.client(), Arc::new(SystemClock::default())).await;
+        let mut connection_task = socketless::opened(shared);
+        connection_task.hear(&[attach(receiver(0, "q")), attach(receiver(1, "q"))]).await;
+        let last = *connection_task.links.keys().max().expect("both are attached");
+        // It has waited for longer than its lock.
+        let packed_message =
+            PackedMessage { hold: hold(0, 0), payload: vec![0; limits::SERVICE_BUS_BACKLOG_BYTES].into() };
+        let kept = connection_task.receiver(last).expect("it receives").backlog.add(vec![packed_message]);
+        assert!(kept.is_empty());
+        connection_task.says(&[credit(0, 0, 1)]);
+        assert_eq!(fetching(&connection_task), 0, "there is no room");
+        connection_task.hungry.insert(last);
+        connection_task.turn();
+        assert_eq!(fetching(&connection_task), 1);
     }
 
     #[test]

@@ -39,12 +39,13 @@ impl ConnectionTask {
             let (replies, receivers): (Vec<LinkId>, Vec<LinkId>) =
                 std::mem::take(&mut self.hungry).into_iter().partition(is_for_replies);
             replies.into_iter().for_each(|link| self.send_replies(link));
+            // Of all of them before any fetches: what a later one lets go is room for an earlier one.
+            receivers.iter().for_each(|link| self.send_backlog(*link));
             receivers.into_iter().for_each(|link| self.feed(link));
         }
     }
 
     fn feed(&mut self, link: LinkId) {
-        self.send_backlog(link);
         let credit = self.amqp.credit(link) as usize;
         let has_room = self.amqp.has_room() && !self.backlogs.is_full();
         let share = self.backlogs.share(self.links.len());

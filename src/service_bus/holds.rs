@@ -179,7 +179,7 @@ impl ClientHolds {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::token::LockToken;
 
@@ -187,7 +187,8 @@ mod tests {
         DeliveryId { token: lock, sequence_number: SequenceNumber::new(number), delivery_count }
     }
 
-    fn hold(byte: u8, ends_at_ms: u64) -> ClientHold {
+    /// A hold of a message of the queue `q`.
+    pub(crate) fn hold(byte: u8, ends_at_ms: u64) -> ClientHold {
         ClientHold {
             queue: QueueName::new("q").unwrap(),
             token: LockUuid([byte; 16]),
