@@ -9,11 +9,13 @@ use tokio_util::sync::DropGuard;
 
 use crate::amqp::DeliveryNumber;
 use crate::id::SequenceNumber;
+use crate::limits;
 use crate::service_bus::backlog::Backlog;
 use crate::service_bus::browser::Browser;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::held_session::HeldSession;
 use crate::service_bus::holds::ClientHold;
+use crate::service_bus::holds::ClientHolds;
 use crate::service_bus::link_window::LinkWindow;
 use crate::service_bus::management::replies::Replies;
 use crate::service_bus::on_their_way::OnTheirWay;
@@ -63,7 +65,7 @@ pub(crate) struct Receiver {
     pub(crate) too_large: Option<AmqpRefusal>,
     /// What the client has not settled.
     pub(crate) unsettled: HashMap<DeliveryNumber, ClientHold>,
-    /// What the client of a session has settled with transactions of which nobody knows that they are committed.
+    /// What the client of a session has settled with transactions. What of it is settled for good is known as held no longer.
     pub(crate) in_transactions: HashMap<DeliveryNumber, ClientHold>,
     /// What was sent settled and is deleted once it is on its way, in order.
     pub(crate) sent: OnTheirWay<ClientHold>,
@@ -153,12 +155,13 @@ impl Receiver {
     }
 
     /// Notes that a message is settled once a transaction is committed. Until then a client of a session still has it.
-    pub(crate) fn note_in_transaction(&mut self, delivery: DeliveryNumber) {
-        if let Some(hold) = self.unsettled.remove(&delivery)
-            && self.session.is_some()
-        {
-            self.in_transactions.insert(delivery, hold);
+    pub(crate) fn note_in_transaction(&mut self, delivery: DeliveryNumber, holds: &ClientHolds) {
+        let Some(hold) = self.unsettled.remove(&delivery).filter(|_| self.session.is_some()) else { return };
+        // A session has no more of them out, so some of these are settled for good.
+        if self.in_transactions.len() >= limits::ACCEPTED_AHEAD_MAX {
+            self.in_transactions.retain(|_, hold| holds.get(&hold.queue, hold.token).is_some());
         }
+        self.in_transactions.insert(delivery, hold);
     }
 
     /// Everything that its client has and has not settled for good, in the order in which it was sent.
@@ -184,5 +187,45 @@ impl Drop for Receiver {
         if let Some(window) = &self.window {
             window.close();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::engine::Engine;
+    use crate::queue::QueueOptions;
+    use crate::service_bus::holds::ClientSettlementKind;
+    use crate::service_bus::holds::tests::hold;
+    use crate::service_bus::tests::bare::attach;
+    use crate::service_bus::tests::bare::session_receiver;
+    use crate::service_bus::tests::socketless;
+
+    #[tokio::test]
+    async fn what_was_rolled_back_and_is_settled_otherwise_is_not_kept_for_as_long_as_the_session() {
+        let engine = Engine::in_memory().open().await.unwrap();
+        engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
+        let shared = socketless::endpoint(engine.client(), Arc::new(SystemClock::default())).await;
+        let mut connection_task = socketless::opened(Arc::clone(&shared));
+        connection_task.says(&[attach(session_receiver(0, "q", "s"))]);
+        let is_attached = |link: &EndpointLink| matches!(link, EndpointLink::Receiver(_));
+        connection_task.until(|connection_task| connection_task.links.values().all(is_attached)).await;
+        let link = *connection_task.links.keys().next().expect("it is attached");
+        let receiver = connection_task.receiver(link).expect("it receives");
+        for number in 0..4 * limits::ACCEPTED_AHEAD_MAX {
+            let hold = hold(u8::try_from(number.min(1 + number % 250)).expect("it is small"), u64::MAX >> 1);
+            shared.holds.add([hold.clone()], Duration::ZERO);
+            let (delivery, token) = (DeliveryNumber(number as u32), hold.token);
+            receiver.unsettled.insert(delivery, hold);
+            receiver.note_in_transaction(delivery, &shared.holds);
+            if number > 0 {
+                shared.holds.note_settled(token, ClientSettlementKind::Completed);
+            }
+        }
+        assert!(receiver.in_transactions.len() <= limits::ACCEPTED_AHEAD_MAX);
+        assert_eq!(receiver.take_left()[0].token, hold(0, 0).token, "its client still has it");
     }
 }

@@ -98,26 +98,14 @@ impl ConnectionTask {
             let committed = shared.commit(&parts).await;
             move |connection_task: &mut ConnectionTask| {
                 connection_task.sending_bytes -= bytes;
-                match &committed {
-                    Ok(()) => connection_task.forget_settled(&parts),
-                    Err(_) => senders_of(&parts)
+                if committed.is_err() {
+                    senders_of(&parts)
                         .into_iter()
-                        .for_each(|link| connection_task.check_order(link, Vec::new())),
+                        .for_each(|link| connection_task.check_order(link, Vec::new()));
                 }
                 connection_task.answer_discharge(link, delivery, committed);
             }
         });
-    }
-
-    /// Knows no longer what was settled with a transaction that is committed.
-    fn forget_settled(&mut self, parts: &[TransactionPart]) {
-        for part in parts {
-            if let TransactionPart::Settle((link, delivery), ..) = part
-                && let Some(receiver) = self.receiver(*link)
-            {
-                receiver.in_transactions.remove(delivery);
-            }
-        }
     }
 
     fn answer_discharge(
@@ -187,13 +175,14 @@ impl ConnectionTask {
             let settlement = ClientSettlement::of(&outcome);
             let before = hold.set_before.as_ref();
             let bytes = settlement.as_ref().map_or(Ok(0), |settlement| settlement.bytes(before))?;
-            let part = TransactionPart::Settle((link, delivery), hold, settlement);
+            let part = TransactionPart::Settle(hold, settlement);
             self.transactions.add(&transaction, now_ms, (vec![part], bytes))
         });
         match added {
             Ok(()) => {
+                let shared = self.shared.clone();
                 if let Some(receiver) = self.receiver(link) {
-                    receiver.note_in_transaction(delivery);
+                    receiver.note_in_transaction(delivery, &shared.holds);
                 }
                 if !settled {
                     let outcome = DeliveryOutcome::InTransaction(transaction, Box::new(echo(&outcome)));
@@ -252,7 +241,7 @@ impl EndpointState {
                     Some(topic) => transaction.publish(topic, published(message.clone())?),
                     None => transaction.send(entity.name(), message.clone())?,
                 },
-                TransactionPart::Settle(_, hold, settlement) => {
+                TransactionPart::Settle(hold, settlement) => {
                     self.add_settlement(&mut transaction, hold, settlement.as_ref())?;
                 }
             }
@@ -280,7 +269,7 @@ impl EndpointState {
 
     /// Notes what has happened.
     fn note_part(&self, part: &TransactionPart) {
-        let TransactionPart::Settle(_, hold, settlement) = part else { return };
+        let TransactionPart::Settle(hold, settlement) = part else { return };
         self.meters.note_settled(1);
         match settlement {
             Some(settlement) => drop(self.note(hold, settlement.kind(), Ok(()))),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::amqp::DeliveryNumber;
 use crate::amqp::LinkId;
 use crate::clock::whole_millis;
 use crate::limits;
@@ -37,8 +36,8 @@ struct OpenTransaction {
 pub(crate) enum TransactionPart {
     /// A message that came over a link.
     Send(LinkId, Arc<Entity>, Message),
-    /// A message that a client holds, by a delivery over a link, ends; without a settlement, as if it had not been handed out.
-    Settle((LinkId, DeliveryNumber), ClientHold, Option<ClientSettlement>),
+    /// A message that a client holds ends; without a settlement, as if it had not been handed out.
+    Settle(ClientHold, Option<ClientSettlement>),
 }
 
 impl Transactions {
