@@ -33,11 +33,6 @@ impl Backlog {
         self.messages.front()
     }
 
-    pub(crate) fn push_front(&mut self, packed_message: PackedMessage) {
-        self.together.fetch_add(packed_message.payload.len(), Ordering::Relaxed);
-        self.messages.push_front(packed_message);
-    }
-
     pub(crate) fn pop_front(&mut self) -> Option<PackedMessage> {
         let packed_message = self.messages.pop_front()?;
         self.together.fetch_sub(packed_message.payload.len(), Ordering::Relaxed);

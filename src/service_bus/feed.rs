@@ -4,17 +4,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
+use crate::amqp::DeliveryNumber;
 use crate::amqp::LinkId;
-use crate::amqp::OutgoingMessage;
 use crate::amqp::Unsent;
 use crate::engine::MessageStatus;
 use crate::error::ReceiveError;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
+use crate::service_bus::backlog::PackedMessage;
 use crate::service_bus::connection_task::ConnectionTask;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::held_session::HeldSession;
@@ -244,50 +244,44 @@ impl ConnectionTask {
 
     /// Sends what was fetched, as far as there is room.
     fn send_backlog(&mut self, link: LinkId) {
-        let (expired, mut unsendable) = (self.expired_backlog(link), Vec::new());
+        let expired = self.expired_backlog(link);
         self.give_back(link, expired);
-        while let Some((packed_message, settled)) =
-            self.receiver(link).and_then(|receiver| Some((receiver.backlog.pop_front()?, receiver.deletes)))
-        {
-            let tag = if settled { [0; 16] } else { packed_message.hold.token.tag() };
-            let outgoing = OutgoingMessage {
-                tag: Bytes::copy_from_slice(&tag),
-                payload: packed_message.payload.clone(),
-                format: 0,
-                settled,
-            };
-            let sent = self.amqp.send(link, outgoing);
-            if sent.is_ok() {
-                self.shared.meters.too_large.forget(&packed_message.hold.queue, packed_message.hold.number());
-            }
-            let Some(receiver) = self.receiver(link) else { return };
-            match sent {
-                Ok(delivery) => {
-                    match settled {
-                        true => receiver.sent.push(packed_message.hold),
-                        false => drop(receiver.unsettled.insert(delivery, packed_message.hold)),
-                    }
-                    self.deleting.extend(settled.then_some(link));
-                    self.shared.meters.note_delivered(1);
-                }
-                Err(Unsent::TooManyUnsettled) if receiver.drains => {
-                    unsendable.push(packed_message.hold);
-                    unsendable.extend(receiver.backlog.take_all());
+        while let Some(outgoing) = self.receiver(link).and_then(|receiver| receiver.next_outgoing()) {
+            let drains = self.receiver(link).is_some_and(|receiver| receiver.drains);
+            match self.amqp.send(link, outgoing) {
+                Ok(delivery) => self.note_sent(link, delivery),
+                Err(Unsent::TooManyUnsettled) if drains => {
+                    self.give_back_backlog(link);
                     self.finish_draining(link);
                 }
-                Err(Unsent::NoRoom | Unsent::TooManyUnsettled) => {
-                    receiver.backlog.push_front(packed_message);
-                    break;
-                }
-                Err(Unsent::TooLarge) => {
-                    receiver.backlog.push_front(packed_message);
-                    return self.stop_at_too_large(link);
-                }
+                Err(Unsent::NoRoom | Unsent::TooManyUnsettled) => return,
+                Err(Unsent::TooLarge) => return self.stop_at_too_large(link),
                 // The client has taken its credit back.
-                Err(Unsent::NoCredit | Unsent::NoLink) => unsendable.push(packed_message.hold),
+                Err(Unsent::NoCredit | Unsent::NoLink) => self.give_back_backlog(link),
             }
         }
-        self.give_back(link, unsendable);
+    }
+
+    /// Notes that the next message was sent.
+    fn note_sent(&mut self, link: LinkId, delivery: DeliveryNumber) {
+        let shared = self.shared.clone();
+        let Some(receiver) = self.receiver(link) else { return };
+        let Some(PackedMessage { hold, .. }) = receiver.backlog.pop_front() else { return };
+        shared.meters.too_large.forget(&hold.queue, hold.number());
+        shared.meters.note_delivered(1);
+        match receiver.deletes {
+            true => {
+                receiver.sent.push(hold);
+                self.deleting.insert(link);
+            }
+            false => drop(receiver.unsettled.insert(delivery, hold)),
+        }
+    }
+
+    /// Gives back everything that was fetched and not sent.
+    pub(crate) fn give_back_backlog(&mut self, link: LinkId) {
+        let holds = self.receiver(link).map_or_else(Vec::new, |receiver| receiver.backlog.take_all());
+        self.give_back(link, holds);
     }
 
     /// The next message is larger than the client takes. Nothing behind it is sent: that would break the order. The
@@ -307,9 +301,7 @@ impl ConnectionTask {
         );
         let (queue, is_dead) = (packed_message.hold.queue.clone(), packed_message.hold.is_dead_letter);
         self.note_too_large(&queue, number, (bytes as u64, bytes_max), is_dead);
-        let Some(receiver) = self.receiver(link) else { return };
-        let holds = receiver.backlog.take_all();
-        self.give_back(link, holds);
+        self.give_back_backlog(link);
         let Some(receiver) = self.receiver(link) else { return };
         match receiver.session.is_some() && !receiver.unsettled.is_empty() {
             true => {
@@ -416,11 +408,13 @@ async fn is_there(entity: &Entity, message: SequenceNumber) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::amqp::tests::peer::Attach;
     use crate::amqp::tests::peer::Performative;
     use crate::engine::Engine;
     use crate::error::ReceiveRefusal;
     use crate::error::Unavailable;
     use crate::message::Message;
+    use crate::service_bus::holds::tests::hold;
     use crate::service_bus::tests::bare::attach;
     use crate::service_bus::tests::bare::body;
     use crate::service_bus::tests::bare::drain;
@@ -468,5 +462,27 @@ mod tests {
         let too_many = ReceiveError::Refused(ReceiveRefusal::TooManyWaiting(1));
         let (_engine, _, heard) = drained_after(too_many, &ManualClock::default()).await;
         assert!(heard.iter().any(is_drained), "{heard:?}");
+    }
+
+    #[tokio::test]
+    async fn what_has_no_credit_any_more_goes_back_whatever_comes_behind_it() {
+        let engine = Engine::in_memory().clock(ManualClock::default()).open().await.unwrap();
+        socketless::unordered(engine.client()).await;
+        let shared = socketless::endpoint(engine.client(), Arc::new(ManualClock::default())).await;
+        let mut connection_task = socketless::opened(shared.clone());
+        let asked = Attach { max_message_bytes: Some(1_000), ..receiver(0, "q") };
+        connection_task.hear(&[attach(asked)]).await;
+        let link = *connection_task.links.keys().next().expect("it has a receiver");
+        let holds = [hold(1, u64::MAX >> 1), hold(2, u64::MAX >> 1)];
+        shared.holds.add(holds.clone(), Duration::ZERO);
+        let packed_messages = [(&holds[0], 10), (&holds[1], 10_000)]
+            .map(|(hold, bytes)| PackedMessage { hold: hold.clone(), payload: vec![0; bytes].into() });
+        let receiver = connection_task.receiver(link).expect("it receives");
+        assert!(receiver.backlog.add(packed_messages.into()).is_empty());
+        connection_task.send_backlog(link);
+        assert!(!connection_task.receiver(link).expect("it goes on").is_leaving);
+        for hold in holds {
+            assert!(shared.holds.get(&hold.queue, hold.token).is_none(), "nobody has it");
+        }
     }
 }

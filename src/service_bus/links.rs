@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 use tokio_util::sync::DropGuard;
 
 use crate::amqp::DeliveryNumber;
+use crate::amqp::OutgoingMessage;
 use crate::id::SequenceNumber;
 use crate::limits;
 use crate::service_bus::backlog::Backlog;
+use crate::service_bus::backlog::PackedMessage;
 use crate::service_bus::browser::Browser;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::held_session::HeldSession;
@@ -152,6 +155,18 @@ impl Receiver {
             (Some(window), Some(held)) => window.admits(held.message, held.times_lost),
             _ => true,
         }
+    }
+
+    /// The next message of what was fetched, as it goes out.
+    pub(crate) fn next_outgoing(&self) -> Option<OutgoingMessage> {
+        let PackedMessage { hold, payload } = self.backlog.front()?;
+        let tag = if self.deletes { [0; 16] } else { hold.token.tag() };
+        Some(OutgoingMessage {
+            tag: Bytes::copy_from_slice(&tag),
+            payload: payload.clone(),
+            format: 0,
+            settled: self.deletes,
+        })
     }
 
     /// Notes that a message is settled once a transaction is committed. Until then a client of a session still has it.

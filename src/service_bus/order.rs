@@ -86,8 +86,7 @@ impl ConnectionTask {
             Some(EndpointLink::Receiver(receiver)) => {
                 receiver.is_leaving = true;
                 receiver.hurry();
-                let backlog = receiver.backlog.take_all();
-                self.give_back(link, backlog);
+                self.give_back_backlog(link);
             }
             Some(EndpointLink::Sender(sender)) => sender.is_leaving = true,
             _ => {}
