@@ -205,7 +205,7 @@ fn handlers_that_could_not_start_when_their_queue_was_resumed_start_once_they_ca
     let daemon = fixture.start();
     daemon.json("POST", "/v1/queues/orders/pause", &Value::Null);
     daemon.send("orders", "{\"workflow_id\":\"w\",\"body\":1}\n");
-    std::fs::write(&secret, "").expect("the folder can be written");
+    std::fs::remove_file(&secret).expect("the folder can be written");
     daemon.json("POST", "/v1/queues/orders/resume", &Value::Null);
     std::fs::write(&secret, "whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0\n").expect("the folder can be written");
     let answer = move || {
