@@ -112,6 +112,14 @@ impl RedriveSummary {
         let matched = counted(*matched, "dead letter");
         format!("{matched} found, {done} would be redriven, {refused} refused; nothing was changed")
     }
+
+    /// Says how far it came, when it cannot go on.
+    fn remark_how_far(&self) {
+        remark(match self.dry_run {
+            true => self.describe(),
+            false => format!("{}; the same again does the rest", self.describe()),
+        });
+    }
 }
 
 async fn many(remote: &Remote, out: &Stdout, arguments: &RedriveArguments) -> Result<bool, CliFailure> {
@@ -149,7 +157,7 @@ async fn over_all(
     let redrive = redrive_of(arguments, dry_run);
     // What fails again meanwhile is a new dead letter, and not meant.
     let started = started(remote).await?;
-    while let Some(page) = dead_letters.next().await? {
+    while let Some(page) = dead_letters.next().await.inspect_err(|_| summary.remark_how_far())? {
         for dead_letter in page
             .iter()
             .filter(|dead_letter| dead_letter.dead_letter.at <= started && is_meant(dead_letter, arguments))
@@ -161,8 +169,7 @@ async fn over_all(
                     let number = dead_letter.sequence_number;
                     let Some(problem) = error.problem().filter(|problem| problem.status < TROUBLE_STATUS)
                     else {
-                        let RedriveSummary { done, refused, .. } = &summary;
-                        remark(format!("{done} redriven, {refused} refused; the same again does the rest"));
+                        summary.remark_how_far();
                         return Err(CliFailure::to(format!("redrive {queue}#{number}"))(error));
                     };
                     summary.refused += 1;

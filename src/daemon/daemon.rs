@@ -179,8 +179,8 @@ impl Daemon {
         self.daemon_state.definitions.load().len()
     }
 
-    /// Reads keys and certificate again, and the definitions: a whole valid set takes the place of the old one. What is wrong with
-    /// one keeps nothing of the other back.
+    /// Reads keys and certificate again, and the definitions: a whole valid set takes the place of the old one. A mistake in
+    /// definitions keeps no key back, and one in keys no definition.
     ///
     /// # Errors
     /// [`DaemonError::Definitions`] with every mistake, [`DaemonError::Credentials`], [`DaemonError::Several`] with both, and

@@ -39,7 +39,7 @@ pub(crate) fn dispatch_of(definition: &Definition, site: &Site) -> Result<Dispat
     let mut dispatch = Dispatch::default();
     let lives = |handler: &&HandlerDefinition| matches!(handler.spec, HandlerSpec::Persistent { .. });
     let (living, others): (Vec<_>, Vec<_>) = definition.handlers.iter().partition(lives);
-    // Programs that live on start at once, and last: another handler that cannot be made would end them again.
+    // Programs that live on start at once, and last within their definition: another handler that cannot be made would end them.
     for handler in others.into_iter().chain(living) {
         dispatch = dispatch.with(handler.subject.clone(), handler_of(handler, site)?);
         if let Some(rate) = handler.rate {

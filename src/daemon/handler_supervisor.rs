@@ -55,6 +55,7 @@ pub(crate) struct HandlerSupervisor {
 /// The handlers of every definition.
 #[derive(Default)]
 struct HandlerTable {
+    /// Whether they may begin. Nobody is told to pause or to go on before.
     may_begin: bool,
     of_queues: BTreeMap<QueueName, DefinitionHandlers>,
 }

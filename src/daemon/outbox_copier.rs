@@ -260,7 +260,9 @@ impl OutboxCopier {
         let reads_ids = !outbox.numbers_are_ids && outbox.columns.message_id.is_none();
         let numbered = reads_ids.then(|| row.message.clone().message_id(row.id.to_string()));
         match (self.intake.place(queue, row.message), numbered) {
-            (Err(misuse), Some(numbered)) => self.intake.place(queue, numbered).map_err(|_| misuse),
+            (Err(misuse), Some(numbered)) if misuse.field() == "message ID" => {
+                self.intake.place(queue, numbered)
+            }
             (placed, _) => placed,
         }
     }

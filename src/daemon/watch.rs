@@ -35,7 +35,7 @@ use crate::limits;
 /// was taken out opens nothing more, whatever somebody has just written into a definition.
 pub(crate) async fn reload(daemon_state: &DaemonState) -> Result<(), DaemonError> {
     let _one_at_a_time = daemon_state.reloading.lock().await;
-    // At once: definitions can take long, and who asked may not wait for them.
+    // First: definitions can take long, and whoever asked may be gone before they are in force.
     let credentials = daemon_state.change_locks();
     let credentials = credentials.map_err(|error| DaemonError::Credentials(error.to_string()));
     if let Err(error) = &credentials {

@@ -48,7 +48,11 @@ impl Excerpt {
         let start = self.text[..self.span.start].rfind('\n').map_or(0, |end| end + 1);
         let end =
             self.text[self.span.end..].find('\n').map_or(self.text.len(), |length| self.span.end + length);
-        self.text[start..end].lines().any(|line| line.contains(':') && line.contains('@'))
+        let is_secret = |line: &str| {
+            let has_user = line.contains(':') && line.contains('@');
+            has_user || line.contains("password=") || line.contains("password =")
+        };
+        self.text[start..end].lines().any(is_secret)
     }
 }
 

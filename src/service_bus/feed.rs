@@ -11,6 +11,7 @@ use crate::amqp::LinkId;
 use crate::amqp::Unsent;
 use crate::engine::MessageStatus;
 use crate::error::ReceiveError;
+use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::limits;
@@ -197,7 +198,8 @@ impl ConnectionTask {
     fn fetch_failed(&mut self, link: LinkId, error: ReceiveError) {
         let Some(receiver) = self.receiver(link) else { return };
         receiver.fetching = None;
-        let is_unasked = matches!(error, ReceiveError::Unavailable(_));
+        let is_unasked =
+            matches!(error, ReceiveError::Unavailable(Unavailable::NotOwner | Unavailable::Busy));
         let refusal = AmqpRefusal::from(error);
         tracing::debug!(%refusal, "fetch for a receiver");
         match refusal.condition {
@@ -247,10 +249,11 @@ impl ConnectionTask {
         let expired = self.expired_backlog(link);
         self.give_back(link, expired);
         while let Some(outgoing) = self.receiver(link).and_then(|receiver| receiver.next_outgoing()) {
-            let drains = self.receiver(link).is_some_and(|receiver| receiver.drains);
             match self.amqp.send(link, outgoing) {
                 Ok(delivery) => self.note_sent(link, delivery),
-                Err(Unsent::TooManyUnsettled) if drains => {
+                Err(Unsent::TooManyUnsettled)
+                    if self.receiver(link).is_some_and(|receiver| receiver.drains) =>
+                {
                     self.give_back_backlog(link);
                     self.finish_draining(link);
                 }
@@ -264,17 +267,21 @@ impl ConnectionTask {
 
     /// Notes that the next message was sent.
     fn note_sent(&mut self, link: LinkId, delivery: DeliveryNumber) {
-        let shared = self.shared.clone();
+        let sent = self.receiver(link).and_then(|receiver| receiver.backlog.pop_front());
+        let Some(PackedMessage { hold, .. }) = sent else { return };
+        self.shared.meters.too_large.forget(&hold.queue, hold.number());
+        self.shared.meters.note_delivered(1);
         let Some(receiver) = self.receiver(link) else { return };
-        let Some(PackedMessage { hold, .. }) = receiver.backlog.pop_front() else { return };
-        shared.meters.too_large.forget(&hold.queue, hold.number());
-        shared.meters.note_delivered(1);
         match receiver.deletes {
             true => {
                 receiver.sent.push(hold);
                 self.deleting.insert(link);
             }
-            false => drop(receiver.unsettled.insert(delivery, hold)),
+            false => {
+                // Of what comes again after a transaction was rolled back, its client has the last delivery only.
+                receiver.in_transactions.retain(|_, before| before.number() != hold.number());
+                receiver.unsettled.insert(delivery, hold);
+            }
         }
     }
 
@@ -412,7 +419,6 @@ mod tests {
     use crate::amqp::tests::peer::Performative;
     use crate::engine::Engine;
     use crate::error::ReceiveRefusal;
-    use crate::error::Unavailable;
     use crate::message::Message;
     use crate::service_bus::holds::tests::hold;
     use crate::service_bus::tests::bare::attach;

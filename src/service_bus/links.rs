@@ -58,7 +58,7 @@ pub(crate) struct Receiver {
     pub(crate) fetching: Option<Fetching>,
     /// Whether the client drains: it is to be answered when there is nothing more.
     pub(crate) drains: bool,
-    /// Whether nothing is fetched for now: the engine has no locks for more, or the next message is too large.
+    /// Whether nothing is fetched for now: the engine has no locks for more, nobody could be asked, or the next message is too large.
     pub(crate) is_paused: bool,
     /// Whether it pauses because nobody could be asked: what there is, is not known.
     pub(crate) is_unasked: bool,
@@ -179,7 +179,7 @@ impl Receiver {
         self.in_transactions.insert(delivery, hold);
     }
 
-    /// Everything that its client has and has not settled for good, in the order in which it was sent.
+    /// Everything that its client has, in the order in which it was sent; what of it is settled in transactions may be settled for good.
     pub(crate) fn take_left(&mut self) -> Vec<ClientHold> {
         let in_transactions = std::mem::take(&mut self.in_transactions);
         let left = std::mem::take(&mut self.unsettled).into_iter().chain(in_transactions);
@@ -231,7 +231,9 @@ mod tests {
         let link = *connection_task.links.keys().next().expect("it is attached");
         let receiver = connection_task.receiver(link).expect("it receives");
         for number in 0..4 * limits::ACCEPTED_AHEAD_MAX {
-            let hold = hold(u8::try_from(number.min(1 + number % 250)).expect("it is small"), u64::MAX >> 1);
+            // The first was rolled back, the others are settled otherwise.
+            let byte = if number == 0 { 0 } else { 1 + (number % 250) as u8 };
+            let hold = hold(byte, u64::MAX >> 1);
             shared.holds.add([hold.clone()], Duration::ZERO);
             let (delivery, token) = (DeliveryNumber(number as u32), hold.token);
             receiver.unsettled.insert(delivery, hold);

@@ -340,6 +340,11 @@ fn trouble_of_the_daemon_is_no_refusal_of_a_dead_letter() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
     assert!(ran.stderr.starts_with("0 redriven, 0 refused; "), "{ran:?}");
     assert!(ran.stderr.contains("seriatim: cannot redrive orders#1: "), "{ran:?}");
+    let counted = fake.run(&["redrive", "orders", "--all"]);
+    assert!(
+        counted.stderr.contains("nothing was changed\nseriatim: cannot redrive orders#1: "),
+        "{counted:?}"
+    );
     assert!(fake.asked_lines().iter().all(|line| !line.contains("/dead_letters/2/")), "it stops there");
 }
 

@@ -15,6 +15,9 @@ use crate::daemon::fixture::read_whole;
 /// How long a message may take until it is handled.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// A secret of a webhook.
+const SECRET: &str = "whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0\n";
+
 #[test]
 fn a_pause_outlives_a_restart() {
     let fixture = Fixture::new();
@@ -197,7 +200,7 @@ fn a_start_that_fails_hands_nothing_out() {
 fn handlers_that_could_not_start_when_their_queue_was_resumed_start_once_they_can() {
     let fixture = Fixture::new();
     let secret = fixture.path().join("secret");
-    std::fs::write(&secret, "whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0\n").expect("the folder can be written");
+    std::fs::write(&secret, SECRET).expect("the folder can be written");
     let receiver = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = receiver.local_addr().expect("an address");
     let handler = format!("[[handler]]\nhttp = \"http://{address}/\"\nallow_private = true\n");
@@ -207,7 +210,7 @@ fn handlers_that_could_not_start_when_their_queue_was_resumed_start_once_they_ca
     daemon.send("orders", "{\"workflow_id\":\"w\",\"body\":1}\n");
     std::fs::remove_file(&secret).expect("the folder can be written");
     daemon.json("POST", "/v1/queues/orders/resume", &Value::Null);
-    std::fs::write(&secret, "whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0\n").expect("the folder can be written");
+    std::fs::write(&secret, SECRET).expect("the folder can be written");
     let answer = move || {
         let (mut request, _) = receiver.accept().expect("the handler posts");
         read_whole(&mut request);

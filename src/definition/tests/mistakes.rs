@@ -282,6 +282,12 @@ fn a_password_in_a_url_is_not_shown_with_its_mistake() {
         ("handler = [{ http = \"https://app:hidden@example.com/\", ouput = 1 }]\n", "orders.toml:1:"),
         ("[source]\npostgress = \"postgres://app:hidden@db/shop\"\n", "orders.toml:2:"),
         ("[[handler]]\nhttp = \"https://app:hidden@example.com/\n", "orders.toml:2:"),
+        (
+            "key = \"/id\"\n[source]\npostgres = \"postgres://db/shop?user=app&password=hidden\"\n",
+            "orders.toml:3:",
+        ),
+        ("key = \"/id\"\n[source]\npostgres = \"host=db user=app password=hidden\"\n", "orders.toml:3:"),
+        ("[source]\npassword = \"hidden\"\n", "orders.toml:2:"),
     ] {
         let mistakes = read(Path::new("orders.toml"), text).result.unwrap_err();
         let shown: String =

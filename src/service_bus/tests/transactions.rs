@@ -28,6 +28,7 @@ use crate::service_bus::tests::wire::described;
 use crate::service_bus::tests::wire::map;
 use crate::topic::Rule;
 
+const TIMEOUT: Duration = Duration::from_secs(20);
 const UNKNOWN: &str = "amqp:transaction:unknown-id";
 const ROLLED_BACK: &str = "amqp:transaction:rollback";
 const MODIFIED: u64 = 0x27;
@@ -283,14 +284,46 @@ async fn who_leaves_without_a_word_before_a_commit_has_failed_the_first_message_
             assert_eq!(client.discharge(&transaction, true).await.0, ACCEPTED);
         }
         drop(client);
-        // The session is free once all of it was given back.
-        while queue.accept_workflow("s").await.is_err() {
-            tokio::task::yield_now().await;
-        }
+        until_free(&queue).await;
         let views = queue.peek(SequenceNumber::new(0), 2).await.unwrap();
         let counts: Vec<_> = views.iter().map(|view| (view.delivery_count, view.attempts.len())).collect();
         assert_eq!(counts, [first, (0, 0)]);
     }
+}
+
+#[tokio::test]
+async fn what_came_again_after_a_rollback_is_not_taken_for_what_its_client_has_not_settled() {
+    let host = Host::open().await;
+    let (queue, _to) = (host.queue("q", QueueOptions::default()).await, host.queue("to", unordered()).await);
+    queue.send_batch(["0", "1", "2"].map(|body| Message::new(body).workflow("s"))).await.unwrap();
+    let mut client = Transacting::new(&host, "to", Source::of("q").session("s")).await;
+    assert_eq!(client.receive(2).await, ["0", "1"]);
+    let transaction = client.declare().await;
+    client.complete(&transaction, 1).await;
+    assert_eq!(client.discharge(&transaction, true).await.0, ACCEPTED);
+    let abandoned = described(MODIFIED, vec![Value::Boolean(true)]);
+    assert_eq!(client.client.settle(0, abandoned).await.state(4), MODIFIED);
+    client.client.credit(RECEIVER, 2, 3, false).await;
+    for body in ["0", "1", "2"] {
+        assert_eq!(client.client.another_answer().await.body(), body);
+    }
+    for again in [2, 3] {
+        assert_eq!(client.client.settle(again, accepted()).await.state(4), ACCEPTED);
+    }
+    drop(client);
+    until_free(&queue).await;
+    let views = queue.peek(SequenceNumber::new(0), 1).await.unwrap();
+    assert_eq!((views[0].delivery_count, views[0].attempts.len()), (1, 1));
+}
+
+/// Waits until all of the session was given back.
+async fn until_free(queue: &Queue) {
+    let free = async {
+        while queue.accept_workflow("s").await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, free).await.expect("its client is gone");
 }
 
 #[tokio::test]
