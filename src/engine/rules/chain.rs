@@ -70,10 +70,15 @@ impl OpenWorkflow {
         self.record.line -= 1;
         step.write(Change::Waiting(self.key.clone(), id.clone(), None))?;
         step.write(Change::Root(self.key.clone(), sequence, false))?;
-        if let Some(follower) = self.waiting_follower(step, &id)? {
-            step.write(Change::Root(self.key.clone(), follower, true))?;
+        self.part_from_follower(step, &id)
+    }
+
+    /// Notes that the predecessor of whoever waits for the message with this ID is not there any more.
+    pub(crate) fn part_from_follower(&self, step: &mut Step<'_>, id: &MessageId) -> Read<()> {
+        match self.waiting_follower(step, id)? {
+            Some(follower) => step.write(Change::Root(self.key.clone(), follower, true)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Takes the follower of the chain's tail into the run, if it is known.
@@ -250,7 +255,7 @@ impl OpenWorkflow {
     }
 
     /// The message that waits for the one with this ID, as long as the chain has reached neither.
-    pub(crate) fn waiting_follower(&self, step: &Step<'_>, id: &MessageId) -> Read<Option<SequenceNumber>> {
+    fn waiting_follower(&self, step: &Step<'_>, id: &MessageId) -> Read<Option<SequenceNumber>> {
         let link = step.records.link(&self.key, Some(id))?;
         Ok(link.filter(|link| link.rank.is_none() && link.settled.is_none()).and_then(|link| link.sequence))
     }

@@ -33,9 +33,7 @@ impl OpenWorkflow {
         if self.is_chained() {
             step.write(Change::Trail(self.key.clone(), rank, None))?;
             // One that the run has not reached had no need to be a root while this one was there.
-            if let Some(follower) = self.waiting_follower(step, &chained_id(message))? {
-                step.write(Change::Root(self.key.clone(), follower, true))?;
-            }
+            self.part_from_follower(step, &chained_id(message))?;
         }
         // Of several places that are given back the first counts: the run is extended anew up to the next.
         if self.record.rare.shortening.as_ref().is_none_or(|missing| rank < missing.rank) {

@@ -10,6 +10,7 @@ use crate::amqp::tests::peer::DeliveryOutcome;
 use crate::amqp::tests::peer::Performative;
 use crate::amqp::tests::peer::Transfer;
 use crate::clock::Clock;
+use crate::engine::Queue;
 use crate::id::SequenceNumber;
 use crate::message::Message;
 use crate::queue::Order;
@@ -67,8 +68,8 @@ fn failed() -> DeliveryOutcome {
     DeliveryOutcome::Modified { delivery_failed: true, undeliverable_here: false, annotations: Vec::new() }
 }
 
-#[tokio::test]
-async fn what_comes_again_because_one_before_it_has_failed_is_not_said_to_be_a_lost_session() {
+/// A client that has a session with two messages and credit for both.
+async fn session_of_two() -> (Fixture, Queue, Bare) {
     let fixture = Fixture::open().await;
     let queue = fixture.queue("q").await;
     let mut bare = Bare::connect(&fixture).await;
@@ -77,6 +78,12 @@ async fn what_comes_again_because_one_before_it_has_failed_is_not_said_to_be_a_l
         queue.send(Message::new(number.to_string()).workflow("s")).await.unwrap();
     }
     bare.says([credit(0, 0, 2)]).await;
+    (fixture, queue, bare)
+}
+
+#[tokio::test]
+async fn what_comes_again_because_one_before_it_has_failed_is_not_said_to_be_a_lost_session() {
+    let (_fixture, _queue, mut bare) = session_of_two().await;
     assert_eq!(bare.bodies(2).await, ["0", "1"]);
     let mut conditions = Vec::new();
     for (number, outcome) in [(0, failed()), (1, DeliveryOutcome::Accepted)] {
@@ -104,14 +111,7 @@ async fn tags(bare: &mut Bare, count: usize) -> Vec<Bytes> {
 
 #[tokio::test]
 async fn a_message_that_comes_again_has_another_tag() {
-    let fixture = Fixture::open().await;
-    let queue = fixture.queue("q").await;
-    let mut bare = Bare::connect(&fixture).await;
-    bare.attach_session(0, "q", "s").await;
-    for number in 0..2 {
-        queue.send(Message::new(number.to_string()).workflow("s")).await.unwrap();
-    }
-    bare.says([credit(0, 0, 2)]).await;
+    let (_fixture, queue, mut bare) = session_of_two().await;
     let first = tags(&mut bare, 2).await;
     // The second comes again behind the first while its client still has it.
     bare.says([ends(0, 0, true, failed()), credit(0, 2, 2)]).await;
