@@ -482,7 +482,7 @@ fn purge_of(command: &Command) -> Option<&Purge> {
 
 /// What makes no sense, from wherever it comes.
 pub(crate) fn nonsense() -> Unavailable {
-    Unavailable::Unanswered("its answer makes no sense".to_owned())
+    Unavailable::nonsense()
 }
 
 /// Ends the wait of somebody who waits no more, before something is handed out to nobody.

@@ -20,8 +20,10 @@ use super::threads::MutexGuard;
 use super::threads::mpsc;
 use crate::engine::query::LookSlot;
 use crate::engine::query::Query;
+use crate::engine::rules::reply::Reply;
 use crate::engine::rules::verb::Answer;
 use crate::engine::rules::verb::EngineVerb;
+use crate::engine::rules::verb::surely;
 use crate::engine::rules::verbs::Command;
 use crate::engine::store::room::CopyRoom;
 use crate::error::Fault;
@@ -44,7 +46,7 @@ pub(crate) struct BackupOrder {
 /// Something asked of the thread that writes.
 pub(crate) enum Request {
     Ask(LetterHandle),
-    /// What a verb would be answered, if it were asked now.
+    /// What a command would be answered, if it were asked now.
     TryOut(LetterHandle),
     Query(Box<Query>),
     Backup(Box<BackupOrder>),
@@ -310,12 +312,12 @@ impl Inbox {
         self.open(answered).await
     }
 
-    /// Asks what a verb would be answered.
-    pub(crate) async fn try_out<V: EngineVerb>(&self, verb: V) -> Result<Answer<V>, Unavailable> {
-        let bytes = verb.bytes();
-        let (letter, answer) = self.letter(verb, None);
+    /// Asks what a command would be answered.
+    pub(crate) async fn try_out(&self, command: Command) -> Result<Reply, Unavailable> {
+        let bytes = command.bytes();
+        let (letter, answer) = self.letter(command, None);
         let _pending = self.post(Request::TryOut(letter), bytes).await?;
-        self.open(answer.await).await
+        self.open(answer.await).await.map(surely)
     }
 
     fn letter<V: EngineVerb>(

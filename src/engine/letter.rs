@@ -22,7 +22,6 @@ use crate::engine::rules::log_weight::LogWeight;
 use crate::engine::rules::records::MutableRecords;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
-#[cfg(feature = "cluster")]
 use crate::engine::rules::reply::Reply;
 use crate::engine::rules::room_need::RoomNeed;
 use crate::engine::rules::verb::Answer;
@@ -226,19 +225,15 @@ pub(crate) trait Envelope: Send + Sync {
         now: ClockInstants,
         records: &mut dyn MutableRecords,
     ) -> Read<LetterOutcome>;
-    /// Does what is asked, takes it back, and keeps the answer.
-    fn try_out(&self, rules: &mut Rules, now: ClockInstants, records: &mut dyn MutableRecords) -> Read<()>;
     /// Answers that there was nothing.
     fn find_nothing(&self);
     /// Answers that too many wait already.
     fn refuse_to_wait(&self, waiting: usize);
     /// Lets the answer out. What it hands out to nobody is posted to be given back.
     fn publish(&self, post: &mut dyn FnMut(Command));
-    /// What is asked, for whoever has it done elsewhere; `None` if it can only be done here.
-    #[cfg(feature = "cluster")]
+    /// What is asked, for whoever tries it out or has it done elsewhere; `None` if it can only be done here.
     fn command(&self) -> Option<Command>;
-    /// Keeps what is answered from elsewhere; false if that answers something else.
-    #[cfg(feature = "cluster")]
+    /// Keeps the reply to that command as the answer; false if it answers something else.
     fn answer(&self, reply: Reply) -> bool;
     /// Says why there is no answer.
     fn fail(&self, why: Unavailable);
@@ -310,13 +305,6 @@ impl<V: EngineVerb> Envelope for Letter<V> {
         Ok(LetterOutcome { effects: outcome.effects, found_nothing })
     }
 
-    fn try_out(&self, rules: &mut Rules, now: ClockInstants, records: &mut dyn MutableRecords) -> Read<()> {
-        let mut work = self.work();
-        let verb = work.verb.take().expect("a letter is tried once");
-        work.answer = Some(rules.try_out(now, verb, records)?);
-        Ok(())
-    }
-
     fn find_nothing(&self) {
         self.work().answer = self.work_wait.as_ref().map(|work_wait| (work_wait.nothing)());
     }
@@ -337,12 +325,10 @@ impl<V: EngineVerb> Envelope for Letter<V> {
         }
     }
 
-    #[cfg(feature = "cluster")]
     fn command(&self) -> Option<Command> {
         self.work().verb.clone()?.into_command()
     }
 
-    #[cfg(feature = "cluster")]
     fn answer(&self, reply: Reply) -> bool {
         let answer = V::answer_in(reply);
         let is_one = answer.is_some();

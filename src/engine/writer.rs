@@ -321,7 +321,9 @@ impl Writer {
         let (rules, now) = (&mut self.rules, self.clocks.now());
         match request {
             LookRequest::TryOut(letter) => {
-                self.store.try_out(|turn| letter.try_out(rules, now, turn))?;
+                let command = letter.command().expect("what is tried is a command of any kind");
+                let reply = self.store.try_out(|turn| rules.try_out(now, command, turn))?;
+                assert!(letter.answer(reply), "whatever is replied answers a command of any kind");
                 release.answers.push(letter);
             }
             LookRequest::Query(query) => {

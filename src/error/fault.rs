@@ -106,6 +106,11 @@ pub enum Unavailable {
 }
 
 impl Unavailable {
+    /// Why nothing is known of what was asked, when what came for an answer is none.
+    pub(crate) fn nonsense() -> Unavailable {
+        Unavailable::Unanswered("its answer makes no sense".to_owned())
+    }
+
     /// Whether nothing is answered any more: on a cluster others only say that one request was not, or not for sure.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self, Unavailable::Closed | Unavailable::Stopped(_))

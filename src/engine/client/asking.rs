@@ -1,15 +1,19 @@
 //! How a client asks: a verb or a look, answered by its own type.
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use crate::engine::client::client::Client;
 use crate::engine::letter::WorkWait;
 use crate::engine::query::LookSlot;
 use crate::engine::query::Query;
+use crate::engine::rules::reply::Reply;
 use crate::engine::rules::verb::Answer;
 use crate::engine::rules::verb::AnswerTypes;
 use crate::engine::rules::verb::EngineVerb;
 use crate::engine::rules::verb::WorkVerb;
+use crate::engine::rules::verb::surely;
+use crate::engine::rules::verbs::Command;
 use crate::engine::rules::verbs::OnRecord;
 use crate::error::OperationError;
 use crate::error::QueueError;
@@ -20,49 +24,53 @@ use crate::id::QueueName;
 use crate::limits;
 use crate::token::LockToken;
 
+/// A reply that is awaited.
+type ReplyFuture<'c> = Pin<Box<dyn Future<Output = Result<Reply, Unavailable>> + Send + 'c>>;
+
 impl Client {
     /// Asks, and waits for what is done.
     pub(crate) async fn ask<V>(&self, verb: V) -> Result<V::Done, OperationError<V::Refusal>>
     where
         V: EngineVerb + AnswerTypes<Refusal: std::error::Error>,
     {
-        self.answer(verb, None).await?.map_err(OperationError::Refused)
+        self.answer(verb).await?.map_err(OperationError::Refused)
     }
 
-    /// Asks, goes on with an entry of the audit if one was begun, and waits for the answer.
-    pub(crate) async fn answer<V: EngineVerb>(
+    /// Asks, and waits for the answer.
+    pub(crate) async fn answer<V: EngineVerb>(&self, verb: V) -> Result<Answer<V>, Unavailable> {
+        const { assert!(!V::IS_OPERATORS, "what operators ask is put on record") };
+        self.inbox().ask(verb, None).await
+    }
+
+    /// Asks as an operator: it is put on record if somebody is named, and only tried in a dry run.
+    pub(crate) async fn operate<V>(&self, verb: V) -> Result<V::Done, OperationError<V::Refusal>>
+    where
+        V: EngineVerb + AnswerTypes<Refusal: std::error::Error> + Into<Command>,
+    {
+        self.answer_operator(verb, None).await?.map_err(OperationError::Refused)
+    }
+
+    /// The same, going on with an entry of the audit if one was begun.
+    pub(crate) async fn answer_operator<V: EngineVerb + Into<Command>>(
         &self,
         verb: V,
         begun: Option<u64>,
     ) -> Result<Answer<V>, Unavailable> {
-        if self.is_dry_run() && V::CAN_BE_TRIED {
-            return self.inbox().try_out(verb).await;
-        }
-        match V::IS_OPERATORS {
-            true => self.answer_on_record(verb, begun).await,
-            false => self.inbox().ask(verb, None).await,
-        }
+        let is_tried = self.is_dry_run() && V::CAN_BE_TRIED;
+        let reply = self.have_done(verb.into(), begun, is_tried).await?;
+        V::answer_in(reply).ok_or_else(Unavailable::nonsense)
     }
 
-    /// Puts what is asked on record, if somebody is named.
-    async fn answer_on_record<V: EngineVerb>(
-        &self,
-        command: V,
-        begun: Option<u64>,
-    ) -> Result<Answer<V>, Unavailable> {
-        match self.actor().cloned() {
-            Some(actor) => self.inbox().ask(OnRecord { actor, begun, command }, None).await,
-            None => self.inbox().ask(command, None).await,
-        }
-    }
-
-    /// Asks for what operators do only now and then, and puts it on record if somebody is named.
-    #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only the daemon has schedules"))]
-    pub(crate) async fn ask_on_record<V>(&self, verb: V) -> Result<V::Done, OperationError<V::Refusal>>
-    where
-        V: EngineVerb + AnswerTypes<Refusal: std::error::Error>,
-    {
-        self.answer_on_record(verb, None).await?.map_err(OperationError::Refused)
+    /// Operators ask seldom: whatever they ask takes one way, so that it is compiled once.
+    fn have_done(&self, command: Command, begun: Option<u64>, is_tried: bool) -> ReplyFuture<'_> {
+        Box::pin(async move {
+            let inbox = self.inbox();
+            Ok(surely(match self.actor().cloned() {
+                _ if is_tried => return inbox.try_out(command).await,
+                Some(actor) => inbox.ask(OnRecord { actor, begun, command }, None).await?,
+                None => inbox.ask(command, None).await?,
+            }))
+        })
     }
 
     /// Asks for work, and waits for it up to `wait`.

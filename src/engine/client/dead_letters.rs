@@ -151,7 +151,7 @@ impl Queue {
     ) -> Result<Redriven, OperateError> {
         let position = position.map(Position::new).transpose()?;
         let edit = Edit { sequence: number, position, body: body.into() };
-        self.client.ask(EditAndRedrive { queue: self.name.clone(), edit }).await
+        self.client.operate(EditAndRedrive { queue: self.name.clone(), edit }).await
     }
 
     async fn redrive_to(
@@ -159,6 +159,6 @@ impl Queue {
         sequence: SequenceNumber,
         position: Option<Position>,
     ) -> Result<Redriven, OperateError> {
-        self.client.ask(Redrive { queue: self.name.clone(), sequence, position }).await
+        self.client.operate(Redrive { queue: self.name.clone(), sequence, position }).await
     }
 }

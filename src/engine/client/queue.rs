@@ -124,7 +124,7 @@ impl Queue {
         check_batch_of(&checked, limits::SEND_BATCH_MAX)?;
         side_by_side(&mut checked);
         let command = SendEach { queue: self.name.clone(), messages: checked };
-        let mut sent = surely(self.client.answer(command, None).await?).into_iter();
+        let mut sent = surely(self.client.answer(command).await?).into_iter();
         let answer = |misuse: Option<Misuse>| match misuse {
             Some(misuse) => Err(SendError::Misuse(misuse)),
             None => sent.next().expect("every message has its answer").map_err(SendError::Refused),
@@ -234,7 +234,7 @@ impl Queue {
         check_to_complete(&self.name, &holds)?;
         let deliveries = holds.iter().map(|hold| hold.to_settle()).collect();
         let command = CompleteAll { queue: self.name.clone(), deliveries };
-        let answers = surely(self.client.answer(command, None).await?);
+        let answers = surely(self.client.answer(command).await?);
         for (hold, _) in holds.iter_mut().zip(&answers).filter(|(_, answer)| answer.is_ok()) {
             hold.note_settled();
         }
@@ -329,7 +329,7 @@ impl Queue {
     /// # Errors
     /// [`QueueRefusal::QueueNotFound`](crate::error::QueueRefusal::QueueNotFound).
     pub async fn set_paused(&self, paused: bool) -> Result<bool, QueueError> {
-        self.client.ask(PauseQueue { name: self.name.clone(), paused }).await
+        self.client.operate(PauseQueue { name: self.name.clone(), paused }).await
     }
 
     /// Up to `limit` messages without a workflow ID from a number on, each as the workflow that it is.
@@ -430,7 +430,7 @@ pub(crate) async fn purge(
     let mut from = Some(PurgeFrom::Start);
     while let Some(next) = from {
         let command = Purge { queue: queue.clone(), scope: scope.clone(), from: next };
-        let purged = client.answer(command, entry).await?.map_err(OperateError::Refused)?;
+        let purged = client.answer_operator(command, entry).await?.map_err(OperateError::Refused)?;
         count += purged.count;
         // What a trial has removed is there again, and would be removed for ever.
         (from, entry) = (purged.next.filter(|_| !client.is_dry_run()), purged.entry);

@@ -31,7 +31,7 @@ impl Client {
     ) -> Result<Queue, QueueError> {
         let name = QueueName::new(name)?;
         options.check()?;
-        self.ask(CreateQueue { name: name.clone(), options: Box::new(options) }).await?;
+        self.operate(CreateQueue { name: name.clone(), options: Box::new(options) }).await?;
         Ok(Queue::new(self.clone(), name))
     }
 
@@ -64,7 +64,7 @@ impl Client {
         options: QueueOptions,
     ) -> Result<bool, QueueError> {
         options.check()?;
-        self.ask(ChangeQueue { name: QueueName::new(name)?, options: Box::new(options) }).await
+        self.operate(ChangeQueue { name: QueueName::new(name)?, options: Box::new(options) }).await
     }
 
     /// Creates a queue, or gives the one of this name these options.
@@ -93,7 +93,7 @@ impl Client {
         if !self.is_dry_run() {
             self.empty_in_slices(&name).await?;
         }
-        self.ask(DeleteQueue { name }).await?;
+        self.operate(DeleteQueue { name }).await?;
         Ok(())
     }
 

@@ -18,7 +18,7 @@ impl Queue {
     #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only the daemon has schedules"))]
     pub(crate) async fn run_schedule(&self, message: Message) -> Result<Receipt, SendError> {
         let command = Send { queue: self.name.clone(), messages: vec![message.check()?] };
-        let receipts = self.client.ask_on_record(command).await?;
+        let receipts = self.client.operate(command).await?;
         Ok(receipts.into_iter().next().expect("every message has its receipt"))
     }
 

@@ -121,7 +121,7 @@ impl Settler {
         }
         let deliveries = ids.iter().map(DeliveryId::held).collect();
         let command = CompleteAll { queue: self.queue.clone(), deliveries };
-        Ok(surely(self.client.answer(command, None).await?))
+        Ok(surely(self.client.answer(command).await?))
     }
 
     /// Settles a run: completes its first `completed` messages, ends the next if `next` says how, and gives back the

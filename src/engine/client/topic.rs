@@ -148,7 +148,7 @@ impl Topic {
             let queues = fanout.copies.iter().map(|(queue, copies)| (queue.clone(), copies.len()));
             let queues: Vec<_> = queues.collect();
             let command = Publish { topic: self.name.clone(), fanout };
-            match self.client.answer(command, None).await? {
+            match self.client.answer(command).await? {
                 Ok(receipts) => {
                     let queues =
                         queues.into_iter().flat_map(|(queue, count)| std::iter::repeat_n(queue, count));
@@ -359,7 +359,7 @@ impl Topic {
     }
 
     pub(crate) async fn change(&self, change: TopicChange) -> Result<bool, TopicError> {
-        self.client.ask(ChangeTopic { name: self.name.clone(), change }).await
+        self.client.operate(ChangeTopic { name: self.name.clone(), change }).await
     }
 }
 

@@ -110,7 +110,7 @@ impl Transaction {
         }
         for _ in 0..limits::TOPIC_TRIES_MAX {
             let steps = self.commands().await?;
-            let answer = self.client.answer(Transact { steps }, None).await.map_err(SendError::from)?;
+            let answer = self.client.answer(Transact { steps }).await.map_err(SendError::from)?;
             let Err(RefusedStep { index, refusal }) = answer else { return Ok(()) };
             match (&self.steps[index], refusal) {
                 (

@@ -101,7 +101,7 @@ impl Workflow {
         if let Some(state) = &state {
             check_state(state)?;
         }
-        self.client.ask(SetState { queue: self.queue.clone(), workflow: self.id.clone(), state }).await
+        self.client.operate(SetState { queue: self.queue.clone(), workflow: self.id.clone(), state }).await
     }
 
     /// Holds it: nothing of it is offered until it is resumed. Who has something of it can settle that. If it is held
@@ -203,7 +203,7 @@ impl Workflow {
 
     async fn operate(&self, operation: Operation) -> Result<(), OperateError> {
         let (queue, workflow) = (self.queue.clone(), self.id.clone());
-        self.client.ask(Operate { queue, workflow, operation }).await
+        self.client.operate(Operate { queue, workflow, operation }).await
     }
 }
 

@@ -90,26 +90,31 @@ impl Rules {
         let reply = step.run_or_refuse(verb)?;
         let (gone, changes) = (std::mem::take(&mut step.gone), step.changes());
         let effects = step.finish()?;
+        self.forget_queues(gone);
+        Ok(CommandOutcome { reply, effects, changes })
+    }
+
+    /// Forgets what is kept in memory of queues that are gone.
+    fn forget_queues(&mut self, gone: Vec<QueueId>) {
         for queue in gone {
             self.used_at.remove(&queue);
             self.rates.forget(queue);
             self.locks.forget_queue(queue);
         }
-        Ok(CommandOutcome { reply, effects, changes })
     }
 
-    /// Answers what a verb would be answered, and changes nothing.
-    pub(crate) fn try_out<V: EngineVerb>(
+    /// Answers what a command would be answered, and changes nothing.
+    pub(crate) fn try_out(
         &mut self,
         now: ClockInstants,
-        verb: V,
+        command: Command,
         records: &mut dyn MutableRecords,
-    ) -> Result<Answer<V>, Fault> {
+    ) -> Result<Reply, Fault> {
         let Rules { locks, rates, settlements, used_at } = self;
         Step::new(now, records, locks, rates, settlements, used_at).in_trial(|mut step| {
-            let reply = step.run_or_refuse(verb)?;
+            let reply = step.run_or_refuse(command)?;
             step.finish()?;
-            Ok(reply)
+            Ok(surely(reply))
         })
     }
 

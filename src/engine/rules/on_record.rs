@@ -1,5 +1,6 @@
 //! Commands on record: what an operator asks is written down in the same transaction, with what came of it.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use crate::actor::Actor;
@@ -12,11 +13,13 @@ use crate::engine::rules::open_workflow::OpenWorkflow;
 use crate::engine::rules::record::MessageKey;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
+use crate::engine::rules::reply::Reply;
+use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::step::Stop;
 use crate::engine::rules::verb::EngineVerb;
 use crate::engine::rules::verb::VerbOutcome;
-use crate::engine::rules::verb::VerbRuling;
+use crate::engine::rules::verb::surely;
+use crate::engine::rules::verbs::Command;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
@@ -24,15 +27,15 @@ use crate::limits;
 
 impl Step<'_> {
     /// Does what an operator asks, and writes it down. `begun` is the entry of a purge that goes on.
-    pub(crate) fn run_on_record<V: EngineVerb>(
+    pub(crate) fn run_on_record(
         &mut self,
         actor: &Actor,
         begun: Option<u64>,
-        command: V,
-    ) -> VerbRuling<V> {
+        command: Command,
+    ) -> Ruling<Reply, Infallible> {
         let Some(mut entry) = self.draft(actor, &command)? else { return command.run(self) };
         let described = self.effects.len();
-        let mut reply = self.run_or_refuse(command)?;
+        let mut reply = surely(self.run_or_refuse(command)?);
         entry.count = reply.count();
         entry.sequence_number = reply.first_number().or(entry.sequence_number);
         entry.refusal = reply.refusal();
@@ -41,7 +44,7 @@ impl Step<'_> {
         }
         let number = self.write_down(entry, begun)?;
         reply.note_entry(number);
-        reply.map_err(Stop::Refused)
+        Ok(reply)
     }
 
     /// Adds to the entry that was begun, if it is still there, or appends one.
@@ -70,7 +73,7 @@ impl Step<'_> {
     }
 
     /// The entry as far as it is known before the command is done; `None` for what no operator does.
-    fn draft(&self, actor: &Actor, command: &impl EngineVerb) -> Read<Option<AuditEntry>> {
+    fn draft(&self, actor: &Actor, command: &Command) -> Read<Option<AuditEntry>> {
         let Some((verb, queue)) = command.audited() else { return Ok(None) };
         let mut entry = AuditEntry {
             number: 0,

@@ -28,8 +28,7 @@ pub(crate) trait AnswerTypes {
     /// Why it was not.
     type Refusal: Debug + Display + Send + 'static;
 
-    /// The same as a command of any kind, if it can be one: for whoever has it done elsewhere.
-    #[cfg(feature = "cluster")]
+    /// The same as a command of any kind, if it can be one: for whoever tries it out or has it done elsewhere.
     fn into_command(self) -> Option<Command>
     where
         Self: Sized,

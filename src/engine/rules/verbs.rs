@@ -46,7 +46,6 @@ use crate::engine::rules::transact::StepCommand;
 use crate::engine::rules::verb::Answer;
 use crate::engine::rules::verb::AnswerTypes;
 use crate::engine::rules::verb::EngineVerb;
-use crate::engine::rules::verb::VerbRuling;
 use crate::error::OperateRefusal;
 use crate::error::QueueRefusal;
 use crate::error::ReceiveRefusal;
@@ -76,7 +75,6 @@ macro_rules! verbs {
                 type Done = $done;
                 type Refusal = $refusal;
 
-                #[cfg(feature = "cluster")]
                 fn into_command(self) -> Option<Command> {
                     Some(Command::$verb(self))
                 }
@@ -97,7 +95,7 @@ macro_rules! verbs {
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub(crate) enum Command {
             $($verb($verb),)*
-            OnRecord(Box<OnRecord<Command>>),
+            OnRecord(Box<OnRecord>),
         }
 
         /// The same for the verb in it, whichever that is.
@@ -226,31 +224,20 @@ verbs! {
 
 /// An operator's command, to be written down with who asks and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct OnRecord<V> {
+pub(crate) struct OnRecord {
     pub(crate) actor: Arc<Actor>,
     /// The entry of a purge that goes on.
     pub(crate) begun: Option<u64>,
-    pub(crate) command: V,
+    pub(crate) command: Command,
 }
 
-impl<V: AnswerTypes> AnswerTypes for OnRecord<V> {
-    type Done = V::Done;
-    type Refusal = V::Refusal;
-
-    #[cfg(feature = "cluster")]
-    fn into_command(self) -> Option<Command> {
-        let OnRecord { actor, begun, command } = self;
-        let command = command.into_command()?;
-        Some(Command::OnRecord(Box::new(OnRecord { actor, begun, command })))
-    }
-
-    fn answer_in(reply: Reply) -> Option<Answer<V>> {
-        V::answer_in(reply)
-    }
+impl AnswerTypes for OnRecord {
+    type Done = Reply;
+    type Refusal = Infallible;
 }
 
-impl<V: EngineVerb> EngineVerb for OnRecord<V> {
-    fn run(self, step: &mut Step<'_>) -> VerbRuling<V> {
+impl EngineVerb for OnRecord {
+    fn run(self, step: &mut Step<'_>) -> Ruling<Reply, Infallible> {
         step.run_on_record(&self.actor, self.begun, self.command)
     }
 
@@ -270,7 +257,7 @@ impl<V: EngineVerb> EngineVerb for OnRecord<V> {
         self.command.room(records)
     }
 
-    fn without_room(&self) -> Option<Answer<V>> {
+    fn without_room(&self) -> Option<Answer<OnRecord>> {
         self.command.without_room()
     }
 }
@@ -279,7 +266,6 @@ impl AnswerTypes for Command {
     type Done = Reply;
     type Refusal = Infallible;
 
-    #[cfg(feature = "cluster")]
     fn into_command(self) -> Option<Command> {
         Some(self)
     }

@@ -13,7 +13,7 @@ impl Store {
         let mut hasher = Xxh3::new();
         let base = Base::new(&self.database);
         let mut contents = Vec::new();
-        self.memtables.each(|memtable| contents.push(memtable.content(&base)));
+        self.memtables.each(&mut |memtable| contents.push(memtable.content(&base)));
         for content in contents {
             for (key, value) in content? {
                 hasher.update(&(key.len() as u64).to_le_bytes());

@@ -223,7 +223,7 @@ impl<T: Table> TableBook<T> {
         }
         if self.changed.candidates.is_empty() && !self.changed.sorted {
             // The last first, because they are taken from the end.
-            self.changed.survivors.sort_by(|a, b| b.cmp(a));
+            self.changed.survivors.sort_unstable_by(|a, b| b.cmp(a));
             self.changed.survivors.dedup();
             self.changed.sorted = true;
             if self.changed.release_room() {

@@ -6,7 +6,6 @@
 
 use std::cell::Cell;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::ops::Bound;
@@ -48,7 +47,7 @@ struct KnownRows<T: Table> {
     /// Stretches of keys that the window shadows, so that no look-up passes over them twice; the oldest goes first.
     shadowed: VecDeque<Stretch<T::Key>>,
     /// Rows read lately, as they are flushed.
-    rows: BTreeMap<T::Key, T::Value>,
+    rows: HashMap<T::Key, T::Value, RandomState>,
     /// How many are read at once that are asked for by their keys.
     pace: ReadPace<T::Key>,
 }
@@ -350,7 +349,7 @@ impl<T: Table> FlushedRows<T> {
     pub(crate) fn trim(&mut self) {
         if self.cached_bytes.get() > limits::ROWS_READ_BYTES {
             for known in self.known.get_mut().values_mut() {
-                known.rows.clear();
+                known.rows = HashMap::default();
                 // Whoever goes on reads the next rows together again, and not one by one.
                 known.ahead = None;
             }
@@ -377,7 +376,7 @@ impl<T: Table> FlushedRows<T> {
             last,
             ahead: None,
             shadowed: VecDeque::new(),
-            rows: BTreeMap::new(),
+            rows: HashMap::default(),
             pace: ReadPace::default(),
         }))
     }

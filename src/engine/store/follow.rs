@@ -77,7 +77,7 @@ impl Store {
                 self.memtables.numbered(number, |memtable| memtable.follow(&base, &mut row, header.position));
             followed.ok_or_else(|| damaged(&JOURNAL, "a row names no table"))??;
         }
-        self.memtables.each(|memtable| memtable.trim());
+        self.memtables.each(&mut |memtable| memtable.trim());
         let InPlace { epoch, queue_changes } = in_place;
         self.change_queues(&queue_changes);
         let JournalHeader { time, numbers, counters, wall, .. } = header;
@@ -110,7 +110,7 @@ impl Store {
             match change {
                 QueueChange::Put(record) => self.meta.keep_queue(record.as_ref().clone()),
                 QueueChange::Gone(queue) => {
-                    self.memtables.each(|memtable| memtable.forget_queue(*queue));
+                    self.memtables.each(&mut |memtable| memtable.forget_queue(*queue));
                     self.meta.forget_queue(*queue);
                 }
             }

@@ -78,7 +78,7 @@ pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A reminder as a key: its bytes, because what it reminds of sorts by them.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ReminderKey(Vec<u8>);
 
 impl ReminderKey {

@@ -45,7 +45,7 @@ macro_rules! memtables {
             }
 
             /// Does something with every memtable, in the order of the tables' numbers.
-            pub(crate) fn each(&mut self, mut with: impl FnMut(&mut dyn AnyMemtable)) {
+            pub(crate) fn each(&mut self, with: &mut dyn FnMut(&mut dyn AnyMemtable)) {
                 $(with(&mut whole_table!(self, $field $(, $slots, $row)?));)*
             }
 
@@ -69,7 +69,7 @@ schema::each_table!(memtables);
 impl Memtables {
     /// Ends the generation that is being filled with the commit at a position.
     pub(crate) fn end_generation(&mut self, position: u64) {
-        self.each(|memtable| memtable.end_generation(position));
+        self.each(&mut |memtable| memtable.end_generation(position));
         self.of_workflows.tidy();
         self.of_messages.tidy();
     }

@@ -36,7 +36,7 @@ impl Store {
         // A queue's rows in the journal outlive it, until their generation is dropped.
         let queues = &self.meta.queues;
         let is_there = |queue: QueueId| queue == QueueId::OF_TOPICS || queues.contains_key(&queue);
-        self.memtables.each(|memtable| memtable.retain_queues(&is_there));
+        self.memtables.each(&mut |memtable| memtable.retain_queues(&is_there));
         self.meta.counters.retain(|queue, _| is_there(*queue));
         Ok(())
     }

@@ -174,9 +174,17 @@ impl Store {
         &mut self,
         work: impl FnOnce(&mut Turn<'_>) -> Result<T, Fault>,
     ) -> Result<(T, Option<Job>), Fault> {
+        let mut turn = self.begin_turn();
+        let done = work(&mut turn)?;
+        let Turn { queue_changes, changed, base, .. } = turn;
+        let has_read = base.has_read();
+        Ok((done, self.end_turn(changed.then_some(queue_changes), has_read)))
+    }
+
+    fn begin_turn(&mut self) -> Turn<'_> {
         let position = self.meta.batch.position + 1;
-        self.memtables.each(|memtable| memtable.begin_turn(position));
-        let mut turn = Turn {
+        self.memtables.each(&mut |memtable| memtable.begin_turn(position));
+        Turn {
             base: Base::new(&self.database),
             memtables: &mut self.memtables,
             meta: &mut self.meta,
@@ -186,13 +194,15 @@ impl Store {
             written: Default::default(),
             bytes_max: if self.log.is_some() { limits::LOG_TURN_BYTES } else { u64::MAX },
             trial: None,
-        };
-        let done = work(&mut turn)?;
-        let Turn { queue_changes, changed, base, .. } = turn;
-        if base.has_read() {
-            self.memtables.each(|memtable| memtable.trim());
         }
-        Ok((done, changed.then(|| self.job(queue_changes))))
+    }
+
+    /// What a turn has written as a job; none if it has written nothing.
+    fn end_turn(&mut self, queue_changes: Option<Vec<QueueChange>>, has_read: bool) -> Option<Job> {
+        if has_read {
+            self.memtables.each(&mut |memtable| memtable.trim());
+        }
+        queue_changes.map(|queue_changes| self.job(queue_changes))
     }
 
     /// Whether there is enough to flush while nothing else is to be done.
@@ -250,7 +260,7 @@ impl Store {
         };
         let mut row = RowWriter::new(&header, self.room_for_rows.take());
         in_place::write(&mut row, self.epoch, &queue_changes);
-        self.memtables.each(|memtable| memtable.journal(&mut row));
+        self.memtables.each(&mut |memtable| memtable.journal(&mut row));
         let (row, checksum) = row.finish();
         self.meta.batch.hash = checksum;
         Job::new(self.meta.batch.position, self.room_for_rows.filled(row), queue_changes)
@@ -263,10 +273,10 @@ impl Store {
 
     pub(crate) fn flush(&mut self, job: &mut Job, slice: &Slice) {
         if slice.begins {
-            self.memtables.each(|memtable| memtable.begin_flush());
+            self.memtables.each(&mut |memtable| memtable.begin_flush());
         }
         let mut budget = slice.budget(self.units_left());
-        self.memtables.each(|memtable| {
+        self.memtables.each(&mut |memtable| {
             if !budget.is_used_up() {
                 job.flushed.extend(memtable.flush(slice.upto, job.position, &mut budget));
             }
@@ -282,14 +292,14 @@ impl Store {
 
     fn units_left(&mut self) -> u64 {
         let mut units = 0;
-        self.memtables.each(|memtable| units += memtable.units_left());
+        self.memtables.each(&mut |memtable| units += memtable.units_left());
         units
     }
 
     /// Notes that all jobs up to a position are committed: rows they have flushed are found in their tables now.
     pub(crate) fn mark_committed(&mut self, position: u64) {
         let Some(last) = self.flushing else { return };
-        self.memtables.each(|memtable| memtable.mark_committed(position));
+        self.memtables.each(&mut |memtable| memtable.mark_committed(position));
         if last <= position {
             self.flushing = None;
         }

@@ -24,7 +24,7 @@ pub(crate) trait Table: 'static {
     /// The first part of the key: rows are only ever looked for within one prefix.
     type Prefix: KeyPart + Clone + Ord + Hash + Send + 'static;
     /// The rest of the key.
-    type Key: KeyPart + Clone + Ord + Send + 'static;
+    type Key: KeyPart + Clone + Ord + Hash + Send + 'static;
     /// How the rows of a prefix are kept in memory.
     type Rows: RowMap<Self::Key, WindowSlot<Self::Value>>;
     type Gone: RowMap<Self::Key, SlotStamp>;

@@ -60,7 +60,7 @@ impl Turn<'_> {
     /// Begins a trial: every change from now on is taken back by [`Turn::roll_back`].
     pub(crate) fn begin_trial(&mut self) {
         assert!(self.trial.is_none(), "there is one trial at a time");
-        self.memtables.each(|memtable| memtable.begin_trial());
+        self.memtables.each(&mut |memtable| memtable.begin_trial());
         self.trial = Some(TurnTrial {
             numbers: self.meta.numbers,
             counters: self.meta.counters.clone(),
@@ -73,7 +73,7 @@ impl Turn<'_> {
     /// Ends a trial.
     pub(crate) fn roll_back(&mut self) {
         let before = self.trial.take().expect("only a trial that has begun can end");
-        self.memtables.each(|memtable| memtable.roll_back());
+        self.memtables.each(&mut |memtable| memtable.roll_back());
         self.meta.numbers = before.numbers;
         self.meta.counters = before.counters;
         self.meta.touched_counters = before.touched_counters;

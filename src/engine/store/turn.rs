@@ -78,7 +78,7 @@ impl Turn<'_> {
     pub(crate) fn delete_queue(&mut self, queue: QueueId) {
         assert!(self.trial.is_none(), "a trial deletes no queue");
         self.last_named.take();
-        self.memtables.each(|memtable| memtable.forget_queue(queue));
+        self.memtables.each(&mut |memtable| memtable.forget_queue(queue));
         self.meta.forget_queue(queue);
         self.queue_changes.push(QueueChange::Gone(queue));
     }

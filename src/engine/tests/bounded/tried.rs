@@ -33,7 +33,7 @@ fn a_purge_that_was_only_tried_leaves_every_message_to_be_found() {
         let Some(next) = from.take() else { break };
         let command = Command::Purge(verbs::Purge { queue: queue(), scope: scope.clone(), from: next });
         let tried = store.try_out(|turn| rules.try_out(ClockInstants::same(*now), command, turn));
-        if let Ok(Reply::Purge(Ok(purged))) = tried.unwrap() {
+        if let Reply::Purge(Ok(purged)) = tried.unwrap() {
             from = purged.next;
         }
     }

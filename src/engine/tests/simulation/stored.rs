@@ -12,7 +12,6 @@ use crate::engine::clocks::ClockReading;
 use crate::engine::inbox::Request;
 use crate::engine::open::Engine;
 use crate::engine::open::begin;
-use crate::engine::rules::verb::surely;
 use crate::engine::rules::verbs::Command;
 use crate::engine::store::Store;
 use crate::engine::tests::asking;
@@ -133,7 +132,7 @@ impl Stored {
         if let (Some(number), true, Command::Operate(_) | Command::Redrive(_) | Command::Purge(_)) =
             (question.number, is_first, &question.command)
         {
-            self.tried = Some((number, format!("{:?}", surely(tried))));
+            self.tried = Some((number, format!("{tried:?}")));
         }
     }
 
