@@ -52,7 +52,7 @@ impl Tab {
 
     fn is_for(self, visitor: &Visitor) -> bool {
         match self {
-            Tab::Audit => visitor.may_manage_all(),
+            Tab::Audit => visitor.status.cluster.is_none() && visitor.may_manage_all(),
             Tab::Cluster => visitor.status.cluster.is_some() && visitor.may_manage_all(),
             _ => true,
         }

@@ -53,6 +53,12 @@ impl SmallCluster {
         tokio::time::timeout(TIMEOUT, looked).await.expect("the cluster comes to be so");
     }
 
+    /// Asks the API until it is done: while partitions move, a node says that it is busy.
+    async fn ask(&self, method: &str, path: &str, body: &str) {
+        let asked = async { while self.fixture.api_as(method, path, body, &[]).await.status >= 300 {} };
+        tokio::time::timeout(TIMEOUT, asked).await.expect("it is done");
+    }
+
     async fn end(self) {
         self.second.close().await;
     }
@@ -98,6 +104,17 @@ async fn nodes_and_partitions_are_shown_and_a_node_is_drained_and_a_partition_mo
     assert!(epochs.is_some_and(|epoch| epoch >= 2), "each takeover is counted: {epochs:?}");
     let unknown = browser.screen("review?do=drain_node&node=nobody").await;
     assert!(unknown.contains("node nobody is not heard"), "{unknown}");
+    cluster.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_screen_of_a_workflow_of_a_cluster_is_shown_to_who_may_operate_on_it() {
+    let Some(cluster) = SmallCluster::start().await else { return };
+    cluster.ask("PUT", "/queues/orders", r#"{"order":"position"}"#).await;
+    cluster.ask("POST", "/queues/orders/workflow/hold?id=order-17", r#"{"reason":"look"}"#).await;
+    let screen = cluster.fixture.browser().screen("workflow?queue=orders&id=order-17").await;
+    assert!(screen.contains("do=resume&amp;queue=orders&amp;id=order-17"), "{screen}");
+    assert!(!screen.contains("href=\"audit\""), "there is no audit of all partitions: {screen}");
     cluster.end().await;
 }
 
