@@ -65,7 +65,7 @@ const CAUSES: [BlockedCause; 5] = [
 pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     let filter = BlockedFilter::read(&fields);
     let found = find(&visitor, &filter).await?;
-    let queues = visitor.queues().await?;
+    let queues = visitor.queue_names(filter.queue.as_deref()).await?;
     let mut manages = Vec::new();
     for row in &found.blocked {
         if !manages.iter().any(|(queue, _)| *queue == row.queue) {
@@ -73,10 +73,9 @@ pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
         }
     }
     let may = |queue: &str| manages.iter().any(|(known, may)| known == queue && *may);
-    let names: Vec<&str> = queues.queues.iter().map(|queue| queue.name.as_str()).collect();
     let content = html! {
         (heading(html! { "Blocked" }, html! { (how_many(&visitor, &filter, &found)) }))
-        (filters(&filter, &names))
+        (filters(&filter, &queues))
         @if found.blocked.is_empty() { (nothing(&filter, found.after.is_some())) }
         @else { (rows(&visitor, &filter, &found.blocked, &may)) }
         (more(found.after.as_deref().map(|after| filter.place(filter.cause.as_deref(), Some(after)))))
@@ -111,7 +110,7 @@ fn how_many(visitor: &Visitor, filter: &BlockedFilter, found: &BlockedPage) -> M
     }
 }
 
-fn filters(filter: &BlockedFilter, queues: &[&str]) -> Markup {
+fn filters(filter: &BlockedFilter, queues: &[String]) -> Markup {
     html! {
         nav.tabs aria-label="Cause" {
             a href=(filter.place(None, None)) aria-current=[filter.cause.is_none().then_some("true")] { "All" }
@@ -128,7 +127,7 @@ fn filters(filter: &BlockedFilter, queues: &[&str]) -> Markup {
             select #queue name="queue" {
                 option value="" { "every queue" }
                 @for queue in queues {
-                    option value=(queue) selected[filter.queue.as_deref() == Some(*queue)] { (visible(queue, false)) }
+                    option value=(queue) selected[filter.queue.as_ref() == Some(queue)] { (visible(queue, false)) }
                 }
             }
             label for="text" { "Error" }

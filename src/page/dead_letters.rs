@@ -9,8 +9,10 @@ use crate::api::foreign_text::visible;
 use crate::api::views::DeadLetterEntry;
 use crate::api::views::DeadLetterGroupView;
 use crate::api::views::DeadLetterGroupsView;
+use crate::api::views::QueueEnvelope;
 use crate::limits;
 use crate::page::answer::PageResult;
+use crate::page::api::ApiRefusal;
 use crate::page::fields::FormFields;
 use crate::page::labels;
 use crate::page::layout::Screen;
@@ -28,18 +30,42 @@ use crate::remote::RequestPath;
 pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
     match (fields.one("queue"), fields.one("reason")) {
         (Some(queue), Some(reason)) => dead_letters(&visitor, queue, reason, fields.one("after")).await,
-        (queue, _) => groups(&visitor, queue).await,
+        (queue, _) => groups(&visitor, queue, fields.text("after")).await,
     }
 }
 
-async fn groups(visitor: &Visitor, only: Option<&str>) -> PageResult {
-    let queues: QueuePage =
-        visitor.api.get(&RequestPath::new("/v1/queues").query("limit", Some(1_000))).await?;
-    let has_some = |queue: &&crate::api::views::QueueEnvelope| {
-        queue.counts.dead_lettered > 0 && only.is_none_or(|only| only == queue.name)
-    };
+/// The queues of a screen, or the one that is asked for: of a page of the API, few may have dead letters, and more behind it.
+async fn find(visitor: &Visitor, only: Option<&str>, after: Option<String>) -> Result<QueuePage, ApiRefusal> {
+    let has_some = |queue: &QueueEnvelope| queue.counts.dead_lettered > 0;
+    if let Some(only) = only {
+        let queue: QueueEnvelope = visitor.api.get(&RequestPath::queue(only)).await?;
+        return Ok(QueuePage { queues: Some(queue).into_iter().filter(has_some).collect(), after: None });
+    }
+    let mut page = QueuePage { queues: Vec::new(), after };
+    for _ in 0..limits::SCREEN_LOOKS {
+        let route = RequestPath::new("/v1/queues").query("after", page.after.as_deref());
+        let next: QueuePage = visitor.api.get(&route.query("limit", Some(limits::PAGE_MAX))).await?;
+        page.queues.extend(next.queues.into_iter().filter(has_some));
+        page.after = next.after;
+        if page.after.is_none() || page.queues.len() >= limits::SCREEN_ROWS {
+            break;
+        }
+    }
+    if page.queues.len() > limits::SCREEN_ROWS {
+        page.queues.truncate(limits::SCREEN_ROWS);
+        page.after = page.queues.last().map(|queue| queue.name.clone());
+    }
+    Ok(page)
+}
+
+async fn groups(visitor: &Visitor, only: Option<&str>, after: Option<String>) -> PageResult {
+    let page = find(visitor, only, after).await?;
+    let next = page
+        .after
+        .as_ref()
+        .map(|after| RequestPath::new("dead-letters").query("after", Some(after)).as_str().to_owned());
     let mut shown = Vec::new();
-    for queue in queues.queues.iter().filter(has_some).take(limits::SCREEN_ROWS) {
+    for queue in &page.queues {
         let route = RequestPath::queue(&queue.name).word("dead_letters").word("groups");
         let groups: DeadLetterGroupsView = visitor.api.get(&route).await?;
         let may = visitor.may_manage(&queue.name).await;
@@ -48,8 +74,11 @@ async fn groups(visitor: &Visitor, only: Option<&str>) -> PageResult {
     let content = html! {
         (heading(html! { "Dead letters" }, html! { @if let Some(only) = only { "of " (visible(only, false)) " \u{b7} "
             a href="dead-letters" { "every queue" } } }))
-        @if shown.is_empty() { div.empty { p.big { "No dead letters." } } }
+        @if shown.is_empty() { div.empty {
+            @if next.is_some() { p { "None in the queues looked at so far; there are more." } }
+            @else { p.big { "No dead letters." } } } }
         @for queue in &shown { (queue) }
+        (more(next))
     };
     Ok(Screen::live(Tab::DeadLetters, "Dead letters", content).into())
 }

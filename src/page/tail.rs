@@ -13,8 +13,8 @@ use crate::remote::RequestPath;
 
 /// The screen.
 pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
-    let queues = visitor.queues().await?;
     let queue = fields.one("queue");
+    let queues = visitor.queue_names(queue).await?;
     let stream = RequestPath::new("events").query("queue", queue);
     let content = html! {
         (heading(html! { "Live tail" }, html! { "what happens from now on" }))
@@ -22,8 +22,8 @@ pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
             label for="queue" { "Queue" }
             select #queue name="queue" {
                 option value="" { "every queue" }
-                @for known in &queues.queues {
-                    option value=(known.name) selected[queue == Some(known.name.as_str())] { (visible(&known.name, false)) } }
+                @for known in &queues {
+                    option value=(known) selected[queue == Some(known.as_str())] { (visible(known, false)) } }
             }
             button.button type="submit" { "Listen" }
             button.button type="button" data-pause hidden { "Pause" }

@@ -121,9 +121,16 @@ impl Visitor {
         }))
     }
 
-    /// The first queues there are, for who chooses one.
-    pub(crate) async fn queues(&self) -> Result<QueuePage, ApiRefusal> {
-        self.api.get(&RequestPath::new("/v1/queues").query("limit", Some(200))).await
+    /// The names of the first queues there are, and of the one that is looked at, for who chooses one.
+    pub(crate) async fn queue_names(&self, current: Option<&str>) -> Result<Vec<String>, ApiRefusal> {
+        let route = RequestPath::new("/v1/queues").query("limit", Some(200));
+        let page: QueuePage = self.api.get(&route).await?;
+        let mut names: Vec<String> = page.queues.into_iter().map(|queue| queue.name).collect();
+        // A form that does not name it would go on with another queue.
+        if let Some(current) = current.filter(|current| names.iter().all(|name| name != current)) {
+            names.push(current.to_owned());
+        }
+        Ok(names)
     }
 
     /// Whether the visitor may operate on a queue.

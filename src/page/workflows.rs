@@ -25,8 +25,8 @@ const STATUSES: [&str; 7] =
 
 /// The screen.
 pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
-    let queues = visitor.queues().await?;
-    let first = queues.queues.iter().map(|queue| &queue.name).find(|name| kept_in(name).is_none());
+    let queues = visitor.queue_names(fields.one("queue")).await?;
+    let first = queues.iter().find(|name| kept_in(name).is_none());
     let queue = fields.text("queue").or_else(|| first.cloned());
     let (prefix, status) = (fields.one("prefix"), fields.one("status"));
     let mut page = WorkflowPage { workflows: Vec::new(), after: fields.text("after") };
@@ -53,8 +53,8 @@ pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
         (heading(html! { "Workflows" }, html! { (page.workflows.len()) @if next.is_some() { " on this page" } }))
         form.filter method="get" action="workflows" role="search" {
             label for="queue" { "Queue" }
-            select #queue name="queue" { @for known in &queues.queues {
-                option value=(known.name) selected[known.name == name] { (visible(&known.name, false)) } } }
+            select #queue name="queue" { @for known in &queues {
+                option value=(known) selected[known == name] { (visible(known, false)) } } }
             label for="prefix" { "ID begins with" }
             input #prefix type="search" name="prefix" value=[prefix] data-key="/";
             label for="status" { "Status" }
