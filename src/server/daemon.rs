@@ -65,6 +65,7 @@ pub(crate) async fn metrics(State(shared): State<SharedServer>) -> HttpResult {
 pub(crate) async fn status(State(shared): State<SharedServer>, principal: Principal) -> HttpResult {
     let mut status = shared.host.status();
     status.blocked.retain(|count| principal.reaches(&count.queue));
+    status.reload_problem = status.reload_problem.filter(|_| principal.reaches_all());
     json(&status)
 }
 
@@ -88,10 +89,9 @@ pub(crate) async fn key(
 
 pub(crate) async fn definitions(State(shared): State<SharedServer>, principal: Principal) -> HttpResult {
     let mut definitions = shared.host.definitions();
-    let all = definitions.len();
     definitions.retain(|definition| principal.reaches(&definition.queue));
     // Its mistakes name files of queues that the caller may not reach.
-    let problem = shared.host.reload_problem().filter(|_| definitions.len() == all);
+    let problem = shared.host.reload_problem().filter(|_| principal.reaches_all());
     json(&DefinitionPage { definitions, problem })
 }
 

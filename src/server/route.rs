@@ -27,7 +27,7 @@ pub(crate) enum RequiredRight {
 /// What the right is needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RightScope {
-    /// The queue in the path.
+    /// The queue or topic in the path.
     Queue,
     /// Any queue: the handler shows only those the caller reaches.
     Each,
@@ -144,7 +144,8 @@ impl Route {
         says: &'static str,
         handler: MethodRouter<SharedServer>,
     ) -> Route {
-        let scope = if path.contains("{queue}") { RightScope::Queue } else { RightScope::All };
+        let is_named = path.contains("{queue}") || path.contains("{topic}");
+        let scope = if is_named { RightScope::Queue } else { RightScope::All };
         let facts = RouteFacts {
             method,
             path,

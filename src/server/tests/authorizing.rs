@@ -50,14 +50,22 @@ fn keys() -> Keys {
         entry("sender", "\"send\"", "\"orders\""),
         entry("listener", "\"listen\"", "\"orders\", \"eu.*\""),
         entry("owner", "\"manage\"", "\"orders\""),
+        entry("europe", "\"manage\"", "\"eu.*\""),
         entry("root", "\"manage\"", "\"*\""),
     ];
     file.write_all(text.concat().as_bytes()).unwrap();
     Keys::read(file.path(), |name| Some(key(name))).unwrap()
 }
 
+/// What is wrong with a file of a queue that only the key `root` reaches.
+const MISTAKE: &str = "others.toml:3:1: unknown key `ordr`";
+
 async fn locked_fixture() -> Fixture {
-    let fixture = Fixture::open_with(|options, _| options.keys = Some(keys())).await;
+    let fixture = Fixture::open_with(|options, host| {
+        options.keys = Some(keys());
+        host.reload_problem = Some(MISTAKE.to_owned());
+    })
+    .await;
     for name in ["orders", "others", "eu.orders"] {
         fixture.create(name, QueueOptions::default()).await;
     }
@@ -149,6 +157,18 @@ async fn a_listing_shows_only_what_the_key_reaches() {
 }
 
 #[tokio::test]
+async fn the_mistakes_of_definition_files_are_told_to_keys_that_reach_every_queue() {
+    let fixture = locked_fixture().await;
+    for (path, field) in [("/v1/status", "reload_problem"), ("/v1/definitions", "problem")] {
+        for (who, told) in [("listener", json!(null)), ("owner", json!(null)), ("root", json!(MISTAKE))] {
+            let bearer = format!("Bearer {}", key(who));
+            let answered = fixture.call("GET", path, &[("authorization", &bearer)], "").await.json();
+            assert_eq!(answered[field], told, "{who} {path}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_page_of_topics_is_full_of_what_the_key_reaches() {
     let fixture = locked_fixture().await;
     for name in ["a.prices", "b.prices", "eu.prices", "us.prices"] {
@@ -161,6 +181,34 @@ async fn a_page_of_topics_is_full_of_what_the_key_reaches() {
     assert_eq!(first, (&json!("eu.prices"), &json!("eu.prices")), "{page}");
     let rest = fixture.call("GET", "/v1/topics?limit=1&after=eu.prices", &headers, "").await.json();
     assert_eq!(rest, json!({ "topics": [] }), "no name of another is told");
+}
+
+#[tokio::test]
+async fn a_key_allows_what_it_says_with_topics_of_the_names_that_it_reaches() {
+    let fixture = locked_fixture().await;
+    assert_eq!(status(&fixture, "root", "PUT", "/v1/topics/us.prices").await, 201);
+    for (method, rest, expected) in [
+        ("PUT", "", 201),
+        ("PUT", "/subscriptions/s", 201),
+        ("PUT", "/subscriptions/s/rules/r", 201),
+        ("DELETE", "/subscriptions/s/rules/r", 204),
+        ("POST", "/messages", 201),
+        ("GET", "", 200),
+    ] {
+        let path = |topic: &str| format!("/v1/topics/{topic}{rest}");
+        assert_eq!(status(&fixture, "europe", method, &path("eu.prices")).await, expected, "{method} {rest}");
+        assert_eq!(status(&fixture, "europe", method, &path("us.prices")).await, 403, "{method} {rest}");
+    }
+    for (who, method, path, expected) in [
+        ("listener", "GET", "/v1/topics/eu.prices", 200),
+        ("listener", "GET", "/v1/topics/us.prices", 403),
+        ("listener", "POST", "/v1/topics/eu.prices/messages", 403),
+        ("listener", "DELETE", "/v1/topics/eu.prices", 403),
+        ("europe", "DELETE", "/v1/topics/us.prices", 403),
+        ("europe", "DELETE", "/v1/topics/eu.prices", 204),
+    ] {
+        assert_eq!(status(&fixture, who, method, path).await, expected, "{who} {method} {path}");
+    }
 }
 
 #[tokio::test]

@@ -83,6 +83,8 @@ impl Placement for FakePlace {
 pub(crate) struct FakeHost {
     /// Why it is not ready.
     pub(crate) not_ready: Mutex<Option<String>>,
+    /// What is wrong with the definition files.
+    pub(crate) reload_problem: Option<String>,
     pub(crate) paused: AtomicBool,
     pub(crate) backups: Option<PathBuf>,
     /// Messages that are too large for their receivers.
@@ -124,7 +126,7 @@ impl Host for FakeHost {
             definitions: 1,
             handlers_running: 0,
             blocked: Vec::new(),
-            reload_problem: None,
+            reload_problem: self.reload_problem.clone(),
             environment: None,
             trace_url: None,
             cluster: None,
@@ -154,7 +156,7 @@ impl Host for FakeHost {
     }
 
     fn reload_problem(&self) -> Option<String> {
-        None
+        self.reload_problem.clone()
     }
 
     fn reload(&self) -> BoxFuture<'_, Result<(), Problem>> {
