@@ -67,12 +67,19 @@ fn check_listener(principal: &Principal, queue: Option<&QueueName>) -> Result<()
 }
 
 impl Listener {
-    /// The next event for the listener; `None` when the server stops, the engine is closed, or its key may not listen any more.
+    /// What the listener hears next; `None` when the server stops, the engine is closed, or its key may not listen any more.
     async fn next(&mut self) -> Option<Bytes> {
         if !self.is_greeted {
             self.is_greeted = true;
             return Some(Bytes::from_static(b": listening\n\n"));
         }
+        // Around all of it, since events that are not for the listener say nothing to it.
+        let heard = tokio::time::timeout(limits::HTTP_HEARTBEAT, self.next_event()).await;
+        heard.unwrap_or(Some(Bytes::from_static(b":\n\n")))
+    }
+
+    /// The next event that is for the listener.
+    async fn next_event(&mut self) -> Option<Bytes> {
         loop {
             let received = tokio::select! {
                 biased;
@@ -81,15 +88,13 @@ impl Listener {
                     check_listener(&self.principal, self.queue.as_ref()).ok()?;
                     continue;
                 }
-                received = tokio::time::timeout(limits::HTTP_HEARTBEAT, self.events.next()) => received,
+                received = self.events.next() => received?,
                 () = self.shared.stopping.cancelled() => return None,
             };
             match received {
-                Ok(Some(Ok(event))) if self.is_wanted(&event) => return Some(describe(&event)),
-                Ok(Some(Ok(_))) => {}
-                Ok(Some(Err(EventsLag(missed)))) => return Some(line("missed", &MissedEvents { missed })),
-                Ok(None) => return None,
-                Err(_) => return Some(Bytes::from_static(b":\n\n")),
+                Ok(event) if self.is_wanted(&event) => return Some(describe(&event)),
+                Ok(_) => {}
+                Err(EventsLag(missed)) => return Some(line("missed", &MissedEvents { missed })),
             }
         }
     }
@@ -116,6 +121,9 @@ fn line(name: &str, data: &impl Serialize) -> Bytes {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use futures_util::FutureExt;
+    use tokio::runtime::Handle;
 
     use super::*;
     use crate::engine::Engine;
@@ -144,5 +152,26 @@ mod tests {
         shared.keys.replace(Some(Keys::of_everybody("one", &other)));
         queue.workflow("w").unwrap().resume().await.unwrap();
         assert_eq!(listener.next().await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_heartbeat_comes_while_only_other_queues_have_events() {
+        let engine = Engine::in_memory().open().await.unwrap();
+        let other = engine.client().create_queue("other", QueueOptions::default()).await.unwrap();
+        let (place, host) = (Arc::new(FakePlace), Arc::new(FakeHost::default()));
+        let state = ServerState::new(engine.client().clone(), place, host, None, Timeouts::default());
+        let (events, keys, principal) = (engine.events(), state.keys.changes(), Principal::default());
+        let (shared, queue) = (Arc::new(state), Some(QueueName::new("orders").unwrap()));
+        let mut listener = Listener { shared, principal, keys, queue, events, is_greeted: true };
+        let mut heard = Box::pin(listener.next());
+        for workflow in ["a", "b"] {
+            assert_eq!((&mut heard).now_or_never(), None);
+            tokio::time::advance(limits::HTTP_HEARTBEAT * 2 / 3).await;
+            let workflow = other.workflow(workflow).unwrap();
+            // While a thread of the runtime is at work, its clock stands still.
+            let held = || Handle::current().block_on(async move { workflow.hold("look").await });
+            tokio::task::spawn_blocking(held).await.unwrap().unwrap();
+        }
+        assert_eq!(heard.now_or_never(), Some(Some(Bytes::from_static(b":\n\n"))));
     }
 }
