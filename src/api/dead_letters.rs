@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::api::BodyFields;
 use crate::api::Problem;
+use crate::api::given::given;
 use crate::api::views::DeadLetterEntry;
 use crate::error::Misuse;
 
@@ -48,7 +49,7 @@ pub struct RedriveRequest {
     pub dry_run: bool,
     /// Another body, as a JSON value: the original stays a dead letter with the reason `edited`.
     #[schemars(with = "Option<serde_json::Value>")]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     pub body: Option<Box<RawValue>>,
     /// Another body, as UTF-8 text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,4 +148,17 @@ pub struct RefusedDeadLetter {
     pub sequence_number: u64,
     /// Why.
     pub error: Problem,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_is_null_is_another_body() {
+        let body = |json: &str| serde_json::from_str::<RedriveRequest>(json).unwrap().take_body().unwrap();
+        assert_eq!(body(r#"{"body":null}"#), Some(Bytes::from("null")));
+        assert_eq!(body(r#"{"body":null,"body_text":"x"}"#), Some(Bytes::from("x")));
+        assert_eq!(body(r#"{"position":2}"#), None);
+    }
 }
