@@ -4,6 +4,7 @@ use http::HeaderMap;
 use http::HeaderName;
 use http::HeaderValue;
 use http::header;
+use percent_encoding::percent_decode;
 
 use crate::api::WireDuration;
 use crate::api::WireTime;
@@ -102,7 +103,8 @@ fn with_field(
             // A sequence that an event brings is no position where the sender says the position.
             message.position = Some(position);
         }
-        "after" => message.after = Some(Some(value)),
+        "after" if message.after.is_none() => message.after = Some(Some(value)),
+        "after" => return Err(wrong("is given together with Seriatim-First".to_owned())),
         "first" => match value.as_str() {
             "true" | "1" | "" if message.after.is_none() => message.after = Some(None),
             "true" | "1" | "" => return Err(wrong("is given together with a predecessor".to_owned())),
@@ -140,17 +142,9 @@ fn text(value: Option<&HeaderValue>, name: &'static str) -> Result<Option<String
 
 /// A header's text. Letters outside ASCII come percent-encoded, as CloudEvents asks for; so does a percent sign.
 fn decoded(name: &HeaderName, value: &HeaderValue) -> Result<String, Misuse> {
-    let bytes = value.as_bytes();
-    let wrong = || Misuse::new(name.to_string(), "is not UTF-8, percent-encoded or not");
-    let mut plain = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let digits = bytes.get(at + 1..at + 3).and_then(|digits| std::str::from_utf8(digits).ok());
-        let escaped = digits.filter(|_| *byte == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        plain.push(escaped.unwrap_or(*byte));
-        at += if escaped.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8(plain).map_err(|_| wrong())
+    let plain = percent_decode(value.as_bytes()).decode_utf8();
+    let plain = plain.map_err(|_| Misuse::new(name.to_string(), "is not UTF-8, percent-encoded or not"))?;
+    Ok(plain.into_owned())
 }
 
 #[cfg(test)]
@@ -215,6 +209,16 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_behind_a_percent_sign_is_decoded_only_if_it_is_two_digits() {
+        for (value, plain) in
+            [("%2B5", "+5"), ("%+5", "%+5"), ("%-1", "%-1"), ("%4", "%4"), ("100%", "100%"), ("%zz", "%zz")]
+        {
+            let message = read(&[("seriatim-subject", value)]).unwrap();
+            assert_eq!(message.headers.subject.as_deref(), Some(plain), "{value}");
+        }
+    }
+
+    #[test]
     fn a_header_that_is_wrong_is_named() {
         for (name, value) in [
             ("seriatim-position", "three"),
@@ -226,6 +230,10 @@ mod tests {
             ("ce-specversion", "0.3"),
         ] {
             assert_eq!(read(&[(name, value)]).unwrap_err().field(), name);
+        }
+        let places = [("seriatim-first", "true"), ("seriatim-after", "m-1")];
+        for (first, second) in [(places[0], places[1]), (places[1], places[0])] {
+            assert_eq!(read(&[first, second]).unwrap_err().field(), second.0);
         }
         let twice = [("seriatim-position", "1"), ("seriatim-position", "2")];
         assert!(read(&twice).unwrap_err().to_string().contains("more than once"));
