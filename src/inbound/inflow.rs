@@ -39,6 +39,18 @@ pub(crate) enum BodyRefusal {
     NoRoom,
 }
 
+impl BodyRefusal {
+    /// The kind of problem that it is.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            BodyRefusal::TooLarge(_) => "body_too_large",
+            BodyRefusal::TooSlow { .. } => "too_slow",
+            BodyRefusal::Broken(_) => "malformed",
+            BodyRefusal::NoRoom => "busy",
+        }
+    }
+}
+
 /// What all bodies that a server reads have in common.
 pub(crate) struct BodyLimits {
     /// Room for bodies that are being read, in KiB.

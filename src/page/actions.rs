@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::api::BulkResponse;
 use crate::api::OperateResponse;
-use crate::api::Problem;
 use crate::api::PurgeResponse;
 use crate::api::RedriveManyResponse;
 use crate::api::RedriveResponse;
@@ -50,9 +49,7 @@ impl ActionResult {
 
 /// Carries out a plan.
 pub(crate) async fn carry_out(visitor: Visit, form: FormFields) -> PageResult {
-    let Some(plan) = ActionPlan::read(&form) else {
-        return Err(Box::new(Problem::new("misuse", "nothing that can be done is meant")));
-    };
+    let plan = ActionPlan::read(&form)?;
     let reason = form.one("reason").map(str::trim).filter(|reason| !reason.is_empty());
     let done = perform(&visitor, &plan, reason).await?;
     let is_slice = plan.is_bulk() && (done.after.is_some() || form.number("sum").is_some());

@@ -3,8 +3,10 @@
 use maud::Markup;
 use maud::html;
 
+use crate::api::Problem;
 use crate::api::views::BlockedCause;
 use crate::id::QueueName;
+use crate::page::api::ApiRefusal;
 use crate::page::fields::FormFields;
 
 /// Something that can be done.
@@ -205,17 +207,22 @@ impl ActionPlan {
         self
     }
 
-    /// Reads what a link or a form means; `None` when it is nothing that can be done.
-    pub(crate) fn read(fields: &FormFields) -> Option<ActionPlan> {
-        let word = fields.one("do")?;
-        let act = FACTS.iter().find(|facts| facts.word == word)?.act;
-        let mut plan = ActionPlan::new(act);
+    /// Reads what a link or a form means; refused when it is nothing that can be done, or nothing it could be done to.
+    pub(crate) fn read(fields: &FormFields) -> Result<ActionPlan, ApiRefusal> {
+        let refusal = |why| Box::new(Problem::new("misuse", why));
+        let facts = FACTS.iter().find(|facts| Some(facts.word) == fields.one("do"));
+        let facts = facts.ok_or_else(|| refusal("nothing that can be done is meant"))?;
+        let mut plan = ActionPlan::new(facts.act);
         for name in FIELDS {
             plan.fields.extend(
                 fields.all(name).filter(|value| !value.is_empty()).map(|value| (name, value.to_owned())),
             );
         }
-        Some(plan)
+        // So a browser without scripts sends the form of a list in which nothing is selected.
+        if plan.act.is_of_workflows() && plan.is_bulk() && plan.one("queue").is_none() {
+            return Err(refusal("nothing is selected: go back and select the workflows that are meant"));
+        }
+        Ok(plan)
     }
 
     pub(crate) fn one(&self, name: &str) -> Option<&str> {
@@ -313,14 +320,14 @@ mod tests {
         assert_eq!(plan.picks().collect::<Vec<_>>(), [("orders", "a"), ("b", "c/d")]);
         let hidden = plan.hidden(None).into_string();
         assert!(hidden.contains("value=\"b/c/d\"") && !hidden.contains("after"), "{hidden}");
-        assert!(ActionPlan::read(&FormFields::read("do=explode")).is_none());
+        assert!(ActionPlan::read(&FormFields::read("do=explode")).is_err());
     }
 
     #[test]
     fn every_act_is_in_the_table() {
         for facts in &FACTS {
             assert_eq!(
-                ActionPlan::read(&FormFields::read(&format!("do={}", facts.word))).unwrap().act,
+                ActionPlan::read(&FormFields::read(&format!("queue=q&do={}", facts.word))).unwrap().act,
                 facts.act
             );
         }

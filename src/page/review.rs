@@ -7,7 +7,6 @@ use serde_json::json;
 
 use crate::api::BulkResponse;
 use crate::api::OperateResponse;
-use crate::api::Problem;
 use crate::api::PurgeResponse;
 use crate::api::RedriveManyResponse;
 use crate::api::RedriveResponse;
@@ -33,9 +32,7 @@ use crate::remote::RequestPath;
 
 /// The review of a plan.
 pub(crate) async fn screen(visitor: Visit, fields: FormFields) -> PageResult {
-    let Some(plan) = ActionPlan::read(&fields) else {
-        return Err(Box::new(Problem::new("misuse", "nothing that can be done is meant")));
-    };
+    let plan = ActionPlan::read(&fields)?;
     if plan.act == PageAction::MovePartition && plan.one("node").is_none() {
         let form = cluster::ask_for_node(&visitor, &plan).await?;
         return Ok(Screen::still(Tab::Cluster, "Move a partition", form).into());

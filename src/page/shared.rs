@@ -28,6 +28,24 @@ pub(crate) type SharedPage = Arc<PageState>;
 /// Reads a form, within the bounds of one.
 pub(crate) async fn read_form(shared: &SharedPage, body: Body) -> Result<FormFields, ApiRefusal> {
     let read = Inflow::new(&shared.reading, body, limits::FORM_BYTES_MAX).all().await;
-    let (bytes, _room) = read.map_err(|refusal| Problem::new("body_too_large", refusal.to_string()))?;
+    let (bytes, _room) = read.map_err(|refusal| Problem::new(refusal.code(), refusal.to_string()))?;
     Ok(FormFields::read(&String::from_utf8_lossy(&bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::inbound::timeouts::Timeouts;
+
+    #[tokio::test]
+    async fn a_form_is_refused_for_what_is_wrong_with_it() {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+        let sessions = Sessions::new(Arc::new(|| Some(0)), clock.clone(), 7700);
+        let reading = Arc::new(BodyLimits::new(0, Timeouts::default()));
+        let shared = Arc::new(PageState { api: Router::new(), clock, sessions, reading });
+        let code = async |body: Vec<u8>| read_form(&shared, Body::from(body)).await.unwrap_err().code;
+        assert_eq!(code(b"a=1".to_vec()).await, "busy");
+        assert_eq!(code(vec![b'a'; limits::FORM_BYTES_MAX + 1]).await, "body_too_large");
+    }
 }

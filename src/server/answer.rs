@@ -58,13 +58,7 @@ impl From<Misuse> for HttpRefusal {
 
 impl From<BodyRefusal> for HttpRefusal {
     fn from(refusal: BodyRefusal) -> HttpRefusal {
-        let code = match refusal {
-            BodyRefusal::TooLarge(_) => "body_too_large",
-            BodyRefusal::TooSlow { .. } => "too_slow",
-            BodyRefusal::Broken(_) => "malformed",
-            BodyRefusal::NoRoom => "busy",
-        };
-        HttpRefusal::new(code, refusal.to_string())
+        HttpRefusal::new(refusal.code(), refusal.to_string())
     }
 }
 

@@ -236,6 +236,9 @@ async fn what_was_selected_is_done_to_each_and_refusals_are_told() {
     assert!(done.contains("2</span> done, 1 refused") && done.contains("gone"), "{done}");
     assert_eq!(fixture.workflow("orders", "b/c").await["status"], "ready");
     assert_eq!(fixture.workflow("orders", "d").await["status"], "blocked");
+    let nothing = [("do", "retry"), ("back", "blocked"), ("form_token", &token)];
+    let refused = browser.post("review", &nothing).await;
+    assert!(refused.status == 422 && refused.text().contains("nothing is selected"), "{}", refused.text());
 }
 
 #[tokio::test]
