@@ -114,6 +114,7 @@ pub use crate::api::topics::SubscriptionEnvelope;
 pub use crate::api::topics::SubscriptionRequest;
 pub use crate::api::topics::TopicEnvelope;
 pub use crate::api::topics::TopicPage;
+pub(crate) use crate::api::topics::TopicRequest;
 pub use crate::api::workflows::BlockedPage;
 pub use crate::api::workflows::BlockedQuery;
 pub use crate::api::workflows::HistoryPage;

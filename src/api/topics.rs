@@ -43,6 +43,11 @@ pub struct TopicEnvelope {
     pub subscriptions: Vec<SubscriptionEnvelope>,
 }
 
+/// A topic to make: it has no options, each subscription has its own.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TopicRequest {}
+
 /// A subscription of a topic.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SubscriptionEnvelope {

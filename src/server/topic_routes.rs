@@ -9,6 +9,7 @@ use crate::api::SubscriptionEnvelope;
 use crate::api::SubscriptionRequest;
 use crate::api::TopicEnvelope;
 use crate::api::TopicPage;
+use crate::api::TopicRequest;
 use crate::server::headers::HEADERS;
 use crate::server::route::Route;
 use crate::server::route::delete;
@@ -34,6 +35,7 @@ pub(crate) fn topic_routes() -> Vec<Route> {
             .for_listeners()
             .gives::<TopicEnvelope>(OK, "The topic"),
         put("/v1/topics/{topic}", "Creates a topic, if it is not there", topics::put)
+            .takes::<TopicRequest>()
             .gives::<TopicEnvelope>(CREATED, "The topic was created")
             .gives::<TopicEnvelope>(OK, "The topic was there"),
         delete(

@@ -12,6 +12,7 @@ use crate::api::SubscriptionEnvelope;
 use crate::api::SubscriptionRequest;
 use crate::api::TopicEnvelope;
 use crate::api::TopicPage;
+use crate::api::TopicRequest;
 use crate::engine::Topic;
 use crate::engine::TopicView;
 use crate::error::TopicError;
@@ -54,7 +55,11 @@ pub(crate) async fn look(State(shared): State<SharedServer>, extract: PathParams
     json(&TopicEnvelope::show(&view_of(&topic).await?))
 }
 
-pub(crate) async fn put(Acting(client): Acting, extract: PathParams) -> HttpResult {
+pub(crate) async fn put(
+    Acting(client): Acting,
+    extract: PathParams,
+    JsonBody(TopicRequest {}): JsonBody<TopicRequest>,
+) -> HttpResult {
     let topic = client.topic(extract.text("topic")?)?;
     let existed = topic.view().await?.is_some();
     client.create_topic(topic.name()).await?;

@@ -80,6 +80,8 @@ async fn what_is_wrong_with_a_topic_is_told() {
     assert_eq!(fixture.put("/v1/topics/taken", json!({})).await.code(), "name_is_queue");
     assert_eq!(fixture.get("/v1/topics/none").await.code(), "topic_not_found");
     assert_eq!(fixture.call("POST", "/v1/topics/none/messages", &[], "x").await.code(), "topic_not_found");
+    let unknown = fixture.put("/v1/topics/t", json!({ "order": "position" })).await;
+    assert_eq!((unknown.code().as_str(), &unknown.json()["field"]), ("misuse", &json!("order")));
     assert_eq!(fixture.put("/v1/topics/t", json!({})).await.status, 201);
     assert_eq!(fixture.put("/v1/queues/t", json!({})).await.code(), "name_is_topic");
     let wrong = fixture.put("/v1/topics/t/subscriptions/s", json!({ "rules": [{ "filter": "a >" }] })).await;
