@@ -110,6 +110,9 @@ async fn nodes_and_partitions_are_shown_and_a_node_is_drained_and_a_partition_mo
 #[tokio::test(flavor = "multi_thread")]
 async fn the_screen_of_a_workflow_of_a_cluster_is_shown_to_who_may_operate_on_it() {
     let Some(cluster) = SmallCluster::start().await else { return };
+    // So that no partition moves any more.
+    cluster.ask("POST", "/cluster/drain", r#"{"node":"second"}"#).await;
+    cluster.until(|view| all_of(view, "first")).await;
     cluster.ask("PUT", "/queues/orders", r#"{"order":"position"}"#).await;
     cluster.ask("POST", "/queues/orders/workflow/hold?id=order-17", r#"{"reason":"look"}"#).await;
     let screen = cluster.fixture.browser().screen("workflow?queue=orders&id=order-17").await;
