@@ -16,8 +16,9 @@ use crate::engine::Receipt;
 pub struct SendQuery {
     /// With one message a line: all are accepted, or none; at most 1,024.
     pub atomic: bool,
-    /// With one message a line, in order of arrival: once there is no room for a line, none behind it is accepted either, so
-    /// that all can be sent again in their order. Other orders do not need it: messages have places.
+    /// With one message a line, in order of arrival: once there is no room for a line, or nobody knows whether it was accepted,
+    /// none behind it is accepted either, so that all can be sent again in their order. Other orders do not need it: messages have
+    /// places.
     pub in_order: bool,
 }
 

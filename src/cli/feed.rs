@@ -1,5 +1,6 @@
 //! Many messages, one a line: sent in batches, counted, and resumable.
 
+use std::io;
 use std::io::Read;
 use std::time::Duration;
 
@@ -30,6 +31,9 @@ use crate::cli::out::Stdout;
 use crate::cli::out::remark;
 use crate::cli::progress::Progress;
 use crate::cli::word::counted;
+
+/// The code of what may have been done, and nobody knows.
+const UNANSWERED: &str = "unanswered";
 
 /// What a line says.
 pub(crate) enum FeedLine {
@@ -104,7 +108,7 @@ impl LineFeed {
             };
             let Some(chunk) = chunk else { break };
             let mut batch = SendBatch::default();
-            for line in chunk? {
+            for line in chunk.map_err(|error| unreadable(&error, &summary))? {
                 self.add(&mut batch, line, read, &mut summary)?;
             }
             let (cursors, behind) =
@@ -115,11 +119,11 @@ impl LineFeed {
             } else {
                 self.set_cursors(cursors, &mut summary).await?;
                 self.send(&batch, &interrupt, &mut summary).await?;
-                self.set_cursors_behind(behind, &mut summary).await?;
+                self.set_cursors(behind, &mut summary).await?;
             }
             progress.show(summary.lines);
         }
-        self.set_cursors_behind(late, &mut summary).await?;
+        self.set_cursors(late, &mut summary).await?;
         progress.end();
         self.out.json(&summary)?;
         self.out.say(summary.describe())?;
@@ -159,30 +163,21 @@ impl LineFeed {
         Ok(())
     }
 
-    /// The same for workflows of which messages were sent that are before where they stand: not if one may be missing yet.
-    async fn set_cursors_behind(
-        &self,
-        cursors: Vec<(u64, WorkflowCursor)>,
-        summary: &mut FeedSummary,
-    ) -> Result<(), CliFailure> {
-        if cursors.is_empty() || summary.without_room == 0 {
-            return self.set_cursors(cursors, summary).await;
-        }
-        remark(format!(
-            "where {} stand is not said, as there was no room for {}: import all lines again once there is",
-            counted(cursors.len() as u64, "workflow"),
-            counted(summary.without_room, "line")
-        ));
-        summary.refused += cursors.len() as u64;
-        Ok(())
-    }
-
-    /// Has workflows wait for nothing that was settled before.
+    /// Has workflows wait for nothing that was settled before: not if a message may be missing yet that stands before a cursor.
     async fn set_cursors(
         &self,
         cursors: Vec<(u64, WorkflowCursor)>,
         summary: &mut FeedSummary,
     ) -> Result<(), CliFailure> {
+        if !cursors.is_empty() && summary.without_room > 0 {
+            remark(format!(
+                "where {} stand is not said, as there was no room for {}: import all lines again once there is",
+                counted(cursors.len() as u64, "workflow"),
+                counted(summary.without_room, "line")
+            ));
+            summary.refused += cursors.len() as u64;
+            return Ok(());
+        }
         let set = |(number, cursor): (u64, WorkflowCursor)| async move {
             (number, set_cursor(&self.remote, &self.queue, &cursor).await)
         };
@@ -204,19 +199,15 @@ impl LineFeed {
         summary: &mut FeedSummary,
     ) -> Result<(), CliFailure> {
         let (Some(first), Some(last)) = (batch.numbers.first(), batch.numbers.last()) else { return Ok(()) };
-        let answers = self.send_with_retries(batch, interrupt).await.map_err(|error| match error.problem() {
-            Some(_) => CliFailure::to(format!("send lines {first} to {last}"))(error),
-            None => {
-                remark(format!(
-                    "whether lines {first} to {last} were accepted is not known; go on with --from-line {first}: messages \
-                     with an ID or a position are not stored twice"
-                ));
-                CliFailure::to("send")(error)
-            }
-        })?;
-        let waiting = answers.iter().position(|answer| refused_for_now(answer).is_some());
-        let stops_at = match waiting {
-            Some(at) if self.goes_by_arrival().await => at,
+        let answers =
+            self.send_with_retries(batch, interrupt).await.map_err(|error| match error.problem() {
+                Some(_) => CliFailure::to(format!("send lines {first} to {last}"))(error),
+                None => not_known(*first, *last, error),
+            })?;
+        let unanswered = answers.iter().find_map(not_answered).cloned();
+        let is_open = |answer: &Result<_, _>| refused_for_now(answer).or(not_answered(answer)).is_some();
+        let stops_at = match answers.iter().position(is_open) {
+            Some(at) if unanswered.is_some() || self.goes_by_arrival().await => at,
             _ => answers.len(),
         };
         let no_room = answers.get(stops_at).and_then(refused_for_now).cloned();
@@ -229,9 +220,13 @@ impl LineFeed {
                 Err(problem) => self.refuse(*number, &problem, summary)?,
             }
         }
-        match no_room {
-            Some(problem) => Err(stopped_without_room(batch.numbers[stops_at], &problem)),
-            None => Ok(()),
+        match (unanswered, no_room) {
+            (Some(problem), _) => {
+                let error = RemoteError::Problem(Box::new(problem));
+                Err(not_known(batch.numbers[stops_at], *last, error))
+            }
+            (None, Some(problem)) => Err(stopped_without_room(batch.numbers[stops_at], &problem)),
+            (None, None) => Ok(()),
         }
     }
 
@@ -242,7 +237,8 @@ impl LineFeed {
         matches!(order, None | Some(OrderWord::Arrival))
     }
 
-    /// Sends a batch; what the daemon has no room for is sent again, in its order, when it says so.
+    /// Sends a batch; what the daemon has no room for is sent again, in its order, when it says so, unless it is not known of a
+    /// line whether it was accepted: nothing may overtake that.
     async fn send_with_retries(
         &self,
         batch: &SendBatch,
@@ -250,7 +246,7 @@ impl LineFeed {
     ) -> Result<BatchAnswers, RemoteError> {
         let mut answers = self.send_once(batch.messages.clone()).await?;
         let (mut tries, mut waited_for) = (0, answers.len());
-        while tries < limits::FEED_RETRIES_MAX {
+        while tries < limits::FEED_RETRIES_MAX && answers.iter().find_map(not_answered).is_none() {
             let again: Vec<usize> =
                 (0..answers.len()).filter(|&at| refused_for_now(&answers[at]).is_some()).collect();
             let seconds = again.iter().filter_map(|&at| refused_for_now(&answers[at])?.retry_after_seconds);
@@ -271,8 +267,10 @@ impl LineFeed {
 
     async fn send_once(&self, messages: Vec<SendEnvelope>) -> Result<BatchAnswers, RemoteError> {
         match self.remote.send_in_order(&self.queue, &messages).await {
-            // The whole request came too early: so did each of its messages.
-            Err(RemoteError::Problem(problem)) if problem.retry_after_seconds.is_some() => {
+            // The whole request came too early, or was not answered: so is it with each of its messages.
+            Err(RemoteError::Problem(problem))
+                if problem.retry_after_seconds.is_some() || problem.code == UNANSWERED =>
+            {
                 Ok(vec![Err(problem); messages.len()])
             }
             // Nothing can become of the lines that follow either.
@@ -314,6 +312,12 @@ fn refused_for_now(answer: &Result<ReceiptView, Box<Problem>>) -> Option<&Proble
     answer.as_ref().err().map(Box::as_ref).filter(|problem| problem.retry_after_seconds.is_some())
 }
 
+/// Why no line could be read any more, and how far it came.
+fn unreadable(error: &io::Error, summary: &FeedSummary) -> CliFailure {
+    remark(format!("{}; go on with --from-line {}", summary.describe(), summary.lines + 1));
+    CliFailure::Other(format!("cannot read the input: {error}").into())
+}
+
 fn stopped_without_room(line: u64, problem: &Problem) -> CliFailure {
     let detail = without_place(&problem.detail);
     CliFailure::Refused(format!(
@@ -321,6 +325,20 @@ fn stopped_without_room(line: u64, problem: &Problem) -> CliFailure {
          with --from-line {line}",
         problem.code
     ))
+}
+
+/// Why nobody knows whether a message was accepted, if that is so.
+fn not_answered(answer: &Result<ReceiptView, Box<Problem>>) -> Option<&Problem> {
+    answer.as_ref().err().map(Box::as_ref).filter(|problem| problem.code == UNANSWERED)
+}
+
+/// What is said of lines that may have been accepted.
+fn not_known(first: u64, last: u64, error: RemoteError) -> CliFailure {
+    remark(format!(
+        "whether lines {first} to {last} were accepted is not known; go on with --from-line {first}: messages with an ID or \
+         a position are not stored twice"
+    ));
+    CliFailure::to("send")(error)
 }
 
 fn is_final(problem: &Problem) -> bool {

@@ -94,7 +94,8 @@ impl Remote {
     }
 
     /// Sends messages in one request, each for itself, and in a queue in order of arrival none behind one that is refused
-    /// for now, because there is no room: those that are may be sent again, and come in their order.
+    /// for now, because there is no room, or of which nobody knows whether it was accepted: those that are may be sent again, and
+    /// come in their order.
     ///
     /// # Errors
     /// As [`Remote::send_batch`].

@@ -180,6 +180,42 @@ fn a_feed_that_finds_no_room_stops_so_that_no_line_overtakes_another() {
 }
 
 #[test]
+fn a_feed_stops_at_a_line_of_which_it_is_not_known_whether_it_was_accepted() {
+    let unanswered = problem(504, "unanswered", "no answer came");
+    let fake = Fake::new(move |asked| {
+        answer_lines(asked, |_, line| match line["body"] == 2 {
+            true => json!({ "error": unanswered }),
+            false => json!({ "sequence_number": 1, "status": "accepted" }),
+        })
+    });
+    let input = format!("{{\"body\":1}}\n{{\"body\":2}}\n{}", "{\"body\":3}\n".repeat(3_000));
+    let ran = fake.run_with(&["send", "q", "--ndjson"], &input);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
+    assert!(ran.stderr.starts_with("whether lines 2 to "), "{ran:?}");
+    assert!(ran.stderr.contains("accepted is not known; go on with --from-line 2: "), "{ran:?}");
+    assert!(ran.stderr.ends_with("seriatim: cannot send: no answer came (unanswered)\n"), "{ran:?}");
+    let sent: Vec<Value> = fake.asked().iter().flat_map(Asked::lines).collect();
+    assert!(sent.iter().filter(|line| line["body"] == 3).count() < 1_024, "no batch follows");
+    assert_eq!(sent.iter().filter(|line| line["body"] == 2).count(), 1, "it is not sent again");
+}
+
+#[test]
+fn an_input_that_cannot_be_read_further_says_what_became_of_its_lines_and_where_to_go_on() {
+    let fake = Fake::new(accept);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("lines");
+    std::fs::write(&path, "{\"body\":1}\n").expect("it can be written");
+    let file = std::fs::OpenOptions::new().append(true).open(&path).expect("it can be opened");
+    // A line that never ends, and takes no room on the disk.
+    file.set_len(100 << 20).expect("it can be longer");
+    let ran = fake.run(&["send", "q", &format!("@{}", path.display()), "--ndjson"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
+    let said: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!(said[0], "1 line: 1 accepted; go on with --from-line 2");
+    assert!(said[1].starts_with("seriatim: cannot read the input: line 2 has more than "), "{ran:?}");
+}
+
+#[test]
 fn lines_behind_the_one_at_which_the_daemon_gave_up_are_sent_again() {
     let gave_up = AtomicUsize::new(0);
     let fake = Fake::new(move |asked| {
@@ -266,6 +302,51 @@ fn an_import_keeps_workflow_position_and_message_id() {
     assert_eq!(fake.asked().pop().expect("it was asked").lines(), [expected]);
     let ran = fake.run_with(&["import", "new", "--revive-dead-letters"], lines);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "2 lines: 2 accepted\n"), "{ran:?}");
+}
+
+/// A queue in order of position.
+fn by_position() -> Answer {
+    let counts = json!({ "stored": 0, "ready": 0, "locked": 0, "early": 0, "retry": 0, "exhausted": 0, "by_consumer": 0,
+        "scheduled": 0, "dead_lettered": 0, "completed": 0, "expired": 0, "cancelled": 0, "purged": 0, "accepted": 0 });
+    Answer::json(
+        json!({ "name": "new", "created_at": 0, "counts": counts, "options": { "order": "position" } }),
+    )
+}
+
+#[test]
+fn where_a_workflow_stands_is_not_said_while_there_is_no_room_for_a_line_before_it() {
+    let fake = Fake::new(|asked| {
+        if asked.line == "GET /v1/queues/new" {
+            return by_position();
+        }
+        if asked.line.contains("/workflow") {
+            return Answer::problem(404, "workflow_not_found", "nothing is known of it");
+        }
+        let mut full = problem(429, "queue_full", "send: the queue is full with 7 messages");
+        full["retry_after_seconds"] = json!(0);
+        answer_lines(asked, |_, line| match line["position"] == 7 {
+            true => json!({ "error": full }),
+            false => json!({ "sequence_number": 1, "status": "accepted" }),
+        })
+    });
+    let message = |position: u64| {
+        json!({ "queue": "old", "sequence_number": position, "status": "ready", "workflow_id": "w",
+            "position": position, "delivery_count": 0, "accepted_at": 1, "body": 1 })
+    };
+    // As many lines as are sent at once, so that the cursor begins the next batch.
+    let mut lines: String = (1..=1_024).map(|position| format!("{}\n", message(position))).collect();
+    lines += "{\"workflow_id\":\"w\",\"next_position\":2000}\n";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("export");
+    std::fs::write(&path, lines).expect("it can be written");
+    let ran = fake.run(&["import", "new", path.to_str().expect("a plain name")]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(1), "1025 lines: 1023 accepted, 2 REFUSED\n"),
+        "{ran:?}"
+    );
+    assert!(ran.stderr.contains("where 1 workflow stand is not said"), "{ran:?}");
+    assert!(fake.asked_lines().iter().all(|line| !line.contains("/workflow")), "no place is declared void");
 }
 
 #[test]
