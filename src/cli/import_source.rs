@@ -18,13 +18,14 @@ use crate::cli::feed::why_unread;
 pub(crate) async fn import_source(folder: &Path, feed: LineFeed) -> Result<bool, CliFailure> {
     let definitions = Definitions::load(folder).map_err(|error| CliFailure::Argument(error.to_string()))?;
     let definition = definitions.get(&feed.queue);
-    let Some(outbox) = definition.and_then(|definition| definition.outbox.as_ref()) else {
+    let source = definition.and_then(|definition| Some((definition.outbox.as_ref()?, &definition.rule)));
+    let Some((outbox, rule)) = source else {
         let (folder, queue) = (folder.display(), &feed.queue);
         return Err(CliFailure::Argument(format!(
             "no definition in {folder} names a [source] for queue {queue}"
         )));
     };
-    let rows = OutboxRows::new(outbox).map_err(|misuse| CliFailure::Argument(misuse.to_string()))?;
+    let rows = OutboxRows::new(outbox, rule).map_err(|misuse| CliFailure::Argument(misuse.to_string()))?;
     let (sender, receiver) = mpsc::channel(1);
     // Ends when the table does, or when nobody reads any more.
     tokio::spawn(write_lines(rows, sender));

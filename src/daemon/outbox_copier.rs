@@ -257,8 +257,7 @@ impl OutboxCopier {
     /// A row as the queue's definition reads it. Where that finds no message ID in it, its number is one.
     fn place(&self, row: OutboxRow) -> Result<Message, Misuse> {
         let OutboxOfQueue { queue, outbox } = &self.of_queue;
-        let reads_ids = !outbox.numbers_are_ids && outbox.columns.message_id.is_none();
-        let numbered = reads_ids.then(|| row.message.clone().message_id(row.id.to_string()));
+        let numbered = outbox.ids_are_read().then(|| row.message.clone().message_id(row.id.to_string()));
         match (self.intake.place(queue, row.message), numbered) {
             (Err(misuse), Some(numbered)) if misuse.field() == "message ID" => {
                 self.intake.place(queue, numbered)

@@ -6,16 +6,20 @@ use std::time::Duration;
 
 use crate::definition::OutboxDefinition;
 use crate::error::Misuse;
+use crate::intake::IntakeRule;
 use crate::limits;
 use crate::message::Message;
 use crate::postgres::ConnectOptions;
 use crate::postgres::Outbox;
+use crate::postgres::OutboxRow;
 use crate::postgres::TlsMode;
 
 /// The rows of an outbox as messages, from the first to the last that is committed. Nothing is kept of how far it was read, and no
 /// row is deleted.
 pub struct OutboxRows {
     table: Outbox,
+    /// What reads message IDs out of rows, if anything does.
+    reads_ids: Option<Arc<IntakeRule>>,
     read_through: Option<i64>,
 }
 
@@ -24,8 +28,9 @@ impl OutboxRows {
     ///
     /// # Errors
     /// [`Misuse`] when the definition names no table.
-    pub fn new(outbox: &OutboxDefinition) -> Result<OutboxRows, Misuse> {
-        Ok(OutboxRows { table: open(outbox)?, read_through: None })
+    pub fn new(outbox: &OutboxDefinition, rule: &Arc<IntakeRule>) -> Result<OutboxRows, Misuse> {
+        let reads_ids = outbox.ids_are_read().then(|| rule.clone());
+        Ok(OutboxRows { table: open(outbox)?, reads_ids, read_through: None })
     }
 
     /// The next messages, in order; none at the end. Waits for transactions that may still bring a row between.
@@ -37,13 +42,24 @@ impl OutboxRows {
             let look = self.table.look(self.read_through).await?;
             if let Some(last) = look.rows.last() {
                 self.read_through = Some(last.id);
-                return Ok(look.rows.into_iter().map(|row| row.message).collect());
+                return Ok(look.rows.into_iter().map(|row| self.message(row)).collect());
             }
             match look.wrong {
                 Some(wrong) => return Err(wrong.into()),
                 None if look.waits_for > 0 => pause_for(limits::SOURCE_HELD_POLL).await,
                 None => return Ok(Vec::new()),
             }
+        }
+    }
+
+    /// The message of a row. Where the queue finds no message ID in it, its number is one.
+    fn message(&self, row: OutboxRow) -> Message {
+        let finds_none = |rule: &Arc<IntakeRule>| {
+            rule.place(row.message.clone()).is_err_and(|misuse| misuse.field() == "message ID")
+        };
+        match self.reads_ids.as_ref().is_some_and(finds_none) {
+            true => row.message.message_id(row.id.to_string()),
+            false => row.message,
         }
     }
 }

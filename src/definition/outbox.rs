@@ -36,3 +36,10 @@ pub struct OutboxDefinition {
     /// A channel on which the database notifies of new rows.
     pub channel: Option<String>,
 }
+
+impl OutboxDefinition {
+    /// Whether the queue reads message IDs out of the rows' messages.
+    pub(crate) fn ids_are_read(&self) -> bool {
+        !self.numbers_are_ids && self.columns.message_id.is_none()
+    }
+}

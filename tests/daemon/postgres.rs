@@ -2,6 +2,7 @@
 //! killed, and what is wrong.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -287,6 +288,36 @@ fn a_notification_wakes_a_source_that_hardly_ever_looks() {
     assert_eq!(daemon.stop(), Some(0));
 }
 
+/// Imports the table that a folder's definition names, and says what became of its rows.
+fn import(daemon: &Daemon, folder: &Path) -> Value {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_seriatim"))
+        .args(["import", "orders", "--json", "--url", &format!("http://{}", daemon.address), "--source"])
+        .arg(folder)
+        .output()
+        .expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("a line of JSON")
+}
+
+#[test]
+fn an_imported_row_in_which_the_queue_finds_no_message_id_has_its_number() {
+    let Some((server, session, fixture)) = shop("") else { return };
+    session.run("insert into outbox (order_id, payload) values ('a', '{\"uid\": \"m-1\"}')");
+    session.run("insert into outbox (order_id, payload) values ('a', '{}')");
+    let folder = fixture.path().join("import");
+    std::fs::create_dir(&folder).expect("a new folder");
+    std::fs::write(folder.join("database.password"), "a password\n").expect("a new file");
+    let text = format!("message_id = \"/uid\"\n{}", definition_of(&server, ""));
+    std::fs::write(folder.join("orders.toml"), text).expect("a new file");
+    fixture.write("orders.toml", "message_id = \"/uid\"\n");
+    let daemon = fixture.start();
+    assert_eq!(import(&daemon, &folder)["accepted"], 2);
+    let page = daemon.json("GET", "/v1/queues/orders/messages?limit=2", &Value::Null);
+    let ids = [0, 1].map(|at| page["messages"][at]["message_id"].clone());
+    assert_eq!(ids, ["m-1", "2"], "{page}");
+    assert_eq!(daemon.stop(), Some(0));
+}
+
 #[test]
 fn a_table_is_imported_once_and_a_second_time_changes_nothing() {
     let Some((server, session, fixture)) = shop("") else { return };
@@ -300,17 +331,8 @@ fn a_table_is_imported_once_and_a_second_time_changes_nothing() {
     std::fs::write(folder.join("orders.toml"), definition_of(&server, "")).expect("a new file");
     fixture.write("orders.toml", "[duplicates]\nwindow = \"1d\"\n");
     let daemon = fixture.start();
-    let import = || {
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_seriatim"))
-            .args(["import", "orders", "--json", "--url", &format!("http://{}", daemon.address), "--source"])
-            .arg(&folder)
-            .output()
-            .expect("it runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice::<Value>(&output.stdout).expect("a line of JSON")
-    };
-    assert_eq!(import()["accepted"], 5);
-    let again = import();
+    assert_eq!(import(&daemon, &folder)["accepted"], 5);
+    let again = import(&daemon, &folder);
     assert_eq!((again["accepted"].as_u64(), again["duplicate"].as_u64()), (Some(0), Some(5)));
     assert_eq!(bodies(&daemon, 9), [1, 2, 3, 4, 5]);
     assert_eq!(daemon.stop(), Some(0));

@@ -297,7 +297,7 @@ BUGS = [
     ("older_counters_are_those_of_the_last_flush", S + "upgrade.rs", "self.counters.extend(header.tallies);", ""),
     ("handlers_begin_before_all_is_ready", D + "handler_supervisor.rs", "self.may_begin && post.is_none_or", "post.is_none_or"),
     ("idle_handlers_stay_idle", D + "watch.rs", "            daemon_state.handler_supervisor.start_idle().await;\n", ""),
-    ("row_without_an_id_is_refused", D + "outbox_copier.rs", "let reads_ids = !outbox", "let reads_ids = false && !outbox"),
+    ("row_without_an_id_is_refused", D + "outbox_copier.rs", "let numbered = outbox.ids_are_read()", "let numbered = (false && outbox.ids_are_read())"),
     ("broken_answer_completes", H + "answer.rs", "Err(_) => text.windows(9)", "Err(_) => false && text.windows(9)"),
     ("same_tag_for_a_message_that_comes_again", B + "holds.rs", "        all[24..].copy_from_slice(&delivery.delivery_count().to_be_bytes());\n", ""),
     ("settled_in_a_transaction_is_out_of_hand", B + "links.rs", "        self.in_transactions.insert(delivery, hold);\n", "        let _ = hold;\n"),
