@@ -76,12 +76,16 @@ impl<'a> Bulk<'a> {
         let out = Stdout::of_work(self.act.daemon.json);
         let dry_run = self.act.operator.dry_run;
         if !dry_run && !self.act.operator.yes {
-            let would = self.all_pages(true, &out).await?;
+            let mut would = self.all_pages(true, false, &out).await?;
             check_counted(would.after.as_deref())?;
             if would.done == 0 {
+                let is_refused = would.refused > 0;
+                if is_refused {
+                    would = self.all_pages(true, true, &out).await?;
+                }
                 out.say(would.describe(self.act.verb.done))?;
                 out.json(&would)?;
-                return Ok(true);
+                return Ok(!is_refused);
             }
             let question = format!(
                 "{} {} of {}?",
@@ -91,14 +95,19 @@ impl<'a> Bulk<'a> {
             );
             confirm(self.act.operator, &question)?;
         }
-        let summary = self.all_pages(dry_run, &out).await?;
+        let summary = self.all_pages(dry_run, true, &out).await?;
         out.json(&summary)?;
         out.say(summary.describe(self.act.verb.done))?;
         check_finished(summary.after.as_deref())?;
         Ok(summary.refused == 0)
     }
 
-    async fn all_pages(&self, dry_run: bool, out: &Stdout) -> Result<BulkSummary, CliFailure> {
+    async fn all_pages(
+        &self,
+        dry_run: bool,
+        names_refused: bool,
+        out: &Stdout,
+    ) -> Result<BulkSummary, CliFailure> {
         let progress = Progress::new("workflows");
         let mut summary =
             BulkSummary { verb: self.act.verb.verb.as_str(), dry_run, ..BulkSummary::default() };
@@ -114,9 +123,8 @@ impl<'a> Bulk<'a> {
                 ));
             })?;
             summary.add(&page);
-            // What would be refused is only told to who asked for it.
             let refused = page.refused.iter().filter(|refused| !is_idle(refused));
-            for refused in refused.filter(|_| !dry_run || self.act.operator.dry_run) {
+            for refused in refused.filter(|_| names_refused) {
                 self.refuse(refused, out)?;
             }
             progress.show(summary.matched);

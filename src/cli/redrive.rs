@@ -36,6 +36,10 @@ pub(crate) async fn run(arguments: RedriveArguments) -> Result<bool, CliFailure>
     let remote = connect(&arguments.daemon)?;
     let out = Stdout::of_work(arguments.daemon.json);
     match &arguments.target {
+        TargetArgument::Message(..) if !arguments.many.is_empty() => {
+            let problem = "--all and filters go with QUEUE or QUEUE/WORKFLOW";
+            Err(CliFailure::Argument(format!("redrive {}: {problem}", arguments.target)))
+        }
         TargetArgument::Message(queue, number) => one(&remote, &out, &arguments, queue, *number).await,
         TargetArgument::Queue(queue) if !arguments.many.all => {
             let problem = "name a dead letter as QUEUE#NUMBER, a workflow as QUEUE/WORKFLOW, or add --all";
@@ -125,17 +129,21 @@ impl RedriveSummary {
 async fn many(remote: &Remote, out: &Stdout, arguments: &RedriveArguments) -> Result<bool, CliFailure> {
     let dry_run = arguments.operator.dry_run;
     if !dry_run && !arguments.operator.yes {
-        let would = over_all(remote, out, arguments, true).await?;
+        let mut would = over_all(remote, out, arguments, true, false).await?;
         check_counted(would.after.as_deref())?;
         if would.done == 0 {
+            let is_refused = would.refused > 0;
+            if is_refused {
+                would = over_all(remote, out, arguments, true, true).await?;
+            }
             out.json(&would)?;
             out.say(would.describe())?;
-            return Ok(would.refused == 0);
+            return Ok(!is_refused);
         }
         let question = format!("redrive {} of {}?", counted(would.done, "dead letter"), arguments.target);
         confirm(&arguments.operator, &question)?;
     }
-    let summary = over_all(remote, out, arguments, dry_run).await?;
+    let summary = over_all(remote, out, arguments, dry_run, true).await?;
     out.json(&summary)?;
     out.say(summary.describe())?;
     check_finished(summary.after.as_deref())?;
@@ -147,6 +155,7 @@ async fn over_all(
     out: &Stdout,
     arguments: &RedriveArguments,
     dry_run: bool,
+    names_refused: bool,
 ) -> Result<RedriveSummary, CliFailure> {
     let queue = arguments.target.queue();
     let progress = Progress::new("dead letters");
@@ -173,8 +182,7 @@ async fn over_all(
                         return Err(CliFailure::to(format!("redrive {queue}#{number}"))(error));
                     };
                     summary.refused += 1;
-                    // What would be refused is only told to who asked for it.
-                    if !dry_run || arguments.operator.dry_run {
+                    if names_refused {
                         remark(format!("{queue}#{number}: {} ({})", problem.detail, problem.code));
                         out.json(&json!({ "sequence_number": number, "error": problem }))?;
                     }

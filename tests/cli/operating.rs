@@ -231,6 +231,50 @@ fn workflows_that_need_nothing_are_no_refusal() {
 }
 
 #[test]
+fn what_all_refuse_is_a_failure_and_each_is_named() {
+    let fake = Fake::new(|asked| match asked.line.as_str() {
+        line if line.starts_with("GET /v1/queues/orders/dead_letters") => {
+            let dead_letter = json!({ "sequence_number": 7, "delivery_count": 3, "reason": "r", "at": 1 });
+            Answer::json(json!({ "dead_letters": [dead_letter] }))
+        }
+        line if line.starts_with("GET") => Answer::json(json!({})),
+        line if line.contains("/redrive") => Answer::problem(409, "place_passed", "its place is passed"),
+        _ => {
+            let error = problem(409, "workflow_locked", "the workflow is locked by a holder");
+            let refused = json!([{ "workflow_id": "d", "error": error }]);
+            Answer::json(json!({ "matched": 1, "done": 0, "refused": refused }))
+        }
+    });
+    for (verb, complaint) in [
+        ("skip", "orders/d: the workflow is locked by a holder (workflow_locked)\n"),
+        ("redrive", "orders#7: its place is passed (place_passed)\n"),
+    ] {
+        let ran = fake.run(&[verb, "orders", "--all", "--reason", "r"]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(1), complaint), "{ran:?}");
+        assert!(ran.stdout.contains("1 refused"), "{ran:?}");
+    }
+    let mut acted = fake.asked().into_iter().filter(|asked| asked.line.starts_with("POST"));
+    assert!(acted.all(|asked| asked.json()["dry_run"] == true), "it was only counted");
+}
+
+#[test]
+fn filters_of_many_are_refused_where_one_dead_letter_is_named() {
+    let fake = Fake::always(json!({}));
+    for flags in [
+        &["--all"][..],
+        &["--all", "--prefix", "a"],
+        &["--error", "timeout"],
+        &["--dead-letter-reason", "MaxDelivery"],
+        &["--after", "7"],
+    ] {
+        let ran = fake.run(&[&["redrive", "orders#7"], flags].concat());
+        assert_eq!(ran.code, Some(2), "{flags:?}: {ran:?}");
+        assert!(ran.stderr.contains("redrive orders#7: --all and filters go with QUEUE"), "{ran:?}");
+    }
+    assert!(fake.asked().is_empty());
+}
+
+#[test]
 fn many_means_those_that_the_verb_can_help() {
     let stuck = json!({ "status": ["blocked", "held"] });
     for (arguments, filter) in [

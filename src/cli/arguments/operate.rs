@@ -117,6 +117,14 @@ pub(crate) struct DeadLetterArguments {
     pub(crate) after: Option<String>,
 }
 
+impl DeadLetterArguments {
+    /// Whether nothing is said of many.
+    pub(crate) fn is_empty(&self) -> bool {
+        let DeadLetterArguments { all, prefix, dead_letter_reason, error, after } = self;
+        !all && [prefix, dead_letter_reason, error, after].iter().all(|given| given.is_none())
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RetryArguments {
     /// Why, for the audit.
