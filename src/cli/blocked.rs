@@ -4,11 +4,14 @@ use seriatim::api::views::BlockedCause;
 use seriatim::api::views::BlockedView;
 use seriatim::api::views::NextAction;
 use seriatim::queue::HoldKind;
+use seriatim::remote::Remote;
+use seriatim::remote::RemoteError;
 
 use crate::cli::arguments::look::BlockedArguments;
 use crate::cli::connect::connect;
 use crate::cli::failure::CliFailure;
 use crate::cli::limits;
+use crate::cli::listing::ListPart;
 use crate::cli::listing::listed;
 use crate::cli::moment::LocalTime;
 use crate::cli::out::Stdout;
@@ -20,10 +23,7 @@ use crate::cli::word::word;
 pub(crate) async fn run(arguments: BlockedArguments) -> Result<bool, CliFailure> {
     let remote = connect(&arguments.daemon)?;
     let out = Stdout::new(arguments.daemon.json);
-    let listing = listed(arguments.limit, None, async |after, limit| {
-        let page = remote.blocked(arguments.queue.as_deref(), arguments.cause, after, limit).await?;
-        Ok((page.blocked, page.after))
-    });
+    let listing = first(&remote, arguments.queue.as_deref(), arguments.cause, arguments.limit);
     let (rows, after) = listing.await.map_err(CliFailure::to("list what is blocked"))?;
     for row in &rows {
         out.json(row)?;
@@ -37,6 +37,23 @@ pub(crate) async fn run(arguments: BlockedArguments) -> Result<bool, CliFailure>
         out.say(format!("... and more: --limit {} prints more", arguments.limit * 10))?;
     }
     Ok(true)
+}
+
+/// The first that do not go on, at most so many, whatever pages they stand on; and where it goes on if there are more.
+///
+/// # Errors
+/// [`RemoteError`].
+pub(crate) async fn first(
+    remote: &Remote,
+    queue: Option<&str>,
+    cause: Option<BlockedCause>,
+    most: usize,
+) -> Result<ListPart<BlockedView>, RemoteError> {
+    listed(most, None, async |after, limit| {
+        let page = remote.blocked(queue, cause, after, limit).await?;
+        Ok((page.blocked, page.after))
+    })
+    .await
 }
 
 /// One row for each workflow.

@@ -95,7 +95,9 @@ impl Listing {
     ) -> Result<(), CliFailure> {
         match self {
             Listing::Each(table) => {
-                out.json(dead_letter)?;
+                let mut described = serde_json::to_value(dead_letter)?;
+                described["queue"] = queue.into();
+                out.json(&described)?;
                 table.row([
                     format!("{queue}#{}", dead_letter.sequence_number),
                     dead_letter.workflow_id.clone().unwrap_or_default(),

@@ -11,6 +11,7 @@ use seriatim::remote::TLS_IS_SPOKEN;
 use seriatim::remote::WRONG_CERTIFICATE;
 
 use crate::cli::arguments::look::DoctorArguments;
+use crate::cli::blocked;
 use crate::cli::connect::connect;
 use crate::cli::failure::CliFailure;
 use crate::cli::failure::unless_cut_off;
@@ -83,7 +84,7 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<bool, CliFailure> 
     findings.push(ready(&remote).await);
     findings.extend(clock(&remote).await);
     findings.push(definitions(&remote).await);
-    findings.push(blocked(&remote).await);
+    findings.push(workflows(&remote).await);
     findings.push(dead_letters(&remote).await);
     unless_cut_off(findings.iter().try_for_each(|finding| say(&out, finding)))?;
     Ok(findings.iter().all(|finding| finding.verdict != CheckResult::Fail))
@@ -181,13 +182,13 @@ async fn clock(remote: &Remote) -> Option<Finding> {
     })
 }
 
-async fn blocked(remote: &Remote) -> Finding {
-    match remote.blocked(None, None, None, limits::PAGE).await {
-        Ok(page) if page.blocked.is_empty() => Finding::ok("workflows", "none is blocked"),
-        Ok(page) => {
-            let more = if page.after.is_some() { "more than " } else { "" };
-            let do_not = if page.blocked.len() == 1 { "does not" } else { "do not" };
-            let found = format!("{more}{} {do_not} get on", page.blocked.len());
+async fn workflows(remote: &Remote) -> Finding {
+    match blocked::first(remote, None, None, limits::PAGE).await {
+        Ok((rows, _)) if rows.is_empty() => Finding::ok("workflows", "none is blocked"),
+        Ok((rows, after)) => {
+            let more = if after.is_some() { "more than " } else { "" };
+            let do_not = if rows.len() == 1 { "does not" } else { "do not" };
+            let found = format!("{more}{} {do_not} get on", rows.len());
             Finding::warn("workflows", found, "seriatim blocked")
         }
         Err(error) => unknown("workflows", &error),

@@ -42,13 +42,17 @@ async fn show(target: &WorkflowTarget, daemon: &DaemonArguments) -> Result<bool,
     let Some(workflow) = workflow else {
         return Err(CliFailure::Refused(format!("show the gap of {target}: nothing is known of it")));
     };
-    out.json(&json!({ "queue": target.queue, "workflow_id": target.workflow_id, "gap": workflow.gap }))?;
+    let WorkflowTarget { queue, workflow_id } = target;
+    let waiting = workflow.early;
+    out.json(
+        &json!({ "queue": queue, "workflow_id": workflow_id, "gap": workflow.gap, "waiting": waiting }),
+    )?;
     let Some(gap) = &workflow.gap else {
         out.say(format!("{target} has no gap"))?;
         return Ok(true);
     };
     let present = LocalTime::here();
-    let (waiting, since) = (counted(workflow.early, "message"), present.full(gap.since));
+    let (waiting, since) = (counted(waiting, "message"), present.full(gap.since));
     out.say(format!("{target} has a gap; behind it: {waiting}, since {since}"))?;
     out.say(format!("next: {}", gap_text(Some(gap), &present)))?;
     Ok(true)

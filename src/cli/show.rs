@@ -35,16 +35,17 @@ pub(crate) async fn run(arguments: ShowArguments) -> Result<bool, CliFailure> {
 
 async fn show_queue(remote: &Remote, out: &Stdout, queue: &str) -> Result<(), CliFailure> {
     let shown = remote.queue(queue).await.map_err(CliFailure::to(format!("show {queue}")))?;
-    out.json(&shown)?;
+    let blocked = blocked::first(remote, Some(queue), None, BLOCKED_SHOWN).await;
+    let (blocked, _) = blocked.map_err(CliFailure::to("list what is blocked"))?;
     if out.json {
-        return Ok(());
+        let mut described = serde_json::to_value(&shown)?;
+        described["blocked"] = serde_json::to_value(&blocked)?;
+        return Ok(out.json(&described)?);
     }
     let present = LocalTime::here();
     for line in describe(&shown, &present) {
         out.say(line)?;
     }
-    let blocked = remote.blocked(Some(queue), None, None, BLOCKED_SHOWN).await;
-    let blocked = blocked.map_err(CliFailure::to("list what is blocked"))?.blocked;
     match blocked.is_empty() {
         true => out.say("nothing of it is blocked")?,
         false => out.say(format!("\n{}", blocked::table(&blocked, &present)))?,

@@ -1,7 +1,10 @@
 //! The timeline of a workflow: where it stands, why, every attempt, and what happens next.
 
-use serde_json::json;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use seriatim::api::AttemptEnvelope;
+use seriatim::api::DeliveryEnvelope;
+use seriatim::api::views::HistoryView;
 use seriatim::api::views::HoldView;
 use seriatim::api::views::MessageEnvelope;
 use seriatim::api::views::WorkflowEnvelope;
@@ -25,6 +28,21 @@ use crate::cli::table::TextTable;
 use crate::cli::word::counted;
 use crate::cli::word::word;
 
+/// A workflow with all that is shown of it.
+#[derive(Serialize)]
+struct ShownWorkflow<'a> {
+    queue: &'a str,
+    workflow: &'a WorkflowEnvelope,
+    /// Its state, if that is JSON: as it was set, byte for byte.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<Box<RawValue>>,
+    /// Its state as base64, if it is not JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state_base64: Option<String>,
+    messages: &'a [MessageEnvelope],
+    history: &'a [HistoryView],
+}
+
 /// Shows a workflow.
 pub(crate) async fn run(
     remote: &Remote,
@@ -43,8 +61,15 @@ pub(crate) async fn run(
     };
     let messages = remote.workflow_messages(queue, id, 0, limit).await.map_err(failed())?.messages;
     let history = remote.history(queue, Some(id), None, limit).await.map_err(failed())?.history;
+    let state = match workflow.has_state {
+        true => remote.state(queue, id).await.map_err(failed())?,
+        false => None,
+    };
     if out.json {
-        let shown = json!({ "queue": queue, "workflow": workflow, "messages": messages, "history": history });
+        let DeliveryEnvelope { state, state_base64, .. } =
+            DeliveryEnvelope::default().with_state(state.as_ref());
+        let (workflow, messages, history) = (&workflow, &messages, &history);
+        let shown = ShownWorkflow { queue, workflow, state, state_base64, messages, history };
         return Ok(out.json(&shown)?);
     }
     let present = LocalTime::here();
@@ -65,7 +90,6 @@ pub(crate) async fn run(
     }
     out.say(format!("  {}", in_line(&workflow)))?;
     if workflow.has_state {
-        let state = remote.state(queue, id).await.map_err(failed())?;
         out.say(format!("  state{}: {}", set_at(&workflow, &present), state_text(state.as_deref())))?;
     }
     if !messages.is_empty() {

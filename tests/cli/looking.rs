@@ -78,6 +78,40 @@ fn nothing_blocked_is_said_and_is_no_failure() {
     assert_eq!(fake.run(&["blocked"]).code, Some(0));
 }
 
+#[test]
+fn nothing_is_blocked_only_when_no_page_has_anything() {
+    let fake = Fake::new(|asked| match asked.line.split('?').next().unwrap_or_default() {
+        "GET /v1/blocked" => Answer::json(match asked.line.contains("after=") {
+            false => json!({ "blocked": [], "after": "q/x" }),
+            true => json!({ "blocked": [blocked_row("1")] }),
+        }),
+        "GET /v1/status" => Answer::json(json!({
+            "version": "0.0.1", "state": "ready", "started_at": 0, "definitions": 0, "handlers_running": 0,
+        })),
+        "GET /v1/definitions" => Answer::json(json!({ "definitions": [] })),
+        "GET /v1/queues" => Answer::json(json!({ "queues": [] })),
+        "GET /v1/queues/orders" => queue(),
+        _ => Answer::text("ok\n"),
+    });
+    let doctor = fake.run(&["doctor"]);
+    assert!(doctor.stdout.contains("WARN workflows: 1 does not get on -> seriatim blocked"), "{doctor:?}");
+    let shown = fake.run(&["show", "orders"]);
+    assert!(shown.stdout.contains("orders/1") && !shown.stdout.contains("nothing of it"), "{shown:?}");
+    let shown = fake.run(&["show", "orders", "--json"]).json();
+    assert_eq!(shown[0]["blocked"][0]["workflow_id"], "1", "{shown:?}");
+    assert_eq!(shown[0]["counts"]["ready"], 3, "{shown:?}");
+}
+
+#[test]
+fn json_says_of_a_gap_how_many_messages_wait() {
+    let fake = Fake::always(json!({
+        "workflow_id": "w", "status": "idle", "messages": 3, "early": 3, "set_aside": 0, "dead_letters": 0,
+        "has_state": false,
+    }));
+    let shown = fake.run(&["gap", "show", "orders/w", "--json"]).json();
+    assert_eq!((&shown[0]["waiting"], &shown[0]["queue"]), (&json!(3), &json!("orders")), "{shown:?}");
+}
+
 fn held_workflow(asked: &str) -> Answer {
     let workflow = json!({
         "workflow_id": "4711", "status": "held", "hold_cause": "exhausted", "held_since": 0, "held_for": 40,
@@ -131,7 +165,9 @@ fn a_timeline_shows_where_it_stands_why_and_what_helps() {
     let lines = fake.asked_lines();
     assert_eq!(lines[0], "GET /v1/queues/orders/workflow?id=4711");
     assert!(lines[1].starts_with("GET /v1/queues/orders/workflow/messages?from=0&id=4711&"), "{lines:?}");
-    let shown = fake.run(&["show", "orders/4711", "--json"]).json();
+    let shown = fake.run(&["show", "orders/4711", "--json"]);
+    assert!(shown.stdout.contains("\"state\":{\"total\":18446744073709551616}"), "byte for byte: {shown:?}");
+    let shown = shown.json();
     assert_eq!(
         (&shown[0]["workflow"]["status"], &shown[0]["messages"][2]["position"]),
         (&json!("held"), &json!(19))
@@ -214,15 +250,22 @@ fn dead_letters_are_counted_by_reason() {
     let counts: Vec<_> =
         reasons.iter().map(|reason| (reason["reason"].as_str(), reason["count"].as_u64())).collect();
     assert_eq!(counts, [(Some("TTLExpiredException"), Some(1)), (Some("bad"), Some(2))]);
-    assert_eq!(fake.run(&["dlq", "orders", "--each", "--error", "bad", "--json"]).json().len(), 2);
+    let each = fake.run(&["dlq", "orders", "--each", "--error", "bad", "--json"]).json();
+    assert_eq!((each.len(), &each[1]["queue"]), (2, &json!("orders")), "{each:?}");
     assert!(fake.run(&["dlq", "orders"]).stdout.starts_with("queue "));
 }
 
 /// A queue in order of arrival.
 fn queue() -> Answer {
+    queue_in("arrival")
+}
+
+fn queue_in(order: &str) -> Answer {
     let counts = json!({ "stored": 3, "ready": 3, "locked": 0, "early": 0, "retry": 0, "exhausted": 0, "by_consumer": 0,
         "scheduled": 0, "dead_lettered": 0, "completed": 0, "expired": 0, "cancelled": 0, "purged": 0, "accepted": 3 });
-    Answer::json(json!({ "name": "orders", "created_at": 0, "counts": counts, "options": {} }))
+    Answer::json(
+        json!({ "name": "orders", "created_at": 0, "counts": counts, "options": { "order": order } }),
+    )
 }
 
 #[test]

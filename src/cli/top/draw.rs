@@ -166,7 +166,10 @@ fn bars(rates: &QueueRatesView) -> String {
 fn draw_blocked(frame: &mut Frame<'_>, area: Rect, state: &TopState, present: &LocalTime) {
     let snapshot = &state.snapshot;
     if snapshot.blocked.is_empty() {
-        let text = Line::styled(" Nothing is stuck.", Style::new().fg(Color::Green));
+        let text = match snapshot.has_more {
+            true => Line::styled(" None among those looked at (all: seriatim blocked).", QUIET),
+            false => Line::styled(" Nothing is stuck.", Style::new().fg(Color::Green)),
+        };
         frame.render_widget(Paragraph::new(vec![Line::raw(""), text]), area);
         return;
     }

@@ -142,6 +142,13 @@ fn the_chosen_workflow_stays_chosen_and_trouble_is_told_over_what_was_seen_last(
 }
 
 #[test]
+fn nothing_is_stuck_only_when_all_were_looked_at() {
+    let some = DaemonSnapshot { has_more: true, ..snapshot(&[]) };
+    let shown = frame(&TopState::new(String::new(), some), (80, 10)).join("\n");
+    assert!(shown.contains("None among those looked at") && !shown.contains("Nothing is stuck"), "{shown}");
+}
+
+#[test]
 fn a_frame_fits_the_smallest_terminal() {
     for size in [(1, 1), (5, 3), (20, 4), (300, 100)] {
         assert_eq!(frame(&state(&["a", "b"]), size).len(), usize::from(size.1));
