@@ -72,6 +72,10 @@ pub(crate) async fn export(arguments: ExportArguments) -> Result<bool, CliFailur
         }
         page = page_from(&remote, &arguments.queue, from).await?;
     }
+    if arguments.from > 1 {
+        // One of which messages were set aside in the run that goes on here, and are no more, was in none of its lists.
+        write_cursors(&mut output, &cursors.plain)?;
+    }
     write_cursors(&mut output, &cursors.around)?;
     output.flush()?;
     progress.end();

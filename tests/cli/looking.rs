@@ -298,6 +298,27 @@ fn an_export_is_what_an_import_reads() {
 }
 
 #[test]
+fn an_export_that_goes_on_says_where_each_workflow_stands() {
+    let workflow = |id: &str, set_aside: u64| {
+        json!({ "workflow_id": id, "status": "idle", "next_position": 4, "messages": 0, "early": 0,
+            "set_aside": set_aside, "dead_letters": 0, "has_state": false })
+    };
+    let fake = Fake::new(move |asked| match asked.line.split('?').next().unwrap_or_default() {
+        "GET /v1/queues/orders" => queue_in("position"),
+        "GET /v1/queues/orders/workflows" => {
+            Answer::json(json!({ "workflows": [workflow("around", 1), workflow("plain", 0)] }))
+        }
+        _ => Answer::json(json!({ "messages": [] })),
+    });
+    // One that had messages set aside in the run that goes on here may have none any more.
+    for from in ["1", "3"] {
+        let exported = fake.run(&["export", "orders", "--from", from]).json();
+        let ids: Vec<&Value> = exported.iter().map(|line| &line["workflow_id"]).collect();
+        assert_eq!(ids, ["plain", "around"], "--from {from}");
+    }
+}
+
+#[test]
 fn an_export_is_for_nobody_else_and_one_of_a_name_that_was_mistyped_leaves_no_file() {
     let fake = Fake::new(|asked| match asked.line.contains("/orders") {
         _ if asked.line == "GET /v1/queues/orders" => queue(),
