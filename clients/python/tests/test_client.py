@@ -153,6 +153,22 @@ class OfTheClient(unittest.TestCase):
         self.assertEqual(self.one(queue).text, "b")
         self.assertEqual(workflow.view()["workflow_id"], "w")
 
+    def test_each_verb_of_operators_takes_a_reason_and_a_hold_is_resumed_by_its_cause(self):
+        queue = self.queue()
+        queue.send("a", workflow="w")
+        workflow = queue.workflow("w")
+        workflow.hold(reason="look first")
+        with self.assertRaises(Refused):
+            workflow.resume(cause="gap")
+        workflow.resume(cause="operator", reason="looked")
+        delivery = self.one(queue)
+        workflow.release_lock(reason="it hangs")
+        with self.assertRaises(LockLost):
+            delivery.complete()
+        self.one(queue).abandon(delay=3600)
+        workflow.retry(reason="mended")
+        self.assertEqual(self.one(queue).text, "a")
+
     def test_all_workflows_that_do_not_go_on_are_listed(self):
         queue = self.queue()
         for number in range(101):

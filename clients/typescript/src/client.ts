@@ -58,6 +58,23 @@ export const retryFields = ({ afterMs, at, reason }: Retrying): Record<string, u
   reason,
 });
 
+/** How the message of a run ends that stands behind those that are completed. */
+export interface NextOutcome extends Retrying {
+  verb: "abandon" | "defer" | "dead_letter";
+  /** With `defer`: until when. */
+  until?: Date;
+  /** With `dead_letter`: what else there is to say. */
+  description?: string;
+}
+
+/** Such an end as the daemon reads it. */
+const nextFields = (next: NextOutcome): Record<string, unknown> => ({
+  verb: next.verb,
+  ...retryFields(next),
+  description: next.description,
+  until: next.until?.toISOString(),
+});
+
 /** How long a lock lasts; an older daemon says only until when, by its own wall clock. */
 const lockMs = (answer: Envelope): number =>
   answer["lock_ms"] ?? Math.max(new Date(answer["locked_until"]).getTime() - Date.now(), 1_000);
@@ -143,11 +160,26 @@ export class Run {
     this.messages = answer.deliveries.map((envelope) => new Received({ state, state_base64, ...envelope }));
   }
 
-  /** Completes the first messages (all, if nothing is said). `next` says how the one behind them ends; the others are given back. */
-  async settle(completed = this.messages.length, next?: { verb: "abandon" | "defer" | "dead_letter"; reason?: string }): Promise<void> {
+  /**
+   * Completes the first messages (all, if nothing is said). `next` says how the one behind them ends; the others are given back.
+   * The workflow's new state and messages to send are one transaction with that.
+   */
+  async settle(completed = this.messages.length, next?: NextOutcome, completion: Completion = {}): Promise<void> {
+    // Which of the queue's exact delays is due.
+    const retried = next?.verb === "abandon" ? this.messages[completed]?.deliveryCount : undefined;
+    const fields = { completed, ...completionFields(completion), next: next && nextFields(next), next_delivery_count: retried };
+    await this.#call("settle", fields);
+  }
+
+  /** The lock begins anew. */
+  async renew(): Promise<void> {
+    await this.#call("renew", {}, { repeatable: true });
+  }
+
+  async #call(verb: string, fields: object, more: Partial<Request> = {}): Promise<void> {
     if (this.#run === undefined) return;
-    const path = queuePath(this.#queue, `/runs/${encodeURIComponent(this.#run)}/settle`);
-    await this.#transport.call(post(path, { completed, next }));
+    const path = queuePath(this.#queue, `/runs/${encodeURIComponent(this.#run)}/${verb}`);
+    await this.#transport.call(post(path, fields, more));
   }
 }
 
@@ -156,6 +188,8 @@ export interface OperateOptions {
   reason?: string;
   dryRun?: boolean;
   redrive?: boolean;
+  /** With `resume`: the only cause of the hold that is lifted. */
+  cause?: "operator" | "exhausted" | "gap" | "predecessor" | "quarantine" | "redriving";
   from?: number;
   to?: number;
 }

@@ -4,7 +4,7 @@
  */
 
 export { App, type AppOptions, Context, DeadLetter, Defer, type Handler, type HandlerOptions, Outcome, Retry, type RunOptions } from "./app.js";
-export { Client, type Completion, Delivery, type OperateOptions, Queue, type ReceiveOptions, type Retrying, Run, Workflow } from "./client.js";
+export { Client, type Completion, Delivery, type NextOutcome, type OperateOptions, Queue, type ReceiveOptions, type Retrying, Run, Workflow } from "./client.js";
 export {
   AlreadySettled,
   LockLost,

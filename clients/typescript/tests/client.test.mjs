@@ -122,6 +122,22 @@ test("a run is settled from its first message on", async () => {
   assert.equal((await one(orders)).text, "2");
 });
 
+test("a run is renewed, and keeps state, messages and a retry in one transaction", async () => {
+  const [orders, other] = [await queue({ delivery: { lock: "90s" } }), await queue()];
+  await orders.sendBatch([0, 1, 2].map((n) => ({ body: `${n}`, workflow: "w" })));
+  const run = await orders.receiveRun({ waitMs: 5_000 });
+  const lockedUntil = async () => new Date((await orders.workflow("w").view()).until).getTime();
+  const before = await lockedUntil();
+  await orders.create({ delivery: { lock: "1h" } });
+  await run.renew();
+  assert.ok((await lockedUntil()) > before + 60_000);
+  const send = [{ queue: other.name, message: { body: "sent", workflow: "x" } }];
+  await run.settle(1, { verb: "abandon", afterMs: 0, reason: "busy" }, { state: { seen: 1 }, send });
+  const again = await one(orders, { state: true });
+  assert.deepEqual([again.text, again.deliveryCount, again.state], ["1", 2, { seen: 1 }]);
+  assert.equal((await one(other)).text, "sent");
+});
+
 test("each message of a run has the state of its workflow", async () => {
   const orders = await queue();
   await orders.send("first", { workflow: "w" });
@@ -142,6 +158,16 @@ test("an operator holds, skips and resumes", async () => {
   await workflow.operate("skip", { reason: "unwanted" });
   await workflow.operate("resume");
   assert.equal((await one(orders)).text, "b");
+});
+
+test("a hold is resumed by its cause", async () => {
+  const orders = await queue();
+  await orders.send("a", { workflow: "w" });
+  const workflow = orders.workflow("w");
+  await workflow.operate("hold", { reason: "look first" });
+  await assert.rejects(workflow.operate("resume", { cause: "gap" }), Refused);
+  await workflow.operate("resume", { cause: "operator", reason: "looked" });
+  assert.equal((await one(orders)).text, "a");
 });
 
 test("all workflows that do not go on are listed", async () => {

@@ -219,13 +219,15 @@ class Workflow:
         """Offers nothing of it until it is resumed."""
         return self._operate("hold", reason=reason, dry_run=dry_run)
 
-    def resume(self, redrive: bool = False, dry_run: bool = False) -> Dict[str, Any]:
-        """Lets it go on; with ``redrive`` its dead letters are put back first."""
-        return self._operate("resume", redrive=redrive or None, dry_run=dry_run)
+    def resume(
+        self, redrive: bool = False, dry_run: bool = False, reason: Optional[str] = None, cause: Optional[str] = None
+    ) -> Dict[str, Any]:
+        """Lets it go on; with ``redrive`` its dead letters are put back first. ``cause`` lifts only that of its hold, as ``"gap"``."""
+        return self._operate("resume", redrive=redrive or None, dry_run=dry_run, reason=reason, cause=cause)
 
-    def retry(self, dry_run: bool = False) -> Dict[str, Any]:
+    def retry(self, dry_run: bool = False, reason: Optional[str] = None) -> Dict[str, Any]:
         """Tries the failed message at its head now."""
-        return self._operate("retry", dry_run=dry_run)
+        return self._operate("retry", dry_run=dry_run, reason=reason)
 
     def skip(self, reason: str, dry_run: bool = False) -> Dict[str, Any]:
         """Makes the message at its head a dead letter, and goes on."""
@@ -239,9 +241,9 @@ class Workflow:
         """Waits no more for what is missing before the lowest waiting message."""
         return self._operate("skip_gap", reason=reason, dry_run=dry_run)
 
-    def release_lock(self, dry_run: bool = False) -> Dict[str, Any]:
+    def release_lock(self, dry_run: bool = False, reason: Optional[str] = None) -> Dict[str, Any]:
         """Takes it from its holder."""
-        return self._operate("release_lock", dry_run=dry_run)
+        return self._operate("release_lock", dry_run=dry_run, reason=reason)
 
     def purge(self, reason: str, dry_run: bool = False) -> Dict[str, Any]:
         """Removes its messages for good."""
