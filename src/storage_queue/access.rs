@@ -3,7 +3,6 @@
 use crate::actor::Actor;
 use crate::engine::Client;
 use crate::error::Misuse;
-use crate::inbound::browser::check_no_browser;
 use crate::sas::Right;
 use crate::sas::SignatureScope;
 use crate::sas::StorageRights;
@@ -47,7 +46,6 @@ impl StorageAccess {
             let message = "sign the request with the key of an account, or show a shared access signature";
             return Err(StorageRefusal::forbidden("NoAuthenticationInformation", message));
         }
-        check_no_browser(&request.parts)?;
         Ok(StorageAccess::Local)
     }
 

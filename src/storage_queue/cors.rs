@@ -7,12 +7,15 @@ use http::StatusCode;
 use http::header;
 use http::request::Parts;
 
+use crate::inbound::browser::Foreign;
+use crate::inbound::browser::check_no_browser;
 use crate::storage_queue::answer::empty;
 use crate::storage_queue::answer::headed;
 use crate::storage_queue::properties::CorsRule;
 use crate::storage_queue::properties::cors_rules;
 use crate::storage_queue::refusal::StorageRefusal;
 use crate::storage_queue::refusal::StorageResult;
+use crate::storage_queue::request::QueueRequest;
 use crate::storage_queue::shared::SharedStorage;
 
 /// Answers a browser that asks before it sends what a page of another origin wants; it asks without a signature.
@@ -39,8 +42,27 @@ pub(crate) async fn preflight(shared: &SharedStorage, parts: &Parts) -> StorageR
     Ok(headed(empty(StatusCode::OK), headers))
 }
 
+/// Refuses what a page of a browser asks where there are no keys: what it shows is then signed with a key that everybody
+/// knows, so a page of another origin needs a rule of the service besides, and no page may have a name of its own for this machine.
+pub(crate) async fn check_page(shared: &SharedStorage, request: &QueueRequest) -> Result<(), StorageRefusal> {
+    if shared.keys.load().is_some() {
+        return Ok(());
+    }
+    let checked = check_no_browser(&request.parts);
+    if checked == Err(Foreign::Page) && request.signed().is_signed() {
+        let origin = request.parts.headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
+        let rules = cors_rules(shared.client()).await?;
+        if origin
+            .is_some_and(|origin| rules.iter().any(|rule| rule.allows(origin, request.method().as_str())))
+        {
+            return Ok(());
+        }
+    }
+    Ok(checked?)
+}
+
 /// Lets a page of another origin see an answer, if the first rule for its origin and method says so. The request itself was
-/// judged by its signature.
+/// judged before.
 pub(crate) async fn admit(
     shared: &SharedStorage,
     (method, origin): (&str, Option<HeaderValue>),

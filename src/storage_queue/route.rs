@@ -69,6 +69,7 @@ async fn answer(
     (request, body): (&QueueRequest, Body),
     operation: Result<StorageOperation, StorageRefusal>,
 ) -> StorageResult {
+    cors::check_page(shared, request).await?;
     let access = StorageAccess::of(shared, request).await?;
     let operation = operation?;
     if shared.signatures().account(&request.account) != request.account && !operation.only_reads() {

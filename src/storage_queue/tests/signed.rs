@@ -36,7 +36,7 @@ pub(crate) async fn ask_signed(
     );
     let authorization = format!("SharedKey shop:{}", sign(&text));
     let headers = [
-        ("host", "queue.example.org"),
+        ("host", "127.0.0.1:10001"),
         ("x-ms-version", "2021-12-02"),
         ("x-ms-date", date.as_str()),
         ("content-length", length.as_str()),
@@ -160,6 +160,39 @@ async fn without_keys_no_web_page_may_ask_and_a_wrong_signature_is_no_use() {
         assert_eq!((refused.status, refused.code()), (403, "AuthenticationFailed"), "{headers:?}");
     }
     assert_eq!(ask_signed(&fixture, "PUT", "/shop/orders", "", 0).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_signature_that_everybody_can_make_lets_no_web_page_in_but_by_a_rule() {
+    let fixture = Fixture::open().await;
+    fixture.make("orders").await;
+    let messages = format!("/shop/orders/messages?{}", part("ap", LATER));
+    let foreign = [
+        [("host", "127.0.0.1:10001"), ("sec-fetch-site", "cross-site")],
+        [("host", "127.0.0.1:10001"), ("origin", "https://example.org")],
+        [("host", "evil.example"), ("sec-fetch-site", "same-origin")],
+    ];
+    for (method, body) in [("GET", String::new()), ("POST", message("a"))] {
+        for headers in &foreign {
+            let refused = fixture.ask_with(method, &messages, headers, &body).await;
+            assert_eq!(
+                (refused.status, refused.code()),
+                (403, "AuthenticationFailed"),
+                "{method} {headers:?}"
+            );
+        }
+        assert!(fixture.ask(method, &messages, &body).await.status < 300, "a program may: {method}");
+    }
+    let rules = "<StorageServiceProperties><Cors><CorsRule><AllowedOrigins>https://example.org</AllowedOrigins>\
+        <AllowedMethods>GET</AllowedMethods><AllowedHeaders /><ExposedHeaders /><MaxAgeInSeconds>1</MaxAgeInSeconds>\
+        </CorsRule></Cors></StorageServiceProperties>";
+    let set = fixture.ask("PUT", "/shop?restype=service&comp=properties", rules).await;
+    assert_eq!(set.status, 202, "{set:?}");
+    let page = &foreign[1];
+    assert_eq!(fixture.ask_with("GET", &messages, page, "").await.status, 200);
+    assert_eq!(fixture.ask_with("POST", &messages, page, &message("a")).await.status, 403);
+    let unsigned = fixture.ask_with("GET", "/shop/orders/messages", page, "").await;
+    assert_eq!(unsigned.status, 403);
 }
 
 #[tokio::test]
