@@ -36,21 +36,22 @@ pub(crate) async fn create(
 ) -> StorageResult {
     let (queue, client) = (shared.queue(name)?, shared.client());
     let metadata = request.metadata()?;
-    let exists_already = || {
-        StorageRefusal::conflict("QueueAlreadyExists", "there is a queue of this name with other metadata")
-    };
     let same = |metadata_before: Metadata| match metadata_before == metadata {
         true => Ok(answer::empty(StatusCode::NO_CONTENT)),
-        false => Err(exists_already()),
+        false => {
+            let message = "there is a queue of this name with other metadata";
+            Err(StorageRefusal::conflict("QueueAlreadyExists", message))
+        }
     };
-    if queue.view().await.is_ok() {
+    let _alone = shared.changing.lock().await;
+    if queue.view_if_any().await?.is_some() {
         return same(Metadata::load(client, name).await?);
     }
     // First its metadata: without the queue nobody sees them, and the next to make it sets them anew.
     metadata.store(client, name).await?;
     match access.acting(client)?.create_queue(queue.name(), options()).await {
         Ok(_) => Ok(answer::empty(StatusCode::CREATED)),
-        Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => Err(exists_already()),
+        Err(QueueError::Refused(QueueRefusal::QueueExists(_))) => same(Metadata::load(client, name).await?),
         Err(error) => Err(error.into()),
     }
 }
@@ -61,6 +62,7 @@ pub(crate) async fn delete(shared: &SharedStorage, access: &StorageAccess, name:
         let message = format!("the queue is defined by {file}: remove that file first");
         return Err(StorageRefusal::conflict("QueueIsDefined", message));
     }
+    let _alone = shared.changing.lock().await;
     access.acting(shared.client())?.delete_queue(queue.name()).await?;
     Metadata::default().store(shared.client(), name).await?;
     policies::remove(shared.client(), name).await?;

@@ -33,7 +33,7 @@ pub(crate) struct StorageState {
     /// Schedules messages, and judges signatures.
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) meters: StorageMeters,
-    /// Held by who reads a record, changes it and puts it back.
+    /// Held by who reads a record, changes it and puts it back, and by who makes or deletes a queue, whose metadata are a record.
     pub(crate) changing: Mutex<()>,
 }
 

@@ -17,6 +17,19 @@ async fn a_queue_is_made_once_and_again_only_as_it_is() {
 }
 
 #[tokio::test]
+async fn of_two_who_make_a_queue_at_once_the_second_does_not_replace_what_the_first_said_of_it() {
+    let fixture = Fixture::open().await;
+    let made = async |value: &str| {
+        let headers = [("host", "localhost"), ("x-ms-meta-purpose", value)];
+        fixture.ask_with("PUT", "/shop/orders", &headers, "").await.status
+    };
+    let (first, second) = tokio::join!(made("first"), made("second"));
+    assert_eq!([first, second], [201, 409]);
+    let described = fixture.ask("GET", "/shop/orders?comp=metadata", "").await;
+    assert_eq!(described.headers["x-ms-meta-purpose"], "first");
+}
+
+#[tokio::test]
 async fn what_was_said_of_a_queue_ends_with_it() {
     let fixture = Fixture::open().await;
     let meta = [("host", "localhost"), ("x-ms-meta-purpose", "tests")];
