@@ -58,7 +58,7 @@ pub const SELECTOR_BYTES_MAX: usize = 4 * 1024;
 /// Deepest nesting of a selector: reading and judging recurse. Chains of AND, OR and sums are not nested.
 pub const SELECTOR_DEPTH_MAX: usize = 32;
 
-/// Longest pattern of LIKE in a selector, in characters: in the worst case a text is compared with all of it at each place.
+/// Longest pattern of LIKE in a selector, in characters: each character of a text is compared with a bit for each of it.
 pub const SELECTOR_PATTERN_CHARS_MAX: usize = 256;
 
 /// Looks at messages of which none is selected, after which a link lets others have their turn.

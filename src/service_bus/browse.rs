@@ -206,8 +206,13 @@ async fn find(
         let BrowseResult { messages, next, is_all } = BrowseResult::all(looked);
         found.next = found.next.max(next);
         found.is_all = is_all;
-        found.messages = messages;
-        found.messages.retain(|(_, payload)| is_selected(selector, payload));
+        for message in messages {
+            if is_selected(selector, &message.1) {
+                found.messages.push(message);
+            }
+            // A long text takes a while to be judged.
+            tokio::task::yield_now().await;
+        }
         if is_all || !found.messages.is_empty() {
             break;
         }

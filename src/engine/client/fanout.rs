@@ -2,7 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
+#[cfg(test)]
+use std::task::Context;
+#[cfg(test)]
+use std::task::Poll;
+#[cfg(test)]
+use std::task::Waker;
 
+use crate::engine::client::filter_key::FilterKey;
 use crate::engine::client::topic_message::TopicMessage;
 use crate::engine::rules::topic_record::Fanout;
 use crate::engine::rules::topic_record::MessageOrigin;
@@ -20,6 +27,9 @@ use crate::limits;
 use crate::message::NewMessage;
 use crate::topic::Filter;
 use crate::topic::Rule;
+
+/// Rules that are judged before others on the same thread have their turn.
+const RULES_AT_ONCE: usize = 64;
 
 /// A topic whose rules were read.
 pub(crate) struct CompiledTopic {
@@ -47,35 +57,6 @@ enum Test {
     /// All of these values.
     Values(Vec<(Name, FilterKey)>),
     Sql(SqlFilter),
-}
-
-/// A value as it is found by: whole numbers are the same whatever their type.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum FilterKey {
-    Boolean(bool),
-    Integer(i64),
-    Float(u64),
-    Text(String),
-    Binary(Vec<u8>),
-}
-
-impl FilterKey {
-    fn of(value: FilterValue<'_>) -> Option<FilterKey> {
-        // Beyond it a floating-point number is no exact whole one.
-        const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
-        Some(match value {
-            FilterValue::Null => return None,
-            FilterValue::Boolean(truth) => FilterKey::Boolean(truth),
-            FilterValue::Integer(number) => FilterKey::Integer(number),
-            #[allow(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
-            FilterValue::Float(number) if number.fract() == 0.0 && number.abs() < WHOLE_MAX => {
-                FilterKey::Integer(number as i64)
-            }
-            FilterValue::Float(number) => FilterKey::Float(number.to_bits()),
-            FilterValue::Text(text) => FilterKey::Text(text.into_owned()),
-            FilterValue::Binary(bytes) => FilterKey::Binary(bytes.into_owned()),
-        })
-    }
 }
 
 impl CompiledTopic {
@@ -120,23 +101,27 @@ impl CompiledTopic {
     ///
     /// # Errors
     /// [`Misuse`] when there are too many, or an action makes a message too large.
-    pub(crate) fn choose(
+    pub(crate) async fn choose(
         &self,
         messages: &[TopicMessage],
-        new_id: &dyn Fn() -> String,
+        new_id: &(dyn Fn() -> String + Sync),
     ) -> Result<Fanout, Misuse> {
         let mut chosen = ChosenCopies::default();
         for message in messages {
-            self.copy(&FilterMessage { message, new_id }, &mut chosen)?;
+            self.copy(&FilterMessage { message, new_id }, &mut chosen).await?;
         }
         let copies = chosen.of_subscriptions.into_iter();
         let copies = copies.map(|(queue, copies)| (self.queues[queue].clone(), copies));
         Ok(Fanout { revision: self.revision, copies: copies.collect(), origins: origins_of(messages) })
     }
 
-    fn copy(&self, judged: &FilterMessage<'_>, chosen: &mut ChosenCopies) -> Result<(), Misuse> {
+    async fn copy(&self, judged: &FilterMessage<'_>, chosen: &mut ChosenCopies) -> Result<(), Misuse> {
         let mut last_plain = None;
         for at in self.candidates(judged) {
+            chosen.judged += 1;
+            if chosen.judged.is_multiple_of(RULES_AT_ONCE) {
+                tokio::task::yield_now().await;
+            }
             let rule = &self.rules[at];
             if !rule.matches(judged) {
                 continue;
@@ -173,6 +158,8 @@ impl CompiledTopic {
 /// Copies by the subscriptions that get them. No copy is made behind the first that is too many.
 #[derive(Default)]
 struct ChosenCopies {
+    /// How many rules were judged.
+    judged: usize,
     of_subscriptions: BTreeMap<usize, Vec<NewMessage>>,
     count: usize,
     bytes: usize,
@@ -250,9 +237,7 @@ impl CompiledRule {
         match &self.test {
             Test::True => true,
             Test::False => false,
-            Test::Values(values) => {
-                values.iter().all(|(name, key)| FilterKey::of(judged.property(name)).as_ref() == Some(key))
-            }
+            Test::Values(values) => values.iter().all(|(name, key)| key.is_of(judged.property(name))),
             Test::Sql(filter) => filter.matches(judged),
         }
     }
@@ -261,7 +246,7 @@ impl CompiledRule {
 /// A message that filters look at.
 struct FilterMessage<'a> {
     message: &'a TopicMessage,
-    new_id: &'a dyn Fn() -> String,
+    new_id: &'a (dyn Fn() -> String + Sync),
 }
 
 impl FilterInput for FilterMessage<'_> {
@@ -275,8 +260,26 @@ impl FilterInput for FilterMessage<'_> {
 }
 
 #[cfg(test)]
+impl CompiledTopic {
+    /// Chooses without letting others have their turn.
+    pub(crate) fn choose_now(
+        &self,
+        messages: &[TopicMessage],
+        new_id: &(dyn Fn() -> String + Sync),
+    ) -> Result<Fanout, Misuse> {
+        let mut choosing = std::pin::pin!(self.choose(messages, new_id));
+        loop {
+            if let Poll::Ready(chosen) = choosing.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                return chosen;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
-    use std::cell::Cell;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering;
 
     use proptest::prelude::*;
 
@@ -312,23 +315,35 @@ mod tests {
         let message = message(Message::new("").subject("order").property("tenant", 17_i64));
         let judged = FilterMessage { message: &message, new_id: &String::new };
         assert_eq!(topic.candidates(&judged), [17]);
-        let copies = topic.choose(std::slice::from_ref(&message), &String::new).unwrap().copies;
+        let copies = topic.choose_now(std::slice::from_ref(&message), &String::new).unwrap().copies;
         assert_eq!(copies.len(), 1);
         assert_eq!(copies[0].0.as_str(), "t/subscriptions/s00017");
     }
 
     #[test]
+    fn many_rules_let_others_have_their_turn() {
+        let rules = |count| topic((0..count).map(|_| vec![Rule::new("r", Filter::sql("a = 1"))]).collect());
+        let message = [message(Message::new(""))];
+        for (count, is_ready) in [(RULES_AT_ONCE - 1, true), (RULES_AT_ONCE, false)] {
+            let topic = rules(count);
+            let choosing = std::pin::pin!(topic.choose(&message, &String::new));
+            let polled = choosing.poll(&mut Context::from_waker(Waker::noop()));
+            assert_eq!(polled.is_ready(), is_ready, "{count}");
+        }
+    }
+
+    #[test]
     fn no_copy_is_made_behind_the_first_that_is_too_many() {
         let rule = || vec![Rule::everything().action("SET id = newid()")];
-        let (topic, made) = (topic((0..20).map(|_| rule()).collect()), Cell::new(0));
+        let (topic, made) = (topic((0..20).map(|_| rule()).collect()), AtomicUsize::new(0));
         let new_id = || {
-            made.set(made.get() + 1);
+            made.fetch_add(1, Ordering::Relaxed);
             String::new()
         };
         let messages = vec![message(Message::new("")); limits::SEND_BATCH_MAX];
-        let refused = topic.choose(&messages, &new_id).map(drop).unwrap_err().to_string();
+        let refused = topic.choose_now(&messages, &new_id).map(drop).unwrap_err().to_string();
         assert!(refused.contains("would make more than 16384 copies"), "{refused}");
-        assert_eq!(made.get(), limits::TOPIC_COPIES_MAX + 1);
+        assert_eq!(made.into_inner(), limits::TOPIC_COPIES_MAX + 1);
     }
 
     #[test]
@@ -337,8 +352,8 @@ mod tests {
         let most = limits::TOPIC_COPIES_BYTES_MAX / message.message.len();
         let topic = |count| topic((0..count).map(|_| vec![Rule::everything()]).collect());
         let messages = std::slice::from_ref(&message);
-        assert_eq!(topic(most).choose(messages, &String::new).unwrap().copy_count(), most);
-        let refused = topic(most + 1).choose(messages, &String::new).map(drop).unwrap_err().to_string();
+        assert_eq!(topic(most).choose_now(messages, &String::new).unwrap().copy_count(), most);
+        let refused = topic(most + 1).choose_now(messages, &String::new).map(drop).unwrap_err().to_string();
         assert!(refused.contains("would make copies of more than 268435456 bytes"), "{refused}");
     }
 
@@ -348,7 +363,7 @@ mod tests {
         let topic = topic(vec![vec![Rule::everything().action(format!(
             "{long}; SET a = a + a; SET a = a + a; SET a = a + a; SET a = a + a; SET a = a + a; SET a = a + a"
         ))]]);
-        let refused = topic.choose(&[message(Message::new(""))], &String::new).unwrap_err().to_string();
+        let refused = topic.choose_now(&[message(Message::new(""))], &String::new).unwrap_err().to_string();
         assert!(refused.contains("$Default"), "{refused}");
     }
 
@@ -357,7 +372,7 @@ mod tests {
         let doubled = "; SET a = a + a".repeat(limits::ACTION_STATEMENTS_MAX - 1);
         let action = format!("SET a = '{}'{doubled}", "x".repeat(3_000));
         let topic = topic(vec![vec![Rule::everything().action(action)]]);
-        let refused = topic.choose(&[message(Message::new(""))], &String::new).unwrap_err().to_string();
+        let refused = topic.choose_now(&[message(Message::new(""))], &String::new).unwrap_err().to_string();
         assert!(refused.contains("$Default"), "{refused}");
     }
 
@@ -365,7 +380,7 @@ mod tests {
     fn an_action_that_sets_a_workflow_id_that_is_too_long_refuses_the_message() {
         let choose = |action: String| {
             let topic = topic(vec![vec![Rule::everything().action(action)]]);
-            topic.choose(&[message(Message::new("").workflow("w"))], &String::new)
+            topic.choose_now(&[message(Message::new("").workflow("w"))], &String::new)
         };
         let set = |length: usize| format!("SET sys.SessionId = '{}'", "x".repeat(length));
         let longest = limits::WORKFLOW_ID_CHARS_MAX;
@@ -456,7 +471,7 @@ mod tests {
                     expected.push((format!("t/subscriptions/s{at:05}"), plain + changed));
                 }
             }
-            let fanout = topic(subscriptions).choose(&[sent], &String::new).unwrap();
+            let fanout = topic(subscriptions).choose_now(&[sent], &String::new).unwrap();
             let chosen: Vec<_> =
                 fanout.copies.iter().map(|(queue, copies)| (queue.to_string(), copies.len())).collect();
             prop_assert_eq!(chosen, expected);

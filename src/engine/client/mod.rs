@@ -11,6 +11,7 @@ pub(crate) mod delivery;
 pub(crate) mod delivery_id;
 pub(crate) mod events;
 pub(crate) mod fanout;
+mod filter_key;
 pub(crate) mod hidden;
 mod history;
 mod known_topics;

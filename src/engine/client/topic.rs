@@ -169,7 +169,7 @@ impl Topic {
         let Some(topic) = self.client.compiled_topic(&self.name).await? else {
             return Err(SendError::Refused(SendRefusal::TopicNotFound(self.name.clone())));
         };
-        Ok(topic.choose(messages, &new_id)?)
+        Ok(topic.choose(messages, &new_id).await?)
     }
 
     /// Adds a subscription, whose queue this returns, unless there is one of this name with the same options and rules. It gets

@@ -216,7 +216,7 @@ impl Clients {
         }
         let Some(known) = self.topics.known.get(topic) else { return Fanout::default() };
         let published: Vec<TopicMessage> = messages.iter().cloned().map(TopicMessage::from).collect();
-        let fanout = CompiledTopic::of(known).choose(&published, &String::new).expect("few small copies");
+        let fanout = CompiledTopic::of(known).choose_now(&published, &String::new).expect("few small copies");
         assert_eq!(fanout.copies, topics::copies(known, &messages), "R the copies are those of {known:?}");
         assert_eq!(fanout.revision, known.revision);
         fanout
