@@ -32,6 +32,12 @@ impl<R: std::error::Error + 'static> OperationError<R> {
             _ => None,
         }
     }
+
+    /// Whether what was asked may have been done all the same.
+    #[cfg(feature = "daemon")]
+    pub(crate) fn may_be_done(&self) -> bool {
+        matches!(self, OperationError::Unavailable(why) if why.may_be_done())
+    }
 }
 
 impl<R: std::error::Error + 'static> From<Unavailable> for OperationError<R> {

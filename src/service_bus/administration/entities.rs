@@ -1,10 +1,13 @@
 //! Entities as they are there: found by their names, in any case.
 
+use std::error::Error;
+
 use roxmltree::Node;
 
 use crate::clock::Timestamp;
 use crate::engine::QueueView;
 use crate::engine::TopicView;
+use crate::error::OperationError;
 use crate::id::QueueName;
 use crate::id::SubscriptionName;
 use crate::service_bus::administration::authorized::AdminAccess;
@@ -178,16 +181,20 @@ impl AdminCall<'_> {
         Ok(())
     }
 
-    /// Describes an entity while it is being made. If it cannot be made, the description does not stay for the next of its name.
-    pub(crate) async fn describe_while<T, E: Into<AdminRefusal>>(
+    /// Describes an entity while it is being made. If it is not made, the description does not stay for the next of its name.
+    pub(crate) async fn describe_while<T, R: Error + 'static>(
         &self,
         (name, settings): (&QueueName, &EntitySettings),
-        making: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, AdminRefusal> {
+        making: impl Future<Output = Result<T, OperationError<R>>>,
+    ) -> Result<T, AdminRefusal>
+    where
+        AdminRefusal: From<OperationError<R>>,
+    {
         // First its description: without the entity nobody sees it.
         self.describe(name, (settings, None)).await?;
         match making.await {
             Ok(made) => Ok(made),
+            Err(error) if error.may_be_done() => Err(error.into()),
             Err(error) => {
                 self.shared.descriptions.describe(name, &Description::default()).await?;
                 Err(error.into())
@@ -204,5 +211,48 @@ impl AdminCall<'_> {
         let now = self.shared.clock.now();
         let description = Description { of, updated_at: Some(now), ..settings.description.clone() };
         Ok(self.shared.descriptions.describe(name, &description).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::error::QueueError;
+    use crate::error::QueueRefusal;
+    use crate::error::Unavailable;
+    use crate::inbound::live_value::LiveValue;
+    use crate::intake::Intake;
+    use crate::service_bus::creation_instant::CreationInstant;
+    use crate::service_bus::meters::Meters;
+    use crate::service_bus::shared::Owners;
+
+    #[tokio::test]
+    async fn what_may_have_been_made_keeps_what_was_said_of_it() {
+        let (engine, clock) = crate::testing::engine().await.unwrap();
+        let (intake, keys) = (Intake::new(engine.client().clone()), LiveValue::default());
+        let shared =
+            EndpointState::new(intake, Owners::nobody(), Arc::new(clock), Meters::default(), keys, false);
+        shared.descriptions.open().await.unwrap();
+        let caller = Caller::of(&http::Request::new(()).into_parts().0);
+        let access = AdminAccess::Local;
+        let call = AdminCall { shared: &shared, access: &access, caller: &caller, is_change: false };
+        let mut settings = EntitySettings::new();
+        settings.description.requires_session = true;
+        let name = QueueName::new("q").unwrap();
+        for (error, stays) in [
+            (QueueError::from(Unavailable::Unanswered("the node has gone".to_owned())), true),
+            (QueueError::from(Unavailable::Busy), false),
+            (QueueError::Refused(QueueRefusal::QueueExists(name.clone())), false),
+        ] {
+            let making = async { Err::<(), _>(error) };
+            assert!(call.describe_while((&name, &settings), making).await.is_err());
+            let view = engine.client().create_queue(&name, Default::default()).await.unwrap().view().await;
+            let description = shared.descriptions.of(&name, CreationInstant::from(&view.unwrap()));
+            assert_eq!(description.requires_session, stays);
+            engine.client().delete_queue(&name).await.unwrap();
+        }
+        engine.close().await;
     }
 }
