@@ -252,8 +252,7 @@ impl<'a> EncodedMessage<'a> {
                 }
             }
         }
-        let form = if is_edited { raw.form.of_edited(self.body) } else { raw.form };
-        form.encode(out, self.body);
+        raw.form.fitting(self.body).encode(out, self.body);
         out.put_slice(&raw.sections.footer);
     }
 

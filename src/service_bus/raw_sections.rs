@@ -74,8 +74,8 @@ impl BodyForm {
         }
     }
 
-    /// How a body is encoded that somebody has put in the place of the one that was sent.
-    pub(crate) fn of_edited(self, body: &Bytes) -> BodyForm {
+    /// How a body is encoded, which somebody may have put in the place of the one that was sent.
+    pub(crate) fn fitting(self, body: &Bytes) -> BodyForm {
         let is_section = || match Sections::parse(body) {
             Ok(sections) => sections.body == *body && sections.body().is_ok(),
             Err(_) => false,
