@@ -248,6 +248,9 @@ async fn check(
     definition: &Definition,
 ) -> Result<(), DaemonError> {
     let refused = |problem: String| DaemonError::Apply { queue: definition.name.to_string(), problem };
+    if let Some(problem) = taken(daemon_state.intake.client(), definition).await? {
+        return Err(refused(problem));
+    }
     let Some(view) = look(daemon_state.intake.client(), definition).await? else { return Ok(()) };
     if view.counts.stored() == 0 && view.missing_partitions.is_empty() {
         return Ok(());
@@ -273,6 +276,23 @@ async fn check(
          or give the new definition another name",
         if stored == 1 { "a message".to_owned() } else { format!("{stored} messages") }
     )))
+}
+
+/// Why its queue or its topic cannot be made, if what is stored has the name.
+async fn taken(client: &Client, definition: &Definition) -> Result<Option<String>, DaemonError> {
+    Ok(match &definition.subscription {
+        Some(SubscriptionDefinition { topic, .. }) => {
+            let queue = client.queue(topic).map_err(Error::from)?;
+            let queue = queue.view_if_any().await.map_err(Error::from)?;
+            queue.map(|_| format!("the queue {topic} is stored, so that there cannot be a topic of this name: delete it first"))
+        }
+        None if definition.name.subscription().is_some() => None,
+        None => {
+            let topic = client.topic(&definition.name).map_err(Error::from)?;
+            let topic = topic.view().await.map_err(QueueError::from).map_err(Error::from)?;
+            topic.map(|_| "a topic has this name: delete it first".to_owned())
+        }
+    })
 }
 
 /// Whether another node of the cluster places the messages of a queue by these sources since it has placed them otherwise.

@@ -41,6 +41,8 @@ pub(crate) struct FileReading {
     pub(crate) name: Option<QueueName>,
     /// Where the name stands; `None` when it is the file's.
     pub(crate) name_span: Option<Range<usize>>,
+    /// The topic whose subscription the queue is, if it is one, and where it is named.
+    pub(crate) topic: Option<(QueueName, Range<usize>)>,
     /// Where handlers stand that forward, each with the number of the handler.
     pub(crate) forward_spans: Vec<Option<Range<usize>>>,
     /// What the file says, or every mistake it has.
@@ -54,6 +56,7 @@ pub(crate) fn read(file: &Path, text: &str) -> FileReading {
         text: mistakes.text().clone(),
         name: name_of_file(file),
         name_span: None,
+        topic: None,
         forward_spans: Vec::new(),
         result: Err(Vec::new()),
     };
@@ -63,6 +66,8 @@ pub(crate) fn read(file: &Path, text: &str) -> FileReading {
     };
     reading.name_span = span(&form.name);
     let subscription = subscription_of(file, &form, &mut mistakes);
+    let topic_span = form.subscription.as_ref().and_then(|given| span(&given.value.topic));
+    reading.topic = subscription.as_ref().map(|known| known.topic.clone()).zip(topic_span);
     reading.name = match &subscription {
         Some(known) => QueueName::of_subscription(&known.topic, &known.name).ok(),
         None if form.subscription.is_some() => None,
@@ -181,8 +186,10 @@ fn definition(
     let mut reader = ScheduleReader { order: order_word(form), rule: &rule, bytes_max, mistakes };
     let schedules = reader.schedules(&form.schedule);
     let (order, has_key) = (order_word(form), form.key.is_some());
+    let has_place = form.position.is_some() || form.after.is_some();
     let reads_message_id = reads_message_id(&rule);
-    let mut reader = OutboxReader { folder, order, has_key, reads_message_id, spans: &form.spans, mistakes };
+    let mut reader =
+        OutboxReader { folder, order, has_key, has_place, reads_message_id, spans: &form.spans, mistakes };
     let outbox = form.source.as_ref().and_then(|source| reader.outbox(source));
     Some(Definition {
         name: name?,

@@ -252,6 +252,9 @@ impl HandlerReader<'_> {
         for (name, at) in given.chain(passed) {
             self.env_name(name, at);
         }
+        if let Some(env) = env.as_ref().filter(|env| env.value.values().any(|value| value.contains('\0'))) {
+            self.mistakes.add(&env.span, "no environment variable has a value with a zero byte");
+        }
         if argv.value.iter().any(|argument| argument.contains('\0')) {
             self.mistakes.add(&argv.span, "no program takes an argument with a zero byte");
         }

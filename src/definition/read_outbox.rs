@@ -28,8 +28,10 @@ use crate::tls_connector::certificates;
 pub(crate) struct OutboxReader<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) order: Option<OrderWord>,
-    /// Whether the queue reads workflow, position and predecessor out of the message itself.
+    /// Whether the queue reads the workflow out of the message itself.
     pub(crate) has_key: bool,
+    /// Whether the queue reads the place, by its order, out of the message itself.
+    pub(crate) has_place: bool,
     /// Whether the queue reads the message ID out of the message itself.
     pub(crate) reads_message_id: bool,
     pub(crate) spans: &'a ValueSpans,
@@ -118,6 +120,16 @@ impl OutboxReader<'_> {
         if columns.workflow_id.is_none() && !self.has_key && self.order != Some(OrderWord::None) {
             let message = "nothing says to which workflow a row belongs";
             let help = "name the column: columns = { workflow_id = \"order_id\" }, or give the queue a `key`";
+            self.mistakes.add_with_help(at, message, help);
+        }
+        let (name, column) = match self.order {
+            Some(OrderWord::Position) => ("position", &columns.position),
+            Some(OrderWord::After) => ("after", &columns.after),
+            _ => return Some(()),
+        };
+        if column.is_none() && !self.has_place {
+            let message = format!("nothing says which place a row has, and order = \"{name}\" needs it");
+            let help = format!("name the column in `columns`, as `{name}`, or give the queue `{name}`");
             self.mistakes.add_with_help(at, message, help);
         }
         Some(())

@@ -1,4 +1,4 @@
-//! Mistakes that only all definitions together show: names that are taken, and forwards that lead nowhere or in a circle.
+//! Mistakes that only all definitions together show: names that are taken, of queues and topics, and forwards that lead nowhere or in a circle.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -19,6 +19,7 @@ use crate::queue::Order;
 /// The mistakes of these files, taken together.
 pub(crate) fn mistakes(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
     let mut found = duplicate_names(readings);
+    found.extend(taken_topics(readings));
     found.extend(lost_forwards(readings));
     found.extend(misplaced_forwards(readings));
     found.extend(circles(readings));
@@ -37,6 +38,21 @@ fn duplicate_names(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
         let line = first.name_span.as_ref().map_or(1, |span| line_and_column(&first.text, span.start).0);
         let message = format!("the queue `{name}` is defined already, in {}:{line}", file.display());
         found.push(at(reading, reading.1.name_span.clone(), message, None));
+    }
+    found
+}
+
+/// Topics that are called as a queue is.
+fn taken_topics(readings: &[(PathBuf, FileReading)]) -> Vec<Diagnostic> {
+    let named = readings.iter().filter_map(|(file, reading)| Some((reading.name.as_ref()?, file)));
+    let queues: BTreeMap<&QueueName, &PathBuf> = named.collect();
+    let mut found = Vec::new();
+    for reading in readings {
+        let Some((topic, span)) = &reading.1.topic else { continue };
+        let Some(file) = queues.get(topic) else { continue };
+        let message =
+            format!("`{topic}` is a queue already, in {}, and cannot be a topic too", file.display());
+        found.push(at(reading, Some(span.clone()), message, None));
     }
     found
 }

@@ -184,6 +184,27 @@ fn an_order_cannot_change_while_messages_are_stored() {
 }
 
 #[test]
+fn a_topic_with_the_name_of_a_queue_in_the_store_or_the_other_way_is_refused_before_anything_changes() {
+    let fixture = Fixture::new();
+    fixture.write("orders.toml", "");
+    let daemon = fixture.start();
+    fixture.remove("orders.toml");
+    fixture.write("mail.toml", "[subscription]\ntopic = \"orders\"\n");
+    fixture.write("bills.toml", "");
+    let reload = || daemon.ask("POST", "/v1/definitions/reload", &[], b"");
+    let (status, why) = reload();
+    assert!(status == 409 && why.contains("the queue orders is stored"), "{status} {why}");
+    assert_eq!(daemon.ask("GET", "/v1/queues/bills", &[], b"").0, 404, "a whole set or nothing");
+    fixture.write("mail.toml", "[subscription]\ntopic = \"paid\"\n");
+    assert_eq!(reload().0, 200);
+    fixture.remove("mail.toml");
+    fixture.write("paid.toml", "");
+    let (status, why) = reload();
+    assert!(status == 409 && why.contains("a topic has this name"), "{status} {why}");
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
 fn mistakes_are_shown_with_their_place_and_nothing_starts() {
     let fixture = Fixture::new();
     fixture.write("orders.toml", "ordr = \"position\"\n");

@@ -87,6 +87,17 @@ fn a_queue_has_one_definition() {
 }
 
 #[test]
+fn a_queue_and_a_topic_have_different_names() {
+    let subscription = "[subscription]\ntopic = \"orders\"\n";
+    let mistakes_of = load(&[("all.toml", subscription), ("orders.toml", "")]).unwrap_err();
+    assert_eq!(
+        mistakes_of,
+        ["all.toml:2:9: `orders` is a queue already, in orders.toml, and cannot be a topic too"]
+    );
+    assert!(load(&[("all.toml", subscription), ("paid.toml", subscription), ("order.toml", "")]).is_ok());
+}
+
+#[test]
 fn mistakes_of_all_files_are_told_together() {
     let mistakes_of =
         load(&[("b.toml", "lokc = 1\n"), ("a.toml", &forward("b")), ("c.toml", &forward("d"))]).unwrap_err();

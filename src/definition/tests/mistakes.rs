@@ -205,6 +205,10 @@ fn a_handler_does_one_thing_with_the_settings_of_that_thing() {
         "[[handler]]\nexec = [\"sh\"]\nenv = { SERIATIM_QUEUE = \"a\" }\n",
         "3:7: `SERIATIM_QUEUE` is set by the daemon: names with SERIATIM_ are its own",
     );
+    has(
+        "[[handler]]\nexec = [\"sh\"]\nenv = { A = \"a\\u0000b\" }\n",
+        "3:7: no environment variable has a value with a zero byte",
+    );
     has("[[handler]]\nexec = [\"sh\", 3]\n", "2:15: `exec` must be text in quotes, not a whole number");
 }
 
@@ -392,6 +396,24 @@ fn a_schedule_or_a_source_has_a_name_that_leaves_room_for_that_of_its_queue() {
     has(&format!("{}{tick}", queue(121)), &format!("4:8: {}", too_long("schedule")));
     has(&format!("{}{source}", queue(122)), &format!("3:1: {}", too_long("source")));
     has(&format!("{}{source}name = \"nightly\"\n", queue(121)), &format!("6:8: {}", too_long("source")));
+}
+
+#[test]
+fn a_row_has_a_place_where_the_order_asks_for_one() {
+    let source = "[source]\npostgres = \"postgres://app@localhost/shop\"\ntable = \"outbox\"\n";
+    for (order, column) in [("position", "version"), ("after", "previous")] {
+        let queue = format!("key = \"/id\"\norder = \"{order}\"\n");
+        has(
+            &format!("{queue}{source}"),
+            &format!(
+                "3:1: nothing says which place a row has, and order = \"{order}\" needs it; name the column in `columns`, as \
+                 `{order}`, or give the queue `{order}`"
+            ),
+        );
+        let by_column = format!("{queue}{source}columns = {{ {order} = \"{column}\" }}\n");
+        assert_eq!(mistakes(&by_column), [""; 0]);
+        assert_eq!(mistakes(&format!("{queue}{order} = \"/{column}\"\n{source}")), [""; 0]);
+    }
 }
 
 #[test]
