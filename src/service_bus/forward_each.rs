@@ -1,11 +1,19 @@
 //! Sending on what waits in an entity, in its order, and what becomes of messages that do not go on.
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
 use crate::engine::TransactionError;
+use crate::id::SequenceNumber;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
 
 /// Why a message that its target will never take is a dead letter.
 pub(crate) const REFUSED: &str = "ForwardingRefused";
+
+/// Most messages of which it is known that it was told of them.
+const TOLD_MAX: usize = 4 * 1024;
 
 /// Why something did not go on.
 pub(crate) enum Stay {
@@ -36,6 +44,21 @@ impl Stay {
             true => Stay::Unknown(error.into()),
             false => Stay::of(error.into()),
         }
+    }
+}
+
+/// What it was told of that it does not go on: it is not told again each time it is tried.
+#[derive(Debug, Default)]
+pub(crate) struct ToldOnce(Mutex<BTreeSet<SequenceNumber>>);
+
+impl ToldOnce {
+    /// Whether it was not told of this one. It forgets all of them when they are too many.
+    pub(crate) fn is_first(&self, number: SequenceNumber) -> bool {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() >= TOLD_MAX {
+            told.clear();
+        }
+        told.insert(number)
     }
 }
 
@@ -114,6 +137,16 @@ mod tests {
 
     fn unanswered() -> SendError {
         SendError::Unavailable(Unavailable::Unanswered("the node has gone".to_owned()))
+    }
+
+    #[test]
+    fn of_what_does_not_go_on_it_is_told_once_and_not_all_of_it_is_remembered() {
+        let told = ToldOnce::default();
+        let numbers = || (1..=TOLD_MAX as u64).map(SequenceNumber::new);
+        assert!(numbers().all(|number| told.is_first(number)));
+        assert!(told.is_first(SequenceNumber::new(0)));
+        assert!(!told.is_first(SequenceNumber::new(0)));
+        assert_eq!(told.0.lock().unwrap().len(), 1);
     }
 
     #[tokio::test]

@@ -30,7 +30,9 @@ use crate::service_bus::description::EntityStatus;
 use crate::service_bus::entity::Entity;
 use crate::service_bus::forward_each::REFUSED;
 use crate::service_bus::forward_each::Stay;
+use crate::service_bus::forward_each::ToldOnce;
 use crate::service_bus::forward_each::forward_each;
+use crate::service_bus::incoming::placed_anew;
 use crate::service_bus::published::published;
 use crate::service_bus::refusal::AmqpRefusal;
 use crate::service_bus::refusal::condition;
@@ -66,7 +68,8 @@ pub(crate) async fn forward(shared: Arc<EndpointState>, stopping: CancellationTo
         running.retain(|route, _| wanted.contains(route));
         for route in wanted {
             let (shared, stop) = (shared.clone(), stopping.child_token());
-            let forwarder = Forwarder { shared, route: route.clone(), stop: stop.clone() };
+            let forwarder =
+                Forwarder { shared, route: route.clone(), stop: stop.clone(), told: Default::default() };
             running.entry(route).or_insert_with(|| {
                 tracker.spawn(forwarder.run());
                 stop.drop_guard()
@@ -98,6 +101,7 @@ struct Forwarder {
     shared: Arc<EndpointState>,
     route: ForwardingRoute,
     stop: CancellationToken,
+    told: ToldOnce,
 }
 
 impl Forwarder {
@@ -168,6 +172,8 @@ impl Forwarder {
         properties.insert(FORWARDED.to_owned(), PropertyValue::Integer(times + 1));
         let number = i64::try_from(number.get()).unwrap_or(i64::MAX);
         properties.entry(FIRST_NUMBER.to_owned()).or_insert(PropertyValue::Integer(number));
+        let message = placed_anew(message, target.options.order);
+        let message = message.map_err(|refusal| Stay::Never(REFUSED, refusal))?;
         let placed = self.shared.intake.place(target.name(), message);
         let message = placed.map_err(|misuse| Stay::Never(REFUSED, misuse.into()))?;
         if target.requires_session() && message.workflow_id.is_none() {
@@ -241,13 +247,15 @@ impl Forwarder {
             (delivery.keep(), message)
         };
         let waiting: Vec<(DeliveryId, Message)> = deliveries.into_iter().map(dead).collect();
-        let queue = &queue;
+        let (queue, told) = (&queue, &self.told);
         let send = |messages| self.send(queue, messages);
         let give_back = |(id, _)| queue.settler().give_back(id);
         // It stays where it is. Its lock is left to run out, so that others are not kept back by it.
         let stay = |(id, _): (DeliveryId, Message), reason: &'static str, refusal: AmqpRefusal| async move {
             let number = id.sequence_number();
-            tracing::warn!(%refusal, reason, "dead letter {number} of {} is not forwarded", queue.name());
+            if told.is_first(number) {
+                tracing::warn!(%refusal, reason, "dead letter {number} of {} is not forwarded", queue.name());
+            }
         };
         forward_each(waiting, send, give_back, stay).await
     }

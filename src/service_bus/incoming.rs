@@ -109,6 +109,13 @@ fn with_times(
     Ok(message)
 }
 
+/// A message that was read for another queue, with the place that its sender has said for one of this order.
+pub(crate) fn placed_anew(message: Message, order: Order) -> Result<Message, AmqpRefusal> {
+    let raw = message.headers.properties.get(RAW_SECTIONS).and_then(RawSections::of_property);
+    let given = raw.and_then(|raw| raw.sections.properties().ok()).unwrap_or_default();
+    with_place(message, &given, order)
+}
+
 /// Where the message belongs inside its workflow, if its queue has such places.
 fn with_place(mut message: Message, given: &AmqpProperties, order: Order) -> Result<Message, AmqpRefusal> {
     match order {

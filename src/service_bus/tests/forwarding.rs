@@ -235,6 +235,20 @@ async fn what_cannot_go_on_yet_waits_in_its_place() {
 }
 
 #[tokio::test]
+async fn what_goes_on_to_a_queue_by_position_has_the_position_that_it_says() {
+    let (engine, clock) = engine_with(&[("from", to("placed")), ("placed", nothing())]).await;
+    let client = engine.client().clone();
+    let by_position = QueueOptions { order: Order::POSITION, ..service_bus_options(false) };
+    client.change_queue("placed", by_position).await.unwrap();
+    for position in [2, 1_i64] {
+        let message = Message::new(position.to_string()).workflow("w");
+        queue(&client, "from").send(message.property("seriatim-position", position)).await.unwrap();
+    }
+    let _host = host(engine, clock).await;
+    assert_eq!(bodies(&queue(&client, "placed"), 2).await, ["1", "2"]);
+}
+
+#[tokio::test]
 async fn what_its_target_never_takes_is_a_dead_letter_and_keeps_nobody_back() {
     let strict = Description { requires_session: true, ..Description::default() };
     let (engine, clock) = engine_with(&[("from", to("strict")), ("strict", strict)]).await;

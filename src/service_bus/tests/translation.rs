@@ -99,6 +99,18 @@ async fn a_message_comes_out_byte_for_byte_as_it_went_in() {
 }
 
 #[test]
+fn a_message_that_is_read_for_another_queue_keeps_the_place_that_its_sender_has_said() {
+    let sent = payload(|out| {
+        let given = AmqpProperties { group_id: Some("w".into()), group_sequence: Some(3), ..named("m") };
+        encode_properties(out, &given);
+        encode_data(out, b"x");
+    });
+    let message = incoming::read(&sent, Order::Arrival, ID).unwrap();
+    assert_eq!(message.position, None, "it has none where there are no places");
+    assert_eq!(incoming::placed_anew(message, Order::POSITION).unwrap().position, Some(3));
+}
+
+#[test]
 fn a_body_of_one_data_section_is_the_body_and_nothing_else_is_kept() {
     let properties =
         AmqpProperties { subject: Some("paid".into()), group_id: Some("order-17".into()), ..named("m") };
@@ -282,6 +294,29 @@ async fn a_body_that_somebody_has_edited_is_sent_whatever_the_form_of_the_one_be
         assert_eq!(received.properties().unwrap().to.as_deref(), Some("there"), "what else it said stays");
         let original = lookup(&received.application_properties().unwrap(), "seriatim-original").cloned();
         assert!(original.is_some(), "and it says of what it was made");
+    }
+}
+
+#[tokio::test]
+async fn a_text_that_a_storage_queue_has_set_is_sent_whatever_the_form_of_the_body_before_was() {
+    let text = MessageBody::Data(vec![Bytes::from_static(b"x")]);
+    let map = Value::Map(vec![(Value::from("a"), Value::Null)]);
+    let bodies: [(BodyWriter<'_>, MessageBody); 3] = [
+        (&|_| (), text.clone()),
+        (&|out| encode_value(out, &map), text),
+        (&|out| encode_value(out, &Value::from("text")), MessageBody::Value(Value::from("x"))),
+    ];
+    for (body, expected) in bodies {
+        let sent = payload(|out| {
+            encode_properties(out, &AmqpProperties { to: Some("there".into()), ..named("m") });
+            body(out);
+        });
+        let (_engine, _, queue) = with_sent(Order::None, &sent).await;
+        let hidden = queue.receive_hidden(1, Duration::from_secs(30)).await.unwrap().remove(0);
+        queue.hide_again(hidden.claim, Duration::ZERO, Some(Bytes::from_static(b"x"))).await.unwrap();
+        let delivery = queue.receive(Duration::ZERO).await.unwrap().unwrap();
+        let received = Sections::parse(&EncodedMessage::handed(delivery.message()).encode()).unwrap();
+        assert_eq!(received.body().unwrap(), expected);
     }
 }
 
