@@ -92,6 +92,9 @@ pub(crate) fn write(xml: &mut Xml, values: &Properties, typed: &[TypedValue]) {
                 ("int", number.to_string())
             }
             (None, PropertyValue::Integer(number)) => ("long", number.to_string()),
+            (None, PropertyValue::Float(number)) if number.is_infinite() => {
+                ("double", if *number > 0.0 { "INF" } else { "-INF" }.to_owned())
+            }
             (None, PropertyValue::Float(number)) => ("double", number.to_string()),
             (None, PropertyValue::Boolean(truth)) => ("boolean", truth.to_string()),
             // No document can say bytes; only a client that speaks AMQP has given them.
@@ -125,6 +128,21 @@ mod tests {
             assert_eq!(value_of("dateTime", text), Some(stored), "{text}");
         }
         assert_eq!(value_of("dateTime", "0001-01-01T00:00:00"), Some("0001-01-01T00:00:00".into()));
+    }
+
+    #[test]
+    fn a_number_without_end_is_told_in_the_words_of_xml_schema_and_read_in_these_and_its_own() {
+        for (number, word, own) in [(f64::INFINITY, "INF", "inf"), (f64::NEG_INFINITY, "-INF", "-inf")] {
+            let mut xml = Xml::new();
+            let values = Properties::from([("limit".to_owned(), PropertyValue::Float(number))]);
+            xml.within("Values", |xml| write(xml, &values, &[]));
+            let written = xml.into_text();
+            assert!(written.contains(&format!(">{word}<")), "{written}");
+            for text in [word, own] {
+                assert_eq!(value_of("double", text), Some(PropertyValue::Float(number)), "{text}");
+            }
+        }
+        assert!(matches!(value_of("double", "NaN"), Some(PropertyValue::Float(number)) if number.is_nan()));
     }
 
     #[test]
