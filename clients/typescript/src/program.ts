@@ -1,8 +1,21 @@
 /** A program that a daemon has started and keeps running: a line of JSON for each message, and one for each answer. */
 
-import { createInterface } from "node:readline";
 import { type App, Context, described, Retry } from "./app.js";
 import { type Envelope, Received } from "./message.js";
+
+/** The lines of an input. `node:readline` would end one at U+2028, which a text of JSON may have in it. */
+async function* lines(input: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let begun: Buffer[] = [];
+  for await (const read of input) {
+    let from = 0;
+    for (let end = read.indexOf(0x0a); end !== -1; end = read.indexOf(0x0a, from)) {
+      // Decoded only when it is whole: what was read may end within a character.
+      yield Buffer.concat([...begun, read.subarray(from, end)]).toString();
+      [begun, from] = [[], end + 1];
+    }
+    begun.push(read.subarray(from));
+  }
+}
 
 /** Serves the daemon on standard input and output, until its input ends. */
 export class Program {
@@ -13,7 +26,7 @@ export class Program {
     const write = process.stdout.write.bind(process.stdout);
     process.stdout.write = process.stderr.write.bind(process.stderr) as typeof process.stdout.write;
     const running = new Set<Promise<void>>();
-    for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+    for await (const line of lines(process.stdin)) {
       const { id, message } = JSON.parse(line);
       const served: Promise<void> = this.#line(id, message)
         .then((answer) => void write(`${answer}\n`))

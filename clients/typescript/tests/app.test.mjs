@@ -182,6 +182,32 @@ test("a daemon runs an app as a program", async () => {
   });
 });
 
+test("a program reads texts with any character in them", async () => {
+  const text = `import { App } from ${JSON.stringify(INDEX)};
+    await new App().handler("orders", (message, context) => {
+      context.state = [...(context.state ?? []), message.text];
+    }).run();`;
+  const bodies = ["a\u2028b\u2029c", "\r\n\u0085", "€".repeat(100_000)];
+  await asProgram(text, async (queue) => {
+    await queue.sendBatch(bodies.map((body, at) => ({ body, workflow: "w", position: at + 1, contentType: "text/plain" })));
+    await until(async () => (await completed(queue)) === 3);
+    assert.deepEqual(await queue.workflow("w").state(), bodies);
+  });
+});
+
+// As an older daemon writes them, whose lines have these characters as they are.
+test("a program's line ends at a line feed and nowhere else", async () => {
+  const text = `import { App } from ${JSON.stringify(INDEX)};
+    import { Program } from ${JSON.stringify(new URL("../dist/program.js", import.meta.url).href)};
+    await new Program(new App().handler("orders", (message, context) => void (context.state = message.text))).run();`;
+  const program = spawn(process.execPath, ["--input-type=module", "-e", text], { stdio: ["pipe", "pipe", "inherit"] });
+  const message = { queue: "orders", sequence_number: 1, body_text: "a\u2028b\u2029c" };
+  program.stdin.end(`${JSON.stringify({ id: 7, message })}\n`);
+  let answer = "";
+  for await (const read of program.stdout.setEncoding("utf8")) answer += read;
+  assert.deepEqual(JSON.parse(answer), { id: 7, outcome: "complete", state: message.body_text });
+});
+
 test("a program answers an outcome that cannot be told with its reason", async () => {
   const text = `import { App, Defer, Retry } from ${JSON.stringify(INDEX)};
     const mistakes = ${MISTAKES};

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
+use memchr::memchr_iter;
 use rustix::process::Pid;
 use rustix::process::Signal;
 use serde::Serialize;
@@ -87,6 +88,33 @@ struct ChildLine<'a> {
     message: &'a DeliveryEnvelope,
 }
 
+/// A value in a line of JSON of about this length.
+fn to_line(value: &impl Serialize, len: usize) -> serde_json::Result<Vec<u8>> {
+    let mut line = Vec::with_capacity(len);
+    serde_json::to_writer(&mut line, value)?;
+    line = escape_separators(line);
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// Writes U+2028 and U+2029 as JSON may: they stand in texts only, and what reads lines in some languages takes them for the end of one.
+fn escape_separators(line: Vec<u8>) -> Vec<u8> {
+    let mut escaped = Vec::new();
+    let mut rest = &line[..];
+    let separator =
+        |rest: &[u8]| memchr_iter(0xE2, rest).find(|at| matches!(rest[*at..], [_, 0x80, 0xA8 | 0xA9, ..]));
+    while let Some(at) = separator(rest) {
+        escaped.extend_from_slice(&rest[..at]);
+        escaped.extend_from_slice(if rest[at + 2] == 0xA8 { br"\u2028" } else { br"\u2029" });
+        rest = &rest[at + 3..];
+    }
+    if escaped.is_empty() {
+        return line;
+    }
+    escaped.extend_from_slice(rest);
+    escaped
+}
+
 impl Asker for Assignment {
     fn is_cancelled(&self) -> bool {
         self.context().is_lost()
@@ -155,14 +183,9 @@ impl ChildPool {
             DeliveryEnvelope::show(context.queue().name(), context.message(), self.program.site.by_position);
         let mut message = message.with_state(state);
         message.lock_token = Some(context.lock_token().to_string());
-        let mut line = Vec::with_capacity(ENVELOPE_LEN + context.message().body.len());
         let traceparent = trace_in(assignment.span(), context);
-        serde_json::to_writer(
-            &mut line,
-            &ChildLine { id: assignment.number(), traceparent, message: &message },
-        )?;
-        line.push(b'\n');
-        Ok(line)
+        let line = ChildLine { id: assignment.number(), traceparent, message: &message };
+        Ok(to_line(&line, ENVELOPE_LEN + context.message().body.len())?)
     }
 
     pub(super) async fn submit_with_state(self: Arc<ChildPool>, assignment: Assignment) {
@@ -293,5 +316,22 @@ impl ChildPool {
     /// A slot has no child: there is no group that could be signalled.
     pub(super) fn starting(&self, slot: usize) {
         self.with_pool(|process_pool| process_pool.starting(slot));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_line_for_a_child_has_nothing_in_it_that_any_language_takes_for_its_end() {
+        let value = json!({"\u{2028}": "a\u{2028}b\u{2029}\\\u{2029}", "other": "€ “x” \r\n"});
+        let line = String::from_utf8(to_line(&value, 0).unwrap()).unwrap();
+        let text = line.strip_suffix('\n').unwrap();
+        assert!(!text.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']), "{text}");
+        assert_eq!(serde_json::from_str::<Value>(text).unwrap(), value);
     }
 }
