@@ -2,9 +2,27 @@
 
 import asyncio
 import datetime
+import inspect
 import unittest
 
-from seriatim import AsyncClient, Client, LockLost, Message, NotFound, PlaceTaken, Refused, Unreachable
+from seriatim import (
+    AsyncClient,
+    AsyncDelivery,
+    AsyncQueue,
+    AsyncRun,
+    AsyncWorkflow,
+    Client,
+    Delivery,
+    LockLost,
+    Message,
+    NotFound,
+    PlaceTaken,
+    Queue,
+    Refused,
+    Run,
+    Unreachable,
+    Workflow,
+)
 from seriatim.testing import DevDaemon
 
 
@@ -230,11 +248,39 @@ class OfTheClient(unittest.TestCase):
                     seen.append(deliveries[0].json()["n"])
                     await deliveries[0].complete(state=seen)
                 self.assertEqual(seen, list(range(1, 10)))
+                self.assertEqual(await queue.workflow("w").state(), seen)
+                await queue.send_batch([Message(f"{n}", workflow="w", position=n) for n in (10, 11)])
+                run = await queue.receive_run(wait=5)
+                self.assertEqual([message.text for message in run], ["10", "11"])
+                await run.renew()
+                await run.settle(completed=1, next={"verb": "dead_letter", "reason": "bad"})
+                [dead] = (await queue.dead_letters())["dead_letters"]
+                self.assertEqual(dead["reason"], "bad")
+                self.assertEqual((await queue.redrive_many(all=True))["matched"], 1)
+                self.assertIn(name, [row["name"] for row in await client.queues()])
                 with self.assertRaises(NotFound):
                     await client.queue("absent").view()
                 self.assertEqual(await queue.blocked(), [])
+                await queue.delete()
+                with self.assertRaises(NotFound):
+                    await queue.view()
 
         asyncio.run(story())
+
+
+def offered(kind):
+    """What a class offers by name, and what each function of it takes."""
+    functions = {name: value for name, value in inspect.getmembers(kind) if not name.startswith("_")}
+    return {name: list(inspect.signature(value).parameters) if callable(value) else None for name, value in functions.items()}
+
+
+class OfBothClients(unittest.TestCase):
+    def test_the_client_for_asyncio_offers_all_that_the_other_does(self):
+        pairs = [(Client, AsyncClient), (Queue, AsyncQueue), (Delivery, AsyncDelivery), (Run, AsyncRun), (Workflow, AsyncWorkflow)]
+        for one, other in pairs:
+            with self.subTest(one.__name__):
+                offers = offered(other)
+                self.assertEqual({name: offers.get(name, "nothing") for name in offered(one)}, offered(one))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 A :class:`Client` sends, receives and operates over the HTTP API of a seriatim daemon; :class:`App` runs handlers.
 """
 
-from seriatim.aio import AsyncClient, AsyncDelivery, AsyncQueue
+from seriatim.aio import AsyncClient, AsyncDelivery, AsyncQueue, AsyncRun, AsyncWorkflow
 from seriatim.app import App, Context
 from seriatim.client import Client, Delivery, Queue, Run, Workflow
 from seriatim.errors import (
@@ -27,6 +27,8 @@ __all__ = [
     "AsyncClient",
     "AsyncDelivery",
     "AsyncQueue",
+    "AsyncRun",
+    "AsyncWorkflow",
     "Client",
     "Context",
     "DeadLetter",

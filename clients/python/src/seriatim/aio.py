@@ -9,10 +9,10 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, TypeVar,
 
 from seriatim import requests
 from seriatim.client import Send
-from seriatim.errors import Unavailable, Unreachable
-from seriatim.message import Body, Duration, Instant, Message, Received, Receipt, instant, lock_seconds, parsed
+from seriatim.errors import NotFound, Unavailable, Unreachable
+from seriatim.message import Body, Duration, Instant, Message, Received, ReceivedRun, Receipt, instant, lock_seconds, parsed
 from seriatim.requests import KEEP, Address, Request, decode
-from seriatim.transport import IDLE_MAX, KEPT_MAX, PAUSES
+from seriatim.transport import IDLE_MAX, KEPT_MAX, PAUSES, TIMEOUT_MIN
 
 T = TypeVar("T")
 
@@ -28,26 +28,31 @@ class AsyncTransport:
         self.address, self.timeout, self.retry_for = address, timeout, retry_for
         self._idle: List[Tuple[float, _Connection]] = []
 
-    async def call(self, request: Request[T]) -> T:
-        """Asks, and asks again for a while what may be asked again when nobody answers."""
+    async def call(self, request: Request[T], limit: Optional[float] = None) -> T:
+        """Asks, and asks again for a while what may be asked again when nobody answers: with a limit, so many seconds in all."""
         started, tries = time.monotonic(), 0
+        ends = started + (self.retry_for if limit is None else min(self.retry_for, limit))
         while True:
+            timeout = self.timeout + request.wait
+            if limit is not None:
+                timeout = max(min(timeout, started + limit - time.monotonic()), TIMEOUT_MIN)
             try:
-                return await self._once(request)
+                return await self._once(request, timeout)
             except (Unreachable, Unavailable):
                 pause = PAUSES[min(tries, len(PAUSES) - 1)]
-                if not request.repeatable or time.monotonic() - started + pause > self.retry_for:
+                if not request.repeatable or time.monotonic() + pause > ends:
                     raise
                 await asyncio.sleep(pause)
                 tries += 1
 
-    async def _once(self, request: Request[T]) -> T:
+    async def _once(self, request: Request[T], timeout: float) -> T:
         try:
-            status, body = await asyncio.wait_for(self._exchange(request), self.timeout + request.wait)
+            status, body = await asyncio.wait_for(self._exchange(request), timeout)
+        except asyncio.TimeoutError as error:
+            # First: in newer versions of Python it is an OSError, too, without a text.
+            raise self.address.unreachable("it did not answer in time") from error
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError) as error:
             raise self.address.unreachable(error) from error
-        except asyncio.TimeoutError as error:
-            raise self.address.unreachable("it did not answer in time") from error
         return decode(request, status, body)
 
     async def _exchange(self, request: Request[Any]) -> Tuple[int, bytes]:
@@ -65,8 +70,8 @@ class AsyncTransport:
             writer.write(head.encode("latin-1") + b"\r\n" + body)
             await writer.drain()
             status, fields = _read_head(await reader.readuntil(b"\r\n\r\n"))
-            answer = await _read_body(reader, fields)
-            is_whole = fields.get("connection", "").lower() != "close"
+            answer = await _read_body(reader, status, fields)
+            is_whole = fields.get("connection", "").lower() != "close" and not reader.at_eof()
             return status, answer
         finally:
             if is_whole and len(self._idle) < KEPT_MAX:
@@ -97,9 +102,12 @@ def _read_head(head: bytes) -> Tuple[int, Dict[str, str]]:
     return int(first.split(" ", 2)[1]), {name.lower(): value.strip() for name, value in fields.items()}
 
 
-async def _read_body(reader: asyncio.StreamReader, fields: Mapping[str, str]) -> bytes:
+async def _read_body(reader: asyncio.StreamReader, status: int, fields: Mapping[str, str]) -> bytes:
+    if status in (204, 304):
+        return b""
     if fields.get("transfer-encoding", "").lower() != "chunked":
-        return await reader.readexactly(int(fields.get("content-length", "0")))
+        length = fields.get("content-length")
+        return await (reader.read() if length is None else reader.readexactly(int(length)))
     parts = []
     while True:
         size = int((await reader.readuntil(b"\r\n")).split(b";")[0], 16)
@@ -142,13 +150,33 @@ class AsyncDelivery(Received):
         """It was not begun: it is given back as if it had not been handed out."""
         await self._settle("release", {})
 
-    async def renew(self) -> None:
-        """The lock begins anew."""
-        answer = await self._settle("renew", {})
+    async def renew(self, timeout: Optional[float] = None) -> None:
+        """The lock begins anew. ``timeout`` says how many seconds that may take, with all tries."""
+        answer = await self._settle("renew", {}, timeout)
         self.locked_until, self.lock_seconds = parsed(answer["locked_until"]), lock_seconds(answer)
 
-    async def _settle(self, verb: str, fields: Mapping[str, Any]) -> Dict[str, Any]:
-        return dict(await self._transport.call(requests.settle(self.queue, self.delivery, verb, fields)) or {})
+    async def _settle(self, verb: str, fields: Mapping[str, Any], limit: Optional[float] = None) -> Dict[str, Any]:
+        return dict(await self._transport.call(requests.settle(self.queue, self.delivery, verb, fields), limit) or {})
+
+
+class AsyncRun(ReceivedRun):
+    """Consecutive messages of one workflow under one lock, as :class:`seriatim.Run`."""
+
+    def __init__(self, transport: AsyncTransport, queue: str, answer: Mapping[str, Any]) -> None:
+        super().__init__(queue, answer)
+        self._transport = transport
+
+    async def settle(self, completed: Optional[int] = None, next: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
+        """Completes the first messages (all, if nothing is said). ``next`` says how the one behind them ends, as
+        ``{"verb": "abandon", "reason": "busy"}``; the others are given back."""
+        if self._run is not None:
+            fields = self._settlement(completed, next, more)
+            await self._transport.call(requests.run(self._queue, self._run, "settle", fields))
+
+    async def renew(self) -> None:
+        """The lock begins anew."""
+        if self._run is not None:
+            await self._transport.call(requests.run(self._queue, self._run, "renew"))
 
 
 class AsyncQueue:
@@ -162,9 +190,13 @@ class AsyncQueue:
         """Creates the queue, or gives it these options in the place of all it had: see :meth:`seriatim.Queue.create`."""
         return dict(await self._transport.call(requests.put_queue(self.name, options)))
 
+    async def delete(self) -> None:
+        """Deletes the queue with everything in it."""
+        await self._transport.call(requests.delete_queue(self.name))
+
     async def view(self) -> Dict[str, Any]:
         """Its counts and options."""
-        return dict(await self._transport.call(requests.get(requests.queue_path(self.name))))
+        return dict(await self._look(""))
 
     async def send(self, body: Union[Body, Message] = b"", **fields: Any) -> Receipt:
         """Sends one message; it is on disk when this returns."""
@@ -183,6 +215,11 @@ class AsyncQueue:
         answer = await self._transport.call(requests.receive(self.name, max, wait, False, state, raw))
         return [AsyncDelivery(self._transport, envelope) for envelope in answer["deliveries"]]
 
+    async def receive_run(self, max: int = 100, wait: Duration = 0, state: bool = False, raw: bool = False) -> AsyncRun:
+        """Up to ``max`` consecutive messages of one workflow, under one lock."""
+        answer = await self._transport.call(requests.receive(self.name, max, wait, True, state, raw))
+        return AsyncRun(self._transport, self.name, answer)
+
     async def receive_deferred(self, numbers: Iterable[int], state: bool = False, raw: bool = False) -> List[AsyncDelivery]:
         """Messages that were set aside, by their numbers: all, or none."""
         answer = await self._transport.call(requests.receive_deferred(self.name, list(numbers), state, raw))
@@ -193,17 +230,44 @@ class AsyncQueue:
         ids = [delivery.delivery for delivery in deliveries]
         return dict(await self._transport.call(requests.complete_many(self.name, ids)))
 
+    async def cancel(self, number: int, void: bool = False) -> None:
+        """Cancels a scheduled message. Its place is free again, or, with ``void``, settled."""
+        await self._transport.call(requests.cancel(self.name, number, void))
+
+    async def reschedule(self, number: int, at: Instant) -> None:
+        """Moves a scheduled message to another instant."""
+        await self._transport.call(requests.reschedule(self.name, number, at))
+
+    def workflow(self, id: str) -> "AsyncWorkflow":
+        """A workflow, to look at it and to operate on it."""
+        return AsyncWorkflow(self._transport, self.name, id)
+
     async def operate(self, workflow: str, verb: str, **fields: Any) -> Dict[str, Any]:
         """What an operator does to a workflow: ``hold``, ``resume``, ``retry``, ``skip``, ``void``, ``purge``."""
         return dict(await self._transport.call(requests.operate(self.name, workflow, verb, fields)))
+
+    async def messages(self, limit: int = 100, **filters: Any) -> Dict[str, Any]:
+        """A page of its messages, of any status."""
+        return dict(await self._look("/messages", limit=limit, **filters))
+
+    async def dead_letters(self, limit: int = 100, **filters: Any) -> Dict[str, Any]:
+        """A page of its dead letters."""
+        return dict(await self._look("/dead_letters", limit=limit, **filters))
 
     async def redrive(self, number: int, position: Optional[int] = None) -> Dict[str, Any]:
         """Puts a dead letter back where it was, or at another position."""
         return dict(await self._transport.call(requests.redrive(self.name, number, position)))
 
+    async def redrive_many(self, **which: Any) -> Dict[str, Any]:
+        """Puts dead letters back: ``all=True``, ``workflow_id=`` or ``dead_letter_reason=``."""
+        return dict(await self._transport.call(requests.redrive_many(self.name, which)))
+
     async def blocked(self) -> List[Dict[str, Any]]:
         """Its workflows that do not go on: why, since when, and what comes next."""
         return await _blocked(self._transport, self.name)
+
+    async def _look(self, rest: str, **query: Any) -> Any:
+        return await self._transport.call(requests.get(requests.queue_path(self.name, rest), **query))
 
 
 async def _blocked(transport: AsyncTransport, queue: Optional[str] = None) -> List[Dict[str, Any]]:
@@ -211,6 +275,66 @@ async def _blocked(transport: AsyncTransport, queue: Optional[str] = None) -> Li
     while blocked.ask is not None:
         blocked.add(await transport.call(blocked.ask))
     return blocked.rows
+
+
+class AsyncWorkflow:
+    """A workflow of a queue, as :class:`seriatim.Workflow`."""
+
+    def __init__(self, transport: AsyncTransport, queue: str, id: str) -> None:
+        self._transport = transport
+        self.queue = queue
+        self.id = id
+
+    async def view(self) -> Dict[str, Any]:
+        """What it does, or why it does nothing."""
+        path = requests.queue_path(self.queue, "/workflow")
+        return dict(await self._transport.call(requests.get(path, id=self.id)))
+
+    async def state(self) -> Any:
+        """Its state: as JSON has it, else as bytes; ``None`` when there is none."""
+        path = requests.queue_path(self.queue, "/workflow/state")
+        try:
+            return await self._transport.call(requests.state(path, self.id))
+        except NotFound as refused:
+            if refused.code == "state_not_found":
+                return None
+            raise
+
+    async def hold(self, reason: Optional[str] = None, dry_run: bool = False) -> Dict[str, Any]:
+        """Offers nothing of it until it is resumed."""
+        return await self._operate("hold", reason=reason, dry_run=dry_run)
+
+    async def resume(self, redrive: bool = False, dry_run: bool = False) -> Dict[str, Any]:
+        """Lets it go on; with ``redrive`` its dead letters are put back first."""
+        return await self._operate("resume", redrive=redrive or None, dry_run=dry_run)
+
+    async def retry(self, dry_run: bool = False) -> Dict[str, Any]:
+        """Tries the failed message at its head now."""
+        return await self._operate("retry", dry_run=dry_run)
+
+    async def skip(self, reason: str, dry_run: bool = False) -> Dict[str, Any]:
+        """Makes the message at its head a dead letter, and goes on."""
+        return await self._operate("skip", reason=reason, dry_run=dry_run)
+
+    async def void(self, first: int, last: Optional[int] = None, *, reason: str, dry_run: bool = False) -> Dict[str, Any]:
+        """Waits no more for missing positions."""
+        return await self._operate("void", **{"from": first, "to": last}, reason=reason, dry_run=dry_run)
+
+    async def skip_gap(self, reason: str, dry_run: bool = False) -> Dict[str, Any]:
+        """Waits no more for what is missing before the lowest waiting message."""
+        return await self._operate("skip_gap", reason=reason, dry_run=dry_run)
+
+    async def release_lock(self, dry_run: bool = False) -> Dict[str, Any]:
+        """Takes it from its holder."""
+        return await self._operate("release_lock", dry_run=dry_run)
+
+    async def purge(self, reason: str, dry_run: bool = False) -> Dict[str, Any]:
+        """Removes its messages for good."""
+        return await self._operate("purge", reason=reason, dry_run=dry_run)
+
+    async def _operate(self, verb: str, **fields: Any) -> Dict[str, Any]:
+        fields["dry_run"] = fields.get("dry_run") or None
+        return dict(await self._transport.call(requests.operate(self.queue, self.id, verb, fields)))
 
 
 class AsyncClient:
@@ -227,9 +351,18 @@ class AsyncClient:
     ) -> None:
         self._transport = AsyncTransport(Address.of(url, key, tls), timeout, retry_for)
 
+    @property
+    def url(self) -> str:
+        """Where the daemon is."""
+        return self._transport.address.url
+
     def queue(self, name: str) -> AsyncQueue:
         """A queue by its name."""
         return AsyncQueue(self._transport, name)
+
+    async def queues(self) -> List[Dict[str, Any]]:
+        """The first 1,000 queues, in order of name."""
+        return list((await self._transport.call(requests.get("/v1/queues", limit=requests.PAGE_MAX)))["queues"])
 
     async def status(self) -> Dict[str, Any]:
         """How the daemon is."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ssl
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from seriatim import requests
 from seriatim.errors import NotFound
-from seriatim.message import Body, Duration, Instant, Message, Received, Receipt, instant, lock_seconds, parsed
+from seriatim.message import Body, Duration, Instant, Message, Received, ReceivedRun, Receipt, instant, lock_seconds, parsed
 from seriatim.requests import KEEP, Address
 from seriatim.transport import Transport
 
@@ -61,31 +61,18 @@ class Delivery(Received):
         return dict(self._transport.call(requests.settle(self.queue, self.delivery, verb, fields), limit) or {})
 
 
-class Run:
+class Run(ReceivedRun):
     """Consecutive messages of one workflow under one lock, settled from the first on."""
 
     def __init__(self, transport: Transport, queue: str, answer: Mapping[str, Any]) -> None:
+        super().__init__(queue, answer)
         self._transport = transport
-        self._queue = queue
-        self._run: Optional[str] = answer.get("run")
-        # The state of their workflow stands with the first only.
-        first: Mapping[str, Any] = next(iter(answer["deliveries"]), {})
-        state = {name: first[name] for name in ("state", "state_base64") if name in first}
-        self.messages = [Received({**state, **envelope}) for envelope in answer["deliveries"]]
-
-    def __iter__(self) -> Iterator[Received]:
-        return iter(self.messages)
-
-    def __len__(self) -> int:
-        return len(self.messages)
 
     def settle(self, completed: Optional[int] = None, next: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
         """Completes the first messages (all, if nothing is said). ``next`` says how the one behind them ends, as
         ``{"verb": "abandon", "reason": "busy"}``; the others are given back."""
         if self._run is not None:
-            fields = {"completed": len(self) if completed is None else completed, **more}
-            if next is not None:
-                fields["next"] = next
+            fields = self._settlement(completed, next, more)
             self._transport.call(requests.run(self._queue, self._run, "settle", fields))
 
     def renew(self) -> None:

@@ -6,7 +6,7 @@ import base64
 import dataclasses
 import datetime
 import json
-from typing import Any, Dict, List, Mapping, Optional, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
 
 #: A body: bytes as they are, text as UTF-8, anything else as JSON.
 Body = Union[bytes, str, Mapping[str, Any], List[Any], int, float, bool, None]
@@ -180,3 +180,26 @@ class Received:
 
     def __repr__(self) -> str:
         return f"<message {self.queue}#{self.sequence_number} of workflow {self.workflow!r}>"
+
+
+class ReceivedRun:
+    """Consecutive messages of one workflow, as they are handed out."""
+
+    def __init__(self, queue: str, answer: Mapping[str, Any]) -> None:
+        self._queue = queue
+        self._run: Optional[str] = answer.get("run")
+        # The state of their workflow stands with the first only.
+        first: Mapping[str, Any] = next(iter(answer["deliveries"]), {})
+        state = {name: first[name] for name in ("state", "state_base64") if name in first}
+        self.messages = [Received({**state, **envelope}) for envelope in answer["deliveries"]]
+
+    def __iter__(self) -> Iterator[Received]:
+        return iter(self.messages)
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    def _settlement(self, completed: Optional[int], next: Optional[Mapping[str, Any]], more: Mapping[str, Any]) -> Dict[str, Any]:
+        """What settles it: its first messages are completed (all, if nothing is said), and the one behind them ends so."""
+        fields: Dict[str, Any] = {"completed": len(self) if completed is None else completed, **more}
+        return fields if next is None else {**fields, "next": next}
