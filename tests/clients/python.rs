@@ -54,6 +54,11 @@ fn what_is_not_known_is_asked_again_and_no_answer_ends_a_worker() {
 }
 
 #[test]
+fn connections_that_have_ended_keep_nobody_waiting() {
+    tests_of("test_connections.py");
+}
+
+#[test]
 fn locks_are_renewed_in_time_and_known_to_be_lost() {
     tests_of("test_locks.py");
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import http.client
+import selectors
+import socket
 import threading
 import time
 from typing import Any, List, Optional, Tuple, TypeVar
@@ -21,6 +23,9 @@ PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 #: The least that one try may take: a timeout of nothing would mean something else to a socket.
 TIMEOUT_MIN = 0.01
+
+#: ``select`` would refuse a socket whose number is 1,024 or higher, where there is anything else.
+_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 class Transport:
@@ -51,7 +56,25 @@ class Transport:
                 tries += 1
 
     def _once(self, request: Request[T], timeout: float) -> T:
+        ends = time.monotonic() + timeout
         connection = self._take()
+        is_kept = connection.sock is not None
+        try:
+            try:
+                status, body = self._exchange(connection, request, timeout)
+            except (OSError, http.client.HTTPException) as error:
+                if not is_kept or isinstance(error, socket.timeout):
+                    raise
+                # Who has closed this one, as a daemon does that begins anew, has closed the others, too.
+                self.close()
+                if not request.repeatable:
+                    raise
+                status, body = self._exchange(self._connect(), request, max(ends - time.monotonic(), TIMEOUT_MIN))
+        except (OSError, http.client.HTTPException) as error:
+            raise self.address.unreachable(error) from error
+        return decode(request, status, body)
+
+    def _exchange(self, connection: http.client.HTTPConnection, request: Request[Any], timeout: float) -> Tuple[int, bytes]:
         try:
             connection.timeout = timeout
             if connection.sock is not None:
@@ -60,9 +83,6 @@ class Transport:
             connection.request(request.method, path, request.body, self.address.headers(request))
             response = connection.getresponse()
             body = response.read()
-        except (OSError, http.client.HTTPException) as error:
-            connection.close()
-            raise self.address.unreachable(error) from error
         except BaseException:
             connection.close()
             raise
@@ -70,15 +90,18 @@ class Transport:
             connection.close()
         else:
             self._put(connection)
-        return decode(request, response.status, body)
+        return response.status, body
 
     def _take(self) -> http.client.HTTPConnection:
         with self._lock:
             while self._idle:
                 since, connection = self._idle.pop()
-                if time.monotonic() - since < IDLE_MAX:
+                if time.monotonic() - since < IDLE_MAX and not _has_ended(connection):
                     return connection
                 connection.close()
+        return self._connect()
+
+    def _connect(self) -> http.client.HTTPConnection:
         if self.address.tls is not None:
             return http.client.HTTPSConnection(self.address.host, self.address.port, context=self.address.tls)
         return http.client.HTTPConnection(self.address.host, self.address.port)
@@ -102,3 +125,10 @@ class Transport:
 
     def __exit__(self, *_: Optional[Any]) -> None:
         self.close()
+
+
+def _has_ended(connection: http.client.HTTPConnection) -> bool:
+    """Whether its peer has closed it: nothing else comes while nothing is asked."""
+    with _Selector() as selector:
+        selector.register(connection.sock, selectors.EVENT_READ)
+        return bool(selector.select(0))
