@@ -6,6 +6,8 @@ import json
 import sys
 import threading
 import unittest
+from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 from seriatim import App, AsyncClient, Client, Unavailable, Unreachable, reading
 from seriatim.reading import load
@@ -113,6 +115,35 @@ class OfAnswers(unittest.TestCase):
                 self.assertTrue(handled.wait(PATIENCE))
             worker.stop()
             thread.join()
+
+    def test_a_worker_gives_back_what_no_thread_can_be_started_for_and_goes_on(self):
+        lock = {"locked_until": "2030-01-01T00:00:00Z", "lock_ms": 30_000}
+        first, second = ({"delivery": d, "queue": "orders", "sequence_number": 1, "delivery_count": 1, **lock} for d in "de")
+        server = self.server((200, {"deliveries": [first]}), (200, {}), (200, {"deliveries": [second], "results": [{}]}))
+        app, handled, seen = App(), threading.Event(), []
+
+        @app.handler("orders")
+        def handle(message, context):
+            seen.append(message.delivery)
+            handled.set()
+
+        start, failures = ThreadPoolExecutor._adjust_thread_count, [RuntimeError("can't start new thread")]
+
+        def fails_once(pool):
+            if failures:
+                raise failures.pop()
+            start(pool)
+
+        with Client(server.url) as client, mock.patch.object(ThreadPoolExecutor, "_adjust_thread_count", fails_once):
+            worker = Worker(app, client, 1)
+            thread = threading.Thread(target=worker.run)
+            with self.assertLogs("seriatim"):
+                thread.start()
+                self.assertTrue(handled.wait(PATIENCE))
+            worker.stop()
+            thread.join()
+        released = [path for path, _ in server.asked if path.endswith("/d/release")]
+        self.assertEqual((len(released), "d" in seen), (1, False), "it is handled by whoever gets it next")
 
 
 #: JSON that Python's parser does not take, in which bodies stand.

@@ -86,12 +86,14 @@ class Line:
         """Runs until the worker stops, and what was begun has ended."""
         completer = threading.Thread(target=self._complete, name=f"seriatim-{self.name}-completions", daemon=True)
         completer.start()
-        with ThreadPoolExecutor(self._worker._concurrency, thread_name_prefix=f"seriatim-{self.name}") as pool:
-            while not self._worker._stop.is_set():
-                if self._free.acquire(timeout=0.2):
-                    self._receive(pool, 1 + self._take_free())
-        self._completed.put(None)
-        completer.join()
+        try:
+            with ThreadPoolExecutor(self._worker._concurrency, thread_name_prefix=f"seriatim-{self.name}") as pool:
+                while not self._worker._stop.is_set():
+                    if self._free.acquire(timeout=0.2):
+                        self._receive(pool, 1 + self._take_free())
+        finally:
+            self._completed.put(None)
+            completer.join()
 
     def _take_free(self) -> int:
         taken = 0
@@ -108,10 +110,29 @@ class Line:
             # Whatever it is: the queue is received from again.
             logger.warning("cannot receive from %s: %s", self.name, described(error))
             self._worker._stop.wait(PAUSE)
-        for delivery in deliveries:
-            pool.submit(self._handle, self._worker._locks.hold(delivery, asked))
         if places > len(deliveries):
             self._free.release(places - len(deliveries))
+        received = [self._worker._locks.hold(delivery, asked) for delivery in deliveries]
+        if not all([self._submit(pool, held) for held in received]):
+            self._worker._stop.wait(PAUSE)
+
+    def _submit(self, pool: ThreadPoolExecutor, held: Held) -> bool:
+        """Lets a thread handle it; when none can be started, it is given back."""
+        # A pool keeps what it has no thread for, and may begin it later: whoever gets this lock has the delivery.
+        claim = threading.Lock()
+
+        def handle() -> None:
+            if claim.acquire(blocking=False):
+                self._handle(held)
+
+        try:
+            pool.submit(handle)
+        except RuntimeError as error:
+            if claim.acquire(blocking=False):
+                logger.warning("cannot handle %r yet: %s; it is given back", held.delivery, described(error))
+                self._settle(held, requests.settle(held.delivery.queue, held.delivery.delivery, "release"))
+            return False
+        return True
 
     def _handle(self, held: Held) -> None:
         try:
