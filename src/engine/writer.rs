@@ -351,8 +351,8 @@ impl Writer {
         for waiter in self.wakeups.take_all() {
             waiter.letter.fail(why.clone());
         }
-        while let Some(request) = self.intake.take() {
-            refuse(request, &why);
+        if let Err(fault) = self.refuse_waiting(&why) {
+            tracing::warn!(%fault, "what was given back last counts as a failed attempt");
         }
         self.commits.end_copies();
         // They have the file open as well: whoever gets its lock opens it.
@@ -363,6 +363,25 @@ impl Writer {
         {
             tracing::error!(%fault, "the file could not be closed cleanly");
         }
+    }
+
+    /// Refuses what comes too late, and takes back what the last commits have handed out to nobody: it would count as an attempt.
+    fn refuse_waiting(&mut self, why: &Unavailable) -> Result<(), Fault> {
+        let mut given_back = Vec::new();
+        while let Some(request) = self.intake.take() {
+            match request {
+                Request::GiveBack(command) if matches!(why, Unavailable::Closed) => {
+                    given_back.push(QueuedCommand::Unattended(command));
+                }
+                late => refuse(late, why),
+            }
+        }
+        while !given_back.is_empty() {
+            let (job, release, left) = self.turn(given_back)?;
+            self.commits.commit_now(job, release)?;
+            given_back = left;
+        }
+        Ok(())
     }
 }
 
@@ -401,90 +420,4 @@ fn refuse(request: Request, why: &Unavailable) {
 }
 
 #[cfg(test)]
-mod tests {
-    use bytes::Bytes;
-
-    use super::*;
-    use crate::clock::SystemClock;
-    use crate::engine::letter::letter;
-    use crate::engine::open::begin;
-    use crate::engine::rules::topic_record::Fanout;
-    use crate::engine::rules::verbs::Publish;
-    use crate::engine::rules::verbs::PublishOnce;
-    use crate::engine::rules::verbs::Send;
-    use crate::engine::store::StoreOptions;
-    use crate::engine::store::lock_file::LockFile;
-    use crate::id::IdempotencyKey;
-    use crate::id::QueueName;
-    use crate::message::NewMessage;
-    use crate::message::Place;
-
-    fn messages(count: usize) -> Vec<NewMessage> {
-        let message = NewMessage {
-            workflow_id: None,
-            place: Place::Arrival,
-            message_id: None,
-            time_to_live: None,
-            kept_back: None,
-            headers: Default::default(),
-            body: Bytes::new(),
-        };
-        vec![message; count]
-    }
-
-    fn send(count: usize) -> Command {
-        Command::Send(Send { queue: QueueName::new("q").unwrap(), messages: messages(count) })
-    }
-
-    /// So many copies of one message.
-    fn fanout(count: usize) -> Fanout {
-        let copies = vec![(QueueName::new("q").unwrap(), messages(count))];
-        Fanout { revision: 1, copies, origins: Vec::new() }
-    }
-
-    fn publish(count: usize) -> Command {
-        Command::Publish(Publish { topic: QueueName::new("t").unwrap(), fanout: fanout(count) })
-    }
-
-    fn publish_once(count: usize) -> Command {
-        let key = IdempotencyKey::new("k", 1).unwrap();
-        Command::PublishOnce(PublishOnce { topic: QueueName::new("t").unwrap(), key, fanout: fanout(count) })
-    }
-
-    #[test]
-    fn a_turn_ends_behind_a_send_of_very_many_messages_or_copies_and_the_next_goes_on() {
-        let store = Store::in_memory(StoreOptions::default()).unwrap();
-        let (_engine, mut writer) = begin(store, Arc::new(SystemClock::default())).unwrap();
-        let (few, many) = (limits::SEND_BATCH_MAX, limits::SEND_BATCH_MAX + 1);
-        let topics = [publish(few), publish(many), publish_once(few), publish_once(many), publish(few)];
-        let asked = [send(few), send(many)].into_iter().chain(topics);
-        for command in asked {
-            let (letter, _answer) = letter(command, None, |_| {});
-            writer.inbox.post_at_once(Request::Ask(letter));
-        }
-        for count in [2, 2, 2, 1] {
-            assert_eq!(writer.gather().commands.len(), count);
-        }
-    }
-
-    #[test]
-    fn whoever_gets_the_lock_of_an_engine_that_ends_can_open_its_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.redb");
-        for _ in 0..5 {
-            let store = Store::open(&path, StoreOptions::default()).unwrap();
-            let (_engine, writer) = begin(store, Arc::new(SystemClock::default())).unwrap();
-            let stop = move || writer.stop(Unavailable::Closed);
-            let thread = std::thread::Builder::new().spawn(stop).unwrap();
-            let lock = loop {
-                match LockFile::take(&path) {
-                    Ok(lock) => break lock,
-                    Err(_) => std::thread::yield_now(),
-                }
-            };
-            drop(redb::Database::open(&path).expect("nobody has it open"));
-            drop(lock);
-            thread.join().unwrap();
-        }
-    }
-}
+mod tests;
