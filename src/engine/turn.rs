@@ -66,6 +66,8 @@ pub(crate) struct TurnOutcome {
     pub(crate) promised_bytes: u64,
     /// What was asked and is left to the next turn, because this one has written enough.
     pub(crate) left: Vec<QueuedCommand>,
+    /// Who does not wait, and cannot be told yet whether there is anything.
+    pub(crate) put_off: Vec<LetterHandle>,
 }
 
 /// A turn in the making.
@@ -218,15 +220,14 @@ impl<'a> TurnRules<'a> {
             return Ok(());
         }
         // So many expired messages stand before what it could have that the turn after this goes on with them.
-        let is_put_off = waits_for.is_some_and(|waits_for| self.wakeups.later.contains(waits_for));
-        let found_nothing = if is_put_off {
-            letter.find_nothing();
-            true
-        } else {
-            self.found_nothing(&letter)?
-        };
-        if found_nothing && !letter.wait().is_zero() {
+        let is_put_off =
+            |turn: &TurnRules<'_>| waits_for.is_some_and(|waits_for| turn.wakeups.later.contains(waits_for));
+        if !is_put_off(self) && !self.found_nothing(&letter)? {
+            self.applied.answers.push(letter);
+        } else if !letter.wait().is_zero() {
             self.park(letter);
+        } else if is_put_off(self) {
+            self.applied.put_off.push(letter);
         } else {
             self.applied.answers.push(letter);
         }

@@ -69,6 +69,21 @@ async fn every_message_expires_and_every_dead_letter_is_purged_however_many_ther
 }
 
 #[tokio::test]
+async fn who_does_not_wait_gets_what_stands_behind_expired_messages_however_many_these_are() {
+    for many in (1_600..3_000).step_by(200) {
+        let fixture = Fixture::new(QueueOptions::default()).await;
+        let short = |number: usize| Message::new("m").workflow(number.to_string()).time_to_live(seconds(1));
+        let messages: Vec<Message> = (0..many).map(short).collect();
+        for batch in messages.chunks(limits::SEND_BATCH_MAX) {
+            fixture.queue.send_batch(batch.to_vec()).await.expect("they are accepted");
+        }
+        fixture.send("w", "lives").await;
+        fixture.clock.advance(seconds(2));
+        assert_eq!(fixture.drain().await, ["lives"], "behind {many}");
+    }
+}
+
+#[tokio::test]
 async fn a_quarantine_takes_all_of_a_workflow_and_a_redrive_puts_all_of_it_back() {
     let exhausted = Some(ExhaustedPolicy::Quarantine);
     let fixture = Fixture::new(QueueOptions::default().delivery_count_max(1).exhausted(exhausted)).await;
