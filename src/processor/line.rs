@@ -75,14 +75,18 @@ enum PlaceKind {
 }
 
 /// A slot, whose handler goes on with what waits.
+///
+/// # Dropping
+/// A job whose handler was not called is given back uncounted.
 pub(crate) struct Runner<C: Consumer> {
     line: Arc<JobLine<C>>,
+    /// What is to begin next.
+    job: Option<C::Begun>,
     has_slot: bool,
 }
 
 /// A job that may begin at once, with its slot.
 pub(crate) struct Ready<C: Consumer> {
-    pub(crate) job: C::Begun,
     pub(crate) place: JobPlace<C>,
     pub(crate) runner: Runner<C>,
 }
@@ -178,8 +182,8 @@ impl<C: Consumer> JobLine<C> {
             // What waits already goes first.
             if state.free > 0 && state.waiting.is_empty() {
                 state.free -= 1;
-                let runner = Runner { line: self.clone(), has_slot: true };
-                begun.push(Ready { job, place: self.in_hand(), runner });
+                let runner = Runner { line: self.clone(), job: Some(job), has_slot: true };
+                begun.push(Ready { place: self.in_hand(), runner });
             } else {
                 state.bytes += bytes;
                 state.waiting.push_back(Waiting { job, bytes, since: elapsed });
@@ -317,24 +321,32 @@ impl<C: Consumer> Drop for JobPlace<C> {
 }
 
 impl<C: Consumer> Runner<C> {
-    /// Notes that a handler has ended, and whether its job is to be settled; takes what waits for longest. None when nothing
-    /// does: then the slot is free.
-    pub(crate) fn next(&mut self, is_unsettled: bool) -> Option<(C::Begun, JobPlace<C>)> {
+    /// The job whose handler is called now.
+    pub(crate) fn begin(&mut self) -> C::Begun {
+        self.job.take().expect("a runner goes on only with another job")
+    }
+
+    /// Notes that a handler has ended, and whether its job is to be settled; takes what waits for longest, and says its place.
+    /// None when nothing does: then the slot is free.
+    pub(crate) fn next(&mut self, is_unsettled: bool) -> Option<JobPlace<C>> {
         let line = &self.line;
-        let next = line.change(|state| {
+        self.job = line.change(|state| {
             state.pace.note_ended();
             state.unsettled += isize::from(is_unsettled);
             let next = state.pop();
             state.free += usize::from(next.is_none());
             next
         });
-        self.has_slot = next.is_some();
-        next.map(|job| (job, line.in_hand()))
+        self.has_slot = self.job.is_some();
+        self.has_slot.then(|| line.in_hand())
     }
 }
 
 impl<C: Consumer> Drop for Runner<C> {
     fn drop(&mut self) {
+        if let Some(job) = self.job.take() {
+            self.line.consumer.give_back(job);
+        }
         if self.has_slot {
             self.line.change(|state| state.free += 1);
         }

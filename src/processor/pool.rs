@@ -221,21 +221,21 @@ impl<C: Consumer> RunnerPool<C> {
 
     /// Handles a job, and then what waits for longest, until nothing does.
     async fn run(&self, first: Ready<C>) -> Result<(), Unavailable> {
-        let Ready { mut job, mut place, mut runner } = first;
-        if self.line.is_closed() {
-            self.consumer.give_back(job);
-            return Ok(());
-        }
+        let Ready { mut place, mut runner } = first;
         let (mut turn, mut handled) = (self.client.elapsed(), 0);
         loop {
-            let done = self.consumer.handle(job).await?;
+            // After each pause, in which it may have been closed: then the runner gives its job back.
+            if handled == 0 && self.line.is_closed() {
+                return Ok(());
+            }
+            let done = self.consumer.handle(runner.begin()).await?;
             let is_unsettled = done.is_some();
             match done {
                 Some(done) => self.hand_on(done, place),
                 None => drop(place),
             }
             match runner.next(is_unsettled) {
-                Some(next) => (job, place) = next,
+                Some(next) => place = next,
                 None => return Ok(()),
             }
             handled += 1;
@@ -314,4 +314,97 @@ async fn all_ended(runners: &mut JoinSet<Result<(), Unavailable>>) -> Result<(),
         all = all.and(ended.unwrap_or(Ok(())));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering;
+    use std::task::Context;
+    use std::task::Waker;
+
+    use super::*;
+
+    /// Counts what is handled, at once, and what is given back.
+    #[derive(Default)]
+    struct Counter {
+        handled: AtomicUsize,
+        given_back: AtomicUsize,
+    }
+
+    impl Consumer for Counter {
+        type Job = ();
+        type Begun = ();
+        type Done = Infallible;
+
+        fn ahead_max(&self) -> usize {
+            limits::AHEAD_MAX
+        }
+
+        async fn receive(&self, _max: usize, _wait: Duration) -> Result<Vec<()>, ReceiveError> {
+            Ok(Vec::new())
+        }
+
+        fn take(&self, _received: &mut Vec<()>, _shared_pool: &RunnerPool<Counter>) {}
+
+        fn begin(&self, jobs: Vec<()>) -> Vec<(usize, ())> {
+            jobs.into_iter().map(|job| (0, job)).collect()
+        }
+
+        async fn handle(&self, (): ()) -> Result<Option<Infallible>, Unavailable> {
+            self.handled.fetch_add(1, Ordering::Relaxed);
+            Ok(None)
+        }
+
+        async fn settle(self: Arc<Counter>, _done: Vec<Infallible>) -> Result<(), Unavailable> {
+            Ok(())
+        }
+
+        fn give_up(&self) {}
+
+        fn give_back(&self, (): ()) {
+            self.given_back.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A pool with a job that may begin, and so many behind it.
+    async fn pool(behind: usize) -> (RunnerPool<Counter>, Ready<Counter>) {
+        let (engine, _) = crate::testing::engine().await.unwrap();
+        let consumer = Arc::new(Counter::default());
+        let line = JobLine::new(consumer.clone(), 1);
+        let ready = line.add(vec![(0, ()); 1 + behind], Duration::ZERO).pop().unwrap();
+        let (ended, _) = mpsc::unbounded_channel();
+        (RunnerPool { client: engine.client().clone(), consumer, line, ended }, ready)
+    }
+
+    fn counted(pool: &RunnerPool<Counter>) -> (usize, usize) {
+        let Counter { handled, given_back } = &*pool.consumer;
+        (handled.load(Ordering::Relaxed), given_back.load(Ordering::Relaxed))
+    }
+
+    #[tokio::test]
+    async fn what_a_runner_has_not_begun_is_given_back_when_it_is_dropped() {
+        let (pool, ready) = pool(0).await;
+        drop(pool.run(ready));
+        assert_eq!(counted(&pool), (0, 1));
+    }
+
+    #[tokio::test]
+    async fn what_a_runner_has_taken_before_a_pause_does_not_begin_once_it_is_closed() {
+        let turn = limits::RUNNER_TURN_MAX as usize;
+        for is_dropped in [false, true] {
+            let (pool, ready) = pool(turn + 9).await;
+            let mut run = Box::pin(pool.run(ready));
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(run.as_mut().poll(&mut context).is_pending(), "it lets others go on");
+            pool.line.close();
+            if !is_dropped {
+                assert!(run.as_mut().poll(&mut context).is_ready());
+            }
+            drop(run);
+            assert_eq!(counted(&pool), (turn, 10));
+            assert_eq!(pool.line.room().await, 1, "its slot is free");
+        }
+    }
 }

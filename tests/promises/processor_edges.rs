@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use seriatim::Context;
 use seriatim::Failure;
@@ -54,6 +55,27 @@ fn waiting(started: &Arc<Notify>, finish: &Arc<Notify>) -> impl Fn(Context, Raw)
             Ok(Outcome::Complete)
         }) as Handling
     }
+}
+
+#[tokio::test]
+async fn a_message_whose_handler_was_not_called_counts_no_attempt_when_the_processor_is_dropped() {
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send("w", "m").await;
+    let metrics = tokio::runtime::Handle::current().metrics();
+    // The task of the handler is there, and it is not its turn yet.
+    let is_spawned = std::future::poll_fn(move |_| match metrics.num_alive_tasks() {
+        0 => Poll::Pending,
+        _ => Poll::Ready(()),
+    });
+    let handler = |_: Context, _: Raw| async { Err::<Outcome, _>(Failure::new("its task had a turn")) };
+    tokio::select! {
+        biased;
+        ended = Processor::new(fixture.queue.clone()).run_until(handler, std::future::pending()) => panic!("{ended:?}"),
+        () = is_spawned => {}
+    }
+    let delivery = fixture.queue.receive(seconds(60)).await.unwrap().expect("it is given back");
+    assert_eq!(delivery.message().delivery_count, 1);
+    drop(delivery);
 }
 
 #[test]
