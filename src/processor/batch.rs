@@ -93,7 +93,8 @@ impl BatchOutcome {
         self
     }
 
-    /// Adds messages to send and the new workflow state, in one transaction with the completion.
+    /// Adds messages to send and the new workflow state, in one transaction with the completion. Where no message is done, the
+    /// handler has failed.
     #[must_use]
     pub fn with(mut self, completion: Completion) -> BatchOutcome {
         self.completion = completion;

@@ -5,6 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use seriatim::Abandon;
+use seriatim::Completion;
 use seriatim::Context;
 use seriatim::Failure;
 use seriatim::Outcome;
@@ -12,6 +14,7 @@ use seriatim::Processor;
 use seriatim::QueueOptions;
 use seriatim::Raw;
 use seriatim::error::ReceiveError;
+use seriatim::processor::BatchOutcome;
 use tokio::sync::Notify;
 
 use crate::promises::fixture::Fixture;
@@ -76,6 +79,23 @@ async fn a_message_whose_handler_was_not_called_counts_no_attempt_when_the_proce
     let delivery = fixture.queue.receive(seconds(60)).await.unwrap().expect("it is given back");
     assert_eq!(delivery.message().delivery_count, 1);
     drop(delivery);
+}
+
+#[tokio::test]
+async fn a_batch_that_sets_a_state_along_with_nothing_done_has_failed() {
+    let fixture = Fixture::new(QueueOptions::by_position()).await;
+    fixture.send_at("w", 1).await;
+    let handler = |_: Context, _: Vec<Raw>| async {
+        let next = Outcome::Abandon(Abandon::after(seconds(60)));
+        Ok::<_, Failure>(BatchOutcome::first(0).then(next).with(Completion::new().state("set")))
+    };
+    let pool = Processor::new(fixture.queue.clone()).start_batches(10, handler);
+    until(|| async { fixture.counts().await.failed == 1 }).await;
+    pool.stop().await.unwrap();
+    let message = peeked(&fixture).await;
+    let reason = &message.attempts[0].reason;
+    assert!(reason.contains("no message is completed"), "{reason}");
+    assert_eq!(fixture.queue.workflow("w").unwrap().state().await.unwrap(), None);
 }
 
 #[test]

@@ -133,15 +133,15 @@ impl Run {
     /// one transaction with it.
     ///
     /// # Errors
-    /// As [`Run::complete_first`]; [`SettleRefusal::Send`](crate::error::SettleRefusal::Send) when one of the messages was
-    /// refused: then nothing has happened.
+    /// As [`Run::complete_first`]; [`Misuse`] when something goes with no completion;
+    /// [`SettleRefusal::Send`](crate::error::SettleRefusal::Send) when one of the messages was refused: then nothing has happened.
     pub async fn complete_first_with(
         &mut self,
         count: usize,
         completion: Completion,
     ) -> Result<Vec<Receipt>, SettleError> {
         self.check(count)?;
-        let completion = completion.check()?;
+        let completion = completion.check_with(count)?;
         let settlement =
             RunSettlement { completed: count, completion, next: None, keep_rest: true, first: self.first() };
         let settled = self.settle(settlement).await?;

@@ -12,7 +12,6 @@ use crate::engine::client::outcome::Outcome;
 use crate::engine::client::queue::Queue;
 use crate::engine::client::settling::Completion;
 use crate::engine::client::settling::check_state;
-use crate::engine::rules::command::CompletionCommand;
 use crate::engine::rules::command::Retry;
 use crate::engine::rules::command::RunSettlement;
 use crate::engine::rules::command::SettleResult;
@@ -136,7 +135,7 @@ impl Settler {
         completion: Completion,
         next: Option<Outcome>,
     ) -> Result<Vec<Receipt>, SettleError> {
-        let completion: CompletionCommand = completion.check()?;
+        let completion = completion.check_with(completed)?;
         let next = next.map(|outcome| outcome.check_next(&self.client)).transpose()?;
         let settlement = RunSettlement { completed, completion, next, keep_rest: false, first: None };
         let command = SettleRun { queue: self.queue.clone(), token, settlement };

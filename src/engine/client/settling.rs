@@ -72,6 +72,15 @@ impl Completion {
         matches!(self.state, StateChange::Keep) && self.sends.is_empty()
     }
 
+    /// The same with so many messages of a run.
+    pub(crate) fn check_with(self, completed: usize) -> Result<CompletionCommand, Misuse> {
+        if completed == 0 && !self.is_plain() {
+            let field = if self.sends.is_empty() { "state" } else { "sends" };
+            return Err(Misuse::new(field, "goes with a completion, and no message is completed"));
+        }
+        self.check()
+    }
+
     pub(crate) fn check(self) -> Result<CompletionCommand, Misuse> {
         if let StateChange::Set(state) = &self.state {
             check_state(state)?;

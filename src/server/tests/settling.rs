@@ -211,3 +211,22 @@ async fn fail_runs_of(fixture: &Fixture, name: &str, counts: [(Option<u32>, u64)
     }
     assert_eq!(receive().await["deliveries"][0]["delivery_count"], 3);
 }
+
+#[tokio::test]
+async fn nothing_is_sent_or_set_along_with_a_run_of_which_nothing_is_completed() {
+    let fixture = Fixture::open().await;
+    let queue = fixture.create("orders", QueueOptions::default()).await;
+    queue.send(Message::new("x").workflow("w")).await.unwrap();
+    let run = fixture.post("/v1/queues/orders/receive", json!({ "run": true })).await.json();
+    let path = format!("/v1/queues/orders/runs/{}/settle", run["run"].as_str().unwrap());
+    for (field, along) in [
+        ("state", json!({ "completed": 0, "state": 1 })),
+        ("state", json!({ "completed": 0, "clear_state": true, "next": { "verb": "abandon" } })),
+        ("sends", json!({ "completed": 0, "send": [{ "queue": "orders", "workflow_id": "w" }] })),
+    ] {
+        let refused = fixture.post(&path, along).await;
+        assert_eq!(refused.status, 400);
+        assert_eq!(refused.json()["field"], field);
+    }
+    assert_eq!(fixture.post(&path, json!({ "completed": 1, "state": 1 })).await.status, 204);
+}
