@@ -116,6 +116,9 @@ pub struct DrainSummary {
     pub dead_lettered: usize,
 }
 
+/// How much time passes before what was released is handed out again: in one instant that would go on for ever.
+const RELEASE_PAUSE: Duration = Duration::from_millis(1);
+
 /// How much time is to pass until something may have become due. Some always does, so that a drain comes to an end.
 fn until_due(client: &Client, clock: &ManualClock, due: Timestamp) -> Duration {
     // What is due is compared with what the engine believes: less than the clock shows, after a step forward.
@@ -129,7 +132,8 @@ fn until_due(client: &Client, clock: &ManualClock, due: Timestamp) -> Duration {
 
 /// Handles a queue's messages one after another until nothing is left to do, moving the clock to whatever is due next
 /// (a retry, a scheduled message, a gap's end), but no further than `horizon` from now. After a step of the clock
-/// ([`ManualClock::step`]) it lets time pass until the engine believes it.
+/// ([`ManualClock::step`]) it lets time pass until the engine believes it. After a release ([`Outcome::Release`](crate::Outcome::Release))
+/// a millisecond passes.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -172,6 +176,10 @@ pub async fn drain<T: Body>(
                 DeliveryEnd::Failed | DeliveryEnd::Lost => drained.failed += 1,
                 DeliveryEnd::SetAside => drained.set_aside += 1,
                 DeliveryEnd::DeadLettered => drained.dead_lettered += 1,
+                DeliveryEnd::Released if clock.elapsed().saturating_add(RELEASE_PAUSE) > until => {
+                    return Ok(drained);
+                }
+                DeliveryEnd::Released => clock.advance(RELEASE_PAUSE),
             }
         }
         let Some(due) = queue.client().next_due().await? else { return Ok(drained) };

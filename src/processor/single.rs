@@ -59,6 +59,8 @@ pub(crate) enum DeliveryEnd {
     Failed,
     SetAside,
     DeadLettered,
+    /// It is given back uncounted, and offered again at once.
+    Released,
     /// The lock was lost: the outcome of the handler is void.
     Lost,
 }
@@ -68,7 +70,8 @@ impl DeliveryEnd {
     fn by(outcome: &Outcome) -> DeliveryEnd {
         match outcome {
             Outcome::Complete | Outcome::CompleteWith(_) => DeliveryEnd::Completed,
-            Outcome::Abandon(_) | Outcome::Release => DeliveryEnd::Failed,
+            Outcome::Abandon(_) => DeliveryEnd::Failed,
+            Outcome::Release => DeliveryEnd::Released,
             Outcome::Defer | Outcome::DeferFor(_) | Outcome::DeferUntil(_) => DeliveryEnd::SetAside,
             Outcome::DeadLetter { .. } => DeliveryEnd::DeadLettered,
         }
@@ -254,7 +257,7 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
             "a handler failed"
         );
         if failure.is_unbegun {
-            return settled_as(DeliveryEnd::Failed, delivery.release().await);
+            return settled_as(DeliveryEnd::Released, delivery.release().await);
         }
         let is_shared = failure.is_shared;
         let abandon = self.delays.apply(*failure.abandon, &self.queue, attempt)?;

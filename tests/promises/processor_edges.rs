@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use seriatim::Abandon;
@@ -15,9 +17,12 @@ use seriatim::QueueOptions;
 use seriatim::Raw;
 use seriatim::error::ReceiveError;
 use seriatim::processor::BatchOutcome;
+use seriatim::testing::DrainSummary;
+use seriatim::testing::drain;
 use tokio::sync::Notify;
 
 use crate::promises::fixture::Fixture;
+use crate::promises::fixture::millis;
 use crate::promises::fixture::seconds;
 use crate::promises::processor::peeked;
 use crate::promises::processor::until;
@@ -79,6 +84,24 @@ async fn a_message_whose_handler_was_not_called_counts_no_attempt_when_the_proce
     let delivery = fixture.queue.receive(seconds(60)).await.unwrap().expect("it is given back");
     assert_eq!(delivery.message().delivery_count, 1);
     drop(delivery);
+}
+
+#[tokio::test]
+async fn a_drain_ends_whatever_a_handler_releases() {
+    let fixture = Fixture::new(QueueOptions::by_position()).await;
+    fixture.send_at("w", 1).await;
+    fixture.send_at("w", 2).await;
+    let releases = |_: Context, _: Raw| async { Ok::<_, Failure>(Outcome::Release) };
+    let drained = drain(&fixture.queue, &fixture.clock, releases, millis(20)).await.unwrap();
+    assert_eq!(drained, DrainSummary::default());
+    let calls = AtomicUsize::new(0);
+    let releases_at_first = move |context: Context, _: Raw| {
+        assert_eq!(context.attempt(), 1, "a release counts no attempt");
+        let call = calls.fetch_add(1, Ordering::Relaxed);
+        async move { Ok::<_, Failure>(if call < 3 { Outcome::Release } else { Outcome::Complete }) }
+    };
+    let drained = drain(&fixture.queue, &fixture.clock, releases_at_first, millis(20)).await.unwrap();
+    assert_eq!((drained.completed, drained.failed), (2, 0));
 }
 
 #[tokio::test]
