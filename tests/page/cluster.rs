@@ -55,8 +55,18 @@ impl SmallCluster {
 
     /// Asks the API until it is done: while partitions move, a node says that it is busy.
     async fn ask(&self, method: &str, path: &str, body: &str) {
-        let asked = async { while self.fixture.api_as(method, path, body, &[]).await.status >= 300 {} };
-        tokio::time::timeout(TIMEOUT, asked).await.expect("it is done");
+        let mut refused = None;
+        let asked = async {
+            loop {
+                let answer = self.fixture.api_as(method, path, body, &[]).await;
+                match answer.status < 300 {
+                    true => return,
+                    false => refused = Some(answer),
+                }
+            }
+        };
+        let done = tokio::time::timeout(TIMEOUT, asked).await;
+        assert!(done.is_ok(), "{method} {path}: {refused:?}");
     }
 
     async fn end(self) {

@@ -76,9 +76,10 @@ async fn a_message_whose_handler_was_not_called_counts_no_attempt_when_the_proce
         _ => Poll::Ready(()),
     });
     let handler = |_: Context, _: Raw| async { Err::<Outcome, _>(Failure::new("its task had a turn")) };
+    let processor = Processor::new(fixture.queue.clone());
     tokio::select! {
         biased;
-        ended = Processor::new(fixture.queue.clone()).run_until(handler, std::future::pending()) => panic!("{ended:?}"),
+        ended = processor.run_until(handler, std::future::pending()) => panic!("{ended:?}"),
         () = is_spawned => {}
     }
     let delivery = fixture.queue.receive(seconds(60)).await.unwrap().expect("it is given back");
