@@ -10,6 +10,7 @@ use hyper::body::Bytes;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::cluster::error::ClusterError;
 use crate::cluster::server_health::ServerHealth;
@@ -28,24 +29,27 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// How many bytes that may be.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
-/// What a server says of itself at `/varz`.
+/// What a server says of itself at `/varz`. What stands there of JetStream is what was so when somebody first looked.
 #[derive(Debug, Deserialize)]
 struct Varz {
     server_name: String,
     version: String,
     #[serde(default)]
     max_payload: usize,
-    #[serde(default)]
-    jetstream: JetStream,
 }
 
-#[derive(Debug, Default, Deserialize)]
+/// What it says of JetStream at `/jsz`.
+#[derive(Debug, Deserialize)]
 struct JetStream {
+    /// Whether it is off, or has not begun yet.
+    #[serde(default)]
+    disabled: bool,
     config: Option<JetStreamConfig>,
 }
 
 #[derive(Debug, Deserialize)]
 struct JetStreamConfig {
+    /// It is left out where it is false.
     #[serde(default)]
     sync_always: bool,
 }
@@ -110,22 +114,34 @@ struct SilentServer {
 /// # Errors
 /// [`ClusterError::Unsuitable`] for the first that cannot keep a log.
 async fn ask_all(monitors: &[String]) -> Result<Vec<SilentServer>, ClusterError> {
-    let asked = join_all(monitors.iter().map(|monitor| ask(monitor, "/varz"))).await;
+    let asked = join_all(monitors.iter().map(|monitor| look(monitor))).await;
     let mut silent = Vec::new();
     for (monitor, said) in monitors.iter().zip(asked) {
-        let why = match said {
-            Err(why) => why,
-            Ok(said) => match serde_json::from_slice(&said) {
-                Ok(varz) => {
-                    check(varz)?;
-                    continue;
-                }
-                Err(error) => format!("what it says of itself makes no sense: {error}"),
-            },
-        };
-        silent.push(SilentServer { monitor: monitor.clone(), why });
+        match said {
+            Ok((varz, config)) => check(&varz, &config)?,
+            Err(why) => silent.push(SilentServer { monitor: monitor.clone(), why }),
+        }
     }
     Ok(silent)
+}
+
+/// What a server says of itself, and of JetStream.
+///
+/// # Errors
+/// Why it does not say it: a server is monitored before JetStream is there.
+async fn look(monitor: &str) -> Result<(Varz, JetStreamConfig), String> {
+    let (varz, jet_stream) = tokio::join!(read(monitor, "/varz"), read(monitor, "/jsz"));
+    let (varz, JetStream { disabled, config }): (Varz, JetStream) = (varz?, jet_stream?);
+    match config {
+        Some(config) if !disabled => Ok((varz, config)),
+        _ => Err("JetStream is off, or has not begun yet; its configuration needs `jetstream { sync_interval: always }`"
+            .to_owned()),
+    }
+}
+
+async fn read<T: DeserializeOwned>(monitor: &str, path: &str) -> Result<T, String> {
+    let said = ask(monitor, path).await?;
+    serde_json::from_slice(&said).map_err(|error| format!("what it says of itself makes no sense: {error}"))
 }
 
 /// What a server says at a path of its monitoring address.
@@ -148,7 +164,7 @@ pub(crate) async fn ask(monitor: &str, path: &str) -> Result<Vec<u8>, String> {
 }
 
 /// Judges what a server has said.
-fn check(varz: Varz) -> Result<(), ClusterError> {
+fn check(varz: &Varz, config: &JetStreamConfig) -> Result<(), ClusterError> {
     let unsuitable = |what: String| Err(ClusterError::Unsuitable { server: varz.server_name.clone(), what });
     if version(&varz.version).is_none_or(|version| version < OLDEST) {
         let [major, minor, patch] = OLDEST;
@@ -157,18 +173,19 @@ fn check(varz: Varz) -> Result<(), ClusterError> {
             varz.version
         ));
     }
-    match &varz.jetstream.config {
-        None => unsuitable("JetStream is off; its configuration needs `jetstream { sync_interval: always }`".to_owned()),
-        Some(config) if !config.sync_always => unsuitable(
+    if !config.sync_always {
+        return unsuitable(
             "it acknowledges what is not on its disk yet; its configuration needs `sync_interval: always` in `jetstream { }`"
                 .to_owned(),
-        ),
-        _ if varz.max_payload < limits::LOG_ENTRY_BYTES => unsuitable(format!(
+        );
+    }
+    if varz.max_payload < limits::LOG_ENTRY_BYTES {
+        return unsuitable(format!(
             "it takes messages of {} bytes at most; its configuration needs `max_payload: 8MB`",
             varz.max_payload
-        )),
-        _ => Ok(()),
+        ));
     }
+    Ok(())
 }
 
 /// The numbers of a version, without what stands behind a hyphen.
@@ -181,26 +198,24 @@ fn version(text: &str) -> Option<[u64; 3]> {
 mod tests {
     use super::*;
 
-    fn said(version: &str, jetstream: &str, max_payload: usize) -> String {
-        let varz = format!(
-            r#"{{"server_name": "n1", "version": "{version}", "max_payload": {max_payload}, "jetstream": {jetstream}}}"#
-        );
-        check(serde_json::from_str(&varz).unwrap())
+    fn said(version: &str, config: &str, max_payload: usize) -> String {
+        let varz =
+            format!(r#"{{"server_name": "n1", "version": "{version}", "max_payload": {max_payload}}}"#);
+        check(&serde_json::from_str(&varz).unwrap(), &serde_json::from_str(config).unwrap())
             .map_or_else(|error| error.to_string(), |()| "fine".to_owned())
     }
 
     #[test]
     fn a_server_that_syncs_what_it_acknowledges_is_taken_and_others_are_told_what_is_missing() {
-        const SYNCS: &str = r#"{"config": {"sync_always": true}}"#;
+        const SYNCS: &str = r#"{"sync_always": true}"#;
         let enough = limits::LOG_ENTRY_BYTES;
         assert_eq!(said("2.14.4", SYNCS, enough), "fine");
         assert_eq!(said("2.15.0-beta.1", SYNCS, enough), "fine");
         assert!(said("2.14.3", SYNCS, enough).contains("it has to be 2.14.4 at least"));
         assert!(said("2.9.30", SYNCS, enough).contains("it has to be 2.14.4 at least"));
         assert!(said("main", SYNCS, enough).contains("it has to be 2.14.4 at least"));
-        let lax = r#"{"config": {"sync_interval": 120000000000}}"#;
+        let lax = r#"{"sync_interval": 120000000000}"#;
         assert!(said("2.15.1", lax, enough).contains("`sync_interval: always`"));
-        assert!(said("2.15.1", "{}", enough).contains("JetStream is off"));
         assert!(said("2.15.1", SYNCS, enough - 1).contains("`max_payload: 8MB`"));
     }
 }

@@ -1,15 +1,26 @@
 //! Nodes that start while not all NATS servers are there, or as they have to be.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpListener;
 
 use crate::cluster::error::ClusterError;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::options::ClusterOptions;
+use crate::cluster::server_health::ServerHealth;
 use crate::cluster::server_identity;
 use crate::cluster::servers;
+use crate::cluster::stop::pause;
 use crate::cluster::tests::nats::NatsServers;
 use crate::cluster::tests::nats::wait_until;
 use crate::cluster::tests::router::has_all;
+use crate::error::Fault;
+use crate::limits;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 
@@ -168,4 +179,67 @@ async fn a_monitoring_address_of_another_server_of_the_cluster_is_named() {
     let said = compare(mixed).await;
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(said[0].contains("the NATS server n1 is monitored") && said[0].ends_with("it is n0"), "{said:?}");
+}
+
+/// The monitoring address of a server whose `/varz` says nothing of JetStream, and whose `/jsz` says these, one after the other, and
+/// the last from then on; and how often it was asked for that.
+async fn monitor(jet_stream: &'static [&'static str]) -> (Vec<String>, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let (mut request, mut bytes) = (Vec::new(), [0; 1024]);
+            while !request.ends_with(b"\r\n\r\n") {
+                let read = stream.read(&mut bytes).await.expect("a request comes whole");
+                assert!(read > 0, "a request comes whole");
+                request.extend_from_slice(&bytes[..read]);
+            }
+            let said = match request.starts_with(b"GET /jsz ") {
+                true => {
+                    jet_stream[count.fetch_add(1, Ordering::Relaxed).min(jet_stream.len() - 1)].to_owned()
+                }
+                false => {
+                    let max = limits::LOG_ENTRY_BYTES;
+                    format!(
+                        r#"{{"server_name": "n1", "version": "2.14.4", "max_payload": {max}, "jetstream": {{}}}}"#
+                    )
+                }
+            };
+            let head =
+                format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", said.len());
+            stream.write_all((head + &said).as_bytes()).await.expect("an answer is read");
+        }
+    });
+    (vec![address], asked)
+}
+
+/// What a server says of JetStream before it has begun, and when it syncs.
+const NOT_YET: &str = r#"{"disabled": true, "config": {"max_memory": 0, "max_storage": 0}}"#;
+const SYNCS: &str = r#"{"config": {"max_memory": 1, "max_storage": 1, "sync_always": true}}"#;
+
+#[tokio::test]
+async fn a_server_that_is_being_started_stops_no_node_and_is_taken_when_its_jetstream_is_there() {
+    let (monitors, asked) = monitor(&[NOT_YET, SYNCS]).await;
+    let health = ServerHealth::default();
+    let asked_twice = async {
+        while asked.load(Ordering::Relaxed) < 2 {
+            pause(limits::ROUTE_PAUSE).await;
+        }
+    };
+    tokio::select! {
+        fault = servers::watch(&monitors, Vec::new(), &health) => panic!("{fault}"),
+        () = asked_twice => {}
+    }
+    assert_eq!(servers::check_all(&monitors).await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_server_that_begins_and_does_not_sync_stops_a_node() {
+    let (monitors, _) = monitor(&[NOT_YET, r#"{"config": {"max_memory": 1, "max_storage": 1}}"#]).await;
+    let health = ServerHealth::default();
+    let watched = servers::watch(&monitors, Vec::new(), &health);
+    let fault = tokio::time::timeout(Duration::from_secs(30), watched).await.expect("it is asked again");
+    assert!(matches!(&fault, Fault::Server { server, .. } if server == "n1"), "{fault}");
 }
