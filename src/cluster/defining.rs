@@ -7,6 +7,7 @@ use crate::cluster::definitions::QueueDefinition;
 use crate::cluster::placing::ARBITER;
 use crate::cluster::router::Router;
 use crate::cluster::router::nonsense;
+use crate::cluster::splitting::partly;
 use crate::cluster::stop::pause;
 use crate::cluster::topic_ask::TopicAsk;
 use crate::cluster::topic_changes::ORDER_STAYS;
@@ -186,14 +187,23 @@ impl Router {
         name: QueueName,
         behind: u64,
     ) -> Result<Option<Reply>, Unavailable> {
+        self.check_all_go_on()?;
         let going = QueueDefinition::Going { name: name.clone() };
         let Some(revision) = self.put(going, behind).await? else { return Ok(None) };
-        let reply = match self.ask(ARBITER, command, Duration::ZERO).await? {
-            // It has heard of it before.
-            Reply::Queue(Err(QueueRefusal::QueueNotFound(_))) => Reply::Queue(Ok(true)),
-            reply => reply,
+        let ended = async {
+            let reply = match self.ask(ARBITER, command, Duration::ZERO).await? {
+                // It has heard of it before.
+                Reply::Queue(Err(QueueRefusal::QueueNotFound(_))) => Reply::Queue(Ok(true)),
+                reply => reply,
+            };
+            Ok(self.end_deleting(&name, revision).await?.map(|_| reply))
         };
-        Ok(self.end_deleting(&name, revision).await?.map(|_| reply))
+        ended.await.map_err(|why: Unavailable| partly(&why))
+    }
+
+    /// Sees to it that every partition can end something, before the first does.
+    pub(crate) fn check_all_go_on(&self) -> Result<(), Unavailable> {
+        (0..self.places.partitions).try_for_each(|partition| self.check_goes_on(partition))
     }
 
     /// Has a queue deleted everywhere, so that one of its name can be created.
@@ -221,6 +231,20 @@ impl Router {
         self.define_in_all(name, revision, true).await
     }
 
+    /// Waits until a partition has a revision of a queue.
+    pub(crate) async fn define_in(
+        &self,
+        partition: u16,
+        name: &QueueName,
+        revision: u64,
+    ) -> Result<(), Unavailable> {
+        let ask = Ask::of_partition(partition, What::Define(name.clone(), revision));
+        match self.said(partition, &ask, Duration::ZERO).await? {
+            NodeReply::Defined => Ok(()),
+            _ => Err(nonsense()),
+        }
+    }
+
     async fn define_in_all(
         &self,
         name: &QueueName,
@@ -231,10 +255,8 @@ impl Router {
             return Ok(());
         }
         let asked = (0..self.places.partitions).map(|partition| async move {
-            let ask = Ask::of_partition(partition, What::Define(name.clone(), revision));
-            match self.said(partition, &ask, Duration::ZERO).await {
-                Ok(NodeReply::Defined) => Ok(true),
-                Ok(_) => Err(nonsense()),
+            match self.define_in(partition, name, revision).await {
+                Ok(()) => Ok(true),
                 Err(Unavailable::PartitionStopped { .. }) if passes_stopped => Ok(false),
                 Err(why) => Err(why),
             }

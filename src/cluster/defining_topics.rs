@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::cluster::definitions::QueueDefinition;
 use crate::cluster::placing::ARBITER;
 use crate::cluster::router::Router;
+use crate::cluster::splitting::partly;
 use crate::cluster::topic_ask::TopicAsk;
 use crate::cluster::topic_changes::ORDER_STAYS;
 use crate::cluster::topic_changes::PlannedTopic;
@@ -49,21 +50,24 @@ impl Router {
             }
         };
         check_writable(&definition)?;
+        if ask.ends_something() {
+            self.check_all_go_on()?;
+        }
         let Some(revision) = self.definitions.put(definition.clone(), revision).await? else {
             return Ok(None);
         };
-        self.put_on_record(command, &definition, revision).await?;
-        let is_done = match definition {
-            QueueDefinition::Going { .. } => self.end_deleting(name, revision).await?.is_some(),
-            _ if ask.ends_something() => {
-                self.everywhere(name, revision).await?;
-                true
+        let done = async {
+            self.put_on_record(command, &definition, revision).await?;
+            match definition {
+                QueueDefinition::Going { .. } => {
+                    return Ok(self.end_deleting(name, revision).await?.is_some());
+                }
+                _ if ask.ends_something() => self.everywhere(name, revision).await?,
+                _ => self.wherever_it_goes_on(name, revision).await?,
             }
-            _ => {
-                self.wherever_it_goes_on(name, revision).await?;
-                true
-            }
+            Ok(true)
         };
+        let is_done = done.await.map_err(|why: Unavailable| partly(&why))?;
         Ok(is_done.then(|| ask.answer(true)))
     }
 

@@ -15,8 +15,8 @@ use crate::error::Unavailable;
 use crate::id::QueueName;
 
 impl Router {
-    /// Has something done in a partition. Where that has other rules of a topic than whoever has chosen by them, all partitions are
-    /// brought to what the bucket says, and it is asked once more: it may be the partition that has not heard of a change.
+    /// Has something done in a partition. Where that has other rules of a topic than whoever has chosen by them, it is brought to what
+    /// the bucket says, and asked once more: it may be the partition that has not heard of a change.
     pub(crate) async fn ask_by_rules(&self, partition: u16, command: Command) -> Result<Reply, Unavailable> {
         let chosen = chosen_by(&command);
         if chosen.is_empty() {
@@ -27,7 +27,9 @@ impl Router {
         let chosen = chosen.iter().find(|(name, _)| name == topic).map_or(0, |(_, revision)| *revision);
         // Any server answers, and may be late.
         let revision = self.definitions.entry(topic).await?.0.max(bucket_revision(chosen));
-        self.everywhere(topic, revision).await?;
+        self.define_in(partition, topic, revision).await?;
+        // Whoever chooses anew may ask any other for the rules; one that does not answer keeps nobody from sending.
+        let _ = tokio::time::timeout(self.leases.lease(), self.wherever_it_goes_on(topic, revision)).await;
         self.ask(partition, command, Duration::ZERO).await
     }
 }

@@ -107,7 +107,7 @@ impl Router {
 }
 
 /// What is said when one part was not done and another was, or may have been.
-fn partly(why: &Unavailable) -> Unavailable {
+pub(crate) fn partly(why: &Unavailable) -> Unavailable {
     match why.may_be_done() {
         true => why.clone(),
         false => {

@@ -28,12 +28,15 @@ use crate::cluster::wire::Ask;
 use crate::cluster::wire::NodeReply;
 use crate::cluster::wire::What;
 use crate::engine::Queue;
+use crate::engine::elsewhere::verbs;
 use crate::error::SendError;
 use crate::error::Unavailable;
+use crate::id::IdempotencyKey;
 use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::Message;
 use crate::queue::QueueOptions;
+use crate::topic::Rule;
 
 /// How many are under way at once.
 const AT_ONCE: usize = 8;
@@ -200,6 +203,60 @@ async fn a_partition_that_is_stopped_everywhere_keeps_no_queue_from_being_made_o
     assert!(why.starts_with(said) && why.contains("it needs a newer seriatim"), "{why}");
     let why = at_once(client.delete_queue("made")).await.unwrap_err().to_string();
     assert!(why.starts_with(said), "it would be there again when the partition goes on: {why}");
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_a_partition_is_stopped_a_deletion_is_refused_before_anything_is_gone() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (nodes, queue) = one_stopped(&servers, STOPPED).await;
+    let client = nodes[0].client();
+    let topic = client.create_topic("orders").await.unwrap();
+    let all = topic.subscribe("all", QueueOptions::default(), [Rule::everything()]).await.unwrap();
+    let workflow = workflow_of(ARBITER);
+    for _ in 0..2 {
+        // So many that they would be purged before the deletion is asked.
+        let batch = (0..limits::SWEEP_MAX).map(|_| Message::new("x").workflow(&workflow));
+        queue.send_batch(batch).await.unwrap();
+    }
+    let refusals = [
+        at_once(client.delete_queue("q")).await.unwrap_err().to_string(),
+        at_once(client.delete_queue(all.name())).await.unwrap_err().to_string(),
+        at_once(client.delete_topic("orders")).await.unwrap_err().to_string(),
+    ];
+    let said = "partition 2 of the cluster is stopped on every node, and nothing was done: ";
+    assert!(refusals.iter().all(|why| why.starts_with(said)), "{refusals:?}");
+    // Nor is it judged when somebody else has looked.
+    let router = nodes[0].handle().router;
+    let name = queue.name().clone();
+    let judged = router.define(verbs::DeleteQueue { name }.into()).await.unwrap_err().to_string();
+    assert!(judged.starts_with(said), "{judged}");
+    assert_eq!(queue.view().await.unwrap().counts.stored(), 2 * limits::SWEEP_MAX as u64);
+    assert_eq!(topic.view().await.unwrap().expect("it is there").subscriptions.len(), 1);
+    queue.send(Message::new("x").workflow(&workflow)).await.unwrap();
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_a_partition_is_stopped_a_change_of_rules_keeps_nobody_from_sending_to_the_topic() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let (nodes, _) = one_stopped(&servers, STOPPED).await;
+    let topic = nodes[0].client().create_topic("orders").await.unwrap();
+    let subscribe = async |name: &str| {
+        topic.subscribe(name, QueueOptions::default(), [Rule::everything()]).await.unwrap();
+    };
+    let goes_on =
+        |name: &String| partition_of(topic.name(), &WorkflowId::new(name).unwrap(), PARTITIONS) != STOPPED;
+    let workflow = (0..).map(|number| format!("w{number}")).find(goes_on).unwrap();
+    let other = nodes[1].client().topic("orders").unwrap();
+    let message = || Message::new("x").workflow(&workflow);
+    subscribe("first").await;
+    assert_eq!(at_once(other.send(message())).await.unwrap().len(), 1);
+    subscribe("second").await;
+    assert_eq!(at_once(other.send(message())).await.unwrap().len(), 2);
+    subscribe("third").await;
+    let key = IdempotencyKey::of_request("key", b"x").unwrap();
+    assert_eq!(at_once(other.send_batch_once(key, [message()])).await.unwrap().len(), 3);
     close(nodes).await;
 }
 

@@ -102,6 +102,11 @@ impl Client {
     pub(crate) async fn empty_in_slices(&self, name: &QueueName) -> Result<(), QueueError> {
         // What refuses a look refuses the deletion, and is put on record there.
         let Ok(view) = self.queue(name)?.view().await else { return Ok(()) };
+        if let Some(partition) = view.missing_partitions.first() {
+            // The deletion would be refused, and nothing is to be gone then.
+            let why = format!("what it has of {name} cannot be removed");
+            return Err(Unavailable::PartitionStopped { partition: *partition, why }.into());
+        }
         let stored = view.counts.stored();
         let mut from = PurgeFrom::Start;
         for _ in 0..stored / limits::SWEEP_MAX as u64 {

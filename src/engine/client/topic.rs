@@ -148,7 +148,9 @@ impl Topic {
             let queues = fanout.copies.iter().map(|(queue, copies)| (queue.clone(), copies.len()));
             let queues: Vec<_> = queues.collect();
             let command = Publish { topic: self.name.clone(), fanout };
-            match self.client.answer(command).await? {
+            // Whoever was not answered may have chosen by rules of before.
+            let answer = self.client.answer(command).await;
+            match answer.inspect_err(|_| self.client.forget_topic(&self.name))? {
                 Ok(receipts) => {
                     let queues =
                         queues.into_iter().flat_map(|(queue, count)| std::iter::repeat_n(queue, count));
