@@ -2,7 +2,8 @@
 //! mind what it has taken, and completes it once that is acknowledged.
 //!
 //! It may be asked for as often and as late as need be: the other partition knows it until it hears that it is settled in the outbox
-//! (`handover_ledger`). An owner that begins asks it what it keeps, and tells it which of that are not in the outbox any more.
+//! (`handover_ledger`), which is not said of one that may arrive once more. An owner that begins asks it what it keeps, and tells it
+//! which of that are not in the outbox any more.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -156,7 +157,7 @@ impl Router {
         handover: Handover,
     ) -> HandoverResult {
         let Handover { queue, message } = handover;
-        let (settled, wants_kept) = outbox.ledger.take(to);
+        let (settled, wants_kept) = outbox.ledger.take(to, self.clock.elapsed());
         let source = HandoverSource {
             partition: outbox.partition,
             epoch: outbox.epoch,
@@ -167,7 +168,11 @@ impl Router {
         };
         let name = queue.clone();
         let command = Command::HandOver(verbs::HandOver { source, queue, message });
-        let result = result_of(self.ask(to, command, Duration::ZERO).await);
+        let reply = self.ask(to, command, Duration::ZERO).await;
+        if reply.as_ref().is_err_and(Unavailable::may_be_done) {
+            outbox.ledger.note_late(to, number, self.clock.elapsed());
+        }
+        let result = result_of(reply);
         if !matches!(result, HandoverResult::Done(_) | HandoverResult::Full(_)) {
             outbox.ledger.tell(to, settled);
         }

@@ -5,9 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use crate::id::SequenceNumber;
 use crate::limits;
+
+/// How long after a request without a certain answer another may be thought to be on its way: longer than servers of NATS keep a
+/// connection that says nothing (they ask twice, after two minutes each).
+const REQUEST_LATE: Duration = Duration::from_secs(600);
 
 /// The settled messages of an outbox of which other partitions have not heard.
 #[derive(Debug, Default)]
@@ -19,6 +24,8 @@ pub(crate) struct HandoverLedger {
 #[derive(Debug, Default)]
 struct HandoverTarget {
     settled: Vec<SequenceNumber>,
+    /// Those of which a request may arrive yet, and since when, in elapsed time.
+    late: BTreeMap<SequenceNumber, Duration>,
     /// Whether it has said what it keeps from owners before.
     has_said: bool,
 }
@@ -28,12 +35,26 @@ impl HandoverLedger {
         self.targets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a partition is told with the next message, and whether it is asked what it keeps.
-    pub(crate) fn take(&self, to: u16) -> (Vec<SequenceNumber>, bool) {
+    /// What a partition is told with the next message, and whether it is asked what it keeps. Of what may arrive there late it is not
+    /// told: it would store that again.
+    pub(crate) fn take(&self, to: u16, now: Duration) -> (Vec<SequenceNumber>, bool) {
         let mut targets = self.targets();
-        let target = targets.entry(to).or_default();
-        let told = target.settled.len().min(limits::HANDOVERS_SETTLED_MAX);
-        (target.settled.drain(..told).collect(), !target.has_said)
+        let HandoverTarget { settled, late, has_said } = targets.entry(to).or_default();
+        late.retain(|_, since| now.saturating_sub(*since) < REQUEST_LATE);
+        let mut told = Vec::new();
+        settled.retain(|number| {
+            let is_told = told.len() < limits::HANDOVERS_SETTLED_MAX && !late.contains_key(number);
+            if is_told {
+                told.push(*number);
+            }
+            !is_told
+        });
+        (told, !*has_said)
+    }
+
+    /// Notes that it is not known whether a request with a message has arrived: it may later.
+    pub(crate) fn note_late(&self, to: u16, number: SequenceNumber, now: Duration) {
+        self.targets().entry(to).or_default().late.insert(number, now);
     }
 
     /// Notes what it is to be told, also once more if it may not have heard.
@@ -55,20 +76,33 @@ mod tests {
     fn what_a_partition_was_told_is_told_again_only_if_it_may_not_have_heard() {
         let (ledger, number) = (HandoverLedger::default(), SequenceNumber::new);
         ledger.tell(1, [number(7), number(8)]);
-        assert_eq!(ledger.take(2), (Vec::new(), true), "it is of another");
-        let (told, asks) = ledger.take(1);
+        let take = |to| ledger.take(to, Duration::ZERO);
+        assert_eq!(take(2), (Vec::new(), true), "it is of another");
+        let (told, asks) = take(1);
         assert_eq!((&told[..], asks), (&[number(7), number(8)][..], true));
-        assert_eq!(ledger.take(1).0, Vec::new());
+        assert_eq!(take(1).0, Vec::new());
         ledger.tell(1, told);
         assert!(ledger.hear(1) && !ledger.hear(1));
-        assert_eq!(ledger.take(1), (vec![number(7), number(8)], false));
+        assert_eq!(take(1), (vec![number(7), number(8)], false));
     }
 
     #[test]
     fn no_message_tells_more_than_so_many() {
         let ledger = HandoverLedger::default();
         ledger.tell(1, (1..=limits::HANDOVERS_SETTLED_MAX as u64 + 1).map(SequenceNumber::new));
-        assert_eq!(ledger.take(1).0.len(), limits::HANDOVERS_SETTLED_MAX);
-        assert_eq!(ledger.take(1).0.len(), 1);
+        assert_eq!(ledger.take(1, Duration::ZERO).0.len(), limits::HANDOVERS_SETTLED_MAX);
+        assert_eq!(ledger.take(1, Duration::ZERO).0.len(), 1);
+    }
+
+    #[test]
+    fn what_was_asked_without_an_answer_is_settled_elsewhere_only_when_it_cannot_arrive_any_more() {
+        let (ledger, number) = (HandoverLedger::default(), SequenceNumber::new);
+        let at = Duration::from_secs(60);
+        ledger.note_late(1, number(7), at);
+        // Another request with it was answered, and it was completed.
+        ledger.tell(1, [number(7), number(8)]);
+        assert_eq!(ledger.take(1, at).0, [number(8)]);
+        assert_eq!(ledger.take(1, at + REQUEST_LATE - Duration::from_millis(1)).0, []);
+        assert_eq!(ledger.take(1, at + REQUEST_LATE).0, [number(7)]);
     }
 }

@@ -1,5 +1,6 @@
 //! What another partition hands over is stored once, however often and however late it is asked again: under the number that the
-//! message has in the other's outbox, which is kept until the other says that it has settled it there.
+//! message has in the other's outbox, which is kept until the other says that it has settled it there, and no request with it is under
+//! way any more.
 //!
 //! No time is looked at. What is kept stays small, because no more messages of an outbox are under way than it has to settle; and
 //! an owner of the outbox that was deposed is refused once a later one has handed something over.
