@@ -5,6 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::cluster::definitions::QueueDefinition;
 use crate::cluster::placing::CommandPlace;
 use crate::cluster::request_places::RequestWay;
 use crate::cluster::router::Router;
@@ -49,7 +50,7 @@ impl Router {
                     return Ok(Err(not_found(&command, index, queue)));
                 }
             }
-            self.make_outbox().await?;
+            self.make_outbox(home).await?;
             let takes_places = |queue: &QueueName| self.definitions.takes_places(queue);
             wrap_command(&mut command, &is_foreign, &takes_places)?;
         }
@@ -76,23 +77,33 @@ impl Router {
         }
     }
 
-    /// Has the queue of the outbox in every partition.
-    async fn make_outbox(&self) -> Result<(), Unavailable> {
-        if self.has_outbox.load(Ordering::Acquire) {
+    /// Has the queue of the outbox in a partition; in every one, when there is none yet.
+    async fn make_outbox(&self, partition: u16) -> Result<(), Unavailable> {
+        let has_outbox = &self.partition(partition).has_outbox;
+        if has_outbox.load(Ordering::Acquire) {
             return Ok(());
         }
-        let options = QueueOptions {
-            delivery_count_max: u32::MAX,
-            lock: limits::OUTBOX_LOCK,
-            body_bytes_max: limits::BODY_BYTES_CEILING,
-            ..QueueOptions::default()
-        };
         let name = QueueName::new(OUTBOX_QUEUE).expect("it is a name");
-        let command = Command::CreateQueue(verbs::CreateQueue { name, options: Box::new(options) });
-        match self.define(command).await? {
-            Reply::Queue(Ok(_)) => self.has_outbox.store(true, Ordering::Release),
-            _ => return Err(nonsense()),
+        match self.definitions.entry(&name).await? {
+            // Others may wait for their logs.
+            (revision, Some(QueueDefinition::There { .. })) => {
+                self.define_in(partition, &name, revision).await?;
+            }
+            _ => {
+                let command = verbs::CreateQueue { name, options: Box::new(outbox_options()) };
+                let Reply::Queue(Ok(_)) = self.define(command.into()).await? else { return Err(nonsense()) };
+            }
         }
+        has_outbox.store(true, Ordering::Release);
         Ok(())
+    }
+}
+
+fn outbox_options() -> QueueOptions {
+    QueueOptions {
+        delivery_count_max: u32::MAX,
+        lock: limits::OUTBOX_LOCK,
+        body_bytes_max: limits::BODY_BYTES_CEILING,
+        ..QueueOptions::default()
     }
 }

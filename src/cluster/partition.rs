@@ -114,6 +114,8 @@ pub(crate) struct Partition {
     pub(crate) node: NodeMeans,
     /// Whether it is being given to another node, and hands out nothing more.
     pub(crate) gives_away: AtomicBool,
+    /// Whether it is known to have an outbox, whoever owns it.
+    pub(crate) has_outbox: AtomicBool,
 }
 
 impl Partition {
@@ -131,6 +133,7 @@ impl Partition {
             enforced: EnforcedDefinitions::new(node.definitions.clone()),
             node,
             gives_away: AtomicBool::new(false),
+            has_outbox: AtomicBool::new(false),
         }
     }
 

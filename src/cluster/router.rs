@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::task::Context;
@@ -77,8 +76,6 @@ pub(crate) struct Router {
     receivers: AtomicUsize,
     /// Where the next one looks first.
     next: AtomicUsize,
-    /// Whether every partition is known to have an outbox.
-    pub(crate) has_outbox: AtomicBool,
 }
 
 impl Router {
@@ -104,7 +101,6 @@ impl Router {
             waiting: Mutex::default(),
             receivers: AtomicUsize::new(0),
             next: AtomicUsize::new(0),
-            has_outbox: AtomicBool::new(false),
         }
     }
 

@@ -17,6 +17,7 @@ use crate::cluster::tests::router::HIDDEN_FOR;
 use crate::cluster::tests::router::PARTITIONS;
 use crate::cluster::tests::router::next_hidden;
 use crate::cluster::tests::router::workflow_of;
+use crate::engine::Completion;
 use crate::engine::Queue;
 use crate::error::QueueError;
 use crate::error::SendError;
@@ -271,6 +272,39 @@ async fn what_is_asked_of_several_partitions_takes_places_only_of_the_one_that_w
     while let Some(view) = in_time("it is shown", views.join_next()).await {
         view.unwrap().unwrap();
     }
+    node.close().await;
+}
+
+/// Completes a message of one partition, which sends one to another.
+async fn pass_on(queue: &Queue, (from, to): (u16, u16)) {
+    queue.send(Message::new("").workflow(workflow_of(from))).await.unwrap();
+    let received = in_time("it is handed out", queue.receive(Duration::from_secs(10))).await.unwrap();
+    let message = Message::new("passed on").workflow(workflow_of(to));
+    let completing = async {
+        received.expect("it was sent").complete_with(Completion::new().send("q", message)).await.unwrap();
+        queue.receive(Duration::from_secs(10)).await.unwrap()
+    };
+    let mut arrived = in_time("it is completed and arrives", completing).await.expect("it arrives");
+    assert_eq!(arrived.message().body, "passed on");
+    arrived.complete().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_that_waits_for_its_log_keeps_no_completion_of_others_that_sends_to_others() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let node = start(&servers).await;
+    let queue = node.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    pass_on(&queue, (1, 2)).await;
+    node.close().await;
+    // One that has just been started does not know yet that there are outboxes.
+    let node = start(&servers).await;
+    let queue = node.client().queue("q").unwrap();
+    change(&servers, 0, |config| config.max_message_size = 1).await;
+    let stuck = tokio::spawn(send(queue.clone(), 0));
+    wait_for("the engine waits for its log", || node.log_trouble(0).is_some());
+    pass_on(&queue, (1, 2)).await;
+    change(&servers, 0, |config| config.max_message_size = -1).await;
+    in_time("it is acknowledged", stuck).await.unwrap();
     node.close().await;
 }
 
