@@ -23,7 +23,7 @@ use crate::cluster::node_means::NodeMeans;
 use crate::cluster::partition_file::PartitionFile;
 use crate::cluster::random::random;
 use crate::cluster::reasons::is_deposed;
-use crate::cluster::reasons::is_of_disk;
+use crate::cluster::reasons::may_pass;
 use crate::cluster::snapshot_list::PartitionSnapshot;
 use crate::cluster::snapshot_list::SnapshotList;
 use crate::cluster::snapshot_list::SnapshotRecord;
@@ -245,7 +245,7 @@ impl Partition {
     }
 
     /// Follows and serves until the node is stopped, or the partition cannot go on. A disk that was full may have room later, and a log
-    /// that has failed may go on: it is tried again then, each time after twice as long.
+    /// that has failed or lost something may go on: it is tried again then, each time after twice as long, and is stopped meanwhile.
     pub(crate) fn run(self: Arc<Partition>) {
         let (clock, mut pause) = (SystemClock::default(), FailurePause::new(self.node.leases.lease()));
         while !self.node.stop.is_said() {
@@ -274,9 +274,12 @@ impl Partition {
                 }
                 Err(_) if self.node.stop.is_said() => {}
                 Err(error) => {
-                    tracing::error!(partition = self.number, %error, "a partition is stopped on this node");
-                    self.published().state = PartitionState::Stopped(error.to_string());
-                    if !is_of_disk(&error) {
+                    let stopped = PartitionState::Stopped(error.to_string());
+                    let before = std::mem::replace(&mut self.published().state, stopped.clone());
+                    if before != stopped {
+                        tracing::error!(partition = self.number, %error, "a partition is stopped on this node");
+                    }
+                    if !may_pass(&error) {
                         return;
                     }
                     self.node.stop.wait(pause.after(clock.elapsed() - began));

@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use async_nats::jetstream;
+
 use crate::cluster::node::ClusterNode;
 use crate::cluster::options::ClusterOptions;
 use crate::cluster::partition::PartitionState;
@@ -103,4 +105,28 @@ async fn a_missing_tail_on_one_server_loses_and_skips_nothing() {
         std::fs::write(block, &bytes[..kept]).unwrap();
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_goes_on_when_its_log_has_again_what_it_had() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    fill(&servers).await;
+    let options = options(&servers, "first");
+    let context = jetstream::new(async_nats::connect(&options.servers).await.unwrap());
+    let mut stream = context.get_stream(options.stream(0)).await.unwrap();
+    let mut entries = Vec::new();
+    for position in 1..=stream.info().await.unwrap().state.last_sequence {
+        entries.push(stream.get_raw_message(position).await.unwrap());
+    }
+    context.delete_stream(options.stream(0)).await.unwrap();
+    let node = start(&servers, "first").await;
+    let is_stopped = || matches!(node.status()[0].state, PartitionState::Stopped(_));
+    tokio::task::block_in_place(|| wait_until("the partition is stopped", is_stopped));
+    for entry in entries {
+        let sent = context.publish_with_headers(options.subject(0), entry.headers, entry.payload).await;
+        sent.unwrap().await.unwrap();
+    }
+    tokio::task::block_in_place(|| wait_until("it goes on", || node.engine(0).is_some()));
+    assert_eq!(queue(&node).await.view().await.unwrap().counts.accepted, MESSAGES);
+    node.close().await;
 }
