@@ -81,6 +81,8 @@ pub(crate) struct QueueDefinitions {
     bucket: kv::Store,
     state: Mutex<DefinitionState>,
     changed: Notify,
+    /// Held while all are read: whoever waits for it may have heard them by then.
+    loading: tokio::sync::Mutex<()>,
     /// How often something was known that is newer.
     changes: AtomicU64,
     /// How often all were looked at, in tests.
@@ -99,6 +101,7 @@ impl QueueDefinitions {
             bucket,
             state: Mutex::default(),
             changed: Notify::new(),
+            loading: tokio::sync::Mutex::default(),
             changes: AtomicU64::new(0),
             #[cfg(test)]
             walks: AtomicU64::new(0),
@@ -147,6 +150,11 @@ impl QueueDefinitions {
         let newest = self.newest().await.map_err(|error| failed(&error))?;
         let is_heard = || self.state().heard >= newest;
         if self.wait_until(is_heard, limits::DEFINITIONS_WAIT).await {
+            return Ok(());
+        }
+        // A node that takes over many partitions reads them once.
+        let _loading = self.loading.lock().await;
+        if is_heard() {
             return Ok(());
         }
         self.load().await.map_err(|error| failed(&error))

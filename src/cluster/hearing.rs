@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_nats::Message;
 use async_nats::Subscriber;
+use futures_util::FutureExt;
 use futures_util::StreamExt;
 
 use crate::cluster::error::ClusterError;
@@ -30,6 +31,8 @@ pub(crate) async fn check_name(
         let signal = signals::read(&message.payload);
         matches!(signal, Some(NodeSignal::Alive { node, .. }) if node == options.node)
     };
+    // What has piled up since the node began to listen says nothing of now.
+    while let Some(Some(_)) = tokio::task::unconstrained(signals.next()).now_or_never() {}
     for _ in 0..NAMESAKE_WAITS {
         let heard = async {
             while let Some(message) = signals.next().await {

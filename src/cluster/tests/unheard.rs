@@ -6,9 +6,11 @@ use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::cluster::cluster_state::PartitionHolder;
 use crate::cluster::hashing::preferred;
+use crate::cluster::hearing;
 use crate::cluster::leases::Leases;
 use crate::cluster::node::ClusterNode;
 use crate::cluster::signals::Beat;
+use crate::cluster::signals::NodeSignal;
 use crate::cluster::signals::NodeSignals;
 use crate::cluster::stop::pause;
 use crate::cluster::tests::nats::NatsServers;
@@ -375,4 +377,21 @@ async fn nothing_is_left_of_receivers_that_are_refused_while_the_bucket_does_not
     wait_for("none of their tasks is left", || tasks.num_alive_tasks() < before + RECEIVERS);
     name_holders(&servers, &holders).await;
     node.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_is_not_taken_by_what_piled_up_while_the_node_was_being_started() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let options = servers.options("orders", "first");
+    let client = async_nats::connect(&options.servers).await.unwrap();
+    let signals = NodeSignals::new(client.clone(), "orders");
+    let mut heard = signals.listen().await.unwrap();
+    for _ in 0..100 {
+        let beat = Beat { incarnation: 7, drains: false, entry_version: 1 };
+        let (node, stopped, behind) = ("first".to_owned(), Vec::new(), Vec::new());
+        signals.tell(&NodeSignal::Alive { node, beat, stopped, behind }).await;
+    }
+    // What is answered after it has come.
+    client.flush().await.unwrap();
+    hearing::check_name(&mut heard, &options).await.unwrap();
 }

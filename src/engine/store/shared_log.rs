@@ -172,7 +172,9 @@ impl<S: LogServer> SharedLog<S> {
     fn is_there(&self, entry: Entry<'_>) -> Result<Option<bool>, Fault> {
         let found =
             self.insist("the entry at a position was read", || self.server.entry_at(entry.position))?;
-        if let Some(found) = found {
+        // One that is damaged on the server that was asked says nothing of what the others have.
+        let is_sound = |bytes: &Vec<u8>| Entry { position: entry.position, bytes }.is_sound();
+        if let Some(found) = found.filter(is_sound) {
             return Ok(Some(found == entry.bytes));
         }
         let bounds = self.insist("the ends of the log were known", || self.server.bounds())?;
@@ -266,8 +268,8 @@ impl<S: LogServer> SharedLog<S> {
                     Some(false) => return Err(Fault::Deposed),
                     None if unseen == limits::LOG_LOOKS_MAX => {
                         return Err(Fault::Log(format!(
-                            "it does not reach to entry {}, which is the one before the next",
-                            entry.position - 1
+                            "entry {} is damaged, or it does not reach to the one before",
+                            entry.position
                         )));
                     }
                     None => {

@@ -65,6 +65,19 @@ fn whether_an_entry_was_taken_whose_place_was_given_up_is_not_known() {
 }
 
 #[test]
+fn a_damaged_copy_of_an_entry_says_of_nobody_that_another_has_taken_over() {
+    let (log, servers) = on(Servers::sound());
+    let bytes = entry(1, Epoch { number: 1, holder: 1 }, 100);
+    log.append(Entry { position: 1, bytes: &bytes }).unwrap();
+    // Its acknowledgement was lost, and the server that is asked what stands there has a damaged copy.
+    servers.flip(1, 100);
+    let again = log.append(Entry { position: 1, bytes: &bytes });
+    assert!(matches!(again, Err(Fault::Log(_))), "{again:?}");
+    servers.flip(1, 100);
+    log.append(Entry { position: 1, bytes: &bytes }).unwrap();
+}
+
+#[test]
 fn a_log_on_servers_that_misbehave_is_a_log() {
     let only = std::env::var("SERIATIM_SEED").ok().and_then(|seed| seed.parse().ok());
     for seed in only.map_or(0..200, |seed: u64| seed..seed + 1) {
