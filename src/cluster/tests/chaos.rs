@@ -132,13 +132,13 @@ fn nothing_acknowledged_is_lost_doubled_or_overtaken_whatever_happens_to_nodes_s
     while !chaos.is_drained() && clock.elapsed() < end {
         chaos.receive();
     }
-    let stopped = chaos.cluster.stopped();
+    let troubles = chaos.cluster.troubles();
     let Chaos { ledger, passed_on, .. } = &chaos;
-    assert!(chaos.is_drained(), "lost: {ledger:?}, {passed_on:?}; stopped: {stopped:?}");
+    assert!(chaos.is_drained(), "lost: {ledger:?}, {passed_on:?}; wrong: {troubles:?}");
     let sent: u64 = chaos.ledger.values().map(|known| known.sent).sum();
     let trimmed = trimmed_partitions(&chaos.cluster.servers.options("chaos", "observer"), PARTITIONS);
     println!(
-        "{sent} messages, {trimmed} logs trimmed, none lost, doubled or overtaken: {:?}; stopped: {stopped:?}",
+        "{sent} messages, {trimmed} logs trimmed, none lost, doubled or overtaken: {:?}; wrong: {troubles:?}",
         chaos.cluster.happened
     );
     // Fewer may have none in which much has happened.

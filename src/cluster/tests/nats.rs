@@ -1,5 +1,6 @@
 //! NATS servers for tests: as many as are asked for, each with a folder that is gone afterwards.
 
+use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::io;
 use std::net::TcpListener;
@@ -12,6 +13,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::cluster::options::ClusterOptions;
@@ -105,6 +107,32 @@ impl NatsServers {
             };
             wait_until("a NATS server is ready", is_ready);
         }
+    }
+
+    /// Waits for a while until every copy of a stream has all that its leader has.
+    pub(crate) fn let_catch_up(&self) {
+        if !is_so_in_time(1_000, || self.have_caught_up()) {
+            println!("some copies of streams are still behind");
+        }
+    }
+
+    fn have_caught_up(&self) -> bool {
+        let mut streams: BTreeMap<String, bool> = BTreeMap::new();
+        for (number, server) in self.servers.iter().enumerate() {
+            let said = get(server.monitor, "/jsz?streams=1").unwrap_or_default();
+            let said = said.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+            let said: Value = serde_json::from_str(said).unwrap_or_default();
+            for stream in parts(&said, "account_details").flat_map(|account| parts(account, "stream_detail"))
+            {
+                let cluster = &stream["cluster"];
+                // Only who leads knows how far the others are.
+                let leads = cluster["leader"] == format!("n{number}");
+                let current = parts(cluster, "replicas").filter(|replica| replica["current"] == true).count();
+                let has_all = leads && current + 1 == self.servers.len();
+                *streams.entry(stream["name"].to_string()).or_default() |= has_all;
+            }
+        }
+        !streams.is_empty() && streams.values().all(|has_all| *has_all)
     }
 
     /// The options of a node on these servers.
@@ -210,14 +238,24 @@ fn get(port: u16, path: &str) -> io::Result<String> {
     Ok(said)
 }
 
+/// The parts of something that a server says.
+fn parts<'v>(said: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
+    said[name].as_array().into_iter().flatten()
+}
+
 /// Waits until something is so, which no signal says.
-#[expect(clippy::disallowed_methods, reason = "other processes give no signal")]
 pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    for _ in 0..3_000 {
-        if is_so() {
-            return;
+    assert!(is_so_in_time(3_000, is_so), "it was waited in vain until {what}");
+}
+
+/// Looks so often whether something is so.
+#[expect(clippy::disallowed_methods, reason = "other processes give no signal")]
+fn is_so_in_time(looks: u32, is_so: impl Fn() -> bool) -> bool {
+    (0..looks).any(|_| {
+        let is_so = is_so();
+        if !is_so {
+            std::thread::sleep(Duration::from_millis(10));
         }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("it was waited in vain until {what}");
+        is_so
+    })
 }

@@ -67,7 +67,7 @@ pub(crate) enum Answer {
         position: u64,
     },
     Done,
-    /// Why partitions are stopped; empty when none is.
+    /// Why partitions are stopped, and what else is wrong if that was asked; empty when nothing is.
     Stopped(String),
     No,
 }
@@ -218,12 +218,15 @@ struct Doing {
 impl Doing {
     /// The queue, through a client that does not care who has which partition.
     async fn queue(&self) -> Option<Queue> {
-        self.node.client().create_queue("q", QueueOptions::by_position()).await.ok()
+        let options = QueueOptions { delivery_count_max: u32::MAX, ..QueueOptions::by_position() };
+        self.node.client().create_queue("q", options).await.ok()
     }
 
     /// The queue to which completions send.
     async fn out(&self) -> Option<Queue> {
-        self.node.client().create_queue("out", QueueOptions::default()).await.ok()
+        // Takeovers count, and an answer that was lost.
+        let options = QueueOptions { delivery_count_max: u32::MAX, ..QueueOptions::default() };
+        self.node.client().create_queue("out", options).await.ok()
     }
 
     /// Sends a message of so many bytes.
@@ -269,6 +272,26 @@ impl Doing {
             PartitionState::Owner | PartitionState::Following => None,
         });
         format!("stopped {}", stopped.collect::<Vec<_>>().join("; ").replace('\n', " "))
+    }
+
+    /// The same, why the node has ended, and which workflows are held.
+    async fn trouble(&self) -> String {
+        let (client, mut said) = (self.node.client(), self.stopped());
+        if let Some(fault) = client.fault() {
+            said += &format!("; {fault}");
+        }
+        for name in ["q", "out"] {
+            let Ok(queue) = client.queue(name) else { continue };
+            let listed = tokio::time::timeout(Duration::from_millis(500), queue.workflows(None, 100)).await;
+            let Ok(Ok(views)) = listed else {
+                said += &format!("; {name} is not listed");
+                continue;
+            };
+            for view in views.iter().filter(|view| !view.holds.is_empty()) {
+                said += &format!("; {:?} of {name} is held: {:?}", view.workflow_id, view.holds);
+            }
+        }
+        said.replace('\n', " ")
     }
 
     async fn complete(&mut self) -> Option<String> {
@@ -382,6 +405,7 @@ async fn a_node_does_what_it_reads() {
                 None
             }
             ["stopped"] => Some(doing.stopped()),
+            ["trouble"] => Some(doing.trouble().await),
             _ => None,
         };
         println!("{MARK}{} {}", words[0], answer.as_deref().unwrap_or("no"));

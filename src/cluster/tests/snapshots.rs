@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_nats::jetstream;
 use async_nats::jetstream::Context;
+use async_nats::jetstream::stream::LastRawMessageErrorKind;
 use futures_util::StreamExt;
 
 use crate::clock::Clock;
@@ -63,13 +64,18 @@ impl Observer {
         Observer { context: jetstream::new(client), options, partition }
     }
 
+    /// The list as who leads the bucket has it: the others may be late.
     async fn list(&self) -> SnapshotList {
         // Servers of which one has just died lose answers.
         for _ in 0..10 {
-            if let Ok(bucket) = self.context.get_key_value(self.options.bucket()).await
-                && let Ok(found) = bucket.get(format!("snapshots.{}", self.partition)).await
-            {
-                return found.map(|bytes| serde_json::from_slice(&bytes).unwrap()).unwrap_or_default();
+            let Ok(bucket) = self.context.get_key_value(self.options.bucket()).await else { continue };
+            let subject = format!("{}snapshots.{}", bucket.prefix, self.partition);
+            match bucket.stream.get_last_raw_message_by_subject(&subject).await {
+                Ok(found) => return serde_json::from_slice(&found.payload).unwrap(),
+                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => {
+                    return SnapshotList::default();
+                }
+                Err(_) => {}
             }
         }
         panic!("the servers do not say which snapshots there are");
