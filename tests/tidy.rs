@@ -14,6 +14,8 @@ mod functions;
 mod names;
 #[path = "tidy/paths.rs"]
 mod paths;
+#[path = "fixture/promises.rs"]
+mod promises;
 #[path = "tidy/rooms.rs"]
 mod rooms;
 #[path = "tidy/scenarios.rs"]
@@ -25,6 +27,7 @@ mod source;
 #[path = "tidy/trespass.rs"]
 mod trespass;
 
+use crate::promises::promises;
 use crate::source::Source;
 
 /// The folders that hold Rust written by hand.
@@ -38,44 +41,27 @@ fn the_sources_are_really_read() {
     }
 }
 
-#[test]
-fn imports_point_down_and_siblings_do_not_meet() {
-    expect_none(trespass::trespasses(&Source::all(&["src"], "rs"), rooms::TABLE));
-}
-
-#[test]
-fn no_path_climbs_two_modules() {
-    expect_none(shape::double_climbs(&Source::all(RUST, "rs")));
-}
-
-#[test]
-fn every_file_is_named_by_what_it_holds() {
-    expect_none(shape::empty_names(&Source::all(RUST, "rs")));
-}
-
-#[test]
-fn every_type_has_a_name_of_its_own() {
-    expect_none(names::reused(&Source::all(&["src"], "rs")));
-}
-
-#[test]
-fn no_type_is_named_by_what_happened_to_it() {
-    expect_none(names::no_nouns(&Source::all(&["src"], "rs")));
-}
-
-#[test]
-fn files_import_each_other_only_where_they_are_one_thing() {
-    expect_none(circles::unknown_circles(&Source::all(&["src"], "rs"), circles::CIRCLES));
-}
-
-#[test]
-fn what_a_test_does_not_try_is_said_where_somebody_reads_it() {
-    expect_none(shape::silent_skips(&Source::all(RUST, "rs")));
-}
-
-#[test]
-fn every_file_has_at_most_500_lines() {
-    expect_none(shape::long_files(&Source::all(RUST, "rs")));
+promises! {
+    imports_point_down_and_siblings_do_not_meet:
+        expect_none(trespass::trespasses(&Source::all(&["src"], "rs"), rooms::TABLE));
+    no_path_climbs_two_modules: expect_none(shape::double_climbs(&Source::all(RUST, "rs")));
+    every_file_is_named_by_what_it_holds: expect_none(shape::empty_names(&Source::all(RUST, "rs")));
+    every_type_has_a_name_of_its_own: expect_none(names::reused(&Source::all(&["src"], "rs")));
+    no_type_is_named_by_what_happened_to_it: expect_none(names::no_nouns(&Source::all(&["src"], "rs")));
+    files_import_each_other_only_where_they_are_one_thing:
+        expect_none(circles::unknown_circles(&Source::all(&["src"], "rs"), circles::CIRCLES));
+    what_a_test_does_not_try_is_said_where_somebody_reads_it:
+        expect_none(shape::silent_skips(&Source::all(RUST, "rs")));
+    every_file_has_at_most_500_lines: expect_none(shape::long_files(&Source::all(RUST, "rs")));
+    the_crate_is_written_in_ascii:
+        expect_none(shape::foreign_letters(&Source::all(&["src"], "rs"), shape::NOT_ASCII));
+    mod_files_only_declare_and_lib_holds_no_function:
+        expect_none(shape::logic_in_declarations(&Source::all(&["src"], "rs")));
+    every_module_begins_with_a_sentence: expect_none(shape::untold_modules(&Source::all(RUST, "rs")));
+    decisions_are_numbered_and_titled:
+        expect_none(shape::loose_decisions(&Source::all(&["docs/decisions"], "md")));
+    the_documents_name_files_that_exist:
+        expect_none(documents::missing_files(&Source::all(&["docs"], "md"), &Source::all(RUST, "rs")));
 }
 
 #[test]
@@ -83,31 +69,6 @@ fn functions_fit_a_screen() {
     let measure = functions::measure(&Source::all(&["src"], "rs"));
     println!("{}", measure.summary());
     assert!(measure.is_within_share(), "{}\n{}", measure.summary(), measure.long.join("\n"));
-}
-
-#[test]
-fn the_crate_is_written_in_ascii() {
-    expect_none(shape::foreign_letters(&Source::all(&["src"], "rs"), shape::NOT_ASCII));
-}
-
-#[test]
-fn mod_files_only_declare_and_lib_holds_no_function() {
-    expect_none(shape::logic_in_declarations(&Source::all(&["src"], "rs")));
-}
-
-#[test]
-fn every_module_begins_with_a_sentence() {
-    expect_none(shape::untold_modules(&Source::all(RUST, "rs")));
-}
-
-#[test]
-fn decisions_are_numbered_and_titled() {
-    expect_none(shape::loose_decisions(&Source::all(&["docs/decisions"], "md")));
-}
-
-#[test]
-fn the_documents_name_files_that_exist() {
-    expect_none(documents::missing_files(&Source::all(&["docs"], "md"), &Source::all(RUST, "rs")));
 }
 
 #[test]

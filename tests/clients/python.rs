@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::fixture::promises::promises;
 use crate::fixture::skip::skip;
 use crate::fixture::skip::skip_unless_ci;
 
@@ -38,44 +39,15 @@ fn tests_of(file: &str) {
     }
 }
 
-#[test]
-fn the_client_does_what_the_api_offers() {
-    tests_of("test_client.py");
-}
-
-#[test]
-fn handlers_are_called_in_order_by_a_worker_and_by_the_daemon() {
-    tests_of("test_app.py");
-}
-
-#[test]
-fn what_is_not_known_is_asked_again_and_no_answer_ends_a_worker() {
-    tests_of("test_answers.py");
-}
-
-#[test]
-fn connections_that_have_ended_keep_nobody_waiting() {
-    tests_of("test_connections.py");
-}
-
-#[test]
-fn locks_are_renewed_in_time_and_known_to_be_lost() {
-    tests_of("test_locks.py");
-}
-
-#[test]
-fn nothing_is_lost_doubled_or_overtaken_when_daemon_and_worker_are_killed() {
-    tests_of("test_kills.py");
-}
-
-#[test]
-fn the_readme_shows_what_happens() {
-    tests_of("test_readme.py");
-}
-
-#[test]
-fn the_wheel_brings_the_client_and_the_program() {
-    tests_of("test_wheel.py");
+promises! {
+    the_client_does_what_the_api_offers: tests_of("test_client.py");
+    handlers_are_called_in_order_by_a_worker_and_by_the_daemon: tests_of("test_app.py");
+    what_is_not_known_is_asked_again_and_no_answer_ends_a_worker: tests_of("test_answers.py");
+    connections_that_have_ended_keep_nobody_waiting: tests_of("test_connections.py");
+    locks_are_renewed_in_time_and_known_to_be_lost: tests_of("test_locks.py");
+    nothing_is_lost_doubled_or_overtaken_when_daemon_and_worker_are_killed: tests_of("test_kills.py");
+    the_readme_shows_what_happens: tests_of("test_readme.py");
+    the_wheel_brings_the_client_and_the_program: tests_of("test_wheel.py");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use crate::fixture::daemon_process::ANYWHERE;
 use crate::fixture::daemon_process::DaemonProcess;
+use crate::fixture::promises::promises;
 use crate::fixture::skip::skip_unless_ci;
 
 /// Runs a program in a folder; what it has printed, or a failure with all it has said.
@@ -67,29 +68,12 @@ fn tests_of(file: &str) {
     }
 }
 
-#[test]
-fn the_client_does_what_the_api_offers() {
-    tests_of("client.test.mjs");
-}
-
-#[test]
-fn handlers_are_called_in_order_by_a_worker_and_by_the_daemon() {
-    tests_of("app.test.mjs");
-}
-
-#[test]
-fn what_is_not_known_is_asked_again() {
-    tests_of("answers.test.mjs");
-}
-
-#[test]
-fn locks_are_renewed_in_time_and_known_to_be_lost() {
-    tests_of("locks.test.mjs");
-}
-
-#[test]
-fn nothing_is_lost_doubled_or_overtaken_when_daemon_and_worker_are_killed() {
-    tests_of("kills.test.mjs");
+promises! {
+    the_client_does_what_the_api_offers: tests_of("client.test.mjs");
+    handlers_are_called_in_order_by_a_worker_and_by_the_daemon: tests_of("app.test.mjs");
+    what_is_not_known_is_asked_again: tests_of("answers.test.mjs");
+    locks_are_renewed_in_time_and_known_to_be_lost: tests_of("locks.test.mjs");
+    nothing_is_lost_doubled_or_overtaken_when_daemon_and_worker_are_killed: tests_of("kills.test.mjs");
 }
 
 #[test]

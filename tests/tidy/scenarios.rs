@@ -104,7 +104,11 @@ fn declared(text: &str) -> impl Iterator<Item = &str> {
     let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let after = |start: &'static str| text.split(start).skip(1);
     let begun = ["fn ", "def ", "promise(\""].into_iter().flat_map(after);
-    begun.map(move |rest| rest.split(|letter: char| !is_of_name(letter)).next().unwrap_or_default())
+    let tables = text.split("promises! {\n").skip(1).map(|rest| rest.split("\n}").next().unwrap_or_default());
+    let rows = tables.flat_map(str::lines).map(str::trim_start);
+    begun
+        .chain(rows)
+        .map(move |rest| rest.split(|letter: char| !is_of_name(letter)).next().unwrap_or_default())
 }
 
 #[test]
@@ -115,11 +119,16 @@ fn a_test_that_is_nowhere_and_a_wrong_number_are_found() {
              | Queues, `test_queues` | {numbers} |\n| all | {numbers} |\n\
              ## Queues\n| `one` | short | {verdict} |\n| `two` | short | client: no request |\n"
         );
-        wrong_scenarios(&Source::new("docs/list.md", &text), &[Source::new("tests/t.py", "def known():\n")])
+        let tests = [("t.py", "def known():\n"), ("t.rs", "promises! {\n    also_known: play();\n}\n")];
+        wrong_scenarios(
+            &Source::new("docs/list.md", &text),
+            &tests.map(|(path, tests)| Source::new(path, tests)),
+        )
     };
     assert_eq!(list("`known`", "2 | 1 | 1 | 1 | 0 | 0"), Vec::<String>::new());
     assert_eq!(list("**missing**: differs", "2 | 1 | 1 | 0 | 0 | 1"), Vec::<String>::new());
     assert_eq!(list("`unknown`", "2 | 1 | 1 | 1 | 0 | 0").len(), 1);
     assert_eq!(list("proven", "2 | 1 | 1 | 1 | 0 | 0").len(), 1);
     assert_eq!(list("`known`", "2 | 1 | 1 | 0 | 1 | 0").len(), 2);
+    assert_eq!(list("`also_known`", "2 | 1 | 1 | 1 | 0 | 0"), Vec::<String>::new());
 }
