@@ -20,41 +20,37 @@ pub(crate) struct Membership {
     pub(crate) handle: Option<ClusterHandle>,
 }
 
+/// What a node of a cluster says by its handle, and a daemon alone without one.
+macro_rules! of_cluster {
+    ($membership:ident, |$handle:ident| $of_cluster:expr, $alone:expr) => {{
+        #[cfg(feature = "cluster")]
+        if let Some($handle) = &$membership.handle {
+            return $of_cluster;
+        }
+        $alone
+    }};
+}
+
+#[cfg_attr(not(feature = "cluster"), expect(unused_variables, reason = "a daemon alone needs none of them"))]
 impl Membership {
     /// Whether the daemon is a node of a cluster.
     pub(crate) fn is_of_cluster(&self) -> bool {
-        #[cfg(feature = "cluster")]
-        return self.handle.is_some();
-        #[cfg(not(feature = "cluster"))]
-        false
+        of_cluster!(self, |_handle| true, false)
     }
 
     /// The name of the cluster, if the daemon is a node of one.
     pub(crate) fn cluster(&self) -> Option<String> {
-        #[cfg(feature = "cluster")]
-        return self.handle.as_ref().map(|handle| handle.cluster().to_owned());
-        #[cfg(not(feature = "cluster"))]
-        None
+        of_cluster!(self, |handle| Some(handle.cluster().to_owned()), None)
     }
 
     /// Whether a workflow is looked after here: on a cluster, by the node that has its partition.
     pub(crate) fn has(&self, queue: &QueueName, workflow: &WorkflowId) -> bool {
-        #[cfg(feature = "cluster")]
-        if let Some(handle) = &self.handle {
-            return handle.has(queue, workflow);
-        }
-        let _ = (queue, workflow);
-        true
+        of_cluster!(self, |handle| handle.has(queue, workflow), true)
     }
 
     /// Whether a workflow is looked after here, and what has it answers: a partition that waits for its log does not.
     pub(crate) fn answers_for(&self, queue: &QueueName, workflow: &WorkflowId) -> bool {
-        #[cfg(feature = "cluster")]
-        if let Some(handle) = &self.handle {
-            return handle.answers_for(queue, workflow);
-        }
-        let _ = (queue, workflow);
-        true
+        of_cluster!(self, |handle| handle.answers_for(queue, workflow), true)
     }
 
     /// Looks at one of [`clients`](Membership::clients), on a cluster for a limited time: its log may just have begun to take nothing.
@@ -62,50 +58,37 @@ impl Membership {
         &self,
         look: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        #[cfg(feature = "cluster")]
-        if self.handle.is_some() {
-            return ClusterHandle::in_time(look).await;
-        }
-        look.await
+        of_cluster!(self, |_handle| ClusterHandle::in_time(look).await, look.await)
     }
 
     /// How many messages wait beside a workflow that is looked after here to be handed over to other partitions; `None` when
     /// it is looked after elsewhere, or that is not known.
     pub(crate) async fn outbox_of(&self, queue: &QueueName, workflow: &WorkflowId) -> Option<u64> {
-        #[cfg(feature = "cluster")]
-        if let Some(handle) = &self.handle {
-            return handle.outbox_of(queue, workflow).await;
-        }
-        let _ = (queue, workflow);
-        Some(0)
+        of_cluster!(self, |handle| handle.outbox_of(queue, workflow).await, Some(0))
     }
 
     /// Clients of all that is looked after here and answers: on a cluster, of the partitions that this node has, but for those that
     /// wait for their logs.
     pub(crate) fn clients(&self, client: &Client) -> Vec<Client> {
-        #[cfg(feature = "cluster")]
-        if let Some(handle) = &self.handle {
-            return handle.engines_that_answer().into_iter().map(|(_, engine)| engine).collect();
-        }
-        vec![client.clone()]
+        of_cluster!(
+            self,
+            |handle| handle.engines_that_answer().into_iter().map(|(_, engine)| engine).collect(),
+            vec![client.clone()]
+        )
     }
 
     /// The partitions that no node goes on with; none without a cluster.
     pub(crate) fn missing(&self) -> Vec<u16> {
-        #[cfg(feature = "cluster")]
-        if let Some(handle) = &self.handle {
-            return handle.missing();
-        }
-        Vec::new()
+        of_cluster!(self, |handle| handle.missing(), Vec::new())
     }
 
     /// The numbers of the partitions that are looked after here and answer; none without a cluster.
     pub(crate) fn partitions(&self) -> Vec<u16> {
-        #[cfg(feature = "cluster")]
-        if let Some(handle) = &self.handle {
-            return handle.engines_that_answer().into_iter().map(|(number, _)| number).collect();
-        }
-        Vec::new()
+        of_cluster!(
+            self,
+            |handle| handle.engines_that_answer().into_iter().map(|(number, _)| number).collect(),
+            Vec::new()
+        )
     }
 
     /// Whether something that may be done twice is tried again after so many attempts. On a cluster it is as long as it is not known
@@ -129,12 +112,7 @@ impl Membership {
     /// By which sources a node of the cluster has last begun to place the messages of a queue that it placed otherwise before, and the
     /// revision of that note; 0 without one.
     pub(crate) async fn sources_of(&self, queue: &QueueName) -> Result<(u64, Option<String>), Unavailable> {
-        #[cfg(feature = "cluster")]
-        if let Some(handle) = &self.handle {
-            return handle.sources_of(queue).await;
-        }
-        let _ = queue;
-        Ok((0, None))
+        of_cluster!(self, |handle| handle.sources_of(queue).await, Ok((0, None)))
     }
 
     /// Notes that for the other nodes, if there are some, and if none of them has since a revision. Returns that of the note.
@@ -144,22 +122,12 @@ impl Membership {
         sources: &str,
         behind: u64,
     ) -> Result<u64, Unavailable> {
-        #[cfg(feature = "cluster")]
-        if let Some(handle) = &self.handle {
-            return handle.note_sources_behind(queue, sources, behind).await;
-        }
-        let _ = (queue, sources);
-        Ok(behind)
+        of_cluster!(self, |handle| handle.note_sources_behind(queue, sources, behind).await, Ok(behind))
     }
 
     /// Notes that for the other nodes, whatever they have noted.
     pub(crate) async fn note_sources(&self, queue: &QueueName, sources: &str) -> Result<(), Unavailable> {
-        #[cfg(feature = "cluster")]
-        if let Some(handle) = &self.handle {
-            return handle.note_sources(queue, sources).await;
-        }
-        let _ = (queue, sources);
-        Ok(())
+        of_cluster!(self, |handle| handle.note_sources(queue, sources).await, Ok(()))
     }
 
     /// Puts what was noted before in the place of a note, unless another node has noted something since.
@@ -169,30 +137,17 @@ impl Membership {
         before: Option<&str>,
         noted: u64,
     ) -> Result<(), Unavailable> {
-        #[cfg(feature = "cluster")]
-        if let Some(handle) = &self.handle {
-            return handle.take_back_sources(queue, before, noted).await;
-        }
-        let _ = (queue, before, noted);
-        Ok(())
+        of_cluster!(self, |handle| handle.take_back_sources(queue, before, noted).await, Ok(()))
     }
 
     /// The queues, with what is in the partitions that are looked after here; `None` without a cluster.
     pub(crate) async fn queues(&self) -> Option<Vec<QueueView>> {
-        #[cfg(feature = "cluster")]
-        if let Some(handle) = &self.handle {
-            return Some(handle.queues().await);
-        }
-        None
+        of_cluster!(self, |handle| Some(handle.queues().await), None)
     }
 
     /// What commits have cost.
     pub(crate) fn commits(&self, client: &Client) -> CommitStats {
-        #[cfg(feature = "cluster")]
-        if let Some(handle) = &self.handle {
-            return handle.meters().commits;
-        }
-        client.commit_stats()
+        of_cluster!(self, |handle| handle.meters().commits, client.commit_stats())
     }
 
     /// Whether the node is part of its cluster, or why not.
@@ -200,12 +155,6 @@ impl Membership {
     /// # Errors
     /// What is in the way, in words.
     pub(crate) fn ready(&self) -> Result<(), String> {
-        #[cfg(feature = "cluster")]
-        if let Some(handle) = &self.handle
-            && let Some(problem) = handle.problem()
-        {
-            return Err(problem);
-        }
-        Ok(())
+        of_cluster!(self, |handle| handle.problem().map_or(Ok(()), Err), Ok(()))
     }
 }

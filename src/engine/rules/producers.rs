@@ -11,7 +11,6 @@ use crate::engine::rules::records::Records;
 use crate::engine::rules::room_need::RoomNeed;
 use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
-use crate::engine::rules::topic_record::Fanout;
 use crate::engine::rules::verb::Answer;
 use crate::engine::rules::verb::EngineVerb;
 use crate::engine::rules::verb::VerbRuling;
@@ -28,25 +27,57 @@ use crate::id::QueueName;
 use crate::limits;
 use crate::message::NewMessage;
 
+/// How much it is that a verb brings with its messages.
+macro_rules! carries_messages {
+    () => {
+        fn bytes(&self) -> usize {
+            bytes_of(&self.messages)
+        }
+
+        fn weigh(&self, weight: &mut LogWeight) {
+            weight.add_messages(&self.messages);
+        }
+
+        fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
+            Ok(RoomNeed::of_messages(self.bytes(), self.messages.len()))
+        }
+    };
+}
+
+/// The same of a verb that brings the copies of what is published, and is refused as a whole.
+macro_rules! carries_copies {
+    () => {
+        fn bytes(&self) -> usize {
+            self.fanout.copy_bytes()
+        }
+
+        fn weigh(&self, weight: &mut LogWeight) {
+            self.fanout.copies.iter().for_each(|(_, copies)| weight.add_messages(copies));
+        }
+
+        fn is_bulk(&self) -> bool {
+            has_many(self.fanout.copy_count())
+        }
+
+        fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
+            Ok(RoomNeed::of_messages(self.bytes(), self.fanout.copy_count()))
+        }
+
+        fn without_room(&self) -> Option<Answer<Self>> {
+            Some(Err(SendRefusal::StorageFull))
+        }
+    };
+}
+
 impl EngineVerb for Send {
     fn run(self, step: &mut Step<'_>) -> VerbRuling<Send> {
         step.send(&self.queue, self.messages)
     }
 
-    fn bytes(&self) -> usize {
-        bytes_of(&self.messages)
-    }
-
-    fn weigh(&self, weight: &mut LogWeight) {
-        weight.add_messages(&self.messages);
-    }
+    carries_messages!();
 
     fn is_bulk(&self) -> bool {
         has_many(self.messages.len())
-    }
-
-    fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
-        Ok(RoomNeed::of_messages(self.bytes(), self.messages.len()))
     }
 
     fn without_room(&self) -> Option<Answer<Send>> {
@@ -69,17 +100,7 @@ impl EngineVerb for SendEach {
         Ok(step.send_each(&self.queue, self.messages)?)
     }
 
-    fn bytes(&self) -> usize {
-        bytes_of(&self.messages)
-    }
-
-    fn weigh(&self, weight: &mut LogWeight) {
-        weight.add_messages(&self.messages);
-    }
-
-    fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
-        Ok(RoomNeed::of_messages(self.bytes(), self.messages.len()))
-    }
+    carries_messages!();
 
     fn without_room(&self) -> Option<Answer<SendEach>> {
         Some(Ok(self.messages.iter().map(|_| Err(SendRefusal::StorageFull)).collect()))
@@ -91,17 +112,7 @@ impl EngineVerb for SendOnce {
         step.send_once(&self.queue, &self.key, self.messages)
     }
 
-    fn bytes(&self) -> usize {
-        bytes_of(&self.messages)
-    }
-
-    fn weigh(&self, weight: &mut LogWeight) {
-        weight.add_messages(&self.messages);
-    }
-
-    fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
-        Ok(RoomNeed::of_messages(self.bytes(), self.messages.len()))
-    }
+    carries_messages!();
 
     fn without_room(&self) -> Option<Answer<SendOnce>> {
         Some(Err(SendRefusal::StorageFull))
@@ -131,25 +142,7 @@ impl EngineVerb for Publish {
         step.publish(&self.topic, self.fanout)
     }
 
-    fn bytes(&self) -> usize {
-        self.fanout.copy_bytes()
-    }
-
-    fn weigh(&self, weight: &mut LogWeight) {
-        self.fanout.copies.iter().for_each(|(_, copies)| weight.add_messages(copies));
-    }
-
-    fn is_bulk(&self) -> bool {
-        has_many(self.fanout.copy_count())
-    }
-
-    fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
-        Ok(room_of_copies(&self.fanout))
-    }
-
-    fn without_room(&self) -> Option<Answer<Publish>> {
-        Some(Err(SendRefusal::StorageFull))
-    }
+    carries_copies!();
 }
 
 impl EngineVerb for PublishOnce {
@@ -157,25 +150,7 @@ impl EngineVerb for PublishOnce {
         step.publish_once(&self.topic, &self.key, self.fanout)
     }
 
-    fn bytes(&self) -> usize {
-        self.fanout.copy_bytes()
-    }
-
-    fn weigh(&self, weight: &mut LogWeight) {
-        self.fanout.copies.iter().for_each(|(_, copies)| weight.add_messages(copies));
-    }
-
-    fn is_bulk(&self) -> bool {
-        has_many(self.fanout.copy_count())
-    }
-
-    fn room(&self, _: &dyn Records) -> Read<RoomNeed> {
-        Ok(room_of_copies(&self.fanout))
-    }
-
-    fn without_room(&self) -> Option<Answer<PublishOnce>> {
-        Some(Err(SendRefusal::StorageFull))
-    }
+    carries_copies!();
 }
 
 impl EngineVerb for Cancel {
@@ -198,8 +173,4 @@ pub(crate) fn bytes_of(messages: &[NewMessage]) -> usize {
 /// A turn of as many sends as it may take, each of very many messages, would have no end.
 fn has_many(messages: usize) -> bool {
     messages > limits::SEND_BATCH_MAX
-}
-
-fn room_of_copies(fanout: &Fanout) -> RoomNeed {
-    RoomNeed::of_messages(fanout.copy_bytes(), fanout.copy_count())
 }
