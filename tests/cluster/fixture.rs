@@ -1,15 +1,12 @@
-//! A cluster of daemons on this machine, any of which can be killed, and an HTTP client that needs nothing.
+//! A cluster of daemons on this machine, any of which can be killed.
 
 use std::io::BufRead;
 use std::io::BufReader;
-use std::io::Read;
 use std::io::Write;
 use std::net::TcpStream;
 use std::path::Path;
 use std::path::PathBuf;
-use std::process::Child;
 use std::process::Command;
-use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
@@ -26,17 +23,18 @@ use seriatim::Clock;
 use seriatim::SystemClock;
 
 use crate::cluster::nats_program::nats_program;
+use crate::fixture::daemon_process::DaemonProcess;
+use crate::fixture::http;
 
 /// How long anything may take before a test gives up; nothing waits for it to pass.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A cluster of daemons; dropped, all of it is killed.
 pub(crate) struct Cluster {
+    process: DaemonProcess,
+    /// Nodes that were started again.
+    again: Vec<DaemonProcess>,
     folder: tempfile::TempDir,
-    child: Child,
-    ready: Value,
-    /// A node that was started again.
-    again: Vec<Child>,
     /// Its place: see [`PLACES`].
     _place: MutexGuard<'static, ()>,
 }
@@ -77,33 +75,27 @@ impl Cluster {
         command.args(["--http", "127.0.0.1:0"]).args(arguments).env("NATS_SERVER", program);
         command.env("SERIATIM_PARTITIONS", PARTITIONS.to_string());
         command.env("TMPDIR", folder.path()).env("SERIATIM_LOG", "warn").current_dir(folder.path());
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-        let mut cluster = Cluster {
-            folder,
-            child: child.expect("the binary starts"),
-            ready: Value::Null,
-            again: Vec::new(),
-            _place: place,
-        };
-        let mut line = String::new();
-        let stdout = cluster.child.stdout.take().expect("stdout is piped");
-        BufReader::new(stdout).read_line(&mut line).expect("a line is written");
-        cluster.ready = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"));
-        Some(cluster)
+        let process = DaemonProcess::start(&mut command);
+        Some(Cluster { process, again: Vec::new(), folder, _place: place })
     }
 
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
+    /// What was said of a node when it was ready.
+    fn node(&self, node: usize) -> &Value {
+        &self.process.ready["nodes"][node]
+    }
+
     /// An address of a node, `127.0.0.1:7700`, by the name of the server.
     pub(crate) fn address(&self, node: usize, server: &str) -> String {
-        let url = self.ready["nodes"][node][server].as_str().expect("it is served");
+        let url = self.node(node)[server].as_str().expect("it is served");
         url.split_once("://").map_or(url, |(_, address)| address).to_owned()
     }
 
     pub(crate) fn pid(&self, node: usize) -> i64 {
-        self.ready["nodes"][node]["pid"].as_i64().expect("a process")
+        self.node(node)["pid"].as_i64().expect("a process")
     }
 
     /// Sends a signal to a node.
@@ -113,7 +105,7 @@ impl Cluster {
 
     /// What stands behind a flag in the command of a node.
     fn word_behind(&self, node: usize, flag: &str) -> &str {
-        let command = self.ready["nodes"][node]["command"].as_array().expect("it was started by a command");
+        let command = self.node(node)["command"].as_array().expect("it was started by a command");
         let at = command.iter().position(|word| word == flag).expect("it is given");
         command[at + 1].as_str().expect("a word")
     }
@@ -131,58 +123,33 @@ impl Cluster {
 
     /// Starts a node again that has ended, at the same address.
     pub(crate) fn start_again(&mut self, node: usize) {
-        let command = self.ready["nodes"][node]["command"].as_array().expect("it was started by a command");
+        let command = self.node(node)["command"].as_array().expect("it was started by a command");
         let mut words: Vec<String> =
             command.iter().map(|word| word.as_str().expect("a word").to_owned()).collect();
         let http = words.iter().position(|word| word == "--http").expect("it serves HTTP");
         words[http + 1] = self.address(node, "http");
         let mut started = Command::new(&words[0]);
-        started.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).env("SERIATIM_LOG", "warn");
+        started.args(&words[1..]).env("SERIATIM_LOG", "warn");
         started.env("SERIATIM_PARTITIONS", PARTITIONS.to_string());
-        let mut child = started.spawn().expect("the binary starts");
-        let (mut line, stdout) = (String::new(), child.stdout.take().expect("stdout is piped"));
-        self.again.push(child);
-        BufReader::new(stdout).read_line(&mut line).expect("a line is written");
-        assert!(line.starts_with('{'), "the node does not start again: {line}");
+        self.again.push(DaemonProcess::start(&mut started));
     }
 
     /// A request to a node; the status and the body, or nothing if the node was not reached.
     pub(crate) fn ask(&self, node: usize, method: &str, path: &str, body: &Value) -> Option<(u16, String)> {
         let text = if body.is_null() { String::new() } else { body.to_string() };
-        self.ask_with(node, (method, path), "content-type: application/json", &text)
+        self.ask_at((node, "http"), (method, path), &[("content-type", "application/json")], &text)
     }
 
-    /// The same with these headers.
-    fn ask_with(
-        &self,
-        node: usize,
-        request: (&str, &str),
-        headers: &str,
-        text: &str,
-    ) -> Option<(u16, String)> {
-        self.ask_at((node, "http"), request, headers, text)
-    }
-
-    /// The same of a server of the node.
+    /// A request to a server of a node, with these headers.
     pub(crate) fn ask_at(
         &self,
         (node, server): (usize, &str),
-        (method, path): (&str, &str),
-        headers: &str,
+        request: (&str, &str),
+        headers: &[(&str, &str)],
         text: &str,
     ) -> Option<(u16, String)> {
-        let address = self.address(node, server);
-        let mut stream = TcpStream::connect(&address).ok()?;
-        stream.set_read_timeout(Some(TIMEOUT)).ok()?;
-        let length = text.len();
-        let head = format!(
-            "{method} {path} HTTP/1.0\r\nhost: {address}\r\n{headers}\r\ncontent-length: {length}\r\n\r\n"
-        );
-        stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(text.as_bytes())).ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        let (head, body) = answer.split_once("\r\n\r\n")?;
-        Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+        let answer = http::ask(&self.address(node, server), TIMEOUT, request, headers, text.as_bytes())?;
+        Some((answer.status, answer.text()))
     }
 
     /// A request that is answered with JSON.
@@ -210,11 +177,11 @@ impl Cluster {
     /// Sends a message to a topic under a key until it is acknowledged, by whichever of these nodes answers.
     pub(crate) fn publish(&self, nodes: &[usize], topic: &str, key: &str, message: &Value) -> Value {
         let path = format!("/v1/topics/{topic}/messages");
-        let headers = format!("content-type: application/x-ndjson\r\nidempotency-key: {key}");
+        let headers = [("content-type", "application/x-ndjson"), ("idempotency-key", key)];
         let clock = SystemClock::default();
         loop {
             for node in nodes {
-                match self.ask_with(*node, ("POST", &path), &headers, &message.to_string()) {
+                match self.ask_at((*node, "http"), ("POST", &path), &headers, &message.to_string()) {
                     Some((200..300, answer)) => return serde_json::from_str(&answer).expect("it is JSON"),
                     Some((400..500, answer)) => panic!("{message}: {answer}"),
                     _ => {}
@@ -250,14 +217,14 @@ impl Cluster {
 
     /// Kills the process that has started all of it.
     pub(crate) fn kill(&mut self) {
-        self.child.kill().expect("it is there");
-        self.child.wait().expect("it is a child");
+        self.process.child.kill().expect("it is there");
+        self.process.child.wait().expect("it is a child");
     }
 
     /// The processes that were started, by their numbers.
     fn pids(&self) -> Vec<i64> {
         let kinds = ["nodes", "nats"].into_iter();
-        let shown = kinds.flat_map(|kind| self.ready[kind].as_array().into_iter().flatten());
+        let shown = kinds.flat_map(|kind| self.process.ready[kind].as_array().into_iter().flatten());
         shown.filter_map(|process| process["pid"].as_i64()).collect()
     }
 
@@ -274,12 +241,12 @@ impl Cluster {
 
     /// Asks all of it to stop, and says with which code it did.
     pub(crate) fn stop(mut self) -> Option<i32> {
-        for child in &mut self.again {
-            kill_process(Pid::from_child(child), Signal::TERM).expect("it can be asked");
-            assert_eq!(child.wait().expect("it is a child").code(), Some(0));
-        }
-        kill_process(Pid::from_child(&self.child), Signal::TERM).expect("it can be asked");
-        self.child.wait().expect("it is a child").code()
+        let end = |process: &mut DaemonProcess| {
+            kill_process(Pid::from_child(&process.child), Signal::TERM).expect("it can be asked");
+            process.child.wait().expect("it is a child").code()
+        };
+        self.again.iter_mut().for_each(|node| assert_eq!(end(node), Some(0)));
+        end(&mut self.process)
     }
 }
 
@@ -289,14 +256,10 @@ fn process(pid: i64) -> Pid {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.process.child.kill();
+        let _ = self.process.child.wait();
         for pid in self.pids() {
             let _ = kill_process(process(pid), Signal::KILL);
-        }
-        for child in &mut self.again {
-            let _ = child.kill();
-            let _ = child.wait();
         }
     }
 }

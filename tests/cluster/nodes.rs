@@ -233,10 +233,10 @@ fn described(element: &str, inside: &str) -> String {
 }
 
 /// The headers of a document that says something of an entity.
-const DOCUMENT: &str = "content-type: application/atom+xml";
+const DOCUMENT: &[(&str, &str)] = &[("content-type", "application/atom+xml")];
 
 /// The headers of one that changes it.
-const CHANGE: &str = "content-type: application/atom+xml\r\nif-match: *";
+const CHANGE: &[(&str, &str)] = &[("content-type", "application/atom+xml"), ("if-match", "*")];
 
 /// Stops partition 0 on the first node, which finds out when it appends.
 fn stop_first_partition(cluster: &Cluster) {
@@ -251,7 +251,7 @@ fn stop_first_partition(cluster: &Cluster) {
 fn an_entity_of_service_bus_keeps_its_description_while_the_partition_that_made_it_first_is_stopped() {
     let endpoints = ["--amqp", "127.0.0.1:0"];
     let Some(cluster) = Cluster::start_with(2, &[("orders.toml", ORDERS)], &endpoints) else { return };
-    let administer = |method: &str, headers: &str, text: &str| {
+    let administer = |method: &str, headers: &[(&str, &str)], text: &str| {
         cluster.ask_at((0, "amqp"), (method, "/parcels"), headers, text).expect("it answers")
     };
     let status_is = |status: &str| described("QueueDescription", &format!("<Status>{status}</Status>"));
@@ -271,7 +271,7 @@ fn an_entity_of_service_bus_keeps_its_description_while_the_partition_that_made_
 fn a_topic_of_service_bus_is_changed_with_its_subscriptions_or_not_at_all_while_a_partition_is_stopped() {
     let endpoints = ["--amqp", "127.0.0.1:0"];
     let Some(cluster) = Cluster::start_with(2, &[("orders.toml", ORDERS)], &endpoints) else { return };
-    let administer = |method: &str, path: &str, headers: &str, text: &str| {
+    let administer = |method: &str, path: &str, headers: &[(&str, &str)], text: &str| {
         cluster.ask_at((0, "amqp"), (method, path), headers, text).expect("it answers")
     };
     let topic_lasts = |span: &str| {

@@ -1,8 +1,6 @@
-//! A daemon in a process of its own, on a temporary folder, and an HTTP client that needs nothing.
+//! A daemon in a process of its own, on a temporary folder.
 
 use std::io::Read;
-use std::io::Write;
-use std::net::TcpStream;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,6 +13,7 @@ use seriatim::SystemClock;
 use crate::fixture::daemon_process::ANYWHERE;
 use crate::fixture::daemon_process::DaemonProcess;
 use crate::fixture::daemon_process::daemon_command;
+use crate::fixture::http;
 
 /// How long anything may take before a test gives up; nothing waits for it to pass.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -122,24 +121,9 @@ impl Daemon {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> (u16, String) {
-        let mut stream = TcpStream::connect(&self.address).expect("the daemon listens");
-        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
-        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.address);
-        head.push_str(&format!("content-length: {}\r\n", body.len()));
-        for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        head.push_str("\r\n");
-        // A server that answers early may close before all is sent.
-        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("an answer");
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        let (head, body) =
-            answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("an HTTP answer: {answer:?}"));
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        let is_chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
-        (status, if is_chunked { unchunked(body) } else { body.to_owned() })
+        let answer = http::ask(&self.address, TIMEOUT, (method, path), headers, body);
+        let answer = answer.unwrap_or_else(|| panic!("{method} {path} is not answered"));
+        (answer.status, String::from_utf8_lossy(&answer.body).into_owned())
     }
 
     /// A request that is answered with JSON.
@@ -195,17 +179,4 @@ impl Daemon {
         let pid = rustix::process::Pid::from_child(&self.process.child);
         rustix::process::kill_process(pid, rustix::process::Signal::HUP).expect("it can be told");
     }
-}
-
-fn unchunked(mut text: &str) -> String {
-    let mut whole = String::new();
-    while let Some((size, rest)) = text.split_once("\r\n") {
-        let size = usize::from_str_radix(size.trim(), 16).expect("a chunk's size");
-        if size == 0 {
-            break;
-        }
-        whole.push_str(&rest[..size]);
-        text = rest[size..].trim_start_matches("\r\n");
-    }
-    whole
 }

@@ -2,9 +2,6 @@
 //! that pulls, a sender that sends again what was not answered, and a ledger outside of it all.
 
 use std::collections::BTreeMap;
-use std::io::Read;
-use std::io::Write;
-use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
@@ -19,6 +16,7 @@ use seriatim::SystemClock;
 
 use crate::daemon::fixture::Daemon;
 use crate::daemon::fixture::Fixture;
+use crate::fixture::http;
 
 /// Each message finds the state that the one before it has left, and sends a result with its completion.
 const HANDLER: &str = r#"
@@ -57,16 +55,9 @@ impl Shared {
     /// A request; nothing when the daemon was killed meanwhile, so that nobody knows what became of it.
     fn ask(&self, path: &str, kind: &str, body: &str) -> Option<(u16, String)> {
         let address = self.address.lock().expect("nobody panics with it").clone();
-        let mut stream = TcpStream::connect(&address).ok()?;
-        stream.set_read_timeout(Some(TIMEOUT)).ok()?;
-        let head = format!(
-            "POST {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: {kind}\r\n"
-        );
-        write!(stream, "{head}content-length: {}\r\n\r\n{body}", body.len()).ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        let (head, body) = answer.split_once("\r\n\r\n")?;
-        Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+        let answer =
+            http::ask(&address, TIMEOUT, ("POST", path), &[("content-type", kind)], body.as_bytes())?;
+        Some((answer.status, answer.text()))
     }
 
     fn json(&self, path: &str, body: &Value) -> Option<(u16, Value)> {

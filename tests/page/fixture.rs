@@ -1,4 +1,4 @@
-//! A daemon inside the test, on a temporary folder, and an HTTP client that remembers cookies.
+//! A daemon inside the test, on a temporary folder, and a browser that remembers cookies.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 use seriatim::daemon::Daemon;
 use seriatim::daemon::DaemonOptions;
-use tokio::io::AsyncReadExt;
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
+
+use crate::fixture::http;
+use crate::fixture::http::Answer;
 
 /// How long anything may take before a test gives up; nothing waits for it to pass.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
@@ -20,14 +20,6 @@ pub(crate) struct Fixture {
     _daemon: Daemon,
     pub(crate) address: SocketAddr,
     _folder: tempfile::TempDir,
-}
-
-/// What was answered.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Vec<u8>,
 }
 
 /// A browser as far as cookies go.
@@ -92,15 +84,6 @@ impl Fixture {
 }
 
 impl Answer {
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let mut found = self.headers.iter().filter(|(known, _)| known == name);
-        found.next().map(|(_, value)| value.as_str())
-    }
-
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8(self.body.clone()).expect("screens are UTF-8")
-    }
-
     /// The value of a hidden field of the first form that has it.
     pub(crate) fn field(&self, name: &str) -> Option<String> {
         let (_, rest) = self
@@ -194,7 +177,7 @@ pub(crate) fn encoded(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-/// Asks on a connection of its own.
+/// Asks beside the test, whose thread may be the one that answers.
 async fn ask(
     address: SocketAddr,
     method: &str,
@@ -202,54 +185,11 @@ async fn ask(
     headers: &[(String, String)],
     body: &[u8],
 ) -> Answer {
-    let mut head =
-        format!("{method} {path} HTTP/1.1\r\nconnection: close\r\ncontent-length: {}\r\n", body.len());
-    if !headers.iter().any(|(name, _)| name == "host") {
-        head.push_str(&format!("host: {address}\r\n"));
-    }
-    for (name, value) in headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
-    head.push_str("\r\n");
-    let answered = async {
-        let mut stream = TcpStream::connect(address).await.expect("somebody listens");
-        stream.write_all(head.as_bytes()).await.expect("the head is taken");
-        stream.write_all(body).await.expect("the body is taken");
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).await.expect("an answer comes");
-        bytes
-    };
-    let bytes = tokio::time::timeout(TIMEOUT, answered).await.expect("an answer comes in time");
-    read(&bytes)
-}
-
-fn read(bytes: &[u8]) -> Answer {
-    let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").expect("a head ends");
-    let head = std::str::from_utf8(&bytes[..end]).expect("a head is ASCII");
-    let mut lines = head.lines();
-    let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|status| status.parse().ok());
-    let pair = |line: &str| {
-        let (name, value) = line.split_once(':').expect("a header has a name");
-        (name.to_ascii_lowercase(), value.trim().to_owned())
-    };
-    let headers: Vec<(String, String)> = lines.map(pair).collect();
-    let is_chunked = headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked");
-    let body = bytes[end + 4..].to_vec();
-    let body = if is_chunked { unchunked(&body) } else { body };
-    Answer { status: status.expect("a status"), headers, body }
-}
-
-fn unchunked(mut bytes: &[u8]) -> Vec<u8> {
-    let mut body = Vec::new();
-    while let Some(end) = bytes.windows(2).position(|window| window == b"\r\n") {
-        let size =
-            std::str::from_utf8(&bytes[..end]).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
-        let size = size.expect("a chunk has a size");
-        if size == 0 {
-            break;
-        }
-        body.extend_from_slice(&bytes[end + 2..end + 2 + size]);
-        bytes = &bytes[end + 4 + size..];
-    }
-    body
+    let (method, path) = (method.to_owned(), path.to_owned());
+    let (headers, body) = (headers.to_vec(), body.to_vec());
+    let asked = tokio::task::spawn_blocking(move || {
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        http::ask(&address.to_string(), TIMEOUT, (&method, &path), &headers, &body)
+    });
+    asked.await.expect("nobody panics").expect("an answer comes")
 }
