@@ -74,17 +74,7 @@ fn run_and_kill(handler: &str, workflows: u64, length: u64, kills: u64) {
     let delays = "[retry]\ndelays = [\"5ms\"]\n[delivery]\ncount_max = 1000\nconcurrency = 16\n";
     let env = format!("env = {{ LEDGER = {:?} }}\n", ledgers.to_str().expect("it is as the test made it"));
     fixture.write("orders.toml", &format!("order = \"position\"\n{delays}[[handler]]\n{handler}\n{env}"));
-    let mut daemon = fixture.start();
-    daemon.send("orders", &shuffled(workflows, length));
-    for round in 1..=kills {
-        let wanted = workflows * length * round / (kills + 1);
-        daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"].as_u64() >= Some(wanted));
-        daemon.kill();
-        daemon = fixture.start();
-    }
-    let total = workflows * length;
-    daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"].as_u64() == Some(total));
-    assert_eq!(daemon.stop(), Some(0));
+    fixture.complete_and_kill(&shuffled(workflows, length), workflows * length, kills);
     let overlaps = std::fs::read_to_string(ledgers.join("OVERLAP")).unwrap_or_default();
     assert_eq!(overlaps, "", "two handlers of one workflow were alive at once");
     for (name, handled) in read(&ledgers) {

@@ -90,6 +90,20 @@ impl Fixture {
         Daemon { process, address, storage_queue, amqp }
     }
 
+    /// Sends lines of so many messages to a daemon, kills it so often until all of them are completed, and stops it.
+    pub(crate) fn complete_and_kill(&self, lines: &str, total: u64, kills: u64) {
+        let mut daemon = self.start();
+        daemon.send("orders", lines);
+        for round in 1..=kills {
+            let wanted = total * round / (kills + 1);
+            daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"].as_u64() >= Some(wanted));
+            daemon.kill();
+            daemon = self.start();
+        }
+        daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"].as_u64() == Some(total));
+        assert_eq!(daemon.stop(), Some(0));
+    }
+
     /// The command that starts a daemon.
     pub(crate) fn command(&self) -> Command {
         daemon_command(self.folder.path(), ANYWHERE)

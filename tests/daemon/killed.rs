@@ -2,6 +2,7 @@
 //! that pulls, a sender that sends again what was not answered, and a ledger outside of it all.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;

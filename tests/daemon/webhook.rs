@@ -47,17 +47,7 @@ fn a_webhook_receiver_sees_every_workflow_in_order_although_it_fails_and_the_dae
             writeln!(lines, r#"{{"workflow_id":"w{workflow}","position":{position},"body":{{}}}}"#).unwrap();
         }
     }
-    let mut daemon = fixture.start();
-    daemon.send("orders", &lines);
-    for round in 1..=4 {
-        let wanted = workflows * length * round / 5;
-        daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"].as_u64() >= Some(wanted));
-        daemon.kill();
-        daemon = fixture.start();
-    }
-    let total = workflows * length;
-    daemon.wait_for("/v1/queues/orders", |view| view["counts"]["completed"].as_u64() == Some(total));
-    assert_eq!(daemon.stop(), Some(0));
+    fixture.complete_and_kill(&lines, workflows * length, 4);
 
     let ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
     assert_eq!(ledger.taken.len() as u64, workflows);

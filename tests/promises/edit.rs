@@ -7,7 +7,6 @@ use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
 use seriatim::delivery::EDITED;
 use seriatim::delivery::Redriven;
-use seriatim::error::OperateError;
 use seriatim::error::OperateRefusal;
 use seriatim::error::SendRefusal;
 use seriatim::message::PropertyValue;
@@ -15,6 +14,7 @@ use seriatim::view::DeadLetterView;
 
 use crate::promises::fixture::FileFixture;
 use crate::promises::fixture::Fixture;
+use crate::promises::fixture::refusal;
 
 async fn dead_letters(queue: &Queue) -> Vec<DeadLetterView> {
     queue.dead_letters(None, 100).await.expect("the queue exists")
@@ -24,13 +24,6 @@ async fn body(queue: &Queue, number: SequenceNumber) -> String {
     let found = queue.peek(number, 1).await.expect("the queue exists").remove(0);
     assert_eq!(found.sequence_number, number);
     String::from_utf8(found.body.to_vec()).expect("the tests send text")
-}
-
-fn refusal<T: std::fmt::Debug>(answer: Result<T, OperateError>) -> OperateRefusal {
-    match answer.expect_err("it is refused") {
-        OperateError::Refused(refusal) => refusal,
-        other => panic!("{other}"),
-    }
 }
 
 #[tokio::test]

@@ -9,6 +9,8 @@ use seriatim::Queue;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
 use seriatim::Timestamp;
+use seriatim::error::OperationError;
+use seriatim::id::IdempotencyKey;
 use seriatim::testing::ManualClock;
 
 /// One queue of an engine in memory.
@@ -113,6 +115,28 @@ impl Fixture {
         let workflow = self.queue.workflow(workflow).expect("a good ID");
         workflow.view().await.expect("the queue exists").map(|view| view.status)
     }
+}
+
+/// Why something was refused.
+pub(crate) fn refusal<T, R>(answer: Result<T, OperationError<R>>) -> R
+where
+    T: std::fmt::Debug,
+    R: std::error::Error + 'static,
+{
+    match answer.expect_err("it is refused") {
+        OperationError::Refused(refusal) => refusal,
+        other => panic!("{other}"),
+    }
+}
+
+/// An idempotency key of a request.
+pub(crate) fn key(text: &str, request: &str) -> IdempotencyKey {
+    IdempotencyKey::of_request(text, request.as_bytes()).expect("a good key")
+}
+
+/// Two messages of a workflow.
+pub(crate) fn pair() -> [Message; 2] {
+    ["a", "b"].map(|body| Message::new(body).workflow("w"))
 }
 
 /// Receives and completes everything that is ready, and returns how much it was.

@@ -4,26 +4,16 @@ use seriatim::Message;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
 use seriatim::SequenceNumber;
-use seriatim::error::OperationError;
 use seriatim::error::SendRefusal;
 use seriatim::id::IdempotencyKey;
 use seriatim::limits;
 
 use crate::promises::fixture::FileFixture;
 use crate::promises::fixture::Fixture;
+use crate::promises::fixture::key;
 use crate::promises::fixture::millis;
-
-fn key(text: &str, request: &str) -> IdempotencyKey {
-    IdempotencyKey::of_request(text, request.as_bytes()).expect("a good key")
-}
-
-fn pair() -> [Message; 2] {
-    ["a", "b"].map(|body| Message::new(body).workflow("w"))
-}
-
-fn refusal<T: std::fmt::Debug>(answer: Result<T, OperationError<SendRefusal>>) -> SendRefusal {
-    answer.expect_err("it is refused").refusal().expect("a refusal").clone()
-}
+use crate::promises::fixture::pair;
+use crate::promises::fixture::refusal;
 
 #[tokio::test]
 async fn g7_the_same_request_is_answered_as_it_was_and_stores_nothing() {

@@ -1,5 +1,6 @@
 //! What the processor promises: order, parallel workflows, renewal, cancellation, panics, an orderly stop.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
@@ -75,6 +76,44 @@ pub(crate) async fn until_renewed(fixture: &Fixture) {
         locked_until().await > before
     })
     .await;
+}
+
+type Handling = Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + Send>>;
+
+/// Handlers that say that they have begun, and end when they may.
+pub(crate) struct HandlerGate {
+    begun: Arc<Semaphore>,
+    may_end: Arc<Semaphore>,
+}
+
+impl HandlerGate {
+    pub(crate) fn new() -> HandlerGate {
+        let [begun, may_end] = [(); 2].map(|()| Arc::new(Semaphore::new(0)));
+        HandlerGate { begun, may_end }
+    }
+
+    pub(crate) fn handler(&self) -> impl Fn(Context, Raw) -> Handling + use<> {
+        let (begun, may_end) = (self.begun.clone(), self.may_end.clone());
+        move |_: Context, _: Raw| {
+            let (begun, may_end) = (begun.clone(), may_end.clone());
+            Box::pin(async move {
+                begun.add_permits(1);
+                may_end.acquire().await?.forget();
+                Ok::<_, Failure>(Outcome::Complete)
+            }) as Handling
+        }
+    }
+
+    /// Waits until so many more have begun.
+    pub(crate) async fn begun(&self, count: usize) {
+        let count = u32::try_from(count).expect("not so many");
+        self.begun.acquire_many(count).await.expect("nobody closes it").forget();
+    }
+
+    /// Lets so many end.
+    pub(crate) fn open(&self, count: usize) {
+        self.may_end.add_permits(count);
+    }
 }
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -215,23 +254,14 @@ async fn a_failure_keeps_its_place_and_its_delay_is_chosen_per_failure() {
 async fn a_lock_is_renewed_as_long_as_its_handler_may_run() {
     let fixture = Fixture::new(QueueOptions::default().lock(seconds(10))).await;
     fixture.send("w", "1").await;
-    let (started, finish) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (start, end) = (started.clone(), finish.clone());
-    let handler = move |_: Context, _: Raw| {
-        let (start, end) = (start.clone(), end.clone());
-        async move {
-            start.notify_one();
-            end.notified().await;
-            Ok::<_, Failure>(Outcome::Complete)
-        }
-    };
-    let pool = Processor::new(fixture.queue.clone()).start(handler);
-    started.notified().await;
+    let gate = HandlerGate::new();
+    let pool = Processor::new(fixture.queue.clone()).start(gate.handler());
+    gate.begun(1).await;
     for _ in 0..5 {
         until_renewed(&fixture).await;
     }
     assert_eq!(peeked(&fixture).await.delivery_count, 1, "the lock was never lost");
-    finish.notify_one();
+    gate.open(1);
     until(|| async { fixture.counts().await.completed == 1 }).await;
     pool.stop().await.unwrap();
 }
@@ -268,20 +298,11 @@ async fn stopping_waits_for_what_runs_and_counts_no_attempt_for_what_does_not() 
     for workflow in ["a", "b", "c"] {
         fixture.send(workflow, workflow).await;
     }
-    let (started, finish) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
-    let (start, end) = (started.clone(), finish.clone());
-    let handler = move |_: Context, _: Raw| {
-        let (start, end) = (start.clone(), end.clone());
-        async move {
-            start.notify_one();
-            let _permit = end.acquire().await?;
-            Ok::<_, Failure>(Outcome::Complete)
-        }
-    };
-    let pool = Processor::new(fixture.queue.clone()).concurrency(1).start(handler);
-    started.notified().await;
+    let gate = HandlerGate::new();
+    let pool = Processor::new(fixture.queue.clone()).concurrency(1).start(gate.handler());
+    gate.begun(1).await;
     let stopped = tokio::spawn(pool.stop());
-    finish.add_permits(10);
+    gate.open(10);
     stopped.await.unwrap().unwrap();
     assert_eq!(fixture.counts().await.completed, 1);
     for _ in 0..2 {

@@ -1,8 +1,5 @@
 //! The processor's edges: locks of another length, ends from outside, an engine that goes away.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
@@ -19,50 +16,35 @@ use seriatim::error::ReceiveError;
 use seriatim::processor::BatchOutcome;
 use seriatim::testing::DrainSummary;
 use seriatim::testing::drain;
-use tokio::sync::Notify;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::millis;
 use crate::promises::fixture::seconds;
+use crate::promises::processor::HandlerGate;
 use crate::promises::processor::peeked;
 use crate::promises::processor::until;
 use crate::promises::processor::until_renewed;
 
-type Handling = Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + Send>>;
-
 #[tokio::test]
 async fn a_lock_is_renewed_by_its_own_time_although_the_queues_was_changed_since() {
     let fixture = Fixture::new(QueueOptions::default().lock(seconds(600))).await;
-    let (started, finish) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let pool = Processor::new(fixture.queue.clone()).start(waiting(&started, &finish));
+    let gate = HandlerGate::new();
+    let pool = Processor::new(fixture.queue.clone()).start(gate.handler());
     fixture.send("a", "1").await;
-    started.notified().await;
-    finish.notify_one();
+    gate.begun(1).await;
+    gate.open(1);
     until(|| async { fixture.counts().await.completed == 1 }).await;
     let shorter = QueueOptions::default().lock(seconds(10));
     fixture.engine.client().change_queue("q", shorter).await.unwrap();
     fixture.send("w", "2").await;
-    started.notified().await;
+    gate.begun(1).await;
     for _ in 0..3 {
         until_renewed(&fixture).await;
     }
     assert_eq!(peeked(&fixture).await.delivery_count, 1, "the lock was never lost");
-    finish.notify_one();
+    gate.open(1);
     until(|| async { fixture.counts().await.completed == 2 }).await;
     pool.stop().await.unwrap();
-}
-
-/// A handler that says that it has started, and waits until it may finish.
-fn waiting(started: &Arc<Notify>, finish: &Arc<Notify>) -> impl Fn(Context, Raw) -> Handling + use<> {
-    let (started, finish) = (started.clone(), finish.clone());
-    move |_: Context, _: Raw| {
-        let (started, finish) = (started.clone(), finish.clone());
-        Box::pin(async move {
-            started.notify_one();
-            finish.notified().await;
-            Ok(Outcome::Complete)
-        }) as Handling
-    }
 }
 
 #[tokio::test]
@@ -161,16 +143,16 @@ async fn who_waits_for_the_end_of_a_lock_is_told_when_its_delivery_is_settled() 
 async fn an_engine_that_is_gone_before_the_drain_is_over_is_told_by_the_stop() {
     let fixture = Fixture::new(QueueOptions::default()).await;
     fixture.send("w", "1").await;
-    let (started, finish) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let pool = Processor::new(fixture.queue.clone()).start(waiting(&started, &finish));
-    started.notified().await;
+    let gate = HandlerGate::new();
+    let pool = Processor::new(fixture.queue.clone()).start(gate.handler());
+    gate.begun(1).await;
     let mut stopped = tokio::spawn(pool.stop());
     for _ in 0..10 {
         tokio::task::yield_now().await;
     }
     assert!(!stopped.is_finished(), "it waits for the handler");
     fixture.engine.close().await;
-    finish.notify_one();
+    gate.open(1);
     let stopped = (&mut stopped).await.unwrap();
     assert!(
         matches!(stopped, Err(ReceiveError::Unavailable(_))),

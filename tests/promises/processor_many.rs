@@ -17,36 +17,27 @@ use tokio::sync::Semaphore;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::seconds;
+use crate::promises::processor::HandlerGate;
 use crate::promises::processor::until;
 use crate::promises::processor::until_renewed;
 
 /// A fixture whose workflows have one message each, and a processor that holds all of them until it is let go on.
-async fn fixture_with_all_held(workflows: usize) -> (Fixture, seriatim::processor::Running, Arc<Semaphore>) {
+async fn fixture_with_all_held(workflows: usize) -> (Fixture, seriatim::processor::Running, HandlerGate) {
     let fixture = Fixture::new(QueueOptions::default()).await;
     for workflow in 0..workflows {
         fixture.send(&format!("w{workflow}"), "body").await;
     }
-    let (started, go_on) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-    let (start, gate) = (started.clone(), go_on.clone());
-    let handler = move |_: Context, _: Raw| {
-        let (start, gate) = (start.clone(), gate.clone());
-        async move {
-            start.add_permits(1);
-            gate.acquire().await?.forget();
-            Ok::<_, Failure>(Outcome::Complete)
-        }
-    };
-    let pool = Processor::new(fixture.queue.clone()).concurrency(workflows).start(handler);
-    let all = u32::try_from(workflows).expect("not so many");
-    let _all = started.acquire_many(all).await.expect("nobody closes it");
-    (fixture, pool, go_on)
+    let gate = HandlerGate::new();
+    let pool = Processor::new(fixture.queue.clone()).concurrency(workflows).start(gate.handler());
+    gate.begun(workflows).await;
+    (fixture, pool, gate)
 }
 
 #[tokio::test]
 async fn what_many_handlers_have_done_is_completed_in_few_requests() {
-    let (fixture, pool, go_on) = fixture_with_all_held(200).await;
+    let (fixture, pool, gate) = fixture_with_all_held(200).await;
     let before = fixture.engine.client().commit_stats().answers;
-    go_on.add_permits(200);
+    gate.open(200);
     until(|| async { fixture.counts().await.completed == 200 }).await;
     let requests = fixture.engine.client().commit_stats().answers - before;
     assert!(requests < 20, "200 completions took {requests} requests");
@@ -55,21 +46,21 @@ async fn what_many_handlers_have_done_is_completed_in_few_requests() {
 
 #[tokio::test]
 async fn a_lock_that_was_lost_keeps_no_other_from_being_completed() {
-    let (fixture, pool, go_on) = fixture_with_all_held(3).await;
+    let (fixture, pool, gate) = fixture_with_all_held(3).await;
     fixture.queue.workflow("w1").unwrap().release_lock().await.unwrap();
     // The three end together; then there is a slot in which the one that lost its lock is handled again.
-    go_on.add_permits(3);
+    gate.open(3);
     until(|| async { fixture.counts().await.completed == 2 }).await;
-    go_on.add_permits(1);
+    gate.open(1);
     until(|| async { fixture.counts().await.completed == 3 }).await;
     pool.stop().await.unwrap();
 }
 
 #[tokio::test]
 async fn what_is_done_when_a_processor_is_stopped_is_completed_before_it_ends() {
-    let (fixture, pool, go_on) = fixture_with_all_held(50).await;
+    let (fixture, pool, gate) = fixture_with_all_held(50).await;
     let stopped = tokio::spawn(pool.stop());
-    go_on.add_permits(50);
+    gate.open(50);
     stopped.await.unwrap().unwrap();
     assert_eq!(fixture.counts().await.completed, 50);
 }

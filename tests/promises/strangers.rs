@@ -5,14 +5,10 @@ use seriatim::Completion;
 use seriatim::Message;
 use seriatim::Outcome;
 use seriatim::QueueOptions;
-use seriatim::error::OperationError;
 use seriatim::error::SettleRefusal;
 
 use crate::promises::fixture::Fixture;
-
-fn refusal<T: std::fmt::Debug>(answer: Result<T, OperationError<SettleRefusal>>) -> SettleRefusal {
-    answer.expect_err("it is refused").refusal().expect("a refusal").clone()
-}
+use crate::promises::fixture::refusal;
 
 #[tokio::test]
 async fn a_lock_token_is_of_no_use_in_another_queue() {
