@@ -1,9 +1,11 @@
 //! Schedules over restarts, changes and long absences, with a clock that is moved by hand.
 
 use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tempfile::TempDir;
 
 use crate::api::WireTime;
 use crate::clock::Clock;
@@ -78,8 +80,11 @@ impl Stage {
     }
 }
 
-fn clock() -> ManualClock {
-    ManualClock::new(START.parse::<WireTime>().unwrap().0)
+/// A folder, the file of a store in it, and the time it is.
+fn place() -> (TempDir, PathBuf, ManualClock) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.redb");
+    (folder, file, ManualClock::new(START.parse::<WireTime>().unwrap().0))
 }
 
 #[tokio::test]
@@ -96,8 +101,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 #[tokio::test]
 async fn a_tick_waits_while_the_disk_is_full_and_is_sent_once_there_is_room() {
-    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
-    let file = folder.path().join("a.redb");
+    let (_folder, file, clock) = place();
     let hourly = || vec![ticking("0 * * * *", MissedTicks::All)];
     let stage = Stage::open(&file, &clock, hourly()).await;
     stage.engine.close().await;
@@ -115,8 +119,7 @@ async fn a_tick_waits_while_the_disk_is_full_and_is_sent_once_there_is_room() {
 
 #[tokio::test]
 async fn a_schedule_that_changes_while_the_disk_is_full_goes_on_as_it_is_and_ticks_by_its_new_line_later() {
-    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
-    let file = folder.path().join("a.redb");
+    let (_folder, file, clock) = place();
     let changed = || vec![ticking("45 * * * *", MissedTicks::Once)];
     let stage = Stage::open(&file, &clock, vec![ticking("0 * * * *", MissedTicks::Once)]).await;
     stage.engine.close().await;
@@ -132,8 +135,7 @@ async fn a_schedule_that_changes_while_the_disk_is_full_goes_on_as_it_is_and_tic
 
 #[tokio::test]
 async fn a_tick_is_sent_at_its_instant_and_named_by_it() {
-    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
-    let file = folder.path().join("a.redb");
+    let (_folder, file, clock) = place();
     let stage = Stage::open(&file, &clock, vec![ticking("0 * * * *", MissedTicks::Once)]).await;
     stage.look().await;
     assert_eq!(stage.sent().await, [""; 0], "a new schedule has handled everything before it was made");
@@ -147,8 +149,7 @@ async fn a_tick_is_sent_at_its_instant_and_named_by_it() {
 
 #[tokio::test]
 async fn a_restart_neither_doubles_nor_loses_a_tick() {
-    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
-    let file = folder.path().join("a.redb");
+    let (_folder, file, clock) = place();
     for _ in 0..5 {
         let stage = Stage::open(&file, &clock, vec![ticking("0 * * * *", MissedTicks::Once)]).await;
         stage.look().await;
@@ -166,8 +167,7 @@ async fn a_restart_neither_doubles_nor_loses_a_tick() {
 #[tokio::test]
 async fn ticks_missed_while_the_daemon_was_down_are_sent_as_the_definition_says() {
     for (missed, count) in [(MissedTicks::Skip, 0), (MissedTicks::Once, 1), (MissedTicks::All, 600)] {
-        let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
-        let file = folder.path().join("a.redb");
+        let (_folder, file, clock) = place();
         Stage::open(&file, &clock, vec![ticking("0 * * * *", missed)]).await.engine.close().await;
         clock.advance(HOUR * 600);
         let stage = Stage::open(&file, &clock, vec![ticking("0 * * * *", missed)]).await;
@@ -179,8 +179,7 @@ async fn ticks_missed_while_the_daemon_was_down_are_sent_as_the_definition_says(
 
 #[tokio::test]
 async fn a_schedule_that_changes_ticks_by_its_new_line_and_one_that_is_gone_ticks_no_more() {
-    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
-    let file = folder.path().join("a.redb");
+    let (_folder, file, clock) = place();
     let stage = Stage::open(&file, &clock, vec![ticking("0 * * * *", MissedTicks::Once)]).await;
     stage.ticker.replace(vec![ticking("45 * * * *", MissedTicks::Once)]).await.unwrap();
     stage.ticker.replace(vec![ticking("45 * * * *", MissedTicks::Once)]).await.unwrap();
@@ -197,8 +196,7 @@ async fn a_schedule_that_changes_ticks_by_its_new_line_and_one_that_is_gone_tick
 
 #[tokio::test]
 async fn the_last_tick_that_was_sent_is_known_also_after_a_restart() {
-    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
-    let file = folder.path().join("a.redb");
+    let (_folder, file, clock) = place();
     let hourly = ticking("0 * * * *", MissedTicks::Once);
     let stage = Stage::open(&file, &clock, vec![hourly.clone()]).await;
     stage.look().await;
@@ -213,8 +211,7 @@ async fn the_last_tick_that_was_sent_is_known_also_after_a_restart() {
 
 #[tokio::test]
 async fn the_next_ticks_are_known_in_advance() {
-    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
-    let file = folder.path().join("a.redb");
+    let (_folder, file, clock) = place();
     let stage = Stage::open(&file, &clock, vec![ticking("@daily", MissedTicks::Once)]).await;
     let next = stage.ticker.next_ticks(2);
     let shown: Vec<String> = next[0].1.iter().map(|tick: &Timestamp| WireTime(*tick).to_string()).collect();
@@ -224,8 +221,7 @@ async fn the_next_ticks_are_known_in_advance() {
 
 #[tokio::test]
 async fn a_schedule_that_is_changed_or_comes_back_has_missed_nothing() {
-    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
-    let file = folder.path().join("a.redb");
+    let (_folder, file, clock) = place();
     let stage = Stage::open(&file, &clock, vec![ticking("0 0 1 * *", MissedTicks::Once)]).await;
     let of_the_fifth = || vec![ticking("0 0 5 * *", MissedTicks::Once)];
     clock.advance(10 * 24 * HOUR);
@@ -247,8 +243,7 @@ async fn a_schedule_that_is_changed_or_comes_back_has_missed_nothing() {
 #[tokio::test]
 async fn a_schedule_goes_on_when_a_clock_that_was_years_ahead_is_set_right() {
     for restarts in [false, true] {
-        let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
-        let file = folder.path().join("a.redb");
+        let (_folder, file, clock) = place();
         let hourly = || vec![ticking("0 * * * *", MissedTicks::Once)];
         Stage::open(&file, &clock, hourly()).await.engine.close().await;
         let right = clock.now();

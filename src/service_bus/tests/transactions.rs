@@ -67,6 +67,16 @@ impl Transacting {
         Transacting { client }
     }
 
+    /// One that has received `x`, the only message of the queue `q`, and has begun a transaction.
+    async fn holding_one(host: &Host, to: &str) -> (Queue, Transacting, Bytes) {
+        let queue = host.engine.client().queue("q").unwrap();
+        queue.send(Message::new("x")).await.unwrap();
+        let mut client = Transacting::new(host, to, Source::of("q")).await;
+        assert_eq!(client.receive(1).await, ["x"]);
+        let transaction = client.declare().await;
+        (queue, client, transaction)
+    }
+
     async fn declare(&mut self) -> Bytes {
         let answer = self.ask(described(0x31, Vec::new())).await;
         assert_eq!(answer.state(4), DECLARED);
@@ -133,11 +143,8 @@ fn unordered() -> QueueOptions {
 #[tokio::test]
 async fn what_is_committed_happens_at_once_and_not_before() {
     let host = host_with_queue().await;
-    let (from, to) = (host.engine.client().queue("q").unwrap(), host.queue("to", unordered()).await);
-    from.send(Message::new("x")).await.unwrap();
-    let mut client = Transacting::new(&host, "to", Source::of("q")).await;
-    assert_eq!(client.receive(1).await, ["x"]);
-    let transaction = client.declare().await;
+    let to = host.queue("to", unordered()).await;
+    let (from, mut client, transaction) = Transacting::holding_one(&host, "to").await;
     client.send(&transaction, b"y").await;
     client.complete(&transaction, 0).await;
     assert_eq!((stored(&from).await, stored(&to).await), ((0, 1, 0), (0, 0, 0)), "nothing has happened");
@@ -149,11 +156,7 @@ async fn what_is_committed_happens_at_once_and_not_before() {
 #[tokio::test]
 async fn what_is_rolled_back_never_happens_and_what_was_held_is_held() {
     let host = host_with_queue().await;
-    let queue = host.engine.client().queue("q").unwrap();
-    queue.send(Message::new("x")).await.unwrap();
-    let mut client = Transacting::new(&host, "q", Source::of("q")).await;
-    client.receive(1).await;
-    let transaction = client.declare().await;
+    let (queue, mut client, transaction) = Transacting::holding_one(&host, "q").await;
     client.send(&transaction, b"y").await;
     client.complete(&transaction, 0).await;
     assert_eq!(client.discharge(&transaction, true).await.0, ACCEPTED);
@@ -166,12 +169,8 @@ async fn what_is_rolled_back_never_happens_and_what_was_held_is_held() {
 #[tokio::test]
 async fn a_transaction_of_which_a_part_is_refused_does_nothing() {
     let host = host_with_queue().await;
-    let queue = host.engine.client().queue("q").unwrap();
     let to = host.queue("to", unordered().messages_max(1)).await;
-    queue.send(Message::new("x")).await.unwrap();
-    let mut client = Transacting::new(&host, "to", Source::of("q")).await;
-    client.receive(1).await;
-    let transaction = client.declare().await;
+    let (queue, mut client, transaction) = Transacting::holding_one(&host, "to").await;
     client.complete(&transaction, 0).await;
     for _ in 0..3 {
         client.send(&transaction, b"y").await;
@@ -186,11 +185,8 @@ async fn a_transaction_of_which_a_part_is_refused_does_nothing() {
 #[tokio::test]
 async fn a_settlement_after_the_lock_was_lost_takes_the_whole_transaction_with_it() {
     let host = host_with_queue().await;
-    let (queue, to) = (host.engine.client().queue("q").unwrap(), host.queue("to", unordered()).await);
-    queue.send(Message::new("x")).await.unwrap();
-    let mut client = Transacting::new(&host, "to", Source::of("q")).await;
-    client.receive(1).await;
-    let transaction = client.declare().await;
+    let to = host.queue("to", unordered()).await;
+    let (queue, mut client, transaction) = Transacting::holding_one(&host, "to").await;
     client.send(&transaction, b"y").await;
     client.complete(&transaction, 0).await;
     host.clock.advance(Duration::from_secs(61));
@@ -256,9 +252,7 @@ async fn settlements_of_a_transaction_count_against_its_bytes() {
 
 #[tokio::test]
 async fn a_session_is_completed_in_order_and_passed_on_with_one_transaction() {
-    let host = Host::open().await;
-    let (queue, to) = (host.queue("q", QueueOptions::default()).await, host.queue("to", unordered()).await);
-    queue.send_batch(["0", "1", "2"].map(|body| Message::new(body).workflow("s"))).await.unwrap();
+    let (host, queue, to) = host_with_session().await;
     let mut client = Transacting::new(&host, "to", Source::of("q").session("s")).await;
     assert_eq!(client.receive(2).await, ["0", "1"]);
     let transaction = client.declare().await;
@@ -293,9 +287,7 @@ async fn who_leaves_without_a_word_before_a_commit_has_failed_the_first_message_
 
 #[tokio::test]
 async fn what_came_again_after_a_rollback_is_not_taken_for_what_its_client_has_not_settled() {
-    let host = Host::open().await;
-    let (queue, _to) = (host.queue("q", QueueOptions::default()).await, host.queue("to", unordered()).await);
-    queue.send_batch(["0", "1", "2"].map(|body| Message::new(body).workflow("s"))).await.unwrap();
+    let (host, queue, _to) = host_with_session().await;
     let mut client = Transacting::new(&host, "to", Source::of("q").session("s")).await;
     assert_eq!(client.receive(2).await, ["0", "1"]);
     let transaction = client.declare().await;
@@ -436,9 +428,17 @@ async fn what_is_sent_by_way_of_another_entity_arrives() {
     assert_eq!(stored(&to).await.0, 1);
 }
 
+/// A host, a queue with three messages of a session, and another queue.
+async fn host_with_session() -> (Host, Queue, Queue) {
+    let host = Host::open().await;
+    let (queue, to) = (host.queue("q", QueueOptions::default()).await, host.queue("to", unordered()).await);
+    queue.send_batch(["0", "1", "2"].map(|body| Message::new(body).workflow("s"))).await.unwrap();
+    (host, queue, to)
+}
+
 async fn host_with_queue() -> Host {
     let host = Host::open().await;
-    host.queue("q", QueueOptions { order: Order::None, ..QueueOptions::default() }).await;
+    host.queue("q", unordered()).await;
     host
 }
 
