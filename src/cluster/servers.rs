@@ -130,8 +130,8 @@ async fn ask_all(monitors: &[String]) -> Result<Vec<SilentServer>, ClusterError>
 /// # Errors
 /// Why it does not say it: a server is monitored before JetStream is there.
 async fn look(monitor: &str) -> Result<(Varz, JetStreamConfig), String> {
-    let (varz, jet_stream) = tokio::join!(read(monitor, "/varz"), read(monitor, "/jsz"));
-    let (varz, JetStream { disabled, config }): (Varz, JetStream) = (varz?, jet_stream?);
+    let (varz, jet_stream) = tokio::join!(read::<Varz>(monitor, "/varz"), read::<JetStream>(monitor, "/jsz"));
+    let (varz, JetStream { disabled, config }) = (varz?, jet_stream?);
     match config {
         Some(config) if !disabled => Ok((varz, config)),
         _ => Err("JetStream is off, or has not begun yet; its configuration needs `jetstream { sync_interval: always }`"

@@ -64,12 +64,14 @@ impl Client {
     /// Operators ask seldom: whatever they ask takes one way, so that it is compiled once.
     fn have_done(&self, command: Command, begun: Option<u64>, is_tried: bool) -> ReplyFuture<'_> {
         Box::pin(async move {
-            let inbox = self.inbox();
-            Ok(surely(match self.actor().cloned() {
-                _ if is_tried => return inbox.try_out(command).await,
-                Some(actor) => inbox.ask(OnRecord { actor, begun, command }, None).await?,
-                None => inbox.ask(command, None).await?,
-            }))
+            if is_tried {
+                return self.inbox().try_out(command).await;
+            }
+            let command = match self.actor().cloned() {
+                Some(actor) => Command::OnRecord(Box::new(OnRecord { actor, begun, command })),
+                None => command,
+            };
+            Ok(surely(self.inbox().ask(command, None).await?))
         })
     }
 

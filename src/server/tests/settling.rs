@@ -225,7 +225,7 @@ async fn nothing_is_sent_or_set_along_with_a_run_of_which_nothing_is_completed()
         ("sends", json!({ "completed": 0, "send": [{ "queue": "orders", "workflow_id": "w" }] })),
     ] {
         let refused = fixture.post(&path, along).await;
-        assert_eq!(refused.status, 400);
+        assert_eq!(refused.status, 422);
         assert_eq!(refused.json()["field"], field);
     }
     assert_eq!(fixture.post(&path, json!({ "completed": 1, "state": 1 })).await.status, 204);
