@@ -21,6 +21,7 @@ mod promises {
     mod clocks;
     mod compact;
     mod corners;
+    mod corners_later;
     mod cursors;
     mod dead_letters;
     mod edit;
@@ -33,11 +34,13 @@ mod promises {
     mod head_room;
     mod hidden;
     mod history;
+    mod holders;
     mod holds;
     mod once;
     mod ordering;
     mod outputs;
     mod processor;
+    mod processor_batches;
     mod processor_blocking;
     mod processor_edges;
     mod processor_many;

@@ -4,10 +4,12 @@ use seriatim::Message;
 use seriatim::Order;
 use seriatim::QueueOptions;
 use seriatim::Receipt;
+use seriatim::error::OperateRefusal;
 use seriatim::error::QueueError;
 use seriatim::error::QueueRefusal;
 use seriatim::queue::GapAction;
 use seriatim::queue::GapPolicy;
+use seriatim::queue::LatePolicy;
 
 use crate::promises::fixture::Fixture;
 use crate::promises::fixture::seconds;
@@ -120,4 +122,14 @@ async fn a_queue_that_is_made_anew_remembers_no_cursor() {
     fixture.engine.client().create_queue("q", forgetful()).await.expect("the name is free");
     assert_eq!(cursors(&fixture).await, (0, 0));
     assert!(matches!(send(&fixture, "w", 1).await, Receipt::Accepted(_)));
+}
+
+#[tokio::test]
+async fn what_comes_late_for_a_forgotten_workflow_is_not_put_back_before_what_that_has_completed() {
+    let fixture = Fixture::new(forgetful().late(LatePolicy::DeadLetter)).await;
+    pass_and_forget(&fixture, "w", 2).await;
+    let Receipt::DeadLettered(late) = send(&fixture, "w", 1).await else { panic!("its place is settled") };
+    fixture.queue.workflow("w").unwrap().hold("look").await.unwrap();
+    let refused = fixture.queue.redrive(late).await.unwrap_err();
+    assert_eq!(refused.refusal(), Some(&OperateRefusal::PlacePassed(late)));
 }

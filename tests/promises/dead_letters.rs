@@ -1,5 +1,9 @@
 //! Dead letters are received, locked and settled as messages are, beside their workflow.
 
+use seriatim::Abandon;
+use seriatim::Outcome;
+use seriatim::message::Properties;
+use seriatim::message::PropertyValue;
 use std::time::Duration;
 
 use seriatim::Completion;
@@ -266,4 +270,28 @@ async fn a_free_dead_letter_is_found_behind_thousands_that_are_locked_or_set_asi
     let mut last = fixture.queue.receive_dead_letters(2, seconds(1)).await.unwrap();
     assert_eq!(last.len(), 1, "the last one of all is found behind the others");
     last[0].complete().await.unwrap();
+}
+
+#[tokio::test]
+async fn properties_that_the_abandon_of_a_dead_letter_sets_stay_with_it() {
+    let fixture = Fixture::with_dead_letters(&["w"]).await;
+    fixture.must_dead().await.abandon_with(Abandon::now().property("looked at", true)).await.unwrap();
+    let again = fixture.must_dead().await;
+    assert_eq!(again.message().headers.properties.get("looked at"), Some(&PropertyValue::Boolean(true)));
+}
+
+#[tokio::test]
+async fn properties_that_are_set_with_any_end_by_id_stay_with_the_message() {
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let number = fixture.send("w", "a").await;
+    let set = |name: &str| Properties::from([(name.to_owned(), PropertyValue::Boolean(true))]);
+    let settler = fixture.queue.settler();
+    let abandon = Outcome::Abandon(Abandon::now());
+    settler.end_with(fixture.must().await.keep(), abandon, set("abandoned")).await.unwrap();
+    settler.end_with(fixture.must().await.keep(), Outcome::Defer, set("deferred")).await.unwrap();
+    let deferred = fixture.queue.receive_deferred(&[number]).await.unwrap().pop().unwrap();
+    let dead = Outcome::DeadLetter { reason: "bad".to_owned(), description: String::new() };
+    settler.end_with(deferred.keep(), dead, set("dead")).await.unwrap();
+    let found = fixture.must_dead().await.message().headers.properties.clone();
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["abandoned", "dead", "deferred"]);
 }

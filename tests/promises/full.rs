@@ -3,6 +3,7 @@
 use seriatim::Completion;
 use seriatim::Message;
 use seriatim::QueueOptions;
+use seriatim::delivery::Redriven;
 use seriatim::error::OperateRefusal;
 use seriatim::error::SendRefusal;
 use seriatim::error::SettleRefusal;
@@ -207,4 +208,21 @@ async fn to_defer_the_delivery_beyond_the_maximum_exhausts_a_message_and_an_oper
     let mut extra = fixture.queue.receive_deferred(&[number]).await.unwrap();
     extra[0].complete().await.unwrap();
     assert_eq!(fixture.counts().await.completed, 1);
+}
+
+#[tokio::test]
+async fn a_dead_letter_that_is_redriven_as_a_new_message_may_exceed_the_limit_by_one_eighth() {
+    let fixture = Fixture::new(QueueOptions::default().messages_max(2)).await;
+    let mut dead = Vec::new();
+    for body in ["1", "2"] {
+        dead.push(fixture.send("w", body).await);
+        fixture.must().await.dead_letter("no", "").await.unwrap();
+    }
+    fixture.send("w", "3").await;
+    fixture.send("w", "4").await;
+    let redriven = fixture.queue.redrive(dead[0]).await.expect("an eighth, rounded up");
+    assert!(matches!(redriven, Redriven::AsNew(_)), "its workflow has gone on: {redriven:?}");
+    let refused = fixture.queue.redrive(dead[1]).await.unwrap_err();
+    assert_eq!(refused.refusal(), Some(&OperateRefusal::Send(full(3))));
+    assert_eq!(fixture.drain().await, ["3", "4", "1"]);
 }

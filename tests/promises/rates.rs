@@ -215,3 +215,15 @@ async fn a_rate_out_of_range_is_refused_by_name() {
     let refused = engine.client().create_queue("q", options).await.err().expect("it is refused");
     assert!(refused.to_string().contains("rate"), "{refused}");
 }
+
+#[tokio::test]
+async fn nothing_is_due_because_of_a_rate_where_nothing_is_ready() {
+    let (engine, clock, queue) = queue(burst(1, 1), 1).await;
+    for _ in 0..2 {
+        assert_eq!(complete_ready(&queue).await, 1);
+        assert_eq!(engine.client().next_due().await.unwrap(), Some(clock.now() + SECOND));
+        clock.advance(SECOND);
+    }
+    assert_eq!(complete_ready(&queue).await, 1);
+    assert_eq!(engine.client().next_due().await.unwrap(), None, "nobody waits for what there is not");
+}

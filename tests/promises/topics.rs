@@ -249,3 +249,18 @@ async fn a_failure_of_a_topic_is_passed_on_as_any_other() {
         "{failed:?}"
     );
 }
+
+#[tokio::test]
+async fn of_rules_that_are_added_at_once_none_is_lost() {
+    let (_fixture, topic) = topic().await;
+    subscribe(&topic, "s", Filter::True).await;
+    let mut adding = tokio::task::JoinSet::new();
+    for number in 0..4 {
+        let topic = topic.clone();
+        adding.spawn(async move { topic.add_rule("s", Rule::new(format!("r{number}"), Filter::True)).await });
+    }
+    for added in adding.join_all().await {
+        added.unwrap();
+    }
+    assert_eq!(topic.rules("s").await.unwrap().len(), 5, "each was changed as the others had left it");
+}
