@@ -66,8 +66,6 @@ pub(crate) struct TurnOutcome {
     pub(crate) promised_bytes: u64,
     /// What was asked and is left to the next turn, because this one has written enough.
     pub(crate) left: Vec<QueuedCommand>,
-    /// Who does not wait, and cannot be told yet whether there is anything.
-    pub(crate) put_off: Vec<LetterHandle>,
 }
 
 /// A turn in the making.
@@ -219,17 +217,14 @@ impl<'a> TurnRules<'a> {
             self.applied.answers.push(letter);
             return Ok(());
         }
-        // So many expired messages stand before what it could have that the turn after this goes on with them.
-        let is_put_off =
+        // Who does not wait is kept, too, while so many expired messages stand before what it could have that the turn after this
+        // goes on with them.
+        let is_kept =
             |turn: &TurnRules<'_>| waits_for.is_some_and(|waits_for| turn.wakeups.later.contains(waits_for));
-        if !is_put_off(self) && !self.found_nothing(&letter)? {
-            self.applied.answers.push(letter);
-        } else if !letter.wait().is_zero() {
-            self.park(letter);
-        } else if is_put_off(self) {
-            self.applied.put_off.push(letter);
-        } else {
-            self.applied.answers.push(letter);
+        let found_nothing = is_kept(self) || self.found_nothing(&letter)?;
+        match found_nothing && (!letter.wait().is_zero() || is_kept(self)) {
+            true => self.park(letter),
+            false => self.applied.answers.push(letter),
         }
         Ok(())
     }

@@ -134,10 +134,12 @@ impl Wakeups {
         [receiver, sleeper].into_iter().flatten().min()
     }
 
-    /// Takes out the receivers that have waited long enough.
+    /// Takes out the receivers that have waited long enough, but for those of whom the next turn says whether there is anything.
     pub(crate) fn take_expired(&mut self, elapsed: Duration) -> Vec<Waiter> {
-        let expired = self.deadlines.iter().take_while(|(until, _)| *until <= elapsed);
-        let places: Vec<WaiterPlace> = expired.map(|(_, place)| *place).collect();
+        let expired =
+            self.deadlines.iter().take_while(|(until, _)| *until <= elapsed).map(|(_, place)| *place);
+        let is_told = |place: &WaiterPlace| !self.later.contains(self.waiters[place].waits_for());
+        let places: Vec<WaiterPlace> = expired.filter(is_told).collect();
         places.into_iter().map(|place| self.take(place)).collect()
     }
 

@@ -221,10 +221,6 @@ impl Writer {
             turn.stamp(stamp);
             Ok(applied)
         })?;
-        // Behind what has come meanwhile, which does not wait until all that has expired is out of the way.
-        for letter in applied.put_off {
-            self.inbox.post_at_once(Request::Ask(letter));
-        }
         self.next_due = applied.next_due;
         self.recovers = applied.more;
         match (&mut job, room) {

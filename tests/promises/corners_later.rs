@@ -88,3 +88,20 @@ async fn a_look_at_messages_is_a_use_of_a_queue_and_one_at_counts_is_none() {
     fixture.clock.advance(seconds(1));
     assert!(fixture.queue.view().await.is_err(), "nobody has used it for a minute");
 }
+
+#[tokio::test]
+async fn a_dry_run_refuses_what_it_cannot_try_and_leaves_queues_and_topics_as_they_are() {
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    fixture.send("w", "m").await;
+    let dry = fixture.engine.client().dry_run();
+    let refused = [
+        dry.delete_queue("q").await.map(drop).unwrap_err().to_string(),
+        dry.create_queue("another", QueueOptions::default()).await.map(drop).unwrap_err().to_string(),
+        dry.change_queue("q", QueueOptions::by_position()).await.map(drop).unwrap_err().to_string(),
+        dry.queue("q").unwrap().set_paused(true).await.map(drop).unwrap_err().to_string(),
+        dry.create_topic("topic").await.map(drop).unwrap_err().to_string(),
+    ];
+    assert!(refused.iter().all(|text| text.starts_with("dry_run ")), "{refused:?}");
+    assert_eq!(fixture.counts().await.ready, 1);
+    assert_eq!(fixture.engine.client().queues(None, 10).await.unwrap().len(), 1);
+}

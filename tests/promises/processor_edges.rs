@@ -64,7 +64,8 @@ async fn a_message_whose_handler_was_not_called_counts_no_attempt_when_the_proce
         ended = processor.run_until(handler, std::future::pending()) => panic!("{ended:?}"),
         () = is_spawned => {}
     }
-    let delivery = fixture.queue.receive(seconds(60)).await.unwrap().expect("it is given back");
+    let receive = tokio::time::timeout(seconds(60), fixture.queue.receive(seconds(60)));
+    let delivery = receive.await.expect("it is given back").unwrap().expect("it is given back");
     assert_eq!(delivery.message().delivery_count, 1);
     drop(delivery);
 }

@@ -15,6 +15,7 @@ use crate::engine::rules::verb::WorkVerb;
 use crate::engine::rules::verb::surely;
 use crate::engine::rules::verbs::Command;
 use crate::engine::rules::verbs::OnRecord;
+use crate::error::Misuse;
 use crate::error::OperationError;
 use crate::error::QueueError;
 use crate::error::QueueRefusal;
@@ -47,6 +48,10 @@ impl Client {
     where
         V: EngineVerb + AnswerTypes<Refusal: std::error::Error> + Into<Command>,
     {
+        if self.is_dry_run() && !V::CAN_BE_TRIED {
+            let problem = "cannot be made of what is done to queues and topics";
+            return Err(OperationError::Misuse(Misuse::new("dry_run", problem)));
+        }
         self.answer_operator(verb, None).await?.map_err(OperationError::Refused)
     }
 

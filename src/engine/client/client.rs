@@ -170,7 +170,8 @@ impl Client {
 
     /// This client for dry runs: what operators do to messages and workflows through it, and through every handle that comes
     /// from it, is applied, answered as ever and taken back at once. Nothing is written, not even to the audit, and nobody
-    /// else sees it. Of a purge, the first step is tried: the answer counts what that removes. Everything else is done.
+    /// else sees it. Of a purge, the first step is tried: the answer counts what that removes. What is done to queues and topics
+    /// cannot be tried, and is refused as misuse of `dry_run`. Sending, receiving and settling are done.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -95,8 +95,7 @@ impl Topic {
                 Err(error) => return Err(error),
             };
             let command = PublishOnce { topic: self.name().clone(), key: key.clone(), fanout };
-            let answer = self.client().answer(command).await;
-            match (answer.inspect_err(|_| self.client().forget_topic(self.name()))?, failed) {
+            match (self.client().answer(command).await?, failed) {
                 (Ok(copies), _) => return Ok(copies),
                 (Err(SendRefusal::TopicChanged(_) | SendRefusal::TopicNotFound(_)), failed) => {
                     self.client().forget_topic(self.name());

@@ -148,9 +148,7 @@ impl Topic {
             let queues = fanout.copies.iter().map(|(queue, copies)| (queue.clone(), copies.len()));
             let queues: Vec<_> = queues.collect();
             let command = Publish { topic: self.name.clone(), fanout };
-            // Whoever was not answered may have chosen by rules of before.
-            let answer = self.client.answer(command).await;
-            match answer.inspect_err(|_| self.client.forget_topic(&self.name))? {
+            match self.client.answer(command).await? {
                 Ok(receipts) => {
                     let queues =
                         queues.into_iter().flat_map(|(queue, count)| std::iter::repeat_n(queue, count));
