@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::cluster::lane::LaneRoute;
 use crate::cluster::router::Router;
-use crate::cluster::router::nonsense;
 use crate::cluster::shifting::Shift;
 use crate::cluster::wire::Ask;
 use crate::cluster::wire::NodeReply;
@@ -39,7 +38,7 @@ impl Router {
                     place.done_by(LaneRoute { node, epoch });
                     return Ok(Shift::new(now, self.clock.now()).reply(reply));
                 }
-                (Ok(_), _) => return Err(nonsense()),
+                (Ok(_), _) => return Err(Unavailable::nonsense()),
                 (Err(owner), _) => known = owner,
             }
             place.undone();

@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::cluster::definitions::QueueDefinition;
 use crate::cluster::placing::ARBITER;
 use crate::cluster::router::Router;
-use crate::cluster::router::nonsense;
 use crate::cluster::splitting::partly;
 use crate::cluster::stop::pause;
 use crate::cluster::topic_ask::TopicAsk;
@@ -72,7 +71,7 @@ impl Router {
                 (name, DefinitionChange::Pause(paused))
             }
             Command::DeleteQueue(verbs::DeleteQueue { name }) => (name, DefinitionChange::Delete),
-            _ => return Err(nonsense()),
+            _ => return Err(Unavailable::nonsense()),
         };
         let Some((revision, found)) = self.entry_to_change(&name).await? else { return Ok(None) };
         if let Some(QueueDefinition::Topic { name, .. }) = found {
@@ -152,7 +151,7 @@ impl Router {
             }
             _ => return Ok(Some(reply)),
         }
-        let QueueDefinition::There { name, .. } = &definition else { return Err(nonsense()) };
+        let QueueDefinition::There { name, .. } = &definition else { return Err(Unavailable::nonsense()) };
         let name = name.clone();
         let Some(revision) = self.put(definition, behind).await? else { return Ok(None) };
         self.wherever_it_goes_on(&name, revision).await?;
@@ -241,7 +240,7 @@ impl Router {
         let ask = Ask::of_partition(partition, What::Define(name.clone(), revision));
         match self.said(partition, &ask, Duration::ZERO).await? {
             NodeReply::Defined => Ok(()),
-            _ => Err(nonsense()),
+            _ => Err(Unavailable::nonsense()),
         }
     }
 

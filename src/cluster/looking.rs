@@ -9,7 +9,6 @@ use crate::cluster::partition::first_number;
 use crate::cluster::request_places::PlaceNeed;
 use crate::cluster::request_places::RequestWay;
 use crate::cluster::router::Router;
-use crate::cluster::router::nonsense;
 use crate::cluster::wire::Ask;
 use crate::cluster::wire::NodeReply;
 use crate::cluster::wire::What;
@@ -74,12 +73,12 @@ impl Router {
                 // An engine gives less than was asked for when what it has to read for it is large.
                 NodeReply::Found(found) => (*found, matches!(look, LookFor::DeadLetters { .. })),
                 NodeReply::FoundBeginning(found) => (*found, true),
-                _ => return Err(nonsense()),
+                _ => return Err(Unavailable::nonsense()),
             };
             let next = look_behind(&look, &found).filter(|_| may_be_more);
             let found = match all.take() {
                 None => found,
-                Some(beginning) => put_behind(beginning, found).ok_or_else(nonsense)?,
+                Some(beginning) => put_behind(beginning, found).ok_or_else(Unavailable::nonsense)?,
             };
             match next {
                 Some(next) => (look, all) = (next, Some(found)),
@@ -104,14 +103,14 @@ impl Router {
             let is_empty = match &found {
                 LookResult::Messages(messages) => messages.as_ref().is_some_and(Vec::is_empty),
                 LookResult::Alone(alone) => alone.as_ref().is_some_and(Vec::is_empty),
-                _ => return Err(nonsense()),
+                _ => return Err(Unavailable::nonsense()),
             };
             if !is_empty {
                 return Ok(found);
             }
             last = Some(found);
         }
-        last.ok_or_else(nonsense)
+        last.ok_or_else(Unavailable::nonsense)
     }
 
     /// As many topics as were asked for, however many come at once.
@@ -125,7 +124,7 @@ impl Router {
         while topics.len() < limit {
             let look = LookFor::Topics { after: after.clone(), limit: limit - topics.len() };
             let LookResult::Topics(page) = self.look_in(partition, look).await? else {
-                return Err(nonsense());
+                return Err(Unavailable::nonsense());
             };
             let Some(last) = page.last() else { break };
             after = Some(last.name.clone());
@@ -147,12 +146,14 @@ impl Router {
                 }
                 (_, Err(why)) => return Err(why),
                 (None, Ok(found)) => all = Some(found),
-                (Some(known), Ok(found)) => all = Some(together(known, found).ok_or_else(nonsense)?),
+                (Some(known), Ok(found)) => {
+                    all = Some(together(known, found).ok_or_else(Unavailable::nonsense)?)
+                }
             }
         }
         match all {
             Some(all) => Ok(without(in_order(all, &look), missing.into_iter().map(|(number, _)| number))),
-            None => Err(missing.pop().map_or_else(nonsense, |(_, why)| why)),
+            None => Err(missing.pop().map_or_else(Unavailable::nonsense, |(_, why)| why)),
         }
     }
 }

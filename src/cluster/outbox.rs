@@ -9,7 +9,6 @@ use crate::cluster::definitions::QueueDefinition;
 use crate::cluster::placing::CommandPlace;
 use crate::cluster::request_places::RequestWay;
 use crate::cluster::router::Router;
-use crate::cluster::router::nonsense;
 use crate::cluster::wrapping::foreign_queues;
 use crate::cluster::wrapping::not_found;
 use crate::cluster::wrapping::wrap_command;
@@ -91,7 +90,9 @@ impl Router {
             }
             _ => {
                 let command = verbs::CreateQueue { name, options: Box::new(outbox_options()) };
-                let Reply::Queue(Ok(_)) = self.define(command.into()).await? else { return Err(nonsense()) };
+                let Reply::Queue(Ok(_)) = self.define(command.into()).await? else {
+                    return Err(Unavailable::nonsense());
+                };
             }
         }
         has_outbox.store(true, Ordering::Release);

@@ -10,7 +10,6 @@ use tokio::time::timeout;
 use crate::cluster::nodes::NodeAnswer;
 use crate::cluster::random::random;
 use crate::cluster::router::Router;
-use crate::cluster::router::nonsense;
 use crate::cluster::shifting::Shift;
 use crate::cluster::stop::pause;
 use crate::cluster::wire::Ask;
@@ -209,7 +208,7 @@ impl Router {
                     }
                     NodeAnswer::Replied(NodeReply::Busy) => Err(Unavailable::Busy),
                     NodeAnswer::Replied(NodeReply::Failed(why)) => Err(Unavailable::Unanswered(why)),
-                    NodeAnswer::Replied(_) => Err(nonsense()),
+                    NodeAnswer::Replied(_) => Err(Unavailable::nonsense()),
                     NodeAnswer::Nothing(why) => Err(Unavailable::Unanswered(why)),
                 }
             }

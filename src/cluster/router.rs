@@ -298,7 +298,7 @@ impl Router {
     async fn reply_of(&self, partition: u16, ask: &Ask, wait: Duration) -> Result<Reply, Unavailable> {
         match self.said(partition, ask, wait).await? {
             NodeReply::Reply(reply, now, _) => Ok(Shift::new(now, self.clock.now()).reply(reply)),
-            _ => Err(nonsense()),
+            _ => Err(Unavailable::nonsense()),
         }
     }
 
@@ -463,7 +463,7 @@ impl Router {
                     None => receive(&Notify::new()).await,
                 }
             }
-            _ => Err(nonsense()),
+            _ => Err(Unavailable::nonsense()),
         }
     }
 }
@@ -474,11 +474,6 @@ fn purge_of(command: &Command) -> Option<&Purge> {
         Command::Purge(purge) => Some(purge),
         _ => None,
     }
-}
-
-/// What makes no sense, from wherever it comes.
-pub(crate) fn nonsense() -> Unavailable {
-    Unavailable::nonsense()
 }
 
 /// Ends the wait of somebody who waits no more, before something is handed out to nobody.

@@ -7,7 +7,6 @@ use std::time::Duration;
 use crate::cluster::partition::first_number;
 use crate::cluster::request_places::RequestWay;
 use crate::cluster::router::Router;
-use crate::cluster::router::nonsense;
 use crate::engine::elsewhere::Command;
 use crate::engine::elsewhere::PurgeFrom;
 use crate::engine::elsewhere::PurgeScope;
@@ -47,7 +46,7 @@ impl Router {
                 });
                 Ok(Reply::CompleteAll(answers.await?))
             }
-            _ => Err(nonsense()),
+            _ => Err(Unavailable::nonsense()),
         }
     }
 
@@ -79,11 +78,11 @@ impl Router {
         for (places, reply) in replies {
             let reply = reply.map_err(|why| if is_partly_done { partly(&why) } else { why });
             let answers = answers_of(reply?).filter(|answers| answers.len() == places.len());
-            for (place, answer) in places.into_iter().zip(answers.ok_or_else(nonsense)?) {
+            for (place, answer) in places.into_iter().zip(answers.ok_or_else(Unavailable::nonsense)?) {
                 all[place] = Some(answer);
             }
         }
-        all.into_iter().collect::<Option<Vec<A>>>().ok_or_else(nonsense)
+        all.into_iter().collect::<Option<Vec<A>>>().ok_or_else(Unavailable::nonsense)
     }
 
     /// A purge of a queue goes on in the next partition when there is no more of it in one.
