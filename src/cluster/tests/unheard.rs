@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures_util::StreamExt;
+
 use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::cluster::cluster_state::PartitionHolder;
@@ -386,12 +388,14 @@ async fn a_name_is_not_taken_by_what_piled_up_while_the_node_was_being_started()
     let client = async_nats::connect(&options.servers).await.unwrap();
     let signals = NodeSignals::new(client.clone(), "orders");
     let mut heard = signals.listen().await.unwrap();
+    let mut marker = client.subscribe("marker").await.unwrap();
     for _ in 0..100 {
         let beat = Beat { incarnation: 7, drains: false, entry_version: 1 };
         let (node, stopped, behind) = ("first".to_owned(), Vec::new(), Vec::new());
         signals.tell(&NodeSignal::Alive { node, beat, stopped, behind }).await;
     }
-    // What is answered after it has come.
-    client.flush().await.unwrap();
+    // What a client hears comes in the order in which it was told.
+    client.publish("marker", "".into()).await.unwrap();
+    marker.next().await.expect("it is heard behind the beats");
     hearing::check_name(&mut heard, &options).await.unwrap();
 }
