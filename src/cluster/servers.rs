@@ -94,10 +94,14 @@ pub(crate) async fn watch(monitors: &[String], mut silent: Vec<String>, health: 
         };
         health.note(monitors.len() - found.len(), monitors.len());
         for SilentServer { monitor, why } in found.iter().filter(|found| !silent.contains(&found.monitor)) {
-            tracing::warn!(monitor, why, "a NATS server does not answer any more");
+            tracing::warn!(
+                monitor,
+                why,
+                "a NATS server does not say any more that it syncs what it acknowledges"
+            );
         }
         for monitor in silent.iter().filter(|monitor| !found.iter().any(|found| found.monitor == **monitor)) {
-            tracing::info!(monitor, "a NATS server answers again, and syncs what it acknowledges");
+            tracing::info!(monitor, "a NATS server says again that it syncs what it acknowledges");
         }
         silent = found.into_iter().map(|found| found.monitor).collect();
     }
@@ -134,7 +138,7 @@ async fn look(monitor: &str) -> Result<(Varz, JetStreamConfig), String> {
     let (varz, JetStream { disabled, config }) = (varz?, jet_stream?);
     match config {
         Some(config) if !disabled => Ok((varz, config)),
-        _ => Err("JetStream is off, or has not begun yet; its configuration needs `jetstream { sync_interval: always }`"
+        _ => Err("JetStream is not there: it is off, or has not begun yet; its configuration needs `jetstream { sync_interval: always }`"
             .to_owned()),
     }
 }

@@ -236,6 +236,13 @@ async fn a_server_that_is_being_started_stops_no_node_and_is_taken_when_its_jets
 }
 
 #[tokio::test]
+async fn of_a_server_that_answers_without_jetstream_it_is_said_that_jetstream_is_not_there() {
+    let (monitors, _) = monitor(&[NOT_YET]).await;
+    let refused = servers::check_all(&monitors).await.unwrap_err().to_string();
+    assert!(refused.contains("JetStream is not there: it is off, or has not begun yet"), "{refused}");
+}
+
+#[tokio::test]
 async fn a_server_that_begins_and_does_not_sync_stops_a_node() {
     let (monitors, _) = monitor(&[NOT_YET, r#"{"config": {"max_memory": 1, "max_storage": 1}}"#]).await;
     let health = ServerHealth::default();
