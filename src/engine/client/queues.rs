@@ -100,10 +100,10 @@ impl Client {
     /// Purges what is stored in a queue now, a limited number in a turn, so that others are served meanwhile. What is sent
     /// after that is not waited for, so it ends.
     pub(crate) async fn empty_in_slices(&self, name: &QueueName) -> Result<(), QueueError> {
-        // What refuses a look refuses the deletion, and is put on record there.
+        // What refuses a look refuses the deletion, and if it is about the queue, that is put on record there.
         let Ok(view) = self.queue(name)?.view().await else { return Ok(()) };
         if let Some(partition) = view.missing_partitions.first() {
-            // The deletion would be refused, and nothing is to be gone then.
+            // The deletion would be refused, too, before anything of it is on record, and nothing is to be gone then.
             let why = format!("what it has of {name} cannot be removed");
             return Err(Unavailable::PartitionStopped { partition: *partition, why }.into());
         }
