@@ -24,10 +24,19 @@ pub(crate) struct HandoverLedger {
 #[derive(Debug, Default)]
 struct HandoverTarget {
     settled: Vec<SequenceNumber>,
-    /// Those of which a request may arrive yet, and since when, in elapsed time.
-    late: BTreeMap<SequenceNumber, Duration>,
+    /// Those of which a request may arrive yet.
+    late: BTreeMap<SequenceNumber, LateHandover>,
     /// Whether it has said what it keeps from owners before.
     has_said: bool,
+}
+
+/// A message that was asked for without a certain answer.
+#[derive(Debug)]
+struct LateHandover {
+    /// When, in elapsed time.
+    since: Duration,
+    /// Whether another request with it was answered since.
+    is_answered: bool,
 }
 
 impl HandoverLedger {
@@ -35,12 +44,22 @@ impl HandoverLedger {
         self.targets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a partition is told with the next message, and whether it is asked what it keeps. Of what may arrive there late it is not
-    /// told: it would store that again.
-    pub(crate) fn take(&self, to: u16, now: Duration) -> (Vec<SequenceNumber>, bool) {
+    /// What a partition is told with a message, and whether it is asked what it keeps. Of what may arrive there late it is not
+    /// told: it would store that again. `None` for a message that is not to be handed over now: while as many as are under way at once
+    /// have had no answer, only these are asked for again. Each takes a place at the other partition for long, and these are few.
+    pub(crate) fn take(
+        &self,
+        to: u16,
+        number: SequenceNumber,
+        now: Duration,
+    ) -> Option<(Vec<SequenceNumber>, bool)> {
         let mut targets = self.targets();
         let HandoverTarget { settled, late, has_said } = targets.entry(to).or_default();
-        late.retain(|_, since| now.saturating_sub(*since) < REQUEST_LATE);
+        late.retain(|_, late| now.saturating_sub(late.since) < REQUEST_LATE);
+        let unanswered = late.values().filter(|late| !late.is_answered).count();
+        if unanswered >= limits::OUTBOX_HANDOVERS && !late.contains_key(&number) {
+            return None;
+        }
         let mut told = Vec::new();
         settled.retain(|number| {
             let is_told = told.len() < limits::HANDOVERS_SETTLED_MAX && !late.contains_key(number);
@@ -49,12 +68,20 @@ impl HandoverLedger {
             }
             !is_told
         });
-        (told, !*has_said)
+        Some((told, !*has_said))
     }
 
     /// Notes that it is not known whether a request with a message has arrived: it may later.
     pub(crate) fn note_late(&self, to: u16, number: SequenceNumber, now: Duration) {
-        self.targets().entry(to).or_default().late.insert(number, now);
+        let late = LateHandover { since: now, is_answered: false };
+        self.targets().entry(to).or_default().late.insert(number, late);
+    }
+
+    /// Notes that a message was answered for: the partition answers again.
+    pub(crate) fn note_answered(&self, to: u16, number: SequenceNumber) {
+        if let Some(late) = self.targets().entry(to).or_default().late.get_mut(&number) {
+            late.is_answered = true;
+        }
     }
 
     /// Notes what it is to be told, also once more if it may not have heard.
@@ -72,11 +99,16 @@ impl HandoverLedger {
 mod tests {
     use super::*;
 
+    /// What is told with a message that nobody has asked for yet, and whether it is asked what is kept.
+    fn take(ledger: &HandoverLedger, to: u16, now: Duration) -> (Vec<SequenceNumber>, bool) {
+        ledger.take(to, SequenceNumber::new(99), now).expect("it may be handed over")
+    }
+
     #[test]
     fn what_a_partition_was_told_is_told_again_only_if_it_may_not_have_heard() {
         let (ledger, number) = (HandoverLedger::default(), SequenceNumber::new);
         ledger.tell(1, [number(7), number(8)]);
-        let take = |to| ledger.take(to, Duration::ZERO);
+        let take = |to| take(&ledger, to, Duration::ZERO);
         assert_eq!(take(2), (Vec::new(), true), "it is of another");
         let (told, asks) = take(1);
         assert_eq!((&told[..], asks), (&[number(7), number(8)][..], true));
@@ -90,8 +122,8 @@ mod tests {
     fn no_message_tells_more_than_so_many() {
         let ledger = HandoverLedger::default();
         ledger.tell(1, (1..=limits::HANDOVERS_SETTLED_MAX as u64 + 1).map(SequenceNumber::new));
-        assert_eq!(ledger.take(1, Duration::ZERO).0.len(), limits::HANDOVERS_SETTLED_MAX);
-        assert_eq!(ledger.take(1, Duration::ZERO).0.len(), 1);
+        assert_eq!(take(&ledger, 1, Duration::ZERO).0.len(), limits::HANDOVERS_SETTLED_MAX);
+        assert_eq!(take(&ledger, 1, Duration::ZERO).0.len(), 1);
     }
 
     #[test]
@@ -100,9 +132,29 @@ mod tests {
         let at = Duration::from_secs(60);
         ledger.note_late(1, number(7), at);
         // Another request with it was answered, and it was completed.
+        ledger.note_answered(1, number(7));
         ledger.tell(1, [number(7), number(8)]);
-        assert_eq!(ledger.take(1, at).0, [number(8)]);
-        assert_eq!(ledger.take(1, at + REQUEST_LATE - Duration::from_millis(1)).0, []);
-        assert_eq!(ledger.take(1, at + REQUEST_LATE).0, [number(7)]);
+        assert_eq!(take(&ledger, 1, at).0, [number(8)]);
+        assert_eq!(take(&ledger, 1, at + REQUEST_LATE - Duration::from_millis(1)).0, []);
+        assert_eq!(take(&ledger, 1, at + REQUEST_LATE).0, [number(7)]);
+    }
+
+    #[test]
+    fn a_partition_that_does_not_answer_is_asked_for_no_more_messages_than_are_under_way_at_once() {
+        let (ledger, number, at) = (HandoverLedger::default(), SequenceNumber::new, Duration::ZERO);
+        let count = limits::OUTBOX_HANDOVERS as u64;
+        let may_begin = |to, of, now| ledger.take(to, number(of), now).is_some();
+        for late in 1..=count {
+            assert!(may_begin(1, late, at));
+            ledger.note_late(1, number(late), at);
+        }
+        assert!(!may_begin(1, count + 1, at), "so many have had no answer");
+        assert!(may_begin(2, count + 1, at), "another partition answers");
+        assert!((1..=count).all(|late| may_begin(1, late, at)), "these are asked for again");
+        ledger.note_answered(1, number(3));
+        assert!(may_begin(1, count + 1, at), "it answers, and what may be late takes a place there only");
+        ledger.note_late(1, number(3), at);
+        assert!(!may_begin(1, count + 1, at));
+        assert!(may_begin(1, count + 1, at + REQUEST_LATE), "none of these may be in the outbox any more");
     }
 }
