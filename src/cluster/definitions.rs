@@ -82,7 +82,9 @@ pub(crate) struct QueueDefinitions {
     state: Mutex<DefinitionState>,
     changed: Notify,
     /// Held while all are read: whoever waits for it may have heard them by then.
-    loading: tokio::sync::Mutex<()>,
+    pub(crate) loading: tokio::sync::Mutex<()>,
+    /// How often reading them all has failed.
+    pub(crate) failed_loads: AtomicU64,
     /// How often something was known that is newer.
     changes: AtomicU64,
     /// How often all were looked at, in tests.
@@ -102,6 +104,7 @@ impl QueueDefinitions {
             state: Mutex::default(),
             changed: Notify::new(),
             loading: tokio::sync::Mutex::default(),
+            failed_loads: AtomicU64::new(0),
             changes: AtomicU64::new(0),
             #[cfg(test)]
             walks: AtomicU64::new(0),
@@ -149,15 +152,30 @@ impl QueueDefinitions {
     pub(crate) async fn catch_up(&self) -> Result<(), Unavailable> {
         let newest = self.newest().await.map_err(|error| failed(&error))?;
         let is_heard = || self.state().heard >= newest;
-        if self.wait_until(is_heard, limits::DEFINITIONS_WAIT).await {
-            return Ok(());
+        match self.wait_until(is_heard, limits::DEFINITIONS_WAIT).await {
+            true => Ok(()),
+            false => self.load_unless(is_heard).await,
         }
-        // A node that takes over many partitions reads them once.
+    }
+
+    /// Reads all, unless they were heard while others did: a node that takes over many partitions reads them once, and if that
+    /// fails, none of those that wait tries it again after the other.
+    ///
+    /// # Errors
+    /// [`Unavailable::Unanswered`] when they could not be read.
+    pub(crate) async fn load_unless(&self, is_heard: impl Fn() -> bool) -> Result<(), Unavailable> {
+        let failures = || self.failed_loads.load(Ordering::Relaxed);
+        let before = failures();
         let _loading = self.loading.lock().await;
         if is_heard() {
             return Ok(());
         }
-        self.load().await.map_err(|error| failed(&error))
+        if failures() != before {
+            return Err(failed(&"they could not be read a moment ago"));
+        }
+        let loaded = self.load().await;
+        self.failed_loads.fetch_add(u64::from(loaded.is_err()), Ordering::Relaxed);
+        loaded.map_err(|error| failed(&error))
     }
 
     /// The greatest revision of all.

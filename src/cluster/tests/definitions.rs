@@ -7,6 +7,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_nats::jetstream::kv;
+use futures_util::future::join;
+use futures_util::future::join_all;
 
 use crate::actor::Actor;
 use crate::cluster::definitions::QueueDefinition;
@@ -242,5 +244,22 @@ async fn a_partition_looks_at_what_queues_there_are_when_one_has_changed_and_at_
     router.definitions.put(other, 0).await.unwrap().expect("nobody was faster");
     router.partition(ARBITER).enforced.go_on(&engine).await.unwrap();
     assert!(engine.queue(&name).unwrap().view().await.unwrap().paused);
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_waits_for_others_to_read_all_queues_takes_their_failure() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first"]).await;
+    let router = nodes[0].handle().router;
+    let definitions = &router.definitions;
+    // What nobody can read.
+    router.leases.bucket().put("queue.00", "x".into()).await.unwrap();
+    let held = definitions.loading.lock().await;
+    let waiting = join_all((0..8).map(|_| definitions.load_unless(|| false)));
+    // The first of both is polled first, and so all wait by then.
+    let (loaded, ()) = join(waiting, async { drop(held) }).await;
+    assert!(loaded.iter().all(Result::is_err), "{loaded:?}");
+    assert_eq!(definitions.failed_loads.load(Ordering::Relaxed), 1);
     close(nodes).await;
 }
