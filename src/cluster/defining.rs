@@ -153,9 +153,13 @@ impl Router {
         }
         let QueueDefinition::There { name, .. } = &definition else { return Err(Unavailable::nonsense()) };
         let name = name.clone();
-        let Some(revision) = self.put(definition, behind).await? else { return Ok(None) };
-        self.wherever_it_goes_on(&name, revision).await?;
-        Ok(Some(reply))
+        // Whatever fails from here on, the arbiter has done it.
+        let done = async {
+            let Some(revision) = self.put(definition, behind).await? else { return Ok(None) };
+            self.wherever_it_goes_on(&name, revision).await?;
+            Ok(Some(reply))
+        };
+        done.await.map_err(|why: Unavailable| partly(&why))
     }
 
     /// Has a queue everywhere as the arbiter has it. Whoever has asked it may have ended before the bucket had it, and then nobody

@@ -29,6 +29,7 @@ use crate::cluster::wire::NodeReply;
 use crate::cluster::wire::What;
 use crate::engine::Queue;
 use crate::engine::elsewhere::verbs;
+use crate::error::QueueError;
 use crate::error::SendError;
 use crate::error::Unavailable;
 use crate::id::IdempotencyKey;
@@ -203,6 +204,22 @@ async fn a_partition_that_is_stopped_everywhere_keeps_no_queue_from_being_made_o
     assert!(why.starts_with(said) && why.contains("it needs a newer seriatim"), "{why}");
     let why = at_once(client.delete_queue("made")).await.unwrap_err().to_string();
     assert!(why.starts_with(said), "it would be there again when the partition goes on: {why}");
+    close(nodes).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_that_some_partitions_have_is_not_said_to_be_undone() {
+    let Some(servers) = NatsServers::start(1) else { return };
+    let nodes = nodes(&servers, &["first", "second"]).await;
+    let has_some = |node: &ClusterNode| (0..PARTITIONS).any(|number| node.engine(number).is_some());
+    assert!(nodes.iter().all(has_some), "the hash gives both something");
+    let judge = nodes.iter().find(|node| node.engine(ARBITER).is_some()).expect("somebody has it");
+    // It does not get a name to the other node that has as many bytes.
+    judge.handle().router.nodes.bytes_allowed.set(limits::QUEUE_NAME_BYTES_MAX).unwrap();
+    let name = "q".repeat(limits::QUEUE_NAME_BYTES_MAX);
+    let failed = judge.client().create_queue(&name, QueueOptions::default()).await.err().expect("it fails");
+    assert!(matches!(failed, QueueError::Unavailable(Unavailable::Unanswered(_))), "{failed:?}");
+    assert!(judge.engine(ARBITER).unwrap().queue(&name).unwrap().view().await.is_ok(), "it is there");
     close(nodes).await;
 }
 
