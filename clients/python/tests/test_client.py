@@ -257,6 +257,11 @@ class OfTheClient(unittest.TestCase):
                 [dead] = (await queue.dead_letters())["dead_letters"]
                 self.assertEqual(dead["reason"], "bad")
                 self.assertEqual((await queue.redrive_many(all=True))["matched"], 1)
+                workflow = queue.workflow("w")
+                await workflow.hold(reason="look first")
+                with self.assertRaises(Refused):
+                    await workflow.resume(cause="gap", reason="no gap")
+                await workflow.resume(cause="operator", reason="looked")
                 self.assertIn(name, [row["name"] for row in await client.queues()])
                 with self.assertRaises(NotFound):
                     await client.queue("absent").view()

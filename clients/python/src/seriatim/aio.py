@@ -304,13 +304,15 @@ class AsyncWorkflow:
         """Offers nothing of it until it is resumed."""
         return await self._operate("hold", reason=reason, dry_run=dry_run)
 
-    async def resume(self, redrive: bool = False, dry_run: bool = False) -> Dict[str, Any]:
-        """Lets it go on; with ``redrive`` its dead letters are put back first."""
-        return await self._operate("resume", redrive=redrive or None, dry_run=dry_run)
+    async def resume(
+        self, redrive: bool = False, dry_run: bool = False, reason: Optional[str] = None, cause: Optional[str] = None
+    ) -> Dict[str, Any]:
+        """Lets it go on; with ``redrive`` its dead letters are put back first. ``cause`` lifts only that of its hold, as ``"gap"``."""
+        return await self._operate("resume", redrive=redrive or None, dry_run=dry_run, reason=reason, cause=cause)
 
-    async def retry(self, dry_run: bool = False) -> Dict[str, Any]:
+    async def retry(self, dry_run: bool = False, reason: Optional[str] = None) -> Dict[str, Any]:
         """Tries the failed message at its head now."""
-        return await self._operate("retry", dry_run=dry_run)
+        return await self._operate("retry", dry_run=dry_run, reason=reason)
 
     async def skip(self, reason: str, dry_run: bool = False) -> Dict[str, Any]:
         """Makes the message at its head a dead letter, and goes on."""
@@ -324,9 +326,9 @@ class AsyncWorkflow:
         """Waits no more for what is missing before the lowest waiting message."""
         return await self._operate("skip_gap", reason=reason, dry_run=dry_run)
 
-    async def release_lock(self, dry_run: bool = False) -> Dict[str, Any]:
+    async def release_lock(self, dry_run: bool = False, reason: Optional[str] = None) -> Dict[str, Any]:
         """Takes it from its holder."""
-        return await self._operate("release_lock", dry_run=dry_run)
+        return await self._operate("release_lock", dry_run=dry_run, reason=reason)
 
     async def purge(self, reason: str, dry_run: bool = False) -> Dict[str, Any]:
         """Removes its messages for good."""
