@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
 from seriatim import App, AsyncClient, Client, Unavailable, Unreachable, reading
+from seriatim.message import ReceivedRun
 from seriatim.reading import load
 from seriatim.worker import Worker
 
@@ -166,6 +167,22 @@ def steps_of(text):
     finally:
         sys.settrace(traced)
     return len(lines)
+
+
+class OfRuns(unittest.TestCase):
+    def test_the_message_of_a_run_that_is_tried_again_is_said_with_its_delivery_count(self):
+        deliveries = [{"queue": "q", "sequence_number": number, "delivery_count": 5 - number} for number in (1, 2, 3)]
+        run, abandon, defer = ReceivedRun("q", {"run": "r", "deliveries": deliveries}), {"verb": "abandon"}, {"verb": "defer"}
+        for completed, following, more, count in [
+            (1, abandon, {}, 3),
+            (2, abandon, {}, 2),
+            (1, abandon, {"next_delivery_count": 7}, 7),
+            (1, defer, {}, None),
+            (3, abandon, {}, None),
+            (None, None, {}, None),
+        ]:
+            with self.subTest(completed=completed, next=following, more=more):
+                self.assertEqual(run._settlement(completed, following, more).get("next_delivery_count"), count)
 
 
 class OfUnreadableBodies(unittest.TestCase):

@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import json
 import socket
+import struct
 import threading
 import unittest
 
@@ -57,6 +58,12 @@ class RawServer:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
+    def reset_connections(self):
+        """Ends them without a word, as a daemon does that is killed with something unread."""
+        for connection in self.connections:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.shutdown(socket.SHUT_RD)
+
     def stop(self):
         self._listener.close()
         self.end_connections()
@@ -89,6 +96,41 @@ class OfConnections(unittest.TestCase):
         server.dropped = server.connections[:]
         self.assertEqual(queue.send("x").sequence_number, 7)
         self.assertEqual(queue.receive(), [], "the others were closed")
+
+    def with_kept(self, count, story):
+        """Plays a story with a server, and an asyncio client that has kept so many connections to it."""
+
+        async def play():
+            server = RawServer(count)
+            self.addCleanup(server.stop)
+            async with AsyncClient(server.url, retry_for=0) as client:
+                await asyncio.gather(*(client.status() for _ in range(count)))
+                self.assertEqual(len(server.connections), count)
+                server.at_once = threading.Barrier(1)
+                await story(server, client)
+
+        asyncio.run(play())
+
+    def test_a_connection_of_asyncio_that_was_reset_is_not_used_again(self):
+        async def story(server, client):
+            server.reset_connections()
+            server.connections.clear()
+            for _, (reader, _) in client._transport._idle:
+                with contextlib.suppress(ConnectionResetError):
+                    await asyncio.wait_for(reader.read(), PATIENCE)
+            self.assertEqual(await client.queue("orders").receive(), [])
+            self.assertEqual(len(server.connections), 1)
+
+        self.with_kept(20, story)
+
+    def test_a_request_of_asyncio_on_a_kept_connection_that_ends_is_asked_at_once_on_a_new_one(self):
+        async def story(server, client):
+            server.dropped = server.connections[:]
+            queue = client.queue("orders")
+            self.assertEqual((await queue.send("x")).sequence_number, 7)
+            self.assertEqual(await queue.receive(), [], "the others were closed")
+
+        self.with_kept(20, story)
 
     def test_an_answer_that_ends_with_its_connection_is_read_to_its_end(self):
         async def status(url):

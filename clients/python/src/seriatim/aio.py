@@ -47,7 +47,7 @@ class AsyncTransport:
 
     async def _once(self, request: Request[T], timeout: float) -> T:
         try:
-            status, body = await asyncio.wait_for(self._exchange(request), timeout)
+            status, body = await asyncio.wait_for(self._ask(request), timeout)
         except asyncio.TimeoutError as error:
             # First: in newer versions of Python it is an OSError, too, without a text.
             raise self.address.unreachable("it did not answer in time") from error
@@ -55,8 +55,21 @@ class AsyncTransport:
             raise self.address.unreachable(error) from error
         return decode(request, status, body)
 
-    async def _exchange(self, request: Request[Any]) -> Tuple[int, bytes]:
-        reader, writer = await self._take()
+    async def _ask(self, request: Request[Any]) -> Tuple[int, bytes]:
+        kept = self._take()
+        if kept is None:
+            return await self._exchange(await self._connect(), request)
+        try:
+            return await self._exchange(kept, request)
+        except (OSError, EOFError, ValueError, asyncio.LimitOverrunError):
+            # Who has closed this one, as a daemon does that begins anew, has closed the others, too.
+            await self.close()
+            if not request.repeatable:
+                raise
+            return await self._exchange(await self._connect(), request)
+
+    async def _exchange(self, connection: _Connection, request: Request[Any]) -> Tuple[int, bytes]:
+        reader, writer = connection
         is_whole = False
         try:
             body = request.body or b""
@@ -79,12 +92,16 @@ class AsyncTransport:
             else:
                 writer.close()
 
-    async def _take(self) -> _Connection:
+    def _take(self) -> Optional[_Connection]:
+        """A connection that is kept, if there is one that has not ended."""
         while self._idle:
             since, (reader, writer) = self._idle.pop()
-            if time.monotonic() - since < IDLE_MAX and not reader.at_eof():
+            if time.monotonic() - since < IDLE_MAX and not _has_ended(reader, writer):
                 return reader, writer
             writer.close()
+        return None
+
+    async def _connect(self) -> _Connection:
         return await asyncio.open_connection(
             self.address.host, self.address.port, ssl=self.address.tls, limit=HEAD_MAX
         )
@@ -94,6 +111,10 @@ class AsyncTransport:
         idle, self._idle = self._idle, []
         for _, (_, writer) in idle:
             writer.close()
+
+
+def _has_ended(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    return reader.at_eof() or reader.exception() is not None or writer.is_closing()
 
 
 def _read_head(head: bytes) -> Tuple[int, Dict[str, str]]:

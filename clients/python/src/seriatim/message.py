@@ -202,4 +202,10 @@ class ReceivedRun:
     def _settlement(self, completed: Optional[int], next: Optional[Mapping[str, Any]], more: Mapping[str, Any]) -> Dict[str, Any]:
         """What settles it: its first messages are completed (all, if nothing is said), and the one behind them ends so."""
         fields: Dict[str, Any] = {"completed": len(self) if completed is None else completed, **more}
-        return fields if next is None else {**fields, "next": next}
+        if next is None:
+            return fields
+        ending = self.messages[fields["completed"] :][:1]
+        if ending and next.get("verb") == "abandon":
+            # Which of the queue's exact delays is due.
+            fields.setdefault("next_delivery_count", ending[0].delivery_count)
+        return {**fields, "next": next}
