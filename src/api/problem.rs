@@ -151,6 +151,16 @@ impl Problem {
         }
     }
 
+    /// Whether it is not known whether it was done.
+    pub fn is_unanswered(&self) -> bool {
+        self.code == "unanswered"
+    }
+
+    /// Whether what was answered so may be sent again: it was refused for now, or it is not known whether it was done.
+    pub fn may_come_again(&self) -> bool {
+        self.retry_after_seconds.is_some() || self.is_unanswered()
+    }
+
     /// Names the field that is wrong.
     #[must_use]
     pub fn field(mut self, field: impl Into<String>) -> Problem {
@@ -319,6 +329,15 @@ impl HasCode for OperateRefusal {
 mod tests {
     use super::*;
     use crate::api::made_part;
+
+    #[test]
+    fn what_is_not_known_to_be_done_may_come_again_and_what_is_refused_for_good_not() {
+        for (code, comes_again) in
+            [("queue_full", true), ("busy", true), ("unanswered", true), ("place_taken", false)]
+        {
+            assert_eq!(Problem::new(code, "why").may_come_again(), comes_again, "{code}");
+        }
+    }
 
     #[test]
     fn a_refusal_keeps_its_name_and_its_sentence() {

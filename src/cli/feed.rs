@@ -32,9 +32,6 @@ use crate::cli::out::remark;
 use crate::cli::progress::Progress;
 use crate::cli::word::counted;
 
-/// The code of what may have been done, and nobody knows.
-const UNANSWERED: &str = "unanswered";
-
 /// What a line says.
 pub(crate) enum FeedLine {
     /// A message that is to be sent.
@@ -71,9 +68,9 @@ struct FeedSummary {
     left_out: u64,
     /// Workflows that were told where they stand.
     cursors: u64,
-    /// Refused, because there was no room: their places are still wanted.
+    /// The first line that was refused because there was no room: its place is still wanted, whatever is behind it.
     #[serde(skip)]
-    without_room: u64,
+    first_without_room: Option<u64>,
 }
 
 /// Messages that are sent in one request, with the numbers of their lines.
@@ -169,11 +166,12 @@ impl LineFeed {
         cursors: Vec<(u64, WorkflowCursor)>,
         summary: &mut FeedSummary,
     ) -> Result<(), CliFailure> {
-        if !cursors.is_empty() && summary.without_room > 0 {
+        if let (Some((first, _)), Some(_)) = (cursors.first(), summary.first_without_room) {
+            summary.first_without_room = Some(summary.goes_on_at(*first));
             remark(format!(
-                "where {} stand is not said, as there was no room for {}: import all lines again once there is",
+                "where {} stand is not said, as there was no room for a line: go on with --from-line {} once there is",
                 counted(cursors.len() as u64, "workflow"),
-                counted(summary.without_room, "line")
+                summary.goes_on_at(*first)
             ));
             summary.refused += cursors.len() as u64;
             return Ok(());
@@ -202,7 +200,7 @@ impl LineFeed {
         let answers =
             self.send_with_retries(batch, interrupt).await.map_err(|error| match error.problem() {
                 Some(_) => CliFailure::to(format!("send lines {first} to {last}"))(error),
-                None => not_known(*first, *last, error),
+                None => not_known(*first, *last, summary, error),
             })?;
         let unanswered = answers.iter().find_map(not_answered).cloned();
         let is_open = |answer: &Result<_, _>| refused_for_now(answer).or(not_answered(answer)).is_some();
@@ -223,9 +221,9 @@ impl LineFeed {
         match (unanswered, no_room) {
             (Some(problem), _) => {
                 let error = RemoteError::Problem(Box::new(problem));
-                Err(not_known(batch.numbers[stops_at], *last, error))
+                Err(not_known(batch.numbers[stops_at], *last, summary, error))
             }
-            (None, Some(problem)) => Err(stopped_without_room(batch.numbers[stops_at], &problem)),
+            (None, Some(problem)) => Err(stopped_without_room(batch.numbers[stops_at], summary, &problem)),
             (None, None) => Ok(()),
         }
     }
@@ -268,9 +266,7 @@ impl LineFeed {
     async fn send_once(&self, messages: Vec<SendEnvelope>) -> Result<BatchAnswers, RemoteError> {
         match self.remote.send_in_order(&self.queue, &messages).await {
             // The whole request came too early, or was not answered: so is it with each of its messages.
-            Err(RemoteError::Problem(problem))
-                if problem.retry_after_seconds.is_some() || problem.code == UNANSWERED =>
-            {
+            Err(RemoteError::Problem(problem)) if problem.may_come_again() => {
                 Ok(vec![Err(problem); messages.len()])
             }
             // Nothing can become of the lines that follow either.
@@ -287,7 +283,9 @@ impl LineFeed {
 
     fn refuse(&self, number: u64, problem: &Problem, summary: &mut FeedSummary) -> Result<(), CliFailure> {
         summary.refused += 1;
-        summary.without_room += u64::from(problem.retry_after_seconds.is_some());
+        if problem.retry_after_seconds.is_some() {
+            summary.first_without_room = Some(summary.goes_on_at(number));
+        }
         remark(format!("line {number}: {} ({})", without_place(&problem.detail), problem.code));
         self.out.json(&json!({ "line": number, "error": problem }))?;
         Ok(())
@@ -297,7 +295,7 @@ impl LineFeed {
         CliFailure::Refused(format!(
             "go on: stopped after line {}; all that were not refused are on disk; go on with --from-line {}",
             summary.lines,
-            summary.lines + 1
+            summary.goes_on_at(summary.lines + 1)
         ))
     }
 }
@@ -314,29 +312,34 @@ fn refused_for_now(answer: &Result<ReceiptView, Box<Problem>>) -> Option<&Proble
 
 /// Why no line could be read any more, and how far it came.
 fn unreadable(error: &io::Error, summary: &FeedSummary) -> CliFailure {
-    remark(format!("{}; go on with --from-line {}", summary.describe(), summary.lines + 1));
+    remark(format!(
+        "{}; go on with --from-line {}",
+        summary.describe(),
+        summary.goes_on_at(summary.lines + 1)
+    ));
     CliFailure::Other(format!("cannot read the input: {error}").into())
 }
 
-fn stopped_without_room(line: u64, problem: &Problem) -> CliFailure {
-    let detail = without_place(&problem.detail);
+fn stopped_without_room(line: u64, summary: &FeedSummary, problem: &Problem) -> CliFailure {
+    let (detail, goes_on_at) = (without_place(&problem.detail), summary.goes_on_at(line));
     CliFailure::Refused(format!(
         "go on: line {line} and those behind it were not accepted, so that none overtakes another: {detail} ({}); go on \
-         with --from-line {line}",
+         with --from-line {goes_on_at}",
         problem.code
     ))
 }
 
 /// Why nobody knows whether a message was accepted, if that is so.
 fn not_answered(answer: &Result<ReceiptView, Box<Problem>>) -> Option<&Problem> {
-    answer.as_ref().err().map(Box::as_ref).filter(|problem| problem.code == UNANSWERED)
+    answer.as_ref().err().map(Box::as_ref).filter(|problem| problem.is_unanswered())
 }
 
 /// What is said of lines that may have been accepted.
-fn not_known(first: u64, last: u64, error: RemoteError) -> CliFailure {
+fn not_known(first: u64, last: u64, summary: &FeedSummary, error: RemoteError) -> CliFailure {
     remark(format!(
-        "whether lines {first} to {last} were accepted is not known; go on with --from-line {first}: messages with an ID or \
-         a position are not stored twice"
+        "whether lines {first} to {last} were accepted is not known; go on with --from-line {}: messages with an ID or \
+         a position are not stored twice",
+        summary.goes_on_at(first)
     ));
     CliFailure::to("send")(error)
 }
@@ -346,6 +349,12 @@ fn is_final(problem: &Problem) -> bool {
 }
 
 impl FeedSummary {
+    /// From which line to go on, if all from this one are still to be sent: a line that found no room is not passed over, as what
+    /// goes on knows nothing of it and would say where its workflow stands.
+    fn goes_on_at(&self, line: u64) -> u64 {
+        self.first_without_room.map_or(line, |first| first.min(line))
+    }
+
     fn describe(&self) -> String {
         let FeedSummary { lines, accepted, duplicate, already_settled, dead_lettered, .. } = self;
         let FeedSummary { refused, left_out, cursors, .. } = self;

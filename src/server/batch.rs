@@ -233,7 +233,7 @@ impl Batch {
     /// In order, what is behind a line that may be sent again is refused like it: one of which nobody knows whether it was
     /// accepted may be, too.
     fn note_refused(&mut self, problem: Box<Problem>) {
-        if !self.in_order || !may_come_again(&problem) || self.refuses_rest.is_some() {
+        if !self.in_order || !problem.may_come_again() || self.refuses_rest.is_some() {
             return;
         }
         self.chunk.messages.clear();
@@ -252,11 +252,6 @@ impl Batch {
         }
         Ok(())
     }
-}
-
-/// Whether a message that was answered so may be sent again: it was refused for now, or it is not known whether it was accepted.
-fn may_come_again(problem: &Problem) -> bool {
-    problem.retry_after_seconds.is_some() || problem.code == "unanswered"
 }
 
 /// Reads one line: a message to send, placed as the queue's definition says.
@@ -324,20 +319,6 @@ impl BatchLines {
             if !line.trim_ascii().is_empty() {
                 return Some(line);
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_not_known_to_be_accepted_may_come_again_and_what_is_refused_for_good_not() {
-        for (code, comes_again) in
-            [("queue_full", true), ("busy", true), ("unanswered", true), ("place_taken", false)]
-        {
-            assert_eq!(may_come_again(&Problem::new(code, "why")), comes_again, "{code}");
         }
     }
 }

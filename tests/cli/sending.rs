@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::cli::fake::Answer;
 use crate::cli::fake::Asked;
 use crate::cli::fake::Fake;
+use crate::cli::fake::Ran;
 use crate::cli::fake::problem;
 
 /// Accepts every line; numbers begin with 1.
@@ -304,6 +305,23 @@ fn an_import_keeps_workflow_position_and_message_id() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "2 lines: 2 accepted\n"), "{ran:?}");
 }
 
+/// An export of a workflow with so many messages.
+fn exported(messages: u64) -> String {
+    let message = |position: u64| {
+        json!({ "queue": "old", "sequence_number": position, "status": "ready", "workflow_id": "w",
+            "position": position, "delivery_count": 0, "accepted_at": 1, "body": 1 })
+    };
+    (1..=messages).map(|position| format!("{}\n", message(position))).collect()
+}
+
+/// Imports these lines from a file, which is read in batches that are full.
+fn import(fake: &Fake, lines: &str) -> Ran {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("export");
+    std::fs::write(&path, lines).expect("it can be written");
+    fake.run(&["import", "new", path.to_str().expect("a plain name")])
+}
+
 /// A queue in order of position.
 fn by_position() -> Answer {
     let counts = json!({ "stored": 0, "ready": 0, "locked": 0, "early": 0, "retry": 0, "exhausted": 0, "by_consumer": 0,
@@ -329,24 +347,37 @@ fn where_a_workflow_stands_is_not_said_while_there_is_no_room_for_a_line_before_
             false => json!({ "sequence_number": 1, "status": "accepted" }),
         })
     });
-    let message = |position: u64| {
-        json!({ "queue": "old", "sequence_number": position, "status": "ready", "workflow_id": "w",
-            "position": position, "delivery_count": 0, "accepted_at": 1, "body": 1 })
-    };
     // As many lines as are sent at once, so that the cursor begins the next batch.
-    let mut lines: String = (1..=1_024).map(|position| format!("{}\n", message(position))).collect();
-    lines += "{\"workflow_id\":\"w\",\"next_position\":2000}\n";
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("export");
-    std::fs::write(&path, lines).expect("it can be written");
-    let ran = fake.run(&["import", "new", path.to_str().expect("a plain name")]);
+    let ran = import(&fake, &(exported(1_024) + "{\"workflow_id\":\"w\",\"next_position\":2000}\n"));
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
         (Some(1), "1025 lines: 1023 accepted, 2 REFUSED\n"),
         "{ran:?}"
     );
     assert!(ran.stderr.contains("where 1 workflow stand is not said"), "{ran:?}");
+    assert!(ran.stderr.contains("go on with --from-line 7 once there is"), "{ran:?}");
     assert!(fake.asked_lines().iter().all(|line| !line.contains("/workflow")), "no place is declared void");
+}
+
+#[test]
+fn an_import_that_ends_behind_a_line_for_which_there_was_no_room_goes_on_from_that_line() {
+    let fake = Fake::new(|asked| {
+        if asked.line == "GET /v1/queues/new" {
+            return by_position();
+        }
+        let mut full = problem(429, "queue_full", "send: the queue is full with 7 messages");
+        full["retry_after_seconds"] = json!(0);
+        let unanswered = problem(504, "unanswered", "no answer came");
+        answer_lines(asked, |_, line| match line["position"].as_u64() {
+            Some(7) => json!({ "error": full }),
+            Some(1_030) => json!({ "error": unanswered }),
+            _ => json!({ "sequence_number": 1, "status": "accepted" }),
+        })
+    });
+    let ran = import(&fake, &exported(1_040));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
+    assert!(ran.stderr.contains("whether lines 1030 to 1040 were accepted is not known"), "{ran:?}");
+    assert!(ran.stderr.contains("go on with --from-line 7: "), "{ran:?}");
 }
 
 #[test]

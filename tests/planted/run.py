@@ -430,7 +430,7 @@ BUGS = [
     ("given_to_who_cannot_take_it_yet", K + "taking_over.rs", "let can = !heard.beat.drains && !heard.stopped.contains(&partition) && !is_behind;", "let can = !heard.beat.drains && !heard.stopped.contains(&partition);"),
     ("deposed_node_refuses_by_what_it_has", K + "answering.rs", "partition.watched().has_taken_since(asked) || self.leases.surely_has(partition.number()).await", "partition.watched().has_taken_since(asked) || self.leases.has(partition.number())"),
     ("one_request_without_an_answer_ends_all_handlers", "src/error/fault.rs", "matches!(self, Unavailable::Closed | Unavailable::Stopped(_))", "!self.is_of_request()"),
-    ("later_line_takes_the_room_of_an_earlier_one", "src/server/batch.rs", "if !self.in_order || !may_come_again(&problem)", "if !self.in_order || may_come_again(&problem)"),
+    ("later_line_takes_the_room_of_an_earlier_one", "src/server/batch.rs", "if !self.in_order || !problem.may_come_again()", "if !self.in_order || problem.may_come_again()"),
     ("receiver_loses_its_place_before_a_full_inbox", "src/engine/inbox.rs", "        let mut pending = self.post(Request::Ask(letter), 0).await?;\n", "        let mut pending = self.post(Request::Ask(letter), 0).await?;\n        pending.withdraw();\n"),
     ("names_grow_without_a_bound", K + "definitions.rs", "self.state().known.len() < names_max", "self.state().known.len() < names_max.max(99)"),
     ("newer_version_is_written_before_all_nodes_are_known", K + "entry_version.rs", "(is_all && read > written)", "read > written"),
