@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use memchr::memchr_iter;
+use memchr::memchr2_iter;
 use rustix::process::Pid;
 use rustix::process::Signal;
 use serde::Serialize;
@@ -97,16 +97,23 @@ fn to_line(value: &impl Serialize, len: usize) -> serde_json::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Writes U+2028 and U+2029 as JSON may: they stand in texts only, and what reads lines in some languages takes them for the end of one.
+/// Writes U+0085, U+2028 and U+2029 as JSON may: they stand in texts only, and what reads lines in some languages takes them for the
+/// end of one.
 fn escape_separators(line: Vec<u8>) -> Vec<u8> {
     let mut escaped = Vec::new();
     let mut rest = &line[..];
-    let separator =
-        |rest: &[u8]| memchr_iter(0xE2, rest).find(|at| matches!(rest[*at..], [_, 0x80, 0xA8 | 0xA9, ..]));
-    while let Some(at) = separator(rest) {
+    let separator = |rest: &[u8]| {
+        memchr2_iter(0xC2, 0xE2, rest).find_map(|at| match rest[at..] {
+            [0xC2, 0x85, ..] => Some((at, 2, br"\u0085")),
+            [0xE2, 0x80, 0xA8, ..] => Some((at, 3, br"\u2028")),
+            [0xE2, 0x80, 0xA9, ..] => Some((at, 3, br"\u2029")),
+            _ => None,
+        })
+    };
+    while let Some((at, len, text)) = separator(rest) {
         escaped.extend_from_slice(&rest[..at]);
-        escaped.extend_from_slice(if rest[at + 2] == 0xA8 { br"\u2028" } else { br"\u2029" });
-        rest = &rest[at + 3..];
+        escaped.extend_from_slice(text);
+        rest = &rest[at + len..];
     }
     if escaped.is_empty() {
         return line;
@@ -328,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_line_for_a_child_has_nothing_in_it_that_any_language_takes_for_its_end() {
-        let value = json!({"\u{2028}": "a\u{2028}b\u{2029}\\\u{2029}", "other": "€ “x” \r\n"});
+        let value = json!({"\u{2028}": "a\u{2028}b\u{2029}\\\u{2029}\u{85}", "other": "Â€ “x” \r\n"});
         let line = String::from_utf8(to_line(&value, 0).unwrap()).unwrap();
         let text = line.strip_suffix('\n').unwrap();
         assert!(!text.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']), "{text}");
