@@ -47,7 +47,8 @@ pub(crate) async fn create(
     if queue.view_if_any().await?.is_some() {
         return same(Metadata::load(client, name).await?);
     }
-    // First its metadata: without the queue nobody sees them, and the next to make it sets them anew.
+    // First its metadata: without the queue nobody sees them, and the next to make it sets them anew. Of two who make it at once
+    // through different nodes, the later's stand: the other way round, what is made and not answered would stay without any.
     metadata.store(client, name).await?;
     match access.acting(client)?.create_queue(queue.name(), options()).await {
         Ok(_) => Ok(answer::empty(StatusCode::CREATED)),

@@ -33,7 +33,8 @@ pub(crate) struct StorageState {
     /// Schedules messages, and judges signatures.
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) meters: StorageMeters,
-    /// Held by who reads a record, changes it and puts it back, and by who makes or deletes a queue, whose metadata are a record.
+    /// Held by who reads a record, changes it and puts it back, and by who makes or deletes a queue, whose metadata are a record. Other
+    /// nodes of a cluster do not wait for it.
     pub(crate) changing: Mutex<()>,
 }
 
