@@ -10,6 +10,7 @@ use seriatim::remote::Remote;
 
 use crate::cli::arguments::operate::BulkArguments;
 use crate::cli::arguments::operate::FilterArguments;
+use crate::cli::confirm::Pass;
 use crate::cli::confirm::confirm;
 use crate::cli::failure::CliFailure;
 use crate::cli::interrupt::Interrupt;
@@ -74,14 +75,15 @@ impl<'a> Bulk<'a> {
     /// Counts, asks, and does it; true when none was refused.
     pub(crate) async fn run(self) -> Result<bool, CliFailure> {
         let out = Stdout::of_work(self.act.daemon.json);
-        let dry_run = self.act.operator.dry_run;
-        if !dry_run && !self.act.operator.yes {
-            let mut would = self.all_pages(true, false, &out).await?;
+        let pass = Pass::of(self.act.operator);
+        if !pass.is_dry_run() && !self.act.operator.yes {
+            let mut would = self.all_pages(Pass::Count, &out).await?;
             check_counted(would.after.as_deref())?;
             if would.done == 0 {
                 let is_refused = would.refused > 0;
                 if is_refused {
-                    would = self.all_pages(true, true, &out).await?;
+                    would = self.all_pages(Pass::Try, &out).await?;
+                    check_counted(would.after.as_deref())?;
                 }
                 out.say(would.describe(self.act.verb.done))?;
                 out.json(&would)?;
@@ -95,19 +97,15 @@ impl<'a> Bulk<'a> {
             );
             confirm(self.act.operator, &question)?;
         }
-        let summary = self.all_pages(dry_run, true, &out).await?;
+        let summary = self.all_pages(pass, &out).await?;
         out.json(&summary)?;
         out.say(summary.describe(self.act.verb.done))?;
         check_finished(summary.after.as_deref())?;
         Ok(summary.refused == 0)
     }
 
-    async fn all_pages(
-        &self,
-        dry_run: bool,
-        names_refused: bool,
-        out: &Stdout,
-    ) -> Result<BulkSummary, CliFailure> {
+    async fn all_pages(&self, pass: Pass, out: &Stdout) -> Result<BulkSummary, CliFailure> {
+        let dry_run = pass.is_dry_run();
         let progress = Progress::new("workflows");
         let mut summary =
             BulkSummary { verb: self.act.verb.verb.as_str(), dry_run, ..BulkSummary::default() };
@@ -124,7 +122,7 @@ impl<'a> Bulk<'a> {
             })?;
             summary.add(&page);
             let refused = page.refused.iter().filter(|refused| !is_idle(refused));
-            for refused in refused.filter(|_| names_refused) {
+            for refused in refused.filter(|_| pass.names_refused()) {
                 self.refuse(refused, out)?;
             }
             progress.show(summary.matched);

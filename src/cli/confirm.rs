@@ -5,6 +5,32 @@ use crate::cli::failure::CliFailure;
 use crate::cli::out::ask;
 use crate::cli::out::can_ask;
 
+/// One way through all that an operator means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pass {
+    /// Counts what would be done, before somebody is asked.
+    Count,
+    /// Says what would be done, and names what would be refused.
+    Try,
+    /// Does it, and names what is refused.
+    Act,
+}
+
+impl Pass {
+    /// The one that says or does it.
+    pub(crate) fn of(operator: &OperatorArguments) -> Pass {
+        if operator.dry_run { Pass::Try } else { Pass::Act }
+    }
+
+    pub(crate) fn is_dry_run(self) -> bool {
+        self != Pass::Act
+    }
+
+    pub(crate) fn names_refused(self) -> bool {
+        self != Pass::Count
+    }
+}
+
 /// Asks before something is done; an error when it is not to be done, or nobody can be asked.
 pub(crate) fn confirm(operator: &OperatorArguments, question: &str) -> Result<(), CliFailure> {
     if operator.yes {

@@ -16,6 +16,7 @@ use seriatim::remote::Remote;
 
 use crate::cli::arguments::operate::RedriveArguments;
 use crate::cli::arguments::target::TargetArgument;
+use crate::cli::confirm::Pass;
 use crate::cli::confirm::confirm;
 use crate::cli::connect::connect;
 use crate::cli::dlq::DeadLetters;
@@ -127,14 +128,15 @@ impl RedriveSummary {
 }
 
 async fn many(remote: &Remote, out: &Stdout, arguments: &RedriveArguments) -> Result<bool, CliFailure> {
-    let dry_run = arguments.operator.dry_run;
-    if !dry_run && !arguments.operator.yes {
-        let mut would = over_all(remote, out, arguments, true, false).await?;
+    let pass = Pass::of(&arguments.operator);
+    if !pass.is_dry_run() && !arguments.operator.yes {
+        let mut would = over_all(remote, out, arguments, Pass::Count).await?;
         check_counted(would.after.as_deref())?;
         if would.done == 0 {
             let is_refused = would.refused > 0;
             if is_refused {
-                would = over_all(remote, out, arguments, true, true).await?;
+                would = over_all(remote, out, arguments, Pass::Try).await?;
+                check_counted(would.after.as_deref())?;
             }
             out.json(&would)?;
             out.say(would.describe())?;
@@ -143,7 +145,7 @@ async fn many(remote: &Remote, out: &Stdout, arguments: &RedriveArguments) -> Re
         let question = format!("redrive {} of {}?", counted(would.done, "dead letter"), arguments.target);
         confirm(&arguments.operator, &question)?;
     }
-    let summary = over_all(remote, out, arguments, dry_run, true).await?;
+    let summary = over_all(remote, out, arguments, pass).await?;
     out.json(&summary)?;
     out.say(summary.describe())?;
     check_finished(summary.after.as_deref())?;
@@ -154,9 +156,9 @@ async fn over_all(
     remote: &Remote,
     out: &Stdout,
     arguments: &RedriveArguments,
-    dry_run: bool,
-    names_refused: bool,
+    pass: Pass,
 ) -> Result<RedriveSummary, CliFailure> {
+    let dry_run = pass.is_dry_run();
     let queue = arguments.target.queue();
     let progress = Progress::new("dead letters");
     let mut summary = RedriveSummary { verb: "redrive", dry_run, ..RedriveSummary::default() };
@@ -182,7 +184,7 @@ async fn over_all(
                         return Err(CliFailure::to(format!("redrive {queue}#{number}"))(error));
                     };
                     summary.refused += 1;
-                    if names_refused {
+                    if pass.names_refused() {
                         remark(format!("{queue}#{number}: {} ({})", problem.detail, problem.code));
                         out.json(&json!({ "sequence_number": number, "error": problem }))?;
                     }
