@@ -38,7 +38,7 @@ pub struct OutboxDefinition {
 }
 
 impl OutboxDefinition {
-    /// Whether the queue reads message IDs out of the rows' messages.
+    /// Whether the message ID of a row can only be in its message: no column holds one, and the queue reads one there.
     pub(crate) fn ids_are_read(&self) -> bool {
         !self.numbers_are_ids && self.columns.message_id.is_none()
     }

@@ -207,7 +207,7 @@ impl ActionPlan {
         self
     }
 
-    /// Reads what a link or a form means; refused when it is nothing that can be done, or nothing it could be done to.
+    /// Reads what a link or a form means; refused when it is nothing that can be done, or is for many and names no queue.
     pub(crate) fn read(fields: &FormFields) -> Result<ActionPlan, ApiRefusal> {
         let refusal = |why| Box::new(Problem::new("misuse", why));
         let facts = FACTS.iter().find(|facts| Some(facts.word) == fields.one("do"));
@@ -219,8 +219,8 @@ impl ActionPlan {
             );
         }
         // So a browser without scripts sends the form of a list in which nothing is selected.
-        if plan.act.is_of_workflows() && plan.is_bulk() && plan.one("queue").is_none() {
-            return Err(refusal("nothing is selected: go back and select the workflows that are meant"));
+        if plan.is_bulk() && plan.one("queue").is_none() {
+            return Err(refusal("nothing is selected: go back and select what is meant"));
         }
         Ok(plan)
     }
@@ -320,7 +320,9 @@ mod tests {
         assert_eq!(plan.picks().collect::<Vec<_>>(), [("orders", "a"), ("b", "c/d")]);
         let hidden = plan.hidden(None).into_string();
         assert!(hidden.contains("value=\"b/c/d\"") && !hidden.contains("after"), "{hidden}");
-        assert!(ActionPlan::read(&FormFields::read("do=explode")).is_err());
+        for meaningless in ["do=explode", "do=retry", "do=redrive_many&all=true"] {
+            assert!(ActionPlan::read(&FormFields::read(meaningless)).is_err(), "{meaningless}");
+        }
     }
 
     #[test]
