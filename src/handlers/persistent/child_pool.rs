@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_line_for_a_child_has_nothing_in_it_that_any_language_takes_for_its_end() {
-        let value = json!({"\u{2028}": "a\u{2028}b\u{2029}\\\u{2029}\u{85}", "other": "Â€ “x” \r\n"});
+        let value = json!({"\u{2028}": "a\u{2028}b\u{2029}\\\u{2029}\u{85}", "other": "\u{c2}\u{20ac} \u{201c}x\u{201d} \r\n"});
         let line = String::from_utf8(to_line(&value, 0).unwrap()).unwrap();
         let text = line.strip_suffix('\n').unwrap();
         assert!(!text.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']), "{text}");
