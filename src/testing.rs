@@ -179,7 +179,7 @@ pub async fn drain<T: Body>(
                 DeliveryEnd::SetAside => drained.set_aside += 1,
                 DeliveryEnd::DeadLettered => drained.dead_lettered += 1,
                 DeliveryEnd::Released if clock.elapsed().saturating_add(RELEASE_PAUSE) > until => {
-                    // What else is ready comes before what is released once more.
+                    // Other workflows have their turn before what is released once more.
                     if !released.insert(number) {
                         return Ok(drained);
                     }

@@ -218,6 +218,10 @@ impl LineFeed {
                 Err(problem) => self.refuse(*number, &problem, summary)?,
             }
         }
+        if summary.first_without_room.is_some() && self.order().await == Some(OrderWord::None) {
+            // No line has a place that anything behind it could take away.
+            summary.first_without_room = None;
+        }
         match (unanswered, no_room) {
             (Some(problem), _) => {
                 let error = RemoteError::Problem(Box::new(problem));
@@ -231,8 +235,11 @@ impl LineFeed {
     /// Whether what is sent later is handled later, so that no line may be left behind. Who may only send may not ask;
     /// then it is taken to be so.
     async fn goes_by_arrival(&self) -> bool {
-        let order = self.remote.queue(&self.queue).await.ok().and_then(|queue| queue.options.order);
-        matches!(order, None | Some(OrderWord::Arrival))
+        matches!(self.order().await, None | Some(OrderWord::Arrival))
+    }
+
+    async fn order(&self) -> Option<OrderWord> {
+        self.remote.queue(&self.queue).await.ok().and_then(|queue| queue.options.order)
     }
 
     /// Sends a batch; what the daemon has no room for is sent again, in its order, when it says so, unless it is not known of a

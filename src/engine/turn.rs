@@ -219,10 +219,15 @@ impl<'a> TurnRules<'a> {
         }
         // Who does not wait is kept, too, while so many expired messages stand before what it could have that the turn after this
         // goes on with them.
-        let is_kept =
+        let is_later =
             |turn: &TurnRules<'_>| waits_for.is_some_and(|waits_for| turn.wakeups.later.contains(waits_for));
-        let found_nothing = is_kept(self) || self.found_nothing(&letter)?;
-        match found_nothing && (!letter.wait().is_zero() || is_kept(self)) {
+        let found_nothing = is_later(self) || self.found_nothing(&letter)?;
+        // What is found behind expired messages of a workflow that is taken whole, this turn goes on with.
+        let goes_on = match waits_for {
+            Some(workflow @ WaitsFor::AcceptedWorkflow(_)) => self.woken.contains(workflow),
+            _ => is_later(self),
+        };
+        match found_nothing && (goes_on || !letter.wait().is_zero()) {
             true => self.park(letter),
             false => self.applied.answers.push(letter),
         }
@@ -231,7 +236,8 @@ impl<'a> TurnRules<'a> {
 
     fn park(&mut self, letter: LetterHandle) {
         let waiting = self.wakeups.len();
-        if waiting < limits::RECEIVERS_MAX {
+        // Who does not wait is gone with the next turns: no more of them than the inbox had.
+        if waiting < limits::RECEIVERS_MAX || letter.wait().is_zero() {
             let until = self.elapsed.saturating_add(letter.wait());
             self.wakeups.park(Waiter { letter, until });
             return;

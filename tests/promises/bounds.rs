@@ -125,3 +125,18 @@ async fn a_queue_with_many_messages_is_deleted_in_slices_and_others_are_served_b
     let queue = client.create_queue("q", QueueOptions::default()).await.unwrap();
     assert_eq!(queue.view().await.unwrap().counts.accepted, 0);
 }
+
+#[tokio::test]
+async fn a_holder_that_does_not_wait_gets_what_stands_behind_expired_messages_of_its_workflow() {
+    let fixture = Fixture::new(QueueOptions::default()).await;
+    let short = |_| Message::new("m").workflow("w").time_to_live(seconds(1));
+    let messages: Vec<Message> = (0..3_000).map(short).collect();
+    for batch in messages.chunks(limits::SEND_BATCH_MAX) {
+        fixture.queue.send_batch(batch.to_vec()).await.expect("they are accepted");
+    }
+    fixture.send("w", "lives").await;
+    let taken = fixture.queue.accept_workflow("w").await.unwrap();
+    fixture.clock.advance(seconds(2));
+    let handed = taken.receive(10, seconds(0)).await.unwrap();
+    assert_eq!(handed.len(), 1, "behind what has expired");
+}

@@ -407,12 +407,13 @@ async fn an_after_ordered_workflow_that_waits_says_so() {
 async fn who_waits_for_dead_letters_is_told_at_once_that_their_queue_is_gone() {
     let fixture = Fixture::new(QueueOptions::default()).await;
     let queue = fixture.queue.clone();
-    let waiting =
-        tokio::spawn(
-            async move { queue.receive_dead_letters(1, seconds(3_600)).await.map(|many| many.len()) },
-        );
+    let waiting = tokio::spawn(async move {
+        let told = queue.receive_dead_letters(1, seconds(3_600)).await;
+        told.map(|many| many.len()).unwrap_err().refusal().cloned()
+    });
     breathe(&fixture).await;
     fixture.engine.client().delete_queue("q").await.unwrap();
     let told = tokio::time::timeout(Duration::from_secs(5), waiting).await;
-    assert!(told.is_ok(), "the queue is gone, and the receiver still waits");
+    let told = told.expect("the queue is gone, and the receiver still waits").unwrap();
+    assert!(matches!(told, Some(ReceiveRefusal::QueueNotFound(_))), "{told:?}");
 }

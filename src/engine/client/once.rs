@@ -95,7 +95,8 @@ impl Topic {
                 Err(error) => return Err(error),
             };
             let command = PublishOnce { topic: self.name().clone(), key: key.clone(), fanout };
-            match (self.client().answer(command).await?, failed) {
+            let answer = self.client().answer(command).await;
+            match (answer.inspect_err(|why| self.note_unanswered(why))?, failed) {
                 (Ok(copies), _) => return Ok(copies),
                 (Err(SendRefusal::TopicChanged(_) | SendRefusal::TopicNotFound(_)), failed) => {
                     self.client().forget_topic(self.name());

@@ -148,7 +148,8 @@ impl Topic {
             let queues = fanout.copies.iter().map(|(queue, copies)| (queue.clone(), copies.len()));
             let queues: Vec<_> = queues.collect();
             let command = Publish { topic: self.name.clone(), fanout };
-            match self.client.answer(command).await? {
+            let answer = self.client.answer(command).await;
+            match answer.inspect_err(|why| self.note_unanswered(why))? {
                 Ok(receipts) => {
                     let queues =
                         queues.into_iter().flat_map(|(queue, count)| std::iter::repeat_n(queue, count));
@@ -161,6 +162,13 @@ impl Topic {
             }
         }
         Err(SendError::Refused(SendRefusal::TopicChanged(self.name.clone())))
+    }
+
+    /// Rules are looked up anew for the next messages: what these would have led to may lie in rules that are known from before.
+    pub(crate) fn note_unanswered(&self, why: &Unavailable) {
+        if !matches!(why, Unavailable::Busy) {
+            self.client.forget_topic(&self.name);
+        }
     }
 
     /// Which subscriptions get which of the messages, by their rules as they are known.
