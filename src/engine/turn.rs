@@ -197,6 +197,11 @@ impl<'a> TurnRules<'a> {
             self.serve_waiting(&waits_for)?;
         }
         self.wakeups.later.append(&mut self.woken);
+        // Who does not wait, and was kept for what this turn could still find, is told with it.
+        for waiter in self.wakeups.take_expired(self.elapsed) {
+            waiter.letter.find_nothing();
+            self.applied.answers.push(waiter.letter);
+        }
         Ok(())
     }
 
@@ -221,13 +226,15 @@ impl<'a> TurnRules<'a> {
         // goes on with them.
         let is_later =
             |turn: &TurnRules<'_>| waits_for.is_some_and(|waits_for| turn.wakeups.later.contains(waits_for));
-        let found_nothing = is_later(self) || self.found_nothing(&letter)?;
-        // What is found behind expired messages of a workflow that is taken whole, this turn goes on with.
-        let goes_on = match waits_for {
-            Some(workflow @ WaitsFor::AcceptedWorkflow(_)) => self.woken.contains(workflow),
-            _ => is_later(self),
-        };
-        match found_nothing && (goes_on || !letter.wait().is_zero()) {
+        if !is_later(self) && !self.found_nothing(&letter)? {
+            self.applied.answers.push(letter);
+            return Ok(());
+        }
+        // With what stands behind expired messages of a workflow that is taken whole, this turn goes on.
+        let goes_on = waits_for.is_some_and(|waits_for| {
+            matches!(waits_for, WaitsFor::AcceptedWorkflow(_)) && self.woken.contains(waits_for)
+        });
+        match is_later(self) || goes_on || !letter.wait().is_zero() {
             true => self.park(letter),
             false => self.applied.answers.push(letter),
         }
