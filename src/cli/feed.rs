@@ -204,8 +204,10 @@ impl LineFeed {
             })?;
         let unanswered = answers.iter().find_map(not_answered).cloned();
         let is_open = |answer: &Result<_, _>| refused_for_now(answer).or(not_answered(answer)).is_some();
-        let stops_at = match answers.iter().position(is_open) {
-            Some(at) if unanswered.is_some() || self.goes_by_arrival().await => at,
+        let open = answers.iter().position(is_open);
+        let order = if open.is_some() { self.order().await } else { None };
+        let stops_at = match open {
+            Some(at) if unanswered.is_some() || goes_by_arrival(order) => at,
             _ => answers.len(),
         };
         let no_room = answers.get(stops_at).and_then(refused_for_now).cloned();
@@ -218,7 +220,7 @@ impl LineFeed {
                 Err(problem) => self.refuse(*number, &problem, summary)?,
             }
         }
-        if summary.first_without_room.is_some() && self.order().await == Some(OrderWord::None) {
+        if order == Some(OrderWord::None) {
             // No line has a place that anything behind it could take away.
             summary.first_without_room = None;
         }
@@ -232,12 +234,7 @@ impl LineFeed {
         }
     }
 
-    /// Whether what is sent later is handled later, so that no line may be left behind. Who may only send may not ask;
-    /// then it is taken to be so.
-    async fn goes_by_arrival(&self) -> bool {
-        matches!(self.order().await, None | Some(OrderWord::Arrival))
-    }
-
+    /// The order of the queue, unless whoever sends may not ask for it.
     async fn order(&self) -> Option<OrderWord> {
         self.remote.queue(&self.queue).await.ok().and_then(|queue| queue.options.order)
     }
@@ -315,6 +312,11 @@ pub(crate) fn why_unread(error: &serde_json::Error) -> String {
 /// Why a message was refused, if it may be sent again.
 fn refused_for_now(answer: &Result<ReceiptView, Box<Problem>>) -> Option<&Problem> {
     answer.as_ref().err().map(Box::as_ref).filter(|problem| problem.retry_after_seconds.is_some())
+}
+
+/// Whether what is sent later is handled later, so that no line may be left behind. Where the order is not known it is taken to be so.
+fn goes_by_arrival(order: Option<OrderWord>) -> bool {
+    matches!(order, None | Some(OrderWord::Arrival))
 }
 
 /// Why no line could be read any more, and how far it came.

@@ -67,6 +67,15 @@ impl Answer {
         Answer { status, body: problem(status, code, detail).to_string().into_bytes() }
     }
 
+    /// A queue in this order, with three messages.
+    pub(crate) fn queue(order: &str) -> Answer {
+        let counts = json!({ "stored": 3, "ready": 3, "locked": 0, "early": 0, "retry": 0, "exhausted": 0, "by_consumer": 0,
+            "scheduled": 0, "dead_lettered": 0, "completed": 0, "expired": 0, "cancelled": 0, "purged": 0, "accepted": 3 });
+        Answer::json(
+            json!({ "name": "orders", "created_at": 0, "counts": counts, "options": { "order": order } }),
+        )
+    }
+
     /// What is no answer of a daemon.
     pub(crate) fn garbage(status: u16) -> Answer {
         Answer { status, body: b"<html>it works</html>".to_vec() }

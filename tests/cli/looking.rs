@@ -257,15 +257,7 @@ fn dead_letters_are_counted_by_reason() {
 
 /// A queue in order of arrival.
 fn queue() -> Answer {
-    queue_in("arrival")
-}
-
-fn queue_in(order: &str) -> Answer {
-    let counts = json!({ "stored": 3, "ready": 3, "locked": 0, "early": 0, "retry": 0, "exhausted": 0, "by_consumer": 0,
-        "scheduled": 0, "dead_lettered": 0, "completed": 0, "expired": 0, "cancelled": 0, "purged": 0, "accepted": 3 });
-    Answer::json(
-        json!({ "name": "orders", "created_at": 0, "counts": counts, "options": { "order": order } }),
-    )
+    Answer::queue("arrival")
 }
 
 #[test]
@@ -304,7 +296,7 @@ fn an_export_that_goes_on_says_where_each_workflow_stands() {
             "set_aside": set_aside, "dead_letters": 0, "has_state": false })
     };
     let fake = Fake::new(move |asked| match asked.line.split('?').next().unwrap_or_default() {
-        "GET /v1/queues/orders" => queue_in("position"),
+        "GET /v1/queues/orders" => Answer::queue("position"),
         "GET /v1/queues/orders/workflows" => {
             Answer::json(json!({ "workflows": [workflow("around", 1), workflow("plain", 0)] }))
         }

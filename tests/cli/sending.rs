@@ -322,20 +322,11 @@ fn import(fake: &Fake, lines: &str) -> Ran {
     fake.run(&["import", "new", path.to_str().expect("a plain name")])
 }
 
-/// A queue in order of position.
-fn by_position() -> Answer {
-    let counts = json!({ "stored": 0, "ready": 0, "locked": 0, "early": 0, "retry": 0, "exhausted": 0, "by_consumer": 0,
-        "scheduled": 0, "dead_lettered": 0, "completed": 0, "expired": 0, "cancelled": 0, "purged": 0, "accepted": 0 });
-    Answer::json(
-        json!({ "name": "new", "created_at": 0, "counts": counts, "options": { "order": "position" } }),
-    )
-}
-
 #[test]
 fn where_a_workflow_stands_is_not_said_while_there_is_no_room_for_a_line_before_it() {
     let fake = Fake::new(|asked| {
         if asked.line == "GET /v1/queues/new" {
-            return by_position();
+            return Answer::queue("position");
         }
         if asked.line.contains("/workflow") {
             return Answer::problem(404, "workflow_not_found", "nothing is known of it");
@@ -363,7 +354,7 @@ fn where_a_workflow_stands_is_not_said_while_there_is_no_room_for_a_line_before_
 fn an_import_that_ends_behind_a_line_for_which_there_was_no_room_goes_on_from_that_line() {
     let fake = Fake::new(|asked| {
         if asked.line == "GET /v1/queues/new" {
-            return by_position();
+            return Answer::queue("position");
         }
         let mut full = problem(429, "queue_full", "send: the queue is full with 7 messages");
         full["retry_after_seconds"] = json!(0);

@@ -19,7 +19,11 @@ const TURNS_MAX: usize = 1_000;
 
 impl Fixture {
     async fn send_many(&self, workflow: &str, more: impl Fn(Message) -> Message) {
-        let messages: Vec<Message> = (0..MANY).map(|_| more(Message::new("m").workflow(workflow))).collect();
+        self.send_all((0..MANY).map(|_| more(Message::new("m").workflow(workflow)))).await;
+    }
+
+    async fn send_all(&self, messages: impl Iterator<Item = Message>) {
+        let messages: Vec<Message> = messages.collect();
         for batch in messages.chunks(limits::SEND_BATCH_MAX) {
             self.queue.send_batch(batch.to_vec()).await.expect("they are accepted");
         }
@@ -73,10 +77,7 @@ async fn who_does_not_wait_gets_what_stands_behind_expired_messages_however_many
     for many in (1_600..3_000).step_by(200) {
         let fixture = Fixture::new(QueueOptions::default()).await;
         let short = |number: usize| Message::new("m").workflow(number.to_string()).time_to_live(seconds(1));
-        let messages: Vec<Message> = (0..many).map(short).collect();
-        for batch in messages.chunks(limits::SEND_BATCH_MAX) {
-            fixture.queue.send_batch(batch.to_vec()).await.expect("they are accepted");
-        }
+        fixture.send_all((0..many).map(short)).await;
         fixture.send("w", "lives").await;
         fixture.clock.advance(seconds(2));
         assert_eq!(fixture.drain().await, ["lives"], "behind {many}");
@@ -130,10 +131,7 @@ async fn a_queue_with_many_messages_is_deleted_in_slices_and_others_are_served_b
 async fn a_holder_that_does_not_wait_gets_what_stands_behind_expired_messages_of_its_workflow() {
     let fixture = Fixture::new(QueueOptions::default()).await;
     let short = |_| Message::new("m").workflow("w").time_to_live(seconds(1));
-    let messages: Vec<Message> = (0..3_000).map(short).collect();
-    for batch in messages.chunks(limits::SEND_BATCH_MAX) {
-        fixture.queue.send_batch(batch.to_vec()).await.expect("they are accepted");
-    }
+    fixture.send_all((0..3_000).map(short)).await;
     fixture.send("w", "lives").await;
     let taken = fixture.queue.accept_workflow("w").await.unwrap();
     fixture.clock.advance(seconds(2));

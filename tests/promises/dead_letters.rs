@@ -1,19 +1,19 @@
 //! Dead letters are received, locked and settled as messages are, beside their workflow.
 
-use seriatim::Abandon;
-use seriatim::Outcome;
-use seriatim::message::Properties;
-use seriatim::message::PropertyValue;
 use std::time::Duration;
 
+use seriatim::Abandon;
 use seriatim::Completion;
 use seriatim::Delivery;
 use seriatim::Message;
 use seriatim::Order;
+use seriatim::Outcome;
 use seriatim::QueueOptions;
 use seriatim::SequenceNumber;
 use seriatim::error::ReceiveRefusal;
 use seriatim::error::SettleRefusal;
+use seriatim::message::Properties;
+use seriatim::message::PropertyValue;
 
 use crate::promises::fixture::FileFixture;
 use crate::promises::fixture::Fixture;

@@ -102,12 +102,8 @@ class OfAnswers(unittest.TestCase):
         expected = [path + after for path in (first, of_queue) for after in ("", "&after=a%2Fw", "&after=b%2F")]
         self.assertEqual([path for path, _ in server.asked], expected)
 
-    def test_a_worker_goes_on_after_an_answer_that_makes_no_sense(self):
-        delivery = {"delivery": "d", "queue": "orders", "sequence_number": 1, "delivery_count": 1}
-        lock = {"locked_until": "2030-01-01T00:00:00Z", "lock_ms": 30_000}
-        server = self.server((200, {"deliveries": [{}]}), (200, {"deliveries": [{**delivery, **lock}], "results": [{}]}))
-        app, handled = App(), threading.Event()
-        app.handler("orders")(lambda message, context: handled.set())
+    def work_until(self, server, app, handled):
+        """Lets a worker of one place work until something was handled, and has complained before."""
         with Client(server.url) as client:
             worker = Worker(app, client, 1)
             thread = threading.Thread(target=worker.run)
@@ -116,6 +112,14 @@ class OfAnswers(unittest.TestCase):
                 self.assertTrue(handled.wait(PATIENCE))
             worker.stop()
             thread.join()
+
+    def test_a_worker_goes_on_after_an_answer_that_makes_no_sense(self):
+        delivery = {"delivery": "d", "queue": "orders", "sequence_number": 1, "delivery_count": 1}
+        lock = {"locked_until": "2030-01-01T00:00:00Z", "lock_ms": 30_000}
+        server = self.server((200, {"deliveries": [{}]}), (200, {"deliveries": [{**delivery, **lock}], "results": [{}]}))
+        app, handled = App(), threading.Event()
+        app.handler("orders")(lambda message, context: handled.set())
+        self.work_until(server, app, handled)
 
     def test_a_worker_gives_back_what_no_thread_can_be_started_for_and_goes_on(self):
         lock = {"locked_until": "2030-01-01T00:00:00Z", "lock_ms": 30_000}
@@ -135,14 +139,8 @@ class OfAnswers(unittest.TestCase):
                 raise failures.pop()
             start(pool)
 
-        with Client(server.url) as client, mock.patch.object(ThreadPoolExecutor, "_adjust_thread_count", fails_once):
-            worker = Worker(app, client, 1)
-            thread = threading.Thread(target=worker.run)
-            with self.assertLogs("seriatim"):
-                thread.start()
-                self.assertTrue(handled.wait(PATIENCE))
-            worker.stop()
-            thread.join()
+        with mock.patch.object(ThreadPoolExecutor, "_adjust_thread_count", fails_once):
+            self.work_until(server, app, handled)
         released = [path for path, _ in server.asked if path.endswith("/d/release")]
         self.assertEqual((len(released), "d" in seen), (1, False), "it is handled by whoever gets it next")
 

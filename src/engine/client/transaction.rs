@@ -52,10 +52,9 @@ impl TransactionError {
     /// Whether all of it may have been done all the same.
     pub(crate) fn may_be_done(&self) -> bool {
         match self {
-            TransactionError::Send(SendError::Unavailable(why))
-            | TransactionError::Settle(SettleError::Unavailable(why))
-            | TransactionError::Unavailable(why) => why.may_be_done(),
-            TransactionError::Send(_) | TransactionError::Settle(_) => false,
+            TransactionError::Send(error) => error.may_be_done(),
+            TransactionError::Settle(error) => error.may_be_done(),
+            TransactionError::Unavailable(why) => why.may_be_done(),
         }
     }
 }
