@@ -37,6 +37,21 @@ impl Timestamp {
     }
 }
 
+impl From<SystemTime> for Timestamp {
+    /// The next whole millisecond, so that nothing fires early; before 1970, the epoch.
+    fn from(instant: SystemTime) -> Timestamp {
+        Timestamp::default() + instant.duration_since(UNIX_EPOCH).unwrap_or_default()
+    }
+}
+
+impl From<Timestamp> for SystemTime {
+    /// The same instant, or the last one that the system can say.
+    fn from(instant: Timestamp) -> SystemTime {
+        let since = Duration::from_millis(instant.0);
+        UNIX_EPOCH.checked_add(since).unwrap_or(UNIX_EPOCH + Duration::from_millis(i64::MAX.unsigned_abs()))
+    }
+}
+
 impl Add<Duration> for Timestamp {
     type Output = Timestamp;
 

@@ -114,6 +114,7 @@ mod selector;
 mod server;
 #[cfg(feature = "daemon")]
 mod service_bus;
+mod shown;
 #[cfg(feature = "daemon")]
 mod storage_queue;
 pub mod testing;

@@ -113,7 +113,7 @@ pub const STATE_BYTES_MAX: usize = 1024 * 1024;
 /// Most queues in one file: their options and counters are read at open and kept in memory.
 pub const QUEUES_MAX: usize = 10_000;
 
-/// Most messages in one `send_batch` or one `complete_and_send`: one command must not own a whole turn.
+/// Most messages in one `send_batch` or one `complete_with`: one command must not own a whole turn.
 pub const SEND_BATCH_MAX: usize = 1_024;
 
 /// Most bytes of bodies and headers in one command, so that a turn's memory stays bounded.
@@ -221,9 +221,11 @@ pub const SLEEP_MAX: Duration = Duration::from_secs(10);
 /// Requests one turn takes from the inbox; a turn's memory and latency stay bounded.
 pub const TURN_MAX: usize = 1_024;
 
-/// Rows one turn writes before it leaves what is left to the next: many commands of which each lets many messages join a run, or
-/// takes many out of it, would hold all others up for seconds.
+/// Rows one turn writes before it leaves the rest to the next: commands that each move many messages would hold all up for seconds.
 pub const TURN_ROWS_MAX: usize = 1 << 20;
+
+/// Rows that refused transactions and dry runs may have changed before the room that they took is given back.
+pub(crate) const TAKEN_BACK_MAX: usize = if cfg!(test) { 1 << 9 } else { 1 << 16 };
 
 /// Reminders one turn handles before it serves requests.
 pub const REMINDERS_PER_TURN: usize = 1_024;

@@ -17,6 +17,7 @@ impl<K, V> Default for Lookup<K, V> {
 }
 
 impl<K: Eq + Hash, V> Lookup<K, V> {
+    #[inline]
     pub(crate) fn get(&self, key: &K) -> Option<&V> {
         self.0.get(key)
     }
@@ -27,15 +28,18 @@ impl<K: Eq + Hash, V> Lookup<K, V> {
     }
 
     /// The value of a key, made if it is not there.
+    #[inline]
     pub(crate) fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         self.0.entry(key).or_insert_with(make)
     }
 
     /// Puts a value; returns the one that was there.
+    #[inline]
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         self.0.insert(key, value)
     }
 
+    #[inline]
     pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
         self.0.remove(key)
     }
@@ -51,6 +55,12 @@ pub(crate) trait RecentKey {
     /// A number that clones of a key have in common, told without a look at all of it: neighbours in time have different ones. It only
     /// says where to look first.
     fn hint(&self) -> usize;
+}
+
+impl RecentKey for () {
+    fn hint(&self) -> usize {
+        0
+    }
 }
 
 /// Places for recently found slots at first, and at most: some for each entry, so that hardly any two that are worked on share one,
@@ -84,21 +94,28 @@ impl<K, V> Default for SlotLookup<K, V> {
 }
 
 impl<K: Clone + Eq + Hash + RecentKey, V> SlotLookup<K, V> {
+    #[inline]
     pub(crate) fn get(&self, key: &K) -> Option<&V> {
         self.get_key_value(key).map(|(_, value)| value)
     }
 
     /// A value, with its key as it is kept.
+    #[inline]
     pub(crate) fn get_key_value(&self, key: &K) -> Option<(&K, &V)> {
-        self.at(SlotNumber(self.find(key)?))
+        match self.slots.get(self.recent(key).get() as usize) {
+            Some(Some((known, value))) if known == key => Some((known, value)),
+            _ => self.at(SlotNumber(self.find_by_hash(key)?)),
+        }
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let slot = self.find(key)?;
         self.slots[slot].as_mut().map(|(_, value)| value)
     }
 
     /// The value of a key, made if it is not there, and its slot.
+    #[inline]
     pub(crate) fn get_or_insert_with(&mut self, key: &K, make: impl FnOnce() -> V) -> (SlotNumber, &mut V) {
         let slot = match self.find(key) {
             Some(slot) => slot,
@@ -109,11 +126,13 @@ impl<K: Clone + Eq + Hash + RecentKey, V> SlotLookup<K, V> {
     }
 
     /// Who has a slot: another one than before, if that was given up since.
+    #[inline]
     pub(crate) fn at(&self, slot: SlotNumber) -> Option<(&K, &V)> {
         self.slots.get(slot.0)?.as_ref().map(|(key, value)| (key, value))
     }
 
     /// Puts a value; returns the one that was there.
+    #[inline]
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         if let Some(known) = self.get_mut(&key) {
             return Some(std::mem::replace(known, value));
@@ -136,6 +155,7 @@ impl<K: Clone + Eq + Hash + RecentKey, V> SlotLookup<K, V> {
         slot
     }
 
+    #[inline]
     pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
         let slot = self.by_key.remove(key)?;
         self.free.push(slot);
@@ -185,11 +205,13 @@ impl<K: Clone + Eq + Hash + RecentKey, V> SlotLookup<K, V> {
     }
 
     /// Where to look first for a key.
+    #[inline]
     fn recent(&self, key: &K) -> &Cell<u32> {
         &self.recent[key.hint() & (self.recent.len() - 1)]
     }
 
     /// Notes where to look first for a key. A slot with a larger number than there is room for is found by its hash.
+    #[inline]
     fn note_recent(&self, key: &K, slot: usize) {
         self.recent(key).set(u32::try_from(slot).unwrap_or(u32::MAX));
     }

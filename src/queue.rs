@@ -116,7 +116,7 @@ pub enum ExpiryPolicy {
 pub struct Backoff {
     /// Upper end of the first delay.
     pub first: Duration,
-    /// Growth from one delay to the next.
+    /// Growth from one delay to the next, at least 1.
     pub factor: u32,
     /// Upper end of every delay.
     pub max: Duration,

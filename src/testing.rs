@@ -20,6 +20,7 @@ use crate::processor::Body;
 use crate::processor::DeliveryEnd;
 use crate::processor::Handler;
 use crate::processor::Processor;
+use crate::shown::shown;
 
 /// A clock that stands still until it is moved. Clones show the same time.
 ///
@@ -29,6 +30,8 @@ use crate::processor::Processor;
 pub struct ManualClock {
     shared: Arc<Mutex<ManualTime>>,
 }
+
+shown!(ManualClock {});
 
 #[derive(Default)]
 struct ManualTime {

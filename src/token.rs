@@ -61,6 +61,7 @@ impl LockToken {
 
 impl Hash for LockToken {
     /// Half of it is enough: these bytes are chance.
+    #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         let mut chance = [0; 8];
         chance.copy_from_slice(&self.0[8..]);
@@ -70,6 +71,7 @@ impl Hash for LockToken {
 
 impl RecentKey for LockToken {
     /// Its end: tokens of one receive differ there.
+    #[inline]
     fn hint(&self) -> usize {
         let [.., high, low] = self.0;
         usize::from(u16::from_be_bytes([high, low]))

@@ -52,7 +52,7 @@ const COUNTS: [CountColumn; 9] = [
     (">ready", |counts| counts.ready),
     (">locked", |counts| counts.locked),
     (">early", |counts| counts.early),
-    (">retry", |counts| counts.failed),
+    (">retry", |counts| counts.retry),
     (">exhausted", |counts| counts.exhausted),
     (">by consumer", |counts| counts.by_consumer),
     (">scheduled", |counts| counts.scheduled),

@@ -67,7 +67,7 @@ fn describe(queue: &QueueEnvelope, present: &LocalTime) -> Vec<String> {
         counts.ready,
         counts.locked,
         counts.early,
-        counts.failed,
+        counts.retry,
         counts.exhausted,
         counts.by_consumer,
         counts.scheduled,

@@ -18,12 +18,15 @@ use crate::id::QueueName;
 use crate::id::WorkflowId;
 use crate::limits;
 use crate::own_queues::OUTBOX_QUEUE;
+use crate::shown::shown;
 
 /// What can be asked of a node beside its messages. Cheap to clone; it answers as long as the node runs.
 #[derive(Clone)]
 pub struct ClusterHandle {
     pub(crate) router: Arc<Router>,
 }
+
+shown!(ClusterHandle {});
 
 impl ClusterHandle {
     /// The name of the cluster.

@@ -21,6 +21,7 @@ use crate::cluster::error::ClusterError;
 use crate::cluster::servers::ask;
 use crate::cluster::stop::pause;
 use crate::limits;
+use crate::shown::shown;
 
 /// The variable that names the program where it is not on the path.
 const PROGRAM: &str = "NATS_SERVER";
@@ -36,6 +37,8 @@ pub struct LocalNats {
     folder: PathBuf,
     servers: Vec<LocalNatsServer>,
 }
+
+shown!(LocalNats {});
 
 /// One of them.
 struct LocalNatsServer {

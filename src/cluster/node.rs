@@ -47,9 +47,10 @@ use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::id::WorkflowId;
 use crate::limits;
+use crate::shown::shown;
 
 /// Where a workflow is handled now.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum NodeRoute {
     /// By this node: the engine of its partition.
@@ -75,6 +76,8 @@ pub struct ClusterNode {
     taker: Arc<SnapshotTaker>,
     runtime: NodeRuntime,
 }
+
+shown!(ClusterNode {});
 
 impl ClusterNode {
     /// Starts a node: checks the servers, makes or opens the streams, and begins to follow.

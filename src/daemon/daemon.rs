@@ -42,6 +42,7 @@ use crate::server::ServerOptions;
 use crate::service_bus::Endpoint;
 use crate::service_bus::EndpointOptions;
 use crate::service_bus::Owners;
+use crate::shown::shown;
 use crate::storage_queue::StorageQueues;
 
 /// A daemon that runs.
@@ -61,6 +62,8 @@ pub struct Daemon {
     storage_queues: Option<Serving>,
     tasks: Vec<JoinHandle<()>>,
 }
+
+shown!(Daemon {});
 
 /// Where requests come in: each has its address, and none is served yet.
 struct Doors {

@@ -156,7 +156,7 @@ fn register_queues(registry: &mut Registry, queues: &[QueueView]) {
             ("ready", counts.ready),
             ("locked", counts.locked),
             ("early", counts.early),
-            ("retry", counts.failed),
+            ("retry", counts.retry),
             ("exhausted", counts.exhausted),
             ("by_consumer", counts.by_consumer),
             ("scheduled", counts.scheduled),

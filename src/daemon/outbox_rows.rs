@@ -13,6 +13,7 @@ use crate::postgres::ConnectOptions;
 use crate::postgres::Outbox;
 use crate::postgres::OutboxRow;
 use crate::postgres::TlsMode;
+use crate::shown::shown;
 
 /// The rows of an outbox as messages, from the first to the last that is committed. Nothing is kept of how far it was read, and no
 /// row is deleted.
@@ -22,6 +23,8 @@ pub struct OutboxRows {
     reads_ids: Option<Arc<IntakeRule>>,
     read_through: Option<i64>,
 }
+
+shown!(OutboxRows {});
 
 impl OutboxRows {
     /// Begins before the first row; the server is connected to with the first look.

@@ -5,12 +5,15 @@ use tokio::signal::unix::SignalKind;
 use tokio::signal::unix::signal;
 
 use crate::daemon::error::DaemonError;
+use crate::shown::shown;
 
 /// A signal to a daemon.
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
+
+shown!(Signals {});
 
 impl Signals {
     /// Listens from now on.

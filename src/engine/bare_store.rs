@@ -22,6 +22,7 @@ use crate::error::OpenError;
 use crate::header::Headers;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
+use crate::shown::shown;
 
 /// A store that accepts messages as a send writes them, judged by nobody.
 ///
@@ -30,6 +31,8 @@ pub struct BareStore {
     store: Store,
     next_sequence: u64,
 }
+
+shown!(BareStore {});
 
 impl BareStore {
     /// Opens a file, or makes it.

@@ -32,7 +32,7 @@ use super::threads::spawn;
 use crate::engine::meter::CommitMeter;
 use crate::engine::query::Look;
 use crate::engine::rules::effect::Event;
-use crate::engine::store::room::CopyRoom;
+use crate::engine::store::copy_room::CopyRoom;
 use crate::error::Fault;
 use crate::error::OperateError;
 use crate::error::Unavailable;

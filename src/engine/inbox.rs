@@ -25,7 +25,7 @@ use crate::engine::rules::verb::Answer;
 use crate::engine::rules::verb::EngineVerb;
 use crate::engine::rules::verb::surely;
 use crate::engine::rules::verbs::Command;
-use crate::engine::store::room::CopyRoom;
+use crate::engine::store::copy_room::CopyRoom;
 use crate::error::Fault;
 use crate::error::OperateError;
 use crate::error::Unavailable;

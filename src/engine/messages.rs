@@ -161,7 +161,7 @@ impl QueueLook<'_> {
             },
             Status::Scheduled { due } => MessageStatus::Scheduled { until: due.shown(self.now) },
             Status::Failed { due } => {
-                MessageStatus::Deferred { why: Deferral::Failed, until: self.shown(*due) }
+                MessageStatus::Deferred { why: Deferral::Retry, until: self.shown(*due) }
             }
             Status::ByConsumer { due, .. } => {
                 MessageStatus::Deferred { why: Deferral::ByConsumer, until: self.shown(*due) }

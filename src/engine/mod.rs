@@ -95,7 +95,7 @@ pub use crate::engine::store::caught::quiet_caught_panics;
 pub use crate::engine::store::compact::Compaction;
 pub use crate::engine::store::compact::compact;
 pub use crate::engine::store::lock_file::LockFile;
-pub use crate::engine::store::room::StorageRoom;
+pub use crate::engine::store::space::StorageRoom;
 pub use crate::engine::verify::report::Damage;
 pub use crate::engine::verify::report::Verification;
 pub use crate::engine::verify::report::VerifyProgress;

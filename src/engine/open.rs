@@ -29,6 +29,7 @@ use crate::error::Fault;
 use crate::error::OpenError;
 use crate::error::Unavailable;
 use crate::limits;
+use crate::shown::shown;
 
 /// How hard a commit is on the disk before it is acknowledged. Both survive kill -9 and power loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,12 +81,16 @@ pub struct Engine {
     released: Option<oneshot::Receiver<()>>,
 }
 
+shown!(Engine {});
+
 /// How to open an engine, made by [`Engine::builder`].
 pub struct EngineBuilder {
     place: EngineLocation,
     clock: Arc<dyn Clock>,
     options: StoreOptions,
 }
+
+shown!(EngineBuilder {});
 
 /// Where an engine keeps its state.
 enum EngineLocation {
@@ -183,7 +188,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets how many bytes of the file are kept in memory.
+    /// Sets how many bytes of the file are kept in memory; 32 MiB unless this is called.
     #[must_use]
     pub fn cache_bytes(mut self, cache_bytes: usize) -> EngineBuilder {
         self.options.cache_bytes = cache_bytes;

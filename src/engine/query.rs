@@ -337,7 +337,7 @@ impl QueueLook<'_> {
             Status::Failed { due } => {
                 let reason =
                     head.rare.attempts.last().map(|attempt| attempt.reason.clone()).unwrap_or_default();
-                blocked(Deferral::Failed, due, reason)
+                blocked(Deferral::Retry, due, reason)
             }
             Status::ByConsumer { due, .. } => blocked(Deferral::ByConsumer, due, "set aside".to_owned()),
             _ if self.is_beyond(record, rank) => WorkflowStatus::WaitingForPredecessor,

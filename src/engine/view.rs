@@ -225,7 +225,7 @@ pub enum Deferral {
     /// A predecessor is missing.
     Early,
     /// It waits for its retry.
-    Failed,
+    Retry,
     /// The consumer set it aside.
     ByConsumer,
 }

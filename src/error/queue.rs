@@ -11,7 +11,9 @@ use crate::id::QueueName;
 #[non_exhaustive]
 pub enum QueueRefusal {
     /// There is a queue of this name with other options.
-    #[error("cannot create queue {0}: it exists with other options")]
+    #[error(
+        "cannot create queue {0}: it exists with other options; change these, or create it with those it has"
+    )]
     QueueExists(QueueName),
     /// There is no such queue.
     #[error("there is no queue {0}")]

@@ -89,14 +89,14 @@ pub enum SendRefusal {
 }
 
 impl SendRefusal {
-    /// The same refusal, of another message of the batch.
-    pub(crate) fn of_message(mut self, at: usize) -> SendRefusal {
+    /// The same refusal, of a message behind so many others.
+    pub(crate) fn behind(mut self, others: usize) -> SendRefusal {
         match &mut self {
             SendRefusal::PlaceTaken { index, .. }
             | SendRefusal::AlreadySettled { index }
             | SendRefusal::PlaceMismatch { index, .. }
             | SendRefusal::BodyTooLarge { index, .. }
-            | SendRefusal::WorkflowFull { index, .. } => *index = at,
+            | SendRefusal::WorkflowFull { index, .. } => *index += others,
             SendRefusal::QueueNotFound(_)
             | SendRefusal::TopicNotFound(_)
             | SendRefusal::TopicChanged(_)

@@ -49,7 +49,7 @@ pub enum TopicRefusal {
     #[error("cannot subscribe: there are {0} queues already, and a subscription is one")]
     TooManyQueues(usize),
     /// The queue of a subscription cannot be given these options.
-    #[error("change subscription {0}: {1}")]
+    #[error("cannot change subscription {0}: {1}")]
     OptionsRefused(QueueName, String),
     /// The disk is nearly full, and what is left of it is kept for receiving, settling and purging.
     #[error(

@@ -12,6 +12,7 @@ use crate::error::SendError;
 use crate::id::QueueName;
 use crate::intake::rule::IntakeRule;
 use crate::message::Message;
+use crate::shown::shown;
 
 /// The rules of all queues that have one, and the way to the engine. Cheap to clone.
 ///
@@ -22,6 +23,8 @@ pub struct Intake {
     client: Client,
     rules: Arc<ArcSwap<BTreeMap<QueueName, Arc<IntakeRule>>>>,
 }
+
+shown!(Intake {});
 
 impl Intake {
     /// An intake without rules.

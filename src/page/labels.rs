@@ -62,7 +62,7 @@ pub(crate) fn of_message(status: MessageWord) -> (Tone, &'static str, &'static s
         MessageWord::Ready => ("calm", "\u{2026}", "waits"),
         MessageWord::Locked => ("busy", "\u{25b6}", "being handled"),
         MessageWord::Early => ("warn", "\u{21e4}", "early"),
-        MessageWord::Failed | MessageWord::Exhausted => ("bad", "\u{2716}", "failed"),
+        MessageWord::Retry | MessageWord::Exhausted => ("bad", "\u{2716}", "failed"),
         MessageWord::ByConsumer => ("calm", "\u{23f8}", "set aside"),
         MessageWord::Scheduled => ("calm", "\u{29d6}", "scheduled"),
         MessageWord::DeadLettered => ("bad", "\u{2020}", "dead letter"),

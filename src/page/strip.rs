@@ -104,11 +104,11 @@ fn cell(message: &MessageEnvelope, is_head: bool, is_held: bool, present: Presen
     match (message.status, message.until) {
         (MessageWord::Ready, _) if is_head && !is_held => what = "next".to_owned(),
         (MessageWord::Ready, _) if is_held => what = "held back".to_owned(),
-        (MessageWord::Failed, Some(until)) => {
+        (MessageWord::Retry, Some(until)) => {
             what = format!("failed {count}\u{d7}");
             more = Some(format!("again {}", present.clock(until)));
         }
-        (MessageWord::Failed, None) | (MessageWord::Exhausted, _) => {
+        (MessageWord::Retry, None) | (MessageWord::Exhausted, _) => {
             what = format!("failed {count}\u{d7}");
             more = Some("no retry left".to_owned());
         }

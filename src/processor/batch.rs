@@ -81,12 +81,14 @@ impl BatchOutcome {
         BatchOutcome { handled: usize::MAX, completion: Completion::new(), next: None }
     }
 
-    /// The first `count` messages are done; the rest was not started.
+    /// The first `count` messages are done; the rest was not started. With a `count` of 0 and nothing said of the next, the handler has
+    /// failed: to give all back uncounted, say `first(0).then(Outcome::Release)`.
     pub fn first(count: usize) -> BatchOutcome {
         BatchOutcome { handled: count, completion: Completion::new(), next: None }
     }
 
-    /// Says how the message after the done ones ends.
+    /// Says how the message after the done ones ends. Not as [`Outcome::Complete`] or [`Outcome::CompleteWith`]: count that message with
+    /// those before it, or the handler has failed. Said of [`BatchOutcome::all`], it means nothing.
     #[must_use]
     pub fn then(mut self, next: Outcome) -> BatchOutcome {
         self.next = Some(next);

@@ -1,5 +1,6 @@
 //! Handlers that block their thread, run where that is allowed.
 
+use std::fmt;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,6 +17,12 @@ use crate::processor::handler::Handler;
 
 /// A handler that may block its thread, made by [`Processor::blocking`](crate::Processor::blocking).
 pub struct Blocking<F>(F);
+
+impl<F> fmt::Debug for Blocking<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Blocking").finish_non_exhaustive()
+    }
+}
 
 impl<F> Blocking<F> {
     pub(crate) fn new(work: F) -> Blocking<F> {

@@ -10,6 +10,7 @@ use crate::engine::ReceivedMessage;
 use crate::error::Misuse;
 use crate::error::QueueError;
 use crate::processor::signal::Signal;
+use crate::shown::shown;
 use crate::token::LockToken;
 
 /// What a handler knows beside the body: the message, its attempt, its workflow's state, and whether to stop.
@@ -20,6 +21,8 @@ pub struct Context {
     token: LockToken,
     lock: Arc<Signal>,
 }
+
+shown!(Context { name of queue, sequence_number of message, delivery_count of message });
 
 impl Context {
     pub(crate) fn new(

@@ -23,6 +23,7 @@ use crate::processor::settling::JobSlot;
 use crate::processor::settling::joined;
 use crate::processor::settling::settle_coming;
 use crate::processor::signal::signalled;
+use crate::shown::shown;
 
 /// What a pool runs: where its jobs come from, and what is done with one.
 pub(crate) trait Consumer: Send + Sync + Sized + 'static {
@@ -77,7 +78,8 @@ pub(crate) struct Terms<'a, S, P> {
     pub(crate) drained: P,
 }
 
-/// A processor that runs in the background.
+/// A processor that runs in the background. It ends by itself when its queue or the engine is gone: a log line says so,
+/// [`Running::is_finished`] says whether, and [`Running::stop`] why.
 ///
 /// # Dropping
 /// Dropping it lets it run on; [`Running::stop`] ends it in order.
@@ -85,6 +87,8 @@ pub struct Running {
     stop: watch::Sender<bool>,
     task: JoinHandle<Result<(), ReceiveError>>,
 }
+
+shown!(Running {});
 
 impl Running {
     pub(crate) fn start(
@@ -145,6 +149,9 @@ pub(crate) async fn run_pool<C: Consumer>(
         // Who settles has come to an end, and says below why.
         () = shared_pool.ended.closed() => Ok(()),
     };
+    if let Err(error @ ReceiveError::Refused(_)) = &received {
+        tracing::warn!(%error, "a processor receives nothing more");
+    }
     drop(closing);
     drop(shared_pool);
     let all_settled = async {

@@ -25,6 +25,7 @@ use crate::processor::pool::stop_requested;
 use crate::processor::single::Single;
 use crate::processor::taker::Taker;
 use crate::queue::Backoff;
+use crate::shown::shown;
 
 /// Runs a handler for each message of a queue: many workflows at once, one message at a time for each, in order.
 ///
@@ -75,6 +76,8 @@ pub struct Processor {
     gate: Option<Arc<dyn Gate>>,
 }
 
+shown!(Processor { name of queue, concurrency });
+
 impl Processor {
     /// A processor of a queue, with default options.
     pub fn new(queue: Queue) -> Processor {
@@ -99,7 +102,7 @@ impl Processor {
     /// One that is to end before there is a thread for it does not begin; when its processor was stopped, its message is given
     /// back uncounted.
     ///
-    /// A blocking handler cannot be stopped from outside. When its lock is lost [`Context::is_cancelled`](crate::Context::is_cancelled)
+    /// A blocking handler cannot be stopped from outside. When its lock is lost, or the drain time is over, [`Context::is_cancelled`](crate::Context::is_cancelled)
     /// says so, and the message may be handled by somebody else while the handler still runs; show the
     /// [lock token](crate::Context::lock_token) to whatever must not be written twice.
     ///
@@ -135,24 +138,27 @@ impl Processor {
         self
     }
 
-    /// For how long it renews the lock of one delivery, 5 minutes by default; then the handler is cancelled.
+    /// For how long it renews the lock of one delivery, 5 minutes by default. After that the lock runs out by itself, and the handler
+    /// is cancelled with it.
     #[must_use]
     pub fn renew_for(mut self, renew_for: Duration) -> Processor {
         self.renew_for = renew_for;
         self
     }
 
-    /// How long it waits, when it is stopped, for the handlers that run: 30 seconds by default.
+    /// How long it waits, when it is stopped, for the handlers that run: 30 seconds by default. A handler that still runs then is told
+    /// to end ([`Context::cancelled`](crate::Context::cancelled)), is dropped three seconds later, and its attempt has failed; it is
+    /// tried again at once.
     #[must_use]
     pub fn drain(mut self, drain: Duration) -> Processor {
         self.drain = drain;
         self
     }
 
-    /// Another backoff than the queue's, for failures that choose no delay.
+    /// Another backoff than the queue's, for failures that choose no delay. One with a `factor` of 0 does not grow.
     #[must_use]
     pub fn backoff(mut self, backoff: Backoff) -> Processor {
-        self.delays = Delays::Backoff(backoff);
+        self.delays = Delays::Backoff(Backoff { factor: backoff.factor.max(1), ..backoff });
         self
     }
 
@@ -211,7 +217,8 @@ impl Processor {
         self.queue.client().sleep(self.drain).await
     }
 
-    /// Runs in the background, on the present tokio runtime.
+    /// Runs in the background, on the present tokio runtime. Whoever must hear at once when it ends because the queue or the engine is
+    /// gone spawns [`Processor::run_until`], and awaits that.
     pub fn start<T: Body>(&self, handler: impl Handler<T>) -> Running {
         let processor = self.clone();
         Running::start(|stopping| {

@@ -7,12 +7,15 @@ use crate::api::views::EventView;
 use crate::remote::cause::malformed;
 use crate::remote::error::RemoteError;
 use crate::remote::lines::ResponseLines;
+use crate::shown::shown;
 
 /// What happens, from the moment of the call on. Events are not stored: who does not listen has to look.
 pub struct EventStream<'r> {
     lines: ResponseLines<'r>,
     fields: EventFields,
 }
+
+shown!(EventStream<'_> {});
 
 /// Something from the stream.
 #[derive(Clone, Debug)]

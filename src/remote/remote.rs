@@ -15,6 +15,7 @@ use hyper_util::rt::TokioTimer;
 use crate::error::Misuse;
 use crate::remote::connector::RemoteConnector;
 use crate::remote::route::RequestPath;
+use crate::shown::shown;
 
 /// How a daemon is spoken to.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +48,8 @@ pub struct Remote {
     authorization: Option<HeaderValue>,
     client: Client<RemoteConnector, Full<Bytes>>,
 }
+
+shown!(Remote {});
 
 impl Remote {
     /// A client of the daemon at a URL, such as `http://127.0.0.1:7700`, with a key if the daemon asks for one. Nothing

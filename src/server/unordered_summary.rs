@@ -34,7 +34,7 @@ impl UnorderedSummary {
         wants: impl Fn(BlockedCause) -> bool,
     ) -> bool {
         let of_ready = || BlockedView::show_ready_alone(view, held_back, view.counts.ready);
-        (view.counts.failed > 0 && wants(BlockedCause::Retry))
+        (view.counts.retry > 0 && wants(BlockedCause::Retry))
             || of_ready().is_some_and(|row| wants(row.cause))
     }
 
@@ -47,7 +47,7 @@ impl UnorderedSummary {
     ) -> Result<UnorderedSummary, HttpRefusal> {
         let mut alone = UnorderedSummary::default();
         let is_unordered = view.options.order == Order::None;
-        if is_unordered && view.counts.failed + view.counts.ready == 0 {
+        if is_unordered && view.counts.retry + view.counts.ready == 0 {
             return Ok(alone);
         }
         let mut from = SequenceNumber::new(0);
@@ -59,12 +59,12 @@ impl UnorderedSummary {
             for (sequence, seen) in &page {
                 alone.note(*sequence, seen, reason);
             }
-            if is_unordered && reason.is_none() && (alone.first.is_some() || view.counts.failed == 0) {
+            if is_unordered && reason.is_none() && (alone.first.is_some() || view.counts.retry == 0) {
                 break;
             }
         }
         if is_unordered && reason.is_none() {
-            (alone.retry, alone.ready) = (view.counts.failed, view.counts.ready);
+            (alone.retry, alone.ready) = (view.counts.retry, view.counts.ready);
         }
         Ok(alone)
     }

@@ -352,7 +352,7 @@ impl Drive {
             MessageStatus::Locked { until } => plain_lock(until.as_millis()),
             MessageStatus::Scheduled { until } => State::Scheduled(until.as_millis()),
             MessageStatus::Deferred { why: Deferral::Early, .. } => State::Early,
-            MessageStatus::Deferred { why: Deferral::Failed, until } => State::Failed(millis(until)),
+            MessageStatus::Deferred { why: Deferral::Retry, until } => State::Failed(millis(until)),
             MessageStatus::Deferred { why: Deferral::ByConsumer, until } => {
                 State::ByConsumer { due: millis(until), aside: false }
             }

@@ -143,7 +143,7 @@ async fn what_was_due_in_an_older_file_comes_due() {
         clock.advance(Duration::from_secs(2_000));
         for queue in ["arrival", "positions"] {
             let counts = engine.client().queue(queue).unwrap().view().await.unwrap().counts;
-            assert_eq!((counts.scheduled, counts.failed), (0, 0), "{name}: {queue}");
+            assert_eq!((counts.scheduled, counts.retry), (0, 0), "{name}: {queue}");
             assert!(counts.conserved(), "{name}: {queue}");
         }
     }

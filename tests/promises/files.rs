@@ -22,7 +22,7 @@ async fn store_with_messages(path: &Path, count: u64) {
 
 async fn refusal(path: &Path) -> OpenError {
     let before = std::fs::read(path).expect("the file is there");
-    let error = Engine::open(path).await.err().expect("the file is refused");
+    let error = Engine::open(path).await.expect_err("the file is refused");
     let after = std::fs::read(path).expect("the file is still there");
     assert!(before == after, "a refused file is left untouched");
     error

@@ -86,6 +86,20 @@ async fn a_completion_may_send_what_takes_the_room_or_the_place_that_it_frees() 
 }
 
 #[tokio::test]
+async fn a_message_that_a_completion_cannot_send_is_named_by_its_place_among_all_that_it_sends() {
+    let fixture = Fixture::new(QueueOptions::by_position()).await;
+    let ledger = fixture.engine.client().create_queue("ledger", QueueOptions::by_position()).await.unwrap();
+    let by = ledger.send(at(1)).await.unwrap().sequence_number().unwrap();
+    fixture.send_at("w", 1).await;
+    let completion = Completion::new()
+        .send("q", at(2))
+        .send("q", at(3))
+        .send("ledger", Message::new("other").workflow("w").position(1));
+    let refused = fixture.must().await.complete_with(completion).await.unwrap_err();
+    assert_eq!(refused.refusal(), Some(&SettleRefusal::Send(SendRefusal::PlaceTaken { index: 2, by })));
+}
+
+#[tokio::test]
 async fn a_completion_frees_the_link_of_its_own_message_only() {
     let fixture = Fixture::new(QueueOptions::default().order(seriatim::Order::After)).await;
     let first = fixture.send_after("w", "a", None).await;

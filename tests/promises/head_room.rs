@@ -96,7 +96,7 @@ async fn below_the_head_room_what_is_new_is_refused_and_what_ends_something_goes
     sends.complete().await.expect("it may still be completed without");
     assert!(queue.purge().await.unwrap() >= 2);
     let counts = queue.view().await.unwrap().counts;
-    assert_eq!((counts.completed, counts.ready, counts.failed), (2, 0, 0));
+    assert_eq!((counts.completed, counts.ready, counts.retry), (2, 0, 0));
     engine.close().await;
 
     let engine = open(&path, HEAD_ROOM_BYTES).await;

@@ -105,7 +105,7 @@ async fn what_its_sender_hides_is_not_fetched_before_its_turn() {
     let number = fixture.send_at("w", 5).await;
     let view = fixture.queue.peek(number, 1).await.unwrap().remove(0);
     fixture.queue.hide_again(Claim::of_sender(number, view.accepted_at), seconds(60), None).await.unwrap();
-    let refused = fixture.queue.receive_deferred(&[number]).await.err().expect("nobody set it aside");
+    let refused = fixture.queue.receive_deferred(&[number]).await.expect_err("nobody set it aside");
     assert_eq!(refused.refusal(), Some(&ReceiveRefusal::MessageNotFound(number)));
     fixture.clock.advance(seconds(60));
     assert!(fixture.queue.receive(seconds(0)).await.unwrap().is_none(), "four are missing before it");

@@ -381,7 +381,7 @@ async fn a_batch_handler_takes_a_run_and_says_how_far_it_came() {
         }
     };
     let pool = Processor::new(fixture.queue.clone()).start_batches(10, handler);
-    until(|| async { fixture.counts().await.failed == 1 }).await;
+    until(|| async { fixture.counts().await.retry == 1 }).await;
     fixture.clock.advance(seconds(5));
     until(|| async { fixture.counts().await.completed == 5 }).await;
     pool.stop().await.unwrap();
@@ -397,7 +397,7 @@ async fn a_failure_whose_properties_are_too_large_keeps_its_delay_and_says_why()
         Ok::<_, Failure>(Outcome::Abandon(Abandon::after(HOUR).reason("busy").property("log", text)))
     };
     let pool = Processor::new(fixture.queue.clone()).start(handler);
-    until(|| async { fixture.counts().await.failed == 1 }).await;
+    until(|| async { fixture.counts().await.retry == 1 }).await;
     pool.stop().await.unwrap();
     let message = peeked(&fixture).await;
     assert!(message.attempts[0].reason.contains("properties"), "{:?}", message.attempts);
@@ -417,7 +417,7 @@ async fn a_batch_that_says_what_cannot_be_of_its_next_message_has_failed_there()
         Ok::<_, Failure>(BatchOutcome::first(1).then(impossible))
     };
     let pool = Processor::new(fixture.queue.clone()).start_batches(10, handler);
-    until(|| async { fixture.counts().await.failed >= 1 }).await;
+    until(|| async { fixture.counts().await.retry >= 1 }).await;
     pool.stop().await.unwrap();
     assert_eq!(fixture.counts().await.completed, 1);
     let message = peeked(&fixture).await;
@@ -432,7 +432,7 @@ async fn a_batch_that_asks_for_a_retry_and_does_not_say_why_has_failed_with_a_re
         Ok::<_, Failure>(BatchOutcome::first(0).then(Outcome::Abandon(Abandon::after(HOUR))))
     };
     let pool = Processor::new(fixture.queue.clone()).start_batches(10, handler);
-    until(|| async { fixture.counts().await.failed == 1 }).await;
+    until(|| async { fixture.counts().await.retry == 1 }).await;
     pool.stop().await.unwrap();
     assert_eq!(peeked(&fixture).await.attempts[0].reason, "the handler asked for a retry");
 }

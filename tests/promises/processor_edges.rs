@@ -97,7 +97,7 @@ async fn a_batch_that_sets_a_state_along_with_nothing_done_has_failed() {
         Ok::<_, Failure>(BatchOutcome::first(0).then(next).with(Completion::new().state("set")))
     };
     let pool = Processor::new(fixture.queue.clone()).start_batches(10, handler);
-    until(|| async { fixture.counts().await.failed == 1 }).await;
+    until(|| async { fixture.counts().await.retry == 1 }).await;
     pool.stop().await.unwrap();
     let message = peeked(&fixture).await;
     let reason = &message.attempts[0].reason;

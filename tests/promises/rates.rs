@@ -212,7 +212,7 @@ async fn a_message_fetched_by_its_number_is_handed_out_at_once_and_paid_for_by_t
 async fn a_rate_out_of_range_is_refused_by_name() {
     let (engine, _clock) = engine().await.unwrap();
     let options = QueueOptions::default().rate(Rate::per_second(0));
-    let refused = engine.client().create_queue("q", options).await.err().expect("it is refused");
+    let refused = engine.client().create_queue("q", options).await.expect_err("it is refused");
     assert!(refused.to_string().contains("rate"), "{refused}");
 }
 

@@ -187,12 +187,12 @@ async fn senders_that_race_with_a_change_of_rules_are_judged_by_one_of_both() {
 async fn a_topic_and_a_queue_never_have_the_same_name() {
     let (fixture, topic) = topic().await;
     let client = fixture.engine.client();
-    let refused = client.create_queue("orders", options()).await.err().expect("a topic has the name");
+    let refused = client.create_queue("orders", options()).await.expect_err("a topic has the name");
     assert!(matches!(refused.refusal(), Some(QueueRefusal::NameIsTopic(_))), "{refused}");
-    let refused = client.create_topic("q").await.err().expect("a queue has the name");
+    let refused = client.create_topic("q").await.expect_err("a queue has the name");
     assert!(matches!(refused.refusal(), Some(TopicRefusal::NameIsQueue(_))), "{refused}");
     let refused =
-        client.create_queue("orders/subscriptions/s", options()).await.err().expect("nobody has subscribed");
+        client.create_queue("orders/subscriptions/s", options()).await.expect_err("nobody has subscribed");
     assert!(matches!(refused.refusal(), Some(QueueRefusal::NotSubscribed(_))), "{refused}");
     assert!(client.topic("orders/subscriptions/s").is_err());
     let wrong = topic.subscribe("s", options(), [Rule::new("r", Filter::sql("a = "))]).await.err().unwrap();

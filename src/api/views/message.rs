@@ -102,8 +102,8 @@ pub enum MessageWord {
     /// Deferred: a predecessor is missing.
     Early,
     /// Deferred: it waits for its retry.
-    #[serde(rename = "retry", alias = "failed")]
-    Failed,
+    #[serde(alias = "failed")]
+    Retry,
     /// Deferred: it has failed as often as it may, and its workflow is held for it.
     #[serde(alias = "spent")]
     Exhausted,
@@ -248,8 +248,8 @@ fn shown_status(view: &MessageView) -> (MessageWord, Option<WireTime>, Option<De
         MessageStatus::Deferred { why, until } => {
             let word = match why {
                 Deferral::Early => MessageWord::Early,
-                Deferral::Failed if until.is_none() => MessageWord::Exhausted,
-                Deferral::Failed => MessageWord::Failed,
+                Deferral::Retry if until.is_none() => MessageWord::Exhausted,
+                Deferral::Retry => MessageWord::Retry,
                 Deferral::ByConsumer => MessageWord::ByConsumer,
             };
             (word, until.map(WireTime), None)

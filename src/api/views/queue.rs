@@ -89,8 +89,8 @@ pub struct CountsView {
     /// Deferred: a predecessor is missing.
     pub early: u64,
     /// Deferred: waiting for a retry.
-    #[serde(rename = "retry", alias = "failed")]
-    pub failed: u64,
+    #[serde(alias = "failed")]
+    pub retry: u64,
     /// Deferred: its retries are exhausted, at the head of a held workflow.
     #[serde(rename = "exhausted", alias = "spent")]
     pub exhausted: u64,
@@ -121,7 +121,7 @@ impl CountsView {
             ready: counts.ready,
             locked: counts.locked,
             early: counts.early,
-            failed: counts.failed,
+            retry: counts.retry,
             exhausted: counts.exhausted,
             by_consumer: counts.by_consumer,
             scheduled: counts.scheduled,
@@ -141,6 +141,6 @@ impl CountsView {
 
     /// Those that are deferred, for whatever reason.
     pub fn deferred(&self) -> u64 {
-        self.early + self.failed + self.exhausted + self.by_consumer
+        self.early + self.retry + self.exhausted + self.by_consumer
     }
 }

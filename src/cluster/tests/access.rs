@@ -11,7 +11,7 @@ use crate::cluster::tests::nats::NatsServers;
 async fn refused(mut options: ClusterOptions) -> ClusterError {
     // A server that refuses a connection is asked again, as one is that has not begun.
     options.start_wait = Duration::ZERO;
-    ClusterNode::start(options.partitions(1)).await.err().expect("it is refused")
+    ClusterNode::start(options.partitions(1)).await.expect_err("it is refused")
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -217,7 +217,7 @@ async fn a_queue_that_some_partitions_have_is_not_said_to_be_undone() {
     // It does not get a name to the other node that has as many bytes.
     judge.handle().router.nodes.bytes_allowed.set(limits::QUEUE_NAME_BYTES_MAX).unwrap();
     let name = "q".repeat(limits::QUEUE_NAME_BYTES_MAX);
-    let failed = judge.client().create_queue(&name, QueueOptions::default()).await.err().expect("it fails");
+    let failed = judge.client().create_queue(&name, QueueOptions::default()).await.expect_err("it fails");
     assert!(matches!(failed, QueueError::Unavailable(Unavailable::Unanswered(_))), "{failed:?}");
     assert!(judge.engine(ARBITER).unwrap().queue(&name).unwrap().view().await.is_ok(), "it is there");
     close(nodes).await;

@@ -137,7 +137,7 @@ async fn a_completion_that_is_too_large_for_a_log_fails_its_message_and_not_the_
     let both_ended = async {
         loop {
             let counts = queue.view().await.unwrap().counts;
-            if counts.completed == 1 && counts.failed >= 1 {
+            if counts.completed == 1 && counts.retry >= 1 {
                 return;
             }
             pause(limits::ROUTE_PAUSE).await;

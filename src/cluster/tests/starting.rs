@@ -76,12 +76,12 @@ async fn a_node_that_asks_for_fewer_replicas_changes_none_and_one_that_asks_for_
     let Some(servers) = NatsServers::start(3) else { return };
     start(&servers).await.close().await;
     let other = options(&servers).replicas(1).partitions(PARTITIONS + 1);
-    ClusterNode::start(other).await.err().expect("it has another number of partitions");
+    ClusterNode::start(other).await.expect_err("it has another number of partitions");
     ClusterNode::start(options(&servers).replicas(1)).await.unwrap().close().await;
     assert_eq!(replicas(&options(&servers)).await, [3, 3]);
     let small = servers.options("small", "first").partitions(PARTITIONS);
     ClusterNode::start(small.clone().replicas(1)).await.unwrap().close().await;
-    let refused = ClusterNode::start(small.clone()).await.err().expect("it has one replica").to_string();
+    let refused = ClusterNode::start(small.clone()).await.expect_err("it has one replica").to_string();
     assert!(
         refused.contains("of the stream KV_seriatim-small, it has fewer replicas than are asked for"),
         "{refused}"
@@ -125,7 +125,7 @@ async fn a_folder_of_another_cluster_is_refused_before_anything_is_asked_of_the_
     std::fs::write(folder.path().join("cluster"), "payments").unwrap();
     let options = ClusterOptions::new("orders", "first", folder.path());
     let refused = ClusterNode::start(options.server("nats://127.0.0.1:1", "http://127.0.0.1:1"));
-    let text = refused.await.err().expect("it is of another").to_string();
+    let text = refused.await.expect_err("it is of another").to_string();
     assert!(
         text.contains("belongs to a node of the cluster payments; a node of orders needs one of its own"),
         "{text}"
@@ -160,7 +160,7 @@ async fn a_node_whose_monitoring_address_is_of_another_cluster_is_refused() {
     let (Some(servers), Some(others)) = (NatsServers::start(1), NatsServers::start(1)) else { return };
     let mut mixed = options(&servers);
     mixed.monitors = monitors(&others);
-    let refused = ClusterNode::start(mixed).await.err().expect("nobody knows what it needs").to_string();
+    let refused = ClusterNode::start(mixed).await.expect_err("nobody knows what it needs").to_string();
     assert!(refused.ends_with("which is of another cluster"), "{refused}");
     start(&servers).await.close().await;
 }

@@ -220,7 +220,7 @@ async fn a_node_whose_name_another_has_is_refused_in_one_sentence() {
     settle(&[&first]).await;
     let mut namesake = named();
     namesake.folder = namesake.folder.with_extension("other");
-    let refused = ClusterNode::start(namesake).await.err().expect("the name is taken").to_string();
+    let refused = ClusterNode::start(namesake).await.expect_err("the name is taken").to_string();
     let expected =
         "a process that runs as node first of the cluster orders is alive: each node needs a name of its own";
     assert!(refused.contains(expected), "{refused}");

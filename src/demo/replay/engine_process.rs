@@ -124,7 +124,7 @@ async fn create_queue(store: &ReplayStore, plan: &EnginePlan) -> Result<Queue, R
 /// Tells the supervisor how far it is, and returns how many messages are left.
 async fn report(queue: &Queue) -> Result<u64, ReplayError> {
     let counts = queue.view().await?.counts;
-    describe(&ReplayProgress::Going { applied: counts.completed, deferred: counts.early + counts.failed })?;
+    describe(&ReplayProgress::Going { applied: counts.completed, deferred: counts.early + counts.retry })?;
     Ok(counts.stored())
 }
 

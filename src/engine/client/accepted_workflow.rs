@@ -25,6 +25,7 @@ use crate::error::SettleError;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
+use crate::shown::shown;
 use crate::token::LockToken;
 
 /// A workflow that one consumer has accepted: nobody else is offered anything of it meanwhile.
@@ -33,7 +34,9 @@ use crate::token::LockToken;
 /// taken back: their settle is refused as lost, and they are offered again after it.
 ///
 /// # Dropping
-/// Dropping it gives the workflow back, and what is unsettled as if it had not been handed out.
+/// Dropping it gives the workflow back, and what is unsettled as if it had not been handed out. Deliveries of it that are dropped
+/// before it count as failed attempts, and Rust drops what was declared last first: to give all back uncounted,
+/// [`close`](AcceptedWorkflow::close) it, or drop it before them.
 #[must_use = "an accepted workflow that is dropped is given back"]
 pub struct AcceptedWorkflow {
     client: Client,
@@ -46,6 +49,8 @@ pub struct AcceptedWorkflow {
     first_end: Duration,
     closed: bool,
 }
+
+shown!(AcceptedWorkflow { queue, workflow_id, locked_until });
 
 impl Queue {
     /// Accepts a workflow whole, by name, whether or not something of it is stored.

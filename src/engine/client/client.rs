@@ -29,11 +29,12 @@ use crate::engine::rules::verbs::Command;
 use crate::engine::store::DiskRoom;
 use crate::engine::store::leftover::remove_unfinished_copies;
 use crate::engine::store::lock_file::is_beside_a_store;
-use crate::engine::store::room::StorageRoom;
+use crate::engine::store::space::StorageRoom;
 use crate::error::Fault;
 use crate::error::Misuse;
 use crate::error::OperateError;
 use crate::error::Unavailable;
+use crate::shown::shown;
 use crate::token::LockToken;
 
 /// A handle for everything that can be asked of an engine. Cheap to clone; the engine stays open as long as there is
@@ -46,6 +47,8 @@ pub struct Client {
     /// Whether what operators do is only tried.
     is_dry_run: bool,
 }
+
+shown!(Client { actor, is_dry_run });
 
 struct ClientState {
     inbox: Inbox,

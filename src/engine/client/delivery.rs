@@ -25,6 +25,7 @@ use crate::error::SettleError;
 use crate::header::Properties;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::shown::shown;
 use crate::token::LockToken;
 
 /// A message handed out under a lock.
@@ -50,6 +51,8 @@ pub struct Delivery {
     since: Duration,
     lasts: Duration,
 }
+
+shown!(Delivery { sequence_number of message, workflow_id of message, delivery_count of message, locked_until });
 
 /// Why what is dropped has failed.
 pub(crate) const DROPPED: &str = "it was dropped without being settled";
@@ -335,6 +338,8 @@ pub struct Renewal {
     origin: Arc<DeliveryOrigin>,
     token: LockToken,
 }
+
+shown!(Renewal {});
 
 impl Renewal {
     pub(crate) fn new(client: Client, queue: QueueName, token: LockToken) -> Renewal {

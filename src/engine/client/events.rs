@@ -7,6 +7,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 
 use crate::engine::inbox::Inbox;
 use crate::engine::rules::effect::Event;
+use crate::shown::shown;
 
 /// What happens to workflows, from the moment of subscription on: blocked, held, gaps, dead letters, redrives.
 ///
@@ -16,6 +17,8 @@ pub struct Events {
     /// Knows when the engine has ended: handles, which may live on, could still send.
     inbox: Inbox,
 }
+
+shown!(Events {});
 
 /// A reader that was too slow has missed this many events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -85,6 +85,8 @@ impl Queue {
     /// # }
     /// ```
     ///
+    /// If the future is dropped, what it was handed stays hidden for `lasts`, and that hand-out counts.
+    ///
     /// # Errors
     /// [`ReceiveRefusal::QueueNotFound`](crate::error::ReceiveRefusal::QueueNotFound).
     pub async fn receive_hidden(&self, max: usize, lasts: Duration) -> Result<Vec<Hidden>, ReceiveError> {

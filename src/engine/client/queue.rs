@@ -45,6 +45,7 @@ use crate::id::WorkflowId;
 use crate::limits;
 use crate::message::Message;
 use crate::message::NewMessage;
+use crate::shown::shown;
 
 /// A handle of one queue. Cheap to clone; it does not keep the queue from being deleted.
 #[derive(Clone)]
@@ -52,6 +53,8 @@ pub struct Queue {
     pub(crate) client: Client,
     pub(crate) name: QueueName,
 }
+
+shown!(Queue { name });
 
 impl Queue {
     pub(crate) fn new(client: Client, name: QueueName) -> Queue {
@@ -72,6 +75,9 @@ impl Queue {
     ///
     /// Messages are accepted in the order in which the futures of their sends are first polled: those of one task in the order
     /// in which it awaits them, and those of a `join_all` in the order of its list.
+    ///
+    /// If the future is dropped before it is done, the message may have been sent: send it again under the same position, under the
+    /// same message ID to a queue with a `duplicate_window`, or with [`Queue::send_batch_once`] in the first place.
     ///
     /// # Errors
     /// [`SendRefusal`](crate::error::SendRefusal); [`Misuse`] names a field that is not allowed.
@@ -138,16 +144,20 @@ impl Queue {
 
     /// Receives the next message of a workflow nobody holds, waiting for one up to `wait`.
     ///
+    /// If the future is dropped nothing is lost: what was handed out to it is given back as if it had not been. So it may stand in
+    /// a `select!` or under a timeout, and so may the others that receive under a lock.
+    ///
     /// # Errors
     /// [`ReceiveRefusal::QueueNotFound`](crate::error::ReceiveRefusal::QueueNotFound).
     pub async fn receive(&self, wait: Duration) -> Result<Option<Delivery>, ReceiveError> {
         Ok(self.receive_many(1, wait).await?.pop())
     }
 
-    /// Receives up to `max` messages of different workflows, waiting up to `wait` for the first.
+    /// Receives up to `max` messages of different workflows, waiting up to `wait` for the first: at most 1,024 at once and about
+    /// 16 MiB of them, and none while 65,536 locks are held.
     ///
     /// # Errors
-    /// As [`Queue::receive`].
+    /// As [`Queue::receive`]; [`Misuse`] for a `max` of 0.
     pub async fn receive_many(&self, max: usize, wait: Duration) -> Result<Vec<Delivery>, ReceiveError> {
         check_max(max)?;
         let command = Receive { queue: self.name.clone(), max, token: self.client.token()? };
@@ -170,10 +180,11 @@ impl Queue {
         Ok(deliveries(&self.client, &self.name, handed))
     }
 
-    /// Receives a run of up to `max` consecutive messages of one workflow, waiting up to `wait` for the first.
+    /// Receives a run of up to `max` consecutive messages of one workflow, waiting up to `wait` for the first: at most 1,024 and about
+    /// 16 MiB of them.
     ///
     /// # Errors
-    /// As [`Queue::receive`].
+    /// As [`Queue::receive_many`]; [`ReceiveRefusal::TooManyLocks`](crate::error::ReceiveRefusal::TooManyLocks) while 65,536 are held.
     pub async fn receive_run(&self, max: usize, wait: Duration) -> Result<Option<Run>, ReceiveError> {
         check_max(max)?;
         let command = ReceiveRun { queue: self.name.clone(), max, token: self.client.token()? };
@@ -181,11 +192,12 @@ impl Queue {
         Ok(Run::new(self.client.clone(), self.name.clone(), handed))
     }
 
-    /// Receives messages that were set aside, by number: all of them or none.
+    /// Receives messages that were set aside, by number: all of them or none, at most 1,024.
     ///
     /// # Errors
     /// [`ReceiveRefusal::MessageNotFound`](crate::error::ReceiveRefusal::MessageNotFound) when one is not set aside;
-    /// [`ReceiveRefusal::WorkflowLocked`](crate::error::ReceiveRefusal::WorkflowLocked) when its workflow has a holder.
+    /// [`ReceiveRefusal::WorkflowLocked`](crate::error::ReceiveRefusal::WorkflowLocked) when its workflow has a holder, and
+    /// [`ReceiveRefusal::WorkflowHeld`](crate::error::ReceiveRefusal::WorkflowHeld) when it stands still.
     pub async fn receive_deferred(&self, numbers: &[SequenceNumber]) -> Result<Vec<Delivery>, ReceiveError> {
         check_numbers(numbers)?;
         let (queue, sequences) = (self.name.clone(), numbers.to_vec());
@@ -315,7 +327,7 @@ impl Queue {
     }
 
     /// Removes every message for good, deferred, scheduled and dead letters included, except what is handed out.
-    /// Returns how many. Other work goes on between its steps.
+    /// Returns how many. Other work goes on between its steps; if the future is dropped before it ends, a part may be gone.
     ///
     /// # Errors
     /// [`OperateRefusal::QueueNotFound`](crate::error::OperateRefusal::QueueNotFound).
@@ -351,7 +363,7 @@ impl Queue {
         Ok(purge(&self.client, &self.name, PurgeScope::DeadLetter(number)).await? == 1)
     }
 
-    /// Removes every dead letter for good. Returns how many.
+    /// Removes every dead letter for good. Returns how many; if the future is dropped before it ends, a part may be gone.
     ///
     /// # Errors
     /// As [`Queue::purge`].

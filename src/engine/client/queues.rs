@@ -20,7 +20,8 @@ use crate::limits;
 use crate::queue::QueueOptions;
 
 impl Client {
-    /// Creates a queue, unless there is one of this name with the same options.
+    /// Creates a queue, unless there is one of this name with the same options. To give one that exists other options, use
+    /// [`Client::change_queue`].
     ///
     /// # Errors
     /// [`QueueRefusal::QueueExists`](crate::error::QueueRefusal::QueueExists) when there is one with other options; [`Misuse`] for a bad name or option.
@@ -53,11 +54,13 @@ impl Client {
         Ok(Queue::new(self.clone(), QueueName::new(name)?))
     }
 
-    /// Changes the options of a queue. They apply from the next hand-out on; messages keep the expiry they have.
+    /// Changes the options of a queue, and says whether they are others than before. They apply from the next hand-out on; messages
+    /// keep the expiry they have.
     ///
     /// # Errors
+    /// [`QueueRefusal::QueueNotFound`](crate::error::QueueRefusal::QueueNotFound);
     /// [`QueueRefusal::OrderInUse`](crate::error::QueueRefusal::OrderInUse) when the order would change while messages or workflows are stored, or cursors
-    /// remembered.
+    /// remembered; [`Misuse`] for a bad name or option.
     pub async fn change_queue(
         &self,
         name: impl AsRef<str>,

@@ -24,6 +24,7 @@ use crate::error::Misuse;
 use crate::error::SettleError;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
+use crate::shown::shown;
 use crate::token::LockToken;
 
 /// Consecutive messages of one workflow under one lock, to be settled from the first on.
@@ -42,6 +43,8 @@ pub struct Run {
     since: Duration,
     lasts: Duration,
 }
+
+shown!(Run { completed, locked_until });
 
 /// Where a settlement begins that gives back all that is left: wherever the run has come to, as a completion that nobody waited
 /// for may have taken effect. No run has the token of another, so it ends no other.

@@ -28,6 +28,7 @@ use crate::error::SettleRefusal;
 use crate::header::Properties;
 use crate::id::QueueName;
 use crate::limits;
+use crate::shown::shown;
 use crate::token::LockToken;
 
 /// Settles deliveries of a queue that were kept by ID.
@@ -57,6 +58,8 @@ pub struct Settler {
     client: Client,
     queue: QueueName,
 }
+
+shown!(Settler { queue });
 
 impl Queue {
     /// What settles deliveries of this queue whose handles were let go of with [`Delivery::keep`](crate::Delivery::keep) or

@@ -28,6 +28,7 @@ use crate::id::SubscriptionName;
 use crate::limits;
 use crate::message::Message;
 use crate::queue::QueueOptions;
+use crate::shown::shown;
 use crate::topic::Rule;
 
 /// A handle of one topic. What is sent to it is accepted by every subscription one of whose rules matches, in one transaction;
@@ -58,6 +59,8 @@ pub struct Topic {
     client: Client,
     name: QueueName,
 }
+
+shown!(Topic { name });
 
 /// A topic as it is looked at.
 #[derive(Clone, Debug, PartialEq)]

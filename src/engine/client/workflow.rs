@@ -27,6 +27,7 @@ use crate::id::QueueName;
 use crate::id::WorkflowId;
 use crate::limits;
 use crate::queue::HoldKind;
+use crate::shown::shown;
 
 /// A handle of one workflow. Cheap to clone; it holds nothing.
 #[derive(Clone)]
@@ -35,6 +36,8 @@ pub struct Workflow {
     queue: QueueName,
     id: WorkflowId,
 }
+
+shown!(Workflow { queue, id });
 
 impl Queue {
     /// A handle of one workflow of this queue.
@@ -132,7 +135,7 @@ impl Workflow {
     }
 
     /// Puts all its dead letters whose places are ahead back in place, then resumes it, and says how many came back once
-    /// that is done. If the future is dropped before, it is done all the same. A dry run puts none back.
+    /// that is done. If the future is dropped once it was asked, it is done all the same. A dry run puts none back.
     ///
     /// # Errors
     /// As [`Workflow::resume`].

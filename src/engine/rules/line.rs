@@ -282,7 +282,7 @@ fn bucket_of<'a>(counts: &'a mut Counts, status: &Status, early: bool) -> &'a mu
         Status::Ready if early => &mut counts.early,
         Status::Ready => &mut counts.ready,
         Status::Scheduled { .. } => &mut counts.scheduled,
-        Status::Failed { due: Some(_) } => &mut counts.failed,
+        Status::Failed { due: Some(_) } => &mut counts.retry,
         Status::Failed { due: None } => &mut counts.exhausted,
         Status::ByConsumer { .. } => &mut counts.by_consumer,
         Status::Locked { .. } => &mut counts.locked,

@@ -19,8 +19,10 @@ pub(crate) struct OpenWorkflow {
     pub(crate) queue: Arc<QueueRecord>,
     pub(crate) key: WorkflowKey,
     pub(crate) record: WorkflowRecord,
-    /// What it was when it was opened, if anything was known of it.
-    pub(crate) stored: Option<WorkflowRecord>,
+    /// Whether anything was known of it when it was opened.
+    pub(crate) is_known: bool,
+    /// What it was when it was opened.
+    pub(crate) stored: WorkflowRecord,
     /// The remembered cursor that it was opened with.
     pub(crate) recalled: Option<Cursor>,
     /// Who was granted it, or held it when it was opened: nobody else can have it before the command ends.
@@ -36,36 +38,32 @@ pub(crate) struct OpenWorkflow {
 pub(crate) struct OpenRooms(RefCell<Vec<Box<OpenWorkflow>>>);
 
 impl OpenRooms {
-    /// A workflow as it is stored, in room of its own.
-    pub(crate) fn fill(
-        &self,
-        of: &Arc<QueueRecord>,
-        known_as: WorkflowKey,
-        known: Option<WorkflowRecord>,
-    ) -> Box<OpenWorkflow> {
-        let record = known.clone().unwrap_or_default();
+    /// Room for a workflow, in which its records still have to be put.
+    pub(crate) fn take(&self, of: &Arc<QueueRecord>, known_as: WorkflowKey) -> Box<OpenWorkflow> {
         let Some(mut room) = self.0.borrow_mut().pop() else {
             return Box::new(OpenWorkflow {
                 queue: of.clone(),
                 key: known_as,
-                record,
-                stored: known,
+                record: WorkflowRecord::default(),
+                is_known: false,
+                stored: WorkflowRecord::default(),
                 recalled: None,
                 holder: None,
                 has_come_back: false,
             });
         };
-        let OpenWorkflow { queue, key, record: now, stored, recalled, holder, has_come_back } = &mut *room;
+        let OpenWorkflow { queue, key, recalled, holder, has_come_back, .. } = &mut *room;
         // The next workflow is of the same queue as a rule: to count one reference more and one less costs more than this look.
         if !Arc::ptr_eq(queue, of) {
             *queue = of.clone();
         }
-        (*key, *now, *stored) = (known_as, record, known);
+        *key = known_as;
         (*recalled, *holder, *has_come_back) = (None, None, false);
         room
     }
 
     /// Keeps the room of a workflow that is closed.
+    #[inline]
     pub(crate) fn give_back(&self, closed: Box<OpenWorkflow>) {
         self.0.borrow_mut().push(closed);
     }

@@ -52,6 +52,7 @@ pub(crate) enum WorkflowRef {
 
 impl Hash for WorkflowRef {
     /// In one go, because every command does it again and again: which of the two it is tells its bytes well enough.
+    #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
             WorkflowRef::Single(sequence) => state.write_u64(sequence.get()),
@@ -64,6 +65,7 @@ impl WorkflowRef {
     /// Comes before every other.
     pub(crate) const FIRST: WorkflowRef = WorkflowRef::Single(SequenceNumber::new(0));
 
+    #[inline]
     pub(crate) fn workflow_id(&self) -> Option<&WorkflowId> {
         match self {
             WorkflowRef::Named(id) => Some(id),
@@ -81,12 +83,19 @@ pub(crate) struct WorkflowKey {
 
 impl RecentKey for WorkflowKey {
     /// Where the text of the ID is: whoever found the workflow has the ID as it is kept.
+    #[inline]
     fn hint(&self) -> usize {
         match &self.stream {
             WorkflowRef::Single(sequence) => sequence.get() as usize,
             // No text begins less than so many bytes behind another one.
             WorkflowRef::Named(id) => id.as_str().as_ptr().addr() / 16,
         }
+    }
+}
+
+impl RecentKey for QueueId {
+    fn hint(&self) -> usize {
+        self.0 as usize
     }
 }
 
@@ -116,7 +125,7 @@ pub struct Counts {
     /// Deferred: a predecessor is missing.
     pub early: u64,
     /// Deferred: waiting for the retry after a failure.
-    pub failed: u64,
+    pub retry: u64,
     /// Deferred: failed as often as allowed, at the head of a held workflow, without a reminder.
     pub exhausted: u64,
     /// Deferred: set aside by the consumer.
@@ -143,7 +152,7 @@ impl Counts {
         self.ready
             + self.locked
             + self.early
-            + self.failed
+            + self.retry
             + self.exhausted
             + self.by_consumer
             + self.scheduled

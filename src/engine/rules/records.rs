@@ -59,10 +59,13 @@ pub(crate) trait Records {
     fn queue_count(&self) -> Read<usize>;
     fn counters(&self, queue: QueueId) -> Read<QueueCounters>;
     fn workflow(&self, key: &WorkflowKey) -> Read<Option<WorkflowRecord>>;
-    /// A workflow; its key becomes the one that is kept, if there is one: who goes on with that text shares it, so that comparing it
-    /// with what is stored of the workflow is comparing two pointers.
-    fn workflow_known(&self, key: &mut WorkflowKey) -> Read<Option<WorkflowRecord>> {
-        self.workflow(key)
+    /// Looks a workflow up into room for it; whether it is known. Its key becomes the one that is kept, if there is one: who goes on
+    /// with that text shares it, so that comparing it with what is stored of the workflow is comparing two pointers.
+    fn open_workflow(&self, key: &mut WorkflowKey, room: &mut WorkflowRecord) -> Read<bool> {
+        let found = self.workflow(key)?;
+        let is_known = found.is_some();
+        *room = found.unwrap_or_default();
+        Ok(is_known)
     }
     /// Up to `limit` workflows of the queue in order of stream, after the given one.
     fn workflows(

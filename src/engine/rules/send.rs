@@ -82,7 +82,7 @@ impl Step<'_> {
             let verdicts = match Judge::default().judge(self, queue, &messages) {
                 Ok(verdicts) => verdicts,
                 Err(Stop::Refused(refusal)) => {
-                    answers.push(Err(refusal.of_message(index)));
+                    answers.push(Err(refusal.behind(index)));
                     continue;
                 }
                 Err(Stop::Fault(fault)) => return Err(fault),

@@ -35,6 +35,7 @@ use crate::engine::rules::step::Ruling;
 use crate::engine::rules::step::Step;
 use crate::engine::rules::step::Stop;
 use crate::engine::rules::step::refuse;
+use crate::error::SendRefusal;
 use crate::error::SettleRefusal;
 use crate::error::SettledHow;
 use crate::id::QueueName;
@@ -241,9 +242,13 @@ impl Step<'_> {
         }
         let mut judge = Judge::after_completing(workflow.queue.id, completed);
         let mut judged = Vec::with_capacity(completion.sends.len());
+        let mut before = 0;
         for (queue, messages) in completion.sends {
+            let count = messages.len();
             let admitted = self.judge(&mut judge, &queue, messages);
-            judged.push(admitted.map_err(|stop| stop.map(SettleRefusal::Send))?);
+            let refused = |refusal: SendRefusal| SettleRefusal::Send(refusal.behind(before));
+            judged.push(admitted.map_err(|stop| stop.map(refused))?);
+            before += count;
         }
         Ok((completion.state, judged))
     }

@@ -15,12 +15,14 @@ macro_rules! sparse_record {
             const _: () = assert!(Bit::Count as usize <= u32::BITS as usize, "a field has its bit");
 
             impl $record {
+                #[inline]
                 fn present_fields(&self) -> u32 {
                     0 $(| u32::from(self$(.$part)?.$sparse != <$sparse_type>::default()) << Bit::$sparse as u32)*
                 }
             }
 
             impl serde::Serialize for $record {
+                #[inline]
                 fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                     use serde::ser::SerializeTuple;
 

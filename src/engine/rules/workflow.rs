@@ -32,10 +32,11 @@ impl OpenWorkflow {
         queue: &Arc<QueueRecord>,
         stream: WorkflowRef,
     ) -> Read<Box<OpenWorkflow>> {
-        let mut key = WorkflowKey { queue: queue.id, stream };
-        let stored = step.records.workflow_known(&mut key)?;
-        let mut workflow = step.rooms.fill(queue, key, stored);
-        if workflow.stored.is_none() && workflow.has_places() {
+        let mut workflow = step.rooms.take(queue, WorkflowKey { queue: queue.id, stream });
+        let OpenWorkflow { key, record, stored, is_known, .. } = &mut *workflow;
+        *is_known = step.records.open_workflow(key, record)?;
+        stored.clone_from(record);
+        if !workflow.is_known && workflow.has_places() {
             workflow.record.cursor = workflow.first_rank();
             workflow.record.through = workflow.first_rank() - 1;
             workflow.recall(step)?;
@@ -45,7 +46,7 @@ impl OpenWorkflow {
 
     /// Whether it is known: it has a record.
     pub(crate) fn exists(&self) -> bool {
-        self.stored.is_some()
+        self.is_known
     }
 
     /// Whether its messages have places that can be missing.
@@ -229,8 +230,9 @@ impl OpenWorkflow {
             self.take_cursor(step)?;
         }
         self.record.rare.trim();
-        let record = if self.is_blank() { None } else { Some(std::mem::take(&mut self.record)) };
-        if record != self.stored {
+        let is_kept = !self.is_blank();
+        if is_kept != self.is_known || is_kept && self.record != self.stored {
+            let record = is_kept.then(|| std::mem::take(&mut self.record));
             step.write_workflow(&self.key, record)?;
         }
         step.rooms.give_back(self);

@@ -65,12 +65,16 @@ impl Volume {
         }
     }
 
-    /// How long the ballast is that is there. What has anything but zeros at its beginning is none, and somebody else's.
+    /// How long the ballast is that is there, and how much of it takes room: less where it was copied without what is empty. What has
+    /// anything but zeros at its beginning is none, and somebody else's.
     fn ballast_bytes(&self) -> Option<u64> {
         let about = std::fs::symlink_metadata(&self.ballast).ok().filter(Metadata::is_file)?;
         let mut begin = Vec::new();
         File::open(&self.ballast).ok()?.take(PIECE as u64).read_to_end(&mut begin).ok()?;
-        begin.iter().all(|byte| *byte == 0).then_some(about.len())
+        begin
+            .iter()
+            .all(|byte| *byte == 0)
+            .then_some(about.len().min(about.blocks().saturating_mul(BLOCK_BYTES)))
     }
 }
 
@@ -95,6 +99,10 @@ impl Space for Volume {
             }
             None => false,
         }
+    }
+
+    fn keeps_ballast(&self, bytes: u64) -> bool {
+        self.ballast.symlink_metadata().is_ok_and(|about| about.len() == bytes)
     }
 
     fn make_ballast(&self, bytes: u64) -> io::Result<()> {
@@ -201,6 +209,8 @@ mod tests {
             std::fs::write(&volume.ballast, vec![0; left]).unwrap();
             assert!(!volume.has_ballast(4096) && !volume.ballast.exists(), "half of one is");
         }
+        File::create(&volume.ballast).unwrap().set_len(1 << 20).unwrap();
+        assert!(volume.keeps_ballast(1 << 20) && !volume.has_ballast(1 << 20), "one without room is");
     }
 
     #[test]

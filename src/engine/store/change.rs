@@ -14,6 +14,7 @@ use crate::error::Fault;
 
 impl<T: Table> TableBook<T> {
     /// Puts or deletes a row.
+    #[inline]
     pub(crate) fn set(
         &mut self,
         groups: &mut impl Groups<T>,
@@ -43,6 +44,7 @@ impl<T: Table> TableBook<T> {
     }
 
     /// Changes a row of the window in its place; `None` if the window has none with this key.
+    #[inline]
     pub(crate) fn update<R>(
         &mut self,
         groups: &mut impl Groups<T>,
@@ -67,6 +69,7 @@ impl<T: Table> TableBook<T> {
         Some(changed)
     }
 
+    #[inline]
     fn place_with(
         &mut self,
         groups: &mut impl Groups<T>,
@@ -97,6 +100,7 @@ impl<T: Table> TableBook<T> {
 
 impl<T: Table> PrefixGroup<T> {
     /// Puts a row. True when that is its first change in its generation.
+    #[inline]
     fn put(
         &mut self,
         touched: &mut TableChanges<T>,
@@ -120,6 +124,7 @@ impl<T: Table> PrefixGroup<T> {
     }
 
     /// Deletes a row. True when that is its first change in its generation, and worth flushing.
+    #[inline]
     fn delete(
         &mut self,
         touched: &mut TableChanges<T>,

@@ -45,6 +45,7 @@ impl<T: Table> Default for ChangedKeys<T> {
 
 impl<T: Table> ChangedKeys<T> {
     /// Notes a row that changes for the first time in the generation that is being filled.
+    #[inline]
     pub(crate) fn note(&mut self, place: PlacedKey<T>) {
         self.filling.push(place);
     }

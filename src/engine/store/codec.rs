@@ -13,6 +13,7 @@ pub(crate) fn encode<T: Serialize>(record: &T) -> Vec<u8> {
 }
 
 /// Puts a record's bytes behind those that are there.
+#[inline]
 pub(crate) fn encode_to<T: Serialize>(record: &T, bytes: &mut Vec<u8>) {
     // Most records fit, so that no byte of them has to look for room.
     bytes.reserve(RECORD_BYTES);

@@ -25,10 +25,10 @@ impl Encoder<'_> {
     #[inline(always)]
     fn put_number(&mut self, number: u64) -> EncodeResult {
         // Most are small: these are put down where they are met, and only the others are worth a call.
-        if number < 0x80 {
-            self.0.push(number as u8);
-        } else {
-            self.put_word(number);
+        match number {
+            0..0x80 => self.0.push(number as u8),
+            0x80..0x4000 => self.0.extend_from_slice(&[number as u8 | 0x80, (number >> 7) as u8]),
+            _ => self.put_word(number),
         }
         Ok(())
     }

@@ -64,8 +64,10 @@ pub(crate) trait AnyMemtable {
     fn retain_queues(&mut self, wanted: &dyn Fn(QueueId) -> bool);
     /// Begins a turn that will be taken back.
     fn begin_trial(&mut self);
-    /// Takes back what the turn has changed.
-    fn roll_back(&mut self);
+    /// Takes back what the turn has changed; how many rows that were.
+    fn roll_back(&mut self) -> usize;
+    /// Gives up what is empty, and room that is not needed.
+    fn tidy(&mut self);
 }
 
 impl<T: Table, G: Groups<T>> AnyMemtable for WholeTable<'_, T, G> {
@@ -101,7 +103,6 @@ impl<T: Table, G: Groups<T>> AnyMemtable for WholeTable<'_, T, G> {
     }
 
     fn end_generation(&mut self, position: u64) {
-        self.groups.tidy();
         let room = std::mem::take(&mut self.book.changed.spare);
         self.book.changed.full.push_back(std::mem::replace(&mut self.book.changed.filling, room));
         self.book.touched.end_generation(position);
@@ -191,8 +192,12 @@ impl<T: Table, G: Groups<T>> AnyMemtable for WholeTable<'_, T, G> {
         self.book.begin_trial();
     }
 
-    fn roll_back(&mut self) {
-        self.book.roll_back(self.groups);
+    fn roll_back(&mut self) -> usize {
+        self.book.roll_back(self.groups)
+    }
+
+    fn tidy(&mut self) {
+        self.groups.tidy();
     }
 }
 

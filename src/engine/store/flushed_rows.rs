@@ -154,6 +154,7 @@ impl<T: Table> FlushedRows<T> {
     }
 
     /// Whether any row may be flushed.
+    #[inline]
     pub(crate) fn any(&self) -> bool {
         self.any
     }

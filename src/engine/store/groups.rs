@@ -1,14 +1,13 @@
 //! Where the window keeps the rows of a table's prefixes.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
-
 use crate::engine::rules::record::QueueId;
 use crate::engine::store::key::KeyPart;
 use crate::engine::store::prefix_group::PrefixGroup;
 use crate::engine::store::rows::RowMap;
 use crate::engine::store::table::Table;
+use crate::lookup::RecentKey;
+use crate::lookup::SlotLookup;
+use crate::lookup::SlotNumber;
 
 /// The rows of the window, by prefix.
 pub(crate) trait Groups<T: Table> {
@@ -21,6 +20,7 @@ pub(crate) trait Groups<T: Table> {
     /// Whose place it is; the same holds.
     fn prefix_at<'p>(&'p self, place: &'p T::Place) -> Option<&'p T::Prefix>;
     /// Gives up the group of a prefix whose last row was just deleted, if it is not kept for the next.
+    #[inline]
     fn give_up(&mut self, _prefix: &T::Prefix) {}
     /// Gives up what is empty, and room that is not needed. Slots are of several tables, and tidied up once for all of them.
     fn tidy(&mut self) {}
@@ -30,37 +30,42 @@ pub(crate) trait Groups<T: Table> {
     fn each_group<'g>(&'g self, with: &mut dyn FnMut(&'g T::Prefix, &'g PrefixGroup<T>));
 }
 
-/// Groups of one table, found by hash.
-pub(crate) type PrefixGroups<T> = HashMap<<T as Table>::Prefix, PrefixGroup<T>, RandomState>;
+/// Groups of one table.
+pub(crate) type PrefixGroups<T> = SlotLookup<<T as Table>::Prefix, PrefixGroup<T>>;
 
-impl<T: Table<Place = <T as Table>::Prefix>> Groups<T> for PrefixGroups<T> {
+impl<T: Table<Place = SlotNumber, Prefix: RecentKey>> Groups<T> for PrefixGroups<T> {
+    #[inline]
     fn group(&self, prefix: &T::Prefix) -> Option<&PrefixGroup<T>> {
         self.get(prefix)
     }
 
+    #[inline]
     fn group_mut(&mut self, prefix: &T::Prefix) -> Option<&mut PrefixGroup<T>> {
         self.get_mut(prefix)
     }
 
-    fn group_to_change(&mut self, prefix: &T::Prefix) -> (T::Prefix, &mut PrefixGroup<T>) {
-        (prefix.clone(), self.entry(prefix.clone()).or_default())
+    #[inline]
+    fn group_to_change(&mut self, prefix: &T::Prefix) -> (SlotNumber, &mut PrefixGroup<T>) {
+        self.get_or_insert_with(prefix, PrefixGroup::default)
     }
 
-    fn group_at(&self, place: &T::Prefix) -> Option<&PrefixGroup<T>> {
-        self.get(place)
+    #[inline]
+    fn group_at(&self, slot: &SlotNumber) -> Option<&PrefixGroup<T>> {
+        self.at(*slot).map(|(_, group)| group)
     }
 
-    fn prefix_at<'p>(&'p self, place: &'p T::Prefix) -> Option<&'p T::Prefix> {
-        Some(place)
+    #[inline]
+    fn prefix_at<'p>(&'p self, slot: &'p SlotNumber) -> Option<&'p T::Prefix> {
+        self.at(*slot).map(|(prefix, _)| prefix)
     }
 
     fn tidy(&mut self) {
         // An empty group is kept until here, because some run empty again and again.
-        self.retain(|_, group| !group.is_empty());
-        for group in self.values_mut() {
+        self.retain(|_, group| {
             group.rows.trim();
             group.gone.trim();
-        }
+            !group.is_empty()
+        });
     }
 
     fn retain_queues(&mut self, wanted: &dyn Fn(QueueId) -> bool) {

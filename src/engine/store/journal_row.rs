@@ -51,11 +51,13 @@ impl RowWriter {
         RowWriter { bytes: room }
     }
 
+    #[inline]
     pub(crate) fn begin_table(&mut self, number: u8) {
         self.bytes.push(number);
     }
 
     /// Writes a row that is put, or deleted.
+    #[inline]
     pub(crate) fn write(
         &mut self,
         prefix: &impl KeyPart,
@@ -80,6 +82,7 @@ impl RowWriter {
     }
 
     /// Puts a number to a place that was left for it.
+    #[inline]
     fn fill<const LEN: usize>(&mut self, at: usize, number: [u8; LEN]) {
         *self.bytes[at..].first_chunk_mut().expect("its place was left") = number;
     }

@@ -30,6 +30,7 @@ pub(crate) trait KeyPart: Sized + InWords {
     fn read(parts: &mut Parts<'_>) -> Option<Self>;
 
     /// The queue whose rows begin with this part, if they all are of one queue.
+    #[inline]
     fn of_queue(&self) -> Option<QueueId> {
         None
     }
@@ -101,6 +102,7 @@ impl ReminderKey {
 }
 
 impl KeyPart for ReminderKey {
+    #[inline]
     fn write(&self, key: &mut Vec<u8>) {
         key.extend_from_slice(&self.0);
     }
@@ -122,6 +124,7 @@ impl Parts<'_> {
 }
 
 impl KeyPart for () {
+    #[inline]
     fn write(&self, _key: &mut Vec<u8>) {}
 
     fn read(_parts: &mut Parts<'_>) -> Option<()> {
@@ -130,6 +133,7 @@ impl KeyPart for () {
 }
 
 impl KeyPart for u64 {
+    #[inline]
     fn write(&self, key: &mut Vec<u8>) {
         key.extend_from_slice(&self.to_be_bytes());
     }
@@ -142,6 +146,7 @@ impl KeyPart for u64 {
 }
 
 impl KeyPart for SequenceNumber {
+    #[inline]
     fn write(&self, key: &mut Vec<u8>) {
         self.get().write(key);
     }
@@ -152,6 +157,7 @@ impl KeyPart for SequenceNumber {
 }
 
 impl KeyPart for QueueId {
+    #[inline]
     fn write(&self, key: &mut Vec<u8>) {
         key.extend_from_slice(&self.0.to_be_bytes());
     }
@@ -162,12 +168,14 @@ impl KeyPart for QueueId {
         Some(QueueId(u32::from_be_bytes(*id)))
     }
 
+    #[inline]
     fn of_queue(&self) -> Option<QueueId> {
         Some(*self)
     }
 }
 
 impl KeyPart for WorkflowRef {
+    #[inline]
     fn write(&self, key: &mut Vec<u8>) {
         match self {
             WorkflowRef::Single(sequence) => {
@@ -191,6 +199,7 @@ impl KeyPart for WorkflowRef {
 }
 
 impl KeyPart for WorkflowKey {
+    #[inline]
     fn write(&self, key: &mut Vec<u8>) {
         self.queue.write(key);
         self.stream.write(key);
@@ -200,12 +209,14 @@ impl KeyPart for WorkflowKey {
         Some(WorkflowKey { queue: QueueId::read(parts)?, stream: WorkflowRef::read(parts)? })
     }
 
+    #[inline]
     fn of_queue(&self) -> Option<QueueId> {
         Some(self.queue)
     }
 }
 
 impl KeyPart for MessageKey {
+    #[inline]
     fn write(&self, key: &mut Vec<u8>) {
         self.queue.write(key);
         self.sequence.write(key);
@@ -215,12 +226,14 @@ impl KeyPart for MessageKey {
         Some(MessageKey { queue: QueueId::read(parts)?, sequence: SequenceNumber::read(parts)? })
     }
 
+    #[inline]
     fn of_queue(&self) -> Option<QueueId> {
         Some(self.queue)
     }
 }
 
 impl KeyPart for QueueName {
+    #[inline]
     fn write(&self, key: &mut Vec<u8>) {
         write_text(self.as_str(), key);
     }
@@ -231,6 +244,7 @@ impl KeyPart for QueueName {
 }
 
 impl KeyPart for MessageId {
+    #[inline]
     fn write(&self, key: &mut Vec<u8>) {
         write_text(self.as_str(), key);
     }
@@ -241,6 +255,7 @@ impl KeyPart for MessageId {
 }
 
 impl KeyPart for Arc<str> {
+    #[inline]
     fn write(&self, key: &mut Vec<u8>) {
         write_text(self, key);
     }
@@ -251,6 +266,7 @@ impl KeyPart for Arc<str> {
 }
 
 impl KeyPart for Option<MessageId> {
+    #[inline]
     fn write(&self, key: &mut Vec<u8>) {
         match self {
             None => key.push(SINGLE),
@@ -271,6 +287,7 @@ impl KeyPart for Option<MessageId> {
 }
 
 impl KeyPart for (String, SequenceNumber) {
+    #[inline]
     fn write(&self, key: &mut Vec<u8>) {
         write_text(&self.0, key);
         self.1.write(key);
@@ -282,6 +299,7 @@ impl KeyPart for (String, SequenceNumber) {
 }
 
 impl KeyPart for (u64, SequenceNumber) {
+    #[inline]
     fn write(&self, key: &mut Vec<u8>) {
         self.0.write(key);
         self.1.write(key);
@@ -293,6 +311,7 @@ impl KeyPart for (u64, SequenceNumber) {
 }
 
 impl KeyPart for (Timestamp, WorkflowRef) {
+    #[inline]
     fn write(&self, key: &mut Vec<u8>) {
         self.0.as_millis().write(key);
         self.1.write(key);
@@ -303,27 +322,39 @@ impl KeyPart for (Timestamp, WorkflowRef) {
     }
 }
 
+#[inline]
 fn write_text(text: &str, key: &mut Vec<u8>) {
     let text = text.as_bytes();
     // Hardly any text has a zero in it.
     match has_zero(text) {
         false => key.extend_from_slice(text),
-        true => text.iter().for_each(|byte| match byte {
-            0 => key.extend_from_slice(&[0, ESCAPED_ZERO]),
-            byte => key.push(*byte),
-        }),
+        true => write_escaped(text, key),
     }
     key.extend_from_slice(&[0, END]);
 }
 
+#[cold]
+fn write_escaped(text: &[u8], key: &mut Vec<u8>) {
+    text.iter().for_each(|byte| match byte {
+        0 => key.extend_from_slice(&[0, ESCAPED_ZERO]),
+        byte => key.push(*byte),
+    });
+}
+
 /// Whether a text has a zero in it. It is asked of each ID in each row, and most IDs are too short for a search that begins slowly.
+#[inline]
 fn has_zero(text: &[u8]) -> bool {
-    let (words, rest) = text.as_chunks::<8>();
-    let Some(last) = text.last_chunk() else { return rest.contains(&0) };
-    words.iter().chain([last]).fold(0, |zeros, word| zeros | zeros_of(u64::from_le_bytes(*word))) != 0
+    let Some(last) = text.last_chunk::<8>() else { return text.contains(&0) };
+    let (mut zeros, mut text) = (zeros_of(u64::from_le_bytes(*last)), text);
+    while let Some((word, rest)) = text.split_first_chunk::<8>() {
+        zeros |= zeros_of(u64::from_le_bytes(*word));
+        text = rest;
+    }
+    zeros != 0
 }
 
 /// A number that is zero if no byte of the word is.
+#[inline]
 fn zeros_of(word: u64) -> u64 {
     // Only of a zero does the top bit become set by taking one away, if it was not set before.
     word.wrapping_sub(0x0101_0101_0101_0101) & !word & 0x8080_8080_8080_8080

@@ -54,11 +54,13 @@ impl<K: Default, V> Default for FewRows<K, V> {
 }
 
 impl<K: Copy + Default + Ord, V> FewRows<K, V> {
+    #[inline]
     fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.behind.len()
     }
 
     /// Where a key is, or would be.
+    #[inline]
     fn find(&self, key: &K) -> Result<usize, usize> {
         let Some((first, _)) = &self.first else { return Err(0) };
         match key.cmp(first) {
@@ -84,6 +86,7 @@ impl<K: Copy + Default + Ord, V> FewRows<K, V> {
         place
     }
 
+    #[inline]
     fn get(&self, place: usize) -> Option<(&K, &V)> {
         let row = match place.checked_sub(1) {
             None => self.first.as_ref(),
@@ -92,6 +95,7 @@ impl<K: Copy + Default + Ord, V> FewRows<K, V> {
         row.map(|(key, value)| (key, value))
     }
 
+    #[inline]
     fn get_mut(&mut self, place: usize) -> Option<&mut V> {
         let row = match place.checked_sub(1) {
             None => self.first.as_mut(),
@@ -100,6 +104,7 @@ impl<K: Copy + Default + Ord, V> FewRows<K, V> {
         row.map(|(_, value)| value)
     }
 
+    #[inline]
     fn insert(&mut self, place: usize, row: (K, V)) {
         if place == self.len() {
             self.last = row.0;
@@ -110,6 +115,7 @@ impl<K: Copy + Default + Ord, V> FewRows<K, V> {
         }
     }
 
+    #[inline]
     fn remove(&mut self, place: usize) -> Option<(K, V)> {
         let removed = match place.checked_sub(1) {
             None => std::mem::replace(&mut self.first, self.behind.pop_front()),
@@ -139,6 +145,7 @@ impl<K: Copy + Default + Ord, V> FewRows<K, V> {
 
 impl<K: Copy + Default + Ord, V> LineRows<K, V> {
     /// Makes a tree of the few if a row that comes or goes at this place would move too many; whether there are few still.
+    #[inline]
     fn stay_few(&mut self, place: usize) -> bool {
         let moved = place.min(self.few.len() - place);
         if moved > MOVED_MAX || self.few.len() >= FEW_MAX {
@@ -149,6 +156,7 @@ impl<K: Copy + Default + Ord, V> LineRows<K, V> {
 }
 
 impl<K: Copy + Default + Ord, V> RowMap<K, V> for LineRows<K, V> {
+    #[inline]
     fn get(&self, key: &K) -> Option<&V> {
         match self.many.is_empty() {
             true => self.few.get(self.few.find(key).ok()?).map(|(_, value)| value),
@@ -156,6 +164,7 @@ impl<K: Copy + Default + Ord, V> RowMap<K, V> for LineRows<K, V> {
         }
     }
 
+    #[inline]
     fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         match self.many.is_empty() {
             true => self.few.get_mut(self.few.find(key).ok()?),
@@ -163,6 +172,7 @@ impl<K: Copy + Default + Ord, V> RowMap<K, V> for LineRows<K, V> {
         }
     }
 
+    #[inline]
     fn insert(&mut self, key: K, value: V) {
         if !self.many.is_empty() {
             self.many.insert(key, value);
@@ -175,6 +185,7 @@ impl<K: Copy + Default + Ord, V> RowMap<K, V> for LineRows<K, V> {
         }
     }
 
+    #[inline]
     fn remove(&mut self, key: &K) -> Option<V> {
         match self.many.is_empty() {
             true => {
@@ -188,10 +199,12 @@ impl<K: Copy + Default + Ord, V> RowMap<K, V> for LineRows<K, V> {
         }
     }
 
+    #[inline]
     fn len(&self) -> usize {
         self.few.len() + self.many.len()
     }
 
+    #[inline]
     fn first(&self, from: Bound<&K>) -> Option<(&K, &V)> {
         if !self.many.is_empty() {
             return self.many.first(from);
@@ -214,6 +227,7 @@ impl<K: Copy + Default + Ord, V> RowMap<K, V> for LineRows<K, V> {
         }
     }
 
+    #[inline]
     fn none_flushed(&self) -> bool {
         self.none_flushed.get()
     }

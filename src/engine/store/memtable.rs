@@ -8,6 +8,8 @@ use crate::engine::store::table::Row;
 use crate::engine::store::table::Table;
 use crate::engine::store::table_book::TableBook;
 use crate::error::Fault;
+use crate::lookup::RecentKey;
+use crate::lookup::SlotNumber;
 
 /// One table with rows of its own.
 pub(crate) struct Memtable<T: Table> {
@@ -15,7 +17,7 @@ pub(crate) struct Memtable<T: Table> {
     pub(crate) book: TableBook<T>,
 }
 
-impl<T: Table<Flushed = T, Place = <T as Table>::Prefix>> Memtable<T> {
+impl<T: Table<Flushed = T, Place = SlotNumber, Prefix: RecentKey>> Memtable<T> {
     pub(crate) fn new(base: &Base<'_>) -> Result<Memtable<T>, Fault> {
         Ok(Memtable { groups: PrefixGroups::<T>::default(), book: TableBook::new(base)? })
     }

@@ -9,6 +9,7 @@ use crate::engine::store::schema;
 use crate::engine::store::table_book::TableBook;
 use crate::engine::store::workflow_slots::WorkflowSlots;
 use crate::error::Fault;
+use crate::limits;
 
 /// What holds a table: of one whose rows are in slots, all but these.
 macro_rules! holder_of {
@@ -33,6 +34,8 @@ macro_rules! memtables {
         pub(crate) struct Memtables {
             pub(crate) of_workflows: WorkflowSlots,
             pub(crate) of_messages: MessageSlots,
+            /// Rows that trials have changed since all of this was tidied up: what was made room for is there still.
+            pub(crate) taken_back: usize,
             $(pub(crate) $field: holder_of!($table $(, $slots, $row)?),)*
         }
 
@@ -41,7 +44,7 @@ macro_rules! memtables {
             pub(crate) fn new(base: &Base<'_>) -> Result<Memtables, Fault> {
                 let (of_workflows, of_messages) = Default::default();
                 $(let $field = <holder_of!($table $(, $slots, $row)?)>::new(base)?;)*
-                Ok(Memtables { of_workflows, of_messages, $($field,)* })
+                Ok(Memtables { of_workflows, of_messages, taken_back: 0, $($field,)* })
             }
 
             /// Does something with every memtable, in the order of the tables' numbers.
@@ -70,7 +73,22 @@ impl Memtables {
     /// Ends the generation that is being filled with the commit at a position.
     pub(crate) fn end_generation(&mut self, position: u64) {
         self.each(&mut |memtable| memtable.end_generation(position));
+        self.tidy();
+    }
+
+    /// Begins the turn whose commit has this position.
+    pub(crate) fn begin_turn(&mut self, position: u64) {
+        // What trials leave is no reason to end a generation, and not within a turn, which knows where its rows are.
+        if self.taken_back > limits::TAKEN_BACK_MAX {
+            self.tidy();
+        }
+        self.each(&mut |memtable| memtable.begin_turn(position));
+    }
+
+    fn tidy(&mut self) {
+        self.each(&mut |memtable| memtable.tidy());
         self.of_workflows.tidy();
         self.of_messages.tidy();
+        self.taken_back = 0;
     }
 }

@@ -44,6 +44,7 @@ pub(crate) struct WindowMessage {
 }
 
 impl WindowMessage {
+    #[inline]
     fn is_empty(&self) -> bool {
         self.record.is_empty() && self.content.is_empty()
     }
@@ -56,10 +57,12 @@ in_slots!(MessageSlots of WindowMessage {
 
 impl MessageSlots {
     /// The part that a message belongs to, as its neighbours do.
+    #[inline]
     fn part(&self, key: &MessageKey) -> &MessagesOfPart {
         &self.parts[part_of(key)]
     }
 
+    #[inline]
     fn part_mut(&mut self, key: &MessageKey) -> &mut MessagesOfPart {
         &mut self.parts[part_of(key)]
     }
@@ -87,6 +90,7 @@ impl MessageSlots {
     }
 }
 
+#[inline]
 fn part_of(key: &MessageKey) -> usize {
     neighbourhood(key.sequence.get()) as usize % PARTS
 }
@@ -95,27 +99,33 @@ impl<T> Groups<T> for MessageSlots
 where
     T: InSlots<Prefix = MessageKey, Place = MessageKey, Slots = MessageSlots, Slot = WindowMessage>,
 {
+    #[inline]
     fn group(&self, key: &MessageKey) -> Option<&PrefixGroup<T>> {
         self.part(key).get(key).map(T::of)
     }
 
+    #[inline]
     fn group_mut(&mut self, key: &MessageKey) -> Option<&mut PrefixGroup<T>> {
         self.part_mut(key).get_mut(key).map(T::of_mut)
     }
 
+    #[inline]
     fn group_to_change(&mut self, key: &MessageKey) -> (MessageKey, &mut PrefixGroup<T>) {
         T::note_change(self, key);
         (*key, T::of_mut(self.part_mut(key).entry(*key).or_default()))
     }
 
+    #[inline]
     fn group_at(&self, key: &MessageKey) -> Option<&PrefixGroup<T>> {
         Groups::<T>::group(self, key)
     }
 
+    #[inline]
     fn prefix_at<'p>(&'p self, key: &'p MessageKey) -> Option<&'p MessageKey> {
         Some(key)
     }
 
+    #[inline]
     fn give_up(&mut self, key: &MessageKey) {
         let part = self.part_mut(key);
         if part.get(key).is_some_and(WindowMessage::is_empty) {

@@ -19,6 +19,7 @@ pub(crate) mod compact;
 mod content;
 #[cfg(test)]
 mod content_hash;
+pub(crate) mod copy_room;
 pub(crate) mod create;
 pub(crate) mod definition;
 mod encoder;
@@ -86,7 +87,7 @@ pub(crate) mod snapshot;
 #[cfg(any(test, feature = "cluster"))]
 pub(crate) mod snapshot_file;
 #[cfg_attr(not(feature = "head-room"), allow(dead_code, reason = "who asks for head room needs the feature"))]
-mod space;
+pub(crate) mod space;
 mod stamp;
 mod standing;
 mod standing_page;

@@ -21,6 +21,7 @@ const TAG: u64 = 0x7f << 57;
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The same number for numbers that lie together, and the next one for those after them.
+#[inline]
 pub(crate) fn neighbourhood(number: u64) -> u64 {
     number >> NEAR.count_ones()
 }
@@ -29,10 +30,12 @@ pub(crate) fn neighbourhood(number: u64) -> u64 {
 pub(crate) struct NeighbourHasher(u64);
 
 impl Hasher for NeighbourHasher {
+    #[inline]
     fn write_u32(&mut self, queue: u32) {
         self.0 = u64::from(queue).wrapping_mul(SPREAD) & !NEAR;
     }
 
+    #[inline]
     fn write_u64(&mut self, number: u64) {
         self.0 = self.0.wrapping_add(number);
     }
@@ -41,6 +44,7 @@ impl Hasher for NeighbourHasher {
         unreachable!("only the numbers of queues and messages are hashed like this");
     }
 
+    #[inline]
     fn finish(&self) -> u64 {
         let spread = (self.0 >> NEAR.count_ones()).wrapping_mul(SPREAD);
         let place = (spread ^ spread >> 32) << NEAR.count_ones() | self.0 & NEAR;

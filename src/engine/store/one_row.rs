@@ -14,22 +14,27 @@ impl<V> Default for OneRow<V> {
 }
 
 impl<V> RowMap<(), V> for OneRow<V> {
+    #[inline]
     fn get(&self, (): &()) -> Option<&V> {
         self.0.as_ref()
     }
 
+    #[inline]
     fn get_mut(&mut self, (): &()) -> Option<&mut V> {
         self.0.as_mut()
     }
 
+    #[inline]
     fn insert(&mut self, (): (), value: V) {
         self.0 = Some(value);
     }
 
+    #[inline]
     fn remove(&mut self, (): &()) -> Option<V> {
         self.0.take()
     }
 
+    #[inline]
     fn len(&self) -> usize {
         usize::from(self.0.is_some())
     }

@@ -15,28 +15,34 @@ impl<R> Default for RareRows<R> {
 }
 
 impl<K, V, R: RowMap<K, V>> RowMap<K, V> for RareRows<R> {
+    #[inline]
     fn get(&self, key: &K) -> Option<&V> {
         self.0.as_ref()?.get(key)
     }
 
+    #[inline]
     fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         self.0.as_mut()?.get_mut(key)
     }
 
+    #[inline]
     fn insert(&mut self, key: K, value: V) {
         self.0.get_or_insert_default().insert(key, value);
     }
 
+    #[inline]
     fn remove(&mut self, key: &K) -> Option<V> {
         let removed = self.0.as_mut()?.remove(key);
         self.0.take_if(|rows| rows.is_empty());
         removed
     }
 
+    #[inline]
     fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |rows| rows.len())
     }
 
+    #[inline]
     fn first(&self, from: Bound<&K>) -> Option<(&K, &V)> {
         self.0.as_ref()?.first(from)
     }

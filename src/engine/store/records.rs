@@ -88,18 +88,21 @@ impl Records for Turn<'_> {
         self.memtables.workflows.get(&self.memtables.of_workflows, &self.base, key, &())
     }
 
-    fn workflow_known(&self, key: &mut WorkflowKey) -> Read<Option<WorkflowRecord>> {
+    fn open_workflow(&self, key: &mut WorkflowKey, room: &mut WorkflowRecord) -> Read<bool> {
         if let Some((kept, record)) = self.memtables.of_workflows.kept(key) {
-            let record = record.cloned();
             // Who has it from a lock or a list has that text already.
             if key.hint() != kept.hint() {
                 key.stream = kept.stream.clone();
             }
-            if record.is_some() {
-                return Ok(record);
+            if let Some(record) = record {
+                room.clone_from(record);
+                return Ok(true);
             }
         }
-        self.workflow(key)
+        let found = self.workflow(key)?;
+        let is_known = found.is_some();
+        *room = found.unwrap_or_default();
+        Ok(is_known)
     }
 
     fn workflows(

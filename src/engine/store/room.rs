@@ -7,7 +7,6 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
@@ -15,15 +14,18 @@ use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;
 
-use crate::engine::store::space::Outlay;
 use crate::engine::store::space::Space;
-use crate::error::OperateRefusal;
+use crate::engine::store::space::StorageRoom;
+use crate::engine::store::space::is_out_of_room;
 use crate::limits;
+
+/// A look comes about once a second: after a minute it is tried again whether the ballast can be made.
+const DOUBTED_LOOKS: u32 = 60;
 
 /// What the disk has room for. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct DiskRoom {
-    shared: Arc<DiskRoomLimits>,
+    pub(crate) shared: Arc<DiskRoomLimits>,
 }
 
 impl fmt::Debug for DiskRoom {
@@ -32,8 +34,8 @@ impl fmt::Debug for DiskRoom {
     }
 }
 
-struct DiskRoomLimits {
-    space: Box<dyn Space>,
+pub(crate) struct DiskRoomLimits {
+    pub(crate) space: Box<dyn Space>,
     /// How much is kept free for what has to go on.
     head_room_bytes: u64,
     /// Bytes written to the store's file since it was opened.
@@ -41,65 +43,30 @@ struct DiskRoomLimits {
     state: Mutex<DiskRoomState>,
 }
 
-struct DiskRoomState {
+#[derive(Default)]
+pub(crate) struct DiskRoomState {
     /// Free bytes at the last look, and what had been written by then.
     free_bytes: u64,
     written_then: u64,
     /// What was admitted and is not written yet.
     promised_bytes: u64,
     /// What copies of the file under way take of this disk, at most.
-    copies_bytes: u64,
+    pub(crate) copies_bytes: u64,
     ballast: Ballast,
     /// Whether only what ends something goes on.
-    is_full: bool,
+    pub(crate) is_full: bool,
+    /// Looks for which a write that found no room is believed, and not what the file system says of its room: a quota may allow less.
+    doubted_for: u32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Ballast {
+    #[default]
     None,
     Making,
     There,
     /// Another file has its name.
     Barred,
-}
-
-/// The room of a copy under way; given back when it is dropped.
-pub(crate) struct CopyRoom {
-    room: DiskRoom,
-    outlay: Outlay,
-}
-
-impl CopyRoom {
-    /// Refuses to go on once the disk of the file has no more than its head room, wherever the copy goes: as long as it is under
-    /// way the file cannot use freed room again, and so grows with all that goes on.
-    pub(crate) fn check(&self) -> Result<(), OperateRefusal> {
-        let mut state = self.room.state();
-        self.room.look(&mut state);
-        self.room.judge(&mut state);
-        match state.is_full {
-            true => Err(Outlay { free_bytes: 0, ..self.outlay }.refusal()),
-            false => Ok(()),
-        }
-    }
-}
-
-impl Drop for CopyRoom {
-    fn drop(&mut self) {
-        let copies_bytes = &mut self.room.state().copies_bytes;
-        *copies_bytes = copies_bytes.saturating_sub(self.outlay.of_this_disk());
-    }
-}
-
-/// How much room there is on the disk of an engine's file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StorageRoom {
-    /// Free bytes, the head room included.
-    pub free_bytes: u64,
-    /// Bytes that are kept free for receiving, settling and purging.
-    pub head_room_bytes: u64,
-    /// Whether the disk is so full that sends, schedules and queue definitions are refused.
-    pub is_full: bool,
 }
 
 impl DiskRoom {
@@ -111,9 +78,7 @@ impl DiskRoom {
     ) -> io::Result<DiskRoom> {
         let ballast = if space.has_ballast(head_room_bytes) { Ballast::There } else { Ballast::None };
         let free_bytes = space.free()?;
-        let (written_then, promised_bytes, copies_bytes, is_full) = (0, 0, 0, false);
-        let state =
-            DiskRoomState { free_bytes, written_then, promised_bytes, copies_bytes, ballast, is_full };
+        let state = DiskRoomState { free_bytes, ballast, ..DiskRoomState::default() };
         let shared =
             DiskRoomLimits { space: Box::new(space), head_room_bytes, written, state: Mutex::new(state) };
         let room = DiskRoom { shared: Arc::new(shared) };
@@ -184,10 +149,12 @@ impl DiskRoom {
     /// Deletes the ballast because a write has found no room; whether that has made some.
     pub(crate) fn rescue(&self) -> bool {
         let mut state = self.state();
+        state.doubted_for = DOUBTED_LOOKS;
         if state.ballast == Ballast::There {
             self.release(&mut state);
             return state.ballast == Ballast::None;
         }
+        self.judge(&mut state);
         false
     }
 
@@ -207,32 +174,22 @@ impl DiskRoom {
         self.judge(state);
     }
 
-    /// Promises room for a copy of the file, which is refused where there is none, or only the head room. Copies under way are
-    /// taken to need as much as they did in the beginning.
-    pub(crate) fn admit_copy(&self, target: &Path) -> Result<CopyRoom, OperateRefusal> {
-        // What cannot be told is found out by trying.
-        let unknown = Outlay { needed_bytes: 0, free_bytes: 0, is_same_disk: false };
-        let mut outlay = self.shared.space.copy(target).unwrap_or(unknown);
-        let mut state = self.state();
-        if outlay.is_same_disk {
-            self.look(&mut state);
-            outlay.free_bytes =
-                self.left(&state).saturating_sub(self.full_below()).saturating_sub(state.copies_bytes);
-        }
-        if outlay.free_bytes < outlay.needed_bytes {
-            return Err(outlay.refusal());
-        }
-        state.copies_bytes += outlay.of_this_disk();
-        drop(state);
-        Ok(CopyRoom { room: self.clone(), outlay })
-    }
-
     /// Looks at the disk anew, and makes the ballast again where there is room for it. Called about once a second.
     pub(crate) fn tick(&self) {
         let mut state = self.state();
+        if state.ballast == Ballast::There && !self.shared.space.keeps_ballast(self.shared.head_room_bytes) {
+            tracing::warn!(
+                "the ballast file has been deleted or changed: it is made anew where there is room"
+            );
+            state.ballast = Ballast::None;
+        }
         self.look(&mut state);
         self.judge(&mut state);
         if state.ballast != Ballast::None || self.free(&state) < self.roomy_from() {
+            return;
+        }
+        if state.doubted_for > 1 {
+            state.doubted_for -= 1;
             return;
         }
         state.ballast = Ballast::Making;
@@ -260,7 +217,10 @@ impl DiskRoom {
             if has_room { self.shared.space.make_ballast(self.shared.head_room_bytes) } else { Ok(()) };
         let mut state = self.state();
         state.ballast = match &made {
-            Ok(()) if has_room => Ballast::There,
+            Ok(()) if has_room => {
+                state.doubted_for = 0;
+                Ballast::There
+            }
             Ok(()) => Ballast::None,
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 tracing::warn!("a file that is no ballast has its name: none is made until the next start");
@@ -268,6 +228,9 @@ impl DiskRoom {
             }
             Err(error) => {
                 tracing::warn!(%error, "the ballast file cannot be made now");
+                if is_out_of_room(error) {
+                    state.doubted_for = DOUBTED_LOOKS;
+                }
                 Ballast::None
             }
         };
@@ -275,7 +238,7 @@ impl DiskRoom {
         self.judge(&mut state);
     }
 
-    fn state(&self) -> MutexGuard<'_, DiskRoomState> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, DiskRoomState> {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -286,12 +249,12 @@ impl DiskRoom {
     }
 
     /// Free bytes with the ballast.
-    fn left(&self, state: &DiskRoomState) -> u64 {
+    pub(crate) fn left(&self, state: &DiskRoomState) -> u64 {
         let ballast = if state.ballast == Ballast::There { self.shared.head_room_bytes } else { 0 };
         self.free(state).saturating_add(ballast)
     }
 
-    fn look(&self, state: &mut DiskRoomState) {
+    pub(crate) fn look(&self, state: &mut DiskRoomState) {
         if state.ballast == Ballast::Making {
             return;
         }
@@ -303,16 +266,16 @@ impl DiskRoom {
         }
     }
 
-    fn judge(&self, state: &mut DiskRoomState) {
-        let left = self.left(state);
-        if !state.is_full && left <= self.full_below() {
+    pub(crate) fn judge(&self, state: &mut DiskRoomState) {
+        let (left, is_doubted) = (self.left(state), state.doubted_for > 0);
+        if !state.is_full && (is_doubted || left <= self.full_below()) {
             state.is_full = true;
             tracing::warn!(
                 free_bytes = left,
                 head_room_bytes = self.shared.head_room_bytes,
                 "the disk is nearly full: sends, schedules and queue definitions are refused; receive, settle, purge go on"
             );
-        } else if state.is_full && left >= self.roomy_from() {
+        } else if state.is_full && !is_doubted && left >= self.roomy_from() {
             state.is_full = false;
             tracing::info!(free_bytes = left, "the disk has room again: everything is accepted");
         }
@@ -320,7 +283,7 @@ impl DiskRoom {
 
     /// With no more room than this, nothing new is accepted: the head room, and half of it for what is under way, so that
     /// what is new never makes the ballast go.
-    fn full_below(&self) -> u64 {
+    pub(crate) fn full_below(&self) -> u64 {
         (self.shared.head_room_bytes / 4).saturating_mul(6)
     }
 
@@ -338,15 +301,23 @@ impl DiskRoom {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::engine::store::space::Outlay;
+    use crate::error::OperateRefusal;
 
     const HEAD_ROOM: u64 = 64 << 20;
 
-    /// A disk whose room a test sets.
+    /// A disk whose room a test sets, and perhaps how much of it may be used.
     #[derive(Clone, Default)]
-    struct Made(Arc<Mutex<(u64, bool)>>);
+    struct Made(Arc<Mutex<(u64, bool)>>, Arc<Mutex<Option<u64>>>);
 
     impl Made {
+        fn allow(&self, bytes: u64) {
+            *self.1.lock().unwrap() = Some(bytes);
+        }
+
         fn set_free(&self, bytes: u64) {
             self.0.lock().unwrap().0 = bytes;
         }
@@ -365,8 +336,15 @@ mod tests {
             self.has()
         }
 
+        fn keeps_ballast(&self, _: u64) -> bool {
+            self.has()
+        }
+
         fn make_ballast(&self, bytes: u64) -> io::Result<()> {
             let mut made = self.0.lock().unwrap();
+            if self.1.lock().unwrap().is_some_and(|allowed| allowed < bytes) {
+                return Err(io::ErrorKind::QuotaExceeded.into());
+            }
             made.0 = made.0.checked_sub(bytes).ok_or(io::ErrorKind::StorageFull)?;
             made.1 = true;
             Ok(())
@@ -484,6 +462,34 @@ mod tests {
         let room = DiskRoom::begin(made.clone(), u64::MAX, Arc::default()).unwrap();
         room.tick();
         assert!(!made.has() && room.view().is_full && !room.admit(1));
+    }
+
+    #[test]
+    fn a_ballast_that_somebody_has_deleted_counts_no_longer() {
+        let (room, made, _) = room(4 * HEAD_ROOM);
+        made.set_free(HEAD_ROOM);
+        room.tick();
+        assert!(room.admit(1) && made.has(), "with the ballast there is room");
+        room.redeem(1);
+        *made.0.lock().unwrap() = (HEAD_ROOM, false);
+        room.tick();
+        assert!(!room.admit(1) && room.view().is_full, "without it there is the head room, and no more");
+    }
+
+    #[test]
+    fn a_write_that_found_no_room_is_believed_until_the_ballast_can_be_made() {
+        let (room, made, _) = room(9 * HEAD_ROOM);
+        made.allow(0);
+        assert!(room.rescue() && !made.has(), "the quota is used up, whatever is said of the disk");
+        assert!(!room.admit(1) && room.view().is_full);
+        for _ in 1..DOUBTED_LOOKS {
+            room.tick();
+        }
+        room.make_ballast();
+        assert!(!made.has() && !room.admit(1), "it still cannot be made");
+        made.allow(9 * HEAD_ROOM);
+        room.make_ballast();
+        assert!(made.has() && room.admit(1));
     }
 
     #[test]

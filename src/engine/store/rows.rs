@@ -23,10 +23,12 @@ pub(crate) trait RowMap<K, V>: Default {
     fn last(&self, to: &K) -> Option<(&K, &V)>;
     /// Whether it was found that no row of their prefix is flushed, so that nobody has to look there again. Rows of a kind of which
     /// there are many, or of which this is not asked, note nothing.
+    #[inline]
     fn none_flushed(&self) -> bool {
         false
     }
     /// Notes whether no row of their prefix is flushed.
+    #[inline]
     fn note_none_flushed(&self, _is_none: bool) {}
     /// Gives back what only makes look-ups in order faster.
     fn trim(&mut self) {}
@@ -34,36 +36,44 @@ pub(crate) trait RowMap<K, V>: Default {
     #[cfg(test)]
     fn each<'a>(&'a self, with: &mut dyn FnMut(&'a K, &'a V));
 
+    #[inline]
     fn contains(&self, key: &K) -> bool {
         self.get(key).is_some()
     }
 
+    #[inline]
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
 impl<K: Ord, V> RowMap<K, V> for BTreeMap<K, V> {
+    #[inline]
     fn get(&self, key: &K) -> Option<&V> {
         BTreeMap::get(self, key)
     }
 
+    #[inline]
     fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         BTreeMap::get_mut(self, key)
     }
 
+    #[inline]
     fn insert(&mut self, key: K, value: V) {
         BTreeMap::insert(self, key, value);
     }
 
+    #[inline]
     fn remove(&mut self, key: &K) -> Option<V> {
         BTreeMap::remove(self, key)
     }
 
+    #[inline]
     fn len(&self) -> usize {
         BTreeMap::len(self)
     }
 
+    #[inline]
     fn first(&self, from: Bound<&K>) -> Option<(&K, &V)> {
         // Most ask from the very beginning, and a range is looked for from both its ends.
         let (key, value) = self.first_key_value()?;
@@ -108,14 +118,17 @@ impl<K: Clone + Ord + Hash, V> HashRows<K, V> {
 }
 
 impl<K: Clone + Ord + Hash, V> RowMap<K, V> for HashRows<K, V> {
+    #[inline]
     fn get(&self, key: &K) -> Option<&V> {
         self.rows.get(key)
     }
 
+    #[inline]
     fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         self.rows.get_mut(key)
     }
 
+    #[inline]
     fn insert(&mut self, key: K, value: V) {
         if let Some(order) = self.order.get_mut() {
             order.insert(key.clone());
@@ -123,6 +136,7 @@ impl<K: Clone + Ord + Hash, V> RowMap<K, V> for HashRows<K, V> {
         self.rows.insert(key, value);
     }
 
+    #[inline]
     fn remove(&mut self, key: &K) -> Option<V> {
         if let Some(order) = self.order.get_mut() {
             order.remove(key);
@@ -130,10 +144,12 @@ impl<K: Clone + Ord + Hash, V> RowMap<K, V> for HashRows<K, V> {
         self.rows.remove(key)
     }
 
+    #[inline]
     fn len(&self) -> usize {
         self.rows.len()
     }
 
+    #[inline]
     fn first(&self, from: Bound<&K>) -> Option<(&K, &V)> {
         let key = self.order().range((from, Bound::Unbounded)).next()?;
         self.rows.get_key_value(key)

@@ -164,23 +164,20 @@ row_in_slots!(HoldingRow of Holdings: WorkflowKey { queue, stream }, at SlotNumb
 row_in_slots!(MessageRow of Messages: MessageKey { queue, sequence }, at MessageKey, from SequenceNumber::new(0));
 row_in_slots!(ContentRow of Contents: MessageKey { queue, sequence }, at MessageKey, from SequenceNumber::new(0));
 
-/// Where the rows of a prefix are.
+/// How it is noted where the rows of a prefix are.
 macro_rules! place_of {
-    ($prefix:ty) => {
-        $prefix
-    };
-    ($prefix:ty, of_workflows) => {
-        SlotNumber
-    };
-    ($prefix:ty, of_messages) => {
+    (of_messages) => {
         MessageKey
+    };
+    ($($of_workflows:ident)?) => {
+        SlotNumber
     };
 }
 
 /// Makes the tables.
 macro_rules! tables {
     ($($number:literal $field:ident $table:ident: $rows:ident, $prefix:ty, $key:ty => $value:ty $(, in $slots:ident as $row:ident)?;)*) => {
-        $(table! { $number $field $table: $rows, $prefix, $key => $value, at place_of!($prefix $(, $slots)?) })*
+        $(table! { $number $field $table: $rows, $prefix, $key => $value, at place_of!($($slots)?) })*
 
         const _: () = assert!([$($number),*].len() == MEMTABLES, "a table has its place in memory");
 

@@ -25,39 +25,47 @@ pub(crate) struct SlotStamp(NonZeroU64);
 
 impl SlotStamp {
     /// The stamp of a row before its first change.
+    #[inline]
     pub(crate) fn fresh(based: bool) -> SlotStamp {
         SlotStamp::of(if based { BASED } else { 0 })
     }
 
+    #[inline]
     fn of(bits: u64) -> SlotStamp {
         SlotStamp(NonZeroU64::new(!bits).expect("a file is closed before it has seen so many commits"))
     }
 
+    #[inline]
     fn bits(self) -> u64 {
         !self.0.get()
     }
 
     /// The commit that has its last change; zero before its first.
+    #[inline]
     pub(crate) fn position(self) -> u64 {
         self.bits() >> (INDEX_BITS + FLAG_BITS)
     }
 
     /// Its place among what that turn has changed.
+    #[inline]
     pub(crate) fn index(self) -> usize {
         (self.bits() >> FLAG_BITS & ((1 << INDEX_BITS) - 1)) as usize
     }
 
     /// Whether a row with this key may be flushed, so that deleting it is worth remembering.
+    #[inline]
     pub(crate) fn is_based(self) -> bool {
         self.bits() & BASED != 0
     }
 
     /// Notes that the row is flushed.
+    #[inline]
     pub(crate) fn set_based(&mut self) {
         *self = SlotStamp::of(self.bits() | BASED);
     }
 
     /// Notes a change in another turn, as its `index`-th.
+    #[inline]
     pub(crate) fn change(&mut self, position: u64, index: usize) {
         assert!(position >> POSITION_BITS == 0, "a file is closed before it has seen so many commits");
         assert!(index >> INDEX_BITS == 0, "a turn is of limited size");
@@ -67,6 +75,7 @@ impl SlotStamp {
     }
 
     /// Whether the disk knows a row with this key, so that its deletion in a turn has to be written.
+    #[inline]
     pub(crate) fn is_on_disk(self, turn: u64) -> bool {
         self.bits() & (BASED | JOURNALED) != 0 || (self.position() > 0 && self.position() < turn)
     }

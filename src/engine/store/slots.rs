@@ -22,6 +22,7 @@ pub(crate) trait InSlots: Table + Sized {
     fn in_order(slots: &Self::Slots) -> Option<&KeysInOrder<Self::Prefix>>;
 
     /// Notes that a row is about to change.
+    #[inline]
     fn note_change(slots: &Self::Slots, key: &Self::Prefix) {
         if let Some(keys) = Self::in_order(slots)
             && keys.is_kept()
@@ -39,14 +40,17 @@ macro_rules! in_slots {
             type Slots = $slots;
             type Slot = $slot;
 
+            #[inline]
             fn of(slot: &$slot) -> &PrefixGroup<$table> {
                 &slot.$field
             }
 
+            #[inline]
             fn of_mut(slot: &mut $slot) -> &mut PrefixGroup<$table> {
                 &mut slot.$field
             }
 
+            #[inline]
             fn in_order(slots: &$slots) -> Option<&KeysInOrder<Self::Prefix>> {
                 in_slots!(order of slots $($keys)?)
             }
@@ -119,6 +123,7 @@ impl<K> Default for KeysInOrder<K> {
 
 impl<K: Clone + Ord> KeysInOrder<K> {
     /// Whether anybody has asked.
+    #[inline]
     pub(crate) fn is_kept(&self) -> bool {
         self.0.borrow().is_some()
     }

@@ -183,7 +183,7 @@ impl Store {
 
     fn begin_turn(&mut self) -> Turn<'_> {
         let position = self.meta.batch.position + 1;
-        self.memtables.each(&mut |memtable| memtable.begin_turn(position));
+        self.memtables.begin_turn(position);
         Turn {
             base: Base::new(&self.database),
             memtables: &mut self.memtables,

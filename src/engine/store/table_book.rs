@@ -36,6 +36,7 @@ impl<T: Table> TableBook<T> {
     }
 
     /// A row: that of the window, or else the flushed one.
+    #[inline]
     pub(crate) fn get(
         &self,
         groups: &impl Groups<T>,
@@ -61,6 +62,7 @@ impl<T: Table> TableBook<T> {
 
 impl<T: Table<Flushed = T>> TableBook<T> {
     /// The first row of the prefix with at least this key.
+    #[inline]
     pub(crate) fn first(
         &self,
         groups: &impl Groups<T>,

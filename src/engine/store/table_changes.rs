@@ -39,6 +39,7 @@ impl<T: Table> Default for TableChanges<T> {
 
 impl<T: Table> TableChanges<T> {
     /// Begins the turn whose commit has this position.
+    #[inline]
     pub(crate) fn begin(&mut self, position: u64) {
         self.origin.get_or_insert(position - 1);
         self.position = self.in_stamps(position);
@@ -55,6 +56,7 @@ impl<T: Table> TableChanges<T> {
     }
 
     /// Notes that a row is put or deleted. True when that is its first change in its generation.
+    #[inline]
     pub(crate) fn note(&mut self, stamp: &mut SlotStamp, place: &T::Place, key: &T::Key) -> bool {
         if stamp.position() == self.position {
             return false;

@@ -30,9 +30,10 @@ impl<T: Table> TableBook<T> {
         });
     }
 
-    /// Ends a trial: every row is as it was when it began.
-    pub(crate) fn roll_back(&mut self, groups: &mut impl Groups<T>) {
-        let Some(trial) = self.trial.take() else { return };
+    /// Ends a trial: every row is as it was when it began. Returns how many were others.
+    pub(crate) fn roll_back(&mut self, groups: &mut impl Groups<T>) -> usize {
+        let Some(trial) = self.trial.take() else { return 0 };
+        let taken_back = trial.rows.len();
         for OldRow { prefix, key, row, gone } in trial.rows.into_iter().rev() {
             let (_, group) = groups.group_to_change(&prefix);
             let is_flushed = group.stamp(&key).is_some_and(|stamp| stamp.is_based());
@@ -53,6 +54,7 @@ impl<T: Table> TableBook<T> {
         }
         self.changed.shorten(trial.changed);
         self.touched.shorten(trial.touched);
+        taken_back
     }
 }
 
@@ -73,7 +75,9 @@ impl Turn<'_> {
     /// Ends a trial.
     pub(crate) fn roll_back(&mut self) {
         let before = self.trial.take().expect("only a trial that has begun can end");
-        self.memtables.each(&mut |memtable| memtable.roll_back());
+        let mut taken_back = 0;
+        self.memtables.each(&mut |memtable| taken_back += memtable.roll_back());
+        self.memtables.taken_back += taken_back;
         self.meta.numbers = before.numbers;
         self.meta.counters = before.counters;
         self.meta.touched_counters = before.touched_counters;

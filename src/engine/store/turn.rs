@@ -50,6 +50,7 @@ pub(crate) struct Turn<'t> {
 
 impl Turn<'_> {
     /// Counts a row that is written.
+    #[inline]
     pub(crate) fn note_written(&mut self, bytes: impl FnOnce() -> u64) {
         self.written.rows += 1;
         if self.bytes_max < u64::MAX {

@@ -32,6 +32,7 @@ pub(crate) struct WindowWorkflow {
 }
 
 impl WindowWorkflow {
+    #[inline]
     fn is_empty(&self) -> bool {
         self.record.is_empty() && self.line.is_empty() && self.holding.is_empty()
     }
@@ -45,9 +46,16 @@ in_slots!(WorkflowSlots of WindowWorkflow {
 
 impl WorkflowSlots {
     /// The key of a workflow as the window has it, and its record if that has changed.
+    #[inline]
     pub(crate) fn kept(&self, key: &WorkflowKey) -> Option<(&WorkflowKey, Option<&WorkflowRecord>)> {
         let (key, workflow) = self.workflows.get_key_value(key)?;
         Some((key, workflow.record.rows.get(&()).map(|slot| &slot.value)))
+    }
+
+    /// Of how many workflows the window has something, or has had it.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.workflows.len()
     }
 
     /// Gives up workflows that the window says nothing of, and room that is not needed. They are kept until here, because a busy
@@ -65,24 +73,29 @@ impl<T> Groups<T> for WorkflowSlots
 where
     T: InSlots<Prefix = WorkflowKey, Place = SlotNumber, Slots = WorkflowSlots, Slot = WindowWorkflow>,
 {
+    #[inline]
     fn group(&self, key: &WorkflowKey) -> Option<&PrefixGroup<T>> {
         self.workflows.get(key).map(|workflow| T::of(workflow))
     }
 
+    #[inline]
     fn group_mut(&mut self, key: &WorkflowKey) -> Option<&mut PrefixGroup<T>> {
         self.workflows.get_mut(key).map(|workflow| T::of_mut(workflow))
     }
 
+    #[inline]
     fn group_to_change(&mut self, key: &WorkflowKey) -> (SlotNumber, &mut PrefixGroup<T>) {
         T::note_change(self, key);
         let (slot, workflow) = self.workflows.get_or_insert_with(key, Box::default);
         (slot, T::of_mut(workflow))
     }
 
+    #[inline]
     fn group_at(&self, slot: &SlotNumber) -> Option<&PrefixGroup<T>> {
         self.workflows.at(*slot).map(|(_, workflow)| T::of(workflow))
     }
 
+    #[inline]
     fn prefix_at<'p>(&'p self, slot: &'p SlotNumber) -> Option<&'p WorkflowKey> {
         self.workflows.at(*slot).map(|(key, _)| key)
     }

@@ -170,6 +170,7 @@ impl MutableRecords for Turn<'_> {
 }
 
 impl Turn<'_> {
+    #[inline]
     fn set_ready(&mut self, queue: QueueId, ticket: u64, stream: Option<WorkflowRef>) -> Result<(), Fault> {
         self.changed = true;
         self.note_written(|| ROW_BYTES + stream.as_ref().map_or(0, weight_of_stream));
@@ -177,6 +178,7 @@ impl Turn<'_> {
     }
 
     /// Notes that a message is written.
+    #[inline]
     fn note_message(&mut self, key: MessageKey, record: Option<&MessageRecord>) {
         self.changed = true;
         self.note_written(|| weight_of_message(record));
@@ -229,14 +231,17 @@ fn weight_of(change: &Change) -> u64 {
 /// What a row takes beside texts: its key, lengths, numbers and instants.
 const ROW_BYTES: u64 = 64;
 
+#[inline]
 fn weight_of_stream(stream: &WorkflowRef) -> u64 {
     stream.workflow_id().map_or(9, |id| id.as_str().len() as u64)
 }
 
+#[inline]
 fn weight_of_key(key: &WorkflowKey) -> u64 {
     ROW_BYTES + weight_of_stream(&key.stream)
 }
 
+#[inline]
 fn weight_of_message(record: Option<&MessageRecord>) -> u64 {
     let Some(record) = record else { return ROW_BYTES };
     let ids = [&record.message_id, &record.rare.after].into_iter().flatten().map(|id| id.as_str().len());

@@ -21,6 +21,7 @@ use redb::StorageBackend;
 use redb::backends::FileBackend;
 
 use crate::engine::store::room::DiskRoom;
+use crate::engine::store::space::is_out_of_room;
 
 /// What the held-back copy is kept in pieces of.
 const PIECE: usize = 4096;
@@ -239,11 +240,6 @@ impl StorageBackend for GatedFile {
     fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
         self.file.query_lock_range(start, end)
     }
-}
-
-/// Whether a write has failed because the disk is full, or what whoever writes may have of it is used up.
-fn is_out_of_room(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Makes a sync as slow as that of another disk.

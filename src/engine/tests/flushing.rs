@@ -151,6 +151,30 @@ fn a_hand_out_that_is_taken_back_leaves_nothing_behind() {
 }
 
 #[test]
+fn what_many_trials_took_is_given_back_although_no_generation_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("tried.redb"), StoreOptions::default()).unwrap();
+    let options = Box::new(QueueOptions::default());
+    let create = Command::CreateQueue(verbs::CreateQueue { name: samples::queue(), options });
+    apply(&mut store, &mut Rules::default(), &[create], 0);
+    let mut largest = 0;
+    for number in 0..limits::TAKEN_BACK_MAX {
+        let message = Message::new("tried").workflow(format!("new {number}")).check().unwrap();
+        let send = Command::Send(verbs::Send { queue: samples::queue(), messages: vec![message] });
+        let now = ClockInstants::same(Timestamp::from_millis(9_000_000));
+        let tried = store.try_out(|turn| {
+            turn.begin_trial();
+            let tried = Rules::default().apply(now, send, turn)?;
+            turn.roll_back();
+            Ok(tried.reply)
+        });
+        assert!(matches!(tried.unwrap(), Reply::Send(Ok(_))));
+        largest = largest.max(store.memtables.of_workflows.len());
+    }
+    assert!(largest < limits::TAKEN_BACK_MAX / 2, "room for {largest} workflows at once");
+}
+
+#[test]
 fn what_changes_while_its_fold_is_under_way_is_not_lost() {
     let folder = tempfile::tempdir().unwrap();
     let (_, expected) = story(&folder.path().join("one_by_one.redb"), StoreOptions::default());

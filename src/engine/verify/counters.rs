@@ -70,7 +70,7 @@ fn differences(counted: &Counts, found: &Counts) -> Vec<(&'static str, u64, u64)
         ("ready", counted.ready, found.ready),
         ("locked", counted.locked, found.locked),
         ("early", counted.early, found.early),
-        ("retry", counted.failed, found.failed),
+        ("retry", counted.retry, found.retry),
         ("exhausted", counted.exhausted, found.exhausted),
         ("by_consumer", counted.by_consumer, found.by_consumer),
         ("scheduled", counted.scheduled, found.scheduled),

@@ -85,7 +85,7 @@ impl<'a> RowComparison<'a, '_> {
         *match &message.status {
             Status::Ready => &mut counts.ready,
             Status::Scheduled { .. } => &mut counts.scheduled,
-            Status::Failed { due: Some(_) } => &mut counts.failed,
+            Status::Failed { due: Some(_) } => &mut counts.retry,
             Status::Failed { due: None } => &mut counts.exhausted,
             Status::ByConsumer { .. } => &mut counts.by_consumer,
             Status::Locked { .. } => &mut counts.locked,

@@ -239,7 +239,7 @@ impl From<Counts> for record::Counts {
             ready: old.ready,
             locked: old.locked,
             early: old.early,
-            failed: old.failed,
+            retry: old.failed,
             exhausted: old.spent,
             by_consumer: old.asked,
             scheduled: old.scheduled,

@@ -70,7 +70,7 @@ async fn served_until(fault: Fault) -> Result<Option<Fault>, OpenError> {
     let log = Arc::new(Faulty(3, fault));
     let (client, thread) = serving(folder.path().join("faulty.redb"), log).await;
     client.create_queue("a", QueueOptions::default()).await.unwrap();
-    client.create_queue("b", QueueOptions::default()).await.err().expect("a fault was found");
+    client.create_queue("b", QueueOptions::default()).await.expect_err("a fault was found");
     thread.join().unwrap()
 }
 
