@@ -78,7 +78,7 @@ pub(crate) struct Terms<'a, S, P> {
     pub(crate) drained: P,
 }
 
-/// A processor that runs in the background. It ends by itself when its queue or the engine is gone: a log line says so,
+/// A processor that runs in the background. It ends by itself when its queue is gone, which a log line says, or the engine:
 /// [`Running::is_finished`] says whether, and [`Running::stop`] why.
 ///
 /// # Dropping

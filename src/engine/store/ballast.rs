@@ -110,7 +110,14 @@ impl Space for Volume {
             std::fs::remove_file(&self.ballast)?;
         }
         let file = private().create_new(true).open(&self.ballast)?;
-        fill(&file, bytes).inspect_err(|_| drop(std::fs::remove_file(&self.ballast)))
+        let filled = fill(&file, bytes).and_then(|()| match self.ballast_bytes() {
+            Some(found) if found == bytes => Ok(()),
+            _ => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "the file system keeps no room for a file of zeros",
+            )),
+        });
+        filled.inspect_err(|_| drop(std::fs::remove_file(&self.ballast)))
     }
 
     fn drop_ballast(&self) -> io::Result<()> {

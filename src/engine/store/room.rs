@@ -55,7 +55,8 @@ pub(crate) struct DiskRoomState {
     ballast: Ballast,
     /// Whether only what ends something goes on.
     pub(crate) is_full: bool,
-    /// Looks for which a write that found no room is believed, and not what the file system says of its room: a quota may allow less.
+    /// Looks for which it is not believed what the file system says, because a write has found no room: a quota may allow less. What was
+    /// free then is counted down meanwhile.
     doubted_for: u32,
 }
 
@@ -65,7 +66,7 @@ enum Ballast {
     None,
     Making,
     There,
-    /// Another file has its name.
+    /// Another file has its name, or the file system keeps no room for one.
     Barred,
 }
 
@@ -149,13 +150,27 @@ impl DiskRoom {
     /// Deletes the ballast because a write has found no room; whether that has made some.
     pub(crate) fn rescue(&self) -> bool {
         let mut state = self.state();
-        state.doubted_for = DOUBTED_LOOKS;
-        if state.ballast == Ballast::There {
-            self.release(&mut state);
-            return state.ballast == Ballast::None;
+        if state.ballast != Ballast::There {
+            return false;
         }
-        self.judge(&mut state);
-        false
+        self.look(&mut state);
+        let is_contradicted = self.free(&state) >= self.scarce_below();
+        self.release(&mut state);
+        let has_made_some = state.ballast == Ballast::None;
+        if has_made_some && is_contradicted {
+            self.doubt(&mut state, self.shared.head_room_bytes);
+        }
+        has_made_some
+    }
+
+    /// Believes the file system no longer, but that so much is free.
+    fn doubt(&self, state: &mut DiskRoomState, free_bytes: u64) {
+        if state.doubted_for == 0 {
+            (state.free_bytes, state.written_then) =
+                (free_bytes, self.shared.written.load(Ordering::Relaxed));
+        }
+        state.doubted_for = DOUBTED_LOOKS;
+        self.judge(state);
     }
 
     fn release(&self, state: &mut DiskRoomState) {
@@ -185,11 +200,14 @@ impl DiskRoom {
         }
         self.look(&mut state);
         self.judge(&mut state);
-        if state.ballast != Ballast::None || self.free(&state) < self.roomy_from() {
+        if state.ballast != Ballast::None {
             return;
         }
         if state.doubted_for > 1 {
             state.doubted_for -= 1;
+            return;
+        }
+        if !self.has_room_for_ballast(&state) {
             return;
         }
         state.ballast = Ballast::Making;
@@ -207,7 +225,7 @@ impl DiskRoom {
     pub(crate) fn make_ballast(&self) {
         let (is_there, has_room) = {
             let state = self.state();
-            (state.ballast == Ballast::There, self.free(&state) >= self.roomy_from())
+            (state.ballast == Ballast::There, self.has_room_for_ballast(&state))
         };
         if is_there {
             return;
@@ -217,25 +235,37 @@ impl DiskRoom {
             if has_room { self.shared.space.make_ballast(self.shared.head_room_bytes) } else { Ok(()) };
         let mut state = self.state();
         state.ballast = match &made {
-            Ok(()) if has_room => {
-                state.doubted_for = 0;
-                Ballast::There
-            }
+            Ok(()) if has_room => Ballast::There,
             Ok(()) => Ballast::None,
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                tracing::warn!("a file that is no ballast has its name: none is made until the next start");
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::Unsupported) =>
+            {
+                tracing::warn!(%error, "there is no ballast file until the next start");
                 Ballast::Barred
             }
             Err(error) => {
                 tracing::warn!(%error, "the ballast file cannot be made now");
-                if is_out_of_room(error) {
-                    state.doubted_for = DOUBTED_LOOKS;
-                }
                 Ballast::None
             }
         };
+        let is_out_of_room = made.as_ref().is_err_and(is_out_of_room);
+        if has_room && !is_out_of_room {
+            state.doubted_for = 0;
+        }
         self.look(&mut state);
         self.judge(&mut state);
+        if is_out_of_room && self.has_room_for_ballast(&state) {
+            self.doubt(&mut state, 0);
+        }
+    }
+
+    /// Whether the ballast fits beside what has to stay free, as far as the file system tells.
+    fn has_room_for_ballast(&self, state: &DiskRoomState) -> bool {
+        let free_bytes = match state.doubted_for {
+            0 => self.free(state),
+            _ => self.shared.space.free().unwrap_or(0),
+        };
+        free_bytes >= self.roomy_from()
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, DiskRoomState> {
@@ -255,7 +285,7 @@ impl DiskRoom {
     }
 
     pub(crate) fn look(&self, state: &mut DiskRoomState) {
-        if state.ballast == Ballast::Making {
+        if state.ballast == Ballast::Making || state.doubted_for > 0 {
             return;
         }
         // What is written during the look is counted twice rather than not at all.
@@ -267,15 +297,15 @@ impl DiskRoom {
     }
 
     pub(crate) fn judge(&self, state: &mut DiskRoomState) {
-        let (left, is_doubted) = (self.left(state), state.doubted_for > 0);
-        if !state.is_full && (is_doubted || left <= self.full_below()) {
+        let left = self.left(state);
+        if !state.is_full && left <= self.full_below() {
             state.is_full = true;
             tracing::warn!(
                 free_bytes = left,
                 head_room_bytes = self.shared.head_room_bytes,
                 "the disk is nearly full: sends, schedules and queue definitions are refused; receive, settle, purge go on"
             );
-        } else if state.is_full && !is_doubted && left >= self.roomy_from() {
+        } else if state.is_full && left >= self.roomy_from() {
             state.is_full = false;
             tracing::info!(free_bytes = left, "the disk has room again: everything is accepted");
         }
@@ -304,63 +334,9 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::engine::store::space::Outlay;
+    use crate::engine::store::space::made::HEAD_ROOM;
+    use crate::engine::store::space::made::Made;
     use crate::error::OperateRefusal;
-
-    const HEAD_ROOM: u64 = 64 << 20;
-
-    /// A disk whose room a test sets, and perhaps how much of it may be used.
-    #[derive(Clone, Default)]
-    struct Made(Arc<Mutex<(u64, bool)>>, Arc<Mutex<Option<u64>>>);
-
-    impl Made {
-        fn allow(&self, bytes: u64) {
-            *self.1.lock().unwrap() = Some(bytes);
-        }
-
-        fn set_free(&self, bytes: u64) {
-            self.0.lock().unwrap().0 = bytes;
-        }
-
-        fn has(&self) -> bool {
-            self.0.lock().unwrap().1
-        }
-    }
-
-    impl Space for Made {
-        fn free(&self) -> io::Result<u64> {
-            Ok(self.0.lock().unwrap().0)
-        }
-
-        fn has_ballast(&self, _: u64) -> bool {
-            self.has()
-        }
-
-        fn keeps_ballast(&self, _: u64) -> bool {
-            self.has()
-        }
-
-        fn make_ballast(&self, bytes: u64) -> io::Result<()> {
-            let mut made = self.0.lock().unwrap();
-            if self.1.lock().unwrap().is_some_and(|allowed| allowed < bytes) {
-                return Err(io::ErrorKind::QuotaExceeded.into());
-            }
-            made.0 = made.0.checked_sub(bytes).ok_or(io::ErrorKind::StorageFull)?;
-            made.1 = true;
-            Ok(())
-        }
-
-        fn drop_ballast(&self) -> io::Result<()> {
-            let mut made = self.0.lock().unwrap();
-            *made = (made.0 + HEAD_ROOM, false);
-            Ok(())
-        }
-
-        fn copy(&self, _: &Path) -> io::Result<Outlay> {
-            let free_bytes = self.free()?;
-            Ok(Outlay { needed_bytes: HEAD_ROOM, free_bytes, is_same_disk: true })
-        }
-    }
 
     fn room(free: u64) -> (DiskRoom, Made, Arc<AtomicU64>) {
         let (made, written) = (Made::default(), Arc::<AtomicU64>::default());
@@ -478,18 +454,28 @@ mod tests {
 
     #[test]
     fn a_write_that_found_no_room_is_believed_until_the_ballast_can_be_made() {
-        let (room, made, _) = room(9 * HEAD_ROOM);
+        let (room, made, written) = room(9 * HEAD_ROOM);
         made.allow(0);
         assert!(room.rescue() && !made.has(), "the quota is used up, whatever is said of the disk");
         assert!(!room.admit(1) && room.view().is_full);
-        for _ in 1..DOUBTED_LOOKS {
-            room.tick();
-        }
+        assert!(room.admit_from_head_room(1), "there is what the ballast has made free");
+        room.redeem(1);
+        written.fetch_add(HEAD_ROOM, Ordering::Relaxed);
+        assert!(!room.admit_from_head_room(1), "and no more");
         room.make_ballast();
-        assert!(!made.has() && !room.admit(1), "it still cannot be made");
+        assert!(!made.has() && !room.admit(1) && !room.admit_from_head_room(1), "it still cannot be made");
         made.allow(9 * HEAD_ROOM);
         room.make_ballast();
         assert!(made.has() && room.admit(1));
+    }
+
+    #[test]
+    fn a_disk_that_is_as_full_as_it_says_is_believed_once_it_has_room() {
+        let (room, made, _) = room(9 * HEAD_ROOM);
+        made.set_free(0);
+        assert!(room.rescue() && !made.has() && !room.admit(1), "somebody else was quicker than every look");
+        made.set_free(9 * HEAD_ROOM);
+        assert!(room.admit(1), "it has room again");
     }
 
     #[test]

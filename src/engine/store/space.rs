@@ -63,3 +63,67 @@ impl Outlay {
 pub(crate) fn is_out_of_room(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
+
+#[cfg(test)]
+pub(crate) mod made {
+    use std::sync::Arc;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// What tests keep free.
+    pub(crate) const HEAD_ROOM: u64 = 64 << 20;
+
+    /// A disk whose room a test sets, and perhaps how much of it may be used.
+    #[derive(Clone, Default)]
+    pub(crate) struct Made(pub(crate) Arc<Mutex<(u64, bool)>>, Arc<Mutex<Option<u64>>>);
+
+    impl Made {
+        pub(crate) fn allow(&self, bytes: u64) {
+            *self.1.lock().unwrap() = Some(bytes);
+        }
+
+        pub(crate) fn set_free(&self, bytes: u64) {
+            self.0.lock().unwrap().0 = bytes;
+        }
+
+        pub(crate) fn has(&self) -> bool {
+            self.0.lock().unwrap().1
+        }
+    }
+
+    impl Space for Made {
+        fn free(&self) -> io::Result<u64> {
+            Ok(self.0.lock().unwrap().0)
+        }
+
+        fn has_ballast(&self, _: u64) -> bool {
+            self.has()
+        }
+
+        fn keeps_ballast(&self, _: u64) -> bool {
+            self.has()
+        }
+
+        fn make_ballast(&self, bytes: u64) -> io::Result<()> {
+            let mut made = self.0.lock().unwrap();
+            if self.1.lock().unwrap().is_some_and(|allowed| allowed < bytes) {
+                return Err(io::ErrorKind::QuotaExceeded.into());
+            }
+            made.0 = made.0.checked_sub(bytes).ok_or(io::ErrorKind::StorageFull)?;
+            made.1 = true;
+            Ok(())
+        }
+
+        fn drop_ballast(&self) -> io::Result<()> {
+            let mut made = self.0.lock().unwrap();
+            *made = (made.0 + HEAD_ROOM, false);
+            Ok(())
+        }
+
+        fn copy(&self, _: &Path) -> io::Result<Outlay> {
+            let free_bytes = self.free()?;
+            Ok(Outlay { needed_bytes: HEAD_ROOM, free_bytes, is_same_disk: true })
+        }
+    }
+}
