@@ -50,10 +50,10 @@ async fn upgraded(name: &str) -> (tempfile::TempDir, PathBuf, Engine) {
 
 /// What a file showed to the version that wrote it; the story is one, so it is one for each format.
 fn recorded(name: &str) -> Value {
+    let renamed = [("failed", "retry"), ("Failed", "Retry")];
     if name.starts_with("format-4") {
-        return serde_json::from_slice(&read("format-4.json")).expect("the listing is JSON");
+        return listing_of("format-4.json", &renamed);
     }
-    let listing = String::from_utf8(read("format-3.json")).expect("the listing is text");
     let names = [
         ("spent", "exhausted"),
         ("Spent", "Exhausted"),
@@ -61,10 +61,7 @@ fn recorded(name: &str) -> Value {
         ("Asked", "ByConsumer"),
         ("letter", "dead_letter"),
     ];
-    let listing = names
-        .iter()
-        .fold(listing, |listing, (old, name)| listing.replace(&format!("\"{old}\""), &format!("\"{name}\"")));
-    let mut recorded: Value = serde_json::from_str(&listing).expect("the listing is JSON");
+    let mut recorded = listing_of("format-3.json", &[&names[..], &renamed].concat());
     // Options are written in the words of a definition.
     for queue in recorded["queues"].as_array_mut().expect("queues are listed") {
         for option in ["/expired", "/late", "/exhausted", "/gap/then"] {
@@ -79,6 +76,15 @@ fn recorded(name: &str) -> Value {
     assert_eq!(*behind, json!("Ready"));
     *behind = json!({ "Deferred": { "until": null, "why": "Early" } });
     recorded
+}
+
+/// A listing in the names of today.
+fn listing_of(file: &str, names: &[(&str, &str)]) -> Value {
+    let listing = String::from_utf8(read(file)).expect("the listing is text");
+    let rename = |listing: String, (old, name): &(&str, &str)| {
+        listing.replace(&format!("\"{old}\""), &format!("\"{name}\""))
+    };
+    serde_json::from_str(&names.iter().fold(listing, rename)).expect("the listing is JSON")
 }
 
 #[tokio::test]
