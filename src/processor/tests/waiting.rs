@@ -55,7 +55,8 @@ async fn what_waits_as_long_as_a_handler_may_run_is_given_back_uncounted() {
     let Ok(Notice::GiveBack(number)) = notice else { panic!("it is not given back") };
     assert_eq!(number, taken[0].number());
     let waited = stage.clock.now().since(handed_out);
-    assert!((RENEW_FOR..RENEW_FOR + Duration::from_secs(2)).contains(&waited), "after {waited:?}");
+    // How long until that is noticed is the scheduler's: the clock goes on meanwhile.
+    assert!((RENEW_FOR..RENEW_FOR * 3 / 2).contains(&waited), "after {waited:?}");
     taken.into_iter().for_each(|assignment| assignment.end(Ok(Outcome::Release)));
     let again = stage.taken().await;
     assert_eq!(again[0].context().attempt(), 1);
