@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc;
 
 use crate::clock::Clock;
+use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::engine::Queue;
 use crate::engine::ReceivedMessage;
@@ -130,12 +131,18 @@ impl Stage {
 
     /// Moves the clock until the taker is told something.
     async fn next_notice(&mut self) -> Notice {
-        loop {
+        self.notice_before(Timestamp::MAX).await
+    }
+
+    /// The same, but moves it no further than to an instant.
+    async fn notice_before(&mut self, until: Timestamp) -> Notice {
+        while self.clock.now() < until {
             if let Ok(signalled) = self.signalled.try_recv() {
                 return signalled;
             }
             self.go_on().await;
         }
+        self.signalled.recv().await.expect("the taker is told something")
     }
 
     /// Moves the clock a little.
