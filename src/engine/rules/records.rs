@@ -62,10 +62,7 @@ pub(crate) trait Records {
     /// Looks a workflow up into room for it; whether it is known. Its key becomes the one that is kept, if there is one: who goes on
     /// with that text shares it, so that comparing it with what is stored of the workflow is comparing two pointers.
     fn open_workflow(&self, key: &mut WorkflowKey, room: &mut WorkflowRecord) -> Read<bool> {
-        let found = self.workflow(key)?;
-        let is_known = found.is_some();
-        *room = found.unwrap_or_default();
-        Ok(is_known)
+        Ok(put_found(self.workflow(key)?, room))
     }
     /// Up to `limit` workflows of the queue in order of stream, after the given one.
     fn workflows(
@@ -151,6 +148,13 @@ pub(crate) trait Records {
     fn handover_mark(&self, partition: u16) -> Read<Option<Arc<HandoverMark>>>;
     /// Up to `limit` topics in order of name, after the given one.
     fn topics(&self, after: Option<&QueueName>, limit: usize) -> Read<Vec<Arc<TopicRecord>>>;
+}
+
+/// Puts what was found into room for it, or what is there before anything is known; whether something was found.
+pub(crate) fn put_found<T: Default>(found: Option<T>, room: &mut T) -> bool {
+    let is_found = found.is_some();
+    *room = found.unwrap_or_default();
+    is_found
 }
 
 /// Rows that a turn changes. What is written takes effect at once for later look-ups, and on disk with the turn's commit.

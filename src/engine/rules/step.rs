@@ -246,19 +246,14 @@ impl<'a> Step<'a> {
     /// The queue's counters, to be changed by what is no use of the queue.
     pub(crate) fn counters_unused(&mut self, queue: QueueId) -> Read<&mut QueueCounters> {
         self.changes += 1;
-        if self.counters.last().is_none_or(|(touched, _)| *touched != queue) {
-            self.touch_counters(queue)?;
-        }
-        Ok(&mut self.counters.last_mut().expect("they were just put there").1)
-    }
-
-    /// Puts a queue's counters to the end of those that the command has touched.
-    fn touch_counters(&mut self, queue: QueueId) -> Read<()> {
-        match self.counters.iter().position(|(touched, _)| *touched == queue) {
-            Some(at) => self.counters[at..].rotate_left(1),
-            None => self.counters.push((queue, self.records.counters(queue)?)),
-        }
-        Ok(())
+        let at = match self.counters.iter().position(|(touched, _)| *touched == queue) {
+            Some(at) => at,
+            None => {
+                self.counters.push((queue, self.records.counters(queue)?));
+                self.counters.len() - 1
+            }
+        };
+        Ok(&mut self.counters[at].1)
     }
 
     /// The queue's counters, with what the command has changed so far.

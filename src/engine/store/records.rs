@@ -30,6 +30,7 @@ use crate::engine::rules::record::WorkflowKey;
 use crate::engine::rules::record::WorkflowRef;
 use crate::engine::rules::records::Read;
 use crate::engine::rules::records::Records;
+use crate::engine::rules::records::put_found;
 use crate::engine::rules::topic_record::TopicRecord;
 use crate::engine::rules::workflow_record::WorkflowRecord;
 use crate::engine::store::checksum::damaged;
@@ -99,10 +100,7 @@ impl Records for Turn<'_> {
                 return Ok(true);
             }
         }
-        let found = self.workflow(key)?;
-        let is_known = found.is_some();
-        *room = found.unwrap_or_default();
-        Ok(is_known)
+        Ok(put_found(self.workflow(key)?, room))
     }
 
     fn workflows(
