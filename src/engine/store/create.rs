@@ -6,8 +6,10 @@ use std::io;
 use std::path::Path;
 use std::path::PathBuf;
 
+use redb::Builder;
 use redb::Database;
 use redb::WriteTransaction;
+use redb::backends::FileBackend;
 
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::definition;
@@ -22,6 +24,7 @@ use crate::engine::store::meta::ChecksummedTable;
 use crate::engine::store::meta::FORMAT_ROW;
 use crate::engine::store::options::StoreOptions;
 use crate::engine::store::schema;
+use crate::engine::store::strip::make_database;
 use crate::engine::store::transaction::begin;
 use crate::engine::store::watch::identity_of;
 use crate::error::Fault;
@@ -29,12 +32,19 @@ use crate::error::Fault;
 /// Creates an empty store at `path`. A crash leaves either nothing there or a whole store.
 pub(crate) fn create(path: &Path, options: StoreOptions) -> Result<(), Fault> {
     let (new, file) = new_file(path)?;
-    let database = Database::builder().create_file(file).map_err(store_fault)?;
+    let database = new_database(&mut Database::builder(), file)?;
     let transaction = begin(&database, options)?;
     write_format(&transaction)?;
     transaction.commit().map_err(store_fault)?;
     drop(database);
     put_in_place(&new, path)
+}
+
+/// Makes an empty database, with a strip, in a file that is empty.
+pub(crate) fn new_database(builder: &mut Builder, file: File) -> Result<Database, Fault> {
+    let file = FileBackend::new(file).map_err(store_fault)?;
+    make_database(&file)?;
+    builder.create_with_backend(file).map_err(store_fault)
 }
 
 /// A new file under the name under which it is made, instead of what an earlier crash has left there. It is locked: somebody else

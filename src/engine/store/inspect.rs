@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use redb::Database;
 use redb::DatabaseError;
@@ -20,6 +21,7 @@ use crate::engine::store::checksum::LAST_COMMIT_LEADS_ASTRAY;
 use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::definition;
 use crate::engine::store::definition::RawTableDefinition;
+use crate::engine::store::journal;
 use crate::engine::store::key::name_key;
 use crate::engine::store::lock_file::check_is_file;
 use crate::engine::store::lock_file::fault_of;
@@ -33,6 +35,8 @@ use crate::engine::store::recognize::check_magic;
 use crate::engine::store::recognize::refusal;
 use crate::engine::store::recognize::refusal_of_panic;
 use crate::engine::store::schema;
+use crate::engine::store::strip::Strip;
+use crate::engine::store::strip::StripUse;
 use crate::engine::store::transaction::begin;
 use crate::engine::store::upgrade::bring_up_to_date;
 use crate::engine::store::write_barrier::GatedFile;
@@ -43,6 +47,7 @@ use crate::limits;
 /// A file that is looked at. Whatever redb wants to write, be it a repair, stays in memory.
 pub(crate) struct Inspection {
     database: Option<Database>,
+    strip: Option<Strip>,
     path: PathBuf,
     /// The format of what is in memory.
     format: u32,
@@ -60,13 +65,14 @@ impl Inspection {
         let write_barrier = GatedFile::for_looking(FileBackend::new(file).map_err(store_fault)?);
         let mut builder = Database::builder();
         builder.set_cache_size(limits::STORE_CACHE_BYTES);
-        let database = match guarded(|| builder.create_with_backend(write_barrier)) {
+        let database = match guarded(|| builder.create_with_backend(write_barrier.clone())) {
             Ok(Ok(database)) => database,
             Ok(Err(DatabaseError::DatabaseAlreadyOpen)) => return Err(held_by_another(path)),
             Ok(Err(error)) => return Err(refusal(path, error)),
             Err(panic) => return Err(refusal_of_panic(path, panic)),
         };
-        let mut inspection = Inspection { database: Some(database), path: path.to_owned(), format: 0 };
+        let (database, strip) = (Some(database), Strip::of(Arc::new(write_barrier))?);
+        let mut inspection = Inspection { database, strip, path: path.to_owned(), format: 0 };
         match guarded(|| check_format(path, inspection.database())) {
             Ok(checked) => inspection.format = checked?,
             Err(panic) => return Err(refusal_of_panic(path, panic)),
@@ -74,21 +80,32 @@ impl Inspection {
         Ok(inspection)
     }
 
-    /// The same as a file of this version's format, in memory: what was written before is upgraded there.
+    /// The same as a file that was closed and is of this version's format, in memory: what was written before is upgraded there, and what
+    /// was left in its strip is put into the journal.
     ///
     /// # Errors
     /// [`OpenError::Older`] when that would take too much memory; the damage that is in the way.
     pub(crate) fn upgraded(mut self) -> Result<Inspection, OpenError> {
-        if self.format == schema::FORMAT {
-            return Ok(self);
-        }
-        let (path, found) = (self.path.clone(), self.format);
-        if std::fs::metadata(&path).map_err(file_fault)?.len() > limits::LOOK_OLDER_BYTES_MAX {
+        let (path, found, mut strip) = (self.path.clone(), self.format, self.strip.take());
+        let is_older = found != schema::FORMAT;
+        if is_older && std::fs::metadata(&path).map_err(file_fault)?.len() > limits::LOOK_OLDER_BYTES_MAX {
             return Err(OpenError::Older { path, found, known: schema::FORMAT });
         }
+        // Whoever goes through the journal finds what is wrong with it.
+        let last = guarded(|| journal::last_entry(&self.transaction()?)).ok().and_then(Result::ok);
         let done = guarded(|| {
+            let is_left = match (&mut strip, last) {
+                (Some(strip), Some(last)) => strip.find_left(last)?,
+                _ => false,
+            };
+            if !is_older && !is_left {
+                return Ok(());
+            }
             let transaction = begin(self.database(), StoreOptions::default())?;
             bring_up_to_date(self.database(), &transaction)?;
+            if let Some(strip) = &strip {
+                strip.put_into_journal(&transaction, StripUse::Ends)?;
+            }
             transaction.commit().map_err(store_fault)
         });
         let damaged = |detail| Fault::Damaged { table: "pages", detail };

@@ -22,6 +22,7 @@ use crate::engine::store::room::DiskRoom;
 use crate::engine::store::row_room::JournalRow;
 use crate::engine::store::row_write::RowWrite;
 use crate::engine::store::snapshot::Snapshot;
+use crate::engine::store::strip::SharedStrip;
 use crate::engine::store::watch::Watch;
 use crate::error::Fault;
 use crate::limits;
@@ -54,6 +55,12 @@ impl Job {
     /// How many bytes its journal row has.
     pub(crate) fn bytes(&self) -> u64 {
         self.row.len() as u64
+    }
+
+    /// Whether its commit writes nothing beside the journal row.
+    fn is_row_alone(&self) -> bool {
+        let Job { begins_epoch, queue_changes, flushed, ended, .. } = self;
+        begins_epoch.is_none() && queue_changes.is_empty() && flushed.is_empty() && ended.is_none()
     }
 
     /// Writes what its commit writes beside the journal row.
@@ -96,17 +103,27 @@ impl Committer {
         unsynced: Arc<AtomicU64>,
         watch: Option<Arc<Watch>>,
         room: Option<DiskRoom>,
+        strip: Option<SharedStrip>,
     ) -> Committer {
-        let local = LocalLog::new(database.clone(), options);
+        let local = LocalLog::new(database.clone(), options, strip);
         Committer { database, local, log, unsynced, watch, room }
     }
 
     /// The state as it was last committed, to be copied while turns go on.
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Fault> {
+        self.local.end_strip()?;
         Ok(Snapshot::new(self.database.begin_read().map_err(store_fault)?))
     }
 
-    /// Writes a job in one transaction, durably: once it returns, its entry is on disk here, or acknowledged by the log
+    /// Puts all that was committed to where every version finds it: for a file that is to be closed.
+    ///
+    /// # Errors
+    /// The fault of the disk. Nothing is lost by it.
+    pub(crate) fn end_strip(&self) -> Result<(), Fault> {
+        self.local.end_strip()
+    }
+
+    /// Writes a job, durably: once it returns, its entry is on disk here, or acknowledged by the log
     /// before the file.
     ///
     /// # Errors
@@ -131,6 +148,7 @@ impl Committer {
     fn write(&self, job: &Job) -> Result<(), Fault> {
         let entry = Entry { position: job.position, bytes: &job.row };
         let durability = match &self.log {
+            None if job.is_row_alone() => return self.local.append_alone(entry),
             None => Durability::Immediate,
             Some(log) => {
                 if !job.is_followed {

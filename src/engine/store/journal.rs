@@ -10,7 +10,6 @@
 use std::ops::Bound;
 
 use redb::ReadTransaction;
-#[cfg(any(test, feature = "cluster"))]
 use redb::ReadableTable;
 use redb::WriteTransaction;
 
@@ -20,6 +19,10 @@ use crate::engine::store::in_place::InPlace;
 use crate::engine::store::journal_row::JournalHeader;
 use crate::engine::store::journal_row::RowReader;
 use crate::engine::store::journal_row::nonsense;
+use crate::engine::store::log::LogPlace;
+use crate::engine::store::meta;
+use crate::engine::store::meta::BATCH_ROW;
+use crate::engine::store::meta::BatchRecord;
 use crate::error::Fault;
 
 /// The longest piece, with its page's own bytes.
@@ -106,15 +109,17 @@ pub(crate) fn read_from(
     }
 }
 
-/// The position of the last row, and its checksum; `None` without one.
-#[cfg(any(test, feature = "cluster"))]
-pub(crate) fn last(transaction: &ReadTransaction) -> Result<Option<(u64, u64)>, Fault> {
+/// The last entry that a file includes, be it in the journal or flushed.
+pub(crate) fn last_entry(transaction: &ReadTransaction) -> Result<LogPlace, Fault> {
     let table = transaction.open_table(JOURNAL).map_err(store_fault)?;
-    let Some((key, _)) = table.last().map_err(store_fault)? else { return Ok(None) };
+    let Some((key, _)) = table.last().map_err(store_fault)? else {
+        let flushed: BatchRecord = meta::row_of(transaction, BATCH_ROW)?.unwrap_or_default();
+        return Ok(LogPlace { position: flushed.position, checksum: flushed.hash });
+    };
     let (position, _) = position_of(key.value()).ok_or_else(nonsense)?;
-    let mut last = None;
+    let mut last = LogPlace::default();
     read_from(transaction, position, |position, row| {
-        last = Some((position, RowReader::open(row)?.1));
+        last = LogPlace { position, checksum: RowReader::open(row)?.1 };
         Ok(())
     })?;
     Ok(last)

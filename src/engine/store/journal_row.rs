@@ -165,6 +165,11 @@ impl<'a> RowReader<'a> {
     }
 }
 
+/// The checksum with which a whole row ends.
+pub(crate) fn checksum_of(row: &[u8]) -> Option<u64> {
+    row.last_chunk().map(|checksum| u64::from_le_bytes(*checksum))
+}
+
 pub(crate) fn nonsense() -> Fault {
     damaged(&JOURNAL, "a row makes no sense")
 }

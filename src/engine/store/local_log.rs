@@ -19,6 +19,8 @@ use crate::engine::store::log::EachEntry;
 use crate::engine::store::log::Entry;
 use crate::engine::store::log::Log;
 use crate::engine::store::options::StoreOptions;
+use crate::engine::store::strip::SharedStrip;
+use crate::engine::store::strip::StripUse;
 use crate::engine::store::transaction::begin;
 use crate::error::Fault;
 use crate::limits;
@@ -30,6 +32,8 @@ pub(crate) struct LocalLog {
     freed: Arc<Mutex<FreedPages>>,
     database: Arc<Database>,
     options: StoreOptions,
+    /// Where short rows go first, if the file has one.
+    strip: Option<SharedStrip>,
 }
 
 /// The pages that commits have freed since this state of the file was taken: as long as somebody could read it, redb only lists
@@ -61,8 +65,12 @@ impl FreedPages {
 }
 
 impl LocalLog {
-    pub(crate) fn new(database: Arc<Database>, options: StoreOptions) -> LocalLog {
-        LocalLog { freed: Arc::default(), database, options }
+    pub(crate) fn new(
+        database: Arc<Database>,
+        options: StoreOptions,
+        strip: Option<SharedStrip>,
+    ) -> LocalLog {
+        LocalLog { freed: Arc::default(), database, options, strip }
     }
 
     /// Lets the next commit give back what it frees, and those before it have: it frees much.
@@ -72,6 +80,20 @@ impl LocalLog {
 
     fn freed(&self) -> MutexGuard<'_, FreedPages> {
         self.freed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends an entry whose commit writes nothing else: to the strip, if that takes it.
+    ///
+    /// # Errors
+    /// The fault that makes the store useless. It is unknown then whether the entry is there.
+    pub(crate) fn append_alone(&self, entry: Entry<'_>) -> Result<(), Fault> {
+        if let Some(strip) = &self.strip {
+            let mut strip = strip.lock();
+            if strip.takes(entry.bytes) {
+                return strip.append(entry);
+            }
+        }
+        self.append_with(entry, Durability::Immediate, |_| Ok(()))
     }
 
     /// Appends an entry and writes what else its commit has to write, in one transaction.
@@ -84,21 +106,53 @@ impl LocalLog {
         durability: Durability,
         write: impl FnOnce(&WriteTransaction) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
+        self.commit(StripUse::GoesOn, durability, Some(entry), write)
+    }
+
+    /// Puts what is in the strip into the journal: whoever reads that finds it whole, and a version that knows of no strip may open
+    /// the file.
+    ///
+    /// # Errors
+    /// The fault that makes the store useless; what is in the strip stays there.
+    pub(crate) fn end_strip(&self) -> Result<(), Fault> {
+        match self.strip.as_ref().is_some_and(|strip| strip.lock().is_in_use()) {
+            true => self.commit(StripUse::Ends, Durability::Immediate, None, |_| Ok(())),
+            false => Ok(()),
+        }
+    }
+
+    fn commit(
+        &self,
+        strip_use: StripUse,
+        durability: Durability,
+        entry: Option<Entry<'_>>,
+        write: impl FnOnce(&WriteTransaction) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let mut strip = self.strip.as_ref().map(SharedStrip::lock);
         let mut freed = self.freed();
         let committed = guarded(|| {
             let mut transaction = begin(&self.database, self.options)?;
             transaction.set_durability(durability).map_err(store_fault)?;
-            journal::append(&transaction, entry.position, entry.bytes)?;
+            if let Some(strip) = &strip {
+                strip.put_into_journal(&transaction, strip_use)?;
+            }
+            if let Some(Entry { position, bytes }) = entry {
+                journal::append(&transaction, position, bytes)?;
+            }
             write(&transaction)?;
             if matches!(durability, Durability::None) {
                 *freed = FreedPages::default();
                 return transaction.commit().map_err(store_fault);
             }
-            freed.note(entry.bytes.len());
+            freed.note(entry.map_or(0, |entry| entry.bytes.len()));
             transaction.commit().map_err(store_fault)?;
             freed.keep(&self.database)
         });
-        committed.unwrap_or_else(|panic| Err(panic.fault_in(&JOURNAL)))
+        committed.unwrap_or_else(|panic| Err(panic.fault_in(&JOURNAL)))?;
+        if let Some(strip) = &mut strip {
+            strip.begin_anew(strip_use, entry.map(|entry| entry.bytes));
+        }
+        Ok(())
     }
 
     /// The entry at a position, and the last position; zero without an entry.
@@ -152,7 +206,7 @@ mod tests {
 
     fn in_memory() -> LocalLog {
         let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
-        LocalLog::new(Arc::new(database), StoreOptions::default())
+        LocalLog::new(Arc::new(database), StoreOptions::default(), None)
     }
 
     /// Appends a row so long, and drops those up to another; how many pages are in use then.

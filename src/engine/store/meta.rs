@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use redb::ReadTransaction;
 use redb::ReadableTable;
 use redb::Table;
 use redb::TableHandle;
@@ -173,6 +174,16 @@ impl QueueChange {
 /// Notes the epoch, in place.
 pub(crate) fn write_epoch(transaction: &WriteTransaction, epoch: u32) -> Result<(), Fault> {
     ChecksummedTable::open(transaction, definition::META)?.put(&name_key(EPOCH_ROW), &epoch)
+}
+
+/// A row of the meta table, as a transaction sees it.
+pub(crate) fn row_of<V: DeserializeOwned>(
+    transaction: &ReadTransaction,
+    name: &str,
+) -> Result<Option<V>, Fault> {
+    let (key, table) = (name_key(name), transaction.open_table(definition::META).map_err(store_fault)?);
+    let row = table.get(key.as_slice()).map_err(store_fault)?;
+    row.map(|row| record(&definition::META, &key, row.value())).transpose()
 }
 
 /// A table inside a write transaction: raw keys, checksummed values.

@@ -93,6 +93,7 @@ mod standing;
 mod standing_page;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod store;
+mod strip;
 pub(crate) mod table;
 mod table_book;
 mod table_changes;

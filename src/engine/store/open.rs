@@ -11,6 +11,8 @@ use std::sync::atomic::Ordering;
 
 use redb::Builder;
 use redb::Database;
+use redb::ReadableDatabase;
+#[cfg(test)]
 use redb::StorageBackend;
 use redb::WriteTransaction;
 use redb::backends::FileBackend;
@@ -27,10 +29,13 @@ use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::create::create;
 #[cfg(test)]
+use crate::engine::store::create::write_format;
+#[cfg(test)]
 use crate::engine::store::header::MAGIC;
 use crate::engine::store::in_place::Epoch;
 use crate::engine::store::inspect::damaged_tables;
 use crate::engine::store::inspect::page_damage;
+use crate::engine::store::journal;
 use crate::engine::store::key::name_key;
 use crate::engine::store::leftover::check_no_store;
 use crate::engine::store::lock_file::LockFile;
@@ -57,6 +62,10 @@ use crate::engine::store::row_room::RowRoom;
 use crate::engine::store::schema::Handovers;
 use crate::engine::store::schema::Topics;
 use crate::engine::store::store::Store;
+use crate::engine::store::strip::Strip;
+use crate::engine::store::strip::StripUse;
+#[cfg(test)]
+use crate::engine::store::strip::make_database;
 use crate::engine::store::table::Table;
 use crate::engine::store::transaction::begin;
 use crate::engine::store::upgrade::bring_up_to_date_for_good;
@@ -91,18 +100,18 @@ impl Store {
 
     /// Opens the store of a file, or creates it, and begins no epoch.
     pub(crate) fn open_within_epoch(path: &Path, options: StoreOptions) -> Result<Store, OpenError> {
-        Store::open_by(path, options, |database, options, lock| {
-            let transaction = begin(&database, options)?;
-            bring_up_to_date_for_good(&database, &transaction)?;
+        Store::open_by(path, options, |file, options, lock| {
+            let transaction = begin(&file.database, options)?;
+            bring_up_to_date_for_good(&file.database, &transaction)?;
             let epoch = last_epoch(&transaction)?;
-            Store::load(database, transaction, epoch, options, lock)
+            Store::load(file, transaction, epoch, options, lock)
         })
     }
 
     fn open_by(
         path: &Path,
         options: StoreOptions,
-        load: impl FnOnce(Database, StoreOptions, Option<LockFile>) -> Result<Store, Fault>,
+        load: impl FnOnce(OpenFile, StoreOptions, Option<LockFile>) -> Result<Store, Fault>,
     ) -> Result<Store, OpenError> {
         check_is_file(path)?;
         check_begins(path)?;
@@ -119,8 +128,8 @@ impl Store {
             Err(error) => return Err(fault_of(path, &error).into()),
         }
         let opened = guarded(|| {
-            let (database, watch) = open_file(path, options, (written, room.clone()))?;
-            Ok((load(database, options, Some(lock))?, watch))
+            let (file, watch) = open_file(path, options, (written, room.clone()))?;
+            Ok((load(file, options, Some(lock))?, watch))
         });
         let opened = opened.unwrap_or_else(|panic| Err(refusal_of_panic(path, panic)));
         let (mut store, watch) = opened.map_err(|error| match error {
@@ -138,22 +147,29 @@ impl Store {
 
     /// A store that keeps its state in memory only.
     pub(crate) fn in_memory(options: StoreOptions) -> Result<Store, OpenError> {
-        Store::with_backend(InMemoryBackend::new(), options)
+        let database = builder(options).create_with_backend(InMemoryBackend::new()).map_err(store_fault)?;
+        Ok(Store::begin_epoch(OpenFile { database, strip: None }, options, None)?)
     }
 
     /// A new store on any backend.
+    #[cfg(test)]
     pub(crate) fn with_backend(
-        backend: impl StorageBackend,
+        backend: impl StorageBackend + Clone,
         options: StoreOptions,
     ) -> Result<Store, OpenError> {
-        let database = builder(options).create_with_backend(backend).map_err(store_fault)?;
-        Ok(Store::begin_epoch(database, options, None)?)
+        make_database(&backend)?;
+        let database = builder(options).create_with_backend(backend.clone()).map_err(store_fault)?;
+        let transaction = begin(&database, options)?;
+        write_format(&transaction)?;
+        transaction.commit().map_err(store_fault)?;
+        let strip = Strip::of(Arc::new(backend))?;
+        Ok(Store::begin_epoch(OpenFile { database, strip }, options, None)?)
     }
 
     /// Opens the store that a backend holds; nothing is created.
     #[cfg(test)]
     pub(crate) fn open_backend(
-        backend: impl StorageBackend,
+        backend: impl StorageBackend + Clone,
         options: StoreOptions,
     ) -> Result<Store, OpenError> {
         Store::open_held(backend, options, false)
@@ -162,7 +178,7 @@ impl Store {
     /// Opens the store that a backend holds once every page was checked: redb itself believes what it reads.
     #[cfg(test)]
     pub(crate) fn open_verified(
-        backend: impl StorageBackend,
+        backend: impl StorageBackend + Clone,
         options: StoreOptions,
     ) -> Result<Store, OpenError> {
         Store::open_held(backend, options, true)
@@ -170,7 +186,7 @@ impl Store {
 
     #[cfg(test)]
     fn open_held(
-        backend: impl StorageBackend,
+        backend: impl StorageBackend + Clone,
         options: StoreOptions,
         verify: bool,
     ) -> Result<Store, OpenError> {
@@ -180,7 +196,7 @@ impl Store {
             if backend.read(0, &mut magic).is_err() || magic != *MAGIC {
                 return Err(foreign(path, "it does not begin as one".to_owned()));
             }
-            let database = builder(options).create_with_backend(backend);
+            let database = builder(options).create_with_backend(backend.clone());
             let mut database = database.map_err(|error| foreign(path, error.to_string()))?;
             if verify && !database.check_integrity().map_err(|error| foreign(path, error.to_string()))? {
                 return Err(damaged(&definition::META, "a page is not what was written").into());
@@ -189,24 +205,20 @@ impl Store {
             Ok(database)
         });
         let database = opened.unwrap_or_else(|panic| Err(foreign(path, panic.told())))?;
-        Ok(Store::begin_epoch(database, options, None)?)
+        Ok(Store::begin_epoch(OpenFile { database, strip: Strip::of(Arc::new(backend))? }, options, None)?)
     }
 
     /// Raises the epoch, durably, and loads what is kept in memory: the journal is read again, row after row.
-    fn begin_epoch(
-        database: Database,
-        options: StoreOptions,
-        lock: Option<LockFile>,
-    ) -> Result<Store, Fault> {
-        let transaction = begin(&database, options)?;
-        bring_up_to_date_for_good(&database, &transaction)?;
+    fn begin_epoch(file: OpenFile, options: StoreOptions, lock: Option<LockFile>) -> Result<Store, Fault> {
+        let transaction = begin(&file.database, options)?;
+        bring_up_to_date_for_good(&file.database, &transaction)?;
         let epoch = next_epoch(last_epoch(&transaction)?)?;
         write_epoch(&transaction, epoch)?;
-        Store::load(database, transaction, epoch, options, lock)
+        Store::load(file, transaction, epoch, options, lock)
     }
 
     fn load(
-        database: Database,
+        OpenFile { database, mut strip }: OpenFile,
         transaction: WriteTransaction,
         epoch: u32,
         options: StoreOptions,
@@ -217,6 +229,10 @@ impl Store {
             drop(transaction.open_table(table).map_err(store_fault)?);
         }
         let meta = StoreMeta::load(&transaction)?;
+        if let Some(strip) = &mut strip {
+            strip.find_left(journal::last_entry(&database.begin_read().map_err(store_fault)?)?)?;
+            strip.put_into_journal(&transaction, StripUse::Ends)?;
+        }
         transaction.commit().map_err(store_fault)?;
         let memtables = Memtables::new(&Base::new(&database))?;
         let window = JournalWindow::new(generation_bytes(options), options.generations);
@@ -230,6 +246,7 @@ impl Store {
             window,
             flushing: None,
             room_for_rows: RowRoom::default(),
+            strip: None,
             log: None,
             unsynced: Arc::default(),
             failed: None,
@@ -238,8 +255,17 @@ impl Store {
             _lock: lock,
         };
         store.replay()?;
+        // What is strict must not lose its last commit to a flipped bit, which the strip takes for a row that a crash has cut.
+        let strip = strip.filter(|_| !options.strict);
+        store.strip = strip.map(|strip| strip.begun_behind(store.meta.batch.hash));
         Ok(store)
     }
+}
+
+/// A file that is open, of which nothing was read but what it is.
+pub(crate) struct OpenFile {
+    database: Database,
+    strip: Option<Strip>,
 }
 
 fn last_epoch(transaction: &WriteTransaction) -> Result<u32, Fault> {
@@ -306,7 +332,7 @@ fn open_file(
     path: &Path,
     options: StoreOptions,
     (written, room): (Arc<AtomicU64>, Option<DiskRoom>),
-) -> Result<(Database, Watch), OpenError> {
+) -> Result<(OpenFile, Watch), OpenError> {
     let file = OpenOptions::new().read(true).write(true).open(path);
     let mut file = file.map_err(|error| fault_of(path, &error))?;
     check_magic(path, &mut file)?;
@@ -332,5 +358,5 @@ fn open_file(
     }
     check_whole(&database, found)?;
     write_barrier.open().map_err(file_fault)?;
-    Ok((database, watch))
+    Ok((OpenFile { database, strip: Strip::of(Arc::new(write_barrier))? }, watch))
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 
+use redb::Builder;
 use redb::Database;
 use redb::ReadTransaction;
 use redb::ReadableTable;
@@ -15,6 +16,7 @@ use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::create::claim;
+use crate::engine::store::create::new_database;
 use crate::engine::store::create::new_file;
 use crate::engine::store::create::put_in_place;
 use crate::engine::store::definition;
@@ -41,14 +43,15 @@ impl Snapshot {
         Snapshot { transaction }
     }
 
-    /// The same as [`Snapshot::write_to`], to where anything may be: a store that has the name under which the file is made stays.
+    /// The same as [`Snapshot::write_to`], to where anything may be: a store that has the name under which the file is made stays. The
+    /// file has a strip.
     pub(crate) fn back_up_to(
         self,
         target: &Path,
         progress: &dyn Fn(u64) -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
         check_no_store(target)?;
-        self.write_to(target, progress)
+        self.write_by(new_database, target, progress)
     }
 
     /// Copies every row to a new file, checking each; `progress` is told how many so far, and may end it. Returns how many.
@@ -60,10 +63,21 @@ impl Snapshot {
         target: &Path,
         progress: &dyn Fn(u64) -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
+        self.write_by(|builder, file| builder.create_file(file).map_err(store_fault), target, progress)
+    }
+
+    fn write_by(
+        self,
+        make: fn(&mut Builder, File) -> Result<Database, Fault>,
+        target: &Path,
+        progress: &dyn Fn(u64) -> Result<(), Fault>,
+    ) -> Result<u64, Fault> {
         let (new, file) = new_file(target)?;
         let kept = file.try_clone().map_err(file_fault)?;
         // Of pages that make no sense redb panics, and whoever waits for the copy is to hear of it.
-        let copy = move || self.copy_to(file, progress);
+        let mut builder = Database::builder();
+        builder.set_cache_size(limits::STORE_CACHE_BYTES);
+        let copy = move || self.copy_to(&make(&mut builder, file)?, progress);
         let copied = check_is_free(target)
             .and_then(|()| guarded(copy).unwrap_or_else(|panic| Err(panic.into_defect())));
         // The database has unlocked it when it was closed: if somebody else has it now, it is theirs to put in place or remove.
@@ -80,16 +94,13 @@ impl Snapshot {
         copied
     }
 
-    fn copy_to(&self, file: File, progress: &dyn Fn(u64) -> Result<(), Fault>) -> Result<u64, Fault> {
-        let mut builder = Database::builder();
-        builder.set_cache_size(limits::STORE_CACHE_BYTES);
-        let copy = builder.create_file(file).map_err(store_fault)?;
+    fn copy_to(&self, copy: &Database, progress: &dyn Fn(u64) -> Result<(), Fault>) -> Result<u64, Fault> {
         let journaled = self.journaled()?;
         let mut rows = journaled.values().filter(|is_there| **is_there).count() as u64;
         for definition in schema::all() {
             let table = table_number(definition.name());
             let counts = |key: &[u8]| !journaled.contains_key(&row_hash(table, key));
-            rows = self.copy_table(&copy, definition, rows, &counts, progress)?;
+            rows = self.copy_table(copy, definition, rows, &counts, progress)?;
         }
         Ok(rows)
     }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::Weak;
 
 use redb::Database;
-use redb::ReadTransaction;
 use redb::ReadableDatabase;
 
 use crate::engine::store::caught::guarded;
@@ -17,16 +16,11 @@ use crate::engine::store::caught::store_fault;
 #[cfg(feature = "cluster")]
 use crate::engine::store::create::new_file;
 use crate::engine::store::create::put_in_place;
-use crate::engine::store::definition;
-use crate::engine::store::flushed_row::record;
 use crate::engine::store::inspect::Inspection;
 use crate::engine::store::journal;
-use crate::engine::store::key::name_key;
 use crate::engine::store::lock_file::LockFile;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::log::LogPlace;
-use crate::engine::store::meta::BATCH_ROW;
-use crate::engine::store::meta::BatchRecord;
 use crate::engine::store::snapshot::Snapshot;
 use crate::engine::store::store::Store;
 use crate::error::Fault;
@@ -102,7 +96,7 @@ impl SnapshotFile {
             return Err(damaged(problem));
         }
         let inspection = Inspection::open(&self.path)?;
-        let place = guarded(|| place(&inspection.transaction()?));
+        let place = guarded(|| journal::last_entry(&inspection.transaction()?));
         Ok(place.unwrap_or_else(|panic| Err(panic.into_defect()))?)
     }
 
@@ -129,17 +123,6 @@ impl Drop for SnapshotFile {
     fn drop(&mut self) {
         self.remove();
     }
-}
-
-/// The last entry that a transaction sees.
-fn place(transaction: &ReadTransaction) -> Result<LogPlace, Fault> {
-    if let Some((position, checksum)) = journal::last(transaction)? {
-        return Ok(LogPlace { position, checksum });
-    }
-    let (key, table) = (name_key(BATCH_ROW), transaction.open_table(definition::META).map_err(store_fault)?);
-    let Some(row) = table.get(key.as_slice()).map_err(store_fault)? else { return Ok(LogPlace::default()) };
-    let batch: BatchRecord = record(&definition::META, &key, row.value())?;
-    Ok(LogPlace { position: batch.position, checksum: batch.hash })
 }
 
 #[cfg(test)]

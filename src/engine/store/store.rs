@@ -23,6 +23,7 @@ use crate::engine::store::options::StoreOptions;
 use crate::engine::store::room::DiskRoom;
 use crate::engine::store::row_room::RowRoom;
 use crate::engine::store::stamp::Stamp;
+use crate::engine::store::strip::SharedStrip;
 use crate::engine::store::turn::Turn;
 use crate::engine::store::watch::Watch;
 use crate::engine::store::window::JournalWindow;
@@ -42,6 +43,8 @@ pub(crate) struct Store {
     pub(crate) flushing: Option<u64>,
     /// The room of journal rows that are written.
     pub(crate) room_for_rows: RowRoom,
+    /// Where short commits of the file go first, if it has room for that.
+    pub(crate) strip: Option<SharedStrip>,
     /// The log that decides, if the file is only a copy of one.
     pub(crate) log: Option<Arc<dyn Log>>,
     /// About how many bytes such a file has got since it was last synced.
@@ -91,7 +94,9 @@ impl Store {
     pub(crate) fn committer(&self) -> Committer {
         let (watch, room) = (self.watch.clone(), self.room.clone());
         let (database, log) = (self.database.clone(), self.log.clone());
-        Committer::new(database, self.options, log, self.unsynced.clone(), watch, room)
+        // A file behind a log is not synced with each commit.
+        let strip = self.strip.clone().filter(|_| log.is_none());
+        Committer::new(database, self.options, log, self.unsynced.clone(), watch, room, strip)
     }
 
     /// Most that one command may weigh: its turn has to fit into an entry of the log.
@@ -322,11 +327,12 @@ impl Store {
     /// Closes the file.
     ///
     /// # Errors
-    /// The fault that stopped the store before.
-    pub(crate) fn close(self) -> Result<(), Fault> {
-        let Store { database, failed, _lock: lock, .. } = self;
-        drop(database);
+    /// The fault that stopped the store before, or now.
+    pub(crate) fn close(mut self) -> Result<(), Fault> {
+        let closed = self.guard(|store| store.committer().end_strip());
+        let Store { database, strip, _lock: lock, .. } = self;
+        drop((database, strip));
         drop(lock);
-        failed.map_or(Ok(()), Err)
+        closed
     }
 }

@@ -14,5 +14,6 @@ mod handoff;
 pub(crate) mod log;
 mod planned_topics;
 mod simulation;
+mod strip;
 mod transactions;
 mod waiting_room;

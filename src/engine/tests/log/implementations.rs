@@ -44,7 +44,10 @@ fn the_journal_of_a_file_is_a_log() {
         let transaction = database.begin_write().unwrap();
         write_format(&transaction).unwrap();
         transaction.commit().unwrap();
-        (Arc::new(LocalLog::new(Arc::new(database), StoreOptions::default())) as Arc<dyn Log>, OneWriter)
+        (
+            Arc::new(LocalLog::new(Arc::new(database), StoreOptions::default(), None)) as Arc<dyn Log>,
+            OneWriter,
+        )
     });
 }
 

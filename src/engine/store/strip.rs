@@ -1,0 +1,279 @@
+//! The strip: short journal rows at the front of the file, written without redb.
+//!
+//! For a commit that writes nothing but a short row of the journal, redb writes pages that lie scattered: the row's, those that lead to
+//! it, and the header. The strip takes such a row in one piece, behind the one before it, with one fsync. The next commit of redb puts
+//! all that is in the strip into the journal, where it belongs, and the strip begins anew, in another round; what a crash leaves in it
+//! gets there when the file is opened.
+//!
+//! Source: in redb's files each region begins with header pages, as many as the file's header says (`region_header_pages`). redb 4 finds
+//! its pages behind them, and neither writes nor reads them: older versions kept there which pages are free. So a file whose first
+//! region has some is redb's in every respect (`make_database`). A file without has no strip.
+//!
+//! A row stands at the beginning of a page: its length, its round, its bytes. A round is named by the checksum of the entry before its first
+//! row, which nobody knows who sends a message: a body cannot pass for a row that was damaged.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::MutexGuard;
+use std::sync::PoisonError;
+
+use redb::Database;
+use redb::StorageBackend;
+use redb::WriteTransaction;
+use redb::backends::InMemoryBackend;
+
+use crate::engine::store::caught::store_fault;
+use crate::engine::store::checksum::damaged;
+use crate::engine::store::definition;
+use crate::engine::store::definition::JOURNAL;
+use crate::engine::store::header::REGION_HEADER_PAGES;
+use crate::engine::store::journal;
+use crate::engine::store::journal_row;
+use crate::engine::store::journal_row::JournalHeader;
+use crate::engine::store::journal_row::RowReader;
+use crate::engine::store::key::name_key;
+use crate::engine::store::lock_file::file_fault;
+use crate::engine::store::log::Entry;
+use crate::engine::store::log::LogPlace;
+use crate::engine::store::meta::ChecksummedTable;
+use crate::engine::store::meta::FORMAT_ROW;
+use crate::engine::store::schema;
+use crate::error::Fault;
+
+/// What redb's header takes, and where its first region begins; every page has so many bytes.
+const PAGE: usize = 4096;
+
+/// The pages of a new file's strip, 2 MiB of it. When they are used up, the next commit takes as long as one without a strip: fewer than one
+/// message in a hundred waits for that, of those with a short body that need two commits each.
+const PAGES: usize = if cfg!(test) { 6 } else { 512 };
+
+/// Most bytes of a row that goes to the strip. It is written once more when it is put into the journal, and with longer rows that takes
+/// longer than what redb writes beside them.
+const ROW_BYTES_MAX: usize = if cfg!(test) { 8 * 1024 } else { 32 * 1024 };
+
+/// What stands before a row: its length in four bytes, and its round.
+const FRAME_BYTES: usize = 12;
+
+/// What is to become of a strip whose rows are put into the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StripUse {
+    /// More rows may come: nobody may open the file who does not know of it.
+    GoesOn,
+    /// None come any more.
+    Ends,
+}
+
+/// The strip of a file that is open.
+pub(crate) struct Strip {
+    file: Arc<dyn StorageBackend>,
+    pages: usize,
+    /// What is in it and not in the journal, in order.
+    rows: Vec<StripRow>,
+    pages_used: usize,
+    /// The checksum of the entry before the first of these rows.
+    round: u64,
+    /// What the file says of it.
+    declared: StripUse,
+}
+
+/// A strip that several write, one after the other.
+#[derive(Clone)]
+pub(crate) struct SharedStrip(Arc<Mutex<Strip>>);
+
+impl SharedStrip {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Strip> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A row in the strip.
+struct StripRow {
+    position: u64,
+    bytes: Vec<u8>,
+}
+
+impl Strip {
+    /// The strip of a file of redb, without a look at what is in it; `None` when it has none.
+    ///
+    /// # Errors
+    /// The fault of the disk.
+    pub(crate) fn of(file: Arc<dyn StorageBackend>) -> Result<Option<Strip>, Fault> {
+        let pages = header_pages(&*file).map_err(file_fault)?;
+        let strip =
+            Strip { file, pages, rows: Vec::new(), pages_used: 0, round: 0, declared: StripUse::Ends };
+        Ok((pages > 0).then_some(strip))
+    }
+
+    fn new(file: Arc<dyn StorageBackend>, pages: usize, round: u64) -> Strip {
+        Strip { file, pages, rows: Vec::new(), pages_used: 0, round, declared: StripUse::Ends }
+    }
+
+    /// Whether a row can be appended now.
+    pub(crate) fn takes(&self, row: &[u8]) -> bool {
+        let has_room = self.pages_used + pages_of(row.len()) <= self.pages;
+        self.is_in_use() && row.len() <= ROW_BYTES_MAX && has_room
+    }
+
+    /// Appends a row that it takes, and returns once that is on the disk.
+    ///
+    /// # Errors
+    /// The fault of the disk; it is unknown then whether the row is there.
+    pub(crate) fn append(&mut self, Entry { position, bytes }: Entry<'_>) -> Result<(), Fault> {
+        let len = u32::try_from(bytes.len()).expect("the rows of a strip are short");
+        let framed = [&len.to_le_bytes(), &self.round.to_le_bytes()[..], bytes].concat();
+        let offset = PAGE * (1 + self.pages_used);
+        let written = self.file.write(offset as u64, &framed).and_then(|()| self.file.sync_data());
+        written.map_err(file_fault)?;
+        self.keep(position, bytes);
+        Ok(())
+    }
+
+    fn keep(&mut self, position: u64, bytes: &[u8]) {
+        self.rows.push(StripRow { position, bytes: bytes.to_vec() });
+        self.pages_used += pages_of(bytes.len());
+    }
+
+    /// Finds what was left in it when the file was not closed: the rows behind the last entry of the journal. Returns whether there are
+    /// any.
+    ///
+    /// # Errors
+    /// [`Fault::Damaged`] when a row is missing before one that is there; the fault of the disk.
+    pub(crate) fn find_left(&mut self, mut last: LogPlace) -> Result<bool, Fault> {
+        self.round = last.checksum;
+        let mut strip = vec![0; self.pages * PAGE];
+        self.file.read(PAGE as u64, &mut strip).map_err(file_fault)?;
+        let mut page = 0;
+        while page < self.pages {
+            let Some(row) = FoundRow::at(&strip[page * PAGE..]) else {
+                page += 1;
+                continue;
+            };
+            let JournalHeader { position, previous, .. } = row.header;
+            // Each round begins with the first page, and what stands there was put there by a strip.
+            if position <= last.position || (row.round != self.round && page > 0) {
+                page += 1;
+            } else if position == last.position + 1 && previous == last.checksum {
+                self.keep(position, row.bytes);
+                last = LogPlace { position, checksum: row.checksum };
+                page = self.pages_used;
+            } else {
+                return Err(damaged(&JOURNAL, "a row is missing before one at the front of the file"));
+            }
+        }
+        Ok(!self.rows.is_empty())
+    }
+
+    /// Whether rows may be in it that are not in the journal.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.declared == StripUse::GoesOn
+    }
+
+    /// Puts all that is in it into the journal, and says in the file what becomes of it.
+    pub(crate) fn put_into_journal(
+        &self,
+        transaction: &WriteTransaction,
+        next: StripUse,
+    ) -> Result<(), Fault> {
+        self.rows.iter().try_for_each(|row| journal::append(transaction, row.position, &row.bytes))?;
+        if next == self.declared {
+            return Ok(());
+        }
+        let format = match next {
+            StripUse::GoesOn => schema::FORMAT_WITH_STRIP,
+            StripUse::Ends => schema::FORMAT,
+        };
+        ChecksummedTable::open(transaction, definition::META)?.put(&name_key(FORMAT_ROW), &format)
+    }
+
+    /// Begins it anew, once all that was in it is committed, and behind it the row of an entry.
+    pub(crate) fn begin_anew(&mut self, declared: StripUse, row: Option<&[u8]>) {
+        let rows = self.rows.last().map(|row| &row.bytes[..]).into_iter().chain(row);
+        self.round = rows.filter_map(journal_row::checksum_of).last().unwrap_or(self.round);
+        self.rows.clear();
+        (self.pages_used, self.declared) = (0, declared);
+    }
+
+    /// The same for those who write the file from now on, once what was left in it is in the journal, with this as the last.
+    pub(crate) fn begun_behind(self, round: u64) -> SharedStrip {
+        SharedStrip(Arc::new(Mutex::new(Strip::new(self.file, self.pages, round))))
+    }
+}
+
+/// A row that stands in the strip, be it of this round or of one before.
+struct FoundRow<'a> {
+    round: u64,
+    header: JournalHeader,
+    checksum: u64,
+    bytes: &'a [u8],
+}
+
+impl<'a> FoundRow<'a> {
+    /// The row at the beginning of these bytes, if one is there and whole.
+    fn at(strip: &'a [u8]) -> Option<FoundRow<'a>> {
+        let (len, rest) = strip.split_first_chunk::<4>()?;
+        let (round, rest) = rest.split_first_chunk::<8>()?;
+        let bytes = rest.get(..usize::try_from(u32::from_le_bytes(*len)).ok()?)?;
+        let (header, checksum, _) = RowReader::open(bytes).ok()?;
+        Some(FoundRow { round: u64::from_le_bytes(*round), header, checksum, bytes })
+    }
+}
+
+/// How many pages a row of this length takes.
+fn pages_of(row_len: usize) -> usize {
+    (FRAME_BYTES + row_len).div_ceil(PAGE)
+}
+
+/// Writes an empty database with a strip to a file that is empty.
+pub(crate) fn make_database(file: &dyn StorageBackend) -> Result<(), Fault> {
+    let made = MemoryFile::default();
+    drop(Database::builder().create_with_backend(made.clone()).map_err(store_fault)?);
+    write_with_strip(&made, file).map_err(file_fault)
+}
+
+/// Copies a database that has no header pages, with some.
+fn write_with_strip(from: &dyn StorageBackend, to: &dyn StorageBackend) -> io::Result<()> {
+    let mut bytes = vec![0; usize::try_from(from.len()?).map_err(io::Error::other)?];
+    from.read(0, &mut bytes)?;
+    let behind = bytes.split_off(PAGE);
+    bytes[REGION_HEADER_PAGES..REGION_HEADER_PAGES + 4].copy_from_slice(&(PAGES as u32).to_le_bytes());
+    // Zeros are written and not left out, so that the file system has given the room when a row comes.
+    bytes.resize(PAGE * (1 + PAGES), 0);
+    bytes.extend(behind);
+    to.set_len(bytes.len() as u64)?;
+    to.write(0, &bytes)?;
+    to.sync_data()
+}
+
+/// How many pages are before the first region's own.
+fn header_pages(file: &dyn StorageBackend) -> io::Result<usize> {
+    let mut pages = [0; 4];
+    file.read(REGION_HEADER_PAGES as u64, &mut pages)?;
+    usize::try_from(u32::from_le_bytes(pages)).map_err(io::Error::other)
+}
+
+/// A file in memory that can be read when redb has closed it.
+#[derive(Clone, Debug, Default)]
+struct MemoryFile(Arc<InMemoryBackend>);
+
+impl StorageBackend for MemoryFile {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write(offset, data)
+    }
+}

@@ -1,0 +1,318 @@
+//! The strip: what a crash, a flipped bit, a body of somebody's making, a backup, and another version find in it.
+
+use redb::Database;
+use redb::ReadableDatabase;
+use redb::StorageBackend;
+
+use crate::clock::Timestamp;
+use crate::engine::rules::Rules;
+use crate::engine::rules::due::ClockInstants;
+use crate::engine::rules::verbs;
+use crate::engine::rules::verbs::Command;
+use crate::engine::store::Store;
+use crate::engine::store::StoreOptions;
+use crate::engine::store::create::write_format;
+use crate::engine::store::journal;
+use crate::engine::store::journal_row::JournalHeader;
+use crate::engine::store::journal_row::RowReader;
+use crate::engine::store::journal_row::RowWriter;
+use crate::engine::store::meta;
+use crate::engine::store::meta::FORMAT_ROW;
+use crate::engine::store::schema;
+use crate::engine::store::transaction::begin;
+use crate::engine::tests::crash::disk::Disk;
+use crate::engine::tests::crash::image::Image;
+use crate::engine::tests::crash::image::PAGE;
+use crate::engine::tests::crash::play::surface_of;
+use crate::id::QueueName;
+use crate::message::Message;
+use crate::queue::QueueOptions;
+use crate::store::verify;
+
+/// The pages of a strip in tests, and what stands before a row in one.
+const PAGES: usize = 6;
+const FRAME_BYTES: usize = 12;
+
+/// A store on a disk of tests, to which messages are sent one commit each.
+struct Sending {
+    disk: Disk,
+    store: Store,
+    rules: Rules,
+}
+
+impl Sending {
+    /// A new store with a queue.
+    fn begin() -> Sending {
+        let disk = Disk::new(Image::default());
+        let store = Store::with_backend(disk.clone(), StoreOptions::default()).unwrap();
+        let mut sending = Sending { disk, store, rules: Rules::default() };
+        sending.create_queue();
+        sending
+    }
+
+    fn open(disk: Disk) -> Result<Sending, String> {
+        let store = Store::open_backend(disk.clone(), StoreOptions::default());
+        store.map(|store| Sending { disk, store, rules: Rules::default() }).map_err(|error| error.to_string())
+    }
+
+    fn create_queue(&mut self) {
+        self.apply(Command::CreateQueue(verbs::CreateQueue {
+            name: QueueName::new("q").unwrap(),
+            options: Box::new(QueueOptions::default()),
+        }));
+    }
+
+    fn apply(&mut self, command: Command) {
+        let now = Timestamp::from_millis(1_000);
+        let applied = self.store.turn(|turn| {
+            self.rules.apply(ClockInstants::same(now), command, turn)?;
+            turn.stamp(now);
+            Ok(())
+        });
+        applied.unwrap();
+    }
+
+    fn send(&mut self, body: impl Into<Vec<u8>>) -> &mut Sending {
+        let message = Message::new(body.into()).workflow("w").check().unwrap();
+        self.apply(Command::Send(verbs::Send {
+            queue: QueueName::new("q").unwrap(),
+            messages: vec![message],
+        }));
+        self
+    }
+
+    /// The number of what can be seen of it, and its last commit.
+    fn state(&mut self) -> (u64, u64) {
+        (surface_of(&mut self.store).unwrap(), self.store.place().0)
+    }
+
+    /// What a crash leaves: all that was synced.
+    fn crashed(&self) -> Image {
+        self.disk.synced()
+    }
+}
+
+/// A page of the strip.
+fn page_of_strip(image: &Image, page: usize) -> Vec<u8> {
+    let mut bytes = vec![0; PAGE];
+    image.read((1 + page) * PAGE, &mut bytes).unwrap();
+    bytes
+}
+
+/// The positions of the rows that stand at the beginning of a page of the strip.
+fn positions_in_strip(image: &Image) -> Vec<u64> {
+    let pages = (0..PAGES).map(|page| page_of_strip(image, page));
+    let row = |page: Vec<u8>| {
+        let len = u32::from_le_bytes(*page.first_chunk().unwrap()) as usize;
+        let row = page.get(FRAME_BYTES..FRAME_BYTES + len)?;
+        RowReader::open(row).ok().map(|(header, ..)| header.position)
+    };
+    pages.filter_map(row).collect()
+}
+
+/// The positions of the rows of the journal, and the file's format, as whoever knows of no strip would find them.
+fn without_strip(disk: Disk) -> (Vec<u64>, u32) {
+    let database = Database::builder().create_with_backend(disk).unwrap();
+    let transaction = database.begin_read().unwrap();
+    let mut positions = Vec::new();
+    let read = journal::read_all(&transaction, |position, _| {
+        positions.push(position);
+        Ok(())
+    });
+    read.unwrap();
+    (positions, meta::row_of(&transaction, FORMAT_ROW).unwrap().unwrap())
+}
+
+#[test]
+fn what_a_crash_leaves_in_the_strip_is_there_when_the_file_is_opened() {
+    let mut sending = Sending::begin();
+    for body in ["a", "b", "c"] {
+        sending.send(body);
+    }
+    assert_eq!(positions_in_strip(&sending.crashed()), [2, 3, 4], "redb has committed only the queue");
+    assert_eq!(without_strip(Disk::new(sending.crashed())), (vec![1], schema::FORMAT_WITH_STRIP));
+    let mut again = Sending::open(Disk::new(sending.crashed())).unwrap();
+    assert_eq!(again.state(), sending.state());
+    assert_eq!(without_strip(Disk::new(again.crashed())), (vec![1, 2, 3, 4], schema::FORMAT));
+}
+
+#[test]
+fn a_crash_after_any_commit_of_many_rounds_loses_nothing() {
+    let mut sending = Sending::begin();
+    for number in 0..5 * PAGES {
+        // Some take two pages, and some are so long that redb writes them.
+        sending.send(vec![b'.'; [10, 5_000, 300, 10_000, 7_000][number % 5]]);
+        let mut again = Sending::open(Disk::new(sending.crashed())).unwrap();
+        assert_eq!(again.state(), sending.state(), "after message {number}");
+        again.send("one more");
+        let mut once_more = Sending::open(Disk::new(again.crashed())).unwrap();
+        assert_eq!(once_more.state(), again.state(), "after message {number} and one more");
+    }
+}
+
+#[test]
+fn of_a_row_that_is_not_what_was_written_the_last_is_taken_for_a_crash_and_each_before_it_for_damage() {
+    let mut sending = Sending::begin();
+    let mut states = vec![sending.state()];
+    for body in ["a", "b", "c"] {
+        states.push(sending.send(body).state());
+    }
+    for row in 0..3 {
+        let mut image = sending.crashed();
+        image.flip(((1 + row) * PAGE + FRAME_BYTES + 20) * 8);
+        match Sending::open(Disk::new(image)) {
+            Ok(mut opened) => assert!(row == 2 && opened.state() == states[2], "row {row}"),
+            Err(error) => assert!(row < 2 && error.contains("a row is missing"), "row {row}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn a_commit_of_redb_that_is_taken_back_is_noticed_by_what_follows_it_in_the_strip() {
+    let mut sending = Sending::begin();
+    let created = sending.crashed();
+    sending.send(vec![b'.'; 10_000]).send("a");
+    let closed = {
+        let sending = Sending::open(Disk::new(sending.crashed())).unwrap();
+        let disk = sending.disk.clone();
+        sending.store.close().unwrap();
+        disk.image()
+    };
+    let mut opened = Sending::open(Disk::new(closed.clone())).unwrap();
+    opened.send(vec![b'.'; 10_000]).send("a");
+    // The last commit of redb, and with a file that was closed the one that says that there may be rows in the strip.
+    for (mut taken_back, then) in [(created, sending), (closed, opened)] {
+        let mut strip = vec![0; PAGES * PAGE];
+        then.crashed().read(PAGE, &mut strip).unwrap();
+        taken_back.write(PAGE, &strip);
+        let error = Sending::open(Disk::new(taken_back)).err();
+        assert!(error.is_some_and(|error| error.contains("a row is missing")));
+    }
+}
+
+/// What passes for a row, were it at the beginning of a page of the strip.
+fn pretended_row() -> Vec<u8> {
+    let header = JournalHeader {
+        position: 1 << 40,
+        previous: 7,
+        time: Timestamp::from_millis(1_000),
+        numbers: Default::default(),
+        counters: Vec::new(),
+        wall: Default::default(),
+    };
+    let row = RowWriter::new(&header, Vec::new()).finish().0;
+    [&u32::try_from(row.len()).unwrap().to_le_bytes()[..], &[0; 8], &row[..]].concat()
+}
+
+#[test]
+fn a_body_that_looks_like_rows_of_the_strip_is_none() {
+    let mut sending = Sending::begin();
+    // Wherever a page begins in it, such a row stands there; a later row has its first page, and a crash leaves the rest.
+    let framed = pretended_row();
+    let pretended = framed.repeat(7_000 / framed.len());
+    let alignments = (0..framed.len()).map(|skipped| pretended[skipped..].to_vec());
+    let mut met = 0;
+    for body in alignments {
+        sending.send("a").send(body).send(vec![b'.'; 10_000]).send("a").send("a");
+        met += usize::from(positions_in_strip(&sending.crashed()).contains(&(1 << 40)));
+        let mut again = Sending::open(Disk::new(sending.crashed())).unwrap();
+        assert_eq!(again.state(), sending.state());
+    }
+    assert!(met > 0, "one of them stood where a page begins");
+}
+
+#[test]
+fn a_copy_has_what_is_in_the_strip_and_needs_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, copy) = (folder.path().join("a"), folder.path().join("b"));
+    let disk = Disk::new(Image::default());
+    let store = Store::open(&path, StoreOptions::default()).unwrap();
+    let mut sending = Sending { disk, store, rules: Rules::default() };
+    sending.create_queue();
+    sending.send("a").send("b");
+    sending.store.committer().snapshot().unwrap().back_up_to(&copy, &|_| Ok(())).unwrap();
+    let mut copied = Store::open_within_epoch(&copy, StoreOptions::default()).unwrap();
+    assert_eq!(surface_of(&mut copied).unwrap(), sending.state().0);
+    sending.send("c");
+    let found = verify(&copy, |_| {});
+    assert!(found.is_err(), "it is open");
+    drop(copied);
+    assert_eq!(verify(&copy, |_| {}).unwrap().messages, 2);
+}
+
+#[test]
+fn a_file_that_was_not_closed_is_verified_with_what_is_in_its_strip() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, left) = (folder.path().join("a"), folder.path().join("left"));
+    let store = Store::open(&path, StoreOptions::default()).unwrap();
+    let mut sending = Sending { disk: Disk::new(Image::default()), store, rules: Rules::default() };
+    sending.create_queue();
+    sending.send("a").send("b");
+    std::fs::copy(&path, &left).unwrap();
+    let found = verify(&left, |_| {}).unwrap();
+    assert!(found.is_sound(), "{:?}", found.damages);
+    assert_eq!(found.messages, 2);
+}
+
+#[test]
+fn a_file_that_was_closed_has_all_in_its_journal_and_the_format_of_before() {
+    let mut sending = Sending::begin();
+    sending.send("a").send("b");
+    let disk = sending.disk.clone();
+    sending.store.close().unwrap();
+    assert_eq!(without_strip(disk), (vec![1, 2, 3], schema::FORMAT));
+}
+
+#[test]
+fn a_file_without_a_strip_is_written_by_redb_alone() {
+    let disk = Disk::new(Image::default());
+    let database = Database::builder().create_with_backend(disk.clone()).unwrap();
+    let transaction = begin(&database, StoreOptions::default()).unwrap();
+    write_format(&transaction).unwrap();
+    transaction.commit().unwrap();
+    drop(database);
+    let mut sending = Sending::open(disk).unwrap();
+    sending.create_queue();
+    sending.send("a").send("b");
+    assert_eq!(without_strip(Disk::new(sending.crashed())), (vec![1, 2, 3], schema::FORMAT));
+    let mut again = Sending::open(Disk::new(sending.crashed())).unwrap();
+    assert_eq!(again.state(), sending.state());
+}
+
+#[test]
+fn a_strict_commit_is_written_by_redb() {
+    let strict = StoreOptions { strict: true, ..StoreOptions::default() };
+    let disk = Disk::new(Image::default());
+    let store = Store::with_backend(disk.clone(), strict).unwrap();
+    let mut sending = Sending { disk, store, rules: Rules::default() };
+    sending.create_queue();
+    sending.send("a").send("b");
+    assert_eq!(without_strip(Disk::new(sending.crashed())).0, [1, 2, 3]);
+}
+
+#[test]
+fn redb_leaves_the_pages_of_the_strip_alone() {
+    let mut sending = Sending::begin();
+    sending.send("a");
+    let disk = sending.disk.clone();
+    sending.store.close().unwrap();
+    let noise: Vec<u8> = (0..PAGES * PAGE).map(|at| (at * 7 + at / 251) as u8).collect();
+    disk.write(PAGE as u64, &noise).unwrap();
+    let mut database = Database::builder().create_with_backend(disk.clone()).unwrap();
+    let table = redb::TableDefinition::<u64, &[u8]>::new("large");
+    for number in 0..40 {
+        let transaction = database.begin_write().unwrap();
+        transaction.open_table(table).unwrap().insert(number, &[7; 40_000][..]).unwrap();
+        transaction.commit().unwrap();
+    }
+    let transaction = database.begin_write().unwrap();
+    transaction.delete_table(table).unwrap();
+    transaction.commit().unwrap();
+    while database.compact().unwrap() {}
+    assert!(database.check_integrity().unwrap());
+    drop(database);
+    let mut left = vec![0; noise.len()];
+    disk.read(PAGE as u64, &mut left).unwrap();
+    assert!(left == noise);
+    Store::open_backend(disk, StoreOptions::default()).unwrap();
+}
