@@ -55,12 +55,22 @@ impl<'a> RowReader<'a> {
 
 /// Appends a journal row.
 pub(crate) fn append(transaction: &WriteTransaction, position: u64, row: &[u8]) -> Result<(), Fault> {
+    append_each(transaction, std::iter::once((position, row)))
+}
+
+/// Appends journal rows, each at its position.
+pub(crate) fn append_each<'a>(
+    transaction: &WriteTransaction,
+    rows: impl Iterator<Item = (u64, &'a [u8])>,
+) -> Result<(), Fault> {
     let mut table = transaction.open_table(JOURNAL).map_err(store_fault)?;
-    let (mut rest, mut piece) = (row, 0_u32);
-    while !rest.is_empty() {
-        let (now, later) = rest.split_at(piece_len(rest.len()));
-        table.insert(key_of_piece(position, piece).as_slice(), now).map_err(store_fault)?;
-        (rest, piece) = (later, piece + 1);
+    for (position, row) in rows {
+        let (mut rest, mut piece) = (row, 0_u32);
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(piece_len(rest.len()));
+            table.insert(key_of_piece(position, piece).as_slice(), now).map_err(store_fault)?;
+            (rest, piece) = (later, piece + 1);
+        }
     }
     Ok(())
 }

@@ -175,7 +175,7 @@ impl Strip {
         transaction: &WriteTransaction,
         next: StripUse,
     ) -> Result<(), Fault> {
-        self.rows.iter().try_for_each(|row| journal::append(transaction, row.position, &row.bytes))?;
+        journal::append_each(transaction, self.rows.iter().map(|row| (row.position, &row.bytes[..])))?;
         if next == self.declared {
             return Ok(());
         }
@@ -241,7 +241,11 @@ fn write_with_strip(from: &dyn StorageBackend, to: &dyn StorageBackend) -> io::R
     bytes.resize(PAGE * (1 + PAGES), 0);
     bytes.extend(behind);
     to.set_len(bytes.len() as u64)?;
-    to.write(0, &bytes)?;
+    // One page after the other, as the strip is written: a kernel that has cached them as one long piece goes through all of it with
+    // each sync.
+    for (index, page) in bytes.chunks(PAGE).enumerate() {
+        to.write((index * PAGE) as u64, page)?;
+    }
     to.sync_data()
 }
 
