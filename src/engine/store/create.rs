@@ -12,16 +12,13 @@ use redb::WriteTransaction;
 use redb::backends::FileBackend;
 
 use crate::engine::store::caught::store_fault;
-use crate::engine::store::definition;
-use crate::engine::store::key::name_key;
 use crate::engine::store::lock_file::NEW;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::lock_file::folder_of;
 use crate::engine::store::lock_file::private;
 use crate::engine::store::lock_file::sibling;
-use crate::engine::store::meta::ChecksummedTable;
-use crate::engine::store::meta::FORMAT_ROW;
+use crate::engine::store::meta::put_format;
 use crate::engine::store::options::StoreOptions;
 use crate::engine::store::schema;
 use crate::engine::store::strip::make_database;
@@ -29,10 +26,13 @@ use crate::engine::store::transaction::begin;
 use crate::engine::store::watch::identity_of;
 use crate::error::Fault;
 
+/// How an empty database is made in a file that is empty.
+pub(crate) type MakeDatabase = fn(&mut Builder, File) -> Result<Database, Fault>;
+
 /// Creates an empty store at `path`. A crash leaves either nothing there or a whole store.
-pub(crate) fn create(path: &Path, options: StoreOptions) -> Result<(), Fault> {
+pub(crate) fn create(path: &Path, options: StoreOptions, make: MakeDatabase) -> Result<(), Fault> {
     let (new, file) = new_file(path)?;
-    let database = new_database(&mut Database::builder(), file)?;
+    let database = make(&mut Database::builder(), file)?;
     let transaction = begin(&database, options)?;
     write_format(&transaction)?;
     transaction.commit().map_err(store_fault)?;
@@ -40,8 +40,13 @@ pub(crate) fn create(path: &Path, options: StoreOptions) -> Result<(), Fault> {
     put_in_place(&new, path)
 }
 
-/// Makes an empty database, with a strip, in a file that is empty.
-pub(crate) fn new_database(builder: &mut Builder, file: File) -> Result<Database, Fault> {
+/// Makes a database without a strip: for a file behind a log, which is not synced with each commit.
+pub(crate) fn plain_database(builder: &mut Builder, file: File) -> Result<Database, Fault> {
+    builder.create_file(file).map_err(store_fault)
+}
+
+/// Makes a database with a strip.
+pub(crate) fn database_with_strip(builder: &mut Builder, file: File) -> Result<Database, Fault> {
     let file = FileBackend::new(file).map_err(store_fault)?;
     make_database(&file)?;
     builder.create_with_backend(file).map_err(store_fault)
@@ -93,7 +98,7 @@ pub(crate) fn claim(new: &Path, file: &File) -> Result<(), Fault> {
 
 /// Writes what tells a store from any other redb file, and makes the tables that are not there.
 pub(crate) fn write_format(transaction: &WriteTransaction) -> Result<(), Fault> {
-    ChecksummedTable::open(transaction, definition::META)?.put(&name_key(FORMAT_ROW), &schema::FORMAT)?;
+    put_format(transaction, schema::FORMAT)?;
     for definition in schema::all() {
         drop(transaction.open_table(definition).map_err(store_fault)?);
     }

@@ -48,6 +48,8 @@ use crate::limits;
 pub(crate) struct Inspection {
     database: Option<Database>,
     strip: Option<Strip>,
+    /// What is wrong with that.
+    strip_damage: Option<Fault>,
     path: PathBuf,
     /// The format of what is in memory.
     format: u32,
@@ -72,7 +74,8 @@ impl Inspection {
             Err(panic) => return Err(refusal_of_panic(path, panic)),
         };
         let (database, strip) = (Some(database), Strip::of(Arc::new(write_barrier))?);
-        let mut inspection = Inspection { database, strip, path: path.to_owned(), format: 0 };
+        let mut inspection =
+            Inspection { database, strip, strip_damage: None, path: path.to_owned(), format: 0 };
         match guarded(|| check_format(path, inspection.database())) {
             Ok(checked) => inspection.format = checked?,
             Err(panic) => return Err(refusal_of_panic(path, panic)),
@@ -93,9 +96,16 @@ impl Inspection {
         }
         // Whoever goes through the journal finds what is wrong with it.
         let last = guarded(|| journal::last_entry(&self.transaction()?)).ok().and_then(Result::ok);
+        let mut damage = None;
         let done = guarded(|| {
             let is_left = match (&mut strip, last) {
-                (Some(strip), Some(last)) => strip.find_left(last)?,
+                (Some(strip), Some(last)) => match strip.find_left(last) {
+                    Err(fault @ Fault::Damaged { .. }) => {
+                        damage = Some(fault);
+                        false
+                    }
+                    found => found?,
+                },
                 _ => false,
             };
             if !is_older && !is_left {
@@ -110,8 +120,13 @@ impl Inspection {
         });
         let damaged = |detail| Fault::Damaged { table: "pages", detail };
         done.unwrap_or_else(|panic| Err(panic.damage().map_or_else(|defect| defect, damaged)))?;
-        self.format = schema::FORMAT;
+        (self.format, self.strip_damage) = (schema::FORMAT, damage);
         Ok(self)
+    }
+
+    /// What is wrong with the strip of an upgraded file. What is in it is left out then.
+    pub(crate) fn strip_damage(&self) -> Option<&Fault> {
+        self.strip_damage.as_ref()
     }
 
     /// Reads every page and compares its checksum; says what is wrong. To be called on a file just opened, and last:

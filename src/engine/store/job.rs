@@ -109,10 +109,10 @@ impl Committer {
         Committer { database, local, log, unsynced, watch, room }
     }
 
-    /// The state as it was last committed, to be copied while turns go on.
+    /// The state as it was last committed, to be copied while turns go on. To be called by who commits, and not beside a commit.
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Fault> {
-        self.local.end_strip()?;
-        Ok(Snapshot::new(self.database.begin_read().map_err(store_fault)?))
+        let transaction = self.database.begin_read().map_err(store_fault)?;
+        Ok(Snapshot::new(transaction, self.local.rows_in_strip()))
     }
 
     /// Puts all that was committed to where every version finds it: for a file that is to be closed.
@@ -130,13 +130,14 @@ impl Committer {
     /// The fault that makes the store useless. A panic is a fault: nothing is committed to the file.
     pub(crate) fn commit(&self, job: &Job) -> Result<(), Fault> {
         if let Some(room) = &self.room {
-            room.make_way(job.bytes());
+            room.make_way(job.bytes() + self.local.bytes_in_strip());
         }
+        let is_full = self.room.as_ref().is_some_and(|room| room.view().is_full);
         // A generation is many pages; and where nothing new is accepted, what goes on is to find room in the file.
-        if job.ended.is_some() || self.room.as_ref().is_some_and(|room| room.view().is_full) {
+        if job.ended.is_some() || is_full {
             self.local.give_back_pages();
         }
-        let committed = self.write(job);
+        let committed = self.write(job, is_full);
         if let Some(room) = &self.room {
             room.redeem(job.promised_bytes);
         }
@@ -145,10 +146,11 @@ impl Committer {
         self.watch.as_ref().map_or(Ok(()), |watch| watch.check())
     }
 
-    fn write(&self, job: &Job) -> Result<(), Fault> {
+    fn write(&self, job: &Job, is_full: bool) -> Result<(), Fault> {
         let entry = Entry { position: job.position, bytes: &job.row };
         let durability = match &self.log {
-            None if job.is_row_alone() => return self.local.append_alone(entry),
+            // What goes to the strip needs room in the journal later: not where there may be none.
+            None if job.is_row_alone() && !is_full => return self.local.append_alone(entry),
             None => Durability::Immediate,
             Some(log) => {
                 if !job.is_followed {

@@ -79,6 +79,7 @@ mod tests {
     use crate::engine::store::Store;
     use crate::engine::store::StoreOptions;
     use crate::engine::store::create::create;
+    use crate::engine::store::create::plain_database;
 
     fn names() -> (tempfile::TempDir, [PathBuf; 2]) {
         let folder = tempfile::tempdir().unwrap();
@@ -107,7 +108,7 @@ mod tests {
     #[test]
     fn what_a_crash_has_left_of_a_store_is_made_anew() {
         let (_folder, [path, new]) = names();
-        create(&path, StoreOptions::default()).unwrap();
+        create(&path, StoreOptions::default(), plain_database).unwrap();
         std::fs::rename(&path, &new).unwrap();
         open(&path).unwrap();
         assert!(!new.exists());

@@ -20,6 +20,7 @@ use crate::engine::store::log::Entry;
 use crate::engine::store::log::Log;
 use crate::engine::store::options::StoreOptions;
 use crate::engine::store::strip::SharedStrip;
+use crate::engine::store::strip::StripRow;
 use crate::engine::store::strip::StripUse;
 use crate::engine::store::transaction::begin;
 use crate::error::Fault;
@@ -99,7 +100,7 @@ impl LocalLog {
     /// Appends an entry and writes what else its commit has to write, in one transaction.
     ///
     /// # Errors
-    /// The fault that makes the store useless; nothing is committed then.
+    /// The fault that makes the store useless. If it is not one of the last sync, nothing is committed then.
     pub(crate) fn append_with(
         &self,
         entry: Entry<'_>,
@@ -109,11 +110,20 @@ impl LocalLog {
         self.commit(StripUse::GoesOn, durability, Some(entry), write)
     }
 
-    /// Puts what is in the strip into the journal: whoever reads that finds it whole, and a version that knows of no strip may open
-    /// the file.
+    /// How many bytes the next commit has to write for rows of the strip.
+    pub(crate) fn bytes_in_strip(&self) -> u64 {
+        self.strip.as_ref().map_or(0, |strip| strip.lock().bytes())
+    }
+
+    /// The rows that are in the strip and not in the journal, in order.
+    pub(crate) fn rows_in_strip(&self) -> Vec<StripRow> {
+        self.strip.as_ref().map(|strip| strip.lock().rows().to_vec()).unwrap_or_default()
+    }
+
+    /// Puts what is in the strip into the journal, of a file that is to be closed: a version that knows of no strip may open it.
     ///
     /// # Errors
-    /// The fault that makes the store useless; what is in the strip stays there.
+    /// The fault that makes the store useless. Nothing is lost by it.
     pub(crate) fn end_strip(&self) -> Result<(), Fault> {
         match self.strip.as_ref().is_some_and(|strip| strip.lock().is_in_use()) {
             true => self.commit(StripUse::Ends, Durability::Immediate, None, |_| Ok(())),
@@ -148,11 +158,13 @@ impl LocalLog {
             transaction.commit().map_err(store_fault)?;
             freed.keep(&self.database)
         });
-        committed.unwrap_or_else(|panic| Err(panic.fault_in(&JOURNAL)))?;
-        if let Some(strip) = &mut strip {
-            strip.begin_anew(strip_use, entry.map(|entry| entry.bytes));
+        let committed = committed.unwrap_or_else(|panic| Err(panic.fault_in(&JOURNAL)));
+        match (&mut strip, &committed) {
+            (Some(strip), Ok(())) => strip.begin_anew(strip_use, entry.map(|entry| entry.bytes)),
+            (Some(strip), Err(_)) => strip.stop(),
+            (None, _) => {}
         }
-        Ok(())
+        committed
     }
 
     /// The entry at a position, and the last position; zero without an entry.

@@ -171,6 +171,11 @@ impl QueueChange {
     }
 }
 
+/// Notes the format, in place.
+pub(crate) fn put_format(transaction: &WriteTransaction, format: u32) -> Result<(), Fault> {
+    ChecksummedTable::open(transaction, definition::META)?.put(&name_key(FORMAT_ROW), &format)
+}
+
 /// Notes the epoch, in place.
 pub(crate) fn write_epoch(transaction: &WriteTransaction, epoch: u32) -> Result<(), Fault> {
     ChecksummedTable::open(transaction, definition::META)?.put(&name_key(EPOCH_ROW), &epoch)

@@ -30,7 +30,7 @@ mod flushed_rows;
 mod follow;
 pub(crate) mod format3;
 mod groups;
-mod header;
+pub(crate) mod header;
 #[cfg_attr(
     not(any(test, feature = "cluster")),
     allow(dead_code, reason = "who follows a log needs the feature")
@@ -93,7 +93,7 @@ mod standing;
 mod standing_page;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod store;
-mod strip;
+pub(crate) mod strip;
 pub(crate) mod table;
 mod table_book;
 mod table_changes;

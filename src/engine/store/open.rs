@@ -12,7 +12,6 @@ use std::sync::atomic::Ordering;
 use redb::Builder;
 use redb::Database;
 use redb::ReadableDatabase;
-#[cfg(test)]
 use redb::StorageBackend;
 use redb::WriteTransaction;
 use redb::backends::FileBackend;
@@ -27,7 +26,10 @@ use crate::engine::store::base::Base;
 use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::damaged;
+use crate::engine::store::create::MakeDatabase;
 use crate::engine::store::create::create;
+use crate::engine::store::create::database_with_strip;
+use crate::engine::store::create::plain_database;
 #[cfg(test)]
 use crate::engine::store::create::write_format;
 #[cfg(test)]
@@ -79,7 +81,7 @@ use crate::limits;
 impl Store {
     /// Opens the store of a file, or creates it.
     pub(crate) fn open(path: &Path, options: StoreOptions) -> Result<Store, OpenError> {
-        let store = Store::open_by(path, options, Store::begin_epoch)?;
+        let store = Store::open_by(path, options, database_with_strip, Store::begin_epoch)?;
         if options.head_room_bytes == 0 {
             give_up_ballast(path);
         }
@@ -100,7 +102,7 @@ impl Store {
 
     /// Opens the store of a file, or creates it, and begins no epoch.
     pub(crate) fn open_within_epoch(path: &Path, options: StoreOptions) -> Result<Store, OpenError> {
-        Store::open_by(path, options, |file, options, lock| {
+        Store::open_by(path, options, plain_database, |file, options, lock| {
             let transaction = begin(&file.database, options)?;
             bring_up_to_date_for_good(&file.database, &transaction)?;
             let epoch = last_epoch(&transaction)?;
@@ -111,6 +113,7 @@ impl Store {
     fn open_by(
         path: &Path,
         options: StoreOptions,
+        make: MakeDatabase,
         load: impl FnOnce(OpenFile, StoreOptions, Option<LockFile>) -> Result<Store, Fault>,
     ) -> Result<Store, OpenError> {
         check_is_file(path)?;
@@ -123,7 +126,7 @@ impl Store {
             Ok(true) => {}
             Ok(false) => {
                 check_no_store(path)?;
-                create(path, options)?;
+                create(path, options, make)?;
             }
             Err(error) => return Err(fault_of(path, &error).into()),
         }
@@ -162,8 +165,7 @@ impl Store {
         let transaction = begin(&database, options)?;
         write_format(&transaction)?;
         transaction.commit().map_err(store_fault)?;
-        let strip = Strip::of(Arc::new(backend))?;
-        Ok(Store::begin_epoch(OpenFile { database, strip }, options, None)?)
+        Ok(Store::begin_epoch(OpenFile::new(database, Arc::new(backend))?, options, None)?)
     }
 
     /// Opens the store that a backend holds; nothing is created.
@@ -205,7 +207,7 @@ impl Store {
             Ok(database)
         });
         let database = opened.unwrap_or_else(|panic| Err(foreign(path, panic.told())))?;
-        Ok(Store::begin_epoch(OpenFile { database, strip: Strip::of(Arc::new(backend))? }, options, None)?)
+        Ok(Store::begin_epoch(OpenFile::new(database, Arc::new(backend))?, options, None)?)
     }
 
     /// Raises the epoch, durably, and loads what is kept in memory: the journal is read again, row after row.
@@ -218,7 +220,7 @@ impl Store {
     }
 
     fn load(
-        OpenFile { database, mut strip }: OpenFile,
+        OpenFile { database, strip }: OpenFile,
         transaction: WriteTransaction,
         epoch: u32,
         options: StoreOptions,
@@ -229,8 +231,8 @@ impl Store {
             drop(transaction.open_table(table).map_err(store_fault)?);
         }
         let meta = StoreMeta::load(&transaction)?;
-        if let Some(strip) = &mut strip {
-            strip.find_left(journal::last_entry(&database.begin_read().map_err(store_fault)?)?)?;
+        if let Some(strip) = &strip {
+            // That it has ended, the file says by now.
             strip.put_into_journal(&transaction, StripUse::Ends)?;
         }
         transaction.commit().map_err(store_fault)?;
@@ -257,15 +259,25 @@ impl Store {
         store.replay()?;
         // What is strict must not lose its last commit to a flipped bit, which the strip takes for a row that a crash has cut.
         let strip = strip.filter(|_| !options.strict);
-        store.strip = strip.map(|strip| strip.begun_behind(store.meta.batch.hash));
+        store.strip = strip.map(Strip::begun);
         Ok(store)
     }
 }
 
-/// A file that is open, of which nothing was read but what it is.
+/// A file that is open, of which nothing was read but what it is, and what was left in its strip.
 pub(crate) struct OpenFile {
     database: Database,
     strip: Option<Strip>,
+}
+
+impl OpenFile {
+    fn new(database: Database, file: Arc<dyn StorageBackend>) -> Result<OpenFile, Fault> {
+        let mut strip = Strip::of(file)?;
+        if let Some(strip) = &mut strip {
+            strip.find_left(journal::last_entry(&database.begin_read().map_err(store_fault)?)?)?;
+        }
+        Ok(OpenFile { database, strip })
+    }
 }
 
 fn last_epoch(transaction: &WriteTransaction) -> Result<u32, Fault> {
@@ -357,6 +369,7 @@ fn open_file(
         return Err(damaged_file(path, &format!("{problem}{}", damaged_tables(path))));
     }
     check_whole(&database, found)?;
+    let file = OpenFile::new(database, Arc::new(write_barrier.clone()))?;
     write_barrier.open().map_err(file_fault)?;
-    Ok((OpenFile { database, strip: Strip::of(Arc::new(write_barrier))? }, watch))
+    Ok((file, watch))
 }

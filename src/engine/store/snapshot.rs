@@ -1,10 +1,8 @@
 //! Backup: the state of one instant, copied to a second file while turns go on.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::Path;
 
-use redb::Builder;
 use redb::Database;
 use redb::ReadTransaction;
 use redb::ReadableTable;
@@ -15,9 +13,12 @@ use crate::engine::store::block::BlockReader;
 use crate::engine::store::caught::guarded;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::verify_checksum;
+use crate::engine::store::create::MakeDatabase;
 use crate::engine::store::create::claim;
-use crate::engine::store::create::new_database;
+use crate::engine::store::create::database_with_strip;
 use crate::engine::store::create::new_file;
+#[cfg(any(test, feature = "cluster"))]
+use crate::engine::store::create::plain_database;
 use crate::engine::store::create::put_in_place;
 use crate::engine::store::definition;
 use crate::engine::store::definition::RawTableDefinition;
@@ -26,7 +27,9 @@ use crate::engine::store::journal_row::RowReader;
 use crate::engine::store::leftover::check_no_store;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
+use crate::engine::store::meta::put_format;
 use crate::engine::store::schema;
+use crate::engine::store::strip::StripRow;
 use crate::error::Fault;
 use crate::limits;
 
@@ -36,11 +39,13 @@ const BYTES_PER_COMMIT: usize = 8 * 1024 * 1024;
 /// The state of one instant. As long as it is held, the file cannot reuse freed space.
 pub(crate) struct Snapshot {
     transaction: ReadTransaction,
+    /// What was in the strip then.
+    strip: Vec<StripRow>,
 }
 
 impl Snapshot {
-    pub(crate) fn new(transaction: ReadTransaction) -> Snapshot {
-        Snapshot { transaction }
+    pub(crate) fn new(transaction: ReadTransaction, strip: Vec<StripRow>) -> Snapshot {
+        Snapshot { transaction, strip }
     }
 
     /// The same as [`Snapshot::write_to`], to where anything may be: a store that has the name under which the file is made stays. The
@@ -51,24 +56,25 @@ impl Snapshot {
         progress: &dyn Fn(u64) -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
         check_no_store(target)?;
-        self.write_by(new_database, target, progress)
+        self.write_by(database_with_strip, target, progress)
     }
 
     /// Copies every row to a new file, checking each; `progress` is told how many so far, and may end it. Returns how many.
     ///
     /// # Errors
     /// [`Fault`] when the target exists or cannot be written, or when a row is damaged; what `progress` says.
+    #[cfg(any(test, feature = "cluster"))]
     pub(crate) fn write_to(
         self,
         target: &Path,
         progress: &dyn Fn(u64) -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
-        self.write_by(|builder, file| builder.create_file(file).map_err(store_fault), target, progress)
+        self.write_by(plain_database, target, progress)
     }
 
     fn write_by(
         self,
-        make: fn(&mut Builder, File) -> Result<Database, Fault>,
+        make: MakeDatabase,
         target: &Path,
         progress: &dyn Fn(u64) -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
@@ -102,14 +108,23 @@ impl Snapshot {
             let counts = |key: &[u8]| !journaled.contains_key(&row_hash(table, key));
             rows = self.copy_table(copy, definition, rows, &counts, progress)?;
         }
+        self.copy_strip(copy)?;
         Ok(rows)
     }
 
-    /// Checks the journal: which rows it has, by their hashes, as a whole window of keys would take much memory, and whether they
+    /// Puts what was in the strip into the journal of the copy.
+    fn copy_strip(&self, copy: &Database) -> Result<(), Fault> {
+        let transaction = copy.begin_write().map_err(store_fault)?;
+        journal::append_each(&transaction, self.strip.iter().map(|row| (row.position, &row.bytes[..])))?;
+        put_format(&transaction, schema::FORMAT)?;
+        transaction.commit().map_err(store_fault)
+    }
+
+    /// Checks the journal, and what was in the strip: which rows it has, by their hashes, as a whole window of keys would take much memory, and whether they
     /// are put or deleted by it.
     fn journaled(&self) -> Result<HashMap<u64, bool>, Fault> {
         let mut rows = HashMap::new();
-        journal::read_all(&self.transaction, |_, row| {
+        let mut note = |row: &[u8]| {
             let (_, _, mut row) = RowReader::open(row)?;
             while let Some(number) = row.next_table()? {
                 while let Some((key, value)) = row.next_row()? {
@@ -117,7 +132,9 @@ impl Snapshot {
                 }
             }
             Ok(())
-        })?;
+        };
+        journal::read_all(&self.transaction, |_, row| note(row))?;
+        self.strip.iter().try_for_each(|row| note(&row.bytes))?;
         Ok(rows)
     }
 
@@ -203,8 +220,6 @@ mod tests {
     use std::io::ErrorKind;
     use std::path::PathBuf;
 
-    use redb::ReadableDatabase;
-
     use super::*;
     use crate::engine::store::Store;
     use crate::engine::store::StoreOptions;
@@ -218,7 +233,7 @@ mod tests {
     }
 
     fn snapshot(store: &Store) -> Snapshot {
-        Snapshot::new(store.database.begin_read().unwrap())
+        store.committer().snapshot().unwrap()
     }
 
     #[test]

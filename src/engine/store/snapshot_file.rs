@@ -54,7 +54,7 @@ impl SnapshotSource {
         };
         let file = SnapshotFile { path: path.to_owned() };
         file.remove();
-        Snapshot::new(transaction).write_to(path, &|_| match goes_on() {
+        Snapshot::new(transaction, Vec::new()).write_to(path, &|_| match goes_on() {
             true => Ok(()),
             false => {
                 Err(file_fault(std::io::Error::other("the copy was ended, as its file is to be closed")))

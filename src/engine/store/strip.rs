@@ -25,19 +25,16 @@ use redb::backends::InMemoryBackend;
 
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::damaged;
-use crate::engine::store::definition;
 use crate::engine::store::definition::JOURNAL;
 use crate::engine::store::header::REGION_HEADER_PAGES;
 use crate::engine::store::journal;
 use crate::engine::store::journal_row;
 use crate::engine::store::journal_row::JournalHeader;
 use crate::engine::store::journal_row::RowReader;
-use crate::engine::store::key::name_key;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::log::Entry;
 use crate::engine::store::log::LogPlace;
-use crate::engine::store::meta::ChecksummedTable;
-use crate::engine::store::meta::FORMAT_ROW;
+use crate::engine::store::meta::put_format;
 use crate::engine::store::schema;
 use crate::error::Fault;
 
@@ -46,7 +43,7 @@ const PAGE: usize = 4096;
 
 /// The pages of a new file's strip, 2 MiB of it. When they are used up, the next commit takes as long as one without a strip: fewer than one
 /// message in a hundred waits for that, of those with a short body that need two commits each.
-const PAGES: usize = if cfg!(test) { 6 } else { 512 };
+pub(crate) const PAGES: usize = if cfg!(test) { 6 } else { 512 };
 
 /// Most bytes of a row that goes to the strip. It is written once more when it is put into the journal, and with longer rows that takes
 /// longer than what redb writes beside them.
@@ -88,9 +85,10 @@ impl SharedStrip {
 }
 
 /// A row in the strip.
-struct StripRow {
-    position: u64,
-    bytes: Vec<u8>,
+#[derive(Clone)]
+pub(crate) struct StripRow {
+    pub(crate) position: u64,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Strip {
@@ -103,10 +101,6 @@ impl Strip {
         let strip =
             Strip { file, pages, rows: Vec::new(), pages_used: 0, round: 0, declared: StripUse::Ends };
         Ok((pages > 0).then_some(strip))
-    }
-
-    fn new(file: Arc<dyn StorageBackend>, pages: usize, round: u64) -> Strip {
-        Strip { file, pages, rows: Vec::new(), pages_used: 0, round, declared: StripUse::Ends }
     }
 
     /// Whether a row can be appended now.
@@ -169,6 +163,16 @@ impl Strip {
         self.declared == StripUse::GoesOn
     }
 
+    /// What is in it and not in the journal, in order.
+    pub(crate) fn rows(&self) -> &[StripRow] {
+        &self.rows
+    }
+
+    /// How many bytes these have, in whole pages.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.pages_used * PAGE) as u64
+    }
+
     /// Puts all that is in it into the journal, and says in the file what becomes of it.
     pub(crate) fn put_into_journal(
         &self,
@@ -176,27 +180,31 @@ impl Strip {
         next: StripUse,
     ) -> Result<(), Fault> {
         journal::append_each(transaction, self.rows.iter().map(|row| (row.position, &row.bytes[..])))?;
-        if next == self.declared {
-            return Ok(());
+        match next {
+            _ if next == self.declared => Ok(()),
+            StripUse::GoesOn => put_format(transaction, schema::FORMAT_WITH_STRIP),
+            StripUse::Ends => put_format(transaction, schema::FORMAT),
         }
-        let format = match next {
-            StripUse::GoesOn => schema::FORMAT_WITH_STRIP,
-            StripUse::Ends => schema::FORMAT,
-        };
-        ChecksummedTable::open(transaction, definition::META)?.put(&name_key(FORMAT_ROW), &format)
     }
 
     /// Begins it anew, once all that was in it is committed, and behind it the row of an entry.
     pub(crate) fn begin_anew(&mut self, declared: StripUse, row: Option<&[u8]>) {
-        let rows = self.rows.last().map(|row| &row.bytes[..]).into_iter().chain(row);
-        self.round = rows.filter_map(journal_row::checksum_of).last().unwrap_or(self.round);
+        if let Some(last) = row.or(self.rows.last().map(|row| &row.bytes[..])) {
+            self.round = journal_row::checksum_of(last);
+        }
         self.rows.clear();
         (self.pages_used, self.declared) = (0, declared);
     }
 
-    /// The same for those who write the file from now on, once what was left in it is in the journal, with this as the last.
-    pub(crate) fn begun_behind(self, round: u64) -> SharedStrip {
-        SharedStrip(Arc::new(Mutex::new(Strip::new(self.file, self.pages, round))))
+    /// Takes nothing more: whether a commit has put what is in it into the journal is not known, and so not either how to go on.
+    pub(crate) fn stop(&mut self) {
+        self.pages_used = self.pages;
+    }
+
+    /// The same for those who write the file from now on, once what was left in it is in the journal.
+    pub(crate) fn begun(mut self) -> SharedStrip {
+        self.begin_anew(StripUse::Ends, None);
+        SharedStrip(Arc::new(Mutex::new(self)))
     }
 }
 

@@ -107,7 +107,7 @@ fn a_backup_counts_each_row_of_a_block() {
     });
     let backed_up = |name: &str| {
         let database = Database::open(&path).unwrap();
-        let snapshot = Snapshot::new(database.begin_read().unwrap());
+        let snapshot = Snapshot::new(database.begin_read().unwrap(), Vec::new());
         snapshot.write_to(&folder.path().join(name), &|_| Ok(())).unwrap()
     };
     let in_blocks = schema::in_blocks().flat_map(|table| blocks_of(&path, table));
@@ -125,7 +125,7 @@ fn a_backup_counts_each_row_of_a_block() {
 fn a_copy_that_panics_is_a_fault_and_leaves_nothing_behind() {
     let (folder, path) = flushed_file();
     let database = Database::open(&path).unwrap();
-    let snapshot = Snapshot::new(database.begin_read().unwrap());
+    let snapshot = Snapshot::new(database.begin_read().unwrap(), Vec::new());
     let files = || std::fs::read_dir(folder.path()).unwrap().count();
     let before = files();
     let copied = snapshot.write_to(&folder.path().join("b.redb"), &|_| panic!("planted"));

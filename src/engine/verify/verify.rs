@@ -73,6 +73,9 @@ fn verify_file(path: &Path, findings: &mut Findings<'_>) -> Result<(), OpenError
     let inspection = Inspection::open(path)?.upgraded()?;
     let transaction = inspection.transaction()?;
     findings.begin(VerifyStep::Journal, None);
+    if let Some(fault) = inspection.strip_damage() {
+        findings.fault("journal", fault);
+    }
     let window = VerifiedJournal::read(&transaction, findings);
     findings.begin(VerifyStep::Rows, bytes::count_rows(&transaction));
     let ledger = Ledger::read(&transaction, &window, findings);

@@ -95,6 +95,12 @@ impl Run {
         Run { base, log, states, turns, openings, before }
     }
 
+    /// How many times one piece was written and synced, as the shortest commits are.
+    pub(crate) fn short_commits(&self) -> u64 {
+        let is_one = |ops: &&[Op]| matches!(ops, [Op::Sync, Op::Write { .. }, Op::Sync]);
+        self.log.windows(3).filter(is_one).count() as u64
+    }
+
     /// What a cut behind the first `ops` operations may leave.
     pub(crate) fn allowed(&self, ops: usize) -> Allowed {
         let opened = self.openings.iter().rev().find(|(ended, _)| *ended <= ops);

@@ -125,6 +125,7 @@ fn sweep(tried: &mut Tried, strict: bool, points: u64) {
         // The first stories are short, so that a small volume ends soon.
         let story = Story::new(seed, 6 + 8 * usize::try_from(seed % 4).expect("a small number"));
         let run = Run::of_story(&story, setting);
+        tried.add("short_commits", run.short_commits());
         let random = Random::new(seed);
         let mut sweep = Sweep { story: &story, setting, random, tried: &mut *tried, seed };
         sweep.cut_everywhere(&run, Cutter::new(run.base.clone(), &run.log));
@@ -138,6 +139,7 @@ fn sweep(tried: &mut Tried, strict: bool, points: u64) {
 fn a_power_cut_anywhere_loses_nothing_acknowledged() {
     let mut tried = Tried::new("power cuts");
     sweep(&mut tried, false, volume("SERIATIM_CRASH_POINTS", 150));
+    assert!(tried.of("short_commits") > 0, "no commit was as short as most are");
     tried.finish();
 }
 
