@@ -38,7 +38,7 @@ pub enum Durability {
     /// One fsync for a commit.
     #[default]
     Standard,
-    /// Two fsyncs: bit rot in the file's header cannot silently roll back the last commit.
+    /// Two fsyncs, and no shorter way for commits of a few messages: bit rot cannot silently roll back the last commit.
     Strict,
 }
 

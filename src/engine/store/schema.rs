@@ -93,7 +93,7 @@ use crate::lookup::SlotNumber;
 pub(crate) const FORMAT: u32 = 5;
 
 /// The same layout of a file whose strip is in use (`strip`): who knows of none would not find its last commits. A file that was closed
-/// has the number before.
+/// has the number before. The next layout has two numbers, too.
 pub(crate) const FORMAT_WITH_STRIP: u32 = 6;
 
 /// The last layout with a row of the file for each row of a table.
