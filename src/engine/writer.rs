@@ -347,6 +347,10 @@ impl Writer {
     /// Answers everybody who still waits, and closes the file.
     fn stop(mut self, why: Unavailable) {
         self.commits.finish();
+        if let Some(fault) = self.commits.failed() {
+            // It may have failed just now: nothing more is written.
+            self.store.fail(fault);
+        }
         self.intake.end(why.clone());
         for waiter in self.wakeups.take_all() {
             waiter.letter.fail(why.clone());

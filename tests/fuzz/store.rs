@@ -21,6 +21,8 @@ const CHANGE_BYTES: usize = 5;
 /// A file as it was closed, and every message in it.
 struct Whole {
     bytes: Vec<u8>,
+    /// Where something is in it.
+    written: Vec<usize>,
     messages: Messages,
 }
 
@@ -36,8 +38,7 @@ pub(crate) fn store(data: &[u8]) {
     let mut bytes = whole.bytes.clone();
     for change in changes.chunks_exact(CHANGE_BYTES).take(CHANGES_MAX) {
         let place = u32::from_le_bytes([change[0], change[1], change[2], change[3]]) as usize;
-        let place = place % bytes.len();
-        bytes[place] ^= change[4];
+        bytes[whole.written[place % whole.written.len()]] ^= change[4];
     }
     if let Some(cut) = (u32::from_le_bytes(*cut) as usize).checked_sub(1) {
         bytes.truncate(cut % bytes.len());
@@ -88,7 +89,8 @@ fn whole(runtime: &Runtime, which: usize) -> &'static Whole {
             let bytes = std::fs::read(&dense).expect("it is there");
             let messages = messages(&dense, Check::Always).await.expect("a whole file");
             assert!(messages.len() > 60, "it has messages");
-            Whole { bytes, messages }
+            let written = (0..bytes.len()).filter(|at| bytes[*at] != 0).collect();
+            Whole { bytes, written, messages }
         })
     })
 }

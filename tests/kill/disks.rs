@@ -8,7 +8,7 @@ use crate::kill::reliability::seed;
 use crate::kill::victim::Victim;
 
 /// Sizes of a disk that is filled again and again.
-const KILOBYTES: [u64; 3] = [1_536, 2_304, 3_072];
+const KILOBYTES: [u64; 3] = [3_584, 4_352, 5_120];
 
 /// Its size in the end, which is enough.
 const KILOBYTES_MAX: u64 = 64 * 1_024;

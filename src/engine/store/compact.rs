@@ -87,7 +87,7 @@ impl Store {
     /// Flushes its journal, moves pages to the front of the file until none can be moved, and closes it.
     pub(crate) fn compact(mut self) -> Result<(), Fault> {
         // What was in it is in the journal since the file was opened, and nothing comes any more.
-        self.strip = None;
+        self.margin = None;
         self.flush_all()?;
         let Store { database, watch, _lock: lock, .. } = self;
         let mut database = Arc::into_inner(database).expect("nobody else has this store");

@@ -18,10 +18,10 @@ use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::lock_file::folder_of;
 use crate::engine::store::lock_file::private;
 use crate::engine::store::lock_file::sibling;
+use crate::engine::store::margin::write_empty_with_margin;
 use crate::engine::store::meta::put_format;
 use crate::engine::store::options::StoreOptions;
 use crate::engine::store::schema;
-use crate::engine::store::strip::make_database;
 use crate::engine::store::transaction::begin;
 use crate::engine::store::watch::identity_of;
 use crate::error::Fault;
@@ -40,15 +40,15 @@ pub(crate) fn create(path: &Path, options: StoreOptions, make: MakeDatabase) -> 
     put_in_place(&new, path)
 }
 
-/// Makes a database without a strip: for a file behind a log, which is not synced with each commit.
+/// Makes a database without a margin: for a file behind a log, which is not synced with each commit.
 pub(crate) fn plain_database(builder: &mut Builder, file: File) -> Result<Database, Fault> {
     builder.create_file(file).map_err(store_fault)
 }
 
-/// Makes a database with a strip.
-pub(crate) fn database_with_strip(builder: &mut Builder, file: File) -> Result<Database, Fault> {
+/// Makes a database with a margin.
+pub(crate) fn database_with_margin(builder: &mut Builder, file: File) -> Result<Database, Fault> {
     let file = FileBackend::new(file).map_err(store_fault)?;
-    make_database(&file)?;
+    write_empty_with_margin(&file)?;
     builder.create_with_backend(file).map_err(store_fault)
 }
 

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::path::Path;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use redb::Database;
 use redb::DatabaseError;
@@ -27,6 +26,7 @@ use crate::engine::store::lock_file::check_is_file;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 use crate::engine::store::lock_file::held_by_another;
+use crate::engine::store::margin::Margin;
 use crate::engine::store::meta::EPOCH_ROW;
 use crate::engine::store::options::StoreOptions;
 use crate::engine::store::pages::with_place;
@@ -35,8 +35,7 @@ use crate::engine::store::recognize::check_magic;
 use crate::engine::store::recognize::refusal;
 use crate::engine::store::recognize::refusal_of_panic;
 use crate::engine::store::schema;
-use crate::engine::store::strip::Strip;
-use crate::engine::store::strip::StripUse;
+use crate::engine::store::shared_file::SharedFile;
 use crate::engine::store::transaction::begin;
 use crate::engine::store::upgrade::bring_up_to_date;
 use crate::engine::store::write_barrier::GatedFile;
@@ -47,9 +46,9 @@ use crate::limits;
 /// A file that is looked at. Whatever redb wants to write, be it a repair, stays in memory.
 pub(crate) struct Inspection {
     database: Option<Database>,
-    strip: Option<Strip>,
+    margin: Option<Margin>,
     /// What is wrong with that.
-    strip_damage: Option<Fault>,
+    margin_damage: Option<Fault>,
     path: PathBuf,
     /// The format of what is in memory.
     format: u32,
@@ -65,17 +64,18 @@ impl Inspection {
         let mut file = File::open(path).map_err(|error| fault_of(path, &error))?;
         check_magic(path, &mut file)?;
         let write_barrier = GatedFile::for_looking(FileBackend::new(file).map_err(store_fault)?);
+        let file = SharedFile::new(write_barrier);
         let mut builder = Database::builder();
         builder.set_cache_size(limits::STORE_CACHE_BYTES);
-        let database = match guarded(|| builder.create_with_backend(write_barrier.clone())) {
+        let database = match guarded(|| builder.create_with_backend(file.clone())) {
             Ok(Ok(database)) => database,
             Ok(Err(DatabaseError::DatabaseAlreadyOpen)) => return Err(held_by_another(path)),
             Ok(Err(error)) => return Err(refusal(path, error)),
             Err(panic) => return Err(refusal_of_panic(path, panic)),
         };
-        let (database, strip) = (Some(database), Strip::of(Arc::new(write_barrier))?);
+        let (database, margin) = (Some(database), Margin::of(file)?);
         let mut inspection =
-            Inspection { database, strip, strip_damage: None, path: path.to_owned(), format: 0 };
+            Inspection { database, margin, margin_damage: None, path: path.to_owned(), format: 0 };
         match guarded(|| check_format(path, inspection.database())) {
             Ok(checked) => inspection.format = checked?,
             Err(panic) => return Err(refusal_of_panic(path, panic)),
@@ -84,22 +84,23 @@ impl Inspection {
     }
 
     /// The same as a file that was closed and is of this version's format, in memory: what was written before is upgraded there, and what
-    /// was left in its strip is put into the journal.
+    /// was left in its margin is put into the journal.
     ///
     /// # Errors
     /// [`OpenError::Older`] when that would take too much memory; the damage that is in the way.
     pub(crate) fn upgraded(mut self) -> Result<Inspection, OpenError> {
-        let (path, found, mut strip) = (self.path.clone(), self.format, self.strip.take());
+        let (path, found, mut margin) = (self.path.clone(), self.format, self.margin.take());
         let is_older = found != schema::FORMAT;
         if is_older && std::fs::metadata(&path).map_err(file_fault)?.len() > limits::LOOK_OLDER_BYTES_MAX {
             return Err(OpenError::Older { path, found, known: schema::FORMAT });
         }
         // Whoever goes through the journal finds what is wrong with it.
-        let last = guarded(|| journal::last_entry(&self.transaction()?)).ok().and_then(Result::ok);
+        let last = || guarded(|| journal::last_entry(&self.transaction()?)).ok().and_then(Result::ok);
+        let last = margin.as_ref().and_then(|_| last());
         let mut damage = None;
         let done = guarded(|| {
-            let is_left = match (&mut strip, last) {
-                (Some(strip), Some(last)) => match strip.find_left(last) {
+            let is_left = match (&mut margin, last) {
+                (Some(margin), Some(last)) => match margin.find_left(last) {
                     Err(fault @ Fault::Damaged { .. }) => {
                         damage = Some(fault);
                         false
@@ -113,20 +114,20 @@ impl Inspection {
             }
             let transaction = begin(self.database(), StoreOptions::default())?;
             bring_up_to_date(self.database(), &transaction)?;
-            if let Some(strip) = &strip {
-                strip.put_into_journal(&transaction, StripUse::Ends)?;
+            if let Some(margin) = &margin {
+                margin.put_into_journal(&transaction)?;
             }
             transaction.commit().map_err(store_fault)
         });
         let damaged = |detail| Fault::Damaged { table: "pages", detail };
         done.unwrap_or_else(|panic| Err(panic.damage().map_or_else(|defect| defect, damaged)))?;
-        (self.format, self.strip_damage) = (schema::FORMAT, damage);
+        (self.format, self.margin_damage) = (schema::FORMAT, damage);
         Ok(self)
     }
 
-    /// What is wrong with the strip of an upgraded file. What is in it is left out then.
-    pub(crate) fn strip_damage(&self) -> Option<&Fault> {
-        self.strip_damage.as_ref()
+    /// What is wrong with the margin of an upgraded file. What is in it is left out then.
+    pub(crate) fn margin_damage(&self) -> Option<&Fault> {
+        self.margin_damage.as_ref()
     }
 
     /// Reads every page and compares its checksum; says what is wrong. To be called on a file just opened, and last:

@@ -14,6 +14,7 @@ use crate::engine::store::journal;
 use crate::engine::store::local_log::LocalLog;
 use crate::engine::store::log::Entry;
 use crate::engine::store::log::Log;
+use crate::engine::store::margin::SharedMargin;
 use crate::engine::store::meta::CommitCounters;
 use crate::engine::store::meta::QueueChange;
 use crate::engine::store::meta::write_epoch;
@@ -22,7 +23,6 @@ use crate::engine::store::room::DiskRoom;
 use crate::engine::store::row_room::JournalRow;
 use crate::engine::store::row_write::RowWrite;
 use crate::engine::store::snapshot::Snapshot;
-use crate::engine::store::strip::SharedStrip;
 use crate::engine::store::watch::Watch;
 use crate::error::Fault;
 use crate::limits;
@@ -103,24 +103,24 @@ impl Committer {
         unsynced: Arc<AtomicU64>,
         watch: Option<Arc<Watch>>,
         room: Option<DiskRoom>,
-        strip: Option<SharedStrip>,
+        margin: Option<SharedMargin>,
     ) -> Committer {
-        let local = LocalLog::new(database.clone(), options, strip);
+        let local = LocalLog::new(database.clone(), options, margin);
         Committer { database, local, log, unsynced, watch, room }
     }
 
     /// The state as it was last committed, to be copied while turns go on. To be called by who commits, and not beside a commit.
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Fault> {
         let transaction = self.database.begin_read().map_err(store_fault)?;
-        Ok(Snapshot::new(transaction, self.local.rows_in_strip()))
+        Ok(Snapshot::new(transaction, self.local.rows_in_margin()))
     }
 
     /// Puts all that was committed to where every version finds it: for a file that is to be closed.
     ///
     /// # Errors
     /// The fault of the disk. Nothing is lost by it.
-    pub(crate) fn end_strip(&self) -> Result<(), Fault> {
-        self.local.end_strip()
+    pub(crate) fn end_margin(&self) -> Result<(), Fault> {
+        self.local.end_margin()
     }
 
     /// Writes a job, durably: once it returns, its entry is on disk here, or acknowledged by the log
@@ -130,7 +130,7 @@ impl Committer {
     /// The fault that makes the store useless. A panic is a fault: nothing is committed to the file.
     pub(crate) fn commit(&self, job: &Job) -> Result<(), Fault> {
         if let Some(room) = &self.room {
-            room.make_way(job.bytes() + self.local.bytes_in_strip());
+            room.make_way(job.bytes() + self.local.bytes_in_margin());
         }
         let is_full = self.room.as_ref().is_some_and(|room| room.view().is_full);
         // A generation is many pages; and where nothing new is accepted, what goes on is to find room in the file.
@@ -149,7 +149,7 @@ impl Committer {
     fn write(&self, job: &Job, is_full: bool) -> Result<(), Fault> {
         let entry = Entry { position: job.position, bytes: &job.row };
         let durability = match &self.log {
-            // What goes to the strip needs room in the journal later: not where there may be none.
+            // What goes to the margin needs room in the journal later: not where there may be none.
             None if job.is_row_alone() && !is_full => return self.local.append_alone(entry),
             None => Durability::Immediate,
             Some(log) => {

@@ -19,6 +19,7 @@ use crate::engine::store::in_place::InPlace;
 use crate::engine::store::journal_row::JournalHeader;
 use crate::engine::store::journal_row::RowReader;
 use crate::engine::store::journal_row::nonsense;
+use crate::engine::store::log::Entry;
 use crate::engine::store::log::LogPlace;
 use crate::engine::store::meta;
 use crate::engine::store::meta::BATCH_ROW;
@@ -55,17 +56,17 @@ impl<'a> RowReader<'a> {
 
 /// Appends a journal row.
 pub(crate) fn append(transaction: &WriteTransaction, position: u64, row: &[u8]) -> Result<(), Fault> {
-    append_each(transaction, std::iter::once((position, row)))
+    append_each(transaction, std::iter::once(Entry { position, bytes: row }))
 }
 
 /// Appends journal rows, each at its position.
 pub(crate) fn append_each<'a>(
     transaction: &WriteTransaction,
-    rows: impl Iterator<Item = (u64, &'a [u8])>,
+    rows: impl Iterator<Item = Entry<'a>>,
 ) -> Result<(), Fault> {
     let mut table = transaction.open_table(JOURNAL).map_err(store_fault)?;
-    for (position, row) in rows {
-        let (mut rest, mut piece) = (row, 0_u32);
+    for Entry { position, bytes } in rows {
+        let (mut rest, mut piece) = (bytes, 0_u32);
         while !rest.is_empty() {
             let (now, later) = rest.split_at(piece_len(rest.len()));
             table.insert(key_of_piece(position, piece).as_slice(), now).map_err(store_fault)?;

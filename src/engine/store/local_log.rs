@@ -18,10 +18,12 @@ use crate::engine::store::journal;
 use crate::engine::store::log::EachEntry;
 use crate::engine::store::log::Entry;
 use crate::engine::store::log::Log;
+use crate::engine::store::margin::MarginRow;
+use crate::engine::store::margin::MarginUse;
+use crate::engine::store::margin::SharedMargin;
+use crate::engine::store::meta::put_format;
 use crate::engine::store::options::StoreOptions;
-use crate::engine::store::strip::SharedStrip;
-use crate::engine::store::strip::StripRow;
-use crate::engine::store::strip::StripUse;
+use crate::engine::store::schema;
 use crate::engine::store::transaction::begin;
 use crate::error::Fault;
 use crate::limits;
@@ -34,7 +36,7 @@ pub(crate) struct LocalLog {
     database: Arc<Database>,
     options: StoreOptions,
     /// Where short rows go first, if the file has one.
-    strip: Option<SharedStrip>,
+    margin: Option<SharedMargin>,
 }
 
 /// The pages that commits have freed since this state of the file was taken: as long as somebody could read it, redb only lists
@@ -69,9 +71,9 @@ impl LocalLog {
     pub(crate) fn new(
         database: Arc<Database>,
         options: StoreOptions,
-        strip: Option<SharedStrip>,
+        margin: Option<SharedMargin>,
     ) -> LocalLog {
-        LocalLog { freed: Arc::default(), database, options, strip }
+        LocalLog { freed: Arc::default(), database, options, margin }
     }
 
     /// Lets the next commit give back what it frees, and those before it have: it frees much.
@@ -83,15 +85,15 @@ impl LocalLog {
         self.freed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends an entry whose commit writes nothing else: to the strip, if that takes it.
+    /// Appends an entry whose commit writes nothing else: to the margin, if that takes it.
     ///
     /// # Errors
     /// The fault that makes the store useless. It is unknown then whether the entry is there.
     pub(crate) fn append_alone(&self, entry: Entry<'_>) -> Result<(), Fault> {
-        if let Some(strip) = &self.strip {
-            let mut strip = strip.lock();
-            if strip.takes(entry.bytes) {
-                return strip.append(entry);
+        if let Some(margin) = &self.margin {
+            let mut margin = margin.lock();
+            if margin.takes(entry.bytes) {
+                return margin.append(entry);
             }
         }
         self.append_with(entry, Durability::Immediate, |_| Ok(()))
@@ -100,51 +102,56 @@ impl LocalLog {
     /// Appends an entry and writes what else its commit has to write, in one transaction.
     ///
     /// # Errors
-    /// The fault that makes the store useless. If it is not one of the last sync, nothing is committed then.
+    /// The fault that makes the store useless. Unless it is one of the last sync, nothing is committed then.
     pub(crate) fn append_with(
         &self,
         entry: Entry<'_>,
         durability: Durability,
         write: impl FnOnce(&WriteTransaction) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        self.commit(StripUse::GoesOn, durability, Some(entry), write)
+        self.commit(MarginUse::GoesOn, durability, Some(entry), write)
     }
 
-    /// How many bytes the next commit has to write for rows of the strip.
-    pub(crate) fn bytes_in_strip(&self) -> u64 {
-        self.strip.as_ref().map_or(0, |strip| strip.lock().bytes())
+    /// How many bytes the next commit has to write for rows of the margin.
+    pub(crate) fn bytes_in_margin(&self) -> u64 {
+        self.margin.as_ref().map_or(0, |margin| margin.lock().bytes())
     }
 
-    /// The rows that are in the strip and not in the journal, in order.
-    pub(crate) fn rows_in_strip(&self) -> Vec<StripRow> {
-        self.strip.as_ref().map(|strip| strip.lock().rows().to_vec()).unwrap_or_default()
+    /// The rows that are in the margin and not in the journal, in order.
+    pub(crate) fn rows_in_margin(&self) -> Vec<MarginRow> {
+        self.margin.as_ref().map(|margin| margin.lock().rows().to_vec()).unwrap_or_default()
     }
 
-    /// Puts what is in the strip into the journal, of a file that is to be closed: a version that knows of no strip may open it.
+    /// Puts what is in the margin into the journal, of a file that is to be closed: a version that knows of no margin may open it.
     ///
     /// # Errors
     /// The fault that makes the store useless. Nothing is lost by it.
-    pub(crate) fn end_strip(&self) -> Result<(), Fault> {
-        match self.strip.as_ref().is_some_and(|strip| strip.lock().is_in_use()) {
-            true => self.commit(StripUse::Ends, Durability::Immediate, None, |_| Ok(())),
+    pub(crate) fn end_margin(&self) -> Result<(), Fault> {
+        match self.margin.as_ref().is_some_and(|margin| margin.lock().is_in_use()) {
+            true => self.commit(MarginUse::Ends, Durability::Immediate, None, |_| Ok(())),
             false => Ok(()),
         }
     }
 
     fn commit(
         &self,
-        strip_use: StripUse,
+        margin_use: MarginUse,
         durability: Durability,
         entry: Option<Entry<'_>>,
         write: impl FnOnce(&WriteTransaction) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let mut strip = self.strip.as_ref().map(SharedStrip::lock);
+        let mut margin = self.margin.as_ref().map(SharedMargin::lock);
         let mut freed = self.freed();
         let committed = guarded(|| {
             let mut transaction = begin(&self.database, self.options)?;
             transaction.set_durability(durability).map_err(store_fault)?;
-            if let Some(strip) = &strip {
-                strip.put_into_journal(&transaction, strip_use)?;
+            if let Some(margin) = &margin {
+                margin.put_into_journal(&transaction)?;
+                match margin_use {
+                    _ if margin.is_declared(margin_use) => {}
+                    MarginUse::GoesOn => put_format(&transaction, schema::FORMAT_WITH_MARGIN)?,
+                    MarginUse::Ends => put_format(&transaction, schema::FORMAT)?,
+                }
             }
             if let Some(Entry { position, bytes }) = entry {
                 journal::append(&transaction, position, bytes)?;
@@ -159,9 +166,9 @@ impl LocalLog {
             freed.keep(&self.database)
         });
         let committed = committed.unwrap_or_else(|panic| Err(panic.fault_in(&JOURNAL)));
-        match (&mut strip, &committed) {
-            (Some(strip), Ok(())) => strip.begin_anew(strip_use, entry.map(|entry| entry.bytes)),
-            (Some(strip), Err(_)) => strip.stop(),
+        match (&mut margin, &committed) {
+            (Some(margin), Ok(())) => margin.begin_anew(margin_use, entry.map(|entry| entry.bytes)),
+            (Some(margin), Err(_)) => margin.stop(),
             (None, _) => {}
         }
         committed

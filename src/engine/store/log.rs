@@ -1,9 +1,10 @@
 //! The log: where the order of commits is decided and kept.
 //!
 //! Without another, the journal of the file is the log: the entry is a row of it, in the transaction that writes what
-//! follows from the entry, with one fsync for both (`local_log`); if nothing follows, on its way there (`strip`). With another before it, the file is no more than a copy
-//! of the log that is quick to read: an entry is appended there first, nothing is answered before that is
-//! acknowledged, and the file is committed without an fsync. Any other file can follow the same entries (`follow`).
+//! follows from the entry, with one fsync for both (`local_log`); if nothing follows, on its way there (`margin`). With
+//! another before it, the file is no more than a copy of the log that is quick to read: an entry is appended there first, nothing
+//! is answered before that is acknowledged, and the file is committed without an fsync. Any other file can follow the same entries
+//! (`follow`).
 
 use serde::Deserialize;
 use serde::Serialize;

@@ -55,6 +55,7 @@ pub(crate) mod lock_file;
     allow(dead_code, reason = "who follows a log needs the feature")
 )]
 pub(crate) mod log;
+pub(crate) mod margin;
 mod memtable;
 mod memtables;
 pub(crate) mod merged_tables;
@@ -79,6 +80,7 @@ mod row_room;
 mod row_write;
 pub(crate) mod rows;
 pub(crate) mod schema;
+mod shared_file;
 #[cfg(any(test, feature = "cluster"))]
 pub(crate) mod shared_log;
 mod slot;
@@ -93,7 +95,6 @@ mod standing;
 mod standing_page;
 #[expect(clippy::module_inception, reason = "the file is named by the type it holds")]
 mod store;
-pub(crate) mod strip;
 pub(crate) mod table;
 mod table_book;
 mod table_changes;

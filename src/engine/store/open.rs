@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use redb::Builder;
 use redb::Database;
 use redb::ReadableDatabase;
+#[cfg(test)]
 use redb::StorageBackend;
 use redb::WriteTransaction;
 use redb::backends::FileBackend;
@@ -28,7 +29,7 @@ use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::damaged;
 use crate::engine::store::create::MakeDatabase;
 use crate::engine::store::create::create;
-use crate::engine::store::create::database_with_strip;
+use crate::engine::store::create::database_with_margin;
 use crate::engine::store::create::plain_database;
 #[cfg(test)]
 use crate::engine::store::create::write_format;
@@ -46,6 +47,9 @@ use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
 #[cfg(any(test, feature = "cluster"))]
 use crate::engine::store::log::Log;
+use crate::engine::store::margin::Margin;
+#[cfg(test)]
+use crate::engine::store::margin::write_empty_with_margin;
 use crate::engine::store::memtables::Memtables;
 use crate::engine::store::meta::ChecksummedTable;
 use crate::engine::store::meta::EPOCH_ROW;
@@ -63,11 +67,8 @@ use crate::engine::store::room::DiskRoom;
 use crate::engine::store::row_room::RowRoom;
 use crate::engine::store::schema::Handovers;
 use crate::engine::store::schema::Topics;
+use crate::engine::store::shared_file::SharedFile;
 use crate::engine::store::store::Store;
-use crate::engine::store::strip::Strip;
-use crate::engine::store::strip::StripUse;
-#[cfg(test)]
-use crate::engine::store::strip::make_database;
 use crate::engine::store::table::Table;
 use crate::engine::store::transaction::begin;
 use crate::engine::store::upgrade::bring_up_to_date_for_good;
@@ -81,7 +82,7 @@ use crate::limits;
 impl Store {
     /// Opens the store of a file, or creates it.
     pub(crate) fn open(path: &Path, options: StoreOptions) -> Result<Store, OpenError> {
-        let store = Store::open_by(path, options, database_with_strip, Store::begin_epoch)?;
+        let store = Store::open_by(path, options, database_with_margin, Store::begin_epoch)?;
         if options.head_room_bytes == 0 {
             give_up_ballast(path);
         }
@@ -151,27 +152,28 @@ impl Store {
     /// A store that keeps its state in memory only.
     pub(crate) fn in_memory(options: StoreOptions) -> Result<Store, OpenError> {
         let database = builder(options).create_with_backend(InMemoryBackend::new()).map_err(store_fault)?;
-        Ok(Store::begin_epoch(OpenFile { database, strip: None }, options, None)?)
+        Ok(Store::begin_epoch(OpenFile { database, margin: None }, options, None)?)
     }
 
     /// A new store on any backend.
     #[cfg(test)]
     pub(crate) fn with_backend(
-        backend: impl StorageBackend + Clone,
+        backend: impl StorageBackend,
         options: StoreOptions,
     ) -> Result<Store, OpenError> {
-        make_database(&backend)?;
-        let database = builder(options).create_with_backend(backend.clone()).map_err(store_fault)?;
+        write_empty_with_margin(&backend)?;
+        let file = SharedFile::new(backend);
+        let database = builder(options).create_with_backend(file.clone()).map_err(store_fault)?;
         let transaction = begin(&database, options)?;
         write_format(&transaction)?;
         transaction.commit().map_err(store_fault)?;
-        Ok(Store::begin_epoch(OpenFile::new(database, Arc::new(backend))?, options, None)?)
+        Ok(Store::begin_epoch(OpenFile::new(database, file)?, options, None)?)
     }
 
     /// Opens the store that a backend holds; nothing is created.
     #[cfg(test)]
     pub(crate) fn open_backend(
-        backend: impl StorageBackend + Clone,
+        backend: impl StorageBackend,
         options: StoreOptions,
     ) -> Result<Store, OpenError> {
         Store::open_held(backend, options, false)
@@ -180,7 +182,7 @@ impl Store {
     /// Opens the store that a backend holds once every page was checked: redb itself believes what it reads.
     #[cfg(test)]
     pub(crate) fn open_verified(
-        backend: impl StorageBackend + Clone,
+        backend: impl StorageBackend,
         options: StoreOptions,
     ) -> Result<Store, OpenError> {
         Store::open_held(backend, options, true)
@@ -188,17 +190,17 @@ impl Store {
 
     #[cfg(test)]
     fn open_held(
-        backend: impl StorageBackend + Clone,
+        backend: impl StorageBackend,
         options: StoreOptions,
         verify: bool,
     ) -> Result<Store, OpenError> {
-        let path = Path::new("backend");
+        let (path, file) = (Path::new("backend"), SharedFile::new(backend));
         let opened = guarded(|| {
             let mut magic = [0; MAGIC.len()];
-            if backend.read(0, &mut magic).is_err() || magic != *MAGIC {
+            if file.read(0, &mut magic).is_err() || magic != *MAGIC {
                 return Err(foreign(path, "it does not begin as one".to_owned()));
             }
-            let database = builder(options).create_with_backend(backend.clone());
+            let database = builder(options).create_with_backend(file.clone());
             let mut database = database.map_err(|error| foreign(path, error.to_string()))?;
             if verify && !database.check_integrity().map_err(|error| foreign(path, error.to_string()))? {
                 return Err(damaged(&definition::META, "a page is not what was written").into());
@@ -207,7 +209,7 @@ impl Store {
             Ok(database)
         });
         let database = opened.unwrap_or_else(|panic| Err(foreign(path, panic.told())))?;
-        Ok(Store::begin_epoch(OpenFile::new(database, Arc::new(backend))?, options, None)?)
+        Ok(Store::begin_epoch(OpenFile::new(database, file)?, options, None)?)
     }
 
     /// Raises the epoch, durably, and loads what is kept in memory: the journal is read again, row after row.
@@ -220,7 +222,7 @@ impl Store {
     }
 
     fn load(
-        OpenFile { database, strip }: OpenFile,
+        OpenFile { database, margin }: OpenFile,
         transaction: WriteTransaction,
         epoch: u32,
         options: StoreOptions,
@@ -231,9 +233,8 @@ impl Store {
             drop(transaction.open_table(table).map_err(store_fault)?);
         }
         let meta = StoreMeta::load(&transaction)?;
-        if let Some(strip) = &strip {
-            // That it has ended, the file says by now.
-            strip.put_into_journal(&transaction, StripUse::Ends)?;
+        if let Some(margin) = &margin {
+            margin.put_into_journal(&transaction)?;
         }
         transaction.commit().map_err(store_fault)?;
         let memtables = Memtables::new(&Base::new(&database))?;
@@ -248,7 +249,7 @@ impl Store {
             window,
             flushing: None,
             room_for_rows: RowRoom::default(),
-            strip: None,
+            margin: None,
             log: None,
             unsynced: Arc::default(),
             failed: None,
@@ -257,26 +258,26 @@ impl Store {
             _lock: lock,
         };
         store.replay()?;
-        // What is strict must not lose its last commit to a flipped bit, which the strip takes for a row that a crash has cut.
-        let strip = strip.filter(|_| !options.strict);
-        store.strip = strip.map(Strip::begun);
+        // What is strict must not lose its last commit to a flipped bit, which the margin takes for a row that a crash has cut.
+        let margin = margin.filter(|_| !options.strict);
+        store.margin = margin.map(Margin::shared);
         Ok(store)
     }
 }
 
-/// A file that is open, of which nothing was read but what it is, and what was left in its strip.
+/// A file that is open, of which nothing was read but what it is, and what was left in its margin.
 pub(crate) struct OpenFile {
     database: Database,
-    strip: Option<Strip>,
+    margin: Option<Margin>,
 }
 
 impl OpenFile {
-    fn new(database: Database, file: Arc<dyn StorageBackend>) -> Result<OpenFile, Fault> {
-        let mut strip = Strip::of(file)?;
-        if let Some(strip) = &mut strip {
-            strip.find_left(journal::last_entry(&database.begin_read().map_err(store_fault)?)?)?;
+    fn new(database: Database, file: SharedFile) -> Result<OpenFile, Fault> {
+        let mut margin = Margin::of(file)?;
+        if let Some(margin) = &mut margin {
+            margin.find_left(journal::last_entry(&database.begin_read().map_err(store_fault)?)?)?;
         }
-        Ok(OpenFile { database, strip })
+        Ok(OpenFile { database, margin })
     }
 }
 
@@ -357,7 +358,8 @@ fn open_file(
     let mut builder = builder(options);
     let note_repair = repaired.clone();
     builder.set_repair_callback(move |_| note_repair.store(true, Ordering::Relaxed));
-    let mut database = match builder.create_with_backend(write_barrier.clone()) {
+    let file = SharedFile::new(write_barrier.clone());
+    let mut database = match builder.create_with_backend(file.clone()) {
         Ok(database) => database,
         Err(error) => return Err(refusal(path, error)),
     };
@@ -365,11 +367,11 @@ fn open_file(
     let checks = bytes <= options.check_bytes_max && !repaired.load(Ordering::Relaxed);
     if checks && let Some(problem) = page_damage(&mut database)? {
         // Both hold the file.
-        drop((database, write_barrier));
+        drop((database, write_barrier, file));
         return Err(damaged_file(path, &format!("{problem}{}", damaged_tables(path))));
     }
     check_whole(&database, found)?;
-    let file = OpenFile::new(database, Arc::new(write_barrier.clone()))?;
+    let file = OpenFile::new(database, file)?;
     write_barrier.open().map_err(file_fault)?;
     Ok((file, watch))
 }

@@ -35,7 +35,7 @@ pub(crate) fn check_magic(path: &Path, file: &mut File) -> Result<(), OpenError>
     Ok(())
 }
 
-/// The format of a file that this version can open, whether its strip is in use or not.
+/// The format of a file that this version can open, whether its margin is in use or not.
 pub(crate) fn check_format(path: &Path, database: &Database) -> Result<u32, OpenError> {
     let transaction = database.begin_read().map_err(store_fault)?;
     let meta = match transaction.open_table(definition::META) {
@@ -49,8 +49,8 @@ pub(crate) fn check_format(path: &Path, database: &Database) -> Result<u32, Open
     };
     match record::<u32>(&definition::META, &key, checksummed.value())? {
         found @ schema::FORMAT_BEFORE_JOURNAL..=schema::FORMAT => Ok(found),
-        schema::FORMAT_WITH_STRIP => Ok(schema::FORMAT),
-        found => Err(OpenError::Newer { path: path.to_owned(), found, known: schema::FORMAT_WITH_STRIP }),
+        schema::FORMAT_WITH_MARGIN => Ok(schema::FORMAT),
+        found => Err(OpenError::Newer { path: path.to_owned(), found, known: schema::FORMAT_WITH_MARGIN }),
     }
 }
 

@@ -92,9 +92,10 @@ use crate::lookup::SlotNumber;
 /// The number of this layout. A change of bytes raises it.
 pub(crate) const FORMAT: u32 = 5;
 
-/// The same layout of a file whose strip is in use (`strip`): who knows of none would not find its last commits. A file that was closed
-/// has the number before. The next layout has two numbers, too.
-pub(crate) const FORMAT_WITH_STRIP: u32 = 6;
+/// The same layout of a file whose margin is in use (`margin`): who knows of none would not find its last commits. A file that was closed
+/// has the number before. The next layout
+/// is 7, and 8 while its margin is in use; 6 is the older one then, as 5 is.
+pub(crate) const FORMAT_WITH_MARGIN: u32 = 6;
 
 /// The last layout with a row of the file for each row of a table.
 pub(crate) const FORMAT_BEFORE_BLOCKS: u32 = 4;

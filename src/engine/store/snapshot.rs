@@ -15,7 +15,7 @@ use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::verify_checksum;
 use crate::engine::store::create::MakeDatabase;
 use crate::engine::store::create::claim;
-use crate::engine::store::create::database_with_strip;
+use crate::engine::store::create::database_with_margin;
 use crate::engine::store::create::new_file;
 #[cfg(any(test, feature = "cluster"))]
 use crate::engine::store::create::plain_database;
@@ -27,9 +27,9 @@ use crate::engine::store::journal_row::RowReader;
 use crate::engine::store::leftover::check_no_store;
 use crate::engine::store::lock_file::fault_of;
 use crate::engine::store::lock_file::file_fault;
+use crate::engine::store::margin::MarginRow;
 use crate::engine::store::meta::put_format;
 use crate::engine::store::schema;
-use crate::engine::store::strip::StripRow;
 use crate::error::Fault;
 use crate::limits;
 
@@ -39,24 +39,24 @@ const BYTES_PER_COMMIT: usize = 8 * 1024 * 1024;
 /// The state of one instant. As long as it is held, the file cannot reuse freed space.
 pub(crate) struct Snapshot {
     transaction: ReadTransaction,
-    /// What was in the strip then.
-    strip: Vec<StripRow>,
+    /// What was in the margin then.
+    margin: Vec<MarginRow>,
 }
 
 impl Snapshot {
-    pub(crate) fn new(transaction: ReadTransaction, strip: Vec<StripRow>) -> Snapshot {
-        Snapshot { transaction, strip }
+    pub(crate) fn new(transaction: ReadTransaction, margin: Vec<MarginRow>) -> Snapshot {
+        Snapshot { transaction, margin }
     }
 
     /// The same as [`Snapshot::write_to`], to where anything may be: a store that has the name under which the file is made stays. The
-    /// file has a strip.
+    /// file has a margin.
     pub(crate) fn back_up_to(
         self,
         target: &Path,
         progress: &dyn Fn(u64) -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
         check_no_store(target)?;
-        self.write_by(database_with_strip, target, progress)
+        self.write_by(database_with_margin, target, progress)
     }
 
     /// Copies every row to a new file, checking each; `progress` is told how many so far, and may end it. Returns how many.
@@ -108,19 +108,19 @@ impl Snapshot {
             let counts = |key: &[u8]| !journaled.contains_key(&row_hash(table, key));
             rows = self.copy_table(copy, definition, rows, &counts, progress)?;
         }
-        self.copy_strip(copy)?;
+        self.copy_margin(copy)?;
         Ok(rows)
     }
 
-    /// Puts what was in the strip into the journal of the copy.
-    fn copy_strip(&self, copy: &Database) -> Result<(), Fault> {
+    /// Puts what was in the margin into the journal of the copy.
+    fn copy_margin(&self, copy: &Database) -> Result<(), Fault> {
         let transaction = copy.begin_write().map_err(store_fault)?;
-        journal::append_each(&transaction, self.strip.iter().map(|row| (row.position, &row.bytes[..])))?;
+        journal::append_each(&transaction, self.margin.iter().map(MarginRow::entry))?;
         put_format(&transaction, schema::FORMAT)?;
         transaction.commit().map_err(store_fault)
     }
 
-    /// Checks the journal, and what was in the strip: which rows it has, by their hashes, as a whole window of keys would take much memory, and whether they
+    /// Checks the journal, and what was in the margin: which rows it has, by their hashes, as a whole window of keys would take much memory, and whether they
     /// are put or deleted by it.
     fn journaled(&self) -> Result<HashMap<u64, bool>, Fault> {
         let mut rows = HashMap::new();
@@ -134,7 +134,7 @@ impl Snapshot {
             Ok(())
         };
         journal::read_all(&self.transaction, |_, row| note(row))?;
-        self.strip.iter().try_for_each(|row| note(&row.bytes))?;
+        self.margin.iter().try_for_each(|row| note(row.entry().bytes))?;
         Ok(rows)
     }
 

@@ -16,6 +16,7 @@ use crate::engine::store::journal_row::JournalHeader;
 use crate::engine::store::journal_row::RowWriter;
 use crate::engine::store::lock_file::LockFile;
 use crate::engine::store::log::Log;
+use crate::engine::store::margin::SharedMargin;
 use crate::engine::store::memtables::Memtables;
 use crate::engine::store::meta::QueueChange;
 use crate::engine::store::meta::StoreMeta;
@@ -23,7 +24,6 @@ use crate::engine::store::options::StoreOptions;
 use crate::engine::store::room::DiskRoom;
 use crate::engine::store::row_room::RowRoom;
 use crate::engine::store::stamp::Stamp;
-use crate::engine::store::strip::SharedStrip;
 use crate::engine::store::turn::Turn;
 use crate::engine::store::watch::Watch;
 use crate::engine::store::window::JournalWindow;
@@ -43,8 +43,8 @@ pub(crate) struct Store {
     pub(crate) flushing: Option<u64>,
     /// The room of journal rows that are written.
     pub(crate) room_for_rows: RowRoom,
-    /// Where short commits of the file go first, if it has room for that.
-    pub(crate) strip: Option<SharedStrip>,
+    /// Where short commits of the file go first, if it has a margin.
+    pub(crate) margin: Option<SharedMargin>,
     /// The log that decides, if the file is only a copy of one.
     pub(crate) log: Option<Arc<dyn Log>>,
     /// About how many bytes such a file has got since it was last synced.
@@ -95,8 +95,8 @@ impl Store {
         let (watch, room) = (self.watch.clone(), self.room.clone());
         let (database, log) = (self.database.clone(), self.log.clone());
         // A file behind a log is not synced with each commit.
-        let strip = self.strip.clone().filter(|_| log.is_none());
-        Committer::new(database, self.options, log, self.unsynced.clone(), watch, room, strip)
+        let margin = self.margin.clone().filter(|_| log.is_none());
+        Committer::new(database, self.options, log, self.unsynced.clone(), watch, room, margin)
     }
 
     /// Most that one command may weigh: its turn has to fit into an entry of the log.
@@ -329,9 +329,9 @@ impl Store {
     /// # Errors
     /// The fault that stopped the store before, or now.
     pub(crate) fn close(mut self) -> Result<(), Fault> {
-        let closed = self.guard(|store| store.committer().end_strip());
-        let Store { database, strip, _lock: lock, .. } = self;
-        drop((database, strip));
+        let closed = self.guard(|store| store.committer().end_margin());
+        let Store { database, margin, _lock: lock, .. } = self;
+        drop((database, margin));
         drop(lock);
         closed
     }

@@ -73,7 +73,7 @@ fn verify_file(path: &Path, findings: &mut Findings<'_>) -> Result<(), OpenError
     let inspection = Inspection::open(path)?.upgraded()?;
     let transaction = inspection.transaction()?;
     findings.begin(VerifyStep::Journal, None);
-    if let Some(fault) = inspection.strip_damage() {
+    if let Some(fault) = inspection.margin_damage() {
         findings.fault("journal", fault);
     }
     let window = VerifiedJournal::read(&transaction, findings);

@@ -1,4 +1,4 @@
-//! The strip: what a crash, a flipped bit, a body of somebody's making, a backup, and another version find in it.
+//! The margin: what a crash, a flipped bit, a body of somebody's making, a backup, and another version find in it.
 
 use std::path::Path;
 
@@ -19,12 +19,15 @@ use crate::engine::store::journal;
 use crate::engine::store::journal_row::JournalHeader;
 use crate::engine::store::journal_row::RowReader;
 use crate::engine::store::journal_row::RowWriter;
+use crate::engine::store::margin::FRAME_BYTES;
+use crate::engine::store::margin::PAGES;
+use crate::engine::store::margin::write_empty_with_margin;
 use crate::engine::store::meta;
 use crate::engine::store::meta::FORMAT_ROW;
 use crate::engine::store::schema;
-use crate::engine::store::strip::PAGES;
 use crate::engine::store::transaction::begin;
 use crate::engine::tests::crash::disk::Disk;
+use crate::engine::tests::crash::disk::Op;
 use crate::engine::tests::crash::image::Image;
 use crate::engine::tests::crash::image::PAGE;
 use crate::engine::tests::crash::play::surface_of;
@@ -32,9 +35,6 @@ use crate::id::QueueName;
 use crate::message::Message;
 use crate::queue::QueueOptions;
 use crate::store::verify;
-
-/// What stands before a row.
-const FRAME_BYTES: usize = 12;
 
 /// A store on a disk of tests, to which messages are sent one commit each.
 struct Sending {
@@ -95,8 +95,8 @@ impl Sending {
     }
 }
 
-/// A page of the strip.
-fn page_of_strip(image: &Image, page: usize) -> Vec<u8> {
+/// A page of the margin.
+fn page_of_margin(image: &Image, page: usize) -> Vec<u8> {
     let mut bytes = vec![0; PAGE];
     image.read((1 + page) * PAGE, &mut bytes).unwrap();
     bytes
@@ -108,9 +108,9 @@ fn image_of(path: &Path) -> Image {
     image
 }
 
-/// The positions of the rows that stand at the beginning of a page of the strip.
-fn positions_in_strip(image: &Image) -> Vec<u64> {
-    let pages = (0..PAGES).map(|page| page_of_strip(image, page));
+/// The positions of the rows that stand at the beginning of a page of the margin.
+fn positions_in_margin(image: &Image) -> Vec<u64> {
+    let pages = (0..PAGES).map(|page| page_of_margin(image, page));
     let row = |page: Vec<u8>| {
         let len = u32::from_le_bytes(*page.first_chunk().unwrap()) as usize;
         let row = page.get(FRAME_BYTES..FRAME_BYTES + len)?;
@@ -119,8 +119,8 @@ fn positions_in_strip(image: &Image) -> Vec<u64> {
     pages.filter_map(row).collect()
 }
 
-/// The positions of the rows of the journal, and the file's format, as whoever knows of no strip would find them.
-fn without_strip(disk: Disk) -> (Vec<u64>, u32) {
+/// The positions of the rows of the journal, and the file's format, as whoever knows of no margin would find them.
+fn without_margin(disk: Disk) -> (Vec<u64>, u32) {
     let database = Database::builder().create_with_backend(disk).unwrap();
     let transaction = database.begin_read().unwrap();
     let mut positions = Vec::new();
@@ -133,16 +133,16 @@ fn without_strip(disk: Disk) -> (Vec<u64>, u32) {
 }
 
 #[test]
-fn what_a_crash_leaves_in_the_strip_is_there_when_the_file_is_opened() {
+fn what_a_crash_leaves_in_the_margin_is_there_when_the_file_is_opened() {
     let mut sending = Sending::begin();
     for body in ["a", "b", "c"] {
         sending.send(body);
     }
-    assert_eq!(positions_in_strip(&sending.crashed()), [2, 3, 4], "redb has committed only the queue");
-    assert_eq!(without_strip(Disk::new(sending.crashed())), (vec![1], schema::FORMAT_WITH_STRIP));
+    assert_eq!(positions_in_margin(&sending.crashed()), [2, 3, 4], "redb has committed only the queue");
+    assert_eq!(without_margin(Disk::new(sending.crashed())), (vec![1], schema::FORMAT_WITH_MARGIN));
     let mut again = Sending::open(Disk::new(sending.crashed())).unwrap();
     assert_eq!(again.state(), sending.state());
-    assert_eq!(without_strip(Disk::new(again.crashed())), (vec![1, 2, 3, 4], schema::FORMAT));
+    assert_eq!(without_margin(Disk::new(again.crashed())), (vec![1, 2, 3, 4], schema::FORMAT));
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn of_a_row_that_is_not_what_was_written_the_last_is_taken_for_a_crash_and_each_
 }
 
 #[test]
-fn a_commit_of_redb_that_is_taken_back_is_noticed_by_what_follows_it_in_the_strip() {
+fn a_commit_of_redb_that_is_taken_back_is_noticed_by_what_follows_it_in_the_margin() {
     let mut sending = Sending::begin();
     let created = sending.crashed();
     sending.send(vec![b'.'; 10_000]).send("a");
@@ -194,17 +194,17 @@ fn a_commit_of_redb_that_is_taken_back_is_noticed_by_what_follows_it_in_the_stri
     };
     let mut opened = Sending::open(Disk::new(closed.clone())).unwrap();
     opened.send(vec![b'.'; 10_000]).send("a");
-    // The last commit of redb, and with a file that was closed the one that says that there may be rows in the strip.
+    // The last commit of redb, and with a file that was closed the one that says that there may be rows in the margin.
     for (mut taken_back, then) in [(created, sending), (closed, opened)] {
-        let mut strip = vec![0; PAGES * PAGE];
-        then.crashed().read(PAGE, &mut strip).unwrap();
-        taken_back.write(PAGE, &strip);
+        let mut margin = vec![0; PAGES * PAGE];
+        then.crashed().read(PAGE, &mut margin).unwrap();
+        taken_back.write(PAGE, &margin);
         let error = Sending::open(Disk::new(taken_back)).err();
         assert!(error.is_some_and(|error| error.contains("a row is missing")));
     }
 }
 
-/// What passes for a row, were it at the beginning of a page of the strip.
+/// What passes for a row, were it at the beginning of a page of the margin.
 fn pretended_row() -> Vec<u8> {
     let header = JournalHeader {
         position: 1 << 40,
@@ -219,7 +219,7 @@ fn pretended_row() -> Vec<u8> {
 }
 
 #[test]
-fn a_body_that_looks_like_rows_of_the_strip_is_none() {
+fn a_body_that_looks_like_rows_of_the_margin_is_none() {
     let mut sending = Sending::begin();
     // Wherever a page begins in it, such a row stands there; a later row has its first page, and a crash leaves the rest.
     let framed = pretended_row();
@@ -228,20 +228,45 @@ fn a_body_that_looks_like_rows_of_the_strip_is_none() {
     let mut met = 0;
     for body in alignments {
         sending.send("a").send(body).send(vec![b'.'; 10_000]).send("a").send("a");
-        met += usize::from(positions_in_strip(&sending.crashed()).contains(&(1 << 40)));
+        met += usize::from(positions_in_margin(&sending.crashed()).contains(&(1 << 40)));
         let mut again = Sending::open(Disk::new(sending.crashed())).unwrap();
         assert_eq!(again.state(), sending.state());
     }
     assert!(met > 0, "one of them stood where a page begins");
 }
 
-/// Whether a file has pages for a strip.
-fn has_strip(path: &Path) -> bool {
+#[test]
+fn what_a_crash_leaves_of_a_file_that_is_made_is_in_nobodys_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, new) = (folder.path().join("a"), folder.path().join("a.new"));
+    let disk = Disk::recording(Image::default());
+    write_empty_with_margin(&disk).unwrap();
+    let log = disk.take_log();
+    for count in 1..log.len() {
+        let mut left = Image::default();
+        for op in &log[..count] {
+            match op {
+                Op::Write { offset, data } => left.write(*offset, data),
+                Op::SetLen(len) => left.set_len(*len),
+                Op::Sync => {}
+            }
+        }
+        let mut bytes = vec![0; left.len()];
+        left.read(0, &mut bytes).unwrap();
+        std::fs::write(&new, bytes).unwrap();
+        Store::open(&path, StoreOptions::default()).unwrap().close().unwrap();
+        assert!(!new.exists(), "after {count} steps");
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+/// Whether a file has pages for a margin.
+fn has_margin(path: &Path) -> bool {
     std::fs::read(path).unwrap()[REGION_HEADER_PAGES..][..4] != [0; 4]
 }
 
 #[test]
-fn a_copy_has_what_is_in_the_strip_and_a_strip_of_its_own() {
+fn a_copy_has_what_is_in_the_margin_and_a_margin_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let (path, copy) = (folder.path().join("a"), folder.path().join("b"));
     let disk = Disk::new(Image::default());
@@ -252,11 +277,11 @@ fn a_copy_has_what_is_in_the_strip_and_a_strip_of_its_own() {
     sending.store.committer().snapshot().unwrap().back_up_to(&copy, &|_| Ok(())).unwrap();
     sending.send("c");
     assert_eq!(verify(&copy, |_| {}).unwrap().messages, 2);
-    assert!(has_strip(&copy) && has_strip(&path));
+    assert!(has_margin(&copy) && has_margin(&path));
 }
 
 #[test]
-fn a_file_that_was_not_closed_is_verified_with_what_is_in_its_strip() {
+fn a_file_that_was_not_closed_is_verified_with_what_is_in_its_margin() {
     let folder = tempfile::tempdir().unwrap();
     let (path, left) = (folder.path().join("a"), folder.path().join("left"));
     let store = Store::open(&path, StoreOptions::default()).unwrap();
@@ -264,7 +289,7 @@ fn a_file_that_was_not_closed_is_verified_with_what_is_in_its_strip() {
     sending.create_queue();
     sending.send("a").send("b");
     std::fs::copy(&path, &left).unwrap();
-    assert_eq!(positions_in_strip(&image_of(&left)), [2, 3]);
+    assert_eq!(positions_in_margin(&image_of(&left)), [2, 3]);
     let found = verify(&left, |_| {}).unwrap();
     assert!(found.is_sound(), "{:?}", found.damages);
     assert_eq!(found.messages, 2);
@@ -276,7 +301,7 @@ fn a_file_that_was_closed_has_all_in_its_journal_and_the_format_of_before() {
     sending.send("a").send("b");
     let disk = sending.disk.clone();
     sending.store.close().unwrap();
-    assert_eq!(without_strip(disk), (vec![1, 2, 3], schema::FORMAT));
+    assert_eq!(without_margin(disk), (vec![1, 2, 3], schema::FORMAT));
 }
 
 #[test]
@@ -285,19 +310,19 @@ fn a_file_that_was_compacted_has_the_format_of_before() {
     sending.send("a").send("b");
     let disk = Disk::new(sending.crashed());
     Store::open_backend(disk.clone(), StoreOptions::default()).unwrap().compact().unwrap();
-    assert_eq!(without_strip(disk), (vec![], schema::FORMAT));
+    assert_eq!(without_margin(disk), (vec![], schema::FORMAT));
 }
 
 #[test]
-fn after_a_commit_of_redb_that_failed_the_strip_takes_nothing() {
+fn after_a_commit_of_redb_that_failed_the_margin_takes_nothing() {
     // Whether what was in it is in the journal is not known.
     let mut sending = Sending::begin();
     sending.send("a");
     sending.disk.cut_after(0);
     let committer = sending.store.committer();
-    assert!(committer.end_strip().is_err());
-    let strip = sending.store.strip.as_ref().unwrap().lock();
-    assert!(strip.is_in_use() && !strip.takes(b"short"));
+    assert!(committer.end_margin().is_err());
+    let margin = sending.store.margin.as_ref().unwrap().lock();
+    assert!(margin.is_in_use() && !margin.takes(b"short"));
 }
 
 #[test]
@@ -319,7 +344,7 @@ fn a_row_that_is_missing_is_found_by_who_verifies_and_the_rest_is_looked_at() {
 }
 
 #[test]
-fn a_file_without_a_strip_is_written_by_redb_alone() {
+fn a_file_without_a_margin_is_written_by_redb_alone() {
     let disk = Disk::new(Image::default());
     let database = Database::builder().create_with_backend(disk.clone()).unwrap();
     let transaction = begin(&database, StoreOptions::default()).unwrap();
@@ -329,7 +354,7 @@ fn a_file_without_a_strip_is_written_by_redb_alone() {
     let mut sending = Sending::open(disk).unwrap();
     sending.create_queue();
     sending.send("a").send("b");
-    assert_eq!(without_strip(Disk::new(sending.crashed())), (vec![1, 2, 3], schema::FORMAT));
+    assert_eq!(without_margin(Disk::new(sending.crashed())), (vec![1, 2, 3], schema::FORMAT));
     let mut again = Sending::open(Disk::new(sending.crashed())).unwrap();
     assert_eq!(again.state(), sending.state());
 }
@@ -342,11 +367,11 @@ fn a_strict_commit_is_written_by_redb() {
     let mut sending = Sending { disk, store, rules: Rules::default() };
     sending.create_queue();
     sending.send("a").send("b");
-    assert_eq!(without_strip(Disk::new(sending.crashed())).0, [1, 2, 3]);
+    assert_eq!(without_margin(Disk::new(sending.crashed())).0, [1, 2, 3]);
 }
 
 #[test]
-fn redb_leaves_the_pages_of_the_strip_alone() {
+fn redb_leaves_the_pages_of_the_margin_alone() {
     let mut sending = Sending::begin();
     sending.send("a");
     let disk = sending.disk.clone();
