@@ -188,8 +188,9 @@ fn a_store_that_is_damaged_or_cut_off_is_said_to_be_with_the_place() {
         assert!(std::fs::read(&path).expect("it is there") == whole[..len], "it was left untouched");
     }
     let mut refused = 0;
-    let written: Vec<usize> = (4_096..whole.len()).filter(|at| whole[*at] != 0).collect();
-    for at in (12..320).step_by(28).chain(written.iter().copied().step_by(written.len() / 12)) {
+    // Behind the first pages, to which short commits are appended.
+    let pages = 4_096 + 2 * 1_024 * 1_024;
+    for at in (12..320).step_by(28).chain((pages..whole.len()).step_by((whole.len() - pages) / 12)) {
         let mut flipped = whole.clone();
         flipped[at] ^= 0x55;
         std::fs::write(&path, &flipped).expect("it can be written");

@@ -129,15 +129,15 @@ impl Committer {
     /// # Errors
     /// The fault that makes the store useless. A panic is a fault: nothing is committed to the file.
     pub(crate) fn commit(&self, job: &Job) -> Result<(), Fault> {
+        let bytes = job.bytes() + self.local.bytes_in_margin();
         if let Some(room) = &self.room {
-            room.make_way(job.bytes() + self.local.bytes_in_margin());
+            room.make_way(bytes);
         }
-        let is_full = self.room.as_ref().is_some_and(|room| room.view().is_full);
         // A generation is many pages; and where nothing new is accepted, what goes on is to find room in the file.
-        if job.ended.is_some() || is_full {
+        if job.ended.is_some() || self.room.as_ref().is_some_and(|room| room.view().is_full) {
             self.local.give_back_pages();
         }
-        let committed = self.write(job, is_full);
+        let committed = self.write(job, self.room.as_ref().is_none_or(|room| room.is_roomy_for(bytes)));
         if let Some(room) = &self.room {
             room.redeem(job.promised_bytes);
         }
@@ -146,11 +146,11 @@ impl Committer {
         self.watch.as_ref().map_or(Ok(()), |watch| watch.check())
     }
 
-    fn write(&self, job: &Job, is_full: bool) -> Result<(), Fault> {
+    fn write(&self, job: &Job, is_roomy: bool) -> Result<(), Fault> {
         let entry = Entry { position: job.position, bytes: &job.row };
         let durability = match &self.log {
-            // What goes to the margin needs room in the journal later: not where there may be none.
-            None if job.is_row_alone() && !is_full => return self.local.append_alone(entry),
+            // What goes to the margin needs room in the journal later.
+            None if job.is_row_alone() && is_roomy => return self.local.append_alone(entry),
             None => Durability::Immediate,
             Some(log) => {
                 if !job.is_followed {

@@ -147,6 +147,12 @@ impl DiskRoom {
         }
     }
 
+    /// Whether there is room for so many bytes that are written later, and not only for what must go on.
+    pub(crate) fn is_roomy_for(&self, bytes: u64) -> bool {
+        let needed = bytes.saturating_mul(limits::ROOM_PER_BYTE).saturating_add(self.roomy_from());
+        self.left(&self.state()) >= needed
+    }
+
     /// Deletes the ballast because a write has found no room; whether that has made some.
     pub(crate) fn rescue(&self) -> bool {
         let mut state = self.state();
