@@ -21,7 +21,7 @@ const CHANGE_BYTES: usize = 5;
 /// A file as it was closed, and every message in it.
 struct Whole {
     bytes: Vec<u8>,
-    /// Where something is in it.
+    /// The bytes of pages in which anything is.
     written: Vec<usize>,
     messages: Messages,
 }
@@ -89,7 +89,9 @@ fn whole(runtime: &Runtime, which: usize) -> &'static Whole {
             let bytes = std::fs::read(&dense).expect("it is there");
             let messages = messages(&dense, Check::Always).await.expect("a whole file");
             assert!(messages.len() > 60, "it has messages");
-            let written = (0..bytes.len()).filter(|at| bytes[*at] != 0).collect();
+            let pages =
+                bytes.chunks(4_096).enumerate().filter(|(_, page)| page.iter().any(|byte| *byte != 0));
+            let written = pages.flat_map(|(n, page)| n * 4_096..n * 4_096 + page.len()).collect();
             Whole { bytes, written, messages }
         })
     })

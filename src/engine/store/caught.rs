@@ -25,9 +25,8 @@ thread_local! {
 /// say what is wrong.
 ///
 /// The layer that reads pages panics where their bytes make no sense. The engine catches that, but the process's panic
-/// hook prints it all the same. This wraps the hook that is set now; panics that nobody catches go to it as before. A fault
-/// then says where the panic was, which tells a defect of the engine from damage. To be called once, at the start of a program;
-/// calling it again changes nothing.
+/// hook prints it all the same. This wraps the hook that is set now; panics that nobody catches go to it as before. A defect of
+/// the engine then says where the panic was. To be called once, at the start of a program; calling it again changes nothing.
 pub fn quiet_caught_panics() {
     static WRAPPED: Once = Once::new();
     WRAPPED.call_once(|| {
@@ -59,8 +58,8 @@ impl PanicReport {
         Fault::Defect(self.told())
     }
 
-    /// What is damaged, where redb reads or writes a file: what has panicked in this crate is no damage. What a panic said is for who looks
-    /// for it.
+    /// What is damaged, where redb reads or writes a file: what has panicked in this crate is no damage. What a panic of redb said goes
+    /// to the log, at debug.
     ///
     /// # Errors
     /// [`Fault::Defect`] if it was in this crate.

@@ -120,6 +120,9 @@ impl Committer {
     /// # Errors
     /// The fault of the disk. Nothing is lost by it.
     pub(crate) fn end_margin(&self) -> Result<(), Fault> {
+        if let Some(room) = &self.room {
+            room.make_way(self.local.bytes_in_margin());
+        }
         self.local.end_margin()
     }
 

@@ -54,13 +54,8 @@ impl<'a> RowReader<'a> {
     }
 }
 
-/// Appends a journal row.
-pub(crate) fn append(transaction: &WriteTransaction, position: u64, row: &[u8]) -> Result<(), Fault> {
-    append_each(transaction, std::iter::once(Entry { position, bytes: row }))
-}
-
 /// Appends journal rows, each at its position.
-pub(crate) fn append_each<'a>(
+pub(crate) fn append<'a>(
     transaction: &WriteTransaction,
     rows: impl Iterator<Item = Entry<'a>>,
 ) -> Result<(), Fault> {

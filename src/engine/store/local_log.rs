@@ -146,16 +146,14 @@ impl LocalLog {
             let mut transaction = begin(&self.database, self.options)?;
             transaction.set_durability(durability).map_err(store_fault)?;
             if let Some(margin) = &margin {
-                margin.put_into_journal(&transaction)?;
                 match margin_use {
                     _ if margin.is_declared(margin_use) => {}
                     MarginUse::GoesOn => put_format(&transaction, schema::FORMAT_WITH_MARGIN)?,
                     MarginUse::Ends => put_format(&transaction, schema::FORMAT)?,
                 }
             }
-            if let Some(Entry { position, bytes }) = entry {
-                journal::append(&transaction, position, bytes)?;
-            }
+            let before = margin.as_ref().map(|margin| margin.rows()).unwrap_or_default();
+            journal::append(&transaction, before.iter().map(MarginRow::entry).chain(entry))?;
             write(&transaction)?;
             if matches!(durability, Durability::None) {
                 *freed = FreedPages::default();

@@ -192,7 +192,7 @@ impl Margin {
 
     /// Puts all that is in it into the journal.
     pub(crate) fn put_into_journal(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
-        journal::append_each(transaction, self.rows.iter().map(MarginRow::entry))
+        journal::append(transaction, self.rows.iter().map(MarginRow::entry))
     }
 
     /// Begins it anew, once all that was in it is committed, and behind it the row of an entry.
@@ -229,8 +229,7 @@ impl<'a> FoundRow<'a> {
     fn at(margin: &'a [u8]) -> Option<FoundRow<'a>> {
         let (len, rest) = margin.split_first_chunk::<4>()?;
         let (round, rest) = rest.split_first_chunk::<8>()?;
-        let len = usize::try_from(u32::from_le_bytes(*len)).ok().filter(|len| *len <= ROW_BYTES_MAX)?;
-        let bytes = rest.get(..len)?;
+        let bytes = rest.get(..usize::try_from(u32::from_le_bytes(*len)).ok()?)?;
         let (header, checksum, _) = RowReader::open(bytes).ok()?;
         Some(FoundRow { round: u64::from_le_bytes(*round), header, checksum, bytes })
     }

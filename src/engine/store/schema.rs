@@ -93,8 +93,7 @@ use crate::lookup::SlotNumber;
 pub(crate) const FORMAT: u32 = 5;
 
 /// The same layout of a file whose margin is in use (`margin`): who knows of none would not find its last commits. A file that was closed
-/// has the number before. The next layout
-/// is 7, and 8 while its margin is in use; 6 is the older one then, as 5 is.
+/// has the number before. The next layout is 7, and 8 while its margin is in use; 6 is the older one then, as 5 is.
 pub(crate) const FORMAT_WITH_MARGIN: u32 = 6;
 
 /// The last layout with a row of the file for each row of a table.

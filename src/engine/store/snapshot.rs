@@ -108,20 +108,20 @@ impl Snapshot {
             let counts = |key: &[u8]| !journaled.contains_key(&row_hash(table, key));
             rows = self.copy_table(copy, definition, rows, &counts, progress)?;
         }
-        self.copy_margin(copy)?;
+        self.finish(copy)?;
         Ok(rows)
     }
 
-    /// Puts what was in the margin into the journal of the copy.
-    fn copy_margin(&self, copy: &Database) -> Result<(), Fault> {
+    /// Puts what was in the margin into the journal of the copy, which has a margin that is empty, or none.
+    fn finish(&self, copy: &Database) -> Result<(), Fault> {
         let transaction = copy.begin_write().map_err(store_fault)?;
-        journal::append_each(&transaction, self.margin.iter().map(MarginRow::entry))?;
+        journal::append(&transaction, self.margin.iter().map(MarginRow::entry))?;
         put_format(&transaction, schema::FORMAT)?;
         transaction.commit().map_err(store_fault)
     }
 
-    /// Checks the journal, and what was in the margin: which rows it has, by their hashes, as a whole window of keys would take much memory, and whether they
-    /// are put or deleted by it.
+    /// Checks the journal, and what was in the margin: which rows these have, by their hashes, as a whole window of keys would take much
+    /// memory, and whether they are put or deleted by it.
     fn journaled(&self) -> Result<HashMap<u64, bool>, Fault> {
         let mut rows = HashMap::new();
         let mut note = |row: &[u8]| {

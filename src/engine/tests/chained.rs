@@ -13,6 +13,7 @@ use crate::engine::store::Store;
 use crate::engine::store::StoreOptions;
 use crate::engine::store::codec;
 use crate::engine::store::journal;
+use crate::engine::store::log::Entry;
 use crate::engine::tests::crash::disk::Disk;
 use crate::engine::tests::crash::image::Image;
 use crate::engine::tests::crash::upgrade::FORMAT_3;
@@ -76,7 +77,7 @@ fn a_journal_row_of_another_history_is_refused() {
     let database = database(&disk);
     let transaction = database.begin_write().unwrap();
     let (position, row) = &other[differing[0]];
-    journal::append(&transaction, *position, row).unwrap();
+    journal::append(&transaction, std::iter::once(Entry { position: *position, bytes: row })).unwrap();
     transaction.commit().unwrap();
     drop(database);
     assert!(!opens(disk), "its checksum fits, and it does not lead to the row behind it");
@@ -101,7 +102,7 @@ fn an_older_journal_row_that_does_not_lead_to_the_next_is_refused() {
     let checksum = xxh3_64(&row);
     row.extend(checksum.to_le_bytes());
     let transaction = database.begin_write().unwrap();
-    journal::append(&transaction, position, &row).unwrap();
+    journal::append(&transaction, std::iter::once(Entry { position, bytes: &row })).unwrap();
     transaction.commit().unwrap();
     drop(database);
     let error = Store::open_backend(disk, StoreOptions::default()).err().map(|error| error.to_string());
