@@ -53,6 +53,14 @@ impl Sending {
         sending
     }
 
+    /// The same in a file of its own; its disk of tests is not used.
+    fn begin_in(path: &Path) -> Sending {
+        let store = Store::open(path, StoreOptions::default()).unwrap();
+        let mut sending = Sending { disk: Disk::new(Image::default()), store, rules: Rules::default() };
+        sending.create_queue();
+        sending
+    }
+
     fn open(disk: Disk) -> Result<Sending, String> {
         let store = Store::open_backend(disk.clone(), StoreOptions::default());
         store.map(|store| Sending { disk, store, rules: Rules::default() }).map_err(|error| error.to_string())
@@ -269,10 +277,7 @@ fn has_margin(path: &Path) -> bool {
 fn a_copy_has_what_is_in_the_margin_and_a_margin_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let (path, copy) = (folder.path().join("a"), folder.path().join("b"));
-    let disk = Disk::new(Image::default());
-    let store = Store::open(&path, StoreOptions::default()).unwrap();
-    let mut sending = Sending { disk, store, rules: Rules::default() };
-    sending.create_queue();
+    let mut sending = Sending::begin_in(&path);
     sending.send("a").send("b");
     sending.store.committer().snapshot().unwrap().back_up_to(&copy, &|_| Ok(())).unwrap();
     sending.send("c");
@@ -284,9 +289,7 @@ fn a_copy_has_what_is_in_the_margin_and_a_margin_of_its_own() {
 fn a_file_that_was_not_closed_is_verified_with_what_is_in_its_margin() {
     let folder = tempfile::tempdir().unwrap();
     let (path, left) = (folder.path().join("a"), folder.path().join("left"));
-    let store = Store::open(&path, StoreOptions::default()).unwrap();
-    let mut sending = Sending { disk: Disk::new(Image::default()), store, rules: Rules::default() };
-    sending.create_queue();
+    let mut sending = Sending::begin_in(&path);
     sending.send("a").send("b");
     std::fs::copy(&path, &left).unwrap();
     assert_eq!(positions_in_margin(&image_of(&left)), [2, 3]);
@@ -329,9 +332,7 @@ fn after_a_commit_of_redb_that_failed_the_margin_takes_nothing() {
 fn a_row_that_is_missing_is_found_by_who_verifies_and_the_rest_is_looked_at() {
     let folder = tempfile::tempdir().unwrap();
     let (path, left) = (folder.path().join("a"), folder.path().join("left"));
-    let store = Store::open(&path, StoreOptions::default()).unwrap();
-    let mut sending = Sending { disk: Disk::new(Image::default()), store, rules: Rules::default() };
-    sending.create_queue();
+    let mut sending = Sending::begin_in(&path);
     sending.send("a").send("b");
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[PAGE + FRAME_BYTES + 20] ^= 1;
