@@ -107,7 +107,7 @@ impl<'d> Base<'d> {
         let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let (mut rows, mut bytes_read) = (Vec::new(), 0);
         self.walk::<T>((from, to), |key, row| {
-            rows.push((rest_of::<T>(key)?, row.record(&T::DEFINITION, key)?));
+            rows.push((rest_of::<T>(prefix, key)?, row.record(&T::DEFINITION, key)?));
             bytes_read += row.len();
             Ok(go_on_while(rows.len() < limit && bytes_read < bytes))
         })?;
@@ -131,7 +131,7 @@ impl<'d> Base<'d> {
         let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let mut found = None;
         self.walk::<T>((from, to), |key, _| {
-            found = Some(rest_of::<T>(key)?).filter(&wanted);
+            found = Some(rest_of::<T>(&start, key)?).filter(&wanted);
             Ok(go_on_while(found.is_none()))
         })?;
         Ok(found)
@@ -143,7 +143,7 @@ impl<'d> Base<'d> {
         let to = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let mut found = None;
         self.walk_back::<T>((Bound::Included(prefix), to), |key| {
-            found = Some(rest_of::<T>(key)?);
+            found = Some(rest_of::<T>(prefix, key)?);
             Ok(ControlFlow::Break(()))
         })?;
         Ok(found)
@@ -158,7 +158,7 @@ impl<'d> Base<'d> {
     ) -> Result<Option<T::Key>, Fault> {
         let mut found = None;
         self.walk_back::<T>((Bound::Included(prefix), Bound::Included(to)), |key| {
-            found = Some(rest_of::<T>(key)?).filter(&wanted);
+            found = Some(rest_of::<T>(prefix, key)?).filter(&wanted);
             Ok(go_on_while(found.is_none()))
         })?;
         Ok(found)
@@ -218,9 +218,10 @@ fn note_row() {
     ROWS_READ.set(ROWS_READ.get() + 1);
 }
 
-fn rest_of<T: Table>(key: &[u8]) -> Result<T::Key, Fault> {
-    match parts_of::<T::Prefix, T::Key>(key) {
-        Some((_, rest)) => Ok(rest),
+/// What a key has behind its prefix. The prefix is that of whoever asks: it is compared and not read.
+fn rest_of<T: Table>(prefix: &[u8], key: &[u8]) -> Result<T::Key, Fault> {
+    match key.strip_prefix(prefix).and_then(parts_of::<(), T::Key>) {
+        Some(((), rest)) => Ok(rest),
         None => Err(damaged(&T::DEFINITION, "a key makes no sense")),
     }
 }
