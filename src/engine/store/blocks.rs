@@ -12,6 +12,7 @@ use crate::engine::store::block::BLOCK_BYTES;
 use crate::engine::store::block::BlockReader;
 use crate::engine::store::block::Blocks;
 use crate::engine::store::block::NewBlock;
+use crate::engine::store::block_changes::BlockChange;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::checksum;
 use crate::engine::store::checksum::verify_checksum;
@@ -30,9 +31,6 @@ const MERGED_BYTES: usize = 1024 * 1024;
 
 /// Blocks that together have fewer bytes are put together once more, if the last of them is a small rest.
 const RIGHT_SIZE_BYTES: usize = 4 * BLOCK_BYTES;
-
-/// A row that has changed: its key, and its payload unless it is deleted.
-pub(crate) type BlockChange = (Vec<u8>, Option<Vec<u8>>);
 
 /// A table of the file whose rows are in blocks.
 pub(crate) struct BlockTable<'t> {
@@ -73,19 +71,19 @@ impl<'t> BlockTable<'t> {
     ///
     /// # Errors
     /// [`Fault`] when a block is damaged, or the disk fails.
-    pub(crate) fn merge(&mut self, changes: impl Iterator<Item = BlockChange>) -> Result<(), Fault> {
-        let mut changes = changes.peekable();
-        while let Some((first, _)) = changes.peek() {
+    pub(crate) fn merge(&mut self, mut changes: &[BlockChange<'_>]) -> Result<(), Fault> {
+        assert!(changes.is_sorted_by(|a, b| a.0 < b.0), "rows are flushed in the order of their keys");
+        while let Some((first, _)) = changes.first() {
             let place = self.place_of(first)?;
-            let (mut own, mut bytes) = (Vec::new(), 0);
-            while bytes < MERGED_BYTES
-                && let Some(change) = changes.next_if(|(key, _)| place.holds(key))
-            {
-                bytes += change_bytes(&change);
-                own.push(change);
-            }
-            assert!(own.is_sorted_by(|a, b| a.0 < b.0), "rows are flushed in the order of their keys");
+            let mut bytes = 0;
+            let is_own = |change: &&BlockChange<'_>| {
+                let goes_on = bytes < MERGED_BYTES && place.holds(change.0);
+                bytes += change_bytes(change);
+                goes_on
+            };
+            let (own, later) = changes.split_at(changes.iter().take_while(is_own).count());
             self.write(place.found, own)?;
+            changes = later;
         }
         Ok(())
     }
@@ -116,17 +114,17 @@ impl<'t> BlockTable<'t> {
     }
 
     /// Merges rows into a block, or makes one of them.
-    fn write(&mut self, found: Option<FoundBlock>, changes: Vec<BlockChange>) -> Result<(), Fault> {
+    fn write(&mut self, found: Option<FoundBlock>, changes: &[BlockChange<'_>]) -> Result<(), Fault> {
         let bytes_before = found.as_ref().map_or(0, |found| found.payload.len());
         let bytes_max = bytes_before + changes.iter().map(change_bytes).sum::<usize>();
-        let mut blocks = self.merged(found.as_ref(), &changes, bytes_max)?;
+        let mut blocks = self.merged(found.as_ref(), changes, bytes_max)?;
         if let [_, .., last] = &blocks[..]
             && last.bytes.len() < SMALL_BYTES
         {
             // What was there before counted, too: those of the right size are fewer.
             let bytes = blocks.iter().map(|block| block.bytes.len()).sum();
             if bytes < RIGHT_SIZE_BYTES {
-                blocks = self.merged(found.as_ref(), &changes, bytes)?;
+                blocks = self.merged(found.as_ref(), changes, bytes)?;
             }
         }
         if blocks.is_empty()
@@ -152,7 +150,7 @@ impl<'t> BlockTable<'t> {
     fn merged(
         &self,
         found: Option<&FoundBlock>,
-        changes: &[BlockChange],
+        changes: &[BlockChange<'_>],
         bytes: usize,
     ) -> Result<Vec<NewBlock>, Fault> {
         let mut blocks = Blocks::new(found.map(|found| found.key.clone()), bytes);
@@ -161,7 +159,7 @@ impl<'t> BlockTable<'t> {
             let mut rows = BlockReader::of_payload(self.definition, &found.payload);
             while let Some((key, payload)) = rows.next_row()? {
                 put_before(key, &mut changes, &mut blocks);
-                match changes.next_if(|(own, _)| own == key) {
+                match changes.next_if(|(own, _)| *own == key) {
                     Some(change) => put(change, &mut blocks),
                     None => blocks.write(key, payload),
                 }
@@ -180,7 +178,7 @@ impl<'t> BlockTable<'t> {
         };
         self.table.remove(given_up.as_slice()).map_err(store_fault)?;
         let own = BlockReader::of_payload(self.definition, &small.bytes).all_rows()?;
-        let rows: Vec<_> = own.into_iter().map(|(key, payload)| (key, Some(payload))).collect();
+        let rows: Vec<_> = own.iter().map(|(key, payload)| (&key[..], Some(&payload[..]))).collect();
         let bytes = neighbour.payload.len() + small.bytes.len();
         self.merged(Some(&neighbour), &rows, bytes).map(Some)
     }
@@ -204,22 +202,22 @@ impl<'t> BlockTable<'t> {
     }
 }
 
-fn change_bytes((key, payload): &BlockChange) -> usize {
-    key.len() + payload.as_ref().map_or(0, Vec::len)
+fn change_bytes((key, payload): &BlockChange<'_>) -> usize {
+    key.len() + payload.map_or(0, <[u8]>::len)
 }
 
 fn put_before<'c>(
     key: &[u8],
-    changes: &mut Peekable<impl Iterator<Item = &'c BlockChange>>,
+    changes: &mut Peekable<impl Iterator<Item = &'c BlockChange<'c>>>,
     blocks: &mut Blocks,
 ) {
-    while let Some(change) = changes.next_if(|(own, _)| own.as_slice() < key) {
+    while let Some(change) = changes.next_if(|(own, _)| *own < key) {
         put(change, blocks);
     }
 }
 
 /// Puts a row, unless it is deleted.
-fn put((key, payload): &BlockChange, blocks: &mut Blocks) {
+fn put((key, payload): &BlockChange<'_>, blocks: &mut Blocks) {
     if let Some(payload) = payload {
         blocks.write(key, payload);
     }
@@ -265,10 +263,8 @@ mod tests {
             changed.into_iter().map(|(key, payload)| (key, Some(payload))).collect();
         changes.extend(deleted.iter().map(|key| (key.clone(), None)));
         let transaction = database.begin_write().unwrap();
-        BlockTable::open(&transaction, Contents::DEFINITION)
-            .unwrap()
-            .merge(changes.clone().into_iter())
-            .unwrap();
+        let rows: Vec<_> = changes.iter().map(|(key, payload)| (&key[..], payload.as_deref())).collect();
+        BlockTable::open(&transaction, Contents::DEFINITION).unwrap().merge(&rows).unwrap();
         transaction.commit().unwrap();
         for (key, payload) in changes {
             match payload {

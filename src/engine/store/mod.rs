@@ -8,6 +8,7 @@ pub(crate) mod all_rows;
 mod ballast;
 pub(crate) mod base;
 pub(crate) mod block;
+pub(crate) mod block_changes;
 pub(crate) mod blocks;
 pub(crate) mod caught;
 mod change;

@@ -2,10 +2,12 @@
 
 use redb::WriteTransaction;
 
+use crate::engine::store::block_changes::BlockChanges;
 use crate::engine::store::blocks::BlockTable;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::checksum;
 use crate::engine::store::codec;
+use crate::engine::store::key::KeyPart;
 use crate::engine::store::key::key_of;
 use crate::engine::store::table::PrefixedKey;
 use crate::engine::store::table::Table;
@@ -23,10 +25,16 @@ pub(crate) trait RowWrite: Send {
 impl<T: Table> RowWrite for Rows<T> {
     fn flush(&self, transaction: &WriteTransaction) -> Result<(), Fault> {
         if T::IN_BLOCKS {
-            let encoded = |((prefix, key), value): &(PrefixedKey<T>, Option<T::Value>)| {
-                (key_of(prefix, key), value.as_ref().map(codec::encode))
-            };
-            return BlockTable::open(transaction, T::DEFINITION)?.merge(self.0.iter().map(encoded));
+            let mut changes = BlockChanges::default();
+            for ((prefix, key), value) in &self.0 {
+                let put_key = |bytes: &mut Vec<u8>| {
+                    prefix.write(bytes);
+                    key.write(bytes);
+                };
+                changes
+                    .add(put_key, value.as_ref().map(|value| |bytes: &mut _| codec::encode_to(value, bytes)));
+            }
+            return BlockTable::open(transaction, T::DEFINITION)?.merge(&changes.rows());
         }
         let mut table = transaction.open_table(T::DEFINITION).map_err(store_fault)?;
         for ((prefix, key), value) in &self.0 {

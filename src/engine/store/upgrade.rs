@@ -18,6 +18,7 @@ use redb::WriteTransaction;
 
 use crate::engine::rules::record;
 use crate::engine::rules::record::QueueId;
+use crate::engine::store::block_changes::BlockChanges;
 use crate::engine::store::blocks::BlockTable;
 use crate::engine::store::caught::store_fault;
 use crate::engine::store::checksum::checksum;
@@ -273,19 +274,19 @@ fn put_in_blocks(transaction: &WriteTransaction, definition: RawTableDefinition)
     let mut new = BlockTable::open(transaction, definition)?;
     let mut rows = old.iter().map_err(store_fault)?;
     loop {
-        let (mut page, mut bytes) = (Vec::new(), 0);
-        while bytes < PAGE_BYTES
+        let mut page = BlockChanges::default();
+        while page.bytes() < PAGE_BYTES
             && let Some(row) = rows.next()
         {
             let (key, checksummed) = row.map_err(store_fault)?;
             let payload = verify_checksum(&definition, key.value(), checksummed.value())?;
-            bytes += key.value().len() + payload.len();
-            page.push((key.value().to_vec(), Some(payload.to_vec())));
+            let put_payload = |bytes: &mut Vec<u8>| bytes.extend_from_slice(payload);
+            page.add(|bytes| bytes.extend_from_slice(key.value()), Some(put_payload));
         }
-        if page.is_empty() {
+        if page.bytes() == 0 {
             break;
         }
-        new.merge(page.into_iter())?;
+        new.merge(&page.rows())?;
     }
     drop((rows, new));
     drop(old);

@@ -90,7 +90,7 @@ fn a_row_that_is_missing_in_a_block_is_missed() {
             std::fs::copy(&path, &copy).unwrap();
             change(&copy, |transaction| {
                 let mut table = BlockTable::open(transaction, definition).unwrap();
-                table.merge([(key.clone(), None)].into_iter()).unwrap();
+                table.merge(&[(&key[..], None)]).unwrap();
             });
             assert!(!found_in(&copy).is_sound(), "nobody misses {key:?} of {}", definition.name());
         }
