@@ -8,19 +8,42 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde::Deserializer;
 use serde::Serialize;
+use serde::de;
+use serde::de::Visitor;
 
 use crate::error::Misuse;
 use crate::limits;
 pub use crate::token::LockToken;
 
+/// Reads a text as it lies there, without a copy of it on the way.
+struct TextVisitor<T>(fn(&str) -> Result<T, Misuse>);
+
+impl<T> Visitor<'_> for TextVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        (self.0)(text).map_err(E::custom)
+    }
+}
+
 /// Makes a text newtype: cheap to clone, compared byte for byte, checked when made.
 macro_rules! text_newtype {
     ($(#[$doc:meta])* $name:ident, $field:literal, $check:expr) => {
         $(#[$doc])*
-        #[derive(Clone, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(try_from = "String")]
+        #[derive(Clone, Eq, PartialOrd, Ord, Serialize)]
         pub struct $name(Arc<str>);
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                deserializer.deserialize_str(TextVisitor(|text| $name::new(text)))
+            }
+        }
 
         impl PartialEq for $name {
             fn eq(&self, other: &$name) -> bool {
