@@ -21,12 +21,22 @@ use crate::engine::store::table::weight_of;
 use crate::error::Fault;
 use crate::limits;
 
-/// Rows read at once at first, and at most: who reads on gets more.
+/// Rows read at once at first; who goes on behind them gets so many times more each time.
 const AHEAD_MIN: usize = 2;
-const AHEAD_MAX: usize = 64;
+const AHEAD_GROWTH: usize = 4;
 
-/// Rows read at once by who asks for what lies behind the last known key.
-const AHEAD_GOING_ON: usize = 8;
+/// Most rows read at once by who passes over those that count no more.
+const PASSED_OVER_MAX: usize = 64;
+
+/// Most rows read at once by who goes on alone: those of a block whose rows are small, which is verified, and walked over from its
+/// beginning, for each reading.
+const AHEAD_ALONE_MAX: usize = 512;
+
+/// So many get a share of the room for rows that were read, and at least these.
+const AHEAD_SHARED_MIN: usize = 8;
+
+/// About what a small row takes that was read, with its key.
+const SMALL_ROW_BYTES: usize = 128;
 
 /// Stretches of shadowed keys known of a prefix: a line is looked at from its start and from a few places behind.
 const STRETCHES_MAX: usize = 4;
@@ -57,6 +67,8 @@ struct NextKeys<K> {
     from: K,
     keys: VecDeque<K>,
     upto: Option<K>,
+    /// How many were read at once.
+    count: usize,
 }
 
 impl<K: Ord> NextKeys<K> {
@@ -67,7 +79,7 @@ impl<K: Ord> NextKeys<K> {
     /// How many to read at once from a key on: more for who goes on behind the last that is known.
     fn count_from(&self, key: &K) -> usize {
         match &self.upto {
-            Some(upto) if key > upto => AHEAD_GOING_ON,
+            Some(upto) if key > upto => self.count * AHEAD_GROWTH,
             _ => AHEAD_MIN,
         }
     }
@@ -86,6 +98,12 @@ impl<K: Ord> Stretch<K> {
 }
 
 impl<T: Table> KnownRows<T> {
+    /// Nothing but the greatest key.
+    fn new(last: Option<T::Key>) -> KnownRows<T> {
+        let (ahead, shadowed, rows, pace) = Default::default();
+        KnownRows { last, ahead, shadowed, rows, pace }
+    }
+
     /// Where a look-up from a key on has to begin, as nothing counts before; `None` if nothing counts at all.
     fn begin<'k>(&'k self, from: &'k T::Key) -> Option<&'k T::Key> {
         let mut start = from;
@@ -122,8 +140,8 @@ impl<T: Table> KnownRows<T> {
         if let Err(at) = ahead.keys.binary_search(key) {
             ahead.keys.insert(at, key.clone());
         }
-        if ahead.keys.len() > AHEAD_MAX {
-            ahead.keys.truncate(AHEAD_MAX);
+        if ahead.keys.len() > AHEAD_ALONE_MAX {
+            ahead.keys.truncate(AHEAD_ALONE_MAX);
             ahead.upto = ahead.keys.back().cloned();
         }
     }
@@ -228,17 +246,24 @@ impl<T: Table> FlushedRows<T> {
         (prefix, from): (&T::Prefix, &T::Key),
         counts: impl Fn(&T::Key) -> bool,
     ) -> Result<Option<T::Key>, Fault> {
+        let count_max = self.ahead_max();
         self.with(base, prefix, |known| {
             if known.last.as_ref().is_none_or(|last| from > last) {
                 return Ok(None);
             }
             let Some(start) = known.begin(from).cloned() else { return Ok(None) };
-            let (found, has_passed) = self.search(base, prefix, known, &start, counts)?;
+            let (found, has_passed) = self.search(base, prefix, known, (&start, count_max), counts)?;
             if has_passed {
                 known.note_shadowed(start, found.clone());
             }
             Ok(found)
         })
+    }
+
+    /// Most rows that are read at once by who goes on: what each prefix has of the room if all of them do.
+    fn ahead_max(&self) -> usize {
+        let rows = limits::ROWS_READ_BYTES as usize / SMALL_ROW_BYTES;
+        (rows / self.known.borrow().len().max(1)).clamp(AHEAD_SHARED_MIN, AHEAD_ALONE_MAX)
     }
 
     /// The first key from `from` on that counts, and whether others were passed over.
@@ -247,10 +272,10 @@ impl<T: Table> FlushedRows<T> {
         base: &Base<'_>,
         prefix: &T::Prefix,
         known: &mut KnownRows<T>,
-        from: &T::Key,
+        (from, count_max): (&T::Key, usize),
         counts: impl Fn(&T::Key) -> bool,
     ) -> Result<(Option<T::Key>, bool), Fault> {
-        let mut count = known.ahead.as_ref().map_or(AHEAD_MIN, |ahead| ahead.count_from(from));
+        let mut count = known.ahead.as_ref().map_or(AHEAD_MIN, |ahead| ahead.count_from(from)).min(count_max);
         if known.ahead.as_ref().is_none_or(|ahead| !ahead.covers(from)) {
             self.read_ahead(base, prefix, known, Bound::Included(from), count)?;
         }
@@ -266,7 +291,7 @@ impl<T: Table> FlushedRows<T> {
                 return Ok((Some(key.clone()), has_passed));
             }
             let Some(upto) = ahead.upto.clone() else { break };
-            count = (count * 4).min(AHEAD_MAX);
+            count = (count * AHEAD_GROWTH).min(PASSED_OVER_MAX);
             self.read_ahead(base, prefix, known, Bound::Excluded(&upto), count)?;
         }
         Ok((None, has_passed))
@@ -292,7 +317,7 @@ impl<T: Table> FlushedRows<T> {
         for (key, row) in rows {
             known.keep_row(key, row, &self.cached_bytes);
         }
-        known.ahead = Some(NextKeys { from: start, keys, upto });
+        known.ahead = Some(NextKeys { from: start, keys, upto, count });
         Ok(())
     }
 
@@ -307,6 +332,13 @@ impl<T: Table> FlushedRows<T> {
             return Ok(None);
         }
         base.last_key::<T>(&prefix_of(prefix), &key_of(prefix, to), counts)
+    }
+
+    /// Forgets a row that was read, because it is about to change.
+    pub(crate) fn forget(&mut self, prefix: &T::Prefix, key: &T::Key) {
+        if let Some(known) = self.known.get_mut().get_mut(prefix) {
+            known.forget_row(key, &self.cached_bytes);
+        }
     }
 
     /// Notes that a row has been flushed.
@@ -373,31 +405,30 @@ impl<T: Table> FlushedRows<T> {
             return work(known);
         }
         let last = base.last_key_of::<T>(&prefix_of(prefix))?;
-        work(known.entry(prefix.clone()).or_insert(KnownRows {
-            last,
-            ahead: None,
-            shadowed: VecDeque::new(),
-            rows: HashMap::default(),
-            pace: ReadPace::default(),
-        }))
+        work(known.entry(prefix.clone()).or_insert(KnownRows::new(last)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use redb::Database;
+    use redb::backends::InMemoryBackend;
 
     use super::*;
     use crate::engine::rules::record::QueueId;
+    use crate::engine::rules::record::WorkflowKey;
     use crate::engine::rules::record::WorkflowRef;
+    use crate::engine::store::row_write::RowWrite;
+    use crate::engine::store::row_write::Rows;
     use crate::engine::store::schema::Line;
     use crate::engine::store::schema::States;
     use crate::id::SequenceNumber;
+    use crate::id::WorkflowId;
 
     #[test]
     fn who_looks_from_the_start_passes_over_what_others_have_passed_over_from_further_on() {
-        let (last, ahead, shadowed, rows, pace) = Default::default();
-        let mut known = KnownRows::<Line> { last, ahead, shadowed, rows, pace };
+        let mut known = KnownRows::<Line>::new(None);
         known.note_shadowed(1, Some(10));
         known.note_shadowed(0, Some(5));
         assert_eq!(known.begin(&0), Some(&10));
@@ -410,9 +441,34 @@ mod tests {
     }
 
     #[test]
+    fn who_goes_on_alone_reads_ever_more_at_once_and_many_share_the_room() {
+        let workflow = |id: &str| WorkflowKey {
+            queue: QueueId(1),
+            stream: WorkflowRef::Named(WorkflowId::new(id).unwrap()),
+        };
+        let (line, ranks) = (workflow("line"), 0..2_000_u64);
+        let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
+        let transaction = database.begin_write().unwrap();
+        let rows = ranks.clone().map(|rank| ((line.clone(), rank), Some(SequenceNumber::new(rank))));
+        Rows::<Line>(rows.collect()).flush(&transaction).unwrap();
+        transaction.commit().unwrap();
+        for (others, most) in [(0, AHEAD_ALONE_MAX), (10_000, AHEAD_SHARED_MIN)] {
+            let base = Base::new(&database);
+            let flushed = FlushedRows::<Line>::new(&base).unwrap();
+            let known = (0..others).map(|other| (workflow(&format!("{other}")), KnownRows::new(None)));
+            flushed.known.borrow_mut().extend(known);
+            for rank in ranks.clone() {
+                let first = flushed.first(&base, (&line, &rank), |_| true).unwrap();
+                assert_eq!(first, Some(rank));
+            }
+            let known = flushed.known.borrow();
+            assert_eq!(known[&line].ahead.as_ref().unwrap().count, most, "beside {others} others");
+        }
+    }
+
+    #[test]
     fn what_rows_take_is_counted_until_they_are_forgotten() {
-        let (last, ahead, shadowed, rows, pace) = Default::default();
-        let (mut known, bytes) = (KnownRows::<Line> { last, ahead, shadowed, rows, pace }, Cell::new(0));
+        let (mut known, bytes) = (KnownRows::<Line>::new(None), Cell::new(0));
         for rank in [1, 2, 1] {
             known.keep_row(rank, SequenceNumber::new(rank), &bytes);
         }
@@ -424,10 +480,9 @@ mod tests {
 
     #[test]
     fn rows_are_forgotten_once_they_take_too_much() {
-        let (last, ahead, shadowed, rows, pace) = Default::default();
         let large = Bytes::from(vec![0; usize::try_from(limits::ROWS_READ_BYTES).unwrap() / 2]);
         let stream = WorkflowRef::Single(SequenceNumber::new(1));
-        let mut known = KnownRows::<States> { last, ahead, shadowed, rows, pace };
+        let mut known = KnownRows::<States>::new(None);
         let cached_bytes = Cell::new(0);
         known.keep_row(stream, large, &cached_bytes);
         let known = RefCell::new([(QueueId(1), known)].into_iter().collect());

@@ -1,7 +1,7 @@
 //! How many rows are read at once where rows are asked for by their keys.
 
 /// Most rows that are read at once.
-const ROWS_MAX: usize = 16;
+const ROWS_MAX: usize = 64;
 
 /// More rows are read at once while those behind the one that is asked for are asked for next, and fewer while they are not: what
 /// comes in order is read with few look-ups, and who picks rows here and there reads few in vain.

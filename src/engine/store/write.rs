@@ -132,8 +132,11 @@ impl MutableRecords for Turn<'_> {
             return Ok(record);
         }
         let mut record = found.expect("nothing was changed in the window");
+        // It is flushed then. What was read of it goes first, for the same reason.
+        messages.flushed.forget(&key.queue, &key.sequence);
         change(Arc::make_mut(&mut record));
-        self.write_message(key, Some(record.clone()))?;
+        messages.place(of_messages, &key, &(), Some(record.clone()), true);
+        self.note_message(key, Some(&record));
         Ok(record)
     }
 
