@@ -1,16 +1,16 @@
 //! Rows of a prefix that come and go at its ends as a rule, such as the line of a workflow or a queue's list of what is ready: side by
-//! side, and sorted in a tree once something comes or goes in the midst of many. A line of one takes no room of its own.
+//! side, and in chunks once something comes or goes in the midst of many. A line of one takes no room of its own.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::ops::Bound;
 
 use crate::engine::store::rare_rows::RareRows;
 use crate::engine::store::rows::RowMap;
+use crate::engine::store::sorted_chunks::SortedChunks;
 
-/// No more rows than these are moved for one that comes or goes: it takes no longer than a few nodes of a tree. Tests have trees
+/// No more rows than these are moved for one that comes or goes: it takes no longer than to find a place in a chunk. Tests have chunks
 /// sooner.
 const MOVED_MAX: usize = if cfg!(test) { 8 } else { 256 };
 
@@ -25,7 +25,7 @@ const ROOM_KEPT: usize = 16;
 pub(crate) struct LineRows<K, V> {
     few: FewRows<K, V>,
     /// All of them, once these are no longer few.
-    many: RareRows<BTreeMap<K, V>>,
+    many: RareRows<SortedChunks<K, V>>,
     none_flushed: Cell<bool>,
 }
 
@@ -144,7 +144,7 @@ impl<K: Copy + Default + Ord, V> FewRows<K, V> {
 }
 
 impl<K: Copy + Default + Ord, V> LineRows<K, V> {
-    /// Makes a tree of the few if a row that comes or goes at this place would move too many; whether there are few still.
+    /// Puts the few in chunks if a row that comes or goes at this place would move too many; whether there are few still.
     #[inline]
     fn stay_few(&mut self, place: usize) -> bool {
         let moved = place.min(self.few.len() - place);
@@ -249,6 +249,8 @@ impl<K: Copy + Default + Ord, V> RowMap<K, V> for LineRows<K, V> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
 
     use super::*;

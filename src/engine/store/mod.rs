@@ -89,6 +89,7 @@ mod slots;
 pub(crate) mod snapshot;
 #[cfg(any(test, feature = "cluster"))]
 pub(crate) mod snapshot_file;
+mod sorted_chunks;
 #[cfg_attr(not(feature = "head-room"), allow(dead_code, reason = "who asks for head room needs the feature"))]
 pub(crate) mod space;
 mod stamp;
