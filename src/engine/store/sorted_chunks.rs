@@ -51,14 +51,15 @@ impl<K: Copy + Ord, V> SortedChunks<K, V> {
             return Some(ChunkPlace { chunk, row: row - 1 });
         }
         let chunk = chunk.checked_sub(1)?;
-        Some(ChunkPlace { chunk, row: self.chunks[chunk].len() - 1 })
+        Some(ChunkPlace { chunk, row: self.chunks.get(chunk)?.len() - 1 })
     }
 
     /// Where a key is; or else the first row behind it, or the end of the last chunk.
     fn find(&self, key: &K) -> Result<ChunkPlace, ChunkPlace> {
         let near = self.near.get();
         let is_at = |place: &ChunkPlace| self.at(*place).is_some_and(|(other, _)| other == key);
-        let found = [near, self.behind(near)].into_iter().find(is_at);
+        let neighbours = [Some(near), Some(self.behind(near)), self.before(near)];
+        let found = neighbours.into_iter().flatten().find(is_at);
         let place = found.map_or_else(|| self.search(key), Ok);
         self.near.set(place.unwrap_or_else(|place| place));
         place
