@@ -112,7 +112,7 @@ impl Forward {
     /// The message as it is sent on: it keeps its headers and properties.
     fn message(&self, context: &Context) -> Message {
         let received = context.message();
-        let mut message = received.sent_on(self.site.clock.now());
+        let mut message = received.sent_on(context.queue().client().wall_now());
         let has_position = self.site.by_position && received.has_workflow() && self.keep_position;
         message.position = has_position.then_some(received.rank);
         message

@@ -206,7 +206,7 @@ impl Forwarder {
         );
         let received = received.await?;
         // Only now: it may have waited for long, and what is left of a message's time would be too much.
-        let now = self.shared.clock.now();
+        let now = self.shared.client.wall_now();
         let mut waiting: Vec<(DeliveryId, Message)> = received
             .into_iter()
             .map(|delivery| (delivery.message().sent_on(now), delivery))

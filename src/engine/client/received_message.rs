@@ -84,7 +84,8 @@ impl ReceivedMessage {
         self.ordered
     }
 
-    /// The message as it is sent on: with what its sender said of it, and the rest of its time.
+    /// The message as it is sent on: with what its sender said of it, and the rest of its time when the wall clock that the engine
+    /// believes shows `now`.
     #[cfg_attr(not(feature = "daemon"), allow(dead_code, reason = "only the daemon forwards"))]
     pub(crate) fn sent_on(&self, now: Timestamp) -> Message {
         let mut message = Message::new(self.body.clone());

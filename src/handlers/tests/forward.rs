@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::clock::Clock;
 use crate::definition::WebhookDefinition;
 use crate::handlers::dispatch::AnyHandler;
 use crate::handlers::dispatch::Dispatch;
@@ -56,6 +57,23 @@ async fn a_message_goes_to_another_queue_with_its_completion() {
     assert_eq!(got.message_id.as_ref().map(ToString::to_string).as_deref(), Some("m"));
     assert_eq!(got.headers.subject.as_deref(), Some("s"));
     assert!(got.expires_at.is_some() && got.headers.properties.contains_key("p"));
+}
+
+#[tokio::test]
+async fn a_step_of_the_wall_clock_takes_nothing_from_the_time_of_what_is_sent_on() {
+    let (engine, clock) = crate::testing::engine().await.unwrap();
+    let target = engine.client().create_queue("invoices", QueueOptions::default()).await.unwrap();
+    let stage = Stage::on(engine, Arc::new(clock.clone())).await;
+    let to = ForwardTo::Local(QueueName::new("invoices").unwrap());
+    let forward = Forward::new(ForwardOptions { to, keep_position: false }, stage.site.clone()).unwrap();
+    let lives = Duration::from_secs(3_600);
+    let expires_at = clock.now() + lives;
+    let handed = stage.hand(Message::new("1").time_to_live(lives)).await;
+    clock.step(clock.now() + lives * 24);
+    let outcome = stage.handle_one(&forward, &handed).await.unwrap();
+    handed.end(outcome).await;
+    let sent = target.receive(Duration::ZERO).await.unwrap().expect("it lives on");
+    assert_eq!(sent.message().expires_at, Some(expires_at));
 }
 
 async fn sent_on(answer: Answer) -> (Result<Outcome, Failure>, Receiver) {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::clock::Clock;
 use crate::clock::SystemClock;
 use crate::definition::ProgramDefinition;
 use crate::engine::Delivery;
@@ -48,6 +49,11 @@ pub(super) struct Handed {
 impl Stage {
     pub(super) async fn new() -> Stage {
         let engine = Engine::in_memory().open().await.unwrap();
+        Stage::on(engine, Arc::new(SystemClock::default())).await
+    }
+
+    /// On an engine that reads this clock.
+    pub(super) async fn on(engine: Engine, clock: Arc<dyn Clock>) -> Stage {
         let queue = engine.client().create_queue("orders", QueueOptions::default()).await.unwrap();
         let folder = TempDir::new().unwrap();
         let site = Site {
@@ -55,7 +61,7 @@ impl Stage {
             store_id: format!("store-{}-{}", std::process::id(), folder.path().display()),
             by_position: false,
             place: Arc::new(|_, message| Ok(message)),
-            clock: Arc::new(SystemClock::default()),
+            clock,
         };
         Stage { _engine: engine, queue, site, folder }
     }
@@ -96,8 +102,12 @@ impl Stage {
 }
 
 impl Handed {
-    pub(super) async fn complete(mut self) {
-        self.delivery.complete().await.unwrap();
+    pub(super) async fn complete(self) {
+        self.end(Outcome::Complete).await;
+    }
+
+    pub(super) async fn end(mut self, outcome: Outcome) {
+        self.delivery.end(outcome).await.unwrap();
     }
 }
 

@@ -126,6 +126,19 @@ async fn a_message_that_goes_on_lives_no_longer_however_long_nothing_came_before
     }
 }
 
+#[tokio::test]
+async fn a_step_of_the_wall_clock_takes_nothing_from_the_time_of_a_message_that_goes_on() {
+    const LIVES: Duration = Duration::from_secs(3_600);
+    let (engine, clock) = engine_with(&[("from", to("to")), ("to", nothing())]).await;
+    let (from, target) = (queue(engine.client(), "from"), queue(engine.client(), "to"));
+    let expires_at = clock.now() + LIVES;
+    clock.step(clock.now() + LIVES * 24);
+    from.send(Message::new("x").time_to_live(LIVES)).await.unwrap();
+    let _host = host(engine, clock).await;
+    let delivery = target.receive(TIMEOUT).await.unwrap().expect("it goes on");
+    assert_eq!(delivery.message().expires_at, Some(expires_at));
+}
+
 /// The first dead letter of a queue, once there is one.
 async fn first_dead_letter(queue: &Queue, events: &mut Events) -> DeadLetterView {
     loop {
