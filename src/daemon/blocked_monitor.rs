@@ -50,13 +50,36 @@ pub(crate) struct BlockedWorkflow {
     pub(crate) reason: String,
     /// The message it is about, if it is about one: the trouble is over when another is at the head.
     pub(crate) head: Option<SequenceNumber>,
+    /// How old it was when it was noted; since then its age goes by a clock that nobody sets.
+    pub(crate) age_noted: Duration,
+    /// When it was noted, in the clock's elapsed time.
+    pub(crate) noted_at: Duration,
     /// Since when the gap is there that it is about, if it is about one.
     pub(crate) gap: Option<Timestamp>,
     /// Whether a notification was sent.
     pub(crate) is_reported: bool,
 }
 
+/// A moment: by the wall clock as far as the engine believes it, and by the clock that nobody sets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) wall: Timestamp,
+    pub(crate) elapsed: Duration,
+}
+
+impl Moment {
+    /// The present one.
+    pub(crate) fn of(client: &Client) -> Moment {
+        Moment { wall: client.wall_now(), elapsed: client.elapsed() }
+    }
+}
+
 impl BlockedWorkflow {
+    /// How old it is when the clock has run so long.
+    fn age(&self, elapsed: Duration) -> Duration {
+        self.age_noted + elapsed.saturating_sub(self.noted_at)
+    }
+
     /// Takes over what was seen of the workflow. If that is another trouble, the former one is over, and returned.
     fn update(&mut self, seen: BlockedWorkflow) -> Option<BlockedWorkflow> {
         let (head, gap) = (seen.head.or(self.head), seen.gap.or(self.gap));
@@ -102,7 +125,7 @@ pub(crate) struct BlockedMonitor {
 
 impl BlockedMonitor {
     /// Notes what an event says of a workflow.
-    pub(crate) fn note(&self, event: &Event) {
+    pub(crate) fn note(&self, event: &Event, now: Moment) {
         let Some(workflow) = event.workflow.clone() else { return };
         let (cause, since, reason, head) = match &event.kind {
             EventKind::Blocked { reason, .. } => {
@@ -117,7 +140,17 @@ impl BlockedMonitor {
             _ => return,
         };
         let gap = (cause == BlockedCause::Gap).then_some(since);
-        let trouble = BlockedWorkflow { cause, since, waiting: 0, reason, head, gap, is_reported: false };
+        let trouble = BlockedWorkflow {
+            cause,
+            since,
+            waiting: 0,
+            reason,
+            head,
+            age_noted: now.wall.since(since),
+            noted_at: now.elapsed,
+            gap,
+            is_reported: false,
+        };
         self.put((event.queue.clone(), workflow), trouble, event.at);
     }
 
@@ -148,7 +181,7 @@ impl BlockedMonitor {
         &self,
         client: &Client,
         membership: &Membership,
-        now: Timestamp,
+        now: Moment,
     ) -> Result<(), QueueError> {
         for client in membership.clients(client) {
             self.walk_through(&client, membership, now).await?;
@@ -160,7 +193,7 @@ impl BlockedMonitor {
         &self,
         client: &Client,
         membership: &Membership,
-        now: Timestamp,
+        now: Moment,
     ) -> Result<(), QueueError> {
         for view in membership.look(client.all_queues()).await? {
             let queue = client.queue(view.name.as_str())?;
@@ -172,8 +205,9 @@ impl BlockedMonitor {
                 after = last.workflow_id.clone();
                 for workflow in &page {
                     if let (Some(id), Some(cause)) = (&workflow.workflow_id, stop_cause(workflow)) {
-                        let trouble = trouble(workflow, cause, since(workflow).unwrap_or(now));
-                        self.put((view.name.clone(), id.clone()), trouble, now);
+                        let since = since(workflow).unwrap_or(now.wall);
+                        let trouble = trouble(workflow, cause, since, now);
+                        self.put((view.name.clone(), id.clone()), trouble, now.wall);
                     }
                 }
                 if after.is_none() {
@@ -195,7 +229,7 @@ impl BlockedMonitor {
         &self,
         client: &Client,
         membership: &Membership,
-        now: Timestamp,
+        now: Moment,
     ) -> Result<(), QueueError> {
         // Another node looks after those from now on.
         self.known().retain(|(queue, workflow), _| membership.has(queue, workflow));
@@ -223,15 +257,15 @@ impl BlockedMonitor {
                 (Some((cause, view)), Some(known_trouble)) => {
                     // Of a message that fails nobody knows since when; a gap may be older, and is no part of that.
                     let since = if cause == BlockedCause::Retry { None } else { since(view) };
-                    let before = known_trouble.update(trouble(view, cause, since.unwrap_or(now)));
+                    let before = known_trouble.update(trouble(view, cause, since.unwrap_or(now.wall), now));
                     known_trouble.waiting = view.messages + view.early;
                     drop(known);
-                    self.note_recovery(place, before, now);
+                    self.note_recovery(place, before, now.wall);
                 }
                 (None, Some(trouble)) if tried.is_none() || tried != trouble.head => {
                     let trouble = known.remove(&place);
                     drop(known);
-                    self.note_recovery(place, trouble, now);
+                    self.note_recovery(place, trouble, now.wall);
                 }
                 _ => {}
             }
@@ -258,18 +292,18 @@ impl BlockedMonitor {
         }
     }
 
-    /// The workflows of a queue that have been in trouble for longer than `time_limit` and were not reported; they count
-    /// as reported from then on.
+    /// The workflows of a queue that have been in trouble for longer than `time_limit` when the clock has run for `elapsed`, and were
+    /// not reported; they count as reported from then on.
     pub(crate) fn take_unreported(
         &self,
         queue: &QueueName,
         time_limit: Duration,
-        now: Timestamp,
+        elapsed: Duration,
     ) -> Vec<(WorkflowId, BlockedWorkflow)> {
         let mut known = self.known();
         let mut unreported = Vec::new();
         for ((_, workflow), trouble) in known.iter_mut().filter(|((of, _), _)| of == queue) {
-            if !trouble.is_reported && now.since(trouble.since) >= time_limit {
+            if !trouble.is_reported && trouble.age(elapsed) >= time_limit {
                 trouble.is_reported = true;
                 unreported.push((workflow.clone(), trouble.clone()));
             }
@@ -284,12 +318,12 @@ impl BlockedMonitor {
         }
     }
 
-    /// All troubles in numbers.
-    pub(crate) fn count(&self, now: Timestamp) -> BlockedCounts {
+    /// All troubles in numbers, when the clock has run so long.
+    pub(crate) fn count(&self, elapsed: Duration) -> BlockedCounts {
         let mut troubles = BlockedCounts::default();
         for ((queue, _), trouble) in self.known().iter() {
             *troubles.by_cause.entry((queue.clone(), trouble.cause)).or_default() += 1;
-            troubles.age_max = troubles.age_max.max(now.since(trouble.since));
+            troubles.age_max = troubles.age_max.max(trouble.age(elapsed));
             troubles.waiting_max = troubles.waiting_max.max(trouble.waiting);
         }
         troubles
@@ -305,10 +339,11 @@ impl BlockedMonitor {
 }
 
 /// The trouble of a workflow that does not go on.
-fn trouble(view: &WorkflowView, cause: BlockedCause, since: Timestamp) -> BlockedWorkflow {
+fn trouble(view: &WorkflowView, cause: BlockedCause, since: Timestamp, now: Moment) -> BlockedWorkflow {
     let gap = view.gap.as_ref().map(|gap| gap.since).filter(|_| cause == BlockedCause::Gap);
     let (reason, head) = (reason(view), head(view));
-    BlockedWorkflow { cause, since, waiting: 0, reason, head, gap, is_reported: false }
+    let (age_noted, noted_at) = (now.wall.since(since), now.elapsed);
+    BlockedWorkflow { cause, since, waiting: 0, reason, head, age_noted, noted_at, gap, is_reported: false }
 }
 
 /// Whether its head is being tried.
@@ -344,113 +379,5 @@ fn reason(view: &WorkflowView) -> String {
         WorkflowStatus::Held(hold) => hold.reason.clone(),
         WorkflowStatus::Blocked { reason, .. } => reason.clone(),
         _ => "a predecessor is missing".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::clock::Clock;
-    use crate::engine::Abandon;
-    use crate::message::Message;
-    use crate::queue::QueueOptions;
-
-    /// The causes of all troubles.
-    fn causes(monitor: &BlockedMonitor) -> Vec<BlockedCause> {
-        monitor.count(Timestamp::default()).by_cause.into_keys().map(|(_, cause)| cause).collect()
-    }
-
-    #[tokio::test]
-    async fn what_a_consumer_set_aside_is_no_trouble_whatever_was_before_and_waits_behind() {
-        let (engine, clock) = crate::testing::engine().await.unwrap();
-        let (client, here, monitor) = (engine.client(), Membership::default(), BlockedMonitor::default());
-        let options = QueueOptions { hold_on_defer: true, ..QueueOptions::by_position() };
-        let queue = client.create_queue("orders", options).await.unwrap();
-        let send = async |position| {
-            queue.send(Message::new("x").workflow("order-17").position(position)).await.unwrap();
-        };
-        let receive = async || queue.receive(Duration::ZERO).await.unwrap().expect("it is ready");
-        let look = async || {
-            monitor.walk(client, &here, Timestamp::default()).await.unwrap();
-            monitor.look_again(client, &here, Timestamp::default()).await.unwrap();
-            causes(&monitor)
-        };
-        send(1).await;
-        let hour = Duration::from_secs(3600);
-        receive().await.abandon_with(Abandon::after(hour)).await.unwrap();
-        assert_eq!(look().await, [BlockedCause::Retry]);
-        clock.advance(hour);
-        receive().await.defer().await.unwrap();
-        assert_eq!(look().await, [], "whoever tried it again wants it to wait");
-        send(3).await;
-        assert_eq!(look().await, [], "the second is missing, but not what is waited for");
-    }
-
-    /// Since when troubles are there that were not notified yet; and how many are over that were.
-    fn notices(monitor: &BlockedMonitor, now: Timestamp) -> (Vec<Timestamp>, usize) {
-        let unreported = monitor.take_unreported(&QueueName::new("orders").unwrap(), Duration::ZERO, now);
-        (unreported.into_iter().map(|(_, trouble)| trouble.since).collect(), monitor.take_recovered().len())
-    }
-
-    #[tokio::test]
-    async fn when_the_next_message_fails_at_once_one_trouble_is_over_and_another_begins() {
-        for by_event in [false, true] {
-            let (engine, clock) = crate::testing::engine().await.unwrap();
-            let (client, here, monitor) = (engine.client(), Membership::default(), BlockedMonitor::default());
-            let queue = client.create_queue("orders", QueueOptions::default()).await.unwrap();
-            let mut events = client.events();
-            let hour = Duration::from_secs(3600);
-            let fail = async || {
-                let mut delivery = queue.receive(Duration::ZERO).await.unwrap().expect("it is ready");
-                delivery.abandon_with(Abandon::after(hour)).await.unwrap();
-            };
-            let mut look = async || {
-                match by_event {
-                    true => std::iter::from_fn(|| events.try_next()).for_each(|event| monitor.note(&event)),
-                    false => monitor.walk(client, &here, clock.now()).await.unwrap(),
-                }
-                monitor.look_again(client, &here, clock.now()).await.unwrap();
-                notices(&monitor, clock.now())
-            };
-            let began = clock.now();
-            for body in ["1", "2"] {
-                queue.send(Message::new(body).workflow("order-17")).await.unwrap();
-            }
-            fail().await;
-            assert_eq!(look().await, (vec![began], 0));
-            clock.advance(hour);
-            fail().await;
-            assert_eq!(look().await, (vec![], 0), "it is the same message");
-            clock.advance(hour);
-            queue.receive(Duration::ZERO).await.unwrap().unwrap().complete().await.unwrap();
-            fail().await;
-            assert_eq!(look().await, (vec![began + hour * 2], 1));
-        }
-    }
-
-    #[tokio::test]
-    async fn when_one_gap_is_filled_and_the_next_is_there_one_trouble_is_over_and_another_begins() {
-        let (engine, clock) = crate::testing::engine().await.unwrap();
-        let (client, here, monitor) = (engine.client(), Membership::default(), BlockedMonitor::default());
-        let queue = client.create_queue("orders", QueueOptions::by_position()).await.unwrap();
-        let send = async |position| {
-            queue.send(Message::new("x").workflow("order-17").position(position)).await.unwrap();
-        };
-        let look = async || {
-            monitor.walk(client, &here, clock.now()).await.unwrap();
-            monitor.look_again(client, &here, clock.now()).await.unwrap();
-            notices(&monitor, clock.now())
-        };
-        let began = clock.now();
-        send(2).await;
-        send(4).await;
-        assert_eq!(look().await, (vec![began], 0));
-        clock.advance(Duration::from_secs(60));
-        assert_eq!(look().await, (vec![], 0), "it is the same gap");
-        send(1).await;
-        for _ in 0..2 {
-            queue.receive(Duration::ZERO).await.unwrap().unwrap().complete().await.unwrap();
-        }
-        assert_eq!(look().await, (vec![began + Duration::from_secs(60)], 1));
     }
 }

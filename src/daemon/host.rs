@@ -261,7 +261,8 @@ fn show_held_back(until: Timestamp, held_back: DispatchPause) -> HeldBackView {
 impl DaemonHost {
     /// How many workflows do not go on, as the blocked monitor and the look for gaps know them.
     fn troubles(&self) -> BlockedCounts {
-        let mut troubles = self.daemon_state.blocked_monitor.count(self.daemon_state.clock.now());
+        let mut troubles =
+            self.daemon_state.blocked_monitor.count(self.daemon_state.intake.client().elapsed());
         for (queue, workflows) in self.daemon_state.gaps.counts() {
             let known = troubles.by_cause.entry((queue, BlockedCause::Gap)).or_default();
             *known = workflows.max(*known);

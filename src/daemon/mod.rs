@@ -6,6 +6,8 @@
 mod apply;
 mod attempt;
 mod blocked_monitor;
+#[cfg(test)]
+mod blocked_monitor_tests;
 #[cfg(feature = "cluster")]
 mod cluster_host;
 #[cfg(feature = "cluster")]

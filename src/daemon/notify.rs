@@ -18,12 +18,12 @@ use crate::id::WorkflowId;
 /// Sends a notification for each workflow that has been blocked for too long and has none yet, and for those that go on since. Who could
 /// not be reached is notified with the next look.
 pub(crate) async fn notify(daemon_state: &Arc<DaemonState>) {
-    let now = daemon_state.clock.now();
+    let elapsed = daemon_state.intake.client().elapsed();
     let definitions = daemon_state.definitions.load_full();
     for definition in definitions.iter() {
         let Some(notify) = &definition.notify else { continue };
         for (workflow, trouble) in
-            daemon_state.blocked_monitor.take_unreported(&definition.name, notify.after, now)
+            daemon_state.blocked_monitor.take_unreported(&definition.name, notify.after, elapsed)
         {
             let (daemon_state, definition) = (daemon_state.clone(), definition.clone());
             tokio::spawn(async move {

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use crate::api::WireTime;
 use crate::api::plural::spanned;
 use crate::daemon::apply::apply;
+use crate::daemon::blocked_monitor::Moment;
 use crate::daemon::daemon_state::DaemonState;
 use crate::daemon::error::DaemonError;
 use crate::daemon::notify::notify;
@@ -211,7 +212,7 @@ pub(crate) async fn follow_troubles(daemon_state: Arc<DaemonState>) {
             event = events.next() => match event {
                 Some(Ok(event)) => {
                     log(&client, &event).await;
-                    daemon_state.blocked_monitor.note(&event);
+                    daemon_state.blocked_monitor.note(&event, Moment::of(&client));
                 }
                 Some(Err(EventsLag(missed))) => {
                     tracing::warn!(missed, "events came faster than they could be logged: lines of attempts, holds and dead letters may be missing");
@@ -260,7 +261,7 @@ impl TroubleWatch {
         self.is_walked = self.is_walked && !has_changed && !blocked_monitor.takes_overlooked();
         self.partitions = partitions;
         if !self.is_walked {
-            self.is_walked = blocked_monitor.walk(client, membership, clock.now()).await.is_ok();
+            self.is_walked = blocked_monitor.walk(client, membership, Moment::of(client)).await.is_ok();
         }
         let pause_notes = daemon_state.handler_supervisor.pause_notes();
         let all_queues = client.all_queues().await.ok();
@@ -283,7 +284,7 @@ impl TroubleWatch {
                 tracing::debug!(%error, "failed to count the workflows that wait for a predecessor");
             }
         }
-        if let Err(error) = blocked_monitor.look_again(client, membership, clock.now()).await {
+        if let Err(error) = blocked_monitor.look_again(client, membership, Moment::of(client)).await {
             tracing::warn!(%error, "failed to look at the workflows that stand still");
         }
         notify(daemon_state).await;
