@@ -88,7 +88,8 @@ impl BatchOutcome {
     }
 
     /// Says how the message after the done ones ends. Not as [`Outcome::Complete`] or [`Outcome::CompleteWith`]: count that message with
-    /// those before it, or the handler has failed. Said of [`BatchOutcome::all`], it means nothing.
+    /// those before it, or the handler has failed. Said of [`BatchOutcome::all`], or of a message that the handler was not shown because
+    /// its body cannot be read, it means nothing.
     #[must_use]
     pub fn then(mut self, next: Outcome) -> BatchOutcome {
         self.next = Some(next);
@@ -194,7 +195,9 @@ impl<H: BatchHandler<T>, T: Body> Batches<H, T> {
                 false => self.settle_failure(run, Failure::new(error.to_string())).await,
             };
         }
-        let settled = match (run.messages().first(), outcome.next) {
+        // Of a message that it was not shown, a handler can say nothing.
+        let next = outcome.next.filter(|_| done < readable);
+        let settled = match (run.messages().first(), next) {
             (Some(head), Some(Outcome::Abandon(abandon))) => {
                 let abandon = self.delays.apply(abandon, &self.queue, head.delivery_count)?;
                 let plain = abandon.plain();

@@ -67,6 +67,27 @@ async fn what_a_batch_handler_could_not_be_shown_is_never_completed_with_the_oth
 }
 
 #[tokio::test]
+async fn what_a_batch_handler_says_of_the_next_does_not_concern_a_message_that_it_could_not_be_shown() {
+    for outcome in [BatchOutcome::all(), BatchOutcome::first(1)] {
+        let fixture = Fixture::new(QueueOptions::default()).await;
+        for body in ["1", "no number"] {
+            fixture.send("w", body).await;
+        }
+        let outcome = outcome.then(Outcome::Defer);
+        let handler = move |_: Context, _: Vec<u64>| {
+            let outcome = outcome.clone();
+            async { Ok::<_, Failure>(outcome) }
+        };
+        let pool = Processor::new(fixture.queue.clone()).start_batches(10, handler);
+        until(|| async { fixture.counts().await.by_consumer + fixture.counts().await.dead_lettered > 0 })
+            .await;
+        pool.stop().await.unwrap();
+        let dead = fixture.queue.dead_letters(None, 1).await.unwrap();
+        assert_eq!(dead.first().map(|dead| dead.dead_letter.reason.as_str()), Some("MalformedBody"));
+    }
+}
+
+#[tokio::test]
 async fn a_lock_is_renewed_no_longer_than_its_handler_may_run() {
     let fixture = Fixture::new(QueueOptions::default().lock(seconds(10))).await;
     fixture.send("w", "1").await;
