@@ -178,7 +178,7 @@ pub async fn drain<T: Body>(
             let number = delivery.message().sequence_number;
             match single.handle_one(delivery).await? {
                 DeliveryEnd::Completed => drained.completed += 1,
-                DeliveryEnd::Failed | DeliveryEnd::Lost => drained.failed += 1,
+                DeliveryEnd::Failed | DeliveryEnd::Abandoned | DeliveryEnd::Lost => drained.failed += 1,
                 DeliveryEnd::SetAside => drained.set_aside += 1,
                 DeliveryEnd::DeadLettered => drained.dead_lettered += 1,
                 DeliveryEnd::Released if clock.elapsed().saturating_add(RELEASE_PAUSE) > until => {

@@ -51,7 +51,7 @@ impl Handler<Raw> for Attempts {
         let _running = self.gauges.begin();
         let began = self.clock.elapsed();
         let ended = self.dispatch.handle(context, body).await;
-        self.gauges.note(&ended, self.clock.elapsed().saturating_sub(began));
+        self.gauges.note_duration(&ended, self.clock.elapsed().saturating_sub(began));
         self.deferred(ended)
     }
 }
@@ -72,7 +72,7 @@ impl Taker for Attempts {
 
     fn ended(&self, result: Result<Outcome, Failure>, lasted: Duration) -> Result<Outcome, Failure> {
         self.gauges.end();
-        self.gauges.note(&result, lasted);
+        self.gauges.note_duration(&result, lasted);
         self.deferred(result)
     }
 

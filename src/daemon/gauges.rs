@@ -14,6 +14,7 @@ use prometheus_client::registry::Registry;
 use prometheus_client::registry::Unit;
 
 use crate::id::QueueName;
+use crate::processor::DeliveryEnd;
 use crate::processor::Failure;
 use crate::processor::Outcome;
 
@@ -112,23 +113,26 @@ impl QueueGauges {
         self.running.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Counts an attempt that has ended. One that was not begun took no time, however long it waited.
-    pub(crate) fn note(&self, ended: &Result<Outcome, Failure>, lasted: Duration) {
+    /// Notes how long an attempt took. One that was not begun took no time, however long it waited.
+    pub(crate) fn note_duration(&self, ended: &Result<Outcome, Failure>, lasted: Duration) {
         if !matches!(ended, Err(failure) if failure.is_unbegun) {
             self.durations.observe(lasted.as_secs_f64());
         }
-        let outcome = match ended {
-            Ok(Outcome::Complete | Outcome::CompleteWith(_)) => COMPLETE,
-            Ok(Outcome::Defer | Outcome::DeferFor(_) | Outcome::DeferUntil(_)) => "defer",
-            Ok(Outcome::DeadLetter { .. }) => "dead_letter",
-            Ok(Outcome::Abandon(_)) => "retry",
-            Ok(Outcome::Release) => "released",
-            Err(failure) if failure.is_unbegun => "released",
-            Err(_) => "failed",
+    }
+
+    /// Counts attempts by how their deliveries ended.
+    pub(crate) fn count(&self, end: DeliveryEnd, count: usize) {
+        let outcome = match end {
+            DeliveryEnd::Completed => COMPLETE,
+            DeliveryEnd::SetAside => "defer",
+            DeliveryEnd::DeadLettered => "dead_letter",
+            DeliveryEnd::Abandoned => "retry",
+            DeliveryEnd::Released => "released",
+            DeliveryEnd::Failed | DeliveryEnd::Lost => "failed",
         };
         match outcome {
-            COMPLETE => self.completed.get_or_init(|| self.attempts(COMPLETE)).inc(),
-            _ => self.attempts(outcome).inc(),
+            COMPLETE => self.completed.get_or_init(|| self.attempts(COMPLETE)).inc_by(count as u64),
+            _ => self.attempts(outcome).inc_by(count as u64),
         };
     }
 
@@ -145,8 +149,10 @@ mod tests {
     fn an_attempt_that_was_not_begun_is_counted_and_has_no_duration() {
         let gauges = Gauges::new();
         let of_queue = gauges.of_queue(&QueueName::new("orders").unwrap());
-        of_queue.note(&Ok(Outcome::Complete), Duration::from_secs(1));
-        of_queue.note(&Err(Failure::unbegun("no process had room for it")), Duration::from_secs(60));
+        of_queue.note_duration(&Ok(Outcome::Complete), Duration::from_secs(1));
+        of_queue.count(DeliveryEnd::Completed, 1);
+        of_queue.note_duration(&Err(Failure::unbegun("no process had room for it")), Duration::from_secs(60));
+        of_queue.count(DeliveryEnd::Released, 1);
         let mut registry = Registry::default();
         gauges.register(&mut registry);
         let mut text = String::new();

@@ -292,17 +292,18 @@ impl HandlerSupervisor {
         }
         let site = site_of(definition, &self.data_dir, &self.intake, &self.clock);
         let dispatch = Arc::new(dispatch_of(definition, &site)?);
-        let rule = definition.rule.clone();
+        let (rule, gauges) = (definition.rule.clone(), self.gauges.of_queue(&definition.name));
         let attempts = Attempts {
             dispatch: dispatch.clone(),
             rule: rule.clone(),
-            gauges: self.gauges.of_queue(&definition.name),
+            gauges: gauges.clone(),
             clock: self.clock.clone(),
         };
         let processor = Processor::new(self.client.queue(definition.name.as_str())?)
             .concurrency(concurrency(definition))
             .renew_for(definition.renew_for)
             .exact_delays(move |attempt| rule.retry_delay(attempt))
+            .counting(move |end, count| gauges.count(end, count))
             .taker(Arc::new(attempts.clone()))
             .gate(dispatch.clone());
         Ok(Some(HandlerShift {

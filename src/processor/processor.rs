@@ -22,6 +22,8 @@ use crate::processor::pool::Running;
 use crate::processor::pool::Terms;
 use crate::processor::pool::run_pool;
 use crate::processor::pool::stop_requested;
+use crate::processor::single::DeliveryEnd;
+use crate::processor::single::EndCounter;
 use crate::processor::single::Single;
 use crate::processor::taker::Taker;
 use crate::queue::Backoff;
@@ -74,6 +76,7 @@ pub struct Processor {
     delays: Delays,
     taker: Option<Arc<dyn Taker>>,
     gate: Option<Arc<dyn Gate>>,
+    end_counter: Option<EndCounter>,
 }
 
 shown!(Processor { name of queue, concurrency });
@@ -89,6 +92,7 @@ impl Processor {
             delays: Delays::default(),
             taker: None,
             gate: None,
+            end_counter: None,
         }
     }
 
@@ -186,6 +190,16 @@ impl Processor {
         self
     }
 
+    /// Counts how deliveries have ended, which may not be as their handlers said.
+    #[cfg(any(feature = "daemon", test))]
+    pub(crate) fn counting(
+        mut self,
+        end_counter: impl Fn(DeliveryEnd, usize) + Send + Sync + 'static,
+    ) -> Processor {
+        self.end_counter = Some(Arc::new(end_counter));
+        self
+    }
+
     /// Runs until `shutdown` is there, then stops in order: it receives nothing more, waits for the handlers that
     /// run, and gives back uncounted what was not started.
     ///
@@ -268,6 +282,7 @@ impl Processor {
             delays: self.delays.clone(),
             taker: self.taker.clone(),
             gate: self.gate.clone(),
+            end_counter: self.end_counter.clone(),
             body: PhantomData,
         }
     }

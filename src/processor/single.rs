@@ -49,14 +49,20 @@ pub(crate) struct Single<H, T> {
     /// Takes messages that need no task of their own.
     pub(crate) taker: Option<Arc<dyn Taker>>,
     pub(crate) gate: Option<Arc<dyn Gate>>,
+    pub(crate) end_counter: Option<EndCounter>,
     pub(crate) body: PhantomData<fn() -> T>,
 }
+
+/// Hears how deliveries have ended, and how many of them did so.
+pub(crate) type EndCounter = Arc<dyn Fn(DeliveryEnd, usize) + Send + Sync>;
 
 /// What became of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeliveryEnd {
     Completed,
     Failed,
+    /// Its handler asked for another attempt.
+    Abandoned,
     SetAside,
     DeadLettered,
     /// It is given back uncounted, and offered again at once.
@@ -70,7 +76,7 @@ impl DeliveryEnd {
     fn by(outcome: &Outcome) -> DeliveryEnd {
         match outcome {
             Outcome::Complete | Outcome::CompleteWith(_) => DeliveryEnd::Completed,
-            Outcome::Abandon(_) => DeliveryEnd::Failed,
+            Outcome::Abandon(_) => DeliveryEnd::Abandoned,
             Outcome::Release => DeliveryEnd::Released,
             Outcome::Defer | Outcome::DeferFor(_) | Outcome::DeferUntil(_) => DeliveryEnd::SetAside,
             Outcome::DeadLetter { .. } => DeliveryEnd::DeadLettered,
@@ -210,12 +216,23 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         if done.is_empty() {
             return Ok(DeliveryEnd::Completed);
         }
-        let completed = match self.queue.complete_held(done).await {
-            Ok(completed) => completed.into_iter().map(|one| one.map_err(SettleError::Refused)).collect(),
-            Err(error) => vec![Err(error)],
+        let count = done.len();
+        let (completed, each) = match self.queue.complete_held(done).await {
+            Ok(completed) => {
+                (completed.into_iter().map(|one| one.map_err(SettleError::Refused)).collect(), 1)
+            }
+            Err(error) => (vec![Err(error)], count),
         };
-        let ends = completed.into_iter().map(|one| settled_as(DeliveryEnd::Completed, one));
+        let ends = completed
+            .into_iter()
+            .map(|one| settled_as(DeliveryEnd::Completed, one).inspect(|end| self.count_ends(*end, each)));
         ends.reduce(|all, one| all.and(one)).expect("every delivery has its answer")
+    }
+
+    fn count_ends(&self, end: DeliveryEnd, count: usize) {
+        if let Some(end_counter) = &self.end_counter {
+            end_counter(end, count);
+        }
     }
 
     async fn settle_outcome(
@@ -226,7 +243,9 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
         let targets = outcome.targets();
         let (handled, outcome) = match outcome {
             Outcome::Abandon(abandon) => {
-                return self.settle_failure(delivery, Failure::of(abandon)).await;
+                let ended = self.settle_failure(delivery, Failure::of(abandon)).await;
+                return ended
+                    .map(|end| if end == DeliveryEnd::Failed { DeliveryEnd::Abandoned } else { end });
             }
             outcome => (DeliveryEnd::by(&outcome), outcome),
         };
@@ -408,7 +427,10 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
     async fn handle(&self, job: StartedDelivery) -> Result<Option<FinishedDelivery>, Unavailable> {
         match self.run(job).await? {
             AttemptEnd::Ended(done) => Ok(Some(done)),
-            AttemptEnd::Settled(_) => Ok(None),
+            AttemptEnd::Settled(end) => {
+                self.count_ends(end, 1);
+                Ok(None)
+            }
         }
     }
 
@@ -416,7 +438,8 @@ impl<H: Handler<T>, T: Body> Consumer for Single<H, T> {
         let mut settling = JoinSet::new();
         for other in done.extract_if(.., |done| done.only_done().is_none()) {
             let single = self.clone();
-            settling.spawn(async move { single.settle_one(other).await.map(drop) });
+            settling
+                .spawn(async move { single.settle_one(other).await.map(|end| single.count_ends(end, 1)) });
         }
         let holds = done.iter_mut().filter_map(FinishedDelivery::only_done).collect();
         let mut all = self.complete(holds).await.map(drop);

@@ -13,11 +13,14 @@ use tokio::sync::mpsc;
 
 use crate::clock::Clock;
 use crate::clock::Timestamp;
+use crate::engine::Abandon;
+use crate::engine::Completion;
 use crate::engine::Engine;
 use crate::engine::Queue;
 use crate::engine::ReceivedMessage;
 use crate::message::Message;
 use crate::processor::Context;
+use crate::processor::DeliveryEnd;
 use crate::processor::Failure;
 use crate::processor::Outcome;
 use crate::processor::Processor;
@@ -286,4 +289,31 @@ async fn what_is_taken_is_given_up_when_its_processor_is_dropped() {
     };
     assert!(matches!(taken, Some(Notice::Take(_))));
     assert!(matches!(signalled.recv().await, Some(Notice::GiveUpAll)));
+}
+
+#[tokio::test]
+async fn attempts_are_counted_by_how_their_deliveries_ended_and_not_by_what_was_said() {
+    let (engine, _clock) = crate::testing::engine().await.unwrap();
+    let queue = engine.client().create_queue("q", QueueOptions::default()).await.unwrap();
+    for body in ["done", "send", "again"] {
+        queue.send(Message::new(body).workflow(body)).await.unwrap();
+    }
+    let handler = |_: Context, body: Raw| async move {
+        Ok::<_, Failure>(match &body.0[..] {
+            b"send" => Outcome::CompleteWith(Completion::new().send("no-such-queue", Message::new("1"))),
+            b"again" => Outcome::Abandon(Abandon::with_backoff()),
+            _ => Outcome::Complete,
+        })
+    };
+    let (noted, mut ended) = mpsc::unbounded_channel();
+    let counted = move |end, count| (0..count).for_each(|_| noted.send(end).unwrap());
+    let running = Processor::new(queue).counting(counted).start(handler);
+    let mut ends = Vec::new();
+    for _ in 0..3 {
+        ends.push(ended.recv().await.unwrap());
+    }
+    for end in [DeliveryEnd::Completed, DeliveryEnd::Failed, DeliveryEnd::Abandoned] {
+        assert!(ends.contains(&end), "{ends:?}");
+    }
+    running.stop().await.unwrap();
 }
