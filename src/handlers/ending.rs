@@ -11,11 +11,16 @@ pub(super) const GIVEN_UP: &str = "terminated: the daemon was stopped, and its d
 /// Why an attempt has failed whose lock was lost.
 pub(super) const LOCK_LOST: &str = "its lock was lost";
 
-/// Waits until an attempt has to end. One that outlasts the drain is tried again when the daemon is back.
+/// The failure of an attempt that outlasted the drain: it is tried again when the daemon is back.
+pub(super) fn given_up() -> Failure {
+    Failure::new(GIVEN_UP).retry_after(Duration::ZERO)
+}
+
+/// Waits until an attempt has to end.
 pub(super) async fn cut_short(context: &Context) -> Failure {
     context.cancelled().await;
     match context.is_given_up() {
-        true => Failure::new(GIVEN_UP).retry_after(Duration::ZERO),
+        true => given_up(),
         false => Failure::new(LOCK_LOST),
     }
 }

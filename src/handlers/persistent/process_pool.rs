@@ -9,7 +9,9 @@ use rustix::process::Pid;
 use crate::api::OutcomeEnvelope;
 use crate::api::OutcomeWord;
 use crate::engine::Output;
+use crate::handlers::ending::GIVEN_UP;
 use crate::handlers::ending::LOCK_LOST;
+use crate::handlers::ending::given_up;
 use crate::handlers::output::OutputTail;
 use crate::handlers::persistent::window::ChildWindow;
 use crate::limits;
@@ -277,7 +279,8 @@ impl<A: Asker> ProcessPool<A> {
     }
 
     /// A child has ended, and all it held has failed: the request it was ended for, and the others that go with it. If these
-    /// are several, nobody knows which is to blame. Its group must not be signalled any more.
+    /// are several, nobody knows which is to blame; none is when they outlasted the drain, and they are tried again when the
+    /// daemon is back. Its group must not be signalled any more.
     ///
     /// Says why it was ended, if it was because of a request.
     pub(super) fn down(&mut self, slot: usize, why: &str) -> Option<String> {
@@ -291,13 +294,14 @@ impl<A: Asker> ProcessPool<A> {
         let failure = if held.len() > 1 { Failure::shared } else { Failure::new };
         let written = std::mem::take(&mut slot.written);
         for (id, RequestHold { asker, written_before, .. }) in held {
-            let why = match &killed {
-                Some(killed) if killed.id == id => killed.why.clone(),
-                Some(killed) => format!("{why}, because of another message: {}", killed.why),
-                None => why.to_owned(),
+            let failure = match &killed {
+                Some(killed) if killed.why == GIVEN_UP => given_up(),
+                Some(killed) if killed.id == id => failure(killed.why.clone()),
+                Some(killed) => failure(format!("{why}, because of another message: {}", killed.why)),
+                None => failure(why.to_owned()),
             };
             let output = written.since(written_before);
-            self.described.push(ChildReply { asker, verdict: Err(failure(why)), output });
+            self.described.push(ChildReply { asker, verdict: Err(failure), output });
         }
         killed.map(|killed| killed.why)
     }

@@ -1,5 +1,6 @@
 //! What becomes of programs that outlast the drain.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::definition::WebhookDefinition;
@@ -9,16 +10,22 @@ use crate::handlers::forward::ForwardOptions;
 use crate::handlers::forward::ForwardTo;
 use crate::handlers::forward::RemoteQueue;
 use crate::handlers::outbound::outbound::OutboundOptions;
+use crate::handlers::persistent::Persistent;
+use crate::handlers::persistent::PersistentOptions;
 use crate::handlers::tests::named_pipe::NamedPipe;
 use crate::handlers::tests::receiver::Receiver;
 use crate::handlers::tests::stage::LONG;
 use crate::handlers::tests::stage::Stage;
+use crate::handlers::tests::stage::program;
 use crate::handlers::tests::stage::script;
 use crate::handlers::webhook::Webhook;
 use crate::handlers::webhook::WebhookOptions;
 use crate::id::SequenceNumber;
 use crate::message::Message;
+use crate::processor::Context;
+use crate::processor::Failure;
 use crate::processor::Handler;
+use crate::processor::Outcome;
 use crate::processor::Processor;
 use crate::processor::Raw;
 
@@ -73,4 +80,29 @@ async fn what_goes_to_another_daemon_and_outlasts_the_drain_says_why_and_is_trie
     let to = ForwardTo::Remote(RemoteQueue { outbound, key: None });
     let forward = Forward::new(ForwardOptions { to, keep_position: false }, stage.site.clone()).unwrap();
     outlasts_the_drain(&stage, receiver, forward).await;
+}
+
+/// Notes each start, and says that it has been given something.
+const LONG_LIVED: &str = "echo up >> starts; read line; exec 3> pipe; echo up >&3; sleep 1000";
+
+/// A program that runs on, whose message has outlasted the drain.
+async fn outlasted(stage: &Stage) -> Arc<Persistent> {
+    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("pipe"));
+    let program = program(stage.folder.path(), &["sh", "-c", LONG_LIVED]);
+    let options = PersistentOptions { program, processes: 1, in_flight_max: 1, timeout: LONG };
+    let persistent = Arc::new(Persistent::start(options, stage.site.clone()));
+    stage.queue.send(Message::new("1").workflow("w")).await.unwrap();
+    let handler = |_: Context, _: Raw| async { Err::<Outcome, _>(Failure::new("nobody took it")) };
+    let processor = Processor::new(stage.queue.clone()).drain(Duration::ZERO).taker(persistent.clone());
+    let pool = processor.start(handler);
+    assert_eq!(named_pipe.next_line().await.as_deref(), Some("up"));
+    pool.stop().await.unwrap();
+    persistent
+}
+
+#[tokio::test]
+async fn what_a_program_that_runs_on_still_has_when_the_drain_is_over_is_tried_again_at_once() {
+    let stage = Stage::new().await;
+    let _persistent = outlasted(&stage).await;
+    was_given_up(&stage).await;
 }

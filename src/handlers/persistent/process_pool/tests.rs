@@ -84,6 +84,24 @@ fn what_a_child_held_alone_is_to_blame_and_of_several_each_is_a_suspect() {
 }
 
 #[test]
+fn what_outlasts_the_drain_is_not_to_blame_and_is_tried_again_at_once() {
+    let mut process_pool = process_pool(1);
+    let _answered = submit(&mut process_pool, 1);
+    answer(&mut process_pool, 0, 1).unwrap();
+    let held = [submit(&mut process_pool, 2), submit(&mut process_pool, 3)];
+    for id in [2, 3] {
+        process_pool.withdraw(id, GIVEN_UP);
+    }
+    process_pool.down(0, "it was ended");
+    reply(&mut process_pool);
+    for mut verdict in held {
+        let failure = verdict.try_recv().unwrap().unwrap_err();
+        assert_eq!((failure.reason(), failure.is_shared), (GIVEN_UP, false));
+        assert!(!failure.abandon.is_with_backoff());
+    }
+}
+
+#[test]
 fn suspects_are_with_the_extra_child_one_at_a_time_and_nothing_else_is() {
     let mut process_pool = process_pool(1);
     let mut suspects = [submit_as(&mut process_pool, 1, true), submit_as(&mut process_pool, 2, true)];
