@@ -6,6 +6,8 @@ use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
 
+use futures_util::future::join_all;
+
 use crate::clock::Timestamp;
 use crate::engine::ReceivedMessage;
 use crate::handlers::exec::Exec;
@@ -127,11 +129,10 @@ impl Dispatch {
         self.takers().for_each(Persistent::turn_away);
     }
 
-    /// Ends whatever runs on between messages. To be called when no message is being handled any more.
+    /// Ends whatever runs on between messages, all at the same time: each may take its grace. To be called when no message is being
+    /// handled any more.
     pub(crate) async fn close(&self) {
-        for persistent in self.takers() {
-            persistent.close().await;
-        }
+        join_all(self.takers().map(Persistent::close)).await;
     }
 
     fn takers(&self) -> impl Iterator<Item = &Persistent> {

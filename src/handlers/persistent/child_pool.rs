@@ -292,6 +292,11 @@ impl ChildPool {
         self.with_pool(|process_pool| process_pool.down(slot, why))
     }
 
+    /// Whether no more requests are taken, so that a child that is started now gets none.
+    pub(super) fn is_closed(&self) -> bool {
+        self.with_pool(|process_pool| process_pool.is_closed())
+    }
+
     /// Waits until there is something for the extra child.
     pub(super) async fn suspects(&self, slot: usize) {
         while !self.with_pool(|process_pool| process_pool.has_suspects()) {

@@ -56,10 +56,10 @@ enum ChildEnd {
 }
 
 impl ChildSupervisor {
-    /// Starts a child again and again.
+    /// Starts a child again and again, as long as there can be something for it.
     pub(super) async fn keep(mut self) {
         let mut deaths = 0;
-        while !*self.stop.borrow() {
+        while !*self.stop.borrow() && !self.shared_pool.is_closed() {
             if self.is_extra && !self.is_needed().await {
                 return;
             }

@@ -355,6 +355,10 @@ impl<A: Asker> ProcessPool<A> {
         }
     }
 
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
     /// The child with room that holds the least.
     fn free_slot(&self) -> Option<usize> {
         let free = self.slots[..self.extra()].iter().enumerate().filter(|(_, slot)| slot.has_room());

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::definition::WebhookDefinition;
+use crate::handlers::dispatch::AnyHandler;
+use crate::handlers::dispatch::Dispatch;
 use crate::handlers::exec::Exec;
 use crate::handlers::forward::Forward;
 use crate::handlers::forward::ForwardOptions;
@@ -21,6 +23,7 @@ use crate::handlers::tests::stage::script;
 use crate::handlers::webhook::Webhook;
 use crate::handlers::webhook::WebhookOptions;
 use crate::id::SequenceNumber;
+use crate::limits;
 use crate::message::Message;
 use crate::processor::Context;
 use crate::processor::Failure;
@@ -105,4 +108,39 @@ async fn what_a_program_that_runs_on_still_has_when_the_drain_is_over_is_tried_a
     let stage = Stage::new().await;
     let _persistent = outlasted(&stage).await;
     was_given_up(&stage).await;
+}
+
+#[tokio::test]
+async fn a_program_that_runs_on_is_not_started_again_when_the_drain_is_over() {
+    let stage = Stage::new().await;
+    outlasted(&stage).await.close().await;
+    let starts = std::fs::read_to_string(stage.folder.path().join("starts")).unwrap();
+    assert_eq!(starts, "up\n");
+}
+
+/// Does not end before it is killed.
+const STUBBORN: &str = "exec 3> pipe; trap '' TERM; echo up >&3; while :; do sleep 1000; done";
+
+#[tokio::test]
+async fn all_programs_that_run_on_have_one_grace_together_to_end() {
+    let stage = Stage::new().await;
+    let mut named_pipe = NamedPipe::new(&stage.folder.path().join("pipe"));
+    let mut dispatch = Dispatch::default();
+    for subject in ["a", "b", "c"] {
+        let program = program(stage.folder.path(), &["sh", "-c", STUBBORN]);
+        let options = PersistentOptions { program, processes: 1, in_flight_max: 1, timeout: LONG };
+        let persistent = Persistent::start(options, stage.site.clone());
+        dispatch = dispatch.with(Some(subject.to_owned()), AnyHandler::Persistent(persistent));
+        assert_eq!(named_pipe.next_line().await.as_deref(), Some("up"));
+    }
+    assert!(moved_until(dispatch.close()).await < limits::CHILD_GRACE * 3);
+}
+
+/// By how much tokio's clock, which then moves only when nothing else is to be done, has moved when something has ended.
+#[expect(clippy::disallowed_methods, reason = "graces run on the clock of tokio, which stands still here")]
+async fn moved_until(ended: impl Future<Output = ()>) -> Duration {
+    tokio::time::pause();
+    let begun = tokio::time::Instant::now();
+    ended.await;
+    begun.elapsed()
 }
