@@ -183,7 +183,7 @@ impl Daemon {
     }
 
     /// Reads keys and certificate again, and the definitions: a whole valid set takes the place of the old one. A mistake in
-    /// definitions keeps no key back, and one in keys no definition.
+    /// definitions keeps no key back, and one in keys no definition. Once begun it goes on to its end, also when its future is dropped.
     ///
     /// # Errors
     /// [`DaemonError::Definitions`] with every mistake, [`DaemonError::Credentials`], [`DaemonError::Several`] with both, and
@@ -253,7 +253,7 @@ fn starting(options: DaemonOptions) -> BoxFuture<'static, Result<Daemon, DaemonE
 }
 
 fn reloading(daemon_state: &Arc<DaemonState>) -> BoxFuture<'_, Result<(), DaemonError>> {
-    Box::pin(watch::reload(daemon_state))
+    Box::pin(watch::reload_whole(daemon_state))
 }
 
 fn stopping(daemon: Daemon) -> BoxFuture<'static, ()> {
@@ -351,5 +351,46 @@ impl DaemonState {
         options.keys = self.keys()?;
         options.tls = self.tls();
         Ok(options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::poll;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::id::QueueName;
+
+    #[tokio::test]
+    async fn a_reload_nobody_waits_for_any_more_goes_on_to_its_end() {
+        let folder = TempDir::new().unwrap();
+        let (definitions, elsewhere) = (folder.path().join("workflows"), folder.path().join("elsewhere"));
+        [&definitions, &elsewhere].iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
+        // Behind a link, so that no change of it is seen by itself.
+        let file = elsewhere.join("orders.toml");
+        std::os::unix::fs::symlink(&file, definitions.join("orders.toml")).unwrap();
+        let write = |lock| {
+            std::fs::write(&file, format!("order = \"arrival\"\n[delivery]\nlock = \"{lock}\"\n")).unwrap()
+        };
+        write("5s");
+        let mut options = DaemonOptions::new(folder.path().join("data"), &definitions);
+        options.http = SocketAddr::from(([127, 0, 0, 1], 0));
+        let daemon = Daemon::start(options).await.unwrap();
+        write("7s");
+        let mut reload = Box::pin(daemon.reload());
+        assert!(poll!(&mut reload).is_pending());
+        drop(reload);
+        let orders = QueueName::new("orders").unwrap();
+        let lock = || daemon.daemon_state.definitions.load().get(&orders).unwrap().options.lock;
+        let is_in_force = async {
+            while lock() != Duration::from_secs(7) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), is_in_force).await.expect("it goes on");
+        daemon.stop().await;
     }
 }

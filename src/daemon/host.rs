@@ -33,7 +33,7 @@ use crate::daemon::error::DaemonError;
 use crate::daemon::metrics;
 use crate::daemon::metrics::MetricsSnapshot;
 use crate::daemon::reload_problem::explain;
-use crate::daemon::watch::reload;
+use crate::daemon::watch::reload_whole;
 use crate::definition::Definition;
 use crate::definition::HandlerDefinition;
 use crate::engine::Client;
@@ -141,7 +141,7 @@ impl Host for DaemonHost {
                 };
                 Problem::new(code, explain(&error))
             };
-            reload(&self.daemon_state).await.map_err(problem)
+            reload_whole(&self.daemon_state).await.map_err(problem)
         };
         reloading.boxed()
     }

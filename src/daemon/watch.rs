@@ -27,6 +27,7 @@ use crate::engine::Event;
 use crate::engine::EventKind;
 use crate::engine::EventsLag;
 use crate::engine::HoldCause;
+use crate::error::Unavailable;
 use crate::id::QueueName;
 use crate::id::SequenceNumber;
 use crate::id::WorkflowId;
@@ -46,6 +47,18 @@ pub(crate) async fn reload(daemon_state: &DaemonState) -> Result<(), DaemonError
     match (definitions, credentials) {
         (Err(definitions), Err(credentials)) => Err(DaemonError::Several(vec![definitions, credentials])),
         (definitions, credentials) => definitions.and(credentials),
+    }
+}
+
+/// The same for who may be gone before it is done: a reload that is dropped half way leaves queues as they are to be, and handlers as they
+/// were.
+pub(crate) async fn reload_whole(daemon_state: &Arc<DaemonState>) -> Result<(), DaemonError> {
+    let daemon_state = daemon_state.clone();
+    match tokio::spawn(async move { reload(&daemon_state).await }).await {
+        Ok(reloaded) => reloaded,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The runtime it ran on is gone.
+        Err(_) => Err(DaemonError::Engine(Unavailable::Closed.into())),
     }
 }
 
