@@ -102,8 +102,9 @@ impl Daemon {
     }
 
     async fn start_all(options: DaemonOptions) -> Result<Daemon, DaemonError> {
-        let definitions = Definitions::load(&options.definitions)?;
+        // Before they are read: what changes meanwhile is read again.
         let changes = ReloadSignals::listen(&options.definitions)?;
+        let definitions = Definitions::load(&options.definitions)?;
         let unusable = |error| DaemonError::Data(options.data.clone(), error);
         let folder = DataDir::find(&options.data).map_err(unusable)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
