@@ -48,8 +48,9 @@ use crate::storage_queue::StorageQueues;
 /// A daemon that runs.
 ///
 /// # Dropping
-/// It stops at once, as if it had been killed: what handlers were doing counts as failed attempts.
-/// [`Daemon::stop`] ends it in order.
+/// Nothing is stopped in order: handlers, schedules and server are tasks of the tokio runtime it was started on, and go on as long as
+/// that does; on a cluster, the node leaves them. [`Daemon::stop`] ends it in order. A runtime that is shut down ends it at once,
+/// as if it had been killed: what handlers were doing counts as failed attempts.
 pub struct Daemon {
     store: MessageStore,
     daemon_state: Arc<DaemonState>,
