@@ -90,9 +90,10 @@ impl ProcessGroup {
         status
     }
 
-    /// Kills what left the group and still runs: whoever handles the message next must not meet it.
+    /// Kills what left the group and still runs: whoever handles the message next must not meet it. A handler that is dropped
+    /// meanwhile ends only the wait for it.
     pub(crate) async fn sweep(&self) {
-        sweep(self.mark.clone()).await;
+        let _ = tokio::spawn(sweep(self.mark.clone())).await;
     }
 }
 

@@ -6,9 +6,11 @@ use std::process::Child;
 use std::process::Command;
 use std::process::Stdio;
 
+use futures_util::poll;
 use tempfile::TempDir;
 
 use crate::handlers::fence::fence;
+use crate::handlers::program::Program;
 use crate::handlers::tests::named_pipe::NamedPipe;
 use crate::handlers::variables::STORE;
 
@@ -63,6 +65,21 @@ async fn the_child_of_another_store_is_left_alone() {
     assert_eq!(child.try_wait().unwrap(), None);
     assert_eq!(fence(&other).await, Ok(1));
     child.wait().unwrap();
+}
+
+#[tokio::test]
+async fn what_left_the_group_of_a_child_is_ended_also_when_nobody_waits_for_that_any_more() {
+    let folder = TempDir::new().unwrap();
+    let mut named_pipe = NamedPipe::new(&folder.path().join("pipe"));
+    let text = "exec 3>pipe; setsid sh -c 'echo up >&3; exec sleep 1000' & wait";
+    let argv = ["sh", "-c", text].map(str::to_owned).to_vec();
+    let variables = std::env::var_os("PATH").map(|path| ("PATH".into(), path));
+    let program = Program { argv, cwd: folder.path().to_owned() };
+    let mut group = program.start(variables.into_iter().collect()).unwrap();
+    assert_eq!(named_pipe.next_line().await.as_deref(), Some("up"));
+    group.end().await.unwrap();
+    assert!(poll!(Box::pin(group.sweep())).is_pending());
+    assert_eq!(named_pipe.next_line().await, None);
 }
 
 /// Run by the test below in a process that carries the store's ID itself.
