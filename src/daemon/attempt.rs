@@ -70,9 +70,11 @@ impl Taker for Attempts {
         self.dispatch.take(assignments);
     }
 
-    fn ended(&self, result: Result<Outcome, Failure>, lasted: Duration) -> Result<Outcome, Failure> {
+    fn ended(&self, result: Result<Outcome, Failure>, lasted: Option<Duration>) -> Result<Outcome, Failure> {
         self.gauges.end();
-        self.gauges.note_duration(&result, lasted);
+        if let Some(lasted) = lasted {
+            self.gauges.note_duration(&result, lasted);
+        }
         self.deferred(result)
     }
 

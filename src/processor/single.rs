@@ -184,10 +184,8 @@ impl<H: Handler<T>, T: Body> Single<H, T> {
     fn assign(&self, delivery: Delivery, taker: &Arc<dyn Taker>, slot: JobSlot<Self>) -> Assignment {
         let lock = self.locks.keep_accepted(delivery.renewal(), delivery.lock_time(), taker.clone());
         let context = self.context_of(&delivery, &lock);
-        let (taker, client) = (taker.clone(), self.queue.client().clone());
-        let began = client.elapsed();
-        Assignment::new(lock.number(), context, move |result| {
-            let lasted = client.elapsed().saturating_sub(began);
+        let taker = taker.clone();
+        Assignment::new(lock.number(), context, move |result, lasted| {
             let said = guarded(|| taker.ended(result, lasted));
             slot.hand_on(FinishedDelivery::new(delivery, said, lock));
         })

@@ -17,8 +17,8 @@ pub(crate) trait Taker: Send + Sync + 'static {
     /// Takes messages, each of another workflow.
     fn take(&self, assignments: Vec<Assignment>);
 
-    /// Hears how an attempt has ended and how long it lasted, and may say otherwise. A panic is a failure.
-    fn ended(&self, result: Result<Outcome, Failure>, lasted: Duration) -> Result<Outcome, Failure> {
+    /// Hears how an attempt has ended, and how long it lasted if it was begun, and may say otherwise. A panic is a failure.
+    fn ended(&self, result: Result<Outcome, Failure>, lasted: Option<Duration>) -> Result<Outcome, Failure> {
         let _ = lasted;
         result
     }
@@ -50,13 +50,13 @@ pub(crate) struct Assignment {
     reply: Option<AssignmentReply>,
 }
 
-/// Who is notified how an assignment ended.
-type AssignmentReply = Box<dyn FnOnce(Result<Outcome, Failure>) + Send>;
+/// Who is notified how an assignment ended, and how long its attempt lasted if it was begun.
+type AssignmentReply = Box<dyn FnOnce(Result<Outcome, Failure>, Option<Duration>) + Send>;
 
 impl Drop for Assignment {
     fn drop(&mut self) {
         if self.reply.is_some() {
-            self.reply(Err(Failure::new("its handler let go of it")));
+            self.reply(Err(Failure::new("its handler let go of it")), None);
         }
     }
 }
@@ -69,11 +69,11 @@ impl Assignment {
     /// Where its span is made: no log need show it, because nothing is logged inside.
     pub(crate) const SPAN_TARGET: &str = "seriatim::assignment";
 
-    /// An assignment with its number; `reply` gets how it ended.
+    /// An assignment with its number; `reply` gets how it ended, and how long its attempt lasted if it was begun.
     pub(crate) fn new(
         number: u64,
         context: Context,
-        reply: impl FnOnce(Result<Outcome, Failure>) + Send + 'static,
+        reply: impl FnOnce(Result<Outcome, Failure>, Option<Duration>) + Send + 'static,
     ) -> Assignment {
         let message = context.message();
         let span = tracing::info_span!(
@@ -106,14 +106,19 @@ impl Assignment {
         &self.span
     }
 
-    /// Says how it ended.
-    pub(crate) fn end(mut self, result: Result<Outcome, Failure>) {
-        self.reply(result);
+    /// Says how it ended that was not begun.
+    pub(crate) fn end(self, result: Result<Outcome, Failure>) {
+        self.end_after(result, None);
     }
 
-    fn reply(&mut self, result: Result<Outcome, Failure>) {
+    /// Says how it ended, and how long its attempt lasted if it was begun.
+    pub(crate) fn end_after(mut self, result: Result<Outcome, Failure>, lasted: Option<Duration>) {
+        self.reply(result, lasted);
+    }
+
+    fn reply(&mut self, result: Result<Outcome, Failure>, lasted: Option<Duration>) {
         if let Some(reply) = self.reply.take() {
-            reply(result);
+            reply(result, lasted);
         }
     }
 }

@@ -149,10 +149,11 @@ impl ChildPool {
         let changed = change(&mut process_pool);
         let described = process_pool.describe();
         drop(process_pool);
-        for ChildReply { asker, verdict, output } in described {
+        for ChildReply { asker, verdict, output, since } in described {
             let result =
                 verdict.and_then(|envelope| guarded(|| answer::result(&self.program.site, envelope)));
-            asker.end(with_output(result, output));
+            let lasted = since.map(|since| self.program.now().saturating_sub(since));
+            asker.end_after(with_output(result, output), lasted);
         }
         changed
     }

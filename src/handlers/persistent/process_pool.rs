@@ -55,6 +55,8 @@ pub(super) struct ChildReply<A> {
     pub(super) asker: A,
     pub(super) verdict: ChildAnswer,
     pub(super) output: Output,
+    /// Since when a child had the request, if one did.
+    pub(super) since: Option<Duration>,
 }
 
 /// One child, or the place of one that is not there.
@@ -209,7 +211,7 @@ impl<A: Asker> ProcessPool<A> {
     }
 
     fn reply(&mut self, asker: A, verdict: ChildAnswer) {
-        self.described.push(ChildReply { asker, verdict, output: Output::default() });
+        self.described.push(ChildReply { asker, verdict, output: Output::default(), since: None });
     }
 
     fn mark_killed(&mut self, slot: usize, id: u64, why: String) {
@@ -260,7 +262,10 @@ impl<A: Asker> ProcessPool<A> {
         let mut all = Ok(());
         for answer in answers {
             match self.slots[slot].answered(&answer, now) {
-                Ok((asker, output)) => self.described.push(ChildReply { asker, verdict: Ok(answer), output }),
+                Ok((RequestHold { asker, since, .. }, output)) => {
+                    let since = Some(since);
+                    self.described.push(ChildReply { asker, verdict: Ok(answer), output, since });
+                }
                 Err(error) => {
                     all = Err(error);
                     break;
@@ -293,7 +298,7 @@ impl<A: Asker> ProcessPool<A> {
         slot.order.clear();
         let failure = if held.len() > 1 { Failure::shared } else { Failure::new };
         let written = std::mem::take(&mut slot.written);
-        for (id, RequestHold { asker, written_before, .. }) in held {
+        for (id, RequestHold { asker, written_before, since }) in held {
             let failure = match &killed {
                 Some(killed) if killed.why == GIVEN_UP => given_up(),
                 Some(killed) if killed.id == id => failure(killed.why.clone()),
@@ -301,7 +306,8 @@ impl<A: Asker> ProcessPool<A> {
                 None => failure(why.to_owned()),
             };
             let output = written.since(written_before);
-            self.described.push(ChildReply { asker, verdict: Err(failure), output });
+            let since = Some(since);
+            self.described.push(ChildReply { asker, verdict: Err(failure), output, since });
         }
         killed.map(|killed| killed.why)
     }
@@ -430,8 +436,12 @@ impl<A> ChildSlot<A> {
         self.order.front().copied()
     }
 
-    /// Who asked for an answer, and what was written meanwhile unless it went well.
-    fn answered(&mut self, answer: &OutcomeEnvelope, now: Duration) -> Result<(A, Output), String> {
+    /// The request of an answer, and what was written meanwhile unless it went well.
+    fn answered(
+        &mut self,
+        answer: &OutcomeEnvelope,
+        now: Duration,
+    ) -> Result<(RequestHold<A>, Output), String> {
         let id = answer.id.ok_or("without the id of its request")?;
         let is_oldest = self.oldest() == Some(id);
         let held = self.held.remove(&id).ok_or_else(|| format!("request {id}, which it does not hold"))?;
@@ -443,7 +453,7 @@ impl<A> ChildSlot<A> {
             OutcomeWord::Complete => Output::default(),
             _ => self.written.since(held.written_before),
         };
-        Ok((held.asker, output))
+        Ok((held, output))
     }
 }
 

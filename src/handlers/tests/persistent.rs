@@ -110,7 +110,7 @@ async fn give(stage: &Stage, persistent: &Persistent, word: &str) -> Given {
 /// An assignment of what was handed out, and who hears how it ended.
 fn assign(number: u64, handed: &Handed) -> (Assignment, oneshot::Receiver<Result<Outcome, Failure>>) {
     let (notify, ended) = oneshot::channel();
-    (Assignment::new(number, handed.context.clone(), move |result| drop(notify.send(result))), ended)
+    (Assignment::new(number, handed.context.clone(), move |result, _| drop(notify.send(result))), ended)
 }
 
 async fn ask(stage: &Stage, persistent: &Persistent, word: &str) -> Result<Outcome, String> {

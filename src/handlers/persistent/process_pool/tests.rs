@@ -153,6 +153,18 @@ fn the_time_of_a_request_runs_from_when_it_is_the_oldest_its_child_holds() {
 }
 
 #[test]
+fn an_attempt_begins_when_a_child_is_given_it_however_long_it_has_waited() {
+    let mut process_pool = process_pool(1);
+    let _verdicts = [submit(&mut process_pool, 1), submit(&mut process_pool, 2)];
+    let answered = |id| vec![OutcomeEnvelope { id: Some(id), ..OutcomeEnvelope::default() }];
+    let later = NOW + Duration::from_secs(5);
+    process_pool.answered(0, answered(1), later).unwrap();
+    process_pool.answered(0, answered(2), later + Duration::from_secs(1)).unwrap();
+    let begun: Vec<_> = process_pool.describe().iter().map(|reply| reply.since).collect();
+    assert_eq!(begun, [Some(NOW), Some(later)]);
+}
+
+#[test]
 fn what_was_handed_over_later_is_not_the_oldest_though_it_was_numbered_before() {
     let mut process_pool = process_pool(1);
     let _first = submit(&mut process_pool, 5);
