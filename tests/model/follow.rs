@@ -137,8 +137,10 @@ impl Reference {
         let out = |m: &Message| matches!(m.state, State::Locked { .. });
         let later_out = self.messages.iter().filter(behind).any(out);
         if single || !workflow.held.is_empty() && message.place() > workflow.done && free && !later_out {
-            self.messages[index].state = State::Ready;
-            self.messages[index].expires = self.messages[index].lives.map(|lives| self.now + lives);
+            let put_back = &mut self.messages[index];
+            // It begins anew: the delivery that an earlier deferral allowed it beyond the maximum is forgotten.
+            (put_back.state, put_back.has_extra) = (State::Ready, false);
+            put_back.expires = put_back.lives.map(|lives| self.now + lives);
             if let Some(position) = message.position {
                 self.of(message.key).given_up.remove(&position);
             }
@@ -155,7 +157,8 @@ impl Reference {
             self.ids.insert(id, (seq, self.now + WINDOW));
         }
         let expires = message.lives.map(|lives| self.now + lives);
-        self.messages.push(Message { seq, state: State::Ready, count: 0, expires, ..message });
+        let has_extra = false;
+        self.messages.push(Message { seq, state: State::Ready, count: 0, expires, has_extra, ..message });
         self.after();
         Some(Some(seq))
     }
