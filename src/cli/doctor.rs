@@ -10,7 +10,7 @@ use seriatim::remote::RemoteError;
 use seriatim::remote::TLS_IS_SPOKEN;
 use seriatim::remote::WRONG_CERTIFICATE;
 
-use crate::cli::arguments::look::DoctorArguments;
+use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::blocked;
 use crate::cli::connect::connect;
 use crate::cli::failure::CliFailure;
@@ -66,9 +66,9 @@ impl Finding {
 }
 
 /// Checks a daemon; true when nothing has failed.
-pub(crate) async fn run(arguments: DoctorArguments) -> Result<bool, CliFailure> {
-    let remote = connect(&arguments.daemon)?;
-    let out = Stdout::new(arguments.daemon.json);
+pub(crate) async fn run(arguments: DaemonArguments) -> Result<bool, CliFailure> {
+    let remote = connect(&arguments)?;
+    let out = Stdout::new(arguments.json);
     let status = remote.status().await;
     if let Err(error @ (RemoteError::Unreachable { .. } | RemoteError::Malformed { .. })) = status {
         say(&out, &Finding::fail("reachable", error.to_string(), what_reaches(&error.to_string())))?;

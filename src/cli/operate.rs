@@ -25,40 +25,24 @@ const STUCK: &[WorkflowWord] = &[WorkflowWord::Blocked, WorkflowWord::Held];
 
 const RETRY: OperatorVerb =
     OperatorVerb { verb: Verb::Retry, command: "retry", done: "retried", is_final: false, of_many: STUCK };
-const SKIP: OperatorVerb =
-    OperatorVerb { verb: Verb::Skip, command: "skip", done: "skipped", is_final: false, of_many: STUCK };
-const HOLD: OperatorVerb =
-    OperatorVerb { verb: Verb::Hold, command: "hold", done: "held", is_final: false, of_many: &[] };
+const SKIP: OperatorVerb = OperatorVerb { verb: Verb::Skip, command: "skip", done: "skipped", ..RETRY };
 const RESUME: OperatorVerb = OperatorVerb {
     verb: Verb::Resume,
     command: "resume",
     done: "resumed",
-    is_final: false,
     of_many: &[WorkflowWord::Held],
+    ..RETRY
 };
-const UNLOCK: OperatorVerb = OperatorVerb {
-    verb: Verb::ReleaseLock,
-    command: "unlock",
-    done: "unlocked",
-    is_final: false,
-    of_many: &[],
-};
+const HOLD: OperatorVerb =
+    OperatorVerb { verb: Verb::Hold, command: "hold", done: "held", is_final: false, of_many: &[] };
+const UNLOCK: OperatorVerb =
+    OperatorVerb { verb: Verb::ReleaseLock, command: "unlock", done: "unlocked", ..HOLD };
 const PURGE: OperatorVerb =
-    OperatorVerb { verb: Verb::Purge, command: "purge", done: "purged", is_final: true, of_many: &[] };
-pub(crate) const VOID: OperatorVerb = OperatorVerb {
-    verb: Verb::Void,
-    command: "gap void",
-    done: "declared void",
-    is_final: false,
-    of_many: &[],
-};
-pub(crate) const SKIP_GAP: OperatorVerb = OperatorVerb {
-    verb: Verb::SkipGap,
-    command: "gap skip",
-    done: "moved past its gap",
-    is_final: false,
-    of_many: &[],
-};
+    OperatorVerb { verb: Verb::Purge, command: "purge", done: "purged", is_final: true, ..HOLD };
+pub(crate) const VOID: OperatorVerb =
+    OperatorVerb { verb: Verb::Void, command: "gap void", done: "declared void", ..HOLD };
+pub(crate) const SKIP_GAP: OperatorVerb =
+    OperatorVerb { verb: Verb::SkipGap, command: "gap skip", done: "moved past its gap", ..HOLD };
 
 pub(crate) async fn retry(arguments: RetryArguments) -> Result<bool, CliFailure> {
     operate(&RETRY, arguments.reason, arguments.workflows).await

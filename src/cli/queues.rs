@@ -4,7 +4,7 @@ use seriatim::api::views::CountsView;
 use seriatim::api::views::QueueEnvelope;
 use seriatim::remote::Remote;
 
-use crate::cli::arguments::look::QueuesArguments;
+use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::connect::connect;
 use crate::cli::failure::CliFailure;
 use crate::cli::listing::listed;
@@ -13,9 +13,9 @@ use crate::cli::table::TextTable;
 use crate::cli::word::word;
 
 /// Prints every queue with its counts.
-pub(crate) async fn run(arguments: QueuesArguments) -> Result<bool, CliFailure> {
-    let remote = connect(&arguments.daemon)?;
-    let out = Stdout::new(arguments.daemon.json);
+pub(crate) async fn run(arguments: DaemonArguments) -> Result<bool, CliFailure> {
+    let remote = connect(&arguments)?;
+    let out = Stdout::new(arguments.json);
     let queues = all(&remote).await?;
     for queue in &queues {
         out.json(queue)?;

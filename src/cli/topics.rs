@@ -4,7 +4,7 @@ use seriatim::api::RuleEnvelope;
 use seriatim::api::TopicEnvelope;
 use seriatim::remote::Remote;
 
-use crate::cli::arguments::look::TopicsArguments;
+use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::connect::connect;
 use crate::cli::failure::CliFailure;
 use crate::cli::listing::listed;
@@ -12,9 +12,9 @@ use crate::cli::out::Stdout;
 use crate::cli::table::TextTable;
 
 /// Prints every topic with its subscriptions and their rules.
-pub(crate) async fn run(arguments: TopicsArguments) -> Result<bool, CliFailure> {
-    let remote = connect(&arguments.daemon)?;
-    let out = Stdout::new(arguments.daemon.json);
+pub(crate) async fn run(arguments: DaemonArguments) -> Result<bool, CliFailure> {
+    let remote = connect(&arguments)?;
+    let out = Stdout::new(arguments.json);
     let topics = all(&remote).await?;
     for topic in &topics {
         out.json(topic)?;

@@ -9,24 +9,6 @@ use crate::cli::arguments::target::TargetArgument;
 use crate::cli::word::parse_word;
 
 #[derive(Debug, Args)]
-pub(crate) struct QueuesArguments {
-    #[command(flatten)]
-    pub(crate) daemon: DaemonArguments,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TopicsArguments {
-    #[command(flatten)]
-    pub(crate) daemon: DaemonArguments,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TopArguments {
-    #[command(flatten)]
-    pub(crate) daemon: DaemonArguments,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct BlockedArguments {
     /// Only those of this queue.
     #[arg(long)]
@@ -106,18 +88,6 @@ pub(crate) struct AuditArguments {
     /// How many are printed at most.
     #[arg(long, default_value_t = 100, value_parser = at_least_one)]
     pub(crate) limit: usize,
-    #[command(flatten)]
-    pub(crate) daemon: DaemonArguments,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DoctorArguments {
-    #[command(flatten)]
-    pub(crate) daemon: DaemonArguments,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct HealthArguments {
     #[command(flatten)]
     pub(crate) daemon: DaemonArguments,
 }

@@ -7,6 +7,7 @@ use clap_complete::Shell;
 
 use crate::cli::arguments::bench::BenchArguments;
 use crate::cli::arguments::bench::BenchRunArguments;
+use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::arguments::define::CheckArguments;
 use crate::cli::arguments::demo::Demo;
 use crate::cli::arguments::exit_codes::ALL_CODES;
@@ -26,13 +27,8 @@ use crate::cli::arguments::look::AuditArguments;
 use crate::cli::arguments::look::BlockedArguments;
 use crate::cli::arguments::look::CronArguments;
 use crate::cli::arguments::look::DefinitionsArguments;
-use crate::cli::arguments::look::DoctorArguments;
-use crate::cli::arguments::look::HealthArguments;
-use crate::cli::arguments::look::QueuesArguments;
 use crate::cli::arguments::look::ShowArguments;
 use crate::cli::arguments::look::TailArguments;
-use crate::cli::arguments::look::TopArguments;
-use crate::cli::arguments::look::TopicsArguments;
 use crate::cli::arguments::operate::ClusterVerbArguments;
 use crate::cli::arguments::operate::DlqArguments;
 use crate::cli::arguments::operate::GapArguments;
@@ -85,16 +81,16 @@ pub(crate) enum CliCommand {
     Settle(SettleArguments),
     /// List the queues with their counts.
     #[command(after_help = EXIT_CODES)]
-    Queues(QueuesArguments),
+    Queues(DaemonArguments),
     /// List the topics with their subscriptions and rules.
     #[command(after_help = EXIT_CODES)]
-    Topics(TopicsArguments),
+    Topics(DaemonArguments),
     /// Show everything that does not go on: which workflow, why, since when, and what happens next.
     #[command(after_help = EXIT_CODES)]
     Blocked(BlockedArguments),
     /// Watch the queues and what is blocked, anew each second; without a terminal, print it once.
     #[command(after_help = EXIT_CODES)]
-    Top(TopArguments),
+    Top(DaemonArguments),
     /// Show a queue, the timeline of a workflow, or one message. Looking never changes anything.
     #[command(after_help = EXIT_CODES)]
     Show(ShowArguments),
@@ -154,10 +150,10 @@ pub(crate) enum CliCommand {
     Import(ImportArguments),
     /// Check a daemon: one line for each check, and what to do.
     #[command(after_help = DOCTOR_CODES)]
-    Doctor(DoctorArguments),
+    Doctor(DaemonArguments),
     /// Ask whether a daemon answers and its store works, in one request and without a key: a check for containers.
     #[command(after_help = EXIT_CODES)]
-    Health(HealthArguments),
+    Health(DaemonArguments),
     /// Read a folder of definitions and say every mistake, or what they declare and when their schedules tick next.
     #[command(after_help = CHECK_CODES)]
     Check(CheckArguments),

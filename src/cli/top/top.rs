@@ -3,7 +3,7 @@
 use std::io;
 use std::io::IsTerminal;
 
-use crate::cli::arguments::look::TopArguments;
+use crate::cli::arguments::daemon::DaemonArguments;
 use crate::cli::connect::connect;
 use crate::cli::failure::CliFailure;
 use crate::cli::moment::LocalTime;
@@ -13,12 +13,12 @@ use crate::cli::top::state::TopState;
 use crate::cli::top::terminal;
 
 /// Shows the overview until somebody quits, or prints it once.
-pub(crate) async fn run(arguments: TopArguments) -> Result<bool, CliFailure> {
-    let remote = connect(&arguments.daemon)?;
-    let out = Stdout::new(arguments.daemon.json);
+pub(crate) async fn run(arguments: DaemonArguments) -> Result<bool, CliFailure> {
+    let remote = connect(&arguments)?;
+    let out = Stdout::new(arguments.json);
     let snapshot = DaemonSnapshot::take(&remote).await?;
     let is_watched = io::stdin().is_terminal() && io::stdout().is_terminal();
-    if arguments.daemon.json || !is_watched {
+    if arguments.json || !is_watched {
         out.json(&snapshot)?;
         out.say(snapshot.describe(&LocalTime::here()))?;
         return Ok(true);
