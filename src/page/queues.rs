@@ -130,14 +130,3 @@ fn spark(rates: &QueueRatesView) -> Markup {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_of_bytes_is_told_in_its_unit() {
-        let described = [5, 1_536, 12 << 20, 3 << 30].map(size);
-        assert_eq!(described, ["5 B", "1.5 KiB", "12 MiB", "3.0 GiB"]);
-    }
-}

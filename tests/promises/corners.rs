@@ -115,16 +115,6 @@ async fn two_messages_cannot_name_one_predecessor() {
 }
 
 #[tokio::test]
-async fn a_resend_in_after_order_is_recognised() {
-    let fixture = Fixture::new(QueueOptions::default().order(Order::After)).await;
-    fixture.send_after("w", "a", None).await;
-    fixture.send_after("w", "b", Some("a")).await;
-    fixture.drain().await;
-    let again = Message::new("a").workflow("w").message_id("a").first();
-    assert_eq!(fixture.queue.send(again).await.unwrap(), Receipt::AlreadySettled);
-}
-
-#[tokio::test]
 async fn messages_that_name_each_other_do_not_stop_the_engine() {
     let options = QueueOptions::default().order(Order::After);
     let gap = GapPolicy { wait: seconds(10), then: GapAction::Skip };

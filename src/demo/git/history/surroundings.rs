@@ -9,13 +9,6 @@ use crate::demo::git::scratch::NewCommit;
 use crate::demo::git::scratch::Scratch;
 
 #[test]
-fn a_bare_repository_works() {
-    let scratch = Scratch::init(&["--bare"]);
-    scratch.import(&[NewCommit::at(1).file("a", "1")]);
-    assert_eq!(replay(&scratch).len(), 1);
-}
-
-#[test]
 fn a_repository_with_sha256_works() {
     let scratch = Scratch::init(&["--object-format=sha256"]);
     scratch.import(&[NewCommit::at(1).file("a", "1"), NewCommit::at(2).file("a", "2")]);
