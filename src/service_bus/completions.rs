@@ -14,6 +14,9 @@ pub(crate) struct Completions {
     pub(crate) by_queue: HashMap<QueueName, Vec<(SettlementReply, ClientHold)>>,
 }
 
+/// Messages of sessions that their clients have not handled and gave back together.
+pub(crate) type Releases = Vec<(SettlementReply, ClientHold)>;
+
 /// Where and how a settlement is answered.
 #[derive(Clone, Debug)]
 pub(crate) struct SettlementReply {

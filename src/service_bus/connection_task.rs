@@ -15,6 +15,7 @@ use crate::amqp::Connection;
 use crate::amqp::LinkId;
 use crate::service_bus::backlog::BacklogRoom;
 use crate::service_bus::completions::Completions;
+use crate::service_bus::completions::Releases;
 use crate::service_bus::elapsed::elapsed_ms;
 use crate::service_bus::grants::Grants;
 use crate::service_bus::in_order::InOrder;
@@ -35,6 +36,8 @@ pub(crate) struct ConnectionTask {
     pub(crate) links: HashMap<LinkId, EndpointLink>,
     /// Completions that came together, to be asked of the engine together.
     pub(crate) completions: Completions,
+    /// What was given back together, to be asked of the engine in another order.
+    pub(crate) releases: Releases,
     /// Transactions that are not discharged.
     pub(crate) transactions: Transactions,
     /// What the connection may do.
@@ -92,6 +95,7 @@ impl ConnectionTask {
             shared,
             links: HashMap::new(),
             completions: Completions::default(),
+            releases: Releases::new(),
             transactions: Transactions::default(),
             grants: Grants::default(),
             backlogs: BacklogRoom::default(),
@@ -162,7 +166,7 @@ impl ConnectionTask {
                 is_idle = false;
             }
             self.send_groups();
-            self.send_completions();
+            self.send_settlements();
             while let Some(then) = self.answered.pop_front() {
                 then(self);
                 is_idle = false;

@@ -22,7 +22,7 @@ impl ConnectionTask {
     /// Ends something, once all that came before it is done.
     pub(crate) fn leave(&mut self, what: InOrder) {
         self.send_groups();
-        self.send_completions();
+        self.send_settlements();
         match &what {
             InOrder::Leave(link, _) => self.stop_feeding(*link),
             InOrder::Close(_) => {

@@ -136,7 +136,7 @@ impl ConnectionTask {
                 }
                 // What was said before it is asked before it.
                 self.send_groups();
-                self.send_completions();
+                self.send_settlements();
                 self.take_request(link, &node, &payload);
             }
             _ => {}

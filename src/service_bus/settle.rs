@@ -52,6 +52,7 @@ impl ConnectionTask {
         let reply = SettlementReply { link, delivery, outcome: (!settled).then(|| echo(&outcome)) };
         match ClientSettlement::of(&outcome) {
             Some(ClientSettlement::Complete) => {
+                self.send_releases();
                 hold.note_activity();
                 let waiting = self.completions.by_queue.entry(hold.queue.clone()).or_default();
                 waiting.push((reply, hold));
@@ -59,9 +60,14 @@ impl ConnectionTask {
                     self.send_completions();
                 }
             }
+            None if hold.is_of_session() => {
+                self.send_completions();
+                // It was unsettled until now, so there are no more of them than may be unsettled.
+                self.releases.push((reply, hold));
+            }
             settlement => {
                 // What was settled before it is asked before it.
-                self.send_completions();
+                self.send_settlements();
                 let shared = self.shared.clone();
                 self.start(async move {
                     let answer = match settlement {
@@ -76,8 +82,29 @@ impl ConnectionTask {
         self.note_settled(link);
     }
 
+    /// Asks for everything that was settled so far.
+    pub(crate) fn send_settlements(&mut self) {
+        // What comes of one kind sends those of the other, so that at most one of them has some.
+        self.send_completions();
+        self.send_releases();
+    }
+
+    /// Gives back what came together, of each session what was handed out last first: what waits behind a message that is given back
+    /// before it is taken from its holder, counted.
+    fn send_releases(&mut self) {
+        let mut releases = std::mem::take(&mut self.releases);
+        releases.sort_unstable_by_key(|(reply, _)| (reply.link, reply.delivery));
+        for (reply, hold) in releases.into_iter().rev() {
+            let shared = self.shared.clone();
+            self.start(async move {
+                let answer = shared.release(&hold).await;
+                move |connection_task: &mut ConnectionTask| connection_task.settled(reply, answer)
+            });
+        }
+    }
+
     /// Completes what came together, in one request for each queue.
-    pub(crate) fn send_completions(&mut self) {
+    fn send_completions(&mut self) {
         for (name, waiting) in std::mem::take(&mut self.completions).by_queue {
             let shared = self.shared.clone();
             self.start(async move {

@@ -91,7 +91,7 @@ impl ConnectionTask {
     ) {
         // What the client requested outside of it, before its end, goes to the engine before it.
         self.send_groups();
-        self.send_completions();
+        self.send_settlements();
         let shared = self.shared.clone();
         self.sending_bytes += bytes;
         self.start(async move {

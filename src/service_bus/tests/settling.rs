@@ -127,6 +127,33 @@ async fn a_message_that_comes_again_has_another_tag() {
     assert_eq!(queue.view().await.unwrap().counts.completed, 2);
 }
 
+/// How the endpoint has answered the next of what it was told of deliveries.
+async fn answer(bare: &mut Bare) -> DeliveryOutcome {
+    let frames = bare.frames_until(|frames| matches!(frames, Performative::Disposition(_))).await;
+    match frames.into_iter().next_back() {
+        Some(Performative::Disposition(answer)) => answer.state.expect("it says how it ended"),
+        _ => unreachable!("it was waited for"),
+    }
+}
+
+async fn delivery_counts(queue: &Queue) -> Vec<u32> {
+    let views = queue.peek(SequenceNumber::new(0), 10).await.unwrap();
+    views.iter().map(|view| view.delivery_count).collect()
+}
+
+#[tokio::test]
+async fn what_of_a_session_is_given_back_together_is_not_counted_whichever_comes_first() {
+    for numbers in [[0, 1], [1, 0]] {
+        let (_fixture, queue, mut bare) = session_of_two().await;
+        assert_eq!(bare.bodies(2).await, ["0", "1"]);
+        bare.says(numbers.map(|number| ends(number, number, false, DeliveryOutcome::Released))).await;
+        for _ in numbers {
+            assert_eq!(answer(&mut bare).await, DeliveryOutcome::Released);
+        }
+        assert_eq!(delivery_counts(&queue).await, [0, 0], "given back as {numbers:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_session_ends_when_its_lock_is_lost_and_not_a_moment_before_uncounted() {
     const MOMENT: Duration = Duration::from_millis(2);
